@@ -11,6 +11,7 @@ from functools import cache
 
 from daedalus.errors import InputError
 from daedalus.integrators.multistep.multistep import Multistep
+from daedalus.integrators.tableaux.exact_polynomials import integral_to, lagrange
 
 MOST_STEPS = 20
 
@@ -75,18 +76,7 @@ def adams_moulton(steps: int) -> Multistep:
 
 def _integrated(nodes: list[Fraction]) -> list[Fraction]:
     """∫₀¹ of each Lagrange polynomial over the nodes, which count in steps from the last known value."""
-    found = []
-    for j, own in enumerate(nodes):
-        polynomial, scale = [Fraction(1)], Fraction(1)
-        for k, other in enumerate(nodes):
-            if k != j:
-                polynomial = [
-                    (polynomial[i - 1] if i else Fraction(0)) - (other * polynomial[i] if i < len(polynomial) else 0)
-                    for i in range(len(polynomial) + 1)
-                ]  # times (s - other), lowest power first
-                scale *= own - other
-        found.append(sum((c / (i + 1) for i, c in enumerate(polynomial)), Fraction(0)) / scale)
-    return found
+    return [integral_to(lagrange(nodes, j), Fraction(1)) for j in range(len(nodes))]
 
 
 def _checked(steps: object, family: str) -> int:

@@ -7,6 +7,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from daedalus.integrators.tableaux.exact_polynomials import common_factor, derivative, divided
+
 # Simple roots nearer to the unit circle than this are taken to lie on it; methods have none that nearly do.
 ON_THE_RIM = 1e-6
 
@@ -19,38 +21,15 @@ def has_only_simple_unit_roots(coefficients: Sequence[Fraction | int]) -> bool:
     >>> has_only_simple_unit_roots([1, -1]), has_only_simple_unit_roots([1, -2, 1])
     (True, False)
     """
-    polynomial = [Fraction(value) for value in coefficients]
-    repeated = _common_divisor(polynomial, _slope(polynomial))
-    simple = _divided(polynomial, repeated)[0]
+    polynomial = [Fraction(value) for value in reversed(coefficients)]
+    repeated = common_factor(polynomial, derivative(polynomial))
+    simple = divided(polynomial, repeated)[0]
     far = np.abs(_roots(simple)) > 1 + ON_THE_RIM
     return not (np.any(far) or np.any(np.abs(_roots(repeated)) > 1 - ON_THE_RIM))
 
 
 def _roots(polynomial: list[Fraction]) -> np.ndarray:
-    return np.roots([float(value) for value in polynomial])
-
-
-def _slope(coefficients: list[Fraction]) -> list[Fraction]:
-    degree = len(coefficients) - 1
-    return [value * (degree - k) for k, value in enumerate(coefficients[:-1])]
-
-
-def _common_divisor(p: list[Fraction], q: list[Fraction]) -> list[Fraction]:
-    """The greatest common divisor by Euclid's algorithm, highest power first."""
-    while q:
-        p, q = q, _divided(p, q)[1]
-    return p
-
-
-def _divided(p: list[Fraction], q: list[Fraction]) -> tuple[list[Fraction], list[Fraction]]:
-    """Quotient and remainder, the remainder without leading zeros."""
-    quotient, left = [], list(p)
-    while len(left) >= len(q):
-        factor = left[0] / q[0]
-        quotient.append(factor)
-        left = [a - factor * (q[k] if k < len(q) else 0) for k, a in enumerate(left)][1:]
-    first = next((k for k, value in enumerate(left) if value), len(left))
-    return quotient, left[first:]
+    return np.roots([float(value) for value in reversed(polynomial)])
 
 
 def largest_root(polynomials: np.ndarray) -> np.ndarray:

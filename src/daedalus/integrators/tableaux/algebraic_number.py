@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 
+from daedalus.integrators.tableaux.exact_polynomials import value_at
+
 # Width of the interval around θ that most sign questions get by with.
 USUAL_WIDTH = Fraction(1, 2**120)
 
@@ -44,12 +46,6 @@ class NumberField:
         """θ itself."""
         return Algebraic(self, (Fraction(0), Fraction(1)) + (Fraction(0),) * (self.degree - 2))
 
-    def _value(self, point: Fraction) -> Fraction:
-        value = Fraction(0)
-        for coefficient in reversed(self.minimal):
-            value = value * point + coefficient
-        return value
-
     def interval(self, width: Fraction) -> tuple[Fraction, Fraction]:
         """An interval around θ that is narrower than width, by bisection."""
         low, high = self._usual_interval
@@ -60,10 +56,10 @@ class NumberField:
         return self._bisected(self.low, self.high, USUAL_WIDTH)
 
     def _bisected(self, low: Fraction, high: Fraction, width: Fraction) -> tuple[Fraction, Fraction]:
-        rising = self._value(high) > 0
+        rising = value_at(self.minimal, high) > 0
         while high - low > width:
             middle = (low + high) / 2
-            if (self._value(middle) > 0) == rising:
+            if (value_at(self.minimal, middle) > 0) == rising:
                 high = middle
             else:
                 low = middle

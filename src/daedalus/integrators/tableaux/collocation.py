@@ -19,7 +19,16 @@ import numpy as np
 
 from daedalus.errors import InputError
 from daedalus.integrators.tableaux.algebraic_number import Algebraic, square_root
-from daedalus.integrators.tableaux.exact_polynomials import derivative, divided, plus, times, value_at
+from daedalus.integrators.tableaux.exact_polynomials import (
+    derivative,
+    divided,
+    integral_to,
+    lagrange,
+    plus,
+    times,
+    value_at,
+    with_roots,
+)
 from daedalus.integrators.tableaux.stage_algebra import PolynomialStages
 from daedalus.integrators.tableaux.tableau import Tableau
 
@@ -143,14 +152,14 @@ def _lobatto_iiic(stages: int) -> Tableau:
         nodes = _nodes(polynomial)
         _, b = _integrated_lagrange(nodes)
         # The part of ℓ_j along ω = Π_{i>1}(τ - τ_i) goes to b_1 ω(0), as ω lives on the first node only.
-        omega = _product_of_factors(nodes[1:])
+        omega = with_roots(nodes[1:])
         A = []
         for node in nodes:
             row = []
             for j in range(stages):
-                basis = _lagrange(nodes, j)
+                basis = lagrange(nodes, j)
                 rest = [a - basis[-1] * o for a, o in zip(basis, omega)]
-                row.append(_integral(rest, node) + basis[-1] * b[0] * omega[0])
+                row.append(integral_to(rest, node) + basis[-1] * b[0] * omega[0])
             A.append(row)
     form = _polynomial_form(polynomial)
     monic = [a / polynomial[-1] for a in polynomial]
@@ -257,7 +266,7 @@ def _decimal_roots(p: list[Fraction]) -> list[Decimal]:
     while len(found) < len(p) - 1:
         step = Decimal(1)
         while abs(step) > last_step:
-            value, slope = _value(coefficients, point), _value(slopes, point)
+            value, slope = value_at(coefficients, point), value_at(slopes, point)
             if not value:
                 break
             step = -1 / (slope / value - sum((1 / (point - root) for root in found), Decimal(0)))
@@ -267,37 +276,10 @@ def _decimal_roots(p: list[Fraction]) -> list[Decimal]:
     return found
 
 
-def _value(p: Sequence[Any], x: Any) -> Any:
-    """p(x) for coefficients and a point of one type, Decimals too."""
-    value = x * 0
-    for coefficient in reversed(p):
-        value = value * x + coefficient
-    return value
-
-
-def _product_of_factors(nodes: Sequence[Any]) -> list[Any]:
-    """Π(τ - τ_i), ascending powers."""
-    product = [nodes[0] * 0 + 1]
-    for node in nodes:
-        shifted = [product[0] * 0, *product]
-        product = [a - node * b for a, b in zip(shifted, [*product, product[0] * 0])]
-    return product
-
-
-def _lagrange(nodes: Sequence[Any], i: int) -> list[Any]:
-    """ℓ_i, ascending powers."""
-    basis = _product_of_factors([*nodes[:i], *nodes[i + 1 :]]) if len(nodes) > 1 else [nodes[0] * 0 + 1]
-    height = _value(basis, nodes[i])
-    return [a / height for a in basis]
-
-
-def _integral(p: Sequence[Any], x: Any) -> Any:
-    """∫₀^x p."""
-    return _value([a / (k + 1) for k, a in enumerate(p)], x) * x
-
-
 def _integrated_lagrange(nodes: Sequence[Any]) -> tuple[list[list[Any]], list[Any]]:
     """A with a_ji = L_i(τ_j), and b with b_i = L_i(1)."""
     one = nodes[0] * 0 + 1
-    bases = [_lagrange(nodes, i) for i in range(len(nodes))]
-    return [[_integral(basis, node) for basis in bases] for node in nodes], [_integral(basis, one) for basis in bases]
+    bases = [lagrange(nodes, i) for i in range(len(nodes))]
+    return [[integral_to(basis, node) for basis in bases] for node in nodes], [
+        integral_to(basis, one) for basis in bases
+    ]

@@ -49,11 +49,36 @@ def derivative(p: Sequence[Any]) -> Polynomial:
 
 
 def value_at(p: Sequence[Any], x: Any) -> Any:
-    """p(x) by Horner's rule."""
-    total: Any = Fraction(0)
+    """p(x) by Horner's rule, for whatever numbers or arrays x is made of."""
+    total = x * 0
     for coefficient in reversed(p):
         total = total * x + coefficient
     return total
+
+
+def mirrored(p: Sequence[Any]) -> Polynomial:
+    """p(-x)."""
+    return [a if k % 2 == 0 else -a for k, a in enumerate(p)]
+
+
+def integral_to(p: Sequence[Any], x: Any) -> Any:
+    """∫₀^x p."""
+    return value_at([a / (k + 1) for k, a in enumerate(p)], x) * x
+
+
+def with_roots(roots: Sequence[Any]) -> Polynomial:
+    """Π(x - root), of Decimals too."""
+    product: Polynomial = [1]
+    for root in roots:
+        product = [a - root * b for a, b in zip([0, *product], [*product, 0])]
+    return product
+
+
+def lagrange(nodes: Sequence[Any], i: int) -> Polynomial:
+    """Lagrange's polynomial that is 1 at node i and 0 at the others, of Decimals too."""
+    basis = with_roots([*nodes[:i], *nodes[i + 1 :]])
+    height = value_at(basis, nodes[i])
+    return [a / height for a in basis]
 
 
 def divided(p: Sequence[Any], q: Sequence[Any]) -> tuple[Polynomial, Polynomial]:
@@ -198,12 +223,11 @@ def roots_are_right(p: Sequence[Any]) -> bool:
     p = trimmed(p)
     if not p or not p[0]:
         return False
-    mirrored = [a if k % 2 == 0 else -a for k, a in enumerate(p)]
-    if len(mirrored) < 2:
+    descending = mirrored(p)[::-1]
+    if len(descending) < 2:
         return True
-    if mirrored[-1] < 0:
-        mirrored = [-a for a in mirrored]
-    descending = mirrored[::-1]
+    if descending[0] < 0:
+        descending = [-a for a in descending]
     upper, lower = descending[0::2], descending[1::2]
     while lower:
         # A first column that is zero or changes sign means a root that is not in the open half plane.

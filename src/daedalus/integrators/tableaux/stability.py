@@ -23,11 +23,13 @@ from daedalus.integrators.tableaux.exact_polynomials import (
     divided,
     first_sign_change,
     is_non_negative_on_half_line,
+    mirrored,
     plus,
     roots_are_right,
     sign_after_zero,
     times,
     trimmed,
+    value_at,
 )
 from daedalus.integrators.tableaux.stage_algebra import TOLERANCE
 
@@ -58,8 +60,8 @@ class StabilityFunction:
             inside, w = np.where(near, z, 0), 1 / np.where(near, 1, z)
             w = np.where(np.isinf(z), 0, w)
             # Far out both polynomials are divided by their highest power, so that nothing overflows early.
-            top = np.where(near, _horner(P, inside), _horner(P[::-1], w))
-            bottom = np.where(near, _horner(Q, inside), _horner(Q[::-1], w))
+            top = np.where(near, value_at(P, inside), value_at(P[::-1], w))
+            bottom = np.where(near, value_at(Q, inside), value_at(Q[::-1], w))
             ratio = np.where(bottom == 0, np.inf, top / np.where(bottom == 0, 1, bottom))
             rise = len(P) - len(Q)
             growth = np.where(near, 1, w**-rise if rise < 0 else np.where(near, 1, z) ** rise)
@@ -104,7 +106,7 @@ class StabilityFunction:
     def real_interval(self) -> float:
         """The largest x with |R| <= 1 on [-x, 0]."""
         along = self._squares(
-            lambda p: times(_mirrored(p), _mirrored(p)),
+            lambda p: times(mirrored(p), mirrored(p)),
             lambda p: times(p, p),
         )
         return 0.0 if sign_after_zero(along) < 0 else first_sign_change(along)
@@ -114,17 +116,6 @@ class StabilityFunction:
         """The largest y with |R| <= 1 on [-iy, iy]."""
         along = self.axis_polynomial
         return 0.0 if sign_after_zero(along) < 0 else math.sqrt(first_sign_change(along))
-
-
-def _horner(p: np.ndarray, z: np.ndarray) -> np.ndarray:
-    value = np.zeros_like(z)
-    for coefficient in p[::-1]:
-        value = value * z + coefficient
-    return value
-
-
-def _mirrored(p: Polynomial) -> Polynomial:
-    return [a if k % 2 == 0 else -a for k, a in enumerate(p)]
 
 
 def _axis_square(p: Polynomial, sign: int = -1) -> Polynomial:
@@ -159,7 +150,7 @@ def _minor_sums(matrix: Sequence[Sequence[Any]], sizes: Sequence[Sequence[Any]])
 def exact_stability(A: Sequence[Sequence[Any]], A_minus_b: Sequence[Sequence[Any]]) -> StabilityFunction:
     """R(z) from exact matrices A and A - 1bᵀ (in any common basis), common factors cancelled."""
     nothing = [[Fraction(0)] * len(A)] * len(A)
-    P, Q = (trimmed(_mirrored(_minor_sums(matrix, nothing)[0])) for matrix in (A_minus_b, A))
+    P, Q = (trimmed(mirrored(_minor_sums(matrix, nothing)[0])) for matrix in (A_minus_b, A))
     factor = common_factor(P, Q)
     P, Q = divided(P, factor)[0], divided(Q, factor)[0]
     return StabilityFunction(tuple(p / Q[0] for p in P), tuple(q / Q[0] for q in Q))
@@ -171,7 +162,7 @@ def floating_stability(A: np.ndarray, b: np.ndarray) -> StabilityFunction:
     for matrix, sizes in ((A - b, np.abs(A) + np.abs(b)), (A, np.abs(A))):
         sums, spreads = _minor_sums(_rational(matrix), _rational(sizes))
         uncertain = [TOLERANCE * float(spread) for spread in spreads]
-        signed = _mirrored([float(a) for a in sums])
+        signed = mirrored([float(a) for a in sums])
         settled = trimmed([0.0 if abs(a) <= d else a for a, d in zip(signed, uncertain)])
         polynomials.append(tuple(settled))
         uncertainties.append(tuple(uncertain[: len(settled)]))

@@ -16,6 +16,7 @@ import numpy as np
 
 from daedalus import _core
 from daedalus.errors import InputError, SolverError
+from daedalus.integrators.tableaux.exact_polynomials import lagrange
 from daedalus.model.switching.delays import BEFORE, SIGNAL, TIME
 from daedalus.model.system.once import remembered
 from daedalus.model.system.system import System
@@ -123,14 +124,7 @@ def _samples() -> tuple[np.ndarray, np.ndarray]:
     """Where a piece is sampled, and what makes coefficients of the samples, by Lagrange's polynomials to rounding."""
     nodes = 0.5 * (1 - np.cos(np.pi * np.arange(DEGREE + 1) / DEGREE))
     exact = [Fraction(float(node)) for node in nodes]
-    columns = []
-    for own in exact:
-        polynomial = [Fraction(1)]
-        for other in exact:
-            if other != own:
-                shifted = [Fraction(0), *polynomial]
-                polynomial = [(a - other * b) / (own - other) for a, b in zip(shifted, [*polynomial, Fraction(0)])]
-        columns.append([float(entry) for entry in polynomial])
+    columns = [[float(entry) for entry in lagrange(exact, k)] for k in range(len(exact))]
     return nodes, np.array(columns).T
 
 
