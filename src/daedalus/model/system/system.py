@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import casadi as ca
 import numpy as np
 
 from daedalus.errors import InputError
+from daedalus.model.event_purpose import EventPurpose
 from daedalus.model.expressions import elements
 from daedalus.model.names import (
     Shape,
@@ -24,14 +25,14 @@ from daedalus.model.names import (
     split_derivative,
     split_index,
 )
-from daedalus.model.system.event_records import manners, purposes
 from daedalus.model.system.formulas import formulas_of
 from daedalus.model.system.plain_record import PlainRecord, canonical_text, checksum, misfit, parsed
 from daedalus.model.system.system_content import SystemContent
-from daedalus.model.system.system_parts import Kind, Parts
 from daedalus.model.system.system_record import LETTERS, VERSION, read_content
 from daedalus.model.unit_labels import rate_unit
-from daedalus.model.variables import Variable
+from daedalus.model.variables import PLAIN, Variable
+
+Kind = TypeVar("Kind")
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +97,8 @@ class System:
         self.output_units = {name: unit for name, unit in units if unit and name in content.outputs}
         self.invariant_rows = tuple(content.invariant_rows)  # the same for each element of what is kept at zero
         self.watched_rows = tuple(content.watched_rows)
-        self._parts = Parts(content.parts)
+        if len({type(part) for part in content.parts}) < len(content.parts):
+            raise ValueError("a system keeps one part of a type")
         # What was computed of the system, by what made it; read and written by `once` alone.
         self._memory: dict[Any, dict[tuple[Any, ...], Any]] = {}
 
@@ -177,13 +179,14 @@ class System:
     def part(self, kind: type[Kind]) -> Kind | None:
         """What is kept of how the system was made, by the type of the record: `system.part(Reduction)`; else None.
 
-        A system from a file or another process has no parts.
+        A reduction leaves its record and its redundant constraints, a model its mechanics, a closed loop the system
+        that it closed. Files and pickles hold the equations alone: parts stay in the process.
         """
-        return self._parts.of(kind)
+        return next((part for part in self._content.parts if type(part) is kind), None)
 
     def parts(self, *kinds: type) -> tuple[object, ...]:
         """The parts of some types, or all of them, to pass them on."""
-        return self._parts.only(*kinds)
+        return tuple(part for part in self._content.parts if not kinds or type(part) in kinds)
 
     def changed(self, **changes: Any) -> System:
         """The same system but for some of what it is made with; no part passes on unless it is given."""
@@ -381,6 +384,14 @@ class System:
 
     def _described(self) -> dict[str, Any]:
         """All fields but the formulas; `system_record.py` reads them back."""
+        purposes = {e.name: e.purpose.value for e in self.events if e.purpose is not EventPurpose.MODEL}
+        rare = {
+            "event_purposes": purposes,
+            "event_manners": {e.name: e.manner.to_record() for e in self.events if e.manner != PLAIN},
+            "aliases": self.aliases,
+            "choices": [choice.to_record() for choice in self.choices],
+            "output_units": dict(self.output_units),
+        }
         return {
             "version": VERSION,
             "name": self.name,
@@ -394,11 +405,7 @@ class System:
             "invariant_rows": [row.to_record() for row in self.invariant_rows],
             "watched_rows": [row.to_record() for row in self.watched_rows],
             "events": [[e.name, e.direction, e.terminal, list(e.resets)] for e in self.events],
-            **purposes(self.events),
-            **({"aliases": self.aliases} if self.aliases else {}),
-            **manners(self.events),
-            **({"choices": [choice.to_record() for choice in self.choices]} if self.choices else {}),
-            **({"output_units": dict(self.output_units)} if self.output_units else {}),
+            **{field: entries for field, entries in rare.items() if entries},
         }
 
     def _expressions(self) -> list[ca.SX]:
