@@ -8,6 +8,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.analysis.structure.signature import Signature, from_entries
+from daedalus.model.system.structure_parts import StructureParts, structure_parts
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,16 +83,6 @@ def block_indices(s: Signature, blocks: list[Block]) -> list[int | None]:
     return found
 
 
-@dataclass(frozen=True, eq=False)
-class StructureParts:
-    """The coarse parts of A. L. Dulmage and N. S. Mendelsohn (1958): where equations are too many, where too few."""
-
-    too_many_equations: np.ndarray
-    contested_unknowns: np.ndarray  # that these equations all speak of
-    undetermined_unknowns: np.ndarray
-    few_equations: np.ndarray  # that these unknowns all stand in
-
-
 def coarse_parts(s: Signature) -> StructureParts:
     """The parts of a signature; all empty where every equation has an unknown of its own.
 
@@ -104,29 +95,4 @@ def coarse_parts(s: Signature) -> StructureParts:
     >>> parts.too_many_equations.tolist(), parts.undetermined_unknowns.tolist()
     ([0, 1], [1])
     """
-    of_row: list[list[int]] = [[] for _ in range(s.count)]
-    of_column: list[list[int]] = [[] for _ in range(s.size)]
-    for r, c in zip(s.rows.tolist(), s.columns.tolist()):
-        of_row[r].append(c)
-        of_column[c].append(r)
-    unknown_of = {r: int(c) for r, c in enumerate(s.partner) if c >= 0}
-    equation_of = {c: r for r, c in unknown_of.items()}
-    loose_rows = [r for r in range(s.count) if r not in unknown_of]
-    loose_columns = [c for c in range(s.size) if c not in equation_of]
-    many, contested = _reached(loose_rows, of_row, equation_of)
-    few_unknowns, few = _reached(loose_columns, of_column, unknown_of)
-    return StructureParts(*(np.array(sorted(part), dtype=int) for part in (many, contested, few_unknowns, few)))
-
-
-def _reached(loose: list[int], neighbours: list[list[int]], mate: dict[int, int]) -> tuple[set[int], set[int]]:
-    """What alternating paths reach from the left-over nodes: nodes of their own side, and of the other side."""
-    own, other, waiting = set(loose), set(), list(loose)
-    while waiting:
-        for node in neighbours[waiting.pop()]:
-            if node not in other:
-                other.add(node)
-                partner = mate.get(node)
-                if partner is not None and partner not in own:
-                    own.add(partner)
-                    waiting.append(partner)
-    return own, other
+    return structure_parts(s.count, s.size, s.rows, s.columns, s.partner)

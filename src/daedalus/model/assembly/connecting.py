@@ -156,15 +156,7 @@ def _inner_input(book: Notebook, end: Any) -> str | None:
     if known is None or known[0] == "t" or book._variables[known[0]].kind != "input":
         return None
     name = known[0]
-    return name if _part_of(name, book._assembly.parts) is not None else None
-
-
-def _part_of(name: str, parts: dict[str, PartNote]) -> str | None:
-    """The innermost part that a variable belongs to."""
-    path = name.rpartition(".")[0]
-    while path and path not in parts:
-        path = path.rpartition(".")[0]
-    return path or None
+    return name if book._assembly.innermost(name) else None
 
 
 def _label(book: Notebook, expression: ca.SX) -> str:

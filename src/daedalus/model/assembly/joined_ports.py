@@ -6,9 +6,13 @@ inner parts; there it counts with the opposite sign. Both sides share one potent
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import itertools
+from collections.abc import Hashable, Iterable
+from typing import NamedTuple, TypeVar
 
 from daedalus.model.assembly.written_assembly import WrittenAssembly
+
+Node = TypeVar("Node", bound=Hashable)
 
 
 class PortSide(NamedTuple):
@@ -20,24 +24,32 @@ class PortSide(NamedTuple):
 
 def joined_sets(written: WrittenAssembly) -> list[list[PortSide]]:
     """All sets, one for each node; a port that nothing is joined to is a set of its own."""
-    parent: dict[PortSide, PortSide] = {PortSide(port, False): PortSide(port, False) for port in written.ports}
+    connections = [[PortSide(p, _is_inside(written, owner, p)) for p in ports] for owner, ports in written.connections]
+    sides = dict.fromkeys([*(PortSide(port, False) for port in written.ports), *itertools.chain(*connections)])
+    return joined(sides, ((own[0], other) for own in connections for other in own[1:]))
 
-    def root(side: PortSide) -> PortSide:
-        while parent[side] != side:
-            parent[side] = parent[parent[side]]
-            side = parent[side]
-        return side
 
-    for owner, ports in written.connections:
-        sides = [PortSide(port, _is_inside(written, owner, port)) for port in ports]
-        for side in sides:
-            parent.setdefault(side, side)
-        first = root(sides[0])
-        for side in sides[1:]:
-            parent[root(side)] = first
-    found: dict[PortSide, list[PortSide]] = {}
-    for side in parent:
-        found.setdefault(root(side), []).append(side)
+def joined(nodes: Iterable[Node], pairs: Iterable[tuple[Node, Node]]) -> list[list[Node]]:
+    """The nodes in groups, those of a pair in one, each group and its members in the order of the nodes.
+
+    Example
+    -------
+    >>> joined("abcd", [("d", "b")])
+    [['a'], ['b', 'd'], ['c']]
+    """
+    parent = {node: node for node in nodes}
+
+    def root(node: Node) -> Node:
+        while parent[node] != node:
+            parent[node] = parent[parent[node]]
+            node = parent[node]
+        return node
+
+    for one, other in pairs:
+        parent[root(other)] = root(one)
+    found: dict[Node, list[Node]] = {}
+    for node in parent:
+        found.setdefault(root(node), []).append(node)
     return list(found.values())
 
 

@@ -19,17 +19,9 @@ def tree_text(book: Notebook) -> str:
     lines = [book.name]
     children: dict[str, list[str]] = {}
     for path in book._assembly.parts:
-        children.setdefault(_above(path, book), []).append(path)
+        children.setdefault(book._assembly.innermost(path.rpartition(".")[0]), []).append(path)
     _branch(book, "", children, "", lines)
     return "\n".join([*lines, *_joined(book)])
-
-
-def _above(path: str, book: Notebook) -> str:
-    """The part that a part is inside; empty for those of the model itself."""
-    owner = path.rpartition(".")[0]
-    while owner and owner not in book._assembly.parts:
-        owner = owner.rpartition(".")[0]
-    return owner
 
 
 def _branch(book: Notebook, path: str, children: dict[str, list[str]], indent: str, lines: list[str]) -> None:

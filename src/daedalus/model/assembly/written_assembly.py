@@ -74,6 +74,12 @@ class WrittenAssembly:
         """Whether nothing is written."""
         return not (self.parts or self.ports or self.sources or self.stored or self.lost)
 
+    def innermost(self, path: str) -> str:
+        """The part that a path is or leads into; empty where it leads to the model itself."""
+        while path and path not in self.parts:
+            path = path.rpartition(".")[0]
+        return path
+
     def copy(self) -> WrittenAssembly:
         """A collection of its own with the same entries."""
         own = {name: getattr(self, name) for name in self.__dataclass_fields__}

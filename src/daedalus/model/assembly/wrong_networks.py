@@ -11,11 +11,13 @@ from daedalus import _core
 from daedalus.errors import ModelError, SingularModelError
 from daedalus.model.assembly.domains import DOMAINS
 from daedalus.model.assembly.flattening import Flattening
+from daedalus.model.assembly.joined_ports import joined
 from daedalus.model.assembly.signed_terms import sums_of
 from daedalus.model.assembly.unknowns import KNOWN, MOVING
 from daedalus.model.expressions import concatenate
 from daedalus.model.names import counted, listed
-from daedalus.model.variables import Variable
+from daedalus.model.system.freeze import incidence
+from daedalus.model.system.structure_parts import structure_parts
 
 if TYPE_CHECKING:
     from daedalus.model.doors.inner_parts import PartDoor
@@ -26,10 +28,7 @@ NOTHING = 1e-9
 
 def part_of(book: PartDoor, name: str) -> str:
     """The innermost part that a variable, port or equation belongs to; its own name where it is the model's."""
-    path = name
-    while path and path not in book._assembly.parts:
-        path = path.rpartition(".")[0]
-    return path or name
+    return book._assembly.innermost(name) or name
 
 
 def check_sources(book: PartDoor) -> None:
@@ -152,18 +151,11 @@ def _shifted(residual: ca.SX, potentials: list[ca.SX]) -> list[int]:
 
 def _networks(rows: list[int], columns: list[int], count: int) -> np.ndarray:
     """For each column the first one that it is joined to by rows."""
-    parent, first = list(range(count)), dict[int, int]()
-
-    def root(k: int) -> int:
-        while parent[k] != k:
-            parent[k] = parent[parent[k]]
-            k = parent[k]
-        return k
-
-    for row, column in zip(rows, columns):
-        one, other = root(first.setdefault(row, column)), root(column)
-        parent[max(one, other)] = min(one, other)
-    return np.array([root(k) for k in range(count)], dtype=int)
+    first: dict[int, int] = {}
+    network = np.arange(count)
+    for group in joined(range(count), ((first.setdefault(row, k), k) for row, k in zip(rows, columns))):
+        network[group] = group[0]
+    return network
 
 
 # -- structure ---------------------------------------------------------------------------------------------------------
@@ -175,13 +167,16 @@ def check_structure(work: Flattening, flat: PartDoor) -> None:
     equations = list(flat._all_equations().values())
     unknowns = [v for v in flat._variables.values() if v.kind in ("state", "algebraic")]
     residual = concatenate(e.residual for e in equations)
-    size = sum(v.size for v in unknowns)
-    if residual.numel() == size and _rank(flat, residual, unknowns)[0] == size:
+    rows, columns, labels = incidence(flat, unknowns, residual)
+    count, size = residual.numel(), len(labels)
+    matching = _core.maximum_matching(count, size, rows, columns)
+    structure = structure_parts(count, size, rows, columns, matching.columns)
+    if count == size and not len(structure.loose_unknowns):
         return
-    _, over, under = _rank(flat, residual, unknowns)
     names = [e.name for e in equations for _ in range(e.residual.numel())]
-    twice = [part_of(book, source) for k in over for source in work.ports_of.get(names[k], (names[k],))]
-    loose = [label for k, label in enumerate(v.label(i) for v in unknowns for i in range(v.size)) if k in set(under)]
+    over = [names[k] for k in structure.too_many_equations]
+    twice = [part_of(book, source) for name in over for source in work.ports_of.get(name, (name,))]
+    loose = [labels[k] for k in structure.loose_unknowns]
     # Equations in which everything cancelled say nothing that others do not say.
     idle = [work.rows[work.of_sum[k]].equation for k in work.sums.empty]
     if idle:
@@ -190,7 +185,7 @@ def check_structure(work: Flattening, flat: PartDoor) -> None:
     own = [name for name in dict.fromkeys(twice) if name in book._equations]
     if len(parts) == 1 and not own:
         parts += _joined_sources(work, parts[0])
-    facts = [f"{counted(size, 'unknown')}, {counted(residual.numel(), 'equation')} are left after joining"]
+    facts = [f"{counted(size, 'unknown')}, {counted(count, 'equation')} are left after joining"]
     if loose:
         facts.append(f"undetermined: {listed(loose)}")
     if parts:
@@ -220,38 +215,3 @@ def _joined_sources(work: Flattening, part: str) -> list[str]:
     nodes = [[part_of(book, side.port) for side in sides] for sides in work.sets]
     near = dict.fromkeys(name for parts in nodes if part in parts for name in parts if name != part)
     return [name for name in near if name in book._assembly.parts and book._assembly.parts[name].ideal]
-
-
-def _rank(flat: PartDoor, residual: ca.SX, unknowns: list[Variable]) -> tuple[int, list[int], list[int]]:
-    """The structural rank, and the equations and unknowns that a maximum matching leaves over, with their company."""
-    column_of: dict[int, int] = {}
-    count, symbols = 0, []
-    for v in unknowns:
-        for k in range(v.size):
-            for order in range(len(flat._derivatives.get(v.name, ())) + 1):
-                scalar = flat._derivative_scalar(v.name, k, order) if v.kind == "state" else flat._scalars[v.name, 0][k]
-                symbols.append(scalar)
-                column_of[len(symbols) - 1] = count
-            count += 1
-    pattern = ca.jacobian_sparsity(residual, ca.vertcat(*symbols))
-    rows, columns = pattern.get_triplet()
-    rows_, columns_ = np.array(rows, dtype=int), np.array([column_of[c] for c in columns], dtype=int)
-    partner = _core.maximum_matching(residual.numel(), count, rows_, columns_).columns
-    matched = partner[partner >= 0]
-    loose_rows = np.flatnonzero(partner < 0).tolist()
-    loose_columns = sorted(set(range(count)) - set(matched.tolist()))
-    if not loose_rows and not loose_columns:
-        return len(matched), [], []
-    # From a left-over equation alternating paths reach all equations that compete for the same unknowns.
-    by_row: list[list[int]] = [[] for _ in range(residual.numel())]
-    for r, c in zip(rows_.tolist(), columns_.tolist()):
-        by_row[r].append(c)
-    row_of = {int(c): r for r, c in enumerate(partner.tolist()) if c >= 0}
-    reached, waiting = set(loose_rows), list(loose_rows)
-    while waiting:
-        for c in by_row[waiting.pop()]:
-            other = row_of.get(c)
-            if other is not None and other not in reached:
-                reached.add(other)
-                waiting.append(other)
-    return len(matched), sorted(reached), loose_columns

@@ -15,6 +15,7 @@ from daedalus.model.names import counted, derivative_name, element_label, listed
 from daedalus.model.notebook import Notebook
 from daedalus.model.system.conservation import repeated
 from daedalus.model.system.equation_row import derivative_row
+from daedalus.model.system.structure_parts import structure_parts
 from daedalus.model.system.system import System, state_order
 from daedalus.model.system.system_content import SystemContent
 from daedalus.model.variables import Event, Variable
@@ -187,24 +188,18 @@ def _check_count(book: Notebook, residual: ca.SX) -> None:
     )
 
 
-def _incidence(book: Notebook, unknowns: list[Variable], residual: ca.SX) -> tuple[Any, list[str]]:
-    """Which equation contains which unknown (at any order of derivative), and the labels of the unknowns."""
-    import scipy.sparse as sparse
-
-    column_of: dict[tuple[str, int], int] = {}
+def incidence(book: Notebook, unknowns: list[Variable], residual: ca.SX) -> tuple[np.ndarray, np.ndarray, list[str]]:
+    """Which equations contain which unknowns, at any order of derivative, row by row; and the labels of these."""
+    symbols, owners, labels = [], list[int](), list[str]()
     for v in unknowns:
         for k in range(v.size):
-            column_of[v.name, k] = len(column_of)
-    rows, columns = [], []
-    for r, entry in enumerate(elements(residual)):
-        for scalar in ca.symvar(entry):
-            name, k, _ = book._known[symbol_key(scalar)]
-            if (name, k) in column_of:
-                rows.append(r)
-                columns.append(column_of[name, k])
-    shape = (residual.numel(), len(column_of))
-    matrix = sparse.csr_matrix((np.ones(len(rows)), (rows, columns)), shape=shape)
-    return matrix, [v.label(k) for v in unknowns for k in range(v.size)]
+            for order in range(len(book._derivatives.get(v.name, ())) + 1):
+                symbols.append(book._derivative_scalar(v.name, k, order) if order else book._scalars[v.name, 0][k])
+                owners.append(len(labels))
+            labels.append(v.label(k))
+    rows, columns = ca.jacobian_sparsity(residual, ca.vertcat(*symbols)).get_triplet()
+    entries = np.unique(np.array(rows, dtype=int) * len(labels) + np.array(owners, dtype=int)[list(columns)])
+    return *np.divmod(entries, len(labels)), labels
 
 
 def _undetermined(book: Notebook, unknowns: list[Variable], residual: ca.SX) -> tuple[list[str], list[str], list[str]]:
@@ -212,19 +207,13 @@ def _undetermined(book: Notebook, unknowns: list[Variable], residual: ca.SX) -> 
 
     Those that nothing mentions come first, and are all there is to say then; nothing is affected unless a state is.
     """
-    matrix, labels = _incidence(book, unknowns, residual)
-    absent = [label for label, count in zip(labels, np.asarray(matrix.sum(axis=0)).ravel()) if count == 0]
-    partner = _core.maximum_matching(*matrix.shape, *matrix.nonzero()).columns
-    matched = set(partner.tolist())
-    loose = [k for k, label in enumerate(labels) if k not in matched and label not in set(absent)]
-    # Alternating paths reach every unknown that could have been left over instead (Dulmage and Mendelsohn 1958).
-    reached, waiting, by_column = set(loose), list(loose), matrix.tocsc()
-    while waiting:
-        others = {int(partner[r]) for r in by_column[:, waiting.pop()].indices if partner[r] >= 0} - reached
-        reached |= others
-        waiting += others
+    rows, columns, labels = incidence(book, unknowns, residual)
+    partner = _core.maximum_matching(residual.numel(), len(labels), rows, columns).columns
+    parts = structure_parts(residual.numel(), len(labels), rows, columns, partner)
+    absent = [labels[k] for k in np.setdiff1d(np.arange(len(labels)), columns)]
+    loose = np.intersect1d(parts.loose_unknowns, columns)
     states = {v.label(k) for v in unknowns if v.kind == "state" for k in range(v.size)}
-    affected = [labels[k] for k in sorted(reached)]
+    affected = [labels[k] for k in parts.undetermined_unknowns]
     culprits = [*absent, *(labels[k] for k in loose)][: max(len(absent), len(labels) - residual.numel())]
     told = not absent and len(affected) > len(loose) and bool(states & set(affected))
     return culprits, absent, affected if told else []
@@ -236,11 +225,11 @@ def _shortened(names: list[str]) -> str:
 
 def _superfluous(book: Notebook, unknowns: list[Variable], residual: ca.SX) -> list[str]:
     """The equations among which at least one is superfluous: those a maximum matching leaves over, by name."""
-    matrix, _ = _incidence(book, unknowns, residual)
+    rows, columns, labels = incidence(book, unknowns, residual)
     names = [e.name for e in book._all_equations().values() for _ in range(e.residual.numel())]
-    partner = _core.maximum_matching(*matrix.T.shape, *matrix.T.nonzero()).columns
-    loose = set(range(len(names))) - set(partner.tolist())
+    partner = _core.maximum_matching(len(labels), len(names), columns, rows).columns
+    loose = np.setdiff1d(np.arange(len(names)), partner)
     # Equations that share unknowns with a left-over one are candidates too.
-    touched = {c for k in loose for c in matrix[k].indices}
-    involved = loose | set(matrix.tocsc()[:, sorted(touched)].indices.tolist())
+    touched = columns[np.isin(rows, loose)]
+    involved = [*loose, *rows[np.isin(columns, touched)]]
     return sorted({names[k] for k in involved}, key=names.index)[:6]
