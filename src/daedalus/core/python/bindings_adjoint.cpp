@@ -2,38 +2,23 @@
 #include <nanobind/stl/vector.h>
 
 #include "flow/adjoint.hpp"
+#include "python/checks.hpp"
 #include "python/interpreter_lock.hpp"
-#include "python/python_function.hpp"
 
 namespace daedalus {
 
 namespace {
 
-[[noreturn]] void refuse(const std::string& text) { throw nb::value_error(text.c_str()); }
-
-const Function& function_of(nb::handle object, const std::vector<long long>& in, const std::vector<long long>& out,
-                            const char* role) {
-    const PythonFunction* function = nullptr;
-    if (!nb::try_cast(object, function) || !function)
-        throw nb::type_error((std::string(role) + " must be a Function").c_str());
-    const Function& core = function->core;
-    if (core.size_in != in || core.size_out != out) refuse(std::string(role) + " has the wrong sizes");
-    if (!core.machine_code.load() && !core.interpreter.load() && !core.callback.load())
-        refuse(std::string(role) + " is empty: it has neither machine code, nor an interpreter, nor a callable");
-    return core;
-}
-
 nb::tuple pull_back(nb::handle rhs, nb::handle pullback, nb::handle projection_pullback, nb::handle a, nb::handle b,
                     nb::handle c, nb::handle times, nb::handle states, nb::handle u, nb::handle p,
-                    std::vector<nb::object> tables, std::vector<long long> blocks, long long block_count,
+                    std::vector<nb::object> tables, Integers blocks, long long block_count,
                     nb::handle weights) {
     const Doubles A(a), B(b), C(c), t(times), x(states), inputs(u), parameters(p), lambda(weights);
     const long long n = lambda.size(), nu = inputs.size(), np = parameters.size(), s = B.size();
     if (s < 1 || A.size() != s * s || C.size() != s) refuse("A must be (s, s), b and c of length s");
     if (t.size() < 1 || x.size() != t.size() * n) refuse("states must be (times, n)");
     if (static_cast<long long>(blocks.size()) != t.size() - 1) refuse("blocks must have one entry a step");
-    for (const long long block : blocks)
-        if (block < 0 || block >= block_count) refuse("blocks has an entry out of range");
+    check_places(blocks, block_count, "blocks has an entry out of range");
 
     KeptException exception;
     AdjointRequest request;
@@ -49,8 +34,7 @@ nb::tuple pull_back(nb::handle rhs, nb::handle pullback, nb::handle projection_p
     for (const nb::object& object : tables) {
         if (!nb::isinstance<Table>(object)) throw nb::type_error("tables must be a list of Table");
         active.push_back(&nb::cast<const Table&>(object));
-        for (const long long slot : active.back()->slots)
-            if (slot >= nu) refuse("a table has a slot beyond the end of u");
+        check_places(active.back()->slots, nu, "a table has a slot beyond the end of u");
     }
     request.tables = active, request.blocks = blocks, request.keeper = &exception;
 

@@ -4,13 +4,12 @@
 
 #include <algorithm>
 
+#include "python/checks.hpp"
 #include "python/python_implicit.hpp"
 
 namespace daedalus {
 
 namespace {
-
-[[noreturn]] void refuse(const char* text) { throw nb::value_error(text); }
 
 long long place_in(const ImplicitModel& model, const ColumnGroup& group, long long k) {
     const long long other = k - model.columns.states;
@@ -49,9 +48,7 @@ void add_groups(ImplicitModel& model, const std::vector<long long>& widths) {
 void place(const ImplicitModel& model, const PythonColumnProducts& given, ColumnProducts& out, std::size_t outputs,
            const std::vector<long long>& more_inputs) {
     const ColumnGroups& columns = model.columns;
-    const PythonFunction* function = nullptr;
-    if (!nb::try_cast(given.function, function) || !function) throw nb::type_error("products need a Function");
-    out.function = &function->core;
+    out.function = &function_of(given.function, "products");
     const std::vector<long long>&in = out.function->size_in, &sizes = out.function->size_out;
     std::vector<long long> expected = {1, columns.states, columns.states, columns.unknowns - columns.states};
     if (in.size() != 6 + more_inputs.size() || !std::equal(expected.begin(), expected.end(), in.begin()) ||
@@ -97,8 +94,7 @@ void read_products(ImplicitModel& model, const std::vector<nb::object>& products
 
 // Functions of all columns.
 void read_whole(ImplicitModel& model, nb::handle below) {
-    const PythonFunction* function = nullptr;
-    if (!nb::try_cast(below, function) || !function) throw nb::type_error("below must be a Function");
+    const Function& function = function_of(below, "below");
     const long long nx = model.states, nz = model.unknowns - model.states;
     const std::vector<long long>&in = model.residual->size_in, out = {model.unknowns};
     if (in.size() != 6 || in[0] != 1 || in[1] != nx || in[2] != nx || in[3] != nz || model.residual->size_out != out)
@@ -106,11 +102,11 @@ void read_whole(ImplicitModel& model, nb::handle below) {
     std::vector<long long> expected = in, drifts = in;
     for (const long long size : {nx, nx, nz}) expected.push_back(size);
     drifts.push_back(in[4]);
-    if (function->core.size_in != expected || function->core.size_out != out)
+    if (function.size_in != expected || function.size_out != out)
         refuse("below must map (t, xdot, x, z, u, p, dxdot, dx, dz) of all columns to all equations");
     if (model.drift && (model.drift->size_in != drifts || model.drift->size_out != out))
         refuse("drift must map (t, xdot, x, z, u, p, udot) of all columns to all equations");
-    model.columns.below.function = &function->core, model.columns.below.values = model.unknowns;
+    model.columns.below.function = &function, model.columns.below.values = model.unknowns;
 }
 
 }  // namespace

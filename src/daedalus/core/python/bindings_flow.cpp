@@ -3,7 +3,6 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 
 #include "flow/covariance.hpp"
@@ -214,6 +213,12 @@ struct Point {
     }
 };
 
+struct Loan : FlowLoan {
+    explicit Loan(FlowOwner& flow) : FlowLoan(flow) {
+        if (!*this) throw std::bad_alloc();
+    }
+};
+
 int run(FlowOwner& flow, FlowMemory& memory, const std::string& part, const Point& at, int which) {
     const double *x = at.x.data(), *u = at.u.data(), *p = at.p.data(), *seed = at.seed.data();
     if (part == "value") return flow.kernels.value(flow.plan, memory, x, u, p);
@@ -239,8 +244,7 @@ nb::tuple evaluate_part(PythonFlow& self, const std::string& part, nb::handle x,
     const Point at(plan, x, u, p, seed);
     const int which = parameters ? 1 : 0;
     const Directions& along = plan.directions[which];
-    const FlowLoan loan(flow);
-    if (!loan) throw std::bad_alloc();
+    const Loan loan(flow);
     FlowMemory& memory = loan.memory();
     int failed = 0;
     {
@@ -267,9 +271,7 @@ nb::tuple evaluate_part(PythonFlow& self, const std::string& part, nb::handle x,
 class Interval {
 public:
     Interval(PythonFlow& self, nb::handle x, nb::handle u, nb::handle p)
-        : flow_(self.owner), own_(flow_.plan), given_(own_, x, u, p, x), loan_(flow_) {
-        if (!loan_) throw std::bad_alloc();
-    }
+        : flow_(self.owner), own_(flow_.plan), given_(own_, x, u, p, x), loan_(flow_) {}
     const double* start() const { return given_.x.data(); }
     int n() const { return own_.n; }
     bool keeps() const { return own_.corrections > 0; }
@@ -294,7 +296,7 @@ private:
     FlowOwner& flow_;
     FlowPlan own_;
     Point given_;
-    FlowLoan loan_;
+    Loan loan_;
 };
 
 // x at the end of an interval and its derivative by x; empty on failure.
@@ -377,8 +379,7 @@ nb::tuple pull_back(PythonFlow& self, nb::handle times, nb::handle states, nb::h
     int failed = 0;
     {
         const LockReleased released;
-        const FlowLoan loan(flow);
-        if (!loan) throw std::bad_alloc();
+        const Loan loan(flow);
         failed = flow.kernels.pull_back(plan, loan.memory(), steps, out.data(), by_inputs.data(), by_parameters.data());
     }
     if (failed) return nb::make_tuple();
@@ -393,19 +394,15 @@ double time_part(PythonFlow& self, const std::string& part, nb::handle x, nb::ha
     check_part(self, part);
     FlowOwner& flow = self.owner;
     const Point at(flow.plan, x, u, p, seed);
-    if (repetitions < 1) throw nb::value_error("repetitions must be at least 1");
+    const Loan loan(flow);
     int failed = 0;
     double seconds = 0;
     {
         const LockReleased released;
-        const FlowLoan loan(flow);
-        if (!loan) throw std::bad_alloc();
-        const auto start = std::chrono::steady_clock::now();
-        for (long long i = 0; i < repetitions; ++i) failed |= run(flow, loan.memory(), part, at, parameters ? 1 : 0);
-        seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+        seconds = seconds_per(repetitions, [&] { failed |= run(flow, loan.memory(), part, at, parameters ? 1 : 0); });
     }
     if (failed) throw std::runtime_error("the flow failed");
-    return seconds / static_cast<double>(repetitions);
+    return seconds;
 }
 
 // Flows whose CasADi functions are all gone make room; the GIL is held.

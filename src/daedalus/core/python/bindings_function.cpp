@@ -2,9 +2,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <chrono>
-
 #include "machine/extremes.hpp"
+#include "python/collected.hpp"
 #include "python/interpreter_lock.hpp"
 #include "python/python_function.hpp"
 
@@ -108,39 +107,50 @@ struct Arguments {
     }
 };
 
-[[noreturn]] void raise_failure(const Function& function, KeptException& kept) {
-    if (kept.interrupted) {
-        PyErr_SetNone(PyExc_KeyboardInterrupt);
-        throw nb::python_error();
-    }
-    rethrow(kept);
-    throw std::runtime_error("the evaluation of " + function.name + " failed");
-}
-
-nb::tuple evaluate_rows(const PythonFunction& function, nb::args given, bool allow_many) {
-    const Function& core = function.core;
-    const Arguments arguments(core, given, allow_many);
-    std::vector<Storage<double>> outputs;
-    for (const long long size : core.size_out) outputs.emplace_back(arguments.rows * size);
+// Work with a call, without the GIL; it tells whether an evaluation failed.
+void without_lock(const Function& function, auto&& work) {
     KeptException kept;
     int failed = 0;
     {
         const LockReleased released;
-        Caller caller(core, &kept);
-        Call& call = caller.call();
+        Caller caller(function, &kept);
+        failed = work(caller.call());
+    }
+    if (!failed) return;
+    raise_kept(kept);
+    throw std::runtime_error("the evaluation of " + function.name + " failed");
+}
+
+// Room for the outputs of one call or of many.
+struct Outputs {
+    std::vector<Storage<double>> arrays;
+
+    explicit Outputs(const Function& function, long long rows = 1) {
+        for (const long long size : function.size_out) arrays.emplace_back(rows * size);
+    }
+    void set(const Function& function, Call& call, long long row = 0) {
+        for (std::size_t k = 0; k < arrays.size(); ++k) call.res[k] = arrays[k].data() + row * function.size_out[k];
+    }
+};
+
+nb::tuple evaluate_rows(const PythonFunction& function, nb::args given, bool allow_many) {
+    const Function& core = function.core;
+    const Arguments arguments(core, given, allow_many);
+    Outputs outputs(core, arguments.rows);
+    without_lock(core, [&](Call& call) {
+        int failed = 0;
         for (long long row = 0; row < arguments.rows && !failed; ++row) {
-            arguments.set(core, call, row);
-            for (std::size_t k = 0; k < outputs.size(); ++k) call.res[k] = outputs[k].data() + row * core.size_out[k];
+            arguments.set(core, call, row), outputs.set(core, call, row);
             failed = evaluate(call);
         }
-    }
-    if (failed) raise_failure(core, kept);
-    nb::object result = nb::steal(PyTuple_New(Py_ssize_t(outputs.size())));
-    for (std::size_t k = 0; k < outputs.size(); ++k) {
+        return failed;
+    });
+    nb::object result = nb::steal(PyTuple_New(Py_ssize_t(core.size_out.size())));
+    for (std::size_t k = 0; k < core.size_out.size(); ++k) {
         const auto size = static_cast<std::size_t>(core.size_out[k]);
         const auto rows = static_cast<std::size_t>(arguments.rows);
-        nb::object array = allow_many ? to_numpy(std::move(outputs[k]), {rows, size})
-                                      : to_numpy(std::move(outputs[k]), {size});
+        nb::object array = allow_many ? to_numpy(std::move(outputs.arrays[k]), {rows, size})
+                                      : to_numpy(std::move(outputs.arrays[k]), {size});
         PyTuple_SET_ITEM(result.ptr(), Py_ssize_t(k), array.release().ptr());
     }
     return nb::borrow<nb::tuple>(result);
@@ -152,23 +162,17 @@ nb::tuple extremes(const PythonFunction& self, nb::args given) {
     if (core.size_out.empty() || core.size_out.front() < 1)
         throw nb::type_error((core.name + " has no output").c_str());
     const Arguments arguments(core, given, true);
-    std::vector<Storage<double>> outputs;
-    for (const long long size : core.size_out) outputs.emplace_back(size);
-    KeptException kept;
-    int failed = 0;
+    Outputs outputs(core);
     Extremes found;
-    {
-        const LockReleased released;
-        Caller caller(core, &kept);
-        Call& call = caller.call();
-        for (std::size_t k = 0; k < outputs.size(); ++k) call.res[k] = outputs[k].data();
-        for (long long row = 0; row < arguments.rows && !failed; ++row) {
+    without_lock(core, [&](Call& call) {
+        outputs.set(core, call);
+        for (long long row = 0; row < arguments.rows; ++row) {
             arguments.set(core, call, row);
-            failed = evaluate(call);
-            if (!failed) found.see(outputs.front().data()[0]);
+            if (const int failed = evaluate(call)) return failed;
+            found.see(call.res[0][0]);
         }
-    }
-    if (failed) raise_failure(core, kept);
+        return 0;
+    });
     return nb::make_tuple(found.lowest, found.highest);
 }
 
@@ -178,33 +182,22 @@ nb::tuple evaluate_many(const PythonFunction& self, nb::args given) { return eva
 double time_per_call(const PythonFunction& function, nb::args given, long long repetitions) {
     const Function& core = function.core;
     const Arguments arguments(core, given, false);
-    if (repetitions < 1) throw nb::value_error("repetitions must be at least 1");
-    std::vector<Storage<double>> outputs;
-    for (const long long size : core.size_out) outputs.emplace_back(size);
-    KeptException kept;
-    int failed = 0;
+    Outputs outputs(core);
     double seconds = 0;
-    {
-        const LockReleased released;
-        Caller caller(core, &kept);
-        Call& call = caller.call();
-        arguments.set(core, call, 0);
-        for (std::size_t k = 0; k < outputs.size(); ++k) call.res[k] = outputs[k].data();
-        const auto start = std::chrono::steady_clock::now();
-        for (long long i = 0; i < repetitions; ++i) failed |= evaluate(call);
-        seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    }
-    if (failed) raise_failure(core, kept);
-    return seconds / static_cast<double>(repetitions);
+    without_lock(core, [&](Call& call) {
+        int failed = 0;
+        arguments.set(core, call, 0), outputs.set(core, call);
+        seconds = seconds_per(repetitions, [&] { failed |= evaluate(call); });
+        return failed;
+    });
+    return seconds;
 }
 
 void construct(PythonFunction* self, std::string name, std::vector<long long> size_in, std::vector<long long> size_out,
                long long sz_arg, long long sz_res, long long sz_iw, long long sz_w) {
-    for (const long long size : size_in)
-        if (size < 0) throw nb::value_error("sizes must not be negative");
-    for (const long long size : size_out)
-        if (size < 0) throw nb::value_error("sizes must not be negative");
-    if (sz_iw < 0 || sz_w < 0) throw nb::value_error("sizes must not be negative");
+    for (const Integers& sizes : {size_in, size_out, Integers{sz_iw, sz_w}})
+        for (const long long size : sizes)
+            if (size < 0) throw nb::value_error("sizes must not be negative");
     new (self) PythonFunction();
     Function& core = self->core;
     core.name = std::move(name), core.size_in = std::move(size_in), core.size_out = std::move(size_out);
@@ -242,29 +235,6 @@ const char* kind(const PythonFunction& self) {
     return self.core.callback.load() ? "python" : "empty";
 }
 
-// Callables often lead back to the function: let the garbage collector see them.
-int traverse(PyObject* self, visitproc visit, void* arg) {
-    Py_VISIT(Py_TYPE(self));
-    if (!nb::inst_ready(self)) return 0;
-    const PythonFunction* function = nb::inst_ptr<PythonFunction>(self);
-    Py_VISIT(function->callable.ptr());
-    for (const nb::object& owner : function->owners) Py_VISIT(owner.ptr());
-    return 0;
-}
-
-int clear(PyObject* self) {
-    PythonFunction* function = nb::inst_ptr<PythonFunction>(self);
-    function->core.callback.store(nullptr), function->core.interpreter.store(nullptr);
-    function->core.machine_code.store(nullptr);
-    std::vector<nb::object> owners = std::move(function->owners);
-    nb::object callable = std::move(function->callable);
-    return 0;
-}
-
-PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse)},
-                       {Py_tp_clear, reinterpret_cast<void*>(clear)},
-                       {0, nullptr}};
-
 }  // namespace
 
 void keep(KeptException& kept, const nb::python_error& error) {
@@ -283,12 +253,19 @@ void rethrow(KeptException& kept) {
     throw nb::python_error();
 }
 
+void raise_kept(KeptException& kept) {
+    rethrow(kept);
+    if (!kept.interrupted) return;
+    PyErr_SetNone(PyExc_KeyboardInterrupt);
+    throw nb::python_error();
+}
+
 void bind_function(nb::module_& module) {
     using namespace nb::literals;
     const nb::object empty = nb::module_::import_("numpy").attr("empty");
     make_empty = nb::object(empty).release().ptr();
     size_zero = empty(0).release().ptr();
-    nb::class_<PythonFunction>(module, "Function", nb::type_slots(slots))
+    nb::class_<PythonFunction>(module, "Function", nb::type_slots(Collected<PythonFunction>::slots))
         .def("__init__", construct, "name"_a, "size_in"_a, "size_out"_a, "sz_arg"_a = 0, "sz_res"_a = 0, "sz_iw"_a = 0,
              "sz_w"_a = 0)
         .def("set_machine_code", set_machine_code, "address"_a, "owner"_a.none())

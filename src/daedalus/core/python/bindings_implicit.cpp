@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "python/checks.hpp"
 #include "python/interpreter_lock.hpp"
 #include "python/python_implicit.hpp"
 #include "run/run.hpp"
@@ -11,18 +12,6 @@
 namespace daedalus {
 
 namespace {
-
-[[noreturn]] void refuse(const std::string& text) { throw nb::value_error(text.c_str()); }
-
-void check_columns(const Integers& colind, const Integers& rows, long long columns, long long n, const char* name) {
-    bool fits = static_cast<long long>(colind.size()) == columns + 1 && colind.front() == 0 &&
-                colind.back() == static_cast<long long>(rows.size()) && std::is_sorted(colind.begin(), colind.end());
-    for (const long long row : rows) fits = fits && row >= 0 && row < n;
-    for (std::size_t c = 0; fits && c + 1 < colind.size(); ++c)
-        for (long long k = colind[c] + 1; k < colind[c + 1]; ++k)
-            fits = fits && rows[std::size_t(k)] > rows[std::size_t(k - 1)];
-    if (!fits) refuse(std::string("the pattern of ") + name + " is not in compressed columns");
-}
 
 // One pattern that holds both Jacobians, and where their nonzeros stand in it.
 void unite(ImplicitModel& model, const Integers& dot_colind, const Integers& dot_rows, const Integers& all_colind,
@@ -44,13 +33,6 @@ void unite(ImplicitModel& model, const Integers& dot_colind, const Integers& dot
         }
         matrix.colind.push_back(matrix.nonzeros());
     }
-}
-
-const Function& function_of(nb::handle object, const char* role) {
-    const PythonFunction* function = nullptr;
-    if (!nb::try_cast(object, function) || !function)
-        throw nb::type_error((std::string(role) + " must be a Function").c_str());
-    return function->core;
 }
 
 // The inputs of a drift are those of the residual, and u'.
@@ -81,11 +63,6 @@ std::vector<int> small_numbers(const Integers& given, long long n, int otherwise
 
 bool contains(const Integers& list, long long entry) { return std::find(list.begin(), list.end(), entry) != list.end(); }
 
-void check_places(const Integers& places, long long count, const char* name) {
-    for (const long long place : places)
-        if (place < 0 || place >= count) refuse(std::string(name) + " has an entry out of range");
-}
-
 // `dependent` are states whose derivative has the coefficient zero with the parameters of the run, `held` the equations
 // that are free of derivatives then. With `columns` all sizes and patterns are those of one column.
 void construct_model(PythonImplicitModel* self, nb::object residual, nb::object jacobian, long long states,
@@ -110,8 +87,9 @@ void construct_model(PythonImplicitModel* self, nb::object residual, nb::object 
     for (const int k : model.index) model.deepest = std::max(model.deepest, k);
     model.higher_index = model.deepest > 1, model.autonomous = autonomous;
     unite(model, dot_colind, dot_rows, all_colind, all_rows);
-    check_places(dependent, states, "dependent"), check_places(held, unknowns, "held");
-    check_places(curved, unknowns, "curved");
+    check_places(dependent, states, "dependent has an entry out of range");
+    check_places(held, unknowns, "held has an entry out of range");
+    check_places(curved, unknowns, "curved has an entry out of range");
     if (columns.empty()) model.curved.assign(curved.begin(), curved.end());
     for (long long row = 0; row < unknowns; ++row)
         if (!contains(dot_rows, row) || contains(held, row)) model.constraints.push_back(row);
@@ -125,17 +103,16 @@ void construct_model(PythonImplicitModel* self, nb::object residual, nb::object 
                                    std::move(products)};
 }
 
-void read_matrix(nb::handle object, int stages, double (&out)[most_stages][most_stages]) {
+void read_matrix(nb::handle object, int rows, int stages, double (*out)[most_stages]) {
     const Doubles numbers(object);
-    if (numbers.size() != stages * stages) refuse("the matrices of a collocation method must be (s, s)");
-    for (int i = 0; i < stages; ++i)
-        for (int j = 0; j < stages; ++j) out[i][j] = numbers.data()[i * stages + j];
+    if (numbers.size() != rows * stages) refuse("the matrices of a collocation method must be (s, s)");
+    for (int i = 0; i < rows; ++i) std::copy_n(numbers.data() + i * stages, stages, out[i]);
 }
 
 void read_row(nb::handle object, int count, double* out) {
     const Doubles numbers(object);
     if (numbers.size() != count) refuse("a row of a collocation method has the wrong length");
-    for (int i = 0; i < count; ++i) out[i] = numbers.data()[i];
+    std::copy_n(numbers.data(), count, out);
 }
 
 void construct_collocation(CollocationCoefficients* self, nb::object c, nb::object inverse, nb::object from,
@@ -147,19 +124,16 @@ void construct_collocation(CollocationCoefficients* self, nb::object c, nb::obje
     method.stages = static_cast<int>(stages), method.pairs = method.stages / 2;
     method.has_real = method.stages % 2 == 1;
     read_row(c, method.stages, method.c);
-    read_matrix(inverse, method.stages, method.inverse);
-    read_matrix(from, method.stages, method.from);
-    read_matrix(to, method.stages, method.to);
-    read_matrix(powers, method.stages, method.powers);
+    read_matrix(inverse, method.stages, method.stages, method.inverse);
+    read_matrix(from, method.stages, method.stages, method.from);
+    read_matrix(to, method.stages, method.stages, method.to);
+    read_matrix(powers, method.stages, method.stages, method.powers);
+    read_matrix(better, method.stages + 1, method.stages, method.better);
     if (method.has_real) read_row(gamma, 1, &method.gamma);
     read_row(alpha, method.pairs, method.alpha);
     read_row(beta, method.pairs, method.beta);
     read_row(error, method.stages, method.error);
     read_row(slope, method.stages + 1, method.slope);
-    const Doubles rows(better);
-    if (rows.size() != (stages + 1) * stages) refuse("the matrices of a collocation method must be (s, s)");
-    for (int j = 0; j <= method.stages; ++j)
-        for (int i = 0; i < method.stages; ++i) method.better[j][i] = rows.data()[j * stages + i];
     method.weight = weight;
     new (self) CollocationCoefficients(method);
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "model/inputs.hpp"
+#include "python/collected.hpp"
 #include "python/python_run.hpp"
 
 namespace daedalus {
@@ -107,24 +108,6 @@ void construct_sampled(PythonSampled* place, nb::callable callable, nb::object m
     core.callback.store(sampled_callback);
 }
 
-int traverse_sampled(PyObject* self, visitproc visit, void* arg) {
-    Py_VISIT(Py_TYPE(self));
-    if (!nb::inst_ready(self)) return 0;
-    const PythonSampled* code = nb::inst_ptr<PythonSampled>(self);
-    for (const nb::object* held : {&code->callable, &code->memory, &code->error}) Py_VISIT(held->ptr());
-    return 0;
-}
-
-int clear_sampled(PyObject* self) {
-    PythonSampled* code = nb::inst_ptr<PythonSampled>(self);
-    code->callable = code->memory = code->error = nb::object();
-    return 0;
-}
-
-PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse_sampled)},
-                       {Py_tp_clear, reinterpret_cast<void*>(clear_sampled)},
-                       {0, nullptr}};
-
 void construct_agenda(PythonAgenda* place, nb::handle times, std::vector<long long> what, std::vector<long long> rising,
                       std::vector<long long> scheduled, std::vector<long long> fired, nb::list calls) {
     PythonAgenda& self = *new (place) PythonAgenda();
@@ -174,7 +157,7 @@ void bind_inputs(nb::module_& module) {
     nb::class_<Table>(module, "Table")
         .def("__init__", construct_table, "times"_a, "values"_a, "slots"_a, "linear"_a = false,
              "coefficients"_a = nb::none());
-    nb::class_<PythonSampled>(module, "SampledCode", nb::type_slots(slots))
+    nb::class_<PythonSampled>(module, "SampledCode", nb::type_slots(Collected<PythonSampled>::slots))
         .def("__init__", construct_sampled, "callable"_a, "memory"_a.none(), "reads"_a, "writes"_a)
         .def_prop_ro("error", [](const PythonSampled& self) { return self.error.is_valid() ? self.error : nb::none(); })
         .def_prop_ro("memory", [](const PythonSampled& self) { return self.memory; });

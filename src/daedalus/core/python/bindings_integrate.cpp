@@ -4,14 +4,13 @@
 #include <string_view>
 
 #include "machine/instruction_set.hpp"
+#include "python/checks.hpp"
 #include "python/interpreter_lock.hpp"
 #include "python/python_run.hpp"
 
 namespace daedalus {
 
 namespace {
-
-[[noreturn]] void refuse(const std::string& text) { throw nb::value_error(text.c_str()); }
 
 // Signals, progress and onlookers: served with the GIL between chunks of steps.
 class PythonWatch final : public Watch {
@@ -80,8 +79,7 @@ void add_tables(nb::handle tables, PythonRun& run) {
     for (const nb::handle object : nb::borrow<nb::iterable>(tables)) {
         if (!nb::isinstance<Table>(object)) throw nb::type_error("tables must be a list of Table");
         const Table& table = nb::cast<const Table&>(object);
-        for (const long long slot : table.slots)
-            if (slot >= static_cast<long long>(run.u.size())) refuse("a table has a slot beyond the end of u");
+        check_places(table.slots, static_cast<long long>(run.u.size()), "a table has a slot beyond the end of u");
         run.tables.push_back(&table);
         run.table_objects.push_back(nb::borrow(object));
     }
@@ -95,11 +93,9 @@ void add_agenda(nb::handle object, PythonRun& run) {
     Request& request = run.request;
     const long long guards = static_cast<long long>(request.directions.size());
     const long long actors = guards - request.switches + request.clocks;
-    const auto check = [](const std::vector<long long>& list, long long below) {
-        for (const long long entry : list)
-            if (entry < 0 || entry >= below) refuse("the agenda has an entry out of range");
-    };
-    check(agenda.what, actors), check(agenda.scheduled, guards), check(agenda.fired, guards);
+    const char* const beyond = "the agenda has an entry out of range";
+    check_places(agenda.what, actors, beyond);
+    check_places(agenda.scheduled, guards, beyond), check_places(agenda.fired, guards, beyond);
     if (!agenda.calls.empty() && static_cast<long long>(agenda.calls.size()) != request.clocks)
         refuse("the agenda must have one entry a clock in calls");
     run.agenda = nb::borrow(object);
@@ -110,14 +106,11 @@ void add_agenda(nb::handle object, PythonRun& run) {
 void add_delays(nb::handle object, PythonRun& run) {
     if (!nb::isinstance<PythonDelays>(object)) throw nb::type_error("delays must be Delays");
     const DelaySource& delays = nb::cast<const PythonDelays&>(object).core;
+    const auto n = static_cast<long long>(run.request.x0.size()), nu = static_cast<long long>(run.u.size());
     if (run.request.t1 < run.request.t0) refuse("a run with delays goes forward");
-    for (const long long slot : delays.slots)
-        if (slot >= static_cast<long long>(run.u.size())) refuse("a delayed signal has a slot beyond the end of u");
-    const std::vector<long long>& sizes = delays.signals->size_in;
-    const Request& request = run.request;
-    const bool fits = sizes.size() == 4 && sizes[1] == static_cast<long long>(request.x0.size()) &&
-                      sizes[2] == static_cast<long long>(run.u.size()) && sizes[3] == static_cast<long long>(run.p.size());
-    if (!fits) refuse("the delayed signals must be a function of (t, x, u, p) of the model");
+    check_places(delays.slots, nu, "a delayed signal has a slot beyond the end of u");
+    if (delays.signals->size_in != Integers{1, n, nu, static_cast<long long>(run.p.size())})
+        refuse("the delayed signals must be a function of (t, x, u, p) of the model");
     run.delays = nb::borrow(object);
     run.request.delays = &delays;
 }

@@ -1,4 +1,5 @@
 // Python functions that C code calls and whose errors it drops: an interrupt that falls into one is raised behind it.
+#include "python/collected.hpp"
 #include "python/interpreter_lock.hpp"
 #include "python/python_function.hpp"
 
@@ -8,6 +9,7 @@ namespace {
 
 struct Sheltered {
     nb::object function;
+    void show(auto&& see) { see(function); }
 };
 
 int raise_kept(void* kept) {
@@ -41,26 +43,11 @@ nb::object call(const Sheltered& self, const nb::args& given, const nb::kwargs& 
     }
 }
 
-int traverse(PyObject* self, visitproc visit, void* arg) {
-    Py_VISIT(Py_TYPE(self));
-    if (nb::inst_ready(self)) Py_VISIT(nb::inst_ptr<Sheltered>(self)->function.ptr());
-    return 0;
-}
-
-int clear(PyObject* self) {
-    nb::inst_ptr<Sheltered>(self)->function = nb::object();
-    return 0;
-}
-
-PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse)},
-                       {Py_tp_clear, reinterpret_cast<void*>(clear)},
-                       {0, nullptr}};
-
 }  // namespace
 
 void bind_interrupts(nb::module_& module) {
     using namespace nb::literals;
-    nb::class_<Sheltered>(module, "Sheltered", nb::type_slots(slots))
+    nb::class_<Sheltered>(module, "Sheltered", nb::type_slots(Collected<Sheltered>::slots))
         .def("__init__", [](Sheltered* place, nb::object function) { new (place) Sheltered{std::move(function)}; },
              "function"_a)
         .def("__call__", call, "given"_a, "named"_a);

@@ -3,32 +3,14 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
-#include <chrono>
 
 #include "linear/linear_kernels.hpp"
 #include "machine/instruction_set.hpp"
-#include "python/python_function.hpp"
+#include "python/checks.hpp"
 
 namespace daedalus {
 
 namespace {
-
-void check(const Pattern& pattern) {
-    const auto n = static_cast<std::size_t>(std::max(pattern.n, 0LL));
-    if (pattern.n < 0 || pattern.colind.size() != n + 1 || pattern.colind[0] != 0 ||
-        pattern.colind[n] != pattern.nonzeros())
-        throw nb::value_error("colind must have n + 1 numbers, from 0 to the number of rows given");
-    for (std::size_t c = 0; c < n; ++c) {
-        if (pattern.colind[c + 1] < pattern.colind[c] || pattern.colind[c + 1] > pattern.nonzeros())
-            throw nb::value_error("colind must not decrease");
-        for (long long p = pattern.colind[c]; p < pattern.colind[c + 1]; ++p) {
-            if (pattern.rows[p] < 0 || pattern.rows[p] >= pattern.n)
-                throw nb::value_error("rows must be at least 0 and less than n");
-            if (p > pattern.colind[c] && pattern.rows[p] <= pattern.rows[p - 1])
-                throw nb::value_error("the rows of a column must increase");
-        }
-    }
-}
 
 MatrixForm form_named(const std::string& name) {
     if (name == "best") return MatrixForm::best;
@@ -37,20 +19,12 @@ MatrixForm form_named(const std::string& name) {
     throw nb::value_error("form is 'best', 'dense' or 'sparse'");
 }
 
-double seconds_per(long long repetitions, auto&& work) {
-    if (repetitions < 1) throw nb::value_error("repetitions must be at least 1");
-    const auto begin = std::chrono::steady_clock::now();
-    for (long long i = 0; i < repetitions; ++i) work();
-    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
-    return taken.count() / static_cast<double>(repetitions);
-}
-
 class PythonLinearSolver {
 public:
     PythonLinearSolver(long long n, std::vector<long long> colind, std::vector<long long> rows, bool complex,
                        const std::string& form)
         : pattern_{n, std::move(colind), std::move(rows)}, complex_(complex), kernels_(DAEDALUS_BEST(linear_kernels(complex))) {
-        check(pattern_);
+        check_columns(pattern_.colind, pattern_.rows, n, n, "the matrix");
         solver_ = kernels_.make(pattern_, form_named(form));
         if (!solver_) throw std::bad_alloc();
     }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "python/checks.hpp"
 #include "python/interpreter_lock.hpp"
 #include "python/python_linear.hpp"
 #include "run/kernel_choice.hpp"
@@ -13,30 +14,8 @@ namespace daedalus {
 
 namespace {
 
-[[noreturn]] void refuse(const std::string& text) { throw nb::value_error(text.c_str()); }
-
-const Function& function_of(nb::handle object, const char* role) {
-    const PythonFunction* function = nullptr;
-    if (!nb::try_cast(object, function) || !function)
-        throw nb::type_error((std::string(role) + " must be a Function").c_str());
-    return function->core;
-}
-
-void check_pattern(const Pattern& pattern) {
-    bool fits = static_cast<long long>(pattern.colind.size()) == pattern.n + 1 && pattern.colind.front() == 0 &&
-                pattern.colind.back() == pattern.nonzeros() &&
-                std::is_sorted(pattern.colind.begin(), pattern.colind.end());
-    for (std::size_t c = 0; fits && c + 1 < pattern.colind.size(); ++c)
-        for (long long k = pattern.colind[c]; k < pattern.colind[c + 1]; ++k) {
-            const long long row = pattern.rows[std::size_t(k)];
-            fits = fits && row >= 0 && row < pattern.n;
-            fits = fits && (k == pattern.colind[c] || row > pattern.rows[std::size_t(k - 1)]);
-        }
-    if (!fits) refuse("the pattern of the matrix is not in compressed columns");
-}
-
 // Unknown and known places together must be those of (x'; z), each once.
-void check_places(const LinearModel& model) {
+void check_unknowns(const LinearModel& model) {
     if (model.solved.empty() && model.known.empty()) return;
     Integers places = model.solved;
     places.insert(places.end(), model.known.begin(), model.known.end());
@@ -54,8 +33,8 @@ void construct_model(PythonLinearModel* self, nb::object function, long long sta
     model.matrix = {unknowns, std::move(colind), std::move(rows)};
     model.solved = std::move(solved), model.known = std::move(known);
     if (states < 0 || unknowns < 0 || model.size() < states) refuse("there are more states than unknowns");
-    check_pattern(model.matrix);
-    check_places(model);
+    check_columns(model.matrix.colind, model.matrix.rows, unknowns, unknowns, "the matrix");
+    check_unknowns(model);
     const Integers &in = model.function->size_in, &out = model.function->size_out;
     Integers expected{model.matrix.nonzeros(), unknowns};
     if (!model.known.empty()) expected.push_back(static_cast<long long>(model.known.size()));
@@ -89,8 +68,7 @@ void construct_projection(PythonProjection* self, nb::object model, nb::object p
     if (!position_rows.empty() && (!levels.positions || !levels.motion)) refuse("positions need a function and a motion");
     if (!velocity_rows.empty() && !levels.velocities) refuse("velocities need a function");
     for (const Integers* rows : {&position_rows, &velocity_rows})
-        for (const long long row : *rows)
-            if (row < 0 || row >= linear.unknowns) refuse("a row is not one of the matrix");
+        check_places(*rows, linear.unknowns, "a row is not one of the matrix");
     levels.position_rows = std::move(position_rows), levels.velocity_rows = std::move(velocity_rows);
     const Doubles sizes(nominal);
     if (sizes.size() != linear.states) refuse("nominal must have one entry a state");
@@ -154,14 +132,6 @@ private:
     std::vector<std::unique_ptr<Caller>> callers_;
     std::vector<Call*> calls_;
 };
-
-void raise_kept(KeptException& kept) {
-    if (kept.interrupted) {
-        PyErr_SetNone(PyExc_KeyboardInterrupt);
-        throw nb::python_error();
-    }
-    rethrow(kept);
-}
 
 nb::tuple evaluate_many(const PythonLinearModel& self, nb::handle t, nb::handle x, nb::handle u, nb::handle p) {
     const LinearModel& model = self.core;

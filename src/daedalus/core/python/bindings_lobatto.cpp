@@ -1,43 +1,16 @@
 // The seam for methods of momenta: the functions of a step, their patterns and places in, one checked description out.
 #include <nanobind/stl/vector.h>
 
-#include <algorithm>
-
+#include "python/checks.hpp"
 #include "python/python_implicit.hpp"
 
 namespace daedalus {
 
 namespace {
 
-[[noreturn]] void refuse(const std::string& text) { throw nb::value_error(text.c_str()); }
-
 Pattern pattern_of(Integers colind, Integers rows, long long n, const char* name) {
-    bool fits = static_cast<long long>(colind.size()) == n + 1 && colind.front() == 0 &&
-                colind.back() == static_cast<long long>(rows.size()) && std::is_sorted(colind.begin(), colind.end());
-    for (const long long row : rows) fits = fits && row >= 0 && row < n;
-    for (std::size_t c = 0; fits && c + 1 < colind.size(); ++c)
-        for (long long k = colind[c] + 1; k < colind[c + 1]; ++k)
-            fits = fits && rows[std::size_t(k)] > rows[std::size_t(k - 1)];
-    if (!fits) refuse(std::string("the pattern of ") + name + " is not in compressed columns");
+    check_columns(colind, rows, n, n, name);
     return {n, std::move(colind), std::move(rows)};
-}
-
-void check_sizes(const Function& function, const Integers& in, const Integers& out, const char* role) {
-    if (function.size_in != in || function.size_out != out)
-        refuse(std::string(role) + " does not have the sizes of a step");
-    if (!function.machine_code.load() && !function.interpreter.load() && !function.callback.load())
-        refuse(std::string(role) + " is empty: it has neither machine code, nor an interpreter, nor a callable");
-}
-
-void check_places(const Integers& places, long long end, const char* name) {
-    for (const long long place : places)
-        if (place < 0 || place >= end) refuse(std::string(name) + " lie outside a row");
-}
-
-const Function* function_of(nb::handle object) {
-    const PythonFunction* function = nullptr;
-    if (!nb::try_cast(object, function) || !function) throw nb::type_error("a step is made of Functions");
-    return &function->core;
 }
 
 void construct(PythonLobattoStep* self, nb::object residual, nb::object jacobian, nb::object landing,
@@ -48,21 +21,20 @@ void construct(PythonLobattoStep* self, nb::object residual, nb::object jacobian
     const auto s = static_cast<long long>(nodes.size()), size = s * n + (s - 1) * m;
     if (s < 2 || half_way.size() != nodes.size()) refuse("a step has two stages or more");
     if (n < 1 || velocities.size() != positions.size()) refuse("every position has a velocity");
-    LobattoStep step;
-    step.residual = function_of(residual), step.jacobian = function_of(jacobian), step.landing = function_of(landing);
-    step.masses = function_of(masses), step.motion = function_of(motion);
-    if (step.masses->size_in.size() != 4) refuse("masses must map (t, row, u, p)");
-    const long long row = step.masses->size_in[1], u = step.masses->size_in[2], p = step.masses->size_in[3];
+    const Integers at_row = function_of(masses, "masses").size_in;
+    if (at_row.size() != 4 || at_row[0] != 1) refuse("masses must map (t, row, u, p)");
+    const long long row = at_row[1], u = at_row[2], p = at_row[3];
     if (row < 4 * n + m) refuse("a row has room for positions, velocities, multipliers and derivatives");
-    check_places(positions, (row - m) / 2, "positions");
-    check_places(velocities, (row - m) / 2, "velocities");
-    check_places(multipliers, row - 2 * ((row - m) / 2), "multipliers");
-    const Integers at_step{1, 1, row, size, s * u, p}, at_row{1, row, u, p};
-    check_sizes(*step.residual, at_step, {size}, "residual");
-    check_sizes(*step.jacobian, at_step, {static_cast<long long>(stage_rows.size())}, "jacobian");
-    check_sizes(*step.landing, at_step, {n, n}, "landing");
-    check_sizes(*step.masses, at_row, {static_cast<long long>(saddle_rows.size()), n, m, m}, "masses");
-    check_sizes(*step.motion, at_row, {n + m}, "motion");
+    check_places(positions, (row - m) / 2, "positions lie outside a row");
+    check_places(velocities, (row - m) / 2, "velocities lie outside a row");
+    check_places(multipliers, row - 2 * ((row - m) / 2), "multipliers lie outside a row");
+    const Integers at_step{1, 1, row, size, s * u, p};
+    LobattoStep step;
+    step.residual = &function_of(residual, at_step, {size}, "residual");
+    step.jacobian = &function_of(jacobian, at_step, {static_cast<long long>(stage_rows.size())}, "jacobian");
+    step.landing = &function_of(landing, at_step, {n, n}, "landing");
+    step.masses = &function_of(masses, at_row, {static_cast<long long>(saddle_rows.size()), n, m, m}, "masses");
+    step.motion = &function_of(motion, at_row, {n + m}, "motion");
     step.stages = pattern_of(std::move(stage_colind), std::move(stage_rows), size, "the stages");
     step.saddle = pattern_of(std::move(saddle_colind), std::move(saddle_rows), n + m, "the saddle matrix");
     step.nodes = std::move(nodes), step.half_way = std::move(half_way);

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <optional>
 
+#include "python/checks.hpp"
+#include "python/collected.hpp"
 #include "python/python_implicit.hpp"
 #include "python/python_linear.hpp"
 #include "python/python_run.hpp"
@@ -13,8 +15,6 @@
 namespace daedalus {
 
 namespace {
-
-[[noreturn]] void refuse(const std::string& text) { throw nb::value_error(text.c_str()); }
 
 // Guards and resets of a linear model may take its solution (x', z) as a fifth argument.
 void check_model_function(const Function& function, const Plan& plan, long long outputs, const char* role,
@@ -27,20 +27,12 @@ void check_model_function(const Function& function, const Plan& plan, long long 
         for (std::size_t i = 0; i < 4; ++i) text += (i ? ", " : "") + std::to_string(expected[i]);
         refuse(text + ") to " + std::to_string(outputs) + " values");
     }
-    if (!function.machine_code.load() && !function.interpreter.load() && !function.callback.load())
-        refuse(std::string(role) + " is empty: it has neither machine code, nor an interpreter, nor a callable");
+    check_not_empty(function, role);
 }
 
 void check_sizes(const std::vector<long long>& sizes, const Plan& plan, const char* role) {
     if (sizes[1] != plan.row_size || sizes[2] != plan.input_count || sizes[3] != plan.parameter_count)
         refuse(std::string("x, u or p of the model has the wrong size for ") + role);
-}
-
-const Function& model_function(nb::handle object, const char* role) {
-    const PythonFunction* function = nullptr;
-    if (!nb::try_cast(object, function) || !function)
-        throw nb::type_error((std::string(role) + " must be a Function").c_str());
-    return function->core;
 }
 
 void set_sizes(Plan& plan, long long rows, long long inputs, long long parameters) {
@@ -61,7 +53,7 @@ void choose_model(nb::handle model, Plan& plan) {
         const std::vector<long long>& sizes = request.implicit->residual->size_in;
         return set_sizes(plan, request.implicit->unknowns + request.implicit->states, sizes[4], sizes[5]);
     }
-    request.rhs = &model_function(model, "rhs");
+    request.rhs = &function_of(model, "rhs");
     const std::vector<long long>& sizes = request.rhs->size_in;
     if (sizes.size() == 4) set_sizes(plan, sizes[1], sizes[2], sizes[3]);
     check_model_function(*request.rhs, plan, plan.row_size, "rhs");
@@ -140,7 +132,7 @@ void add_resets(nb::handle resets, long long events, Plan& plan) {
         refuse("writes must have one entry for each row and column of the resets");
     request.writes = plan.writes;
     if (resets.is_none()) return;
-    const Function& function = model_function(resets, "resets");
+    const Function& function = function_of(resets, "resets");
     check_model_function(function, plan, rows * width, "resets", true);
     plan.resets = nb::borrow(resets);
     request.resets = &function;
@@ -164,7 +156,7 @@ void add_guards(nb::handle guards, nb::handle resets, long long switches, Plan& 
         if (switches != 0) refuse("switches need guards");
         return add_resets(resets, 0, plan);
     }
-    const Function& function = model_function(guards, "guards");
+    const Function& function = function_of(guards, "guards");
     const long long count = function.size_out.size() == 1 ? function.size_out[0] : -1;
     check_model_function(function, plan, count, "guards", true);
     const auto fill = [&](std::vector<long long>& list, long long otherwise, long long low, long long high,
@@ -201,7 +193,7 @@ void add_projection(nb::handle projection, Plan& plan) {
         request.levels = &levels;
         return;
     }
-    const Function& function = model_function(projection, "projection");
+    const Function& function = function_of(projection, "projection");
     check_model_function(function, plan, plan.row_size, "projection");
     request.projection = &function;
 }
@@ -209,7 +201,7 @@ void add_projection(nb::handle projection, Plan& plan) {
 void add_restart(nb::handle restart, Plan& plan) {
     if (restart.is_none()) return;
     if (!plan.request.resets) refuse("a restart needs resets");
-    const Function& function = model_function(restart, "restart");
+    const Function& function = function_of(restart, "restart");
     const std::vector<long long> expected{1, plan.row_size, plan.input_count, plan.parameter_count, 1};
     if (function.size_in != expected || function.size_out != std::vector<long long>{plan.row_size})
         refuse("restart must map (t, row, u, p, event) to a row");
@@ -224,7 +216,7 @@ void add_contacts(nb::handle contacts, std::vector<unsigned char> is_contact, Pl
     const auto events = static_cast<long long>(plan.directions.size()) - request.switches;
     if (!request.resets || static_cast<long long>(is_contact.size()) != events)
         refuse("contacts need resets, and is_contact one entry an event");
-    const Function& function = model_function(contacts, "contacts");
+    const Function& function = function_of(contacts, "contacts");
     const std::vector<long long> expected{1, plan.row_size, plan.input_count, plan.parameter_count, 1 + events};
     if (function.size_in != expected || function.size_out != std::vector<long long>{plan.row_size + request.discretes})
         refuse("contacts must map (t, row, u, p, given) to a row and discrete variables");
@@ -295,34 +287,11 @@ void make_plan(Plan* place, nb::handle model, nb::handle method, double rtol, nb
     }
 }
 
-// A callable may lead back to the plan through its globals: let the garbage collector see what a plan holds.
-int traverse(PyObject* self, visitproc visit, void* arg) {
-    Py_VISIT(Py_TYPE(self));
-    if (!nb::inst_ready(self)) return 0;
-    const Plan* plan = nb::inst_ptr<Plan>(self);
-    for (const nb::object* held :
-         {&plan->model, &plan->method, &plan->guards, &plan->resets, &plan->projection, &plan->restart,
-          &plan->contacts})
-        Py_VISIT(held->ptr());
-    return 0;
-}
-
-int clear(PyObject* self) {
-    Plan* plan = nb::inst_ptr<Plan>(self);
-    plan->model = plan->method = plan->guards = plan->resets = plan->projection = plan->restart = plan->contacts =
-        nb::object();
-    return 0;
-}
-
-PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse)},
-                       {Py_tp_clear, reinterpret_cast<void*>(clear)},
-                       {0, nullptr}};
-
 }  // namespace
 
 nb::class_<Plan> bind_plan(nb::module_& module) {
     using namespace nb::literals;
-    return nb::class_<Plan>(module, "Plan", nb::type_slots(slots))
+    return nb::class_<Plan>(module, "Plan", nb::type_slots(Collected<Plan>::slots))
         .def("__init__", make_plan, "model"_a, "method"_a, nb::kw_only(), "rtol"_a = 1e-6, "atol"_a = nb::none(),
              "step"_a = nb::none(), "first_step"_a = nb::none(), "max_step"_a = nb::none(), "max_steps"_a = nb::none(),
              "time_limit"_a = nb::none(), "guards"_a = nb::none(), "directions"_a = nb::list(), "actions"_a = nb::list(),

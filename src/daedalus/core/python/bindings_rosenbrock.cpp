@@ -2,14 +2,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "python/python_arrays.hpp"
+#include "python/checks.hpp"
 #include "python/python_implicit.hpp"
 
 namespace daedalus {
 
 namespace {
-
-[[noreturn]] void refuse(const std::string& text) { throw nb::value_error(text.c_str()); }
 
 void read_row(const double* numbers, int count, double* out) {
     for (int i = 0; i < count; ++i) {

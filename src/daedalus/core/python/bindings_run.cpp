@@ -1,4 +1,5 @@
 // The seam for results: a Run converts what is asked for, when it is asked for.
+#include "python/collected.hpp"
 #include "python/interpreter_lock.hpp"
 #include "python/python_run.hpp"
 #include "state/dense_output.hpp"
@@ -100,14 +101,9 @@ nb::list run_events(const PythonRun& self) {
 nb::object run_held(const PythonRun& self) {
     const Record& record = *self.record;
     const auto count = static_cast<std::size_t>(record.held_count), width = static_cast<std::size_t>(record.held_width);
-    Storage<double> rows(record.held_count), times(record.held_count), values(record.held_count * record.held_width);
-    for (long long k = 0; k < record.held_count; ++k) {
-        rows.data()[k] = static_cast<double>(record.held_row.data()[k]), times.data()[k] = record.held_t.data()[k];
-        for (long long j = 0; j < record.held_width; ++j)
-            values.data()[k * record.held_width + j] = record.held_values.data()[k * record.held_width + j];
-    }
-    return nb::make_tuple(to_numpy(std::move(rows), {count}), to_numpy(std::move(times), {count}),
-                          to_numpy(std::move(values), {count, width}));
+    const std::vector<double> rows(record.held_row.data(), record.held_row.data() + count);
+    return nb::make_tuple(copy_to_numpy(rows), copy_to_numpy({record.held_t.data(), count}),
+                          copy_to_numpy({record.held_values.data(), count * width}, {count, width}));
 }
 
 // What delayed signals were, from before the start to the end.
@@ -141,29 +137,8 @@ nb::object run_dense(PythonRun& self) {
         const LockReleased released;
         dense = make_dense(request, record, status);
     }
-    rethrow(exception);
-    if (exception.interrupted) {
-        PyErr_SetNone(PyExc_KeyboardInterrupt);
-        throw nb::python_error();
-    }
+    raise_kept(exception);
     return self.dense = dense_in_numpy(std::move(dense), record.n);
-}
-
-// A callable may lead back to the run through its globals: let the garbage collector see what a run holds.
-int traverse(PyObject* self, visitproc visit, void* arg) {
-    Py_VISIT(Py_TYPE(self));
-    if (!nb::inst_ready(self)) return 0;
-    const PythonRun* run = nb::inst_ptr<PythonRun>(self);
-    for (const nb::object* held : {&run->plan, &run->agenda, &run->delays, &run->t, &run->x, &run->dense}) Py_VISIT(held->ptr());
-    for (const nb::object& table : run->table_objects) Py_VISIT(table.ptr());
-    return 0;
-}
-
-int clear(PyObject* self) {
-    PythonRun* run = nb::inst_ptr<PythonRun>(self);
-    run->table_objects.clear();
-    run->plan = run->agenda = run->delays = run->t = run->x = run->dense = nb::object();
-    return 0;
 }
 
 nb::object evaluate_dense(nb::object starts, nb::object ends, nb::object coefficients, nb::object times) {
@@ -194,15 +169,11 @@ nb::object evaluate_dense(nb::object starts, nb::object ends, nb::object coeffic
     return to_numpy(std::move(out), {static_cast<std::size_t>(t.size()), static_cast<std::size_t>(pieces.n)});
 }
 
-PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse)},
-                       {Py_tp_clear, reinterpret_cast<void*>(clear)},
-                       {0, nullptr}};
-
 }  // namespace
 
 void bind_run(nb::module_& module) {
     using namespace nb::literals;
-    nb::class_<PythonRun>(module, "Run", nb::type_slots(slots))
+    nb::class_<PythonRun>(module, "Run", nb::type_slots(Collected<PythonRun>::slots))
         .def_prop_ro("t", run_t)
         .def_prop_ro("x", run_x)
         .def("at_steps", at_steps)

@@ -9,13 +9,8 @@ nb::object signals_in_numpy(const std::vector<double>& starts, const std::vector
                             const std::vector<double>& coefficients, int degree) {
     const std::size_t count = starts.size(), rows = static_cast<std::size_t>(degree) + 1;
     const std::size_t width = count == 0 ? 0 : coefficients.size() / (count * rows);
-    const auto stored = [](const std::vector<double>& from) {
-        Storage<double> out(static_cast<long long>(from.size()));
-        std::copy(from.begin(), from.end(), out.data());
-        return out;
-    };
-    return nb::make_tuple(to_numpy(stored(starts), {count}), to_numpy(stored(ends), {count}),
-                          to_numpy(stored(coefficients), {count, rows, width}));
+    return nb::make_tuple(copy_to_numpy(starts), copy_to_numpy(ends),
+                          copy_to_numpy(coefficients, {count, rows, width}));
 }
 
 namespace {

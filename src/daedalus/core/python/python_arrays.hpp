@@ -91,8 +91,10 @@ nb::object view_in_numpy(const std::shared_ptr<Owner>& owner, double* memory,
     return nb::cast(nb::ndarray<nb::numpy, double>(memory, shape, keeper));
 }
 
-inline nb::object copy_to_numpy(std::span<const double> values) {
-    return to_numpy(Storage<double>(values), {values.size()});
+inline nb::object copy_to_numpy(std::span<const double> values, std::initializer_list<std::size_t> shape) {
+    return to_numpy(Storage<double>(values), shape);
 }
+
+inline nb::object copy_to_numpy(std::span<const double> values) { return copy_to_numpy(values, {values.size()}); }
 
 }  // namespace daedalus

@@ -1,6 +1,7 @@
 // Function as Python sees it: owners kept alive, callables called with the GIL, exceptions kept for later.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <vector>
 
@@ -19,13 +20,27 @@ struct KeptException {
 void keep(KeptException& kept, const nb::python_error& error);
 // Throws the kept exception, if any.
 void rethrow(KeptException& kept);
+// That, or a KeyboardInterrupt.
+void raise_kept(KeptException& kept);
 
 struct PythonFunction {
     Function core;
     std::vector<nb::object> owners;  // of machine code and interpreters, old ones too
     std::vector<std::unique_ptr<Interpreter>> interpreters;
     nb::object callable;
+
+    void show(auto&& see) { see(callable, owners); }
+    void forget() { core.callback = nullptr, core.interpreter = nullptr, core.machine_code = nullptr; }
 };
+
+// The seconds that work takes, on the average of many times.
+double seconds_per(long long repetitions, auto&& work) {
+    if (repetitions < 1) throw nb::value_error("repetitions must be at least 1");
+    const auto begin = std::chrono::steady_clock::now();
+    for (long long i = 0; i < repetitions; ++i) work();
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+    return taken.count() / static_cast<double>(repetitions);
+}
 
 void bind_function(nb::module_& module);
 void bind_inputs(nb::module_& module);

@@ -19,6 +19,8 @@ struct Plan {
     std::vector<unsigned char> writes, is_read, is_contact, may_slide;
     long long row_size = 0, input_count = 0, parameter_count = 0;
     Request request;  // span, start, inputs and parameters are of each run
+
+    void show(auto&& see) { see(model, method, guards, resets, projection, restart, contacts); }
 };
 
 // The tableau of an explicit method.
@@ -36,6 +38,8 @@ struct PythonRun {
     std::vector<double> u, p;
     Request request;
     nb::object t, x, dense;
+
+    void show(auto&& see) { see(table_objects, plan, agenda, delays, t, x, dense); }
 };
 
 // Set from any thread; the run looks at it between chunks of steps.
@@ -48,6 +52,8 @@ struct PythonSampled {
     Function core;
     nb::object callable, memory, error;
     std::vector<long long> reads, writes;
+
+    void show(auto&& see) { see(callable, memory, error); }
 };
 
 struct PythonAgenda {

@@ -10,6 +10,9 @@ namespace {
 struct PythonNewton {
     nb::object program;  // kept alive
     std::unique_ptr<ActiveNewton> core;
+
+    void show(auto&& see) { see(program); }
+    void forget() { core.reset(); }
 };
 
 void construct(PythonNewton* self, nb::object program, nb::object position) {
@@ -38,7 +41,7 @@ nb::dict solve(PythonNewton& self, nb::object p, nb::sequence bounds, nb::sequen
 
 void bind_newton(nb::module_& module) {
     using namespace nb::literals;
-    nb::class_<PythonNewton>(module, "NewtonProgram", nb::type_slots(ProgramKept<PythonNewton>::slots))
+    nb::class_<PythonNewton>(module, "NewtonProgram", nb::type_slots(Collected<PythonNewton>::slots))
         .def("__init__", construct, "program"_a, "position"_a)
         .def("solve", solve, "p"_a, "bounds"_a, "begin"_a, "tolerance"_a, "most_iterations"_a);
 }

@@ -193,29 +193,11 @@ nb::dict fatrop(const PythonProgram& self, nb::dict addresses, nb::object p, nb:
     return outcome_as_dict(outcome, point, false);
 }
 
-int traverse(PyObject* self, visitproc visit, void* arg) {
-    Py_VISIT(Py_TYPE(self));
-    if (!nb::inst_ready(self)) return 0;
-    for (const nb::object& owner : nb::inst_ptr<PythonProgram>(self)->owners) Py_VISIT(owner.ptr());
-    return 0;
-}
-
-int clear(PyObject* self) {
-    PythonProgram* program = nb::inst_ptr<PythonProgram>(self);
-    program->core.blocks.clear();
-    std::vector<nb::object> owners = std::move(program->owners);
-    return 0;
-}
-
-PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse)},
-                       {Py_tp_clear, reinterpret_cast<void*>(clear)},
-                       {0, nullptr}};
-
 }  // namespace
 
 void bind_program(nb::module_& module) {
     using namespace nb::literals;
-    nb::class_<PythonProgram>(module, "Program", nb::type_slots(slots))
+    nb::class_<PythonProgram>(module, "Program", nb::type_slots(Collected<PythonProgram>::slots))
         .def("__init__", construct_program, "parameters"_a, "rows"_a, "scale"_a, "jacobian_rows"_a,
              "jacobian_columns"_a, "hessian_rows"_a, "hessian_columns"_a)
         .def("add_block", add_block, "block"_a)

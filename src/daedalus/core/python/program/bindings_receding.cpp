@@ -18,6 +18,9 @@ struct PythonReceding {
     nb::object program;  // kept alive
     std::unique_ptr<RecedingProgram> core;
     double iteration_seconds = 0.0;  // what an iteration took lately
+
+    void show(auto&& see) { see(program); }
+    void forget() { core.reset(); }
 };
 
 void construct(PythonReceding* self, nb::object program, nb::dict addresses, nb::object p, nb::sequence bounds,
@@ -87,7 +90,7 @@ nb::tuple feed_back(PythonReceding& self, nb::object measured, double seconds) {
 
 void bind_receding(nb::module_& module) {
     using namespace nb::literals;
-    nb::class_<PythonReceding>(module, "RecedingProgram", nb::type_slots(ProgramKept<PythonReceding>::slots))
+    nb::class_<PythonReceding>(module, "RecedingProgram", nb::type_slots(Collected<PythonReceding>::slots))
         .def("__init__", construct, "program"_a, "addresses"_a, "p"_a, "bounds"_a, "stages"_a, "tables"_a, "accuracy"_a)
         .def("set_point", set_point, "x"_a)
         .def("point", [](PythonReceding& self) { return copy_to_numpy(self.core->point()); })

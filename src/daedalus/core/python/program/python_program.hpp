@@ -2,6 +2,7 @@
 #pragma once
 
 #include "program/fatrop.hpp"
+#include "python/collected.hpp"
 #include "python/python_function.hpp"
 
 namespace daedalus {
@@ -12,6 +13,9 @@ using Table = nb::ndarray<const std::int32_t, nb::c_contig, nb::device::cpu>;
 struct PythonProgram {
     Program core;
     std::vector<nb::object> owners;
+
+    void show(auto&& see) { see(owners); }
+    void forget() { core.blocks.clear(); }
 };
 
 inline std::vector<int> integers(nb::handle object, std::size_t size) {
@@ -87,24 +91,5 @@ inline ProgramPoint read_point(const Program& core, nb::sequence begin) {
     point.rows.resize(core.rows);
     return point;
 }
-
-// What is made of a program keeps it alive: the slots by which Python finds circles through it.
-template <class Owner>
-struct ProgramKept {
-    static int traverse(PyObject* self, visitproc visit, void* arg) {
-        Py_VISIT(Py_TYPE(self));
-        if (nb::inst_ready(self)) Py_VISIT(nb::inst_ptr<Owner>(self)->program.ptr());
-        return 0;
-    }
-    static int clear(PyObject* self) {
-        Owner* own = nb::inst_ptr<Owner>(self);
-        own->core.reset();
-        const nb::object program = std::move(own->program);
-        return 0;
-    }
-    static inline PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse)},
-                                         {Py_tp_clear, reinterpret_cast<void*>(clear)},
-                                         {0, nullptr}};
-};
 
 }  // namespace daedalus
