@@ -16,7 +16,6 @@ NB_MODULE(_core, module) {
     daedalus::bind_implicit(module);
     daedalus::bind_lobatto(module);
     daedalus::bind_run(module);
-    daedalus::bind_so_far(module);
     daedalus::bind_integrate(module);
     daedalus::bind_linear(module);
     daedalus::bind_linear_model(module);

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "python/checks.hpp"
-#include "python/python_implicit.hpp"
+#include "python/python_models.hpp"
 
 namespace daedalus {
 

@@ -6,7 +6,7 @@
 
 #include "python/checks.hpp"
 #include "python/interpreter_lock.hpp"
-#include "python/python_implicit.hpp"
+#include "python/python_models.hpp"
 #include "run/run.hpp"
 
 namespace daedalus {

@@ -7,7 +7,7 @@
 
 #include "python/checks.hpp"
 #include "python/interpreter_lock.hpp"
-#include "python/python_linear.hpp"
+#include "python/python_models.hpp"
 #include "run/kernel_choice.hpp"
 
 namespace daedalus {

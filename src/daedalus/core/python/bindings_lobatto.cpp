@@ -2,7 +2,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "python/checks.hpp"
-#include "python/python_implicit.hpp"
+#include "python/python_models.hpp"
 
 namespace daedalus {
 

@@ -8,8 +8,7 @@
 
 #include "python/checks.hpp"
 #include "python/collected.hpp"
-#include "python/python_implicit.hpp"
-#include "python/python_linear.hpp"
+#include "python/python_models.hpp"
 #include "python/python_run.hpp"
 
 namespace daedalus {

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "python/checks.hpp"
-#include "python/python_implicit.hpp"
+#include "python/python_models.hpp"
 
 namespace daedalus {
 

@@ -47,7 +47,6 @@ void bind_inputs(nb::module_& module);
 void bind_tableau(nb::module_& module);
 void bind_integrate(nb::module_& module);
 void bind_run(nb::module_& module);
-void bind_so_far(nb::module_& module);
 void bind_implicit(nb::module_& module);
 void bind_lobatto(nb::module_& module);
 void bind_linear(nb::module_& module);

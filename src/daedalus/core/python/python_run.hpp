@@ -73,10 +73,6 @@ struct PythonSoFar {
     const SoFar* now = nullptr;
 };
 
-// Delayed signals as (starts, ends, coefficients).
-nb::object signals_in_numpy(const std::vector<double>& starts, const std::vector<double>& ends,
-                            const std::vector<double>& coefficients, int degree);
-
 nb::class_<Plan> bind_plan(nb::module_& module);
 
 }  // namespace daedalus

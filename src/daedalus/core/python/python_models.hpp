@@ -1,4 +1,4 @@
-// Implicit models and the numbers of implicit methods as Python sees them.
+// Implicit and linear models, constraints and the numbers of implicit methods as Python sees them.
 #pragma once
 
 #include <array>
@@ -11,6 +11,7 @@
 #include "methods/radau/collocation_coefficients.hpp"
 #include "methods/rosenbrock/rosenbrock_coefficients.hpp"
 #include "model/implicit_model.hpp"
+#include "model/linear_model.hpp"
 #include "python/python_function.hpp"
 
 namespace daedalus {
@@ -19,6 +20,16 @@ struct PythonImplicitModel {
     ImplicitModel core;
     nb::object residual, jacobian, drift;  // kept alive
     std::vector<nb::object> products;
+};
+
+struct PythonLinearModel {
+    LinearModel core;
+    nb::object function;  // kept alive
+};
+
+struct PythonProjection {
+    ConstraintLevels core;
+    nb::object model, positions, velocities, motion, others;  // kept alive
 };
 
 struct PythonLobattoStep {
