@@ -48,6 +48,7 @@ void add_groups(ImplicitModel& model, const std::vector<long long>& widths) {
 void place(const ImplicitModel& model, const PythonColumnProducts& given, ColumnProducts& out, std::size_t outputs,
            const std::vector<long long>& more_inputs) {
     const ColumnGroups& columns = model.columns;
+    if (!nb::isinstance<PythonFunction>(given.function)) throw nb::type_error("products need a Function");
     out.function = &function_of(given.function, "products");
     const std::vector<long long>&in = out.function->size_in, &sizes = out.function->size_out;
     std::vector<long long> expected = {1, columns.states, columns.states, columns.unknowns - columns.states};
