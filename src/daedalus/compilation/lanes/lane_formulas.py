@@ -11,7 +11,7 @@ import casadi as ca
 from daedalus.compilation.instructions import needed_rows, use_counts
 from daedalus.compilation.lanes import elementary, more_functions, trigonometric
 from daedalus.compilation.lanes.words import LaneText, Word
-from daedalus.model.system.instruction_list import Instructions, UnknownOperationError
+from daedalus.model.system.instruction_list import Instructions, UnknownOperationError, read_instructions
 
 Written = Callable[..., Word]
 # Formulas longer than this would take long to compile for a kernel.
@@ -98,6 +98,21 @@ _SHORT_POWERS: dict[float, Written] = {
     3.0: lambda w, a: w.mul(w.mul(a, a), a),
     4.0: lambda w, a: w.mul(w.mul(a, a), w.mul(a, a)),
 }
+
+
+def kernel_formulas(function: ca.Function, what: str = "its formulas", shared: bool = False) -> Instructions:
+    """The formulas of a function as a kernel takes them; UnknownOperationError tells why it does not.
+
+    shared: what occurs several times is written once.
+    """
+    if function.n_instructions() > MOST_INSTRUCTIONS:
+        raise UnknownOperationError(f"{what} are too long for a kernel")
+    if shared:
+        own = [ca.SX.sym(function.name_in(k), function.size1_in(k)) for k in range(function.n_in())]
+        function = ca.Function(function.name(), own, function.call(own), {"cse": True})
+    rows = read_instructions(function)
+    check_known(rows)
+    return rows
 
 
 def check_known(rows: Instructions) -> None:

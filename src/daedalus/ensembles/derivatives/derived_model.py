@@ -15,14 +15,14 @@ import casadi as ca
 import numpy as np
 
 from daedalus.compilation import Compiled, compile_function
-from daedalus.compilation.lanes.lane_formulas import MOST_INSTRUCTIONS, check_known
+from daedalus.compilation.lanes.lane_formulas import kernel_formulas
 from daedalus.differentiation.differentiable_system import in_all_directions
 from daedalus.differentiation.directions import Directions
 from daedalus.differentiation.variational.chain_rule import expression_of
 from daedalus.differentiation.variational.kept_invariants import tangential
 from daedalus.differentiation.variational.variational import Variational, given_seeds
 from daedalus.model.expressions import column
-from daedalus.model.system.instruction_list import Instructions, read_instructions
+from daedalus.model.system.instruction_list import Instructions
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.reduction.forms.explicit_form import ExplicitForm, find_shorter_form
@@ -32,10 +32,6 @@ from daedalus.simulation.plant.plants import plant_of
 from daedalus.simulation.singular.independence import independence_of
 
 Columns = tuple[tuple[str, int], ...]  # letter and position of every value that is varied
-
-
-class TooLongError(Exception):
-    """Formulas that no kernel takes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,8 +148,4 @@ def _following(system: System, model: DerivedModel, names: tuple[str, ...]) -> C
 
 
 def _read(function: ca.Function) -> Instructions:
-    if function.n_instructions() > MOST_INSTRUCTIONS:
-        raise TooLongError
-    rows = read_instructions(function)
-    check_known(rows)
-    return rows
+    return kernel_formulas(function, "the formulas of derivatives")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from daedalus.ensembles.case_runs import CaseRuns
-from daedalus.ensembles.derivatives.derived_model import TooLongError, derived_model
+from daedalus.ensembles.derivatives.derived_model import derived_model
 from daedalus.ensembles.derivatives.tangent_starts import TangentStarts
 from daedalus.ensembles.lanes.lane_runs import LaneRuns, NoLanes
 from daedalus.model.system.instruction_list import UnknownOperationError
@@ -31,8 +31,6 @@ def with_derivatives(lanes: LaneRuns, runs: CaseRuns, names: tuple[str, ...]) ->
         kept, independence = found.kept, found.independence
     except UnknownOperationError as unknown:
         return NoLanes(str(unknown))
-    except TooLongError:
-        return NoLanes("the formulas of derivatives are too long for a kernel")
     tangents, n = TangentStarts(runs.road, found), lanes.model.states
     model = replace(
         lanes.model, states=n * (1 + len(found.columns)), slopes=slopes, kept=kept, independence=independence, judged=n,

@@ -23,16 +23,17 @@ class BranchWatch:
 
     def __init__(self, frame: KernelFrame) -> None:
         self.frame = frame
-        self.lowest, self.highest, self.change, self.before = (frame.w.cell() for _ in range(4))
-        for cell in (self.lowest, self.highest, self.change, self.before):
-            cell.set(frame.w.num(0.0))
+        self.lowest, self.highest, self.change, self.before = frame.cells(4)
 
     def begin(self, mask: Word) -> None:
         """Lanes of a mask begin a case."""
-        value = self.frame.independence(self.frame.t.now, self.frame.now())
+        value = self._independence(self.frame.t.now, self.frame.now())
         for cell in (self.lowest, self.highest, self.before):
             cell.set_where(mask, value)
         self.change.set_where(mask, self.frame.w.num(0.0))
+
+    def _independence(self, t: Word, x: list[Word]) -> Word:
+        return self.frame.formulas("model.independence", t, x)[0][0]
 
     def look(self, good: Word, t: Word, h: Word, x: list[Word], slope: list[Word], x_new: list[Word]) -> None:
         """Lanes of a good step from t see how the constraints are along it."""
@@ -46,7 +47,7 @@ class BranchWatch:
     def _see(self, good: Word, t: Word, x: list[Word]) -> None:
         """Lanes of a mask are at a place of the run."""
         w = self.frame.w
-        value = self.frame.independence(t, x)
+        value = self._independence(t, x)
         jump = w.abs(w.sub(value, self.before.now))
         # What is no number stays none.
         jump = w.choose(w.compare("uno", value, value), w.num(math.inf), jump)

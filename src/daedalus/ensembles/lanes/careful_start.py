@@ -21,7 +21,7 @@ def leave_other_slopes(frame: KernelFrame, careful: CarefulSlopes, mask: Word) -
     """Lanes of a mask whose two slopes differ are left to the core."""
     w, t, x = frame.w, frame.t.now, frame.now()
     found = frame.slope(t, x, rare=True)
-    right = frame.model.careful_slope(w, t, x, frame.inputs(t), frame.parameters())
+    (right,) = frame.formulas("model.careful", t, x, rare=True)
     allowed = w.larger(w.mul(frame.settings["rtol"], w.num(SHARE_OF_TOLERANCE)), w.num(ROUNDING))
     # In nominal values: the largest slope, or as much as one along the first interval.
     lengths = [w.abs(w.mul(slope, w.num(1.0 / nominal))) for slope, nominal in zip(right, careful.nominal)]

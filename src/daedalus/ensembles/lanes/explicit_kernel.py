@@ -5,7 +5,7 @@ k_i = f(t + c_i h, x + h Σ_j a_ij k_j),    x_new = x + h Σ_j b_j k_j
 
 from __future__ import annotations
 
-from daedalus.compilation.lanes.words import Cell, Word
+from daedalus.compilation.lanes.words import Word
 from daedalus.ensembles.lanes.branch_watch import BranchWatch
 from daedalus.ensembles.lanes.careful_start import leave_other_slopes
 from daedalus.ensembles.lanes.combinations import advanced, combined, weighted
@@ -55,9 +55,7 @@ class _ExplicitStep:
             numbers.error_needs_end or self.watch is not None or self.events is not None
         )
         self.carries = self.needs_end and frame.model.kept is None
-        self.k0: list[Cell] = [frame.w.cell() for _ in frame.x] if self.carries else []
-        for cell in self.k0:
-            cell.set(frame.w.num(0.0))
+        self.k0 = frame.cells(len(frame.x)) if self.carries else []
 
     def begin_fresh(self) -> None:
         """New cases: their first slope and step."""

@@ -12,9 +12,7 @@ class FixedGrid:
     def __init__(self, frame: KernelFrame) -> None:
         self.frame = frame
         self.length = frame.w.mul(frame.settings["direction"], frame.settings["step"])
-        self.begin, self.index, self.steps = (frame.w.cell() for _ in range(3))
-        for cell in (self.begin, self.index, self.steps):
-            cell.set(frame.w.num(0.0))
+        self.begin, self.index, self.steps = frame.cells(3)
 
     def restart(self, mask: Word) -> None:
         """Lanes of a mask begin a grid here; rounding must not add a tiny step.

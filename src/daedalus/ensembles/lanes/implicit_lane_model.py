@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -72,26 +71,18 @@ class ImplicitLaneModel(LaneModel):
         found = {column for _, column in self.pattern.rates}
         return [k in found for k in range(self.unknowns)]
 
-    def residual(self, w: LaneText, t: Word, rate: list[Word], y: list[Word], u: list[Word], p: list[Word],
-                 rare: bool = False) -> list[Word]:  # fmt: skip
-        """F at x' = rate and y = (x, z)."""
-        n = self.differential
-        return self.written(w, "model.residual", [[t], rate, y[:n], y[n:], u, p], rare)[0]
+    def at(
+        self, w: LaneText, name: str, t: Word, y: list[Word], *more: list[Word],
+        rate: list[Word] | None = None, rare: bool = False,
+    ) -> list[list[Word]]:  # fmt: skip
+        """Formulas by their name at y = (x, z), and at x' where they take it; more: u, p, and u' where they take it.
 
-    def still_at(self, w: LaneText, t: Word, y: list[Word], u: list[Word], p: list[Word]) -> list[Word]:
-        """F at x' = 0."""
+        "model.residual": F. "model.still": F at x' = 0. "model.linearised": the same, the entries of both matrices, and
+        the derivative of F by time. "model.whole": F and the entries of both matrices.
+        """
         n = self.differential
-        return self.written(w, "model.still", [[t], y[:n], y[n:], u, p], False)[0]
-
-    def at_rest(self, w: LaneText, t: Word, y: list[Word], u: list[Word], p: list[Word], rise: list[Word]) -> Any:
-        """F at x' = 0, the entries of both matrices, and the derivative of F by time."""
-        n = self.differential
-        return self.written(w, "model.linearised", [[t], y[:n], y[n:], u, p, rise], False)
-
-    def all_at(self, w: LaneText, t: Word, rate: list[Word], y: list[Word], u: list[Word], p: list[Word]) -> Any:
-        """F and the entries of both matrices."""
-        n = self.differential
-        return self.written(w, "model.whole", [[t], rate, y[:n], y[n:], u, p], True)
+        rates = [] if rate is None else [rate]
+        return self.written(w, name, [[t], *rates, y[:n], y[n:], *more], rare)
 
 
 @dataclass(frozen=True, eq=False)

@@ -58,9 +58,15 @@ class KernelFrame:
         self.steps, self.rejected, self.status = (w.cell() for _ in range(3))
         self.case, self.interval, self.saved = (w.cell(w.whole) for _ in range(3))
         self.ended, self.active, self.fresh = (w.cell(w.truth) for _ in range(3))
-        self._event = w.cell()
-        self._event.set(w.num(0.0))
+        (self._event,) = self.cells(1)
         self._next = w.cell("i64")
+
+    def cells(self, count: int, value: float = 0.0) -> list[Cell]:
+        """New cells, all lanes of which begin with a number."""
+        found = [self.w.cell() for _ in range(count)]
+        for cell in found:
+            cell.set(self.w.num(value))
+        return found
 
     def _setting(self, k: int) -> Word:
         at = self.w.put(f"getelementptr double, ptr %settings, i64 {k}")
@@ -92,9 +98,18 @@ class KernelFrame:
         """The parameters, and what of the formulas follows from numbers that stay."""
         return [cell.now for cell in (*self.constants[self.model.inputs :], *self.fixed)]
 
+    def formulas(self, name: str, t: Word, x: list[Word], rare: bool = False) -> list[list[Word]]:
+        """Formulas of the model by their name, at a time in the present interval; rare: this place is seldom reached.
+
+        "model.slope": x'. "model.careful": x' by formulas that no value makes fail. "model.independence": log |det| of
+        the constraints. "model.guards": those of the events. "model.resets": states and discrete variables behind each
+        event, below each other.
+        """
+        return self.model.written(self.w, name, [[t], x, self.inputs(t), self.parameters()], rare)
+
     def slope(self, t: Word, x: list[Word], rare: bool = False) -> list[Word]:
-        """x' at a time in the present interval; rare: this place is seldom reached."""
-        return self.model.slope(self.w, t, x, self.inputs(t), self.parameters(), rare)
+        """x' at a time in the present interval."""
+        return self.formulas("model.slope", t, x, rare)[0]
 
     def moved(self, t: Word, x: list[Word], rare: bool = False, near: bool = False) -> list[Word]:
         """x moved onto what the model keeps; as it is where that is nothing.
@@ -105,33 +120,21 @@ class KernelFrame:
         if self.model.kept is None:
             return x
         w, u, p = self.w, self.inputs(t), self.parameters()
-        once, length = self.model.corrected(w, t, x, u, p, rare)
+        once, (length,) = self.model.written(w, "model.kept", [[t], x, u, p], rare)
         cells = {k: w.cell() for k in self.model.moved_states}
         for k, cell in cells.items():
             cell.set(once[k])
         far = w.compare("ogt", length, w.num(_ARRIVED))
         with w.when(w.any(far), rarely=near):
-            twice, _ = self.model.corrected(w, t, once, u, p, rare=True)
+            twice, _ = self.model.written(w, "model.kept", [[t], once, u, p], rare=True)
             for k, cell in cells.items():
                 cell.set_where(far, twice[k])
         return [cells[k].now if k in cells else x[k] for k in range(len(x))]
-
-    def independence(self, t: Word, x: list[Word]) -> Word:
-        """log |det| of the constraints."""
-        return self.model.determinant(self.w, t, x, self.inputs(t), self.parameters())
 
     @property
     def assigned(self) -> list[Cell]:
         """What events assign beside states: discrete variables and modes, the last of the parameters."""
         return self.constants[len(self.constants) - self.model.assigned :]
-
-    def guards(self, t: Word, x: list[Word], rare: bool = False) -> list[Word]:
-        """The guards of the events."""
-        return self.model.guards(self.w, t, x, self.inputs(t), self.parameters(), rare)
-
-    def resets(self, t: Word, x: list[Word]) -> list[Word]:
-        """States and discrete variables behind each event, below each other."""
-        return self.model.resets(self.w, t, x, self.inputs(t), self.parameters())
 
     def end_at_event(self, mask: Word, number: Word) -> None:
         """Cases of a mask end at an event; the row that they end with is saved behind those before it."""

@@ -101,16 +101,10 @@ class LaneModel:
         rows = self.kept
         if rows is None:
             return []
-        found = []
-        for row, op in enumerate(rows.operation):
-            source, slot = rows.first[row], rows.slot[row]
-            if op == ca.OP_OUTPUT and rows.second[row] == 0:
-                passes = rows.operation[source] == ca.OP_INPUT and (rows.first[source], rows.second[source]) == (
-                    1,
-                    slot,
-                )
-                found += [] if passes else [slot]
-        return sorted(found)
+        # Those whose first output does not pass on the input x as it is.
+        every = list(zip(rows.operation, rows.first, rows.second))
+        first = [k for k, (operation, _, output) in enumerate(every) if operation == ca.OP_OUTPUT and output == 0]
+        return sorted(rows.slot[k] for k in first if every[rows.first[k]] != (ca.OP_INPUT, 1, rows.slot[k]))
 
     @cached_property
     def fixed_edges(self) -> dict[str, tuple[int, int]]:
@@ -130,33 +124,6 @@ class LaneModel:
         for name, (rows, number) in self.lists.items():
             found += written_fixed(w, rows, {number - 1: u, number: p}, self.fixed_parts[name])
         return found
-
-    def slope(self, w: LaneText, t: Word, x: list[Word], u: list[Word], p: list[Word], rare: bool) -> list[Word]:
-        """x' at one point; p with what follows from it."""
-        return self.written(w, "model.slope", [[t], x, u, p], rare)[0]
-
-    def careful_slope(self, w: LaneText, t: Word, x: list[Word], u: list[Word], p: list[Word]) -> list[Word]:
-        """x' at one point by formulas that no value makes fail."""
-        return self.written(w, "model.careful", [[t], x, u, p], True)[0]
-
-    def corrected(
-        self, w: LaneText, t: Word, x: list[Word], u: list[Word], p: list[Word], rare: bool
-    ) -> tuple[list[Word], Word]:
-        """x after one correction towards what the model keeps, and the square of its length."""
-        moved, (length,) = self.written(w, "model.kept", [[t], x, u, p], rare)
-        return moved, length
-
-    def guards(self, w: LaneText, t: Word, x: list[Word], u: list[Word], p: list[Word], rare: bool) -> list[Word]:
-        """The guards of the events."""
-        return self.written(w, "model.guards", [[t], x, u, p], rare)[0]
-
-    def resets(self, w: LaneText, t: Word, x: list[Word], u: list[Word], p: list[Word]) -> list[Word]:
-        """States and discrete variables behind each event, below each other."""
-        return self.written(w, "model.resets", [[t], x, u, p], True)[0]
-
-    def determinant(self, w: LaneText, t: Word, x: list[Word], u: list[Word], p: list[Word]) -> Word:
-        """log |det| of the constraints."""
-        return self.written(w, "model.independence", [[t], x, u, p], False)[0][0]
 
     def written(self, w: LaneText, name: str, arguments: list[list[Word]], rare: bool) -> list[list[Word]]:
         """The outputs of formulas for words of their arguments, as a function of the module."""

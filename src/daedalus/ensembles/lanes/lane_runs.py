@@ -11,7 +11,7 @@ import numpy as np
 
 from daedalus.compilation import Compiled
 from daedalus.compilation.choice import chosen_compiler
-from daedalus.compilation.lanes.lane_formulas import MOST_INSTRUCTIONS, check_known
+from daedalus.compilation.lanes.lane_formulas import kernel_formulas
 from daedalus.compilation.lanes.machine import lane_width
 from daedalus.ensembles.case_runs import CaseRuns
 from daedalus.ensembles.cases import Cases
@@ -35,7 +35,7 @@ from daedalus.ensembles.lanes.stiff_lanes import (
     written_vectors,
 )
 from daedalus.ensembles.lanes.tabled_intervals import stops_and_segments, tabled_inputs
-from daedalus.model.system.instruction_list import Instructions, UnknownOperationError, read_instructions
+from daedalus.model.system.instruction_list import Instructions, UnknownOperationError
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.reduction.forms.explicit_form import find_shorter_form
@@ -130,6 +130,11 @@ class LaneRuns:
             return rosenbrock_kernel(self.model, self.method, lanes, gpu, self.saves_inside)
         assert self.numbers is not None
         return explicit_kernel(self.model, self.numbers, lanes, self.watch, gpu, self.saves_inside)
+
+    @property
+    def where(self) -> str:
+        """What runs the cases, in words."""
+        return f"{self.lanes} lanes of this processor"
 
     @property
     def told_methods(self) -> str:
@@ -235,13 +240,11 @@ def _implicit_runs(runs: CaseRuns) -> LaneRuns | NoLanes:
     """A road of an implicit method on lanes, or why there is none."""
     road = runs.road
     reason, method = why_not_implicit(road), method_on_lanes(road)
-    vectors, placed = written_vectors(road) if reason is None else None, runs.cases.placed_in(road.system)
-    if reason is None and (vectors is None or placed is None):
-        reason = "each case takes a road of its own"
     if reason is not None:
         return NoLanes(reason)
-    assert vectors is not None
-    assert placed is not None
+    vectors, placed = written_vectors(road), runs.cases.placed_in(road.system)
+    if vectors is None or placed is None:
+        return NoLanes("each case takes a road of its own")
     assert method is not None
     model = written_model(road, vectors["x"])
     if isinstance(model, str):
@@ -365,19 +368,10 @@ def _formulas(system: System) -> tuple[Instructions | None, ...] | NoLanes:
     if projection is not None and not isinstance(projection, Compiled):
         return NoLanes("constraints are kept by a solve after each step")
     measure = independence_of(plant)
-    lists: list[Instructions | None] = []
     correction = None if projection is None else _correction(plant)
     watched = None if measure is None else measure.by_parameters
-    for function in (plant.rhs.function, correction, watched, _shorter_slopes(plant)):
-        if function is None:
-            lists.append(None)
-            continue
-        if function.n_instructions() > MOST_INSTRUCTIONS:
-            return NoLanes("its formulas are too long for a kernel")
-        try:
-            rows = read_instructions(function)
-            check_known(rows)
-        except UnknownOperationError as unknown:
-            return NoLanes(str(unknown))
-        lists.append(rows)
-    return tuple(lists)
+    functions = (plant.rhs.function, correction, watched, _shorter_slopes(plant))
+    try:
+        return tuple(None if function is None else kernel_formulas(function) for function in functions)
+    except UnknownOperationError as unknown:
+        return NoLanes(str(unknown))

@@ -24,11 +24,8 @@ class RosenbrockControl(StepPlan):
     def __init__(self, frame: KernelFrame, order: int) -> None:
         super().__init__(frame)
         self.order = order
-        w = frame.w
         # One over the length of the last good step, and the root of its error over SAFETY; infinite where none was.
-        self.per_step, self.root, self.usual, self.growth = (w.cell() for _ in range(4))
-        for cell in (self.per_step, self.root, self.usual, self.growth):
-            cell.set(w.num(1.0))
+        self.per_step, self.root, self.usual, self.growth = frame.cells(4, 1.0)
 
     def forget(self, mask: Word) -> None:
         """Lanes of a mask begin anew."""

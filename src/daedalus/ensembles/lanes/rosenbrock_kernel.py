@@ -103,7 +103,7 @@ class _RosenbrockStep:
         """k_i, the end of the step from y at t, and the lanes in which the linear systems are solved well."""
         frame, w, model, numbers = self.frame, self.frame.w, self.model, self.numbers
         u, p = frame.inputs(t), frame.parameters()
-        first, rates, unknowns, drift = model.at_rest(w, t, y, u, p, frame.input_slopes())
+        first, rates, unknowns, drift = model.at(w, "model.linearised", t, y, u, p, frame.input_slopes())
         factor = w.mul(per_h, w.num(1.0 / numbers.gamma[0]))
         entries = dict(zip(model.pattern.unknowns, unknowns))
         for place, word in zip(model.pattern.rates, rates):
@@ -116,7 +116,7 @@ class _RosenbrockStep:
             if i:
                 stage = self._stage(i, y, stage, ks)
                 time = t_new if alpha == 1 else w.fma(w.num(alpha), h, t)
-                first = model.still_at(w, time, stage, frame.inputs(time), p)
+                (first,) = model.at(w, "model.still", time, stage, frame.inputs(time), p)
                 sums = [self._sum(numbers.c[i], ks, k) for k in range(model.differential)]
             right = [w.neg(f) for f in first]
             for (row, k), mass in masses.items() if i else ():
@@ -178,7 +178,8 @@ class _RosenbrockStep:
         """The length of a step of Newton's method from a place, in units of what is allowed inside a step, squared."""
         frame, w = self.frame, self.frame.w
         assert self.factors is not None
-        found = self.model.residual(w, at.t, at.rate(), at.y, frame.inputs(at.t), frame.parameters())
+        rate, given = at.rate(), (frame.inputs(at.t), frame.parameters())
+        (found,) = self.model.at(w, "model.residual", at.t, at.y, *given, rate=rate)
         return w.mul(self._square(scales, self.factors.solve(found)), w.num(1.0 / MOST_INSIDE**2))
 
     def _with_inside(

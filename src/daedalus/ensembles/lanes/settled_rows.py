@@ -91,13 +91,15 @@ class SettledRows:
 
     def _residual(self) -> list[Word]:
         frame, t, row, m = self.frame, self.frame.t.now, self.frame.now(), self.model.unknowns
-        return self.model.residual(frame.w, t, row[m:], row[:m], frame.inputs(t), frame.parameters(), rare=True)
+        given = frame.inputs(t), frame.parameters()
+        return self.model.at(frame.w, "model.residual", t, row[:m], *given, rate=row[m:], rare=True)[0]
 
     def _factored(self) -> tuple[list[Word], StraightFactors]:
         """F and the factors of its matrix."""
         frame, w, model = self.frame, self.frame.w, self.model
         t, row, m = frame.t.now, frame.now(), model.unknowns
-        right, rates, unknowns = model.all_at(w, t, row[m:], row[:m], frame.inputs(t), frame.parameters())
+        given = frame.inputs(t), frame.parameters()
+        right, rates, unknowns = model.at(w, "model.whole", t, row[:m], *given, rate=row[m:], rare=True)
         moves = model.has_derivative
         entries = {place: word for place, word in zip(model.pattern.unknowns, unknowns) if not moves[place[1]]}
         entries.update(zip(model.pattern.rates, rates))

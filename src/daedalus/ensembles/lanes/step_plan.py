@@ -17,8 +17,7 @@ class StepPlan:
 
     def __init__(self, frame: KernelFrame) -> None:
         self.frame = frame
-        self.h = frame.w.cell()
-        self.h.set(frame.w.num(0.0))
+        (self.h,) = frame.cells(1)
 
     def shortest(self) -> Word:
         """The shortest step: a few times the distance of the present time to the next number, or up to twice that."""

@@ -20,9 +20,7 @@ class StiffnessWatch:
 
     def __init__(self, frame: KernelFrame, numbers: ExplicitNumbers) -> None:
         self.frame, self.numbers = frame, numbers
-        self.stiff, self.easy, self.damped = (frame.w.cell() for _ in range(3))
-        for cell in (self.stiff, self.easy, self.damped):
-            cell.set(frame.w.num(0.0))
+        self.stiff, self.easy, self.damped = frame.cells(3)
 
     def forget(self, mask: Word) -> None:
         """Lanes of a mask begin a new case."""

@@ -116,7 +116,9 @@ class EventCut:
         frame, w, cells = self.frame, self.frame.w, self.cells
         first, discretes = self.events.count - self.events.modes, self.events.discretes
         places, modes = [*frame.x, *frame.assigned[:discretes]], frame.assigned[discretes:]
-        rows = [] if self.events.resets is None else frame.resets(frame.t.now, frame.now())
+        rows = (
+            [] if self.events.resets is None else frame.formulas("model.resets", frame.t.now, frame.now(), rare=True)[0]
+        )
         on = w.choose(w.compare("ogt", cells.side.now, w.num(0.0)), w.num(1.0), w.num(0.0))
         for k, mode in enumerate(modes):
             mode.set_where(w.both(fired, cells.is_guard(first + k)), on)

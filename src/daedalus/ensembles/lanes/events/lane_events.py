@@ -10,14 +10,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import casadi as ca
-
-from daedalus.compilation.lanes.lane_formulas import MOST_INSTRUCTIONS, check_known
-from daedalus.model.system.instruction_list import Instructions, UnknownOperationError, read_instructions
+from daedalus.compilation.lanes.lane_formulas import kernel_formulas
+from daedalus.model.system.instruction_list import Instructions, UnknownOperationError
 from daedalus.model.system.once import By, once
 from daedalus.model.system.system import System
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant
-from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.run.road import Road
 from daedalus.simulation.run.settings import Settings, assignments
 from daedalus.simulation.switching.guard_times import timed_guards
@@ -93,8 +90,6 @@ def _read(_: System, of: By[Settings]) -> LaneEvents | str:
         guards, resets = _list(core_plant.guards), _list(core_plant.resets) if events else None
     except UnknownOperationError as unknown:
         return str(unknown)
-    if guards is None or (events and resets is None):
-        return "its formulas are too long for a kernel"
     return LaneEvents(
         guards=guards,
         resets=resets,
@@ -102,22 +97,11 @@ def _read(_: System, of: By[Settings]) -> LaneEvents | str:
         directions=(*(event.direction for event in events), *(0,) * modes),
         sides=(*(event.manner.side for event in events), *(0,) * modes),
         terminal=(*(event.terminal for event in events), *(False,) * modes),
-        writes=_writes(plant) if events else (),
+        writes=tuple(tuple(bool(v) for v in row) for row in assignments(plant).tolist()) if events else (),
         discretes=system.discrete_count,
         modes=modes,
     )
 
 
-def _writes(plant: Plant) -> tuple[tuple[bool, ...], ...]:
-    return tuple(tuple(bool(v) for v in row) for row in assignments(plant).tolist())
-
-
-def _list(compiled: Any) -> Instructions | None:
-    """The instructions of a function, shared parts written once; None where they are too many."""
-    function = compiled.function
-    if function.n_instructions() > MOST_INSTRUCTIONS:
-        return None
-    own = [ca.SX.sym(function.name_in(k), function.size1_in(k)) for k in range(4)]
-    rows = read_instructions(ca.Function(function.name(), own, function.call(own), {"cse": True}))
-    check_known(rows)
-    return rows
+def _list(compiled: Any) -> Instructions:
+    return kernel_formulas(compiled.function, shared=True)

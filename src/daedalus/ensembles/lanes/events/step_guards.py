@@ -111,7 +111,7 @@ class StepGuards:
 
 def guards_at(frame: KernelFrame, events: LaneEvents, t: Word, x: Sequence[Word], rare: bool = False) -> list[Word]:
     """All guards at a time and a state; zero is on one side of a condition."""
-    w, found = frame.w, frame.guards(t, list(x), rare)
+    w, (found,) = frame.w, frame.formulas("model.guards", t, list(x), rare)
     for k, (side, direction) in enumerate(zip(events.sides, events.directions)):
         if side:
             above = (direction > 0) == (side == 1)
