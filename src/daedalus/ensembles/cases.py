@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -49,9 +50,7 @@ class Axis:
 
     def value(self, k: int) -> np.ndarray:
         """Value k, alone where the others are on a GPU."""
-        if isinstance(self.given, np.ndarray) or "values" in self.__dict__:
-            return np.asarray(self.values[k])
-        return self.given[k].to_host()
+        return np.asarray(self.values[k]) if self.is_here else self.given[k].to_host()
 
     @property
     def is_scalar(self) -> bool:
@@ -82,20 +81,13 @@ class Cases:
     @cached_property
     def count(self) -> int:
         """How many cases there are."""
-        total = 1
-        for length in self.shape:
-            total *= length
-        return total
+        return math.prod(self.shape)
 
     def positions(self, case: int) -> tuple[int, ...]:
         """Where on its axes a case lies, the last axis fastest."""
         if not self.product:
             return (case,) * len(self.axes)
-        found = []
-        for length in reversed(self.shape):
-            case, k = divmod(case, length)
-            found.append(k)
-        return tuple(reversed(found))
+        return tuple(int(k) for k in np.unravel_index(case, self.shape))
 
     def places_of(self, block: range, k: int) -> slice | np.ndarray:
         """Where on axis k the cases of a block lie."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -49,18 +49,8 @@ def joined_results(found: list[CaseResults]) -> CaseResults:
     return CaseResults(rows, success, complete, reasons, ends, sum(results.left for results in found))
 
 
-class Collected(Protocol):
-    """Where the results of a sweep go, block by block in the order of the cases."""
-
-    def take(self, block: range, results: CaseResults) -> None:
-        """Take in the results of some cases."""
-
-    def variables(self, finished: str) -> tuple[Variables, Variables]:
-        """The variables and the coordinates of the Dataset; `finished` is how runs end that reach their end."""
-
-
 class KeptCases:
-    """All results side by side; NaN where a case has no data."""
+    """All results side by side, taken in block by block in the order of the cases; NaN where a case has no data."""
 
     def __init__(self, cases: Cases, columns: Sequence[Column], times: np.ndarray, end_only: bool) -> None:
         self.cases, self.columns, self.end_only = cases, columns, end_only
@@ -79,23 +69,18 @@ class KeptCases:
 
     def take(self, block: range, results: CaseResults) -> None:
         """Take in the results of some cases."""
+        place = slice(block.start, block.stop)
         if len(block) == self.cases.count:  # all of them at once are kept as they came
             self._values = list(results.rows)
         else:
-            self._copy(slice(block.start, block.stop), results)
-        place = slice(block.start, block.stop)
+            self._values = self._values or [np.empty(shape) for shape in self._shapes]
+            for values, rows in zip(self._values, results.rows):
+                values[place] = rows
         self._success[place], self._end[place], self._taken = results.success, results.ends, block.stop
         self._reasons.update((block.start + k, reason) for k, reason in results.reasons.items())
 
-    def _copy(self, place: slice, results: CaseResults) -> None:
-        """Write the rows of some cases beside those of the others."""
-        if not self._values:
-            self._values = [np.empty(shape) for shape in self._shapes]
-        for values, rows in zip(self._values, results.rows):
-            values[place] = rows
-
     def variables(self, finished: str) -> tuple[Variables, Variables]:
-        """The variables and the coordinates of the Dataset."""
+        """The variables and the coordinates of the Dataset; `finished` is how runs end that reach their end."""
         shape, dims = self.cases.shape, list(self.cases.dims)
         self._values = self._values or [np.empty(shape) for shape in self._shapes]
         for values in self._values:

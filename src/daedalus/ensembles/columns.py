@@ -47,10 +47,14 @@ def columns_of(road: Road, outputs: Sequence[str] | None, taken: Sequence[str]) 
     if isinstance(outputs, str):
         outputs = [outputs]
     known = [name for name in recorded_names(none) if name not in taken and _lasts(road, name)]
-    for name in outputs or ():
-        if not _is_known(none, name):
-            raise InputError(f"The model has no variable {name!r} to keep.", remedy=did_you_mean(name, known))
-    return [Column(name, _shape(none, name), unit_of(road.system, name)) for name in (outputs or known)]
+    found = []
+    for name in outputs or known:
+        try:
+            found.append(Column(name, _shape(none, name), unit_of(road.system, name)))
+        except InputError:
+            remedy = did_you_mean(name, known)
+            raise InputError(f"The model has no variable {name!r} to keep.", remedy=remedy) from None
+    return found
 
 
 def _lasts(road: Road, name: str) -> bool:
@@ -61,16 +65,8 @@ def _lasts(road: Road, name: str) -> bool:
     return name in written.places or name in written.outputs
 
 
-def _is_known(samples: Samples, name: str) -> bool:
-    """Whether a run can be asked for a name, which may be one element of another, as `"x[0]"` is."""
-    try:
-        _shape(samples, name)
-    except InputError:
-        return False
-    return True
-
-
 def _shape(samples: Samples, name: str) -> tuple[int, ...]:
+    """The shape of a name, which may be one element of another, as `"x[0]"` is; InputError where there is none."""
     plant = samples._plant
     if name in plant.output_slices:
         return tuple(plant.output_place(name)[1])

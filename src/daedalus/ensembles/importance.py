@@ -58,12 +58,14 @@ class Importance:
     notes: tuple[str, ...]
 
     def __getitem__(self, name: str) -> xarray.DataArray:
+        import pandas
         import xarray
 
         if name not in self.first:
             known = [str(n) for n in self.first.data_vars]
             raise InputError(f"No importance for {name!r} was asked for.", remedy=did_you_mean(name, known))
-        return xarray.concat([self.first[name], self.total[name]], dim=_index())
+        index = pandas.Index(["first", "total"], name="index")
+        return xarray.concat([self.first[name], self.total[name]], dim=index)
 
     def plot(self, name: str | None = None, ax: Axes | None = None) -> Any:
         """Draw the indices of one variable at its last time as bars, with their spread.
@@ -183,9 +185,3 @@ def _indices(runs: np.ndarray) -> np.ndarray:
     first = ((b - mean) * (changed - a)).mean(axis=1) / variance
     total = ((changed - a) ** 2).mean(axis=1) / (2 * variance)
     return np.stack([first, total])
-
-
-def _index() -> Any:
-    import pandas
-
-    return pandas.Index(["first", "total"], name="index")

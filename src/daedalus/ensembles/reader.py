@@ -110,12 +110,8 @@ class Reader:
     def _nothing(self, count: int) -> CaseResults:
         """Results without any data."""
         rows = [np.full((count, len(self._times), *column.shape), np.nan) for column in self.columns]
-        return self._ends(count)._replace(rows=rows)
-
-    def _ends(self, count: int) -> CaseResults:
-        """Results of cases that have not ended."""
         no = np.zeros(count, dtype=bool)
-        return CaseResults([], no, no.copy(), {}, np.full(count, np.nan))
+        return CaseResults(rows, no, no.copy(), {}, np.full(count, np.nan))
 
     def _own_copy(self, rows: np.ndarray, states: int) -> np.ndarray:
         """Rows as they are, or a copy where little of a large array would keep all of it."""

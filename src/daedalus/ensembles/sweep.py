@@ -12,7 +12,7 @@ import numpy as np
 
 from daedalus.ensembles.cases import Cases, read_cases
 from daedalus.ensembles.cluster import OnCluster, is_cluster
-from daedalus.ensembles.collected import Collected, KeptCases, SummarisedCases
+from daedalus.ensembles.collected import KeptCases, SummarisedCases
 from daedalus.ensembles.dask_arrays import dask_variables
 from daedalus.ensembles.ensemble import Ensemble
 from daedalus.ensembles.gpu.cuda_driver import why_no_gpu
@@ -29,6 +29,7 @@ from daedalus.simulation.run.request import check_on_stop, read_span
 
 # Times kept when save_at is not given: enough for a smooth plot.
 DEFAULT_SAMPLES = 201
+Collected = KeptCases | SummarisedCases
 # Where cases can be run.
 PLACES = ("auto", "cpu", "gpu")
 

@@ -71,36 +71,36 @@ class OneByOne(WayOfCases):
         return f"{cases_text(count)} one by one: {self._reason}"
 
 
-class OnLanes(WayOfCases):
-    """Many cases at once; what a lane cannot finish goes to the scalar core."""
+class InKernels(WayOfCases):
+    """Many cases at once; what a kernel cannot finish goes to the scalar core."""
+
+    def __init__(self, kernels: LaneRuns | GpuRuns, runs: CaseRuns, reader: Reader, reason: str = "") -> None:
+        self._kernels, self._runs, self._reader, self._reason = kernels, runs, reader, reason
+        self.most = kernels.block
+
+    def run(self, block: range) -> CaseResults:
+        """The results of a block of cases."""
+        return read_lanes(self._runs, self._reader, block, self._kernels.run(block))
+
+    def note(self, count: int, left: int) -> str:
+        """What was done, how many cases were left to the scalar core, and why this way was chosen."""
+        told = f"{cases_text(count)} on {self._kernels.where}, by {self._kernels.told_methods}"
+        told += f"; {left} of them left to the scalar core" if left else ""
+        return f"{told} ({self._reason})" if self._reason else told
+
+
+class OnLanes(InKernels):
+    """Many cases at once on lanes of this processor."""
 
     first = FEWEST
 
-    def __init__(self, lanes: LaneRuns, runs: CaseRuns, reader: Reader, reason: str = "") -> None:
-        self._lanes, self._runs, self._reader, self._reason = lanes, runs, reader, reason
-        self.most = lanes.block
 
-    def run(self, block: range) -> CaseResults:
-        """The results of a block of cases."""
-        return read_lanes(self._runs, self._reader, block, self._lanes.run(block))
-
-    def note(self, count: int, left: int) -> str:
-        """What was done."""
-        lanes = self._lanes
-        told = f"{cases_text(count)} on {lanes.lanes} lanes of this processor, by {lanes.told_methods}"
-        return _with_details(told, left, self._reason)
-
-
-class OnGpu(WayOfCases):
-    """Many cases at once on a GPU; what a thread cannot finish goes to the scalar core."""
+class OnGpu(InKernels):
+    """Many cases at once on a GPU."""
 
     def __init__(self, gpu: GpuRuns, runs: CaseRuns, reader: Reader, reason: str = "") -> None:
-        self._gpu, self._runs, self._reader, self._reason = gpu, runs, reader, reason
-        self.first = self.most = gpu.block
-
-    def run(self, block: range) -> CaseResults:
-        """The results of a block of cases."""
-        return read_lanes(self._runs, self._reader, block, self._gpu.start(block).here())
+        super().__init__(gpu, runs, reader, reason)
+        self._gpu, self.first = gpu, gpu.block
 
     def in_order(self, count: int, workers: int, cancel: Any) -> Iterator[tuple[range, CaseResults]]:
         """(cases, results) of one launch after the other: the next is under way while one is read.
@@ -134,11 +134,6 @@ class OnGpu(WayOfCases):
         derived = derived_by_core(runs, reader, range(count), others)
         there = ResultsThere(launched, runs.cases, runs.road.settings.plant, reader.derivatives, others, derived)
         return there, lambda: reader.of_lanes(launched.here(), others, derived)
-
-    def note(self, count: int, left: int) -> str:
-        """What was done."""
-        told = f"{cases_text(count)} on {self._gpu.device.name}, by {self._gpu.lanes.told_methods}"
-        return _with_details(told, left, self._reason)
 
 
 def read_lanes(runs: CaseRuns, reader: Reader, block: range, done: LaneBlock) -> CaseResults:
@@ -187,12 +182,6 @@ def find_way(runs: CaseRuns, reader: Reader, on: object) -> WayOfCases:
     if on == "auto" and not _is_much(lanes, runs):
         return OneByOne(runs, reader, TOO_FEW)
     return OnLanes(lanes, runs, reader, f"no GPU: {why_no_gpu()}" if very_many else "")
-
-
-def _with_details(told: str, left: int, reason: str) -> str:
-    """What was done, with how many cases were left to the scalar core, and why this way was chosen."""
-    told += f"; {left} of them left to the scalar core" if left else ""
-    return f"{told} ({reason})" if reason else told
 
 
 def _is_much(lanes: LaneRuns, runs: CaseRuns) -> bool:

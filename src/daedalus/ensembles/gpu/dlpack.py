@@ -7,6 +7,7 @@ Whoever reads it renames it and calls its deleter in the end; one that nobody re
 from __future__ import annotations
 
 import ctypes as c
+import math
 from typing import Any, NamedTuple
 
 _NAME = b"dltensor"
@@ -80,10 +81,6 @@ def view_of(capsule: Any) -> TensorView:
     return TensorView((found.data or 0) + found.byte_offset, shape, strides, device, is_double, capsule)
 
 
-def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The strides in bytes of doubles that follow each other, the last dimension fastest."""
-    strides, step = [], 8
-    for size in reversed(shape):
-        strides.append(step)
-        step *= size
-    return tuple(reversed(strides))
+def row_major(shape: tuple[int, ...], step: int = 8) -> tuple[int, ...]:
+    """The strides in bytes of entries a step apart, doubles that follow each other, the last dimension fastest."""
+    return tuple(step * math.prod(shape[k + 1 :]) for k in range(len(shape)))

@@ -47,6 +47,12 @@ class GpuRuns:
         self.each = 8 * (len(lanes.times) * lanes.model.saved + len(ENDS) + lanes.model.own)
         room = min(SHARE * self.device.free_bytes(), PINNED)
         self.block = int(np.clip(room / self.each, 1, MOST))
+        self.where = self.device.name
+
+    @property
+    def told_methods(self) -> str:
+        """What ran the cases up to now, in words."""
+        return self.lanes.told_methods
 
     def kernel(self) -> DeviceKernel:
         """The kernel, compiled by the driver."""

@@ -11,6 +11,7 @@ from daedalus.ensembles.cases import Cases
 from daedalus.ensembles.derivatives.case_derivatives import CaseDerivatives, DerivedRun
 from daedalus.ensembles.gpu.cuda_driver import OutOfDeviceMemoryError
 from daedalus.ensembles.gpu.device_array import DeviceArray
+from daedalus.ensembles.gpu.dlpack import row_major
 from daedalus.ensembles.gpu.gpu_runs import GpuRuns, Launched
 from daedalus.errors import InputError
 from daedalus.model.names import did_you_mean
@@ -70,18 +71,10 @@ class ResultsThere:
         first = place.start + (own * (1 + list(derivatives).index(by)) if by else 0)
         time, element, case = rows.strides
         inner = (element,) if len(shape) == 1 else (element, element * shape[0]) if shape else ()
-        strides = (*_case_strides(self._cases.shape, case), time, *inner)
+        strides = (*row_major(self._cases.shape, case), time, *inner)
         address = self.launched.out.address + first * element
         whole = (*self._cases.shape, rows.shape[0], *shape)
         return DeviceArray(self.launched.gpu, address, whole, strides, self.launched.out)
-
-
-def _case_strides(shape: tuple[int, ...], case: int) -> tuple[int, ...]:
-    """The strides of the dimensions of cases, the last one fastest."""
-    strides = [case]
-    for size in reversed(shape[1:]):
-        strides.append(strides[-1] * size)
-    return tuple(reversed(strides))
 
 
 def launched_whole(gpu: GpuRuns, count: int) -> Launched:
