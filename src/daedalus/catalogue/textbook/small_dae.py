@@ -37,6 +37,18 @@ class Example:
     end: float = END  # of the span
 
 
+EXAMPLES: dict[str, Example] = {}
+
+
+def _shows(source: str, *verdicts: Verdict, end: float = END) -> Callable[[Callable[[Model], None]], None]:
+    """Takes what writes a system into the examples, under its name."""
+
+    def taken(write: Callable[[Model], None]) -> None:
+        EXAMPLES[write.__name__.removeprefix("_")] = Example(write, source, verdicts, end)
+
+    return taken
+
+
 def build(example: str = "savin_21") -> KnownSystem:
     """One of the small systems, by its name in `EXAMPLES`.
 
@@ -76,24 +88,47 @@ def build(example: str = "savin_21") -> KnownSystem:
 
 # -- Gros ------------------------------------------------------------------------------------------------------
 
+_GROS = "S. Gros, Numerical Optimal Control with DAEs (2016)"
 
+
+@_shows(
+    _GROS,
+    Verdict("fully implicit DAE", 1, 1, structural_index=1, is_linear=False, directly_solvable=True, algebraic=("x2",)),
+)
 def _algebraic_inside(m: Model) -> None:
     x1, x2 = m.state("x1", start=1.0), m.state("x2")
     m.equation(x1 - m.der(x1) + 1)
     m.equation(m.der(x1) * x2 + 2)
 
 
+_AT_ZERO = ("an ODE for u != 0, a DAE at u = 0, an algebraic equation",)
+
+
+@_shows(
+    _GROS,
+    Verdict("implicit ODE", 0, 1, {"u": 2.0}, structural_index=0, directly_solvable=True, warnings=_AT_ZERO),
+    Verdict("fully implicit DAE", 1, 0, {"u": 0.0}, directly_solvable=False, warnings=_AT_ZERO),
+)
 def _input_switched(m: Model) -> None:
     x, u = m.state("x", start=1.0), m.input("u")
     m.equation(u * m.der(x) + x)
 
 
+_ON_LINE = ("on x1 = x2 it is a DAE, and there the solution is not unique",)
+
+
+@_shows(
+    _GROS,
+    Verdict("implicit ODE", 0, 2, {"u": 0.5}, directly_solvable=True, warnings=_ON_LINE),
+    Verdict("fully implicit DAE", 1, 1, {"x1": 2.0, "x2": 2.0, "u": 0.5}, directly_solvable=False, warnings=_ON_LINE),
+)
 def _start_switched(m: Model) -> None:
     x1, x2, u = m.state("x1", start=2.0), m.state("x2", start=1.0), m.input("u")
     m.equation(m.der(x1) + x1 - u)
     m.equation((x1 - x2) * m.der(x2) + x1 - x2)
 
 
+@_shows(_GROS, Verdict("semi-explicit DAE", 1, 1, structural_index=1, directly_solvable=True, algebraic=("z",)))
 def _product(m: Model) -> None:
     x, z, u = m.state("x", start=1.0), m.algebraic("z", start=1.0), m.input("u")
     m.equation(m.der(x), u - x + z)
@@ -102,39 +137,77 @@ def _product(m: Model) -> None:
 
 # -- Savin -----------------------------------------------------------------------------------------------------
 
+_SAVIN = "S. Savin, Contact-aware control, lecture 1 (2023)"
 
+
+@_shows(_SAVIN, Verdict("explicit ODE", 0, 1, is_linear=False, directly_solvable=True))
 def _savin_3(m: Model) -> None:
     x = m.state("x", start=0.0)
     m.equation(m.der(x) + ca.sin(x + 1), ca.sin(2 * m.time))
 
 
+@_shows(
+    _SAVIN,
+    Verdict("implicit ODE", 0, 1, is_linear=False, warnings=("where x_dot = 0",)),
+    Verdict("fully implicit DAE", 1, 0, {"x": 0.0}, warnings=("at this point",)),
+)
 def _savin_4(m: Model) -> None:
     x = m.state("x", start=1.0)
     m.equation(m.der(x) ** 3 + x)
 
 
+@_shows(_SAVIN, Verdict("explicit ODE", 0, 1, is_linear=False, directly_solvable=True))
 def _savin_5(m: Model) -> None:
     x = m.state("x", start=0.0)
     m.equation(m.der(x), ca.sin(2 * m.time) - ca.sin(x + 1))
 
 
+@_shows(_SAVIN, Verdict("explicit ODE", 0, 2, is_linear=True, directly_solvable=True))
 def _savin_6(m: Model) -> None:
     x = m.state("x", start=1.0, rate=0.0)
     m.equation(m.der(m.der(x)), -5 * m.der(x) - 2 * x)
 
 
+@_shows(_SAVIN, Verdict("fully implicit DAE", 1, 1, structural_index=1, is_linear=False, directly_solvable=False))
 def _savin_13(m: Model) -> None:
     x1, x2 = m.state("x1", start=1.0), m.state("x2", start=1.0)
     m.equation(m.der(x1) + m.der(x2) + x1 * x2 + ca.sin(m.time))
     m.equation(x1 - x2)
 
 
+# x2 - cos(x2) = 7 t - 1 comes to 3π/2, where the derivatives have no bound, at t = 0.816.
+@_shows(
+    _SAVIN,
+    Verdict(
+        "fully implicit DAE",
+        1,
+        1,
+        structural_index=0,
+        directly_solvable=False,
+        hidden=("x1 + cos(x2) + 7 = 0",),
+        warnings=("the pattern of the equations misleads", "sin(x2) + 1 = 0"),
+    ),
+    end=0.75,
+)
 def _savin_14(m: Model) -> None:
     x1, x2 = m.state("x1", start=-8.0), m.state("x2", start=0.0)
     m.equation(m.der(x1) + m.der(x2) - 7)
     m.equation(m.der(x1) + m.der(x2) + x1 + ca.cos(x2))
 
 
+@_shows(
+    _SAVIN,
+    Verdict(
+        "semi-explicit DAE",
+        2,
+        1,
+        structural_index=2,
+        is_linear=True,
+        directly_solvable=False,
+        algebraic=("force",),
+        hidden=("line, differentiated once",),
+    ),
+)
 def _savin_21(m: Model) -> None:
     x1, x2, force = m.state("x1", start=1.0), m.state("x2", start=2.0), m.algebraic("force")
     m.equation(m.der(x1), x1 + 5 * x2 - force)
@@ -142,149 +215,23 @@ def _savin_21(m: Model) -> None:
     m.equation(2 * x1 - x2, name="line")
 
 
+@_shows(
+    _SAVIN,
+    Verdict(
+        "semi-explicit DAE",
+        None,
+        1,
+        is_linear=True,
+        directly_solvable=False,
+        solvable=False,
+        algebraic=("force1", "force2"),
+        undetermined=("x1", "x2", "force1", "force2"),
+        warnings=("one equation is missing",),
+    ),
+)
 def _savin_22(m: Model) -> None:
     x1, x2 = m.state("x1", start=7.0), m.state("x2", start=-3.0)
     force1, force2 = m.algebraic("force1"), m.algebraic("force2")
     m.equation(m.der(x1), 10 * x1 + 15 * x2 - force1 + force2)
     m.equation(m.der(x2), x1 + 5 * x2 + force2)
     m.equation(3 * x1 + 7 * x2, name="line")
-
-
-_GROS, _SAVIN = (
-    "S. Gros, Numerical Optimal Control with DAEs (2016)",
-    "S. Savin, Contact-aware control, lecture 1 (2023)",
-)
-
-EXAMPLES = {
-    "algebraic_inside": Example(
-        _algebraic_inside,
-        _GROS,
-        (
-            Verdict(
-                "fully implicit DAE",
-                1,
-                1,
-                structural_index=1,
-                is_linear=False,
-                directly_solvable=True,
-                algebraic=("x2",),
-            ),
-        ),
-    ),
-    "input_switched": Example(
-        _input_switched,
-        _GROS,
-        (
-            Verdict(
-                "implicit ODE",
-                0,
-                1,
-                at={"u": 2.0},
-                structural_index=0,
-                directly_solvable=True,
-                warnings=("an ODE for u != 0, a DAE at u = 0, an algebraic equation",),
-            ),
-            Verdict(
-                "fully implicit DAE",
-                1,
-                0,
-                at={"u": 0.0},
-                directly_solvable=False,
-                warnings=("an ODE for u != 0, a DAE at u = 0, an algebraic equation",),
-            ),
-        ),
-    ),
-    "start_switched": Example(
-        _start_switched,
-        _GROS,
-        (
-            Verdict(
-                "implicit ODE",
-                0,
-                2,
-                at={"u": 0.5},
-                directly_solvable=True,
-                warnings=("on x1 = x2 it is a DAE, and there the solution is not unique",),
-            ),
-            Verdict(
-                "fully implicit DAE",
-                1,
-                1,
-                at={"x1": 2.0, "x2": 2.0, "u": 0.5},
-                directly_solvable=False,
-                warnings=("on x1 = x2 it is a DAE, and there the solution is not unique",),
-            ),
-        ),
-    ),
-    "product": Example(
-        _product,
-        _GROS,
-        (Verdict("semi-explicit DAE", 1, 1, structural_index=1, directly_solvable=True, algebraic=("z",)),),
-    ),
-    "savin_3": Example(_savin_3, _SAVIN, (Verdict("explicit ODE", 0, 1, is_linear=False, directly_solvable=True),)),
-    "savin_4": Example(
-        _savin_4,
-        _SAVIN,
-        (
-            Verdict("implicit ODE", 0, 1, is_linear=False, warnings=("where x_dot = 0",)),
-            Verdict("fully implicit DAE", 1, 0, at={"x": 0.0}, warnings=("at this point",)),
-        ),
-    ),
-    "savin_5": Example(_savin_5, _SAVIN, (Verdict("explicit ODE", 0, 1, is_linear=False, directly_solvable=True),)),
-    "savin_6": Example(_savin_6, _SAVIN, (Verdict("explicit ODE", 0, 2, is_linear=True, directly_solvable=True),)),
-    "savin_13": Example(
-        _savin_13,
-        _SAVIN,
-        (Verdict("fully implicit DAE", 1, 1, structural_index=1, is_linear=False, directly_solvable=False),),
-    ),
-    "savin_14": Example(
-        _savin_14,
-        _SAVIN,
-        (
-            Verdict(
-                "fully implicit DAE",
-                1,
-                1,
-                structural_index=0,
-                directly_solvable=False,
-                hidden=("x1 + cos(x2) + 7 = 0",),
-                warnings=("the pattern of the equations misleads", "sin(x2) + 1 = 0"),
-            ),
-        ),
-        # x2 - cos(x2) = 7 t - 1 comes to 3π/2, where the derivatives have no bound, at t = 0.816.
-        end=0.75,
-    ),
-    "savin_21": Example(
-        _savin_21,
-        _SAVIN,
-        (
-            Verdict(
-                "semi-explicit DAE",
-                2,
-                1,
-                structural_index=2,
-                is_linear=True,
-                directly_solvable=False,
-                algebraic=("force",),
-                hidden=("line, differentiated once",),
-            ),
-        ),
-    ),
-    "savin_22": Example(
-        _savin_22,
-        _SAVIN,
-        (
-            Verdict(
-                "semi-explicit DAE",
-                None,
-                1,
-                is_linear=True,
-                directly_solvable=False,
-                solvable=False,
-                algebraic=("force1", "force2"),
-                undetermined=("x1", "x2", "force1", "force2"),
-                warnings=("one equation is missing",),
-            ),
-        ),
-    ),
-}
