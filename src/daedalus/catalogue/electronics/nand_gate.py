@@ -42,9 +42,9 @@ def build() -> KnownSystem:
     rate = dict(enumerate(ca.vertsplit(m.der(y)), 1))
     (first, first_slope), (second, second_slope) = _pulse(m.time, 5, 5, 20), _pulse(m.time, 15, 15, 40)
     currents = (
-        _drain(DEPLETION, v[2] - v[1], v[5] - v[1], v[3] - v[5], v[5] - v[2], v[4] - SUPPLY),
-        _drain(ENHANCEMENT, v[7] - v[6], first - v[6], v[8] - v[10], first - v[7], v[9] - v[5]),
-        _drain(ENHANCEMENT, v[12] - v[11], second - v[11], v[13], second - v[12], v[14] - v[10]),
+        drain_current(DEPLETION, v[2] - v[1], v[5] - v[1], v[3] - v[5], v[5] - v[2], v[4] - SUPPLY),
+        drain_current(ENHANCEMENT, v[7] - v[6], first - v[6], v[8] - v[10], first - v[7], v[9] - v[5]),
+        drain_current(ENHANCEMENT, v[12] - v[11], second - v[11], v[13], second - v[12], v[14] - v[10]),
     )
     charge = ca.SX(15, 1)  # currents into capacitors, entry 0 unused
     flow = ca.SX(15, 1)
@@ -59,8 +59,8 @@ def build() -> KnownSystem:
     # Diodes between the bulk and a node, or, for 0, the supply (4) or ground (13), each behind its resistor.
     for bulk, node in ((3, 5), (4, 0), (8, 10), (9, 5), (13, 0), (14, 10)):
         at_node, its_rate = (v[node], rate[node]) if node else (SUPPLY if bulk == 4 else 0.0, 0.0)
-        charging = _junction_capacitance(v[bulk] - at_node) * (rate[bulk] - its_rate)
-        leaking = _junction_current(v[bulk] - at_node)
+        charging = junction_capacitance(v[bulk] - at_node, 2.4e-5) * (rate[bulk] - its_rate)
+        leaking = junction_current(v[bulk] - at_node, 1e-14)
         charge[bulk] += charging
         flow[bulk] += leaking - (v[bulk] - BULK) / BULK_RESISTANCE
         if node:
@@ -94,7 +94,7 @@ def _pulse(t: ca.SX, delay: float, width: float, period: float) -> tuple[ca.SX, 
     return value, ca.if_else(up, 1.0, 0) - ca.if_else(down, 1.0, 0)
 
 
-def _drain(kind: tuple[float, ...], vds: ca.SX, vgs: ca.SX, vbs: ca.SX, vgd: ca.SX, vbd: ca.SX) -> ca.SX:
+def drain_current(kind: tuple[float, ...], vds: ca.SX, vgs: ca.SX, vbs: ca.SX, vgd: ca.SX, vbd: ca.SX) -> ca.SX:
     """The drain current; a negative drain-source voltage exchanges drain and source."""
     forwards, backwards = _channel(kind, kind[3], vds, vgs, vbs), _channel(kind, kind[4], -vds, vgd, vbd)
     return ca.if_else(vds > 0, forwards, -backwards)
@@ -107,12 +107,14 @@ def _channel(kind: tuple[float, ...], gain: float, vds: ca.SX, vgs: ca.SX, vbs: 
     return ca.if_else(over <= 0, 0, -gain * law * (1 + MODULATION * vds))
 
 
-def _junction_current(v: ca.SX) -> ca.SX:
-    return ca.if_else(v <= 0, -1e-14 * (ca.exp(v / 25.85) - 1), 0)
+def junction_current(v: ca.SX, saturation: float) -> ca.SX:
+    """What a diode at the bulk lets through."""
+    return ca.if_else(v <= 0, -saturation * (ca.exp(v / 25.85) - 1), 0)
 
 
-def _junction_capacitance(v: ca.SX) -> ca.SX:
-    return 2.4e-5 * ca.if_else(v <= 0, 1 / ca.sqrt(1 - ca.fmin(v, 0) / 0.87), 1 + v / (2 * 0.87))
+def junction_capacitance(v: ca.SX, size: float) -> ca.SX:
+    """That of a diode at the bulk; `size` at no voltage."""
+    return size * ca.if_else(v <= 0, 1 / ca.sqrt(1 - ca.fmin(v, 0) / 0.87), 1 + v / (2 * 0.87))
 
 
 REFERENCE = [

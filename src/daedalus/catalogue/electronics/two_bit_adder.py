@@ -23,14 +23,21 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
+from daedalus.catalogue.electronics.nand_gate import (
+    BULK,
+    DEPLETION,
+    ENHANCEMENT,
+    SUPPLY,
+    drain_current,
+    junction_capacitance,
+    junction_current,
+)
 from daedalus.catalogue.known_system import KnownSystem
 from daedalus.catalogue.reference import Reference
 from daedalus.model.model import Model
 
-# Threshold, body effect, surface potential; transconductance by kind: the load, then enhancement transistors by width.
-DEPLETION, ENHANCEMENT = (-2.43, 0.2, 1.28), (0.2, 0.035, 1.01)
-GAINS = (2.675, 8.74, 17.48, 26.22)
-SUPPLY, BULK, MODULATION = 5.0, -2.5, 0.02
+# The transistors of `nand_gate` in other units: the load, then enhancement transistors by width.
+KINDS = [(*DEPLETION[:3], 2.675, 2.675), *((*ENHANCEMENT[:3], gain, gain) for gain in (8.74, 17.48, 26.22))]
 RESISTANCE, BULK_RESISTANCE, CAPACITANCE, JUNCTION, OUTPUT = 8e-4, 2e-3, 0.6, 0.24, 2.0
 GROUND = 0
 NODES, OUTPUTS = 175, (49, 130, 148)
@@ -171,12 +178,12 @@ def _currents(t: ca.SX, u: Mapping[int | None, ca.SX]) -> dict[int, ca.SX]:
     for kind, first, drain, gate, source in CIRCUIT:
         own_source, own_drain, bulk_source, bulk_drain = range(first, first + 4)
         at_gate, slope = pulses[gate] if isinstance(gate, str) else (u[gate], 0)
-        current = _drain(
-            kind, u[own_drain] - u[own_source], at_gate - u[own_source], u[bulk_source] - u[source],
+        current = drain_current(
+            KINDS[kind], u[own_drain] - u[own_source], at_gate - u[own_source], u[bulk_source] - u[source],
             at_gate - u[own_drain], u[bulk_drain] - u[drain],
         )  # fmt: skip
         for node, bulk, terminal, sign in ((own_source, bulk_source, source, -1), (own_drain, bulk_drain, drain, 1)):
-            through, leaking = (u[node] - u[terminal]) / RESISTANCE, _junction_current(u[bulk] - u[terminal])
+            through, leaking = (u[node] - u[terminal]) / RESISTANCE, junction_current(u[bulk] - u[terminal], 5e-11)
             flow[node] += sign * current - through + CAPACITANCE * slope
             flow[bulk] += leaking - (u[bulk] - BULK) / BULK_RESISTANCE
             if terminal is not None:
@@ -193,7 +200,7 @@ def _charges(u: Mapping[int | None, ca.SX]) -> dict[int, ca.SX]:
             charge[node] += gated
             if not isinstance(gate, str):
                 charge[gate] -= gated
-            size = _junction_capacitance(u[bulk] - u[terminal])
+            size = junction_capacitance(u[bulk] - u[terminal], JUNCTION)
             charge[bulk] += size * (u[bulk] - (0 if terminal is None else u[terminal]))
             if terminal is not None:
                 charge[terminal] -= size * (u[bulk] - u[terminal])
@@ -209,23 +216,3 @@ def _pulse(t: ca.SX, delay: float, width: float, period: float) -> tuple[ca.SX, 
     down = ca.logic_and(x > 5 + width, x <= 10 + width)
     value = ca.if_else(up, x, 0) + ca.if_else(top, SUPPLY, 0) + ca.if_else(down, 10 + width - x, 0)
     return value, ca.if_else(up, 1.0, 0) - ca.if_else(down, 1.0, 0)
-
-
-def _drain(kind: int, vds: ca.SX, vgs: ca.SX, vbs: ca.SX, vgd: ca.SX, vbd: ca.SX) -> ca.SX:
-    """The drain current by H. Shichman and D. A. Hodges (1968); a negative voltage exchanges drain and source."""
-    return ca.if_else(vds > 0, _channel(kind, vds, vgs, vbs), -_channel(kind, -vds, vgd, vbd))
-
-
-def _channel(kind: int, vds: ca.SX, vgs: ca.SX, vbs: ca.SX) -> ca.SX:
-    threshold, body, potential = ENHANCEMENT if kind else DEPLETION
-    over = vgs - threshold - body * (ca.sqrt(potential - vbs) - np.sqrt(potential))
-    law = ca.if_else(over <= vds, over**2, vds * (2 * over - vds))
-    return ca.if_else(over <= 0, 0, -GAINS[kind] * law * (1 + MODULATION * vds))
-
-
-def _junction_current(v: ca.SX) -> ca.SX:
-    return ca.if_else(v <= 0, -5e-11 * (ca.exp(v / 25.85) - 1), 0)
-
-
-def _junction_capacitance(v: ca.SX) -> ca.SX:
-    return JUNCTION * ca.if_else(v <= 0, 1 / ca.sqrt(1 - ca.fmin(v, 0) / 0.87), 1 + v / (2 * 0.87))
