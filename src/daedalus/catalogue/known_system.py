@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import TYPE_CHECKING
+from functools import cached_property, wraps
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from daedalus.optimisation.optimal_control import OptimalControl
 
 Value = float | np.ndarray
+Problem: TypeAlias = "OptimalControl"
+Control: TypeAlias = "Callable[[Model], Problem]"
+# Into how many intervals known problems of optimal control are cut.
+INTERVALS = 60
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +63,7 @@ class KnownSystem:
     start: dict[str, Value] = field(default_factory=dict)
     conserved: tuple[str, ...] = ()
     stiff: bool = False
-    control: Callable[[Model], OptimalControl] | None = None
+    control: Control | None = None
     optimum: float | None = None
 
     def __post_init__(self) -> None:
@@ -100,6 +104,30 @@ class KnownSystem:
         return (
             f"KnownSystem({self.name!r}: {counted(count, 'state')}, index {self.index}, t = {t0:g} to {t1:g}, {answer})"
         )
+
+
+def known_problem(
+    duration: float | tuple[float, float, float], **settings: Any
+) -> Callable[[Callable[[Problem, Model], None]], Control]:
+    """Lets what describes a problem of a model in words of `OptimalControl` be the function that `control=` takes.
+
+    duration: a guess with its bounds where it is free. settings: others that the problem has.
+    """
+
+    def made(describe: Callable[[Problem, Model], None]) -> Control:
+        @wraps(describe)
+        def control(m: Model) -> Problem:
+            from daedalus.optimisation.description.unknown import unknown
+            from daedalus.optimisation.optimal_control import OptimalControl
+
+            length: Any = unknown(*duration) if isinstance(duration, tuple) else duration
+            ocp = OptimalControl(m, duration=length, intervals=INTERVALS, **settings)
+            describe(ocp, m)
+            return ocp
+
+        return control
+
+    return made
 
 
 def written_start(model: Model) -> dict[str, Value]:

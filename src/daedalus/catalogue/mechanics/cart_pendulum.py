@@ -21,17 +21,12 @@ optimization, SIAM Review 59 (2017), 849-904.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import casadi as ca
 import numpy as np
 
-from daedalus.catalogue.known_system import KnownSystem
+from daedalus.catalogue.known_system import KnownSystem, Problem, known_problem
 from daedalus.catalogue.reference import Reference
 from daedalus.model.model import Model
-
-if TYPE_CHECKING:
-    from daedalus.optimisation.optimal_control import OptimalControl
 
 
 def build() -> KnownSystem:
@@ -89,16 +84,13 @@ def build() -> KnownSystem:
     )
 
 
-def swing_up(m: Model) -> OptimalControl:
+@known_problem(duration=2.0, parameters={"bob_mass": 0.3})
+def swing_up(ocp: Problem, m: Model) -> None:
     """From hanging at rest to upright at rest."""
-    from daedalus.optimisation.optimal_control import OptimalControl
-
-    ocp = OptimalControl(m, duration=2.0, intervals=60, parameters={"bob_mass": 0.3})
     ocp.start(position=0.0, angle=np.pi, position_dot=0.0, angle_dot=0.0)
     ocp.finish(position=1.0, angle=0.0, position_dot=0.0, angle_dot=0.0)
     ocp.bound("force", -20.0, 20.0)
     ocp.minimise(running=m["force"] ** 2)
-    return ocp
 
 
 REFERENCE = {

@@ -18,17 +18,12 @@ Problem: pick and place, from rest to rest in half a second with torques of at m
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import casadi as ca
 import numpy as np
 
-from daedalus.catalogue.known_system import KnownSystem
+from daedalus.catalogue.known_system import KnownSystem, Problem, known_problem
 from daedalus.catalogue.reference import Reference
 from daedalus.model.model import Model
-
-if TYPE_CHECKING:
-    from daedalus.optimisation.optimal_control import OptimalControl
 
 
 def build() -> KnownSystem:
@@ -87,18 +82,15 @@ def build() -> KnownSystem:
     )
 
 
-def pick_and_place(m: Model) -> OptimalControl:
+@known_problem(duration=0.5)
+def pick_and_place(ocp: Problem, m: Model) -> None:
     """From one pose to another, at rest in both."""
-    from daedalus.optimisation.optimal_control import OptimalControl
-
-    ocp = OptimalControl(m, duration=0.5, intervals=60)
     pick, place = np.array([0.3, 0.5, 0.4]), np.array([0.6, 0.2, 0.3])
     rest = {"position_dot": np.zeros(3), "angle_dot": np.zeros(3)}
     ocp.start({"position": nacelle(pick), "angle": pick, **rest})
     ocp.finish({"position": nacelle(place), "angle": place, **rest})
     ocp.bound("torque", -1.4, 1.4)
     ocp.minimise(running=ca.sumsqr(m["torque"]))
-    return ocp
 
 
 # A usual table robot, in metres.

@@ -8,16 +8,11 @@ the way is flown on a singular arc. The published optimum is 1.01283.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import casadi as ca
 
-from daedalus.catalogue.known_system import KnownSystem
+from daedalus.catalogue.known_system import KnownSystem, Problem, known_problem
 from daedalus.catalogue.reference import Reference
 from daedalus.model.model import Model
-
-if TYPE_CHECKING:
-    from daedalus.optimisation.optimal_control import OptimalControl
 
 
 def build() -> KnownSystem:
@@ -50,12 +45,9 @@ def build() -> KnownSystem:
     )
 
 
-def highest(m: Model) -> OptimalControl:
+@known_problem(duration=(0.2, 0.05, 1.0))
+def highest(ocp: Problem, m: Model) -> None:
     """The greatest height."""
-    from daedalus.optimisation.description.unknown import unknown
-    from daedalus.optimisation.optimal_control import OptimalControl
-
-    ocp = OptimalControl(m, duration=unknown(0.2, 0.05, 1.0), intervals=60)
     ocp.start()
     ocp.finish(mass=0.6)
     ocp.bound("thrust", 0.0, 3.5)
@@ -63,7 +55,6 @@ def highest(m: Model) -> OptimalControl:
     ocp.bound("height", 1.0, None)
     ocp.guess({"thrust": [3.5, 0.0], "height": [1.0, 1.01], "speed": [0.0, 0.1, 0.0], "mass": [1.0, 0.6]})
     ocp.minimise(final=-m["height"])
-    return ocp
 
 
 REFERENCE = {"height": 1.000358671280201, "speed": 0.01081259235746, "mass": 0.8}

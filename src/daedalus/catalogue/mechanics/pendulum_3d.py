@@ -13,17 +13,12 @@ with 60 held forces; all states are fixed at both ends, although four of six are
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import casadi as ca
 import numpy as np
 
-from daedalus.catalogue.known_system import KnownSystem
+from daedalus.catalogue.known_system import KnownSystem, Problem, known_problem
 from daedalus.catalogue.reference import Reference
 from daedalus.model.model import Model
-
-if TYPE_CHECKING:
-    from daedalus.optimisation.optimal_control import OptimalControl
 
 
 def build() -> KnownSystem:
@@ -68,15 +63,12 @@ def build() -> KnownSystem:
     )
 
 
-def carried_over(m: Model) -> OptimalControl:
+@known_problem(duration=2.0)
+def carried_over(ocp: Problem, m: Model) -> None:
     """A quarter turn about the vertical, from rest to rest."""
-    from daedalus.optimisation.optimal_control import OptimalControl
-
-    ocp = OptimalControl(m, duration=2.0, intervals=60)
     ocp.start(position=[0.6, 0.0, -0.8], position_dot=[0.0, 0.0, 0.0])
     ocp.finish(position=[0.0, 0.6, -0.8], position_dot=[0.0, 0.0, 0.0])
     ocp.minimise(running=ca.sumsqr(m["force"]))
-    return ocp
 
 
 REFERENCE: dict[str, object] = {

@@ -20,19 +20,14 @@ least ∫ |thrust - hover|² dt with 60 held thrusts; all thirteen states are fi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import casadi as ca
 import numpy as np
 
-from daedalus.catalogue.known_system import KnownSystem
+from daedalus.catalogue.known_system import KnownSystem, Problem, known_problem
 from daedalus.catalogue.reference import Reference
 from daedalus.errors import InputError
 from daedalus.geometry.quaternions import quaternion_rate, rotation_from_quaternion
 from daedalus.model.model import Model
-
-if TYPE_CHECKING:
-    from daedalus.optimisation.optimal_control import OptimalControl
 
 
 def build(form: str = "ode") -> KnownSystem:
@@ -117,17 +112,14 @@ def _draw(m: Model, position: ca.SX, rotation: ca.SX, arm: ca.SX, thrust: ca.SX)
     m.draw("trace", position, name="flight")
 
 
-def flight(m: Model) -> OptimalControl:
+@known_problem(duration=1.0)
+def flight(ocp: Problem, m: Model) -> None:
     """From hovering to hovering."""
-    from daedalus.optimisation.optimal_control import OptimalControl
-
-    ocp = OptimalControl(m, duration=1.0, intervals=60)
     rest = {"velocity": np.zeros(3), "quaternion": [1.0, 0.0, 0.0, 0.0], "angular_velocity": np.zeros(3)}
     ocp.start({"position": [0.0, 0.0, 0.0], **rest})
     ocp.finish({"position": [1.0, 1.0, 1.0], **rest})
     ocp.bound("thrust", 0.0, 2.5)
     ocp.minimise(running=ca.sumsqr(m["thrust"] - m["mass"] * m["gravity"] / 4))
-    return ocp
 
 
 REFERENCE = {

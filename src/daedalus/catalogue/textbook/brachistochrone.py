@@ -6,17 +6,12 @@ Problem: the least time from (0, 10) to (10, 5), from rest, with g = 9.80665 m/s
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import casadi as ca
 import numpy as np
 
-from daedalus.catalogue.known_system import KnownSystem
+from daedalus.catalogue.known_system import KnownSystem, Problem, known_problem
 from daedalus.catalogue.reference import Reference
 from daedalus.model.model import Model
-
-if TYPE_CHECKING:
-    from daedalus.optimisation.optimal_control import OptimalControl
 
 
 def build() -> KnownSystem:
@@ -49,16 +44,12 @@ def build() -> KnownSystem:
     )
 
 
-def quickest(m: Model) -> OptimalControl:
+@known_problem(duration=(2.0, 0.5, 10.0))
+def quickest(ocp: Problem, m: Model) -> None:
     """The least time between the two points."""
-    from daedalus.optimisation.description.unknown import unknown
-    from daedalus.optimisation.optimal_control import OptimalControl
-
-    ocp = OptimalControl(m, duration=unknown(2.0, 0.5, 10.0), intervals=60)
     ocp.start()
     ocp.finish(x=10.0, y=5.0)
     ocp.bound("angle", 0.0, 3.0)
     ocp.input("angle", kind="linear")
     ocp.guess({"angle": [0.1, 1.7], "v": [0.0, 9.9]})
     ocp.minimise(final=ocp.duration)
-    return ocp

@@ -6,14 +6,9 @@ optimum is 4/(9 l) = 4. Bryson, Denham and Dreyfus, AIAA Journal 1 (1963), 2544-
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from daedalus.catalogue.known_system import KnownSystem
+from daedalus.catalogue.known_system import KnownSystem, Problem, known_problem
 from daedalus.catalogue.reference import Reference
 from daedalus.model.model import Model
-
-if TYPE_CHECKING:
-    from daedalus.optimisation.optimal_control import OptimalControl
 
 
 def build() -> KnownSystem:
@@ -40,14 +35,11 @@ def build() -> KnownSystem:
     )
 
 
-def turned_back(m: Model) -> OptimalControl:
+@known_problem(duration=1.0)
+def turned_back(ocp: Problem, m: Model) -> None:
     """Back at the start with the opposite velocity, without passing the limit."""
-    from daedalus.optimisation.optimal_control import OptimalControl
-
-    ocp = OptimalControl(m, duration=1.0, intervals=60)
     ocp.start()
     ocp.finish(x=0.0, v=-1.0)
     ocp.subject_to(m["x"] <= m["limit"], name="wall")
     ocp.input("u", kind="linear")
     ocp.minimise(running=0.5 * m["u"] ** 2)
-    return ocp

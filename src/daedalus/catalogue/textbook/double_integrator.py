@@ -6,14 +6,9 @@ Reference: position = ½ t², velocity = t for a push of 1.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from daedalus.catalogue.known_system import KnownSystem
+from daedalus.catalogue.known_system import KnownSystem, Problem, known_problem
 from daedalus.catalogue.reference import Reference
 from daedalus.model.model import Model
-
-if TYPE_CHECKING:
-    from daedalus.optimisation.optimal_control import OptimalControl
 
 
 def build() -> KnownSystem:
@@ -41,14 +36,10 @@ def build() -> KnownSystem:
     )
 
 
-def quickest(m: Model) -> OptimalControl:
+@known_problem(duration=(3.0, 0.1, 10.0))
+def quickest(ocp: Problem, m: Model) -> None:
     """The least time from rest to rest."""
-    from daedalus.optimisation.description.unknown import unknown
-    from daedalus.optimisation.optimal_control import OptimalControl
-
-    ocp = OptimalControl(m, duration=unknown(3.0, 0.1, 10.0), intervals=60)
     ocp.start()
     ocp.finish(position=1.0, velocity=0.0)
     ocp.bound("force", -1.0, 1.0)
     ocp.minimise(final=ocp.duration)
-    return ocp

@@ -6,17 +6,12 @@ one unit apart; the optimum is 5.06848.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import casadi as ca
 import numpy as np
 
-from daedalus.catalogue.known_system import KnownSystem
+from daedalus.catalogue.known_system import KnownSystem, Problem, known_problem
 from daedalus.catalogue.reference import Reference
 from daedalus.model.model import Model
-
-if TYPE_CHECKING:
-    from daedalus.optimisation.optimal_control import OptimalControl
 
 
 def build() -> KnownSystem:
@@ -42,11 +37,9 @@ def build() -> KnownSystem:
     )
 
 
-def lowest(m: Model) -> OptimalControl:
+@known_problem(duration=1.0)
+def lowest(ocp: Problem, m: Model) -> None:
     """The least energy of a chain of length 4."""
-    from daedalus.optimisation.optimal_control import OptimalControl
-
-    ocp = OptimalControl(m, duration=1.0, intervals=60)
     stretch = ca.sqrt(1 + m["slope"] ** 2)
     ocp.start()
     ocp.finish(y=3.0)
@@ -54,4 +47,3 @@ def lowest(m: Model) -> OptimalControl:
     ocp.input("slope", kind="linear")
     ocp.guess({"y": np.array([1.0, 0.0, 1.0, 3.0]), "slope": np.array([-4.0, 8.0])})
     ocp.minimise(running=m["y"] * stretch)
-    return ocp
