@@ -17,8 +17,7 @@ from __future__ import annotations
 
 import math
 
-from daedalus.catalogue.known_system import KnownSystem
-from daedalus.catalogue.reference import Reference
+from daedalus.catalogue import KnownSystem, Reference
 from daedalus.model.model import Model
 
 FEED, VOLUME, FEED_CONCENTRATION, EQUILIBRIUM, RATE, END = 0.5, 2.0, 3.0, 2.0, 0.4, 4.0

@@ -14,8 +14,7 @@ published end values, 8.867655517642120e-23 and 8.854814626268838e-23, miss y2 =
 
 from __future__ import annotations
 
-from daedalus.catalogue.known_system import KnownSystem
-from daedalus.catalogue.reference import Reference
+from daedalus.catalogue import KnownSystem, Reference
 from daedalus.model.model import Model
 
 

@@ -16,8 +16,7 @@ import re
 import casadi as ca
 import numpy as np
 
-from daedalus.catalogue.known_system import KnownSystem
-from daedalus.catalogue.reference import Reference
+from daedalus.catalogue import KnownSystem, Reference
 from daedalus.model.model import Model
 
 TEMPERATURE, AIR, OXYGEN, HEIGHT = 298.0, 2.55e19, 5.2e18, 1.2e5

@@ -9,8 +9,7 @@ The third equation is the balance of mass in place of y3' = 3e7 y2².
 
 from __future__ import annotations
 
-from daedalus.catalogue.known_system import KnownSystem
-from daedalus.catalogue.reference import Reference
+from daedalus.catalogue import KnownSystem, Reference
 from daedalus.model.model import Model
 
 

@@ -15,8 +15,7 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
-from daedalus.catalogue.known_system import KnownSystem
-from daedalus.catalogue.reference import Reference
+from daedalus.catalogue import KnownSystem, Reference
 from daedalus.model.model import Model
 
 # Threshold, body effect, surface potential, oxide capacitance; capacitors at drain and source.

@@ -23,6 +23,7 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
+from daedalus.catalogue import KnownSystem, Reference
 from daedalus.catalogue.electronics.nand_gate import (
     BULK,
     DEPLETION,
@@ -32,8 +33,6 @@ from daedalus.catalogue.electronics.nand_gate import (
     junction_capacitance,
     junction_current,
 )
-from daedalus.catalogue.known_system import KnownSystem
-from daedalus.catalogue.reference import Reference
 from daedalus.model.model import Model
 
 # The transistors of `nand_gate` in other units: the load, then enhancement transistors by width.

@@ -9,9 +9,8 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
+from daedalus.catalogue import KnownSystem, Reference
 from daedalus.catalogue.electronics.transistor_amplifier import REFERENCE
-from daedalus.catalogue.known_system import KnownSystem
-from daedalus.catalogue.reference import Reference
 from daedalus.components import electrical
 from daedalus.model.model import Model
 

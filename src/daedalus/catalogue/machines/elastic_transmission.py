@@ -6,8 +6,7 @@ anti-resonance is at √(K / J_L).
 
 from __future__ import annotations
 
-from daedalus.catalogue.known_system import KnownSystem
-from daedalus.catalogue.reference import Reference
+from daedalus.catalogue import KnownSystem, Reference
 from daedalus.components import machines, rotational
 from daedalus.model.model import Model
 

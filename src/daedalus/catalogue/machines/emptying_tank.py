@@ -5,8 +5,7 @@ level(t) = (√level(0) - C_d a √(2 g) t / (2 A))², exact but for a straight 
 
 from __future__ import annotations
 
-from daedalus.catalogue.known_system import KnownSystem
-from daedalus.catalogue.reference import Reference
+from daedalus.catalogue import KnownSystem, Reference
 from daedalus.components import hydraulic
 from daedalus.model.model import Model
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from daedalus.catalogue.known_system import KnownSystem
-from daedalus.catalogue.reference import Reference
+from daedalus.catalogue import KnownSystem, Reference
 from daedalus.components import hydraulic, signals, translational
 from daedalus.model.model import Model
 

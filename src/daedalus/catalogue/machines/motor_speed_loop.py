@@ -5,8 +5,7 @@ L i' = u - R i - K ω, J ω' = K i - d ω, u = PI(setpoint - ω) between -24 and
 
 from __future__ import annotations
 
-from daedalus.catalogue.known_system import KnownSystem
-from daedalus.catalogue.reference import Reference
+from daedalus.catalogue import KnownSystem, Reference
 from daedalus.components import electrical, machines, rotational, signals
 from daedalus.model.model import Model
 

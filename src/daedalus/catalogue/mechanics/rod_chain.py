@@ -13,8 +13,7 @@ from typing import Any
 
 import casadi as ca
 
-from daedalus.catalogue.known_system import KnownSystem
-from daedalus.catalogue.reference import Reference
+from daedalus.catalogue import KnownSystem, Reference
 from daedalus.errors import InputError
 from daedalus.model.doors.body import Body
 from daedalus.model.doors.joint_kinds import Ground, ground

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from daedalus.catalogue.known_system import KnownSystem
-from daedalus.catalogue.reference import Reference
+from daedalus.catalogue import KnownSystem, Reference
 from daedalus.model.doors.joint_kinds import ground
 from daedalus.model.model import Model
 

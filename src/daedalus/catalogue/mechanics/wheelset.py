@@ -14,8 +14,7 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
-from daedalus.catalogue.known_system import KnownSystem
-from daedalus.catalogue.reference import Reference
+from daedalus.catalogue import KnownSystem, Reference
 from daedalus.model.model import Model
 
 MASS, GRAVITY, SPIN_INERTIA, YAW_INERTIA = 16.08, 9.81, 0.0605, 0.366

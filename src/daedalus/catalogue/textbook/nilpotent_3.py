@@ -8,8 +8,7 @@ is wrong by u''/2 in x1 at the first step, and by O(1) after each change of step
 
 from __future__ import annotations
 
-from daedalus.catalogue.known_system import KnownSystem
-from daedalus.catalogue.reference import Reference
+from daedalus.catalogue import KnownSystem, Reference
 from daedalus.model.model import Model
 
 
