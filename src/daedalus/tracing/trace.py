@@ -18,7 +18,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from daedalus.model.expressions import elements
+from daedalus.model.expressions import elements, has_nan
 from daedalus.tracing.captured import cell_content
 from daedalus.tracing.code_names import global_names, plain_function
 from daedalus.tracing.traced_array import as_objects, filled
@@ -95,7 +95,7 @@ def _run(
         return values
 
     expression = ca.vertcat(*follow_all_paths(once)) if size else ca.SX(0, 1)
-    if _holds_nan(expression):
+    if has_nan(expression):
         return Trace(None, "its formula holds NaN")
     return Trace(ca.densify(expression), "traced")
 
@@ -112,12 +112,6 @@ def _column_of(result: Any, size: int) -> list[ca.SX]:
     except ValueError:
         refuse(f"it returned values of shape {objects.shape} where {size} are needed")
     return [symbolic(element) for element in column]
-
-
-def _holds_nan(expression: ca.SX) -> bool:
-    graph = ca.Function("graph", ca.symvar(expression), [expression])
-    constants = (k for k in range(graph.n_instructions()) if graph.instruction_id(k) == ca.OP_CONST)
-    return any(math.isnan(graph.instruction_constant(k)) for k in constants)
 
 
 def traced_column(symbols: ca.SX) -> Any:

@@ -166,9 +166,8 @@ class BodyDoor(EnergyDoor):
         place = value_of(position)
         flat = orientation is None and isinstance(place, (list, tuple, np.ndarray)) and len(place) == 2
         size = 2 if orientation == "planar" or flat else 3
-        written = WrittenBody(
-            name, orientation, size, self._mass(name, mass), self._inertia(name, inertia, orientation)
-        )
+        weight = self._positive(mass, f"The mass of {name!r}", "a body resists a force along it.", "mass=1.0, in kg")
+        written = WrittenBody(name, orientation, size, weight, self._inertia(name, inertia, orientation))
         if self._mechanics.gravity is not None:
             _check_gravity(self._mechanics.gravity, name, size)
         variables = _variables(name, orientation, size, position, velocity, rotation, angular_velocity)
@@ -206,17 +205,18 @@ class BodyDoor(EnergyDoor):
 
     # -- checks ------------------------------------------------------------------------------------------------
 
-    def _mass(self, name: str, mass: object) -> ca.SX:
-        value = self._expression(mass, f"The mass of {name!r}")
-        number = self._number(value)
-        if not value.is_scalar() or (number is not None and not number > 0):
+    def _positive(self, value: object, where: str, because: str, remedy: str) -> ca.SX:
+        """One number, positive as far as its value is known."""
+        expression = self._expression(value, where)
+        number = self._number(expression)
+        if not expression.is_scalar() or (number is not None and not number > 0):
             raise ModelError(
-                f"The mass of {name!r} is not a positive number.",
-                f"it is {size_text(value) if not value.is_scalar() else f'{float(number[0, 0]):g}'}",  # type: ignore[index]
-                because="a body resists a force along it.",
-                remedy="mass=1.0, in kg",
+                f"{where} is not a positive number.",
+                f"it is {size_text(expression) if not expression.is_scalar() else f'{float(number[0, 0]):g}'}",  # type: ignore[index]
+                because=because,
+                remedy=remedy,
             )
-        return value
+        return expression
 
     def _inertia(self, name: str, inertia: object, orientation: str | None) -> ca.SX | None:
         if inertia is None and orientation is not None:
@@ -228,17 +228,10 @@ class BodyDoor(EnergyDoor):
             )
         if inertia is None or orientation is None:
             return None
-        value = self._expression(inertia, f"The inertia of {name!r}")
+        where = f"The inertia of {name!r}"
         if orientation == "planar":
-            number = self._number(value)
-            if not value.is_scalar() or (number is not None and not number > 0):
-                raise ModelError(
-                    f"The inertia of {name!r} is not a positive number.",
-                    f"it is {size_text(value) if not value.is_scalar() else f'{float(number[0, 0]):g}'}",  # type: ignore[index]
-                    because="a planar body turns about one axis only.",
-                    remedy="inertia=0.1, in kg m²",
-                )
-            return value
+            return self._positive(inertia, where, "a planar body turns about one axis only.", "inertia=0.1, in kg m²")
+        value = self._expression(inertia, where)
         if value.shape == (3, 1):
             value = ca.diag(value)
         value = ca.densify(value)

@@ -15,6 +15,7 @@ import numpy as np
 
 from daedalus.errors import SingularModelError
 from daedalus.model.names import listed, split_index
+from daedalus.model.system.sampled_points import independent_rows
 from daedalus.model.system.system import System
 
 # Singular values below this share of the largest count as zero; rows and columns are scaled before.
@@ -151,13 +152,5 @@ def _redundant(scaled: np.ndarray, rank: int, multipliers: tuple[str, ...]) -> t
     """Rows that follow from rows before them (in order of writing), at most as many as the rank lacks."""
     if rank == len(scaled):
         return ()
-    loose, kept = [], np.zeros((0, scaled.shape[1]))
-    for k, row in enumerate(scaled):
-        rest = row - kept.T @ (kept @ row)
-        rest -= kept.T @ (kept @ rest)
-        length = np.linalg.norm(rest)
-        if length > 1e-8:
-            kept = np.vstack([kept, rest / length])
-        else:
-            loose.append(multipliers[k])
-    return tuple(loose)
+    kept = independent_rows(scaled, tolerance=1e-8)
+    return tuple(name for k, name in enumerate(multipliers) if k not in kept)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import casadi as ca
 
-from daedalus.model.expressions import concatenate, elements, symbol_key
+from daedalus.model.expressions import elements, symbol_key
 from daedalus.model.notebook import Equation, Notebook
 
 # What an equation for a rate may contain, to be differentiated once more.
@@ -36,7 +36,7 @@ def with_rates_put_in(book: Notebook, equations: dict[str, Equation], laws: Sequ
             if order and (variable, k) in rates:
                 value = rates[variable, k]
                 old.append(symbol)
-                new.append(value if order == 1 else _along(book, value))
+                new.append(value if order == 1 else book.der(value))  # type: ignore[attr-defined]
         if old:
             residual = ca.substitute(equations[name].residual, ca.vertcat(*old), ca.vertcat(*new))
             changed[name] = replace(equations[name], residual=residual)
@@ -61,14 +61,3 @@ def _given_rates(book: Notebook, equations: Sequence[Equation]) -> dict[tuple[st
             if slope.is_constant() and float(slope) != 0:
                 given[known[rates[0]][:2]] = ca.simplify(symbols[rates[0]] - residual / slope)
     return {place: value for place, value in given.items() if highest[place] == 1}
-
-
-def _along(book: Notebook, value: ca.SX) -> ca.SX:
-    """The derivative of an expression of states and time along the motion."""
-    symbols, rates = [book._time], [ca.SX(1)]
-    for symbol in ca.symvar(value):
-        name, k, order = book._known[symbol_key(symbol)]
-        if name != "t" and book._variables[name].kind == "state":
-            symbols.append(symbol)
-            rates.append(book._derivative_scalar(name, k, order + 1))
-    return ca.SX(ca.jtimes(value, concatenate(symbols), concatenate(rates)))

@@ -88,14 +88,14 @@ def rate_terms(kept: ca.SX, symbols: dict[str, ca.SX]) -> ca.SX:
     return slopes * ca.repmat(ca.horzcat(1, symbols["xdot"].T), kept.numel(), 1)
 
 
-def independent_rows(matrix: np.ndarray) -> list[int]:
-    """The first rows that are independent of those before them."""
+def independent_rows(matrix: np.ndarray, tolerance: float = 1e-9) -> list[int]:
+    """The first rows of which more than the tolerance is left beside those before them, by their length."""
     basis, chosen = np.zeros((0, matrix.shape[1])), []
     for k, line in enumerate(matrix):
         length, rest = float(np.linalg.norm(line)), line
         for _ in range(2):  # once more for rounding
             rest = rest - basis.T @ (basis @ rest)
-        if np.isfinite(length) and np.linalg.norm(rest) > 1e-9 * length:
+        if np.isfinite(length) and np.linalg.norm(rest) > tolerance * length:
             basis = np.vstack([basis, rest / np.linalg.norm(rest)])
             chosen.append(k)
     return chosen
