@@ -67,7 +67,7 @@ def input_rate(book: Notebook, name: str, differentiate: Differentiate) -> str:
         from daedalus.model.notebook import new_symbol
 
         variable = rate_variable(book._variables[origin], order + 1)
-        book._take_in(variable, new_symbol(rate, variable.shape))
+        book._adopt(variable, new_symbol(rate, variable.shape))
         if origin in book._assembly.defaults:
             book._assembly.defaults[rate] = 0.0
         if origin in book._assembly.sources:

@@ -289,7 +289,7 @@ class Model(EquationDoor, ContactDoor, DelayDoor, PartDoor):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(state["name"])  # type: ignore[misc]
         for variable in state["variables"]:
-            self._take_in(variable, new_symbol(variable.name, variable.shape))
+            self._adopt(variable, new_symbol(variable.name, variable.shape))
         for name, length in state["chains"].items():
             self._derivative_symbol(name, length)
         symbols = [self._time, *self._symbols.values(), *(s for chain in self._derivatives.values() for s in chain)]

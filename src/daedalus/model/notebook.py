@@ -169,13 +169,10 @@ class Notebook:
         return self._adopt(variable, new_symbol(variable.name, variable.shape))
 
     def _adopt(self, variable: Variable, symbol: ca.SX) -> ca.SX:
-        self._take_in(variable, symbol)
-        return ca.SX(symbol)
-
-    def _take_in(self, variable: Variable, symbol: ca.SX) -> None:
-        """Put a checked description under a symbol that nobody else writes in."""
+        """Put a checked description under a symbol that nobody else writes in, and return a copy of that."""
         self._changed()
         self._enter(variable, symbol)
+        return ca.SX(symbol)
 
     def _enter(self, variable: Variable, symbol: ca.SX) -> None:
         """The same for many in a row, after `_changed`."""
@@ -355,6 +352,11 @@ class Notebook:
                     f"{label} is {with_article('derivative' if order else kind)}",
                 )
         return seen
+
+    def _kinds_in(self, expression: ca.SX, where: str) -> dict[str, str]:
+        """Who appears, with their kinds; t is the "time"."""
+        names = [name for name, _, _ in self._check_symbols(expression, where)]
+        return {name: "time" if name == "t" else self._variables[name].kind for name in names}
 
     def _foreign(self, scalar: ca.SX, key: int, where: str) -> ModelError:
         owner = next((book for book in list(_BOOKS.values()) if key in book._known), None)

@@ -41,15 +41,12 @@ def _of_mechanics(book: PartDoor) -> tuple[ca.SX, ca.SX]:
     """The energy of coordinates and bodies, and the power that their dissipation takes."""
     written = book._mechanics
     energy = written.kinetic + written.potential
-    for body in written.bodies.values():
-        velocity = book._symbols[f"{body.name}.velocity"]
-        energy += 0.5 * body.mass * ca.sumsqr(velocity)
-        if body.inertia is not None:
-            spin = book._symbols[f"{body.name}.angular_velocity"]
-            energy += 0.5 * ca.dot(spin, ca.mtimes(body.inertia, spin))
-        gravity = written.gravity if body.gravity is None else body.gravity
+    for body in book.bodies.values():
+        energy += body.kinetic_energy
+        own = written.bodies[body.name].gravity
+        gravity = written.gravity if own is None else own
         if gravity is not None:
-            energy -= body.mass * ca.dot(gravity[: velocity.numel()], book._symbols[f"{body.name}.position"])
+            energy -= body.mass * ca.dot(gravity[: body.size], body.position)
     rates = velocity_symbols(book, written)
     lost = ca.jtimes(written.dissipation, rates, rates) if rates.numel() else ca.SX(0)
     return energy, lost

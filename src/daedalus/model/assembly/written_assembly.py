@@ -82,8 +82,7 @@ class WrittenAssembly:
 
     def copy(self) -> WrittenAssembly:
         """A collection of its own with the same entries."""
-        own = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return replace(self, **{name: type(value)(value) for name, value in own.items()})
+        return replace(self, **{name: value.copy() for name, value in vars(self).items()})
 
     # -- travelling: names as plain data, expressions as a flat list -------------------------------------------
 

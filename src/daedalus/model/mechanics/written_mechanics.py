@@ -75,15 +75,8 @@ class WrittenMechanics:
 
     def copy(self) -> WrittenMechanics:
         """A collection of its own with the same entries."""
-        return replace(
-            self,
-            coordinates=list(self.coordinates),
-            applied=dict(self.applied),
-            constraints=dict(self.constraints),
-            velocities=dict(self.velocities),
-            bodies=dict(self.bodies),
-            sides=dict(self.sides),
-        )
+        own: dict[str, Any] = {name: value for name, value in vars(self).items() if isinstance(value, (list, dict))}
+        return replace(self, **{name: value.copy() for name, value in own.items()})
 
     # -- travelling: names as plain data, expressions as a flat list -------------------------------------------
 

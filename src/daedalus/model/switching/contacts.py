@@ -151,9 +151,8 @@ class ContactDoor(ClockDoor):
 
     def _check_moves(self, expression: ca.SX, where: str) -> None:
         """Refuse what no state enters."""
-        seen = self._check_symbols(expression, where)
-        for name, _, _ in seen:
-            kind = "time" if name == "t" else self._variables[name].kind
+        kinds = self._kinds_in(expression, where)
+        for name, kind in kinds.items():
             if kind in ("algebraic", "discrete"):
                 raise ModelError(
                     f"{where} contains {name}.",
@@ -161,7 +160,7 @@ class ContactDoor(ClockDoor):
                     because="a contact that holds keeps the derivative at zero, and it has none.",
                     remedy="an expression of states, coordinates, inputs, parameters and time",
                 )
-        if not any(name != "t" and self._variables[name].kind == "state" for name, _, _ in seen):
+        if "state" not in kinds.values():
             raise ModelError(
                 f"{where} contains no state.",
                 because="nothing that moves would be held.",

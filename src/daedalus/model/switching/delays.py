@@ -75,8 +75,8 @@ class DelayDoor(ClockDoor):
 
     def _delay_time(self, own: str, time: object) -> ca.SX:
         length = self._expression(time, f"The time of {own!r}")
-        moving = [n for n, _, _ in self._check_symbols(length, f"The time of {own!r}")]
-        moving = [n for n in moving if n == "t" or self._variables[n].kind != "parameter"]
+        kinds = self._kinds_in(length, f"The time of {own!r}")
+        moving = [name for name, kind in kinds.items() if kind != "parameter"]
         if moving:
             raise ModelError(
                 f"The time of {own!r} depends on {moving[0]}.",
@@ -105,8 +105,7 @@ class DelayDoor(ClockDoor):
                     remedy="an expression of m.time: history=ca.sin(m.time)",
                 ) from error
         before = self._expression(history, where)
-        moving = [n for n, _, _ in self._check_symbols(before, where)]
-        moving = [n for n in moving if n != "t" and self._variables[n].kind != "parameter"]
+        moving = [name for name, kind in self._kinds_in(before, where).items() if kind not in ("time", "parameter")]
         if moving:
             raise ModelError(
                 f"{where} depends on {moving[0]}.",

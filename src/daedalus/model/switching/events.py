@@ -124,10 +124,7 @@ class EventDoor(Notebook):
             if way < 0:
                 raise _with_direction(where, way)
             value, way, side = 2 * value - 1, 1, 1
-        moving = [
-            n for n, _, _ in self._check_symbols(value, where) if n == "t" or self._variables[n].kind != "parameter"
-        ]
-        if not moving:
+        if set(self._kinds_in(value, where).values()) <= {"parameter"}:
             raise ModelError(
                 f"{where} never passes zero.",
                 f"it is the constant {float(value):g}" if value.is_constant() else "it contains only parameters",
@@ -138,8 +135,7 @@ class EventDoor(Notebook):
 
     def _only_held(self, value: ca.SX) -> bool:
         """Whether nothing in an expression moves between instants."""
-        kinds = {"t" if n == "t" else self._variables[n].kind for n, _, _ in self._check_symbols(value, "a condition")}
-        return kinds <= {"discrete", "parameter"}
+        return set(self._kinds_in(value, "a condition").values()) <= {"discrete", "parameter"}
 
     def _reset_value(self, event: str, target: str, new: object) -> ca.SX:
         where = f"The reset of {target} in event {event!r}"
