@@ -20,9 +20,8 @@ from daedalus.errors import InconsistentStartError
 from daedalus.initialisation.conflicts import explain
 from daedalus.initialisation.freedom import LARGEST, null_over, row_reduced
 from daedalus.initialisation.jet_equations import JetEquations
-from daedalus.initialisation.mass_metric import MassMetric, mass_metric
 from daedalus.initialisation.reset_refusals import RefusedReset, contradicts, leaves_choice
-from daedalus.initialisation.search import Search, SearchOutcome
+from daedalus.initialisation.search import Search, SearchOutcome, search_from
 from daedalus.initialisation.start_equations import start_equations
 from daedalus.initialisation.written_states import written_states
 from daedalus.model.system.once import once
@@ -47,9 +46,7 @@ class Behind:
 
     def vector(self, letter: str) -> np.ndarray:
         """x, z or xdot."""
-        eq = self.search.equations
-        size = eq.system.sizes["z" if letter == "z" else "x"]
-        return self.values[[eq.position(letter, k) for k in range(size)]]
+        return self.values[self.search.equations.places[letter]]
 
     @property
     def row(self) -> np.ndarray:
@@ -99,16 +96,12 @@ class ResetRule:
         p: np.ndarray, allowed: float,
     ) -> Behind:  # fmt: skip
         u = inputs(equations.input_order)
-        search = _search_at(equations, t, p, u, before)
+        search = search_from(equations, t, p, u, equations.along_jet(before))
         search = _with_guess(search, _on_equations(search))
-        point = {
-            letter: search.guess[[equations.position(letter, k) for k in range(len(before[letter]))]]
-            for letter in LETTERS
-        }
+        point = equations.by_letter(search.guess)
         rows = self._written(t, point["xdot"], point["x"], point["z"], u[0], p).full()
         guess = search.guess.copy()
-        for k in self.assigned[event]:
-            guess[equations.position("x", k)] = rows[event, k]
+        guess[equations.places["x"][self.assigned[event]]] = rows[event, self.assigned[event]]
         return _Settling(self, event, _with_guess(search, guess), allowed).found()
 
 
@@ -117,27 +110,10 @@ def reset_rule(system: System) -> ResetRule:
     return once(system, ResetRule)
 
 
-def _search_at(
-    equations: JetEquations, t: float, p: np.ndarray, u: np.ndarray, values: Mapping[str, np.ndarray]
-) -> Search:
-    guess = np.zeros(len(equations.unknowns))
-    for letter in ("xdot", "x", "z"):
-        for k, value in enumerate(values[letter]):
-            guess[equations.position(letter, k)] = value
-    nominal = np.concatenate([equations.system.nominal["x"], equations.system.nominal["z"]])
-    sizes = np.array([nominal[j] for j, _ in equations.unknowns])
-    return _with_guess(Search(equations, t, p, u.ravel(), guess, sizes, MassMetric()), guess)
-
-
 def _with_guess(search: Search, guess: np.ndarray) -> Search:
     """The search from another guess, with the masses there."""
-    eq, system = search.equations, search.equations.system
-    vectors = {
-        letter: guess[[eq.position(letter, k) for k in range(system.sizes["z" if letter == "z" else "x"])]]
-        for letter in LETTERS
-    }
-    vectors |= {"t": np.array([search.time]), "u": search.u[: system.sizes["u"]], "p": search.p}
-    return replace(search, guess=guess, metric=mass_metric(eq, vectors))
+    eq = search.equations
+    return search_from(eq, search.time, search.p, search.u.reshape(eq.input_order + 1, -1), guess)
 
 
 def _on_equations(search: Search) -> np.ndarray:
@@ -153,8 +129,7 @@ class _Settling:
 
     def __init__(self, rule: ResetRule, event: int, search: Search, allowed: float) -> None:
         self.rule, self.event, self.search, self.allowed = rule, event, search, allowed
-        eq, n = search.equations, rule.system.sizes["x"]
-        self.place = np.array([eq.position("x", k) for k in range(n)], dtype=int)
+        self.place = search.equations.places["x"]
         self.assigned, self.kept = (np.zeros(len(search.guess), dtype=bool) for _ in range(2))
         self.assigned[self.place[rule.assigned[event]]] = True
         self.kept[self.place[rule.kept]] = True

@@ -137,29 +137,31 @@ def _nearest(search: Search, given: np.ndarray, conflict: list[int], upto: int |
 
 def _choice(search: Search, given: np.ndarray, failed: SearchOutcome, conflict: Conflict) -> int:
     """Which value of a conflict to free: the one that then changes least among those that help."""
-    helps: list[tuple[int, float, int]] = []
-    for k in conflict.given[:MOST_CANDIDATES]:
-        held = given.copy()
-        held[k] = False
-        outcome = search.run(held, upto=failed.stage, thorough=False)
-        if outcome.solved:
-            helps.append((*_preference(search, outcome, k), k))
+    helps = _without_one(search, given, conflict, failed.stage)
     if helps:
-        return min(helps)[-1]
+        return min(helps)[1]
     moved = {k: abs(conflict.nearest.get(k, search.guess[k]) - search.guess[k]) for k in conflict.given}
     return max(moved, key=lambda k: moved[k])
 
 
 def _remedies(search: Search, given: np.ndarray, conflict: Conflict) -> list[tuple[str, float]]:
     """Single values that the whole start is possible without, with what they become, the least change first."""
+    helps = sorted((first, search.equations.label(k), v) for first, k, v in _without_one(search, given, conflict))
+    return [(label, value) for _, label, value in helps[:MOST_REMEDIES]]
+
+
+def _without_one(
+    search: Search, given: np.ndarray, conflict: Conflict, upto: int | None = None
+) -> list[tuple[tuple[int, float], int, float]]:
+    """The values of a conflict that help when they are freed alone: their preference, which, and what they become."""
     found = []
     for k in conflict.given[:MOST_CANDIDATES]:
         held = given.copy()
         held[k] = False
-        outcome = search.run(held, thorough=False)
+        outcome = search.run(held, upto=upto, thorough=False)
         if outcome.solved:
-            found.append((*_preference(search, outcome, k), search.equations.label(k), float(outcome.values[k])))
-    return [(label, value) for _, _, label, value in sorted(found)[:MOST_REMEDIES]]
+            found.append((_preference(search, outcome, k), k, float(outcome.values[k])))
+    return found
 
 
 def _preference(search: Search, outcome: SearchOutcome, k: int) -> tuple[int, float]:
@@ -267,7 +269,7 @@ def _sentence(search: Search, conflict: Conflict) -> str:
     values = {eq.label(k): float(search.guess[k]) for k in conflict.given[:12]}
     off = {k: abs(v - search.guess[k]) for k, v in conflict.nearest.items()}
     off = {k: v for k, v in off.items() if v > SHARE * max(off.values())}
-    far = f" by {distances_in_words(eq.system, {eq.label(k): v for k, v in off.items()})}" if off else ""
+    far = f" by {distances_in_words({eq.label(k): v for k, v in off.items()})}" if off else ""
     return f"{', '.join(names)} and the given {values_in_words(eq.system, values)} disagree{far}"
 
 

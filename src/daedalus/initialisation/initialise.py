@@ -12,11 +12,11 @@ from daedalus.errors import InconsistentStartError, InputError
 from daedalus.initialisation.closure import closure_at_guess
 from daedalus.initialisation.conflicts import explain
 from daedalus.initialisation.freedom import Freedom, freedom
-from daedalus.initialisation.given_and_guessed import LETTERS, Wanted, brought_along, read_wanted
+from daedalus.initialisation.given_and_guessed import Wanted, brought_along, read_wanted
 from daedalus.initialisation.input_values import input_jet, without_expressions
 from daedalus.initialisation.jet_equations import JetEquations
-from daedalus.initialisation.mass_metric import MassMetric, mass_metric
-from daedalus.initialisation.search import Search, SearchOutcome
+from daedalus.initialisation.mass_metric import MassMetric
+from daedalus.initialisation.search import Search, SearchOutcome, search_from
 from daedalus.initialisation.start import MovedOnto, Start
 from daedalus.initialisation.start_equations import start_equations
 from daedalus.initialisation.wording import number
@@ -124,19 +124,9 @@ def _time(value: object) -> float:
 def _search(
     equations: JetEquations, wanted: Wanted, time: float, p: np.ndarray, u: np.ndarray
 ) -> tuple[Search, np.ndarray]:
-    """Guesses, sizes and what is given, along the jet."""
-    system = equations.system
-    guess, given = np.zeros(len(equations.unknowns)), np.zeros(len(equations.unknowns), dtype=bool)
-    for letter in LETTERS:
-        for k, (value, flag) in enumerate(zip(wanted.values[letter], wanted.given[letter])):
-            # Where the derivative of a state is a state itself, that state's value counts: x comes after xdot.
-            place = equations.position(letter, k)
-            guess[place], given[place] = value, flag
-    nominal = np.concatenate([system.nominal["x"], system.nominal["z"]])
-    sizes = np.array([nominal[j] for j, _ in equations.unknowns])
-    vectors = {**wanted.values, "t": np.array([time]), "u": u[0], "p": p}
-    metric = mass_metric(equations, vectors)
-    return Search(equations, time, p, u.ravel(), guess, sizes, metric), given
+    """The search from the guesses, and what is given, along the jet."""
+    guess, given = (equations.along_jet(values) for values in (wanted.values, wanted.given))
+    return search_from(equations, time, p, u, guess), given
 
 
 def _only_redundant(search: Search, outcome: SearchOutcome) -> bool:
@@ -156,16 +146,11 @@ def _confirmed(search: Search, outcome: SearchOutcome) -> bool:
     """Whether a start found with offsets in doubt also obeys the equations differentiated more often."""
     deeper = search.equations.deeper
     assert deeper is not None
-    guess, held = np.zeros(len(deeper.unknowns)), np.zeros(len(deeper.unknowns), dtype=bool)
-    for letter in LETTERS:
-        for k in range(search.equations.system.sizes["z" if letter == "z" else "x"]):
-            place = deeper.position(letter, k)
-            guess[place], held[place] = outcome.values[search.equations.position(letter, k)], True
-    nominal = np.concatenate([deeper.system.nominal["x"], deeper.system.nominal["z"]])
-    sizes = np.array([nominal[j] for j, _ in deeper.unknowns])
+    values = search.equations.by_letter(outcome.values)
+    held = deeper.along_jet({letter: np.ones(len(own), dtype=bool) for letter, own in values.items()})
     u = np.zeros((deeper.input_order + 1) * deeper.system.sizes["u"])
     u[: min(len(u), len(search.u))] = search.u[: len(u)]
-    check = Search(deeper, search.time, search.p, u, guess, sizes, MassMetric())
+    check = Search(deeper, search.time, search.p, u, deeper.along_jet(values), deeper.sizes, MassMetric())
     return check.run(held, thorough=False).solved
 
 
@@ -192,11 +177,8 @@ def _start(
     found = freedom(search, values, given)
     words = _origins(search, given, values, found)
     vectors = {"t": np.array([search.time]), "u": search.u[: system.sizes["u"]], "p": search.p}
-    origin: dict[str, list[str]] = {}
-    for letter in LETTERS:
-        places = [eq.position(letter, k) for k in range(system.sizes["z" if letter == "z" else "x"])]
-        vectors[letter] = values[places]
-        origin[letter] = [words[k] for k in places]
+    vectors |= eq.by_letter(values)
+    origin = {letter: [words[k] for k in places] for letter, places in eq.places.items()}
     residual, _ = search.residual(values)
     left: dict[str, float] = {}
     for row, value in zip(eq.rows, residual):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -127,6 +127,36 @@ class JetEquations:
         for r, c in zip(rows, columns):
             self._unknowns_in[r].append(c)
 
+    # -- x', x and z in the jet --------------------------------------------------------------------------------
+
+    @cached_property
+    def places(self) -> dict[str, np.ndarray]:
+        """Where x', x and z stand in the jet: x comes behind x', whose places it has where a derivative is a state."""
+        n, m = self.system.sizes["x"], self.system.sizes["z"]
+        unknowns = {"xdot": [(k, 1) for k in range(n)], "x": [(k, 0) for k in range(n)]}
+        unknowns["z"] = [(n + k, 0) for k in range(m)]
+        return {
+            letter: np.array([self.place[self._canonical(*unknown)] for unknown in own], dtype=int)
+            for letter, own in unknowns.items()
+        }
+
+    def along_jet(self, values: Mapping[str, np.ndarray]) -> np.ndarray:
+        """What is known of x', x and z, by letter, along the jet; zero elsewhere."""
+        found = np.zeros(len(self.unknowns), dtype=values["x"].dtype)
+        for letter, places in self.places.items():
+            found[places] = values[letter]
+        return found
+
+    def by_letter(self, jet: np.ndarray) -> dict[str, np.ndarray]:
+        """x', x and z out of a jet."""
+        return {letter: jet[places] for letter, places in self.places.items()}
+
+    @cached_property
+    def sizes(self) -> np.ndarray:
+        """The nominal value of every unknown."""
+        nominal = np.concatenate([self.system.nominal["x"], self.system.nominal["z"]])
+        return np.array([nominal[j] for j, _ in self.unknowns])
+
     def evaluation(self, time: float, p: np.ndarray, u: np.ndarray) -> JetEvaluation:
         """The stack in numbers, at a time with parameters and inputs."""
         return JetEvaluation(self._function, np.array([time]), p, u)
@@ -136,11 +166,6 @@ class JetEquations:
     def label(self, k: int) -> str:
         """The name of an unknown."""
         return self.array.label(*self.unknowns[k])
-
-    def position(self, letter: str, k: int) -> int:
-        """The place in the jet of an entry of x, xdot or z."""
-        own = {"x": (k, 0), "xdot": (k, 1), "z": (self.system.sizes["x"] + k, 0)}[letter]
-        return self.place[self._canonical(*own)]
 
     def text(self, row: int) -> str:
         """A row in the user's names."""

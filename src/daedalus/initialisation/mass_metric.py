@@ -61,8 +61,7 @@ def mass_metric(equations: JetEquations, vectors: Mapping[str, np.ndarray]) -> M
     if system.sizes["x"] > LARGEST:
         return MassMetric()
     found = mass_blocks(motion_or_none(system) or motion_or_none(first_written(system)), system, vectors)
-    blocks = [(np.array([equations.position("x", int(k)) for k in positions]), matrix) for positions, matrix in found]
-    return MassMetric(tuple(blocks))
+    return MassMetric(tuple((equations.places["x"][positions], matrix) for positions, matrix in found))
 
 
 def mass_blocks(

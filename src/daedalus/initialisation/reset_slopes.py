@@ -27,7 +27,7 @@ def reset_slopes(behind: Behind, assigned: list[int], written: np.ndarray) -> np
     """
     eq = behind.search.equations
     n, columns = eq.system.sizes["x"], written.shape[1]
-    place = np.array([eq.position("x", k) for k in range(n)])
+    place = eq.places["x"]
     known = np.zeros((len(eq.unknowns), columns))
     known[place, 1 + np.arange(n)] = 1.0
     known[place[assigned]] = written[assigned]
@@ -73,7 +73,7 @@ def _least_change(
     search = behind.search
     eq, rows = search.equations, J.shape[0]
     mass = velocity_mass(eq.system)
-    own = {eq.position("x", int(k)): i for i, k in enumerate(mass.places)} if mass is not None else {}
+    own = {int(k): i for i, k in enumerate(eq.places["x"][mass.places])} if mass is not None else {}
     if mass is None or any(int(k) not in own for k in moved):
         raise SolverError(
             "What lies behind a reset has no derivative.",

@@ -18,7 +18,7 @@ from daedalus.initialisation.homotopy import follow
 from daedalus.initialisation.jet_equations import JetEquations
 from daedalus.initialisation.jet_evaluation import JetEvaluation
 from daedalus.initialisation.least_change import Arrival, least_change
-from daedalus.initialisation.mass_metric import MassMetric
+from daedalus.initialisation.mass_metric import MassMetric, mass_metric
 
 # Derivatives and algebraic variables move this much more easily than the states that they follow from.
 EASE = 1e3
@@ -204,3 +204,9 @@ class Search:
     def _selected(self, rows: np.ndarray, columns: np.ndarray, values: np.ndarray) -> Callable[[np.ndarray], Any]:
         """Some rows as functions of some unknowns, the others held."""
         return self.numbers.selected(rows, columns, values, self.sizes)
+
+
+def search_from(equations: JetEquations, time: float, p: np.ndarray, u: np.ndarray, guess: np.ndarray) -> Search:
+    """The search from a guess, with inputs and their derivatives (orders, nu); a change counts by the masses there."""
+    vectors = {**equations.by_letter(guess), "t": np.array([time]), "u": u[0], "p": p}
+    return Search(equations, time, p, u.ravel(), guess, equations.sizes, mass_metric(equations, vectors))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from daedalus.analysis.points.operating_point import OperatingPoint
+from daedalus.analysis.points.operating_point import OperatingPoint, names_of
 from daedalus.errors import InputError
 from daedalus.initialisation.wording import number
 from daedalus.model.names import counted, derivative_name, listed, split_derivative, split_index
@@ -99,7 +99,7 @@ class Start(OperatingPoint):
         moved: MovedOnto | None = None,
     ) -> None:
         super().__init__(system, vectors)
-        self._names = tuple(label for label in _state_names(system))
+        self._names = tuple(names_of(system, "x"))
         self.origin = Origin(system, origin)
         self.residual = dict(residual)
         self.free = tuple(dict(direction) for direction in free)
@@ -175,13 +175,6 @@ class Start(OperatingPoint):
         if told:
             told[0] = f"{counted(parts[0][0], 'value')} {parts[0][1]}"
         return f"Start of {self.system.name!r} at t = {self.time:g}: {', '.join(told) or 'no values'}"
-
-
-def _state_names(system: System) -> list[str]:
-    """The names that are states in all elements; single elements where a derivative is a state in part."""
-    whole = [name for name, place in system.places.items() if place.letter == "x"]
-    covered = {int(k) for name in whole for k in system.places[name].positions}
-    return [*whole, *(label for k, label in enumerate(system.labels["x"]) if k not in covered)]
 
 
 def _printed(start: Start) -> str:

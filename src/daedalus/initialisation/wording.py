@@ -42,7 +42,7 @@ def values_in_words(system: System, values: Mapping[str, float]) -> str:
     return ", ".join(parts)
 
 
-def distances_in_words(system: System, changes: Mapping[str, float]) -> str:
+def distances_in_words(changes: Mapping[str, float]) -> str:
     """How far values are off, name by name: `0.1`, or `0.1 in p and 0.5 in v`."""
     by_name: dict[str, float] = {}
     for label, change in changes.items():

@@ -33,7 +33,7 @@ class OperatingPoint(Mapping[str, "float | np.ndarray"]):
     def __init__(self, system: System, vectors: Mapping[str, np.ndarray]) -> None:
         self.system = system
         self.vectors = {letter: _read_only(vectors[letter]) for letter in ("t", *LETTERS)}
-        self._names = (*_names_of(system, "x"), *_names_of(system, "z"))
+        self._names = (*names_of(system, "x"), *names_of(system, "z"))
 
     def __getitem__(self, name: str) -> float | np.ndarray:
         if name == "t" and "t" not in self.system.places:
@@ -85,7 +85,7 @@ class OperatingPoint(Mapping[str, "float | np.ndarray"]):
         return f"{type(self).__name__}({self.system.name!r}: {values}{more})"
 
 
-def _names_of(system: System, letter: str) -> list[str]:
+def names_of(system: System, letter: str) -> list[str]:
     """The names whose elements all live in one vector; single elements where a derivative is a state in part."""
     whole = [name for name, place in system.places.items() if place.letter == letter]
     covered = {k for name in whole for k in system.places[name].positions}

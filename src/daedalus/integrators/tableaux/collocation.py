@@ -280,6 +280,5 @@ def _integrated_lagrange(nodes: Sequence[Any]) -> tuple[list[list[Any]], list[An
     """A with a_ji = L_i(τ_j), and b with b_i = L_i(1)."""
     one = nodes[0] * 0 + 1
     bases = [lagrange(nodes, i) for i in range(len(nodes))]
-    return [[integral_to(basis, node) for basis in bases] for node in nodes], [
-        integral_to(basis, one) for basis in bases
-    ]
+    A = [[integral_to(basis, node) for basis in bases] for node in nodes]
+    return A, [integral_to(basis, one) for basis in bases]

@@ -10,8 +10,7 @@ import numpy as np
 
 from daedalus.initialisation.given_and_guessed import LETTERS
 from daedalus.initialisation.jet_equations import JetEquations
-from daedalus.initialisation.mass_metric import mass_metric
-from daedalus.initialisation.search import Search
+from daedalus.initialisation.search import search_from
 from daedalus.initialisation.start_equations import start_equations
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
@@ -69,24 +68,14 @@ def _nearest(
     plant: ImplicitPlant, equations: JetEquations, t: float, row: np.ndarray, u: np.ndarray, p: np.ndarray
 ) -> np.ndarray:
     """One row on the constraints and hidden constraints."""
-    system, parts = equations.system, plant.row_parts
-    places = {
-        letter: [equations.position(letter, k) for k in range(system.sizes["z" if letter == "z" else "x"])]
-        for letter in LETTERS
-    }
-    guess = np.zeros(len(equations.unknowns))
-    for letter in LETTERS:
-        guess[places[letter]] = row[parts[letter]]
-    nominal = np.concatenate([system.nominal["x"], system.nominal["z"]])
-    sizes = np.array([nominal[j] for j, _ in equations.unknowns])
+    parts = plant.row_parts
     slopes = np.zeros((equations.input_order + 1, len(u)))
     slopes[0] = u
-    vectors = {letter: row[parts[letter]] for letter in LETTERS} | {"t": np.array([t]), "u": u, "p": p}
-    metric = mass_metric(equations, vectors)
-    outcome = Search(equations, t, p, slopes.ravel(), guess, sizes, metric).run(np.zeros(len(guess), dtype=bool))
+    guess = equations.along_jet({letter: row[parts[letter]] for letter in LETTERS})
+    outcome = search_from(equations, t, p, slopes, guess).run(np.zeros(len(guess), dtype=bool))
     if not outcome.solved:
         return row
     found = np.array(row)
-    for letter in LETTERS:
-        found[parts[letter]] = outcome.values[places[letter]]
+    for letter, values in equations.by_letter(outcome.values).items():
+        found[parts[letter]] = values
     return found
