@@ -70,16 +70,11 @@ def _staged(
     c, d = s.c, s.d
     replaced = {repair.replaced: repair for repair in structure.repairs}
     pieces: list[tuple[Row, ca.SX]] = []
-    level, own = structure.equations, np.arange(len(c))
-    for times in range(int(c.max(initial=0)) + 1):
-        keep = np.flatnonzero(c[own] >= times)
-        own, level = own[keep], level[keep.tolist()]
-        for i, entry in zip(own.tolist(), elements(level)):
+    for level in array.levels(structure.equations, c):
+        for (i, times), entry in level.items():
             others = [rows[k].label for k in replaced[i].involved if k != i] if i in replaced else []
             combined = f"{rows[i].label} combined with {', '.join(others)}" if others else ""
             pieces.append((Row(rows[i], times, times - int(c[i]), combined), entry))
-        if times < c.max():
-            level = array.differentiated(level)
     # A combined equation takes the place of one that was written; that one holds, too.
     pieces += [(Row(rows[i], 0, 0), array.level(0)[i]) for i in replaced]
     stage_of = {(j, k): k - int(d[j]) for j in range(array.size) for k in range(int(d[j]) + 1)}

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from daedalus.analysis.structure.signature import Signature
+from daedalus.analysis.structure.signature import Signature, raised
 
 
 def completed(s: Signature) -> Signature | None:
@@ -28,21 +28,10 @@ def completed(s: Signature) -> Signature | None:
     """
     if s.count != s.size or not len(s.rows):
         return None
-    own = s.columns == s.partner[s.rows]
-    on_diagonal = np.zeros(s.count, dtype=int)
-    on_diagonal[s.rows[own]] = s.orders[own]
-    left_over = s.partner < 0
-    c = np.zeros(s.count, dtype=int)
-    for _ in range(s.size + 1):
-        d = np.zeros(s.size, dtype=int)
-        np.maximum.at(d, s.columns, s.orders + c[s.rows])
-        higher = np.where(left_over, 0, d[s.partner] - on_diagonal)
-        if np.array_equal(higher, c):
-            break
-        c = higher
-    else:
+    try:
+        return with_rest(raised(s, most=s.size))
+    except ArithmeticError:
         return None
-    return with_rest(replace(s, c=c, d=d))
 
 
 def with_rest(s: Signature) -> Signature:

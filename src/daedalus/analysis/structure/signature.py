@@ -8,6 +8,7 @@ is differentiated c_i times and that unknown j is then determined up to its deri
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -94,30 +95,14 @@ def from_entries(count: int, size: int, rows: np.ndarray, columns: np.ndarray, o
     """The signature of equations of which it is known which derivatives stand in them."""
     partner = _core.cheapest_matching(count, size, rows, columns, -orders).columns
     c, d = np.zeros(count, dtype=int), np.zeros(size, dtype=int)
-    if count == size and np.all(partner >= 0):
-        c, d = _offsets(size, rows, columns, orders, partner)
-    return Signature(size, count, rows, columns, orders, partner, c, d)
+    s = Signature(size, count, rows, columns, orders, partner, c, d)
+    return raised(s) if s.regular else s
 
 
-def _offsets(
-    size: int, rows: np.ndarray, columns: np.ndarray, orders: np.ndarray, partner: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """The smallest offsets, as the fixed point of d_j = max_i (σ_ij + c_i), c_i = d_j(i) - σ_ij(i)."""
-    own = columns == partner[rows]
-    on_diagonal = np.zeros(size, dtype=int)
-    on_diagonal[rows[own]] = orders[own]
-    c = np.zeros(size, dtype=int)
-    while True:
-        d = np.zeros(size, dtype=int)
-        np.maximum.at(d, columns, orders + c[rows])
-        raised = d[partner] - on_diagonal
-        if np.array_equal(raised, c):
-            return c, d
-        c = raised
+def raised(s: Signature, least: np.ndarray | int = 0, most: float = math.inf) -> Signature:
+    """The smallest offsets with d at least `least`: where d_j = max_i (σ_ij + c_i), c_i = d_j(i) - σ_ij(i).
 
-
-def raised(s: Signature, least: np.ndarray) -> Signature:
-    """The smallest offsets with d at least `least`: the same fixed point as without, from a higher start.
+    Equations without an unknown keep theirs. An ArithmeticError where `most` rounds do not lead to a fixed point.
 
     Example
     -------
@@ -130,11 +115,12 @@ def raised(s: Signature, least: np.ndarray) -> Signature:
     own = s.columns == s.partner[s.rows]
     on_diagonal = np.zeros(s.count, dtype=int)
     on_diagonal[s.rows[own]] = s.orders[own]
-    c = s.c
-    while True:
+    c, rounds = s.c, 0
+    while rounds <= most:
         d = np.maximum(s.d, least)
         np.maximum.at(d, s.columns, s.orders + c[s.rows])
         higher = np.where(s.partner >= 0, d[s.partner] - on_diagonal, s.c)
         if np.array_equal(higher, c):
             return replace(s, c=c, d=d)
-        c = higher
+        c, rounds = higher, rounds + 1
+    raise ArithmeticError("the offsets grow without end")

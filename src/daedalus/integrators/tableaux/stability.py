@@ -54,7 +54,7 @@ class StabilityFunction:
         """R(z) for a number or an array, real in and real out; R(inf) is the limit."""
         z = np.asarray(z)
         z = z.astype(complex if np.iscomplexobj(z) else float)
-        P, Q = (np.array([float(a) for a in p]) for p in (self.numerator, self.denominator))
+        P, Q = ([float(a) for a in p] for p in (self.numerator, self.denominator))
         near = np.abs(z) <= 1
         with np.errstate(all="ignore"):
             inside, w = np.where(near, z, 0), 1 / np.where(near, 1, z)

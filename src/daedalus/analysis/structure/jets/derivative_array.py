@@ -7,7 +7,7 @@ is the derivative array of S. L. Campbell (1987).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -193,15 +193,18 @@ class DerivativeArray:
 
     def stack(self, equations: ca.SX, times: np.ndarray) -> tuple[list[ca.SX], list[tuple[int, int]]]:
         """Every equation with its derivatives up to `times`, equation by equation, and (equation, order) of each."""
+        rows = {place: row for level in self.levels(equations, times) for place, row in level.items()}
+        origin = sorted(rows)
+        return [rows[place] for place in origin], origin
+
+    def levels(self, equations: ca.SX, times: np.ndarray) -> Iterator[dict[tuple[int, int], ca.SX]]:
+        """The equations, then their derivatives of every order up to `times`, each by (equation, order)."""
         level, own = equations, np.arange(len(times))
-        rows: dict[tuple[int, int], ca.SX] = {}
         for order in range(int(times.max(initial=0)) + 1):
             if order:
                 keep = np.flatnonzero(times[own] >= order)
                 own, level = own[keep], self.differentiated(level[keep.tolist()])
-            rows |= {(int(i), order): entry for i, entry in zip(own, elements(level))}
-        origin = sorted(rows)
-        return [rows[place] for place in origin], origin
+            yield {(int(i), order): entry for i, entry in zip(own, elements(level))}
 
     # -- numbers -----------------------------------------------------------------------------------------------
 

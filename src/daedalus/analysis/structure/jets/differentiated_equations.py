@@ -124,14 +124,7 @@ def _prepared(system: System) -> Differentiated | None:
 def _stack(system: System) -> Differentiated:
     c, d = structure_of(system).signature.c, structure_of(system).signature.d
     n, array = system.sizes["x"], DerivativeArray(system)
-    level, own = system.residual, list(range(len(c)))
-    pieces, rows = [level], [(i, 0) for i in own]
-    for times in range(1, int(c.max()) + 1):
-        keep = [k for k, i in enumerate(own) if c[i] >= times]
-        own = [own[k] for k in keep]
-        level = array.differentiated(level[keep])
-        pieces.append(level)
-        rows += [(i, times) for i in own]
+    pieces, rows = array.stack(system.residual, c)
     columns = [(j, order) for j in range(array.size) for order in range(1 if j < n else 0, int(d[j]) + 1)]
     jet = ca.vertcat(*(array.unknowns(order)[j] for j, order in columns))
     # Inputs are constant in time: their derivatives are zero.
