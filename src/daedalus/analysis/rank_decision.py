@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -97,6 +98,25 @@ def largest_singular_value(matrix: np.ndarray) -> float:
     for _ in range(POWER_STEPS):
         vector = matrix.T @ (matrix @ (vector / np.linalg.norm(vector)))
     return float(np.sqrt(np.linalg.norm(vector)))
+
+
+def sparse_factors(matrix: Any) -> tuple[Any, float]:
+    """LU factors of a square sparse matrix, and an estimate of its condition ‖A‖₁ ‖A⁻¹‖₁; (None, ∞) if singular.
+
+    Example
+    -------
+    >>> from scipy.sparse import csc_matrix
+    >>> sparse_factors(csc_matrix([[2.0, 0.0], [0.0, 1.0]]))[1], sparse_factors(csc_matrix([[1.0, 1.0], [1.0, 1.0]]))
+    (2.0, (None, inf))
+    """
+    from scipy.sparse.linalg import LinearOperator, norm, onenormest, splu
+
+    try:
+        factors = splu(matrix)
+    except RuntimeError:  # exactly singular
+        return None, float("inf")
+    inverse = LinearOperator(matrix.shape, matvec=factors.solve, rmatvec=lambda v: factors.solve(v, "T"))
+    return factors, float(norm(matrix, 1) * onenormest(inverse))
 
 
 def default_tolerance(*sizes: int) -> float:

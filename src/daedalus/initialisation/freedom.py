@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from daedalus.analysis.rank_decision import sparse_factors
 from daedalus.analysis.structure.numeric_index import STILL, null_space
 from daedalus.initialisation.search import Search
 
@@ -68,16 +69,9 @@ def null_over(matrix: Any, columns: np.ndarray) -> np.ndarray:
 
 def _regular(matrix: Any) -> bool:
     """Whether a sparse matrix is square and safely invertible."""
-    from scipy.sparse.linalg import LinearOperator, norm, onenormest, splu
-
     if matrix.shape[0] != matrix.shape[1] or not matrix.shape[0]:
         return not matrix.shape[1]
-    try:
-        factors = splu(matrix.tocsc())
-    except RuntimeError:  # exactly singular
-        return False
-    inverse = LinearOperator(matrix.shape, matvec=factors.solve, rmatvec=lambda v: factors.solve(v, "T"))
-    return bool(norm(matrix, 1) * onenormest(inverse) < SAFE)
+    return sparse_factors(matrix.tocsc())[1] < SAFE
 
 
 def _led_by_one(direction: dict[str, float]) -> dict[str, float]:

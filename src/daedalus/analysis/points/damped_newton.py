@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from daedalus.analysis.rank_decision import sparse_factors
+
 # A full matrix, or a sparse one of SciPy.
 Matrix = Any
 # v -> F(v), ∂F/∂v as a full matrix or a sparse one, and the size of each equation.
@@ -63,18 +65,13 @@ def _scaled(
         rows, dead = _row_scale(np.abs(matrix).max(axis=1, initial=0.0), scale)
         return rows, dead, None, matrix / rows[:, None]
     from scipy.sparse import diags
-    from scipy.sparse.linalg import LinearOperator, norm, onenormest, splu
 
     sparse = (jacobian @ diags(size)).tocsc()
     rows, dead = _row_scale(abs(sparse).max(axis=1).toarray().ravel(), scale)
     sparse = (diags(1 / rows) @ sparse).tocsc()
-    try:
-        factors = splu(sparse) if sparse.shape[0] == sparse.shape[1] and not len(dead) else None
-    except RuntimeError:  # exactly singular
-        factors = None
-    if factors is not None:
-        inverse = LinearOperator(sparse.shape, matvec=factors.solve, rmatvec=lambda v: factors.solve(v, "T"))
-        if norm(sparse, 1) * onenormest(inverse) < 1 / RANK:
+    if sparse.shape[0] == sparse.shape[1] and not len(dead):
+        factors, condition = sparse_factors(sparse)
+        if condition < 1 / RANK:
             return rows, dead, factors, None
     return rows, dead, None, sparse.toarray()
 

@@ -14,7 +14,6 @@ from daedalus.analysis.structure.jets.consistent_jet import Jet
 from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
 from daedalus.analysis.structure.numeric_index import EMPTY, LARGEST_FULL, rank_of
 from daedalus.analysis.structure.signature import Signature
-from daedalus.analysis.structure.system_jacobian import as_sparse
 from daedalus.model.expressions import elements, symbol_key
 
 # A system is called linear when F is affine along this many random chords, besides having constant slopes.
@@ -83,7 +82,7 @@ def slopes_at(array: DerivativeArray, jet: Jet, size: np.ndarray) -> tuple[Any, 
     from scipy.sparse import diags
 
     _, slopes = array.function(0)(*jet.arguments(1))
-    matrix = as_sparse(slopes) @ diags(np.tile(size, 2))
+    matrix = slopes.sparse() @ diags(np.tile(size, 2))
     largest = abs(matrix).max(axis=1).toarray().ravel()
     matrix = (diags(1 / np.where(largest > EMPTY, largest, 1.0)) @ matrix).tocsc()
     return matrix[:, : array.size], matrix[:, array.size :]

@@ -13,7 +13,6 @@ from daedalus.analysis.structure.examination import Examination
 from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
 from daedalus.analysis.structure.numeric_index import OpenUnknowns
 from daedalus.analysis.structure.signature import Signature
-from daedalus.analysis.structure.system_jacobian import as_sparse
 from daedalus.model.names import listed
 from daedalus.model.system.equation_row import Role
 
@@ -93,7 +92,7 @@ def _special_point(
         return []
     labels = array.system.equation_labels
     _, slopes = array.function(0)(*found.jet.arguments(1))
-    largest = abs(as_sparse(slopes)).multiply(np.tile(found.start.size, 2)).max(axis=1).toarray().ravel()
+    largest = abs(slopes.sparse()).multiply(np.tile(found.start.size, 2)).max(axis=1).toarray().ravel()
     flat = [i for i in repeated.here if largest[i] < FLAT]
     what = f"all slopes of {listed([labels[i] for i in flat])} vanish"
     if not flat:

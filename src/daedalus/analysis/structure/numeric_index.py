@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import casadi as ca
 import numpy as np
 
 from daedalus.analysis.linear.pencils.equilibration import equilibrate
@@ -62,12 +61,9 @@ class JetJacobian:
     """
 
     def __init__(self, array: DerivativeArray, jet: Jet, size: np.ndarray, order: int) -> None:
-        from scipy.sparse import csc_matrix
-
         self.order, self.size, self.count = order, array.size, array.count
         _, slopes = array.function(order)(*jet.arguments(order + 1))
-        pattern: ca.Sparsity = slopes.sparsity()
-        matrix = csc_matrix((np.array(slopes.nonzeros()), pattern.row(), pattern.colind()), shape=pattern.shape)
+        matrix = slopes.sparse()
         units, speed = size, 1.0
         if array.size <= LARGEST_BALANCED:
             first = matrix[: array.count].toarray() * np.tile(size, order + 2)

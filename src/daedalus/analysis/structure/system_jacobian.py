@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import casadi as ca
 import numpy as np
 
-from daedalus.analysis.rank_decision import EPSILON, RankDecision
+from daedalus.analysis.rank_decision import EPSILON, RankDecision, sparse_factors
 from daedalus.analysis.structure.block_form import Block
 from daedalus.analysis.structure.jets.consistent_jet import Jet
 from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
@@ -58,7 +58,7 @@ def regularity(array: DerivativeArray, jacobian: ca.SX, jet: Jet, blocks: list[B
     """Which blocks of the system Jacobian are singular."""
     order = max(len(array.y) - 1, 1)
     points = (jet.arguments(order), *random_arguments(array, jet, order))
-    shares = np.array([_block_shares(as_sparse(m), blocks) for m in _matrices(array, jacobian, points)])
+    shares = np.array([block_shares(m, blocks) for m in _matrices(array, jacobian, points)])
     shares = shares.reshape(len(points), len(blocks))
     singular = shares < SINGULAR
     always = np.all(singular[1:], axis=0)
@@ -85,7 +85,7 @@ def structural_index_holds(array: DerivativeArray, s: Signature, jet: Jet) -> bo
     from scipy.sparse.linalg import splu
 
     jacobian = system_jacobian(array, array.level(0), s)
-    scaled = scaled_matrix(as_sparse(_matrices(array, jacobian, [jet.arguments(max(len(array.y) - 1, 1))])[0]))
+    scaled = scaled_matrix(jacobians_at(array, jacobian, [jet])[0])
     assert scaled is not None, "J is regular"
     last, wanted = s.c == s.c.max(), s.d == s.d.min()
     right = np.where(last, np.random.default_rng(2001).uniform(0.5, 1.5, s.size), 0.0)
@@ -97,22 +97,22 @@ def singular_anywhere(array: DerivativeArray, s: Signature, start: Jet) -> bool:
     """Whether the system Jacobian of a large system is singular at values drawn around those given."""
     points = random_arguments(array, start, max(len(array.y) - 1, 1))
     matrices = _matrices(array, system_jacobian(array, array.level(0), s), points)
-    return all(singular_share(as_sparse(m)) < SINGULAR for m in matrices)
+    return all(singular_share(m) < SINGULAR for m in matrices)
 
 
 def jacobians_at(array: DerivativeArray, jacobian: ca.SX, jets: list[Jet]) -> list[csc_matrix]:
     """The system Jacobian at jets, as sparse matrices."""
     order = max(len(array.y) - 1, 1)
-    return [as_sparse(m) for m in _matrices(array, jacobian, [jet.arguments(order) for jet in jets])]
+    return _matrices(array, jacobian, [jet.arguments(order) for jet in jets])
 
 
-def _matrices(array: DerivativeArray, jacobian: ca.SX, points: Any) -> list[ca.DM]:
+def _matrices(array: DerivativeArray, jacobian: ca.SX, points: Any) -> list[csc_matrix]:
     symbols = ca.symvar(jacobian)
     function = ca.Function("J", [ca.vertcat(*symbols) if symbols else ca.SX(0, 1)], [jacobian])
-    return [function(array.read(symbols, point)) for point in points]
+    return [function(array.read(symbols, point)).sparse() for point in points]
 
 
-def _block_shares(matrix: csc_matrix, blocks: list[Block]) -> np.ndarray:
+def block_shares(matrix: csc_matrix, blocks: list[Block]) -> np.ndarray:
     """The smallest singular value of every block over its largest; blocks of one entry all at once."""
     rows = matrix.tocsr()
     single = np.array([len(block.equations) == 1 for block in blocks], dtype=bool)
@@ -124,14 +124,6 @@ def _block_shares(matrix: csc_matrix, blocks: list[Block]) -> np.ndarray:
     for k in np.flatnonzero(~single):
         shares[k] = singular_share(rows[blocks[k].equations][:, blocks[k].unknowns])
     return shares
-
-
-def as_sparse(matrix: ca.DM) -> csc_matrix:
-    """A CasADi matrix as one of SciPy."""
-    from scipy.sparse import csc_matrix
-
-    pattern = matrix.sparsity()
-    return csc_matrix((np.array(matrix.nonzeros(), dtype=float), pattern.row(), pattern.colind()), shape=pattern.shape)
 
 
 def random_arguments(array: DerivativeArray, jet: Jet, order: int, count: int = 2) -> list[list[Any]]:
@@ -229,17 +221,8 @@ def scaled_matrix(matrix: csc_matrix) -> csc_matrix | None:
 
 
 def _sparse_share(matrix: csc_matrix) -> float:
-    from scipy.sparse.linalg import LinearOperator, norm, onenormest, splu
-
     if not np.all(np.isfinite(matrix.data)):
         return 1.0
     scaled = scaled_matrix(matrix)
-    if scaled is None:
-        return 0.0
-    try:
-        factors = splu(scaled)
-    except RuntimeError:  # exactly singular
-        return 0.0
-    inverse = LinearOperator(scaled.shape, matvec=factors.solve, rmatvec=lambda v: factors.solve(v, "T"))
-    condition = float(norm(scaled, 1) * onenormest(inverse))
-    return min(1.0, scaled.shape[0] / condition) if np.isfinite(condition) else 0.0
+    condition = np.inf if scaled is None else sparse_factors(scaled)[1]
+    return min(1.0, matrix.shape[0] / condition) if np.isfinite(condition) else 0.0

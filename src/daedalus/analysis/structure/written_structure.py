@@ -17,7 +17,7 @@ from daedalus.analysis.structure.jets.consistent_jet import Jet
 from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
 from daedalus.analysis.structure.signature import Signature
 from daedalus.analysis.structure.structural_repair import Structure, repaired_structure
-from daedalus.analysis.structure.system_jacobian import EMPTY, as_sparse, is_singular
+from daedalus.analysis.structure.system_jacobian import SINGULAR, block_shares
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.errors import SingularModelError
 from daedalus.model.system.once import once, remembered
@@ -56,9 +56,6 @@ class WrittenStructure:
         self.structure = Structure(array, anywhere(array), array.level(0), found.signature)
         examined = found.blocks if found.signature.regular else []
         self._blocks = [b for b in examined if len(b.equations) <= LARGEST_EXAMINED]
-        # Blocks of one equation are looked at all together: there may be thousands.
-        single = [(b.equations[0], b.unknowns[0], k) for k, b in enumerate(self._blocks) if len(b.equations) == 1]
-        self._alone = np.array(single, dtype=int).reshape(-1, 3).T
         if self._blocks:
             parts = [array.time, array.parameters, array.u[0], *array.y[:2]]
             self._jacobian = ca.Function("J", parts, [found.jacobian])
@@ -70,19 +67,11 @@ class WrittenStructure:
 
     def singular_blocks(self, p: np.ndarray) -> tuple[int, ...]:
         """The blocks of the system Jacobian that are singular at values drawn at random, for these parameters."""
-        singular = set(range(len(self._blocks)))
-        for t, u, *y in self._points:
-            if not singular:
-                break
-            matrix = as_sparse(self._jacobian(t, p, u, *y)).tocsr()
-            if self._alone.size:
-                alone = np.asarray(matrix[self._alone[0], self._alone[1]]).ravel()
-                singular -= set(self._alone[2][np.abs(alone) > EMPTY].tolist())
-            for k in singular - set(self._alone[2].tolist()):
-                block = self._blocks[k]
-                if not is_singular(matrix[block.equations][:, block.unknowns].toarray()):
-                    singular.discard(k)
-        return tuple(sorted(singular))
+        singular = list(range(len(self._blocks)))
+        for t, u, *y in self._points if singular else ():
+            shares = block_shares(self._jacobian(t, p, u, *y).sparse(), [self._blocks[k] for k in singular])
+            singular = [k for k, share in zip(singular, shares) if share < SINGULAR]
+        return tuple(singular)
 
 
 def anywhere(array: DerivativeArray) -> Jet:

@@ -6,7 +6,6 @@ it is singular at the start alone, that is said.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import casadi as ca
@@ -40,11 +39,8 @@ LARGEST_AT_START = 60
 LARGEST_REPAIRED = 300
 
 
-@dataclass(frozen=True, eq=False)
-class Point:
-    """Values of symbols by key: the start with all derivatives that the equations give there."""
-
-    values: dict[int, float]
+# Values of symbols by key: the start with all derivatives that the equations give there.
+Values = dict[int, float]
 
 
 class MisleadingStructureError(SingularModelError):
@@ -59,17 +55,15 @@ class SystemJacobian:
         total = tight_slopes(lambda order: ca.jacobian(residual, jet[order]), s)
         self.symbols = ca.symvar(total)
         self.blocks = blocks_in_order(s, tight=True)
-        self._pattern = total.sparsity()
         self.matrix = total
         self._function = ca.Function("J", [concatenate(self.symbols)], [total])
 
     def singular_blocks(self, values: np.ndarray) -> set[int]:
         """The blocks that are singular at these values; where the values mean nothing, none."""
         found_entries = self._function(values)
-        entries = np.array(found_entries.nonzeros(), dtype=float)
-        if not np.all(np.isfinite(entries)):
+        if not np.all(np.isfinite(np.array(found_entries.nonzeros(), dtype=float))):
             return set()
-        matrix = found_entries.full() if max(self._pattern.shape) <= DENSE else self._sparse(entries)
+        matrix = found_entries.full() if max(found_entries.shape) <= DENSE else found_entries.sparse().tocsr()
         single = [b for b, block in enumerate(self.blocks) if len(block.equations) == 1]
         rows = np.array([self.blocks[b].equations[0] for b in single], dtype=int)
         columns = np.array([self.blocks[b].unknowns[0] for b in single], dtype=int)
@@ -80,12 +74,6 @@ class SystemJacobian:
             if len(block.equations) > 1 and singular_matrix(matrix[block.equations][:, block.unknowns]):
                 found.add(b)
         return found
-
-    def _sparse(self, entries: np.ndarray) -> csr_matrix:
-        """The matrix of a large model; SciPy's sparse matrices are imported where one is met."""
-        from scipy.sparse import csc_matrix
-
-        return csc_matrix((entries, self._pattern.row(), self._pattern.colind()), shape=self._pattern.shape).tocsr()
 
 
 def singular_matrix(block: csr_matrix | np.ndarray) -> bool:
@@ -158,11 +146,11 @@ def written_values(book: Model, symbols: list[ca.SX]) -> np.ndarray | None:
     return np.array(values, dtype=float)
 
 
-def start_point(book: Model, system: System, symbols: list[ca.SX], index: int) -> Point | None:
+def start_point(book: Model, system: System, symbols: list[ca.SX], index: int) -> Values | None:
     """Values of some symbols at the start: the written ones, or all that the equations give there."""
     written = written_values(book, symbols)
     if written is not None:
-        return Point(dict(zip(map(symbol_key, symbols), written.tolist())))
+        return dict(zip(map(symbol_key, symbols), written.tolist()))
     found = start_jet(system, index)
     return point_of(book, system, found[1]) if found is not None and found[1].consistent else None
 
@@ -179,7 +167,7 @@ def start_jet(system: System, index: int, largest: int = LARGEST_AT_START) -> tu
     return array, jet
 
 
-def point_of(book: Model, system: System, jet: Jet) -> Point:
+def point_of(book: Model, system: System, jet: Jet) -> Values:
     """The values of a jet by symbol."""
     values = {symbol_key(system.symbol("t")): jet.t}
     for letter, numbers in (("u", jet.u), ("p", jet.p)):
@@ -188,7 +176,7 @@ def point_of(book: Model, system: System, jet: Jet) -> Point:
         for r in range(len(jet.y)):
             key = symbol_key(book._derivative_scalar(name, k, own + r))
             values.setdefault(key, float(jet.y[r, j]))
-    return Point(values)
+    return values
 
 
 def entries_of(system: System) -> list[tuple[str, int, int]]:
@@ -196,9 +184,9 @@ def entries_of(system: System) -> list[tuple[str, int, int]]:
     return [*system._entries, *((v.name, k, 0) for v in system.of_kind("algebraic") for k in range(v.size))]
 
 
-def singular_at(jacobian: SystemJacobian, point: Point) -> list[Block]:
+def singular_at(jacobian: SystemJacobian, point: Values) -> list[Block]:
     """The blocks that are singular at a point."""
-    values = np.array([point.values.get(symbol_key(s), 0.0) for s in jacobian.symbols])
+    values = np.array([point.get(symbol_key(s), 0.0) for s in jacobian.symbols])
     return [jacobian.blocks[b] for b in sorted(jacobian.singular_blocks(values))]
 
 

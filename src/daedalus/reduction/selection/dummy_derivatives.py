@@ -110,7 +110,7 @@ def _start_matrix(plan: ReductionPlan, level: Level) -> np.ndarray:
     point = start_point(plan.book, plan.system, symbols, plan.index)
     nominal = np.array([plan.book._variables[name].nominal[k] for name, k in _owners(plan, level)])
     if point is not None:
-        found = function(np.array([point.values[symbol_key(s)] for s in symbols])).full() * nominal
+        found = function(np.array([point[symbol_key(s)] for s in symbols])).full() * nominal
         if dominant_columns(found) is not None:
             return found
     draw = np.random.default_rng(1993)

@@ -16,7 +16,7 @@ from daedalus.analysis.structure.dependence.null_space_probe import NullSpacePro
 from daedalus.analysis.structure.jets.consistent_jet import Jet, JetStart, consistent_jet
 from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
 from daedalus.analysis.structure.numeric_index import STILL, JetJacobian, null_space
-from daedalus.analysis.structure.system_jacobian import as_sparse, random_arguments
+from daedalus.analysis.structure.system_jacobian import random_arguments
 
 # How far the second jet lies from the first, in sizes of the unknowns.
 NEARBY = 0.05
@@ -54,7 +54,7 @@ def repeated_equations(array: DerivativeArray, start: JetStart, jet: Jet, order:
 def _flat_here_alone(array: DerivativeArray, start: JetStart, jet: Jet) -> np.ndarray:
     """The equations whose slopes all vanish at a jet but not at values drawn at random."""
     points = (jet.arguments(1), *random_arguments(array, jet, 1))
-    matrices = [as_sparse(array.function(0)(*point)[1]) for point in points]
+    matrices = [array.function(0)(*point)[1].sparse() for point in points]
     largest = [abs(m).multiply(np.tile(start.size, 2)).max(axis=1).toarray().ravel() for m in matrices]
     return np.flatnonzero((largest[0] < FLAT) & (np.min(largest[1:], axis=0) > FLAT))
 
