@@ -30,7 +30,6 @@ from daedalus.optimisation.transcription.invariants import kept_quantities
 from daedalus.optimisation.transcription.known_jumps import mesh_shares
 from daedalus.optimisation.transcription.mesh import Mesh, mesh_of
 from daedalus.optimisation.transcription.problem_draft import ProblemDraft
-from daedalus.optimisation.transcription.program_layout import RowGroup
 from daedalus.optimisation.transcription.transcribe import drafted, stage_for, transcribed
 
 
@@ -120,10 +119,9 @@ def _join_all(draft: Draft, made: list[ProblemDraft], link: Mapping[str, str | N
         names = {**{label: label for label in ending if label in beginning}, **chosen}
         pairs = [(one, two) for one, two in names.items() if two is not None]
         _check_joined(before, after, pairs)
-        rows = draft.add_rows((1, len(pairs)))
+        rows = before.add_rows("link", [f"link of {one}" for one, _ in pairs], np.ones(1))
         draft.add_linear(rows[0], np.array([ending[one] for one, _ in pairs]), 1.0)
         draft.add_linear(rows[0], np.array([beginning[two] for _, two in pairs]), -1.0)
-        before.layout.groups.append(RowGroup("link", tuple(f"link of {one}" for one, _ in pairs), rows, np.ones(1)))
     for one, two in link.items():
         if one not in told:
             known = [f"{part.description.system.name!r} has {', '.join(_joinable(part, 0))}" for part in made]

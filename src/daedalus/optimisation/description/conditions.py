@@ -27,9 +27,11 @@ class Condition:
     at: str | float
     soft: float | None = None
 
-    def text(self, k: int) -> str:
-        """The name of one of its elements."""
-        return self.name if self.expression.numel() == 1 else f"{self.name}[{k}]"
+    @property
+    def element_names(self) -> tuple[str, ...]:
+        """The names of its elements."""
+        count = self.expression.numel()
+        return (self.name,) if count == 1 else tuple(f"{self.name}[{k}]" for k in range(count))
 
 
 def read_condition(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
 import casadi as ca
+import numpy as np
 
 from daedalus.errors import InputError
 from daedalus.model.expressions import as_expression, column, elements, symbol_key
@@ -82,10 +82,8 @@ def fixed_values(system: System, values: object, argument: str) -> list[FixedVal
         try:
             place = system.place(name)
         except InputError as error:
-            outputs = list(system.outputs)
-            raise InputError(
-                error.what, error.facts, error.because, did_you_mean(name, [*system.places, *outputs])
-            ) from None
+            remedy = did_you_mean(name, [*system.places, *system.outputs])
+            raise InputError(error.what, error.facts, error.because, remedy) from None
         if place.letters[0] in ("p", "u"):
             kind = "a parameter" if place.letters[0] == "p" else "an input"
             raise InputError(
@@ -102,27 +100,18 @@ def fixed_values(system: System, values: object, argument: str) -> list[FixedVal
 
 
 def _fixed_output(system: System, name: str, value: object, argument: str) -> list[FixedValue]:
-    import numpy as np
-
-    entries = elements(column(system.outputs[name]))
+    own = elements_of(system, name, argument)
     numbers = np.atleast_1d(np.asarray(value, dtype=object)).ravel(order="F")
-    if len(numbers) != len(entries):
+    if len(numbers) != len(own):
         raise InputError(
             f"The {argument} value of {name} has the wrong shape.",
-            f"{name} has {len(entries)} elements, {len(numbers)} were given",
+            f"{name} has {len(own)} elements, {len(numbers)} were given",
         )
-    shape = () if len(entries) == 1 else (len(entries),)
-    return [
-        FixedValue(element_label(name, shape, k), float(number), None, entry)
-        for k, (entry, number) in enumerate(zip(entries, numbers))
-        if number is not None
-    ]
+    pairs = zip(own, numbers)
+    return [FixedValue(e.label, float(number), None, e.expression) for e, number in pairs if number is not None]
 
 
 def given_start(system: System) -> dict[str, object]:
     """The start values that the model was written with, by element."""
     values = system.start["x"]
     return {label: float(v) for label, v in zip(system.labels["x"], values) if v == v}
-
-
-Values = Mapping[str, object]

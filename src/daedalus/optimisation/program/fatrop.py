@@ -18,23 +18,21 @@ def solve_with_fatrop(
     begin: np.ndarray,
     *,
     tolerance: float,
-    parameters: np.ndarray | None = None,
-    most_iterations: int = 1000,
+    most_iterations: int,
 ) -> ProgramOutcome:
     """Search from `begin`; an outcome that is not a success may still be found by IPOPT."""
     n, m = program.shape
     scale = program.scale
     options: dict[str, object] = {"tolerance": float(tolerance), "max_iter": int(most_iterations), "print_level": 0}
     inside = np.clip(begin, program.lower, program.upper)
-    p = program.parameters if parameters is None else parameters
     started = time.perf_counter()
     found = program.core.fatrop(
-        {**solver_addresses("fatrop"), **solver_addresses("blasfeo")}, p, program.scaled_bounds,
+        {**solver_addresses("fatrop"), **solver_addresses("blasfeo")}, program.parameters, program.scaled_bounds,
         (inside / scale, np.zeros(m), np.zeros(n), np.zeros(n)), stages.tables(), options,
     )  # fmt: skip
     seconds = time.perf_counter() - started
     w = found["x"] * scale
-    objective, rows = program.values(w, p)
+    objective, rows = program.values(w)
     off = max(
         float(np.maximum(program.row_lower - rows, rows - program.row_upper).max(initial=0.0)),
         float((np.maximum(program.lower - w, w - program.upper) / scale).max(initial=0.0)),

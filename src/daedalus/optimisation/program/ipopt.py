@@ -42,7 +42,6 @@ def solve_with_ipopt(
     most_iterations: int = 3000,
     time_limit: float | None = None,
     listener: Listener | None = None,
-    exact: bool = True,
     options: dict[str, Any] | None = None,
 ) -> ProgramOutcome:
     """Search from `begin`; `warm`: an earlier outcome whose multipliers are taken along."""
@@ -69,8 +68,6 @@ def solve_with_ipopt(
         duals = warm.duals(scale)
     if time_limit is not None:
         chosen["max_wall_time"] = float(time_limit)
-    if not exact:
-        chosen["hessian_approximation"] = "limited-memory"
     chosen.update(options or {})
     started = time.perf_counter()
     found = program.core.ipopt(

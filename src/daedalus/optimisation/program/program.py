@@ -72,46 +72,28 @@ class Program:
         return np.asarray(found / (self.scale[self.hessian_row] * self.scale[self.hessian_column]))
 
 
-class _Pattern:
-    """Places of entries of a sparse matrix, numbered as they are first met."""
-
-    def __init__(self, columns: int) -> None:
-        self.columns, self.keys = columns, np.zeros(0, dtype=np.int64)
-
-    def settle(self, tables: Sequence[np.ndarray]) -> None:
-        self.keys = np.unique(joined(tables, np.int64)) if tables else self.keys
-
-    def places(self, keys: np.ndarray) -> np.ndarray:
-        return np.searchsorted(self.keys, keys)
-
-    def triplet(self) -> tuple[np.ndarray, np.ndarray]:
-        return (self.keys // self.columns).astype(np.int32), (self.keys % self.columns).astype(np.int32)
-
-
 def assembled(draft: Draft) -> Program:
     """The program of a draft."""
     n, m = draft.variables, draft.rows
     scale = joined(draft.scale)
     wide = max(n, 1)
-    jacobian, hessian = _Pattern(wide), _Pattern(wide)
     entries = [_block_entries(block, wide) for block in draft.blocks]
     linear = [joined([part[k] for part in draft.linear], kind) for k, kind in enumerate((int, int, float))]
     linear_keys = linear[0].astype(np.int64) * wide + linear[1].astype(np.int64)
     of_rows = linear[0] >= 0
-    jacobian.settle([*(keys[use] for keys, use, _, _ in entries), linear_keys[of_rows]])
-    hessian.settle([keys[use] for _, _, keys, use in entries])
-    jacobian_triplet, hessian_triplet = jacobian.triplet(), hessian.triplet()
-    core = _core.Program(sum(map(len, draft.parameters)), m, scale, *jacobian_triplet, *hessian_triplet)
-    nonzeros = len(jacobian.keys)
-    for block, (first, first_use, second, second_use) in zip(draft.blocks, entries):
-        core.add_block(_core_block(block, (n, m), scale, jacobian, hessian, (first, first_use, second, second_use)))
-    places = np.where(of_rows, jacobian.places(linear_keys), nonzeros + linear[1])
-    tables = (np.where(of_rows, linear[0], m), linear[1], places)
-    rows, columns, entries_at = (_table(part) for part in tables)
+    # Entries by row · width + column, in their order.
+    jacobian = np.unique(np.concatenate([*(keys[use] for keys, use, _, _ in entries), linear_keys[of_rows]]))
+    hessian = np.unique(joined([keys[use] for _, _, keys, use in entries], np.int64))
+    of_jacobian, of_hessian = ((table(keys // wide), table(keys % wide)) for keys in (jacobian, hessian))
+    core = _core.Program(sum(map(len, draft.parameters)), m, scale, *of_jacobian, *of_hessian)
+    for block, own in zip(draft.blocks, entries):
+        core.add_block(_core_block(block, (n, m), scale, jacobian, hessian, own))
+    places = np.where(of_rows, np.searchsorted(jacobian, linear_keys), len(jacobian) + linear[1])
+    rows, columns, entries_at = (table(part) for part in (np.where(of_rows, linear[0], m), linear[1], places))
     core.set_linear(rows, columns, entries_at, linear[2] * scale[columns] if len(columns) else np.zeros(0))
     return Program(
         joined(draft.lower), joined(draft.upper), scale, joined(draft.row_lower), joined(draft.row_upper),
-        joined(draft.parameters), *jacobian_triplet, *hessian_triplet, core,
+        joined(draft.parameters), *of_jacobian, *of_hessian, core,
     )  # fmt: skip
 
 
@@ -128,7 +110,7 @@ def _block_entries(block: PlacedBlock, wide: int) -> tuple[np.ndarray, np.ndarra
 
 
 def _core_block(
-    block: PlacedBlock, size: tuple[int, int], scale: np.ndarray, jacobian: _Pattern, hessian: _Pattern,
+    block: PlacedBlock, size: tuple[int, int], scale: np.ndarray, jacobian: np.ndarray, hessian: np.ndarray,
     entries: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
 ) -> dict[str, object]:  # fmt: skip
     """The tables of a block as the core takes them."""
@@ -136,7 +118,8 @@ def _core_block(
     first, first_use, second, second_use = entries
     columns = block.sources[:, f.first_column]
     to_gradient = (block.rows[:, f.first_row] == OBJECTIVE) & (columns >= 0)
-    places = np.where(first_use, jacobian.places(first), np.where(to_gradient, len(jacobian.keys) + columns, -1))
+    in_gradient = np.where(to_gradient, len(jacobian) + columns, -1)
+    places = np.where(first_use, np.searchsorted(jacobian, first), in_gradient)
     factors = block.weights[:, f.first_row] * _scales(scale, columns)
     one, two = block.sources[:, f.second_row], block.sources[:, f.second_column]
     twice = _scales(scale, one) * _scales(scale, two)
@@ -146,24 +129,24 @@ def _core_block(
         "value": f.value,
         "first": f.first,
         "second": f.second,
-        "first_wanted": _table(np.array(f.first_wanted)),
-        "second_wanted": _table(np.array(f.second_wanted)),
+        "first_wanted": table(np.array(f.first_wanted)),
+        "second_wanted": table(np.array(f.second_wanted)),
         "multiplier_input": f.multiplier_input,
         "running": None if f.running is None else _running(f.running),
-        "slopes": _table(f.slopes),
+        "slopes": table(f.slopes),
         "count": len(block.rows),
-        "sources": _table(np.where(block.sources < 0, n - 1 - block.sources, block.sources)),
-        "rows": _table(np.where(block.rows == OBJECTIVE, m, block.rows)),
+        "sources": table(np.where(block.sources < 0, n - 1 - block.sources, block.sources)),
+        "rows": table(np.where(block.rows == OBJECTIVE, m, block.rows)),
         "weights": np.ascontiguousarray(block.weights, dtype=float),
-        "first_places": _table(places),
+        "first_places": table(places),
         "first_factors": np.ascontiguousarray(factors),
-        "second_places": _table(np.where(second_use, hessian.places(second), -1)),
+        "second_places": table(np.where(second_use, np.searchsorted(hessian, second), -1)),
         "second_factors": np.ascontiguousarray(twice),
     }
 
 
 def _running(cost: RunningCost) -> tuple[object, ...]:
-    return cost.curvature, _table(cost.row), _table(cost.column), cost.states, cost.inputs
+    return cost.curvature, table(cost.row), table(cost.column), cost.states, cost.inputs
 
 
 def _scales(scale: np.ndarray, columns: np.ndarray) -> np.ndarray:
@@ -173,5 +156,6 @@ def _scales(scale: np.ndarray, columns: np.ndarray) -> np.ndarray:
     return np.where(columns >= 0, scale[np.maximum(columns, 0)], 1.0)
 
 
-def _table(entries: np.ndarray) -> np.ndarray:
+def table(entries: object) -> np.ndarray:
+    """Whole numbers as the core takes them."""
     return np.ascontiguousarray(entries, dtype=np.int32)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from daedalus.optimisation.program.program import Program
+from daedalus.optimisation.program.program import Program, table
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,9 +27,9 @@ class StageStructure:
         """The structure as the core takes it."""
         order = [part for pair in zip(self.inputs, self.states) for part in pair]
         return {
-            "nu": _table([len(part) for part in self.inputs]),
-            "nx": _table([len(part) for part in self.states]),
-            "order": _table(np.concatenate(order)),
+            "nu": table([len(part) for part in self.inputs]),
+            "nx": table([len(part) for part in self.states]),
+            "order": table(np.concatenate(order)),
             **_listed("equation", self.equations),
             **_listed("inequality", self.inequalities),
             **_listed("step", self.steps),
@@ -39,11 +39,7 @@ class StageStructure:
 def _listed(name: str, parts: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
     starts = np.concatenate([[0], np.cumsum([len(part) for part in parts])])
     rows = np.concatenate(parts) if parts else np.zeros(0)
-    return {name: _table(rows), f"{name}_start": _table(starts)}
-
-
-def _table(entries: object) -> np.ndarray:
-    return np.ascontiguousarray(entries, dtype=np.int32)
+    return {name: table(rows), f"{name}_start": table(starts)}
 
 
 def stage_structure(

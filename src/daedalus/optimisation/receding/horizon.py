@@ -23,6 +23,7 @@ from daedalus.optimisation.description.solve_settings import SolveSettings
 from daedalus.optimisation.description.unknown import Unknown
 from daedalus.optimisation.optimal_control import OptimalControl
 from daedalus.optimisation.program.ipopt import Listener, solve_with_ipopt
+from daedalus.optimisation.program.program import table
 from daedalus.optimisation.program.program_outcome import ProgramOutcome
 from daedalus.optimisation.program.solver_library import solver_addresses
 from daedalus.optimisation.program.stage_structure import StageStructure, stage_structure
@@ -91,7 +92,7 @@ class Horizon:
             "measured": self.measured, "applied": self.applied, "next": following,
             "tail": layout.steps[0][-1], "tail_nodes": nodes[-1],
         }  # fmt: skip
-        return {name: np.ascontiguousarray(table, dtype=np.int32) for name, table in tables.items()}
+        return {name: table(numbers) for name, numbers in tables.items()}
 
     def receding(self, structure: StageStructure) -> _core.RecedingProgram:
         """The program in the core, with all its memory."""

@@ -36,14 +36,12 @@ class ElasticPoint:
     duration: float
 
 
-def least_relaxation(
-    transcriptions: Sequence[Transcription], begin: np.ndarray, time_limit: float | None = None
-) -> list[ElasticPoint]:
+def least_relaxation(transcriptions: Sequence[Transcription], begin: np.ndarray) -> list[ElasticPoint]:
     """Solve the problem whose cost is what conditions and bounds give way; one point for each of several phases."""
     draft, relaxed = _relaxed_draft(transcriptions)
     program = assembled(draft)
     guess = np.concatenate([begin, np.full(program.shape[0] - len(begin), 1e-2)])
-    outcome = solve_with_ipopt(program, guess, tolerance=1e-7, most_iterations=500, time_limit=time_limit)
+    outcome = solve_with_ipopt(program, guess, tolerance=1e-7, most_iterations=500)
     points = []
     for transcription, own in zip(transcriptions, relaxed):
         (duration,) = values_of(transcription.layout.length[:1], outcome.w, program.parameters)

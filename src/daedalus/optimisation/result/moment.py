@@ -8,6 +8,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.model.system.system import System
+from daedalus.simulation.plant.plant import by_shape
 
 
 class Moment(Mapping[str, "np.ndarray"]):
@@ -25,7 +26,9 @@ class Moment(Mapping[str, "np.ndarray"]):
     def __getitem__(self, name: str) -> np.ndarray:
         outputs = self.system.outputs
         if name in outputs:
-            return self._shaped(self._output(outputs[name]), _shape(outputs[name]))
+            rows, columns = outputs[name].shape
+            shape = (rows, columns) if columns > 1 else (rows,) if rows > 1 else ()
+            return self._shaped(self._output(outputs[name]), shape)
         place = self.system.place(name)
         flat = np.stack([self.vectors[letter][:, k] for letter, k in zip(place.letters, place.positions)], axis=1)
         return self._shaped(flat, place.shape)
@@ -36,9 +39,7 @@ class Moment(Mapping[str, "np.ndarray"]):
         return np.asarray(function(*(self.vectors[k].T for k in letters)).full().T)
 
     def _shaped(self, flat: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-        """Rows of column-major entries as an array (times, *shape)."""
-        rows = flat.reshape(len(flat), *shape[::-1])
-        rows = rows.swapaxes(-1, -2) if len(shape) == 2 else rows
+        rows = by_shape(flat, shape)
         return rows[0] if self._scalar else rows
 
     def __iter__(self) -> Iterator[str]:
@@ -46,8 +47,3 @@ class Moment(Mapping[str, "np.ndarray"]):
 
     def __len__(self) -> int:
         return len(self.system.places) + len(self.system.outputs)
-
-
-def _shape(expression: ca.SX) -> tuple[int, ...]:
-    rows, columns = expression.shape
-    return () if rows == columns == 1 else (rows,) if columns == 1 else (rows, columns)

@@ -9,7 +9,7 @@ import numpy as np
 
 from daedalus.model.signals import Signal
 from daedalus.optimisation.transcription.inputs_at_points import given_values
-from daedalus.simulation.result.labelled_samples import unit_of
+from daedalus.simulation.result.labelled_samples import labelled_values
 from daedalus.simulation.result.sealed_record import save_sealed
 
 if TYPE_CHECKING:
@@ -67,12 +67,8 @@ def _dataset(plan: Any) -> xarray.Dataset:
     import xarray
 
     system = plan.system
-    variables = {}
-    for name in [*(v.name for v in system.variables if v.kind != "parameter"), *system.outputs]:
-        values = plan[name]
-        axes = {2: [f"{name}_index"], 3: [f"{name}_row", f"{name}_column"]}.get(values.ndim, [])
-        unit = unit_of(system, name)
-        variables[name] = (["time", *axes], values, {"units": unit} if unit else {})
+    names = [*(v.name for v in system.variables if v.kind != "parameter"), *system.outputs]
+    variables = {name: labelled_values(system, name, plan[name]) for name in names}
     attributes = {"title": system.name, "objective": plan.objective, "status": plan.status}
     return xarray.Dataset(variables, coords={"time": ("time", plan.time)}, attrs=attributes)
 

@@ -17,13 +17,13 @@ import numpy as np
 from daedalus.optimisation.description.description import Description
 from daedalus.optimisation.program.draft import OBJECTIVE, Draft
 from daedalus.optimisation.program.program import Program
-from daedalus.optimisation.transcription.conditions_at_points import PointConditions
+from daedalus.optimisation.transcription.conditions_at_points import conditions_at_points
 from daedalus.optimisation.transcription.cost_along_the_way import cost_along_the_way
 from daedalus.optimisation.transcription.ends import add_ends
 from daedalus.optimisation.transcription.node_conditions import add_node_conditions
 from daedalus.optimisation.transcription.problem_draft import ProblemDraft, add_carried
 from daedalus.optimisation.transcription.problem_stage import ProblemStage, stage_of
-from daedalus.optimisation.transcription.program_layout import ProgramLayout, RowGroup
+from daedalus.optimisation.transcription.program_layout import ProgramLayout
 
 
 def collocation_stage(description: Description) -> ProblemStage:
@@ -61,16 +61,13 @@ def _add_dynamics(made: ProblemDraft) -> None:
     """Defects, equations, conditions everywhere and the running cost: one block over all points."""
     stage, layout, draft, description = made.stage, made.layout, made.draft, made.description
     mesh, count = layout.mesh, len(layout.points)
-    defects = draft.add_rows((count, stage.states.size))
-    equations = draft.add_rows((count, stage.equations.numel()))
-    shares = mesh.point_shares
-    layout.groups.append(RowGroup("dynamics", stage.states.labels, defects, shares))
-    layout.groups.append(RowGroup("equation", description.form.equation_labels, equations, shares))
-    conditions = PointConditions.of(made)
-    results = [stage.length * stage.rates / stage.states.nominal, stage.equations, conditions.expression]
-    rows = [defects, equations, conditions.rows]
+    defects = made.add_rows("dynamics", stage.states.labels, mesh.point_shares)
+    equations = made.add_rows("equation", description.form.equation_labels, mesh.point_shares)
+    expression, conditions = conditions_at_points(made)
+    results = [stage.length * stage.rates / stage.states.nominal, stage.equations, expression]
+    rows = [defects, equations, conditions]
     widths = mesh.widths[mesh.point_interval][:, None]
-    weights = [np.broadcast_to(-widths, defects.shape), np.ones(equations.shape), np.ones(conditions.rows.shape)]
+    weights = [np.broadcast_to(-widths, defects.shape), np.ones(equations.shape), np.ones(conditions.shape)]
     running = stage.expression(description.running)
     if not running.is_zero():
         results.append(stage.length * running)
@@ -91,10 +88,8 @@ def _add_continuity(made: ProblemDraft) -> None:
     stage, layout, draft = made.stage, made.layout, made.draft
     if layout.mesh.ends_on_node and not made.stagewise:
         return
-    n, size = layout.intervals, stage.states.size
-    rows = draft.add_rows((n, size))
+    rows = made.add_rows("dynamics", stage.states.labels, layout.shares[1:])
     layout.steps.append(rows)
-    layout.groups.append(RowGroup("dynamics", stage.states.labels, rows, layout.shares[1:]))
     nominal = stage.states.nominal
     for scheme, own, points in layout.mesh.by_degree():
         columns = np.concatenate([layout.nodes[own, None], layout.points[points]], axis=1)

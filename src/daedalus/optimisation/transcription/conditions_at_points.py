@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
@@ -12,49 +11,32 @@ from daedalus.model.expressions import concatenate, elements, symbol_key
 from daedalus.optimisation.description.conditions import Condition
 from daedalus.optimisation.program.draft import OBJECTIVE
 from daedalus.optimisation.transcription.problem_draft import ProblemDraft
-from daedalus.optimisation.transcription.program_layout import RowGroup, SoftGroup
+from daedalus.optimisation.transcription.program_layout import SoftGroup
 
 
-@dataclass(frozen=True, eq=False)
-class PointConditions:
-    """The expressions of all conditions that hold everywhere, and their rows (points, elements)."""
-
-    expression: ca.SX
-    rows: np.ndarray
-
-    @staticmethod
-    def of(made: ProblemDraft) -> PointConditions:
-        """Rows for the conditions of a problem."""
-        layout = made.layout
-        shares = layout.mesh.point_shares
-        conditions = [c for c in made.description.conditions if c.at == "all"]
-        rows = [condition_rows(made, condition, shares, layout.mesh.point_weights) for condition in conditions]
-        return PointConditions(
-            concatenate(made.stage.expression(c.expression) for c in conditions),
-            np.concatenate(rows, axis=1) if rows else np.zeros((len(shares), 0), dtype=int),
-        )
+def conditions_at_points(made: ProblemDraft) -> tuple[ca.SX, np.ndarray]:
+    """The expressions of all conditions that hold everywhere, and their rows, (points, elements)."""
+    mesh = made.layout.mesh
+    conditions = [c for c in made.description.conditions if c.at == "all"]
+    rows = [condition_rows(made, condition, mesh.point_shares, mesh.point_weights) for condition in conditions]
+    none = np.zeros((len(mesh.point_shares), 0), dtype=int)
+    expressions = concatenate(made.stage.expression(c.expression) for c in conditions)
+    return expressions, np.concatenate([none, *rows], axis=1)
 
 
 def condition_rows(made: ProblemDraft, condition: Condition, shares: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Rows of a condition at some shares; a soft one may be missed at a price, times a weight at every share."""
     draft, layout = made.draft, made.layout
-    names = element_names(condition)
-    count = (len(shares), len(names))
-    rows = draft.add_rows(count, lower=condition.lower, upper=condition.upper)
-    layout.groups.append(RowGroup("condition", names, rows, shares))
+    names = condition.element_names
+    rows = made.add_rows("condition", names, shares, condition.lower, condition.upper)
     if condition.soft is not None:
         # One variable for what is missing below, one for what is too much above; both cost their size.
-        left = draft.add_variables((*count, 2), lower=0.0)
+        left = draft.add_variables((*rows.shape, 2), lower=0.0)
         draft.add_linear(rows[..., None], left, np.array([1.0, -1.0]))
         price = np.broadcast_to(weights[:, None, None] * condition.soft, left.shape)
         draft.add_linear(np.full(left.shape, OBJECTIVE), left, price)
         layout.soft.append(SoftGroup(names, left, shares))
     return rows
-
-
-def element_names(condition: Condition) -> tuple[str, ...]:
-    """The names of the elements of a condition."""
-    return tuple(condition.text(k) for k in range(condition.expression.numel()))
 
 
 def depends_only_on(expression: ca.SX, symbols: Sequence[ca.SX]) -> bool:

@@ -20,7 +20,6 @@ from daedalus.optimisation.program.draft import Draft
 from daedalus.optimisation.transcription.invariants import KeptQuantities
 from daedalus.optimisation.transcription.node_conditions import add_condition
 from daedalus.optimisation.transcription.problem_draft import ProblemDraft
-from daedalus.optimisation.transcription.program_layout import RowGroup
 from daedalus.optimisation.transcription.reference_ends import fixed_states
 
 # Directions of given values that the kept quantities leave less than this share of are determined by these.
@@ -87,10 +86,9 @@ def _add_start(made: ProblemDraft, kept: KeptQuantities) -> None:
         _note_free_start(made, given)
         return
     # The kept quantities hold at the start, and of the given values what these leave open.
-    rows = made.draft.add_rows((1, kept.held.numel()))
+    rows = made.add_rows("start", kept.held_names, np.zeros(1))
     bindings = [(stage.states.symbols, layout.nodes[:1]), *made.common_bindings(np.zeros(1), np.array([0]))]
     made.draft.add_block(stage.expression(kept.held), bindings, rows)
-    layout.groups.append(RowGroup("start", kept.held_names, rows, np.zeros(1)))
     reference = made.ends.start
     _independent_rows(made, 0, given, reference, kept.slopes(reference, kept.held), "start")
     _note_free_start(made, given)
@@ -163,12 +161,9 @@ def _independent_rows(
             fix_variable(draft, layout.nodes[node, state], given[state])
         return 0
     wanted = combinations @ reference[states]
-    rows = draft.add_rows((1, rank), lower=wanted, upper=wanted)
+    labels = [f"{kind} of {', '.join(stage.states.labels[k] for k in _largest(row, states))}" for row in combinations]
+    rows = made.add_rows(kind, labels, np.array([0.0 if node == 0 else 1.0]), wanted, wanted)
     draft.add_linear(rows[0][:, None], layout.nodes[node, states][None, :], combinations)
-    labels = tuple(
-        f"{kind} of {', '.join(stage.states.labels[k] for k in _largest(row, states))}" for row in combinations
-    )
-    layout.groups.append(RowGroup(kind, labels, rows, np.array([0.0 if node == 0 else 1.0])))
     return len(states) - rank
 
 
@@ -190,7 +185,6 @@ def _keep_branch(
     made: ProblemDraft, kept: KeptQuantities, reference: np.ndarray, pinned: ca.SX, slopes: np.ndarray
 ) -> None:
     """Stay on the side of the end values: across c = 0 no further than half way to the other branch."""
-    draft, layout, stage = made.draft, made.layout, made.stage
     across = np.linalg.pinv(slopes)  # moving by across[:, i] changes c_i by one
     curvature = np.array(
         [across[:, i] @ kept.curvature(reference, pinned[i]) @ across[:, i] for i in range(len(slopes))]
@@ -202,7 +196,6 @@ def _keep_branch(
     reach = -1.0 / curvature[bent]
     lower = np.where(reach < 0, middle + reach, -np.inf)
     upper = np.where(reach > 0, middle + reach, np.inf)
-    rows = draft.add_rows((1, int(bent.sum())), lower=lower, upper=upper)
-    states = np.arange(stage.model_states)
-    draft.add_linear(rows[0][:, None], layout.nodes[-1, states][None, :], slopes[bent])
-    layout.groups.append(RowGroup("end", tuple("branch" for _ in range(int(bent.sum()))), rows, np.ones(1)))
+    rows = made.add_rows("end", ["branch"] * len(reach), np.ones(1), lower, upper)
+    states = made.layout.nodes[-1, : made.stage.model_states]
+    made.draft.add_linear(rows[0][:, None], states[None, :], slopes[bent])

@@ -11,6 +11,7 @@ import numpy as np
 from daedalus import _core
 from daedalus.differentiation.flow.flow import Flow
 from daedalus.optimisation.program.mapped_functions import MappedFunctions, RunningCost
+from daedalus.optimisation.program.program import joined, table
 
 LETTERS = ("x", "u", "p")
 
@@ -29,10 +30,6 @@ def _part(flow: Flow, prefix: str, sizes_in: list[int], sizes_out: list[int]) ->
     return core
 
 
-def _joined(parts: list[np.ndarray]) -> np.ndarray:
-    return np.concatenate([np.zeros(0), *parts]).astype(np.int32)
-
-
 def flow_functions(
     flow: Flow, of_parameters: bool = True, exact: bool = True, running: RunningCost | None = None
 ) -> MappedFunctions:
@@ -47,15 +44,15 @@ def flow_functions(
     letters = LETTERS if of_parameters else LETTERS[:2]
     wanted = tuple(int(k % 5 < len(letters) and k // 5 < len(letters)) for k in range(15))
     for letter, pattern in zip(letters, shapes[1][1]):
-        rows, columns = pattern.get_triplet()
-        first_rows.append(np.array(rows, dtype=np.int32))
-        first_columns.append(np.array(columns, dtype=np.int32) + offsets[letter])
+        rows, columns = np.array(pattern.get_triplet())
+        first_rows.append(rows)
+        first_columns.append(columns + offsets[letter])
     second_rows, second_columns = [], []
     for k, pattern in enumerate(shapes[3][1]):
         if wanted[k] and exact:
-            rows, columns = pattern.get_triplet()
-            second_rows.append(np.array(rows, dtype=np.int32) + offsets[LETTERS[k // 5]])
-            second_columns.append(np.array(columns, dtype=np.int32) + offsets[LETTERS[k % 5]])
+            rows, columns = np.array(pattern.get_triplet())
+            second_rows.append(rows + offsets[LETTERS[k // 5]])
+            second_columns.append(columns + offsets[LETTERS[k % 5]])
     value, first, second = (
         _part(flow, prefix, [p.nnz() for p in shapes[k][0]], [p.nnz() for p in shapes[k][1]])
         for prefix, k in (("", 0), ("jac_", 1), ("jac_adj1_", 3))
@@ -67,10 +64,10 @@ def flow_functions(
         value,
         first,
         second if exact else None,
-        _joined(first_rows),
-        _joined(first_columns),
-        _joined(second_rows),
-        _joined(second_columns),
+        table(joined(first_rows)),
+        table(joined(first_columns)),
+        table(joined(second_rows)),
+        table(joined(second_columns)),
         first_wanted=(1, 1, int(of_parameters)),
         second_wanted=wanted,
         multiplier_input=4,

@@ -9,7 +9,6 @@ from daedalus.optimisation.description.conditions import Condition
 from daedalus.optimisation.program.draft import OBJECTIVE, Binding
 from daedalus.optimisation.transcription.conditions_at_points import condition_rows, depends_only_on
 from daedalus.optimisation.transcription.problem_draft import ProblemDraft
-from daedalus.optimisation.transcription.program_layout import RowGroup
 
 
 def add_node_conditions(made: ProblemDraft) -> None:
@@ -35,15 +34,12 @@ def add_condition(made: ProblemDraft, condition: Condition) -> None:
         elif not layout.mesh.firsts[-1]:
             _at_nodes(made, condition, expression, list(range(layout.intervals + (not made.stagewise))))
         return
-    if condition.at == "nodes":
-        _at_nodes(made, condition, expression, list(range(layout.intervals + 1)))
-    elif condition.at == "start":
-        _at_nodes(made, condition, expression, [0])
-    elif condition.at == "end":
-        _at_nodes(made, condition, expression, [layout.intervals])
+    named = {"nodes": list(range(layout.intervals + 1)), "start": [0], "end": [layout.intervals]}
+    if isinstance(condition.at, str):
+        nodes = named[condition.at]
     else:
-        node = int(np.argmin(np.abs(layout.shares - float(condition.at))))
-        _at_nodes(made, condition, expression, [node])
+        nodes = [int(np.argmin(np.abs(layout.shares - condition.at)))]
+    _at_nodes(made, condition, expression, nodes)
 
 
 def _start_is_fixed(made: ProblemDraft) -> bool:
@@ -93,21 +89,17 @@ def _add_periodic(made: ProblemDraft) -> None:
     if not states:
         return
     layout, draft = made.layout, made.draft
-    rows = draft.add_rows((1, len(states)))
+    rows = made.add_rows("periodic", [made.stage.states.labels[k] for k in states], np.ones(1))
     draft.add_linear(rows, layout.nodes[-1:, states], 1.0)
     draft.add_linear(rows, layout.nodes[:1, states], -1.0)
-    labels = tuple(made.stage.states.labels[k] for k in states)
-    layout.groups.append(RowGroup("periodic", labels, rows, np.ones(1)))
 
 
 def _add_held_rates(made: ProblemDraft) -> None:
     """u_{k+1} - u_k within rate · time between the middles of two intervals, for inputs held on each."""
     stage, layout, draft = made.stage, made.layout, made.draft
-    limited = [
-        (place, made.description.kinds[k]) for place, k in enumerate(stage.constant) if k in made.description.kinds
-    ]
-    limited = [(place, kind) for place, kind in limited if kind.has_rate]
-    if not limited or layout.intervals < 2:
+    kinds = made.description.kinds
+    limited = [(place, kinds[k]) for place, k in enumerate(stage.constant) if k in kinds and kinds[k].has_rate]
+    if layout.intervals < 2:
         return
     between = 0.5 * (layout.widths[1:] + layout.widths[:-1])
     before, after, width = ca.SX.sym("before"), ca.SX.sym("after"), ca.SX.sym("width")
@@ -116,7 +108,8 @@ def _add_held_rates(made: ProblemDraft) -> None:
             after - before - kind.fastest * width * stage.length, kind.slowest * width * stage.length - after + before
         )
         use = [k for k, bound in enumerate((kind.fastest, kind.slowest)) if np.isfinite(bound)]
-        rows = draft.add_rows((layout.intervals - 1, len(use)), lower=-np.inf, upper=0.0)
+        names = [f"rate of {stage.inputs.labels[place]}"] * len(use)
+        rows = made.add_rows("rate", names, layout.shares[1:-1], lower=-np.inf)
         bindings = [
             (before, layout.inputs[:-1, [place]]),
             (after, layout.inputs[1:, [place]]),
@@ -124,5 +117,3 @@ def _add_held_rates(made: ProblemDraft) -> None:
             (stage.length, layout.length[1:-1, None]),
         ]
         draft.add_block(change[use], bindings, rows)
-        name = f"rate of {stage.inputs.labels[place]}"
-        layout.groups.append(RowGroup("rate", (name,) * len(use), rows, layout.shares[1:-1]))

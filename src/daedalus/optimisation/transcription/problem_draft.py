@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from daedalus.optimisation.description.unknown import Unknown
@@ -27,6 +29,14 @@ class ProblemDraft:
         self.layout = self._make_layout(mesh)
         self.notes = jumps_off_nodes(self.description, mesh)
         self._given: dict[tuple[float, ...], np.ndarray] = {}
+
+    def add_rows(
+        self, kind: str, names: Sequence[str], shares: np.ndarray, lower: object = 0.0, upper: object = 0.0
+    ) -> np.ndarray:
+        """New rows of one meaning, (shares, names): their numbers."""
+        rows = self.draft.add_rows((len(shares), len(names)), lower=lower, upper=upper)
+        self.layout.groups.append(RowGroup(kind, tuple(names), rows, shares))
+        return rows
 
     # -- what symbols stand for --------------------------------------------------------------------------------
 
@@ -99,7 +109,7 @@ class ProblemDraft:
                 q = stage.unknowns
                 own = draft.add_variables((q.size,), lower=q.lower, upper=q.upper, scale=q.nominal)
                 layout.node_unknowns[node] = own
-                rows = draft.add_rows((1, stage.equations.numel()))
+                rows = self.add_rows("equation", self.description.form.equation_labels, layout.shares[[node]])
                 interval = layout.interval_of(node)
                 bindings = [
                     (stage.states.symbols, layout.nodes[node][None]),
@@ -108,8 +118,6 @@ class ProblemDraft:
                     *self.common_bindings(layout.shares[[node]], np.array([interval])),
                 ]
                 draft.add_block(stage.equations, bindings, rows)
-                labels = self.description.form.equation_labels
-                layout.groups.append(RowGroup("equation", labels, rows, layout.shares[[node]]))
         return layout.node_unknowns[node]
 
     # -- variables ---------------------------------------------------------------------------------------------
@@ -120,10 +128,10 @@ class ProblemDraft:
         x, z, u = stage.states, stage.unknowns, stage.inputs
         length, parameters = self._globals(mesh.intervals)
         shared = mesh.ends_on_node and not self.stagewise
-        own = mesh.degrees - shared  # points that are no node
-        ends = x.size + np.cumsum(u.size + own * x.size + mesh.degrees * z.size + x.size)
-        begins = np.concatenate([[x.size], ends[:-1]])
-        nodes = np.concatenate([[0], ends - x.size])[:, None] + np.arange(x.size)
+        own, carried = mesh.degrees - shared, len(stage.carried)  # points that are no node, and states of one
+        ends = carried + np.cumsum(u.size + own * x.size + mesh.degrees * z.size + carried)
+        begins = np.concatenate([[carried], ends[:-1]])
+        nodes = np.concatenate([[0], ends - carried])[:, None] + np.arange(carried)
         inputs = begins[:, None] + np.arange(u.size)
         interval = mesh.point_interval
         place = np.arange(mesh.firsts[-1]) - mesh.firsts[interval]
@@ -132,14 +140,16 @@ class ProblemDraft:
         unknowns = unknowns[:, None] + np.arange(z.size)
         if shared:
             points[mesh.firsts[1:] - 1] = nodes[1:]
-        of_all = np.zeros((3, ends[-1] if len(ends) else x.size))
+        of_all = np.zeros((3, ends[-1] if len(ends) else carried))
         for table, q in ((nodes, x), (inputs, u), (points, x), (unknowns, z)):
             for values, kind in zip(of_all, (q.lower, q.upper, q.nominal)):
-                values[table] = kind
+                values[table] = kind[: table.shape[1]]
         first = draft.add_variables((of_all.shape[1],), lower=of_all[0], upper=of_all[1], scale=of_all[2])[0]
-        return ProgramLayout(
-            mesh, nodes + first, points + first, unknowns + first, inputs + first, length, parameters
-        )  # fmt: skip
+        nodes = nodes + first
+        if carried < x.size:
+            # The running cost begins at zero on every interval, and is no variable.
+            nodes = np.append(nodes, np.full((len(nodes), 1), draft.add_parameters(0.0)), axis=1)
+        return ProgramLayout(mesh, nodes, points + first, unknowns + first, inputs + first, length, parameters)
 
     def _globals(self, intervals: int) -> tuple[np.ndarray, np.ndarray]:
         """The duration and the parameters: variables where they are unknown, else parameters of the program."""

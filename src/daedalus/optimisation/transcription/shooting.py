@@ -35,7 +35,7 @@ from daedalus.optimisation.transcription.mesh import Mesh
 from daedalus.optimisation.transcription.node_conditions import add_node_conditions
 from daedalus.optimisation.transcription.problem_draft import ProblemDraft, add_carried
 from daedalus.optimisation.transcription.problem_stage import ProblemStage, stage_of
-from daedalus.optimisation.transcription.program_layout import ProgramLayout, RowGroup, values_of
+from daedalus.optimisation.transcription.program_layout import ProgramLayout, values_of
 from daedalus.optimisation.transcription.sides_of_jumps import seen_from_inside
 from daedalus.optimisation.transcription.stage_functions import StageFunctions
 
@@ -90,27 +90,7 @@ def _variable(name: str, kind: str, size: int, nominal: np.ndarray) -> Variable:
     )
 
 
-class ShootingDraft(ProblemDraft):
-    """A problem on its way to a program by shooting: nodes and inputs are its variables."""
-
-    def _make_layout(self, mesh: Mesh) -> ProgramLayout:
-        stage, draft, n = self.stage, self.draft, mesh.intervals
-        length, parameters = self._globals(n)
-        x, u, own = stage.states, stage.inputs, stage.carried
-        # The running cost begins at zero on every interval, and is no variable.
-        nodes = np.full((n + 1, x.size), draft.add_parameters(0.0), dtype=int)
-        inputs = np.zeros((n, u.size), dtype=int)
-        for k in range(n + 1):
-            limits = {"lower": x.lower[own], "upper": x.upper[own], "scale": x.nominal[own]}
-            nodes[k, own] = draft.add_variables((len(own),), **limits)
-            if k < n:
-                inputs[k] = draft.add_variables((u.size,), lower=u.lower, upper=u.upper, scale=u.nominal)
-        none = np.zeros((0, x.size), dtype=int)
-        unknowns = np.zeros((0, stage.unknowns.size), dtype=int)
-        return ProgramLayout(mesh, nodes, none, unknowns, inputs, length, parameters)
-
-
-def add_shooting(made: ShootingDraft, method: str | Tableau, steps: int) -> None:
+def add_shooting(made: ProblemDraft, method: str | Tableau, steps: int) -> None:
     """Add everything a problem says to a draft."""
     add_node_conditions(made)
     add_ends(made)
@@ -124,7 +104,7 @@ def add_shooting(made: ShootingDraft, method: str | Tableau, steps: int) -> None
     _add_steps(made, method, steps)
 
 
-def _add_steps(made: ShootingDraft, method: str | Tableau, steps: int) -> None:
+def _add_steps(made: ProblemDraft, method: str | Tableau, steps: int) -> None:
     stage, layout, draft = made.stage, made.layout, made.draft
     n, size = layout.intervals, stage.states.size
     stepped = flow(interval_system(stage), 1.0 / steps, method, steps, 0.0)
@@ -145,9 +125,8 @@ def _add_steps(made: ShootingDraft, method: str | Tableau, steps: int) -> None:
     cost = interval_curvature(stage) if draft.gauss_newton else None
     functions = flow_functions(stepped, varied, not draft.gauss_newton, cost)
     own, nominal = stage.carried, stage.states.nominal[stage.carried]
-    rows = draft.add_rows((n, len(own)))
+    rows = made.add_rows("dynamics", [stage.states.labels[k] for k in own], layout.shares[1:])
     layout.steps.append(rows)
-    layout.groups.append(RowGroup("dynamics", tuple(stage.states.labels[k] for k in own), rows, layout.shares[1:]))
     weights, results = np.ones((n, size)), np.full((n, size), OBJECTIVE)
     weights[:, own], results[:, own] = -1.0 / nominal, rows
     draft.add_functions(functions, sources, results, weights)

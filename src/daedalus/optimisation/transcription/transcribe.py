@@ -12,13 +12,7 @@ from daedalus.optimisation.transcription.mesh import Mesh
 from daedalus.optimisation.transcription.problem_draft import ProblemDraft
 from daedalus.optimisation.transcription.problem_stage import ProblemStage
 from daedalus.optimisation.transcription.reference_ends import ReferenceEnds
-from daedalus.optimisation.transcription.shooting import (
-    ShootingDraft,
-    add_shooting,
-    nodes_only,
-    shooting_stage,
-    with_points,
-)
+from daedalus.optimisation.transcription.shooting import add_shooting, nodes_only, shooting_stage, with_points
 
 
 def stage_for(description: Description, settings: SolveSettings) -> ProblemStage:
@@ -32,16 +26,16 @@ def drafted(
     stage: ProblemStage, mesh: Mesh, ends: ReferenceEnds, kept: KeptQuantities, settings: SolveSettings, draft: Draft
 ) -> ProblemDraft:
     """Everything a problem says, added to a draft."""
-    if settings.method == "shooting":
-        shot = ShootingDraft(stage, nodes_only(mesh.shares), draft, ends, kept, settings.by_stages)
-        add_shooting(shot, settings.step_method, settings.steps)
-        return shot
-    made = ProblemDraft(stage, mesh, draft, ends, kept, settings.by_stages)
-    add_collocation(made)
+    shoots = settings.method == "shooting"
+    made = ProblemDraft(stage, nodes_only(mesh.shares) if shoots else mesh, draft, ends, kept, settings.by_stages)
+    if shoots:
+        add_shooting(made, settings.step_method, settings.steps)
+    else:
+        add_collocation(made)
     return made
 
 
 def transcribed(made: ProblemDraft, program: Program) -> Transcription:
     """What was drafted, with the program that came of it."""
-    between = with_points if isinstance(made, ShootingDraft) else None
+    between = None if made.layout.mesh.firsts[-1] else with_points
     return Transcription(made.stage, made.layout, program, made.draft, made.notes, between)

@@ -40,12 +40,7 @@ def to_dataset(tr: RecordedRun) -> xarray.Dataset:
     """The samples as labelled arrays."""
     import xarray
 
-    variables = {}
-    for name in recorded_names(tr):
-        values = tr[name]
-        axes = {2: [f"{name}_index"], 3: [f"{name}_row", f"{name}_column"]}.get(values.ndim, [])
-        unit = unit_of(tr.system, name)
-        variables[name] = (["time", *axes], values, {"units": unit} if unit else {})
+    variables = {name: labelled_values(tr.system, name, tr[name]) for name in recorded_names(tr)}
     attributes = {
         "title": tr.system.name,
         "method": tr.method,
@@ -53,6 +48,13 @@ def to_dataset(tr: RecordedRun) -> xarray.Dataset:
         "stop_reason": tr.stop_reason,
     }
     return xarray.Dataset(variables, coords={"time": ("time", tr.time)}, attrs=attributes)
+
+
+def labelled_values(system: System, name: str, values: np.ndarray) -> tuple[list[str], np.ndarray, dict[str, str]]:
+    """Values over time with their dimensions and their unit, as a Dataset takes them."""
+    axes = {2: [f"{name}_index"], 3: [f"{name}_row", f"{name}_column"]}.get(values.ndim, [])
+    unit = unit_of(system, name)
+    return ["time", *axes], values, {"units": unit} if unit else {}
 
 
 def to_dataframe(tr: RecordedRun) -> pandas.DataFrame:
