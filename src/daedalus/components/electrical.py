@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import casadi as ca
 
-from daedalus.components.poles import losses, meter, two_pole
+from daedalus.components.poles import HEAT, losses, meter, two_pole
 from daedalus.errors import ModelError
 from daedalus.model.assembly.component import Component, Keyword
 
@@ -18,7 +18,6 @@ __all__ = [
     "Switch", "Transformer", "Transistor", "VoltageSensor", "VoltageSource",
 ]  # fmt: skip
 
-_HEAT = Keyword(default=False, option="a switch")
 _LEAK = Keyword("S", 0.0, "not negative", nominal=1e-9)
 THERMAL_VOLTAGE = 0.025852  # k T / q at 300 K, in V
 
@@ -40,7 +39,7 @@ class Ground(_Electrical):
 class Resistor(_Electrical):
     """current = voltage / resistance. With `heat=True` the loss leaves at the port `heat` instead of being lost."""
 
-    keywords = {"resistance": Keyword("ohm", needs="positive"), "heat": _HEAT}
+    keywords = {"resistance": Keyword("ohm", needs="positive"), "heat": HEAT}
 
     @staticmethod
     def _write(m: Any, q: Any) -> None:
@@ -118,7 +117,7 @@ class Diode(_Electrical):
         "on_resistance": Keyword("ohm", None, "positive"),
         "off_conductance": Keyword("S", None, "not negative"),
         "threshold": Keyword("V", 0.0),
-        "heat": _HEAT,
+        "heat": HEAT,
     }
 
     def _check(self) -> None:

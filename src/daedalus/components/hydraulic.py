@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import casadi as ca
 
 from daedalus.components.orifice import EDGES, OIL_VISCOSITY, restricted_flow, turbulent_flow
-from daedalus.components.poles import gauge, losses, meter, two_pole
+from daedalus.components.poles import HEAT, gauge, losses, meter, two_pole
 from daedalus.model.assembly.component import Component, Keyword
 
 __all__ = [
@@ -18,7 +18,6 @@ __all__ = [
 ]  # fmt: skip
 
 _DENSITY = Keyword("kg/m^3", 870.0, "positive")
-_HEAT = Keyword(default=False, option="a switch")
 _LEAK = Keyword(default=1e-6, needs="between 0 and 1", option="a number")  # a millionth is less than one can close
 _BULK = Keyword("Pa", 1.4e9, "positive")
 
@@ -55,7 +54,7 @@ class FlowSource(_Hydraulic):
 class Resistance(_Hydraulic):
     """A laminar resistance: flow = pressure_drop / resistance."""
 
-    keywords = {"resistance": Keyword("Pa*s/m^3", needs="positive"), "heat": _HEAT}
+    keywords = {"resistance": Keyword("Pa*s/m^3", needs="positive"), "heat": HEAT}
 
     @staticmethod
     def _write(m: Any, q: Any) -> None:
@@ -78,7 +77,7 @@ class Restriction(_Hydraulic):
         "diameter": Keyword("m", None, "positive"),
         "density": _DENSITY,
         "viscosity": Keyword("m^2/s", OIL_VISCOSITY, "positive"),
-        "heat": _HEAT,
+        "heat": HEAT,
     }
 
     def _check(self) -> None:
@@ -109,7 +108,7 @@ class Valve(_Hydraulic):
         "area": Keyword("m^2", needs="positive"),
         "density": _DENSITY,
         "leak": _LEAK,
-        "heat": _HEAT,
+        "heat": HEAT,
     }
 
     @staticmethod

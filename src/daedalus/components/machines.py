@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from daedalus.components.poles import losses, two_pole
+from daedalus.components.poles import HEAT, losses, two_pole
 from daedalus.components.rotational import RATIOS, Gear, WithRatio
 from daedalus.model.assembly.component import Component, Keyword
 
@@ -16,7 +16,7 @@ _MOTOR = {
     "constant": Keyword("N*m/A", needs="not zero"),
     "inertia": Keyword("kg*m^2", needs="positive"),
     "damping": Keyword("N*m*s/rad", 0.0, "not negative"),
-    "heat": Keyword(default=False, option="a switch"),
+    "heat": HEAT,
 }
 
 

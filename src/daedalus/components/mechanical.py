@@ -3,18 +3,29 @@
 A law is a class without keywords; a ready part is a law in a domain, with the units of its keywords: `class
 Spring(SpringLaw, Rotational)`. What is called angle, speed and torque in the one domain is position, velocity and force
 in the other (`DOMAINS`), and the port of a part with one end is its `end`.
+
+Dry friction sticks and slides, see `m.friction`. With a `width` it is regularised instead: F = level(v) tanh(v / width)
+with the level falling from `static` to `kinetic` over ten widths (Stribeck). A part that would stick creeps then, by at
+most `width` · atanh(load / static).
 """
 
 from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from daedalus.components.mechanical_laws import dry_friction
+import casadi as ca
+
 from daedalus.components.poles import gauge, losses, meter, relative_rate, two_pole
-from daedalus.model.assembly.component import Component, Keyword
+from daedalus.model.assembly.component import Component
 from daedalus.model.assembly.domains import DOMAINS, Domain
 
-HEAT = Keyword(default=False, option="a switch")
+
+def dry_friction(m: Any, rate: ca.SX, kinetic: Any, static: Any, width: Any) -> ca.SX:
+    """The friction at a rate, between −static and static: the variable `friction` of the part, or a smooth law."""
+    if width is None:
+        return -m.friction("friction", rate, kinetic=kinetic, static=static)
+    level = kinetic + (static - kinetic) * ca.exp(-((rate / (10 * width)) ** 2))
+    return level * ca.tanh(rate / width)
 
 
 class Mechanical(Component):

@@ -6,8 +6,10 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
+from daedalus.model.assembly.component import Keyword
 from daedalus.model.assembly.domains import DOMAINS
 
+HEAT = Keyword(default=False, option="a switch")  # whether losses leave at a heat port
 # Names of the two ports and of the relative quantity, by domain.
 PORTS = {
     "electrical": ("plus", "minus"),

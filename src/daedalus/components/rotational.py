@@ -9,8 +9,7 @@ from typing import Any
 import casadi as ca
 
 from daedalus.components import mechanical
-from daedalus.components.mechanical_laws import beyond, dry_friction
-from daedalus.components.poles import losses, one_pole, relative_rate, two_pole
+from daedalus.components.poles import HEAT, losses, one_pole, relative_rate, two_pole
 from daedalus.errors import ModelError
 from daedalus.model.assembly.component import Component, Keyword
 
@@ -67,14 +66,14 @@ class Spring(mechanical.SpringLaw, mechanical.Rotational):
 class Damper(mechanical.DamperLaw, mechanical.Rotational):
     """torque = damping · speed. With `heat=True` the loss leaves at the port `heat`."""
 
-    keywords = {"damping": Keyword("N*m*s/rad", needs="not negative"), "heat": mechanical.HEAT}
+    keywords = {"damping": Keyword("N*m*s/rad", needs="not negative"), "heat": HEAT}
 
 
 class Friction(mechanical.FrictionLaw, mechanical.Rotational):
     """Dry friction between two shafts: slides at `kinetic`, sticks up to `static`, with `viscous` damping on top.
 
     `friction` is its dry part and `friction.mode` its direction of sliding, 0 while it sticks. With a `width` it is
-    regularised: where it would stick it creeps by less than about that (see `mechanical_laws`).
+    regularised: where it would stick it creeps by less than about that (see `mechanical`).
     """
 
     keywords = {
@@ -82,7 +81,7 @@ class Friction(mechanical.FrictionLaw, mechanical.Rotational):
         "static": Keyword("N*m", None, "not negative"),
         "viscous": Keyword("N*m*s/rad", 0.0, "not negative"),
         "width": _WIDTH,
-        "heat": mechanical.HEAT,
+        "heat": HEAT,
     }
 
 
@@ -115,21 +114,23 @@ class Clutch(mechanical.Rotational):
     It slides and sticks as Friction does, also with a `width`; `friction.mode` is 0 while it holds.
     """
 
-    keywords = {"capacity": Keyword("N*m", needs="positive"), "width": _WIDTH, "heat": mechanical.HEAT}
+    keywords = {"capacity": Keyword("N*m", needs="positive"), "width": _WIDTH, "heat": HEAT}
 
     @staticmethod
     def _write(m: Any, q: Any) -> None:
         engaged = m.signal_input("engaged", default=1.0)
         _, speed, torque = two_pole(m, "rotational")
         level = engaged * q.capacity
-        m.equation(torque, dry_friction(m, relative_rate(m, "rotational"), level, level, q.width), name="law")
+        m.equation(
+            torque, mechanical.dry_friction(m, relative_rate(m, "rotational"), level, level, q.width), name="law"
+        )
         losses(m, torque * speed, q.heat)
 
 
 class Brake(mechanical.Rotational):
     """Brakes its shaft against the housing with up to `pressed` · capacity, the signal `pressed` from 0 to 1."""
 
-    keywords = {"capacity": Keyword("N*m", needs="positive"), "width": _WIDTH, "heat": mechanical.HEAT}
+    keywords = {"capacity": Keyword("N*m", needs="positive"), "width": _WIDTH, "heat": HEAT}
 
     @staticmethod
     def _write(m: Any, q: Any) -> None:
@@ -137,7 +138,7 @@ class Brake(mechanical.Rotational):
         shaft = m.port("shaft", "rotational")
         m._also("torque", "shaft.torque")
         level = pressed * q.capacity
-        m.equation(shaft.torque, dry_friction(m, shaft.speed, level, level, q.width), name="law")
+        m.equation(shaft.torque, mechanical.dry_friction(m, shaft.speed, level, level, q.width), name="law")
         losses(m, shaft.torque * shaft.speed, q.heat)
 
 
@@ -153,7 +154,7 @@ class Backlash(mechanical.Rotational):
     @staticmethod
     def _write(m: Any, q: Any) -> None:
         angle, speed, torque = two_pole(m, "rotational")
-        bent = beyond(angle, q.gap / 2)
+        bent = ca.fmax(angle - q.gap / 2, 0) + ca.fmin(angle + q.gap / 2, 0)
         damped = ca.if_else(ca.fabs(angle) > q.gap / 2, q.damping * speed, 0)
         m.equation(torque, q.stiffness * bent + damped, name="law")
         m.stored(0.5 * q.stiffness * bent**2)

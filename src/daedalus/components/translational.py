@@ -9,7 +9,7 @@ from typing import Any
 import casadi as ca
 
 from daedalus.components import mechanical
-from daedalus.components.poles import one_pole
+from daedalus.components.poles import HEAT, one_pole
 from daedalus.model.assembly.component import Keyword
 
 __all__ = [
@@ -50,14 +50,14 @@ class Spring(mechanical.SpringLaw, mechanical.Translational):
 class Damper(mechanical.DamperLaw, mechanical.Translational):
     """force = damping · velocity. With `heat=True` the loss leaves at the port `heat`."""
 
-    keywords = {"damping": Keyword("N*s/m", needs="not negative"), "heat": mechanical.HEAT}
+    keywords = {"damping": Keyword("N*s/m", needs="not negative"), "heat": HEAT}
 
 
 class Friction(mechanical.FrictionLaw, mechanical.Translational):
     """Dry friction between two flanges: slides at `kinetic`, sticks up to `static`, with `viscous` damping on top.
 
     `friction` is its dry part and `friction.mode` its direction of sliding, 0 while it sticks. With a `width` it is
-    regularised: where it would stick it creeps by less than about that (see `mechanical_laws`).
+    regularised: where it would stick it creeps by less than about that (see `mechanical`).
     """
 
     keywords = {
@@ -65,7 +65,7 @@ class Friction(mechanical.FrictionLaw, mechanical.Translational):
         "static": Keyword("N", None, "not negative"),
         "viscous": Keyword("N*s/m", 0.0, "not negative"),
         "width": Keyword("m/s", None, "positive"),
-        "heat": mechanical.HEAT,
+        "heat": HEAT,
     }
 
 
