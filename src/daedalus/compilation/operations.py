@@ -117,15 +117,8 @@ LIBRARY: dict[int, tuple[str, int]] = {
 }
 
 # Library functions for which LLVM has a word of its own; minnum and maxnum have the NaN rule of fmin and fmax.
-_INTRINSIC = {
-    "sin": "llvm.sin.f64",
-    "cos": "llvm.cos.f64",
-    "exp": "llvm.exp.f64",
-    "log": "llvm.log.f64",
-    "pow": "llvm.pow.f64",
-    "fmin": "llvm.minnum.f64",
-    "fmax": "llvm.maxnum.f64",
-}
+_INTRINSIC = {name: f"llvm.{name}.f64" for name in ("sin", "cos", "exp", "log", "pow")}
+_INTRINSIC |= {"fmin": "llvm.minnum.f64", "fmax": "llvm.maxnum.f64"}
 
 _TWO_OPERAND_WORDS = frozenset(
     {"llvm.copysign.f64", *(_INTRINSIC[name] for name in TWO_OPERANDS if name in _INTRINSIC)}

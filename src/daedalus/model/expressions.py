@@ -12,6 +12,7 @@ from daedalus.errors import ModelError
 
 EQUATION_REMEDY = "the comma form m.equation(m.der(x), [v, -g]): left side, right side"
 EXPRESSION_REMEDY = "an expression in the model's symbols, a number, or a list of these"
+LOGICAL = (ca.OP_AND, ca.OP_OR, ca.OP_NOT)
 _NAN_CAUSE = "math.sin(x), float(x) and writing a symbol into a float array turn symbols into NaN."
 _NAN_REMEDY = "np.sin or casadi.sin, and lists instead of np.zeros"
 
@@ -24,7 +25,14 @@ def as_expression(value: object, where: str, remedy: str = EXPRESSION_REMEDY) ->
     expression = _convert(value, where, remedy)
     if expression.numel() == 0:
         raise ModelError(f"{where} is empty.", f"got {value!r}"[:200], because="it has no entries.", remedy=remedy)
-    return _no_nan(expression, where)
+    if expression.is_constant() and not ca.DM(expression).is_regular():
+        raise ModelError(
+            f"{where} contains NaN or infinity.",
+            f"got {np.squeeze(ca.DM(expression).full()).tolist()}",
+            because=_NAN_CAUSE,
+            remedy=_NAN_REMEDY,
+        )
+    return expression
 
 
 def _convert(value: object, where: str, remedy: str) -> ca.SX:
@@ -120,17 +128,6 @@ def _from_rows(rows: Sequence[object], where: str, remedy: str) -> ca.SX:
     return ca.densify(ca.vertcat(*parts))
 
 
-def _no_nan(expression: ca.SX, where: str) -> ca.SX:
-    if expression.is_constant() and not ca.DM(expression).is_regular():
-        raise ModelError(
-            f"{where} contains NaN or infinity.",
-            f"got {np.squeeze(ca.DM(expression).full()).tolist()}",
-            because=_NAN_CAUSE,
-            remedy=_NAN_REMEDY,
-        )
-    return expression
-
-
 def elements(expression: ca.SX) -> list[ca.SX]:
     """The scalar entries of a dense expression, column-major."""
     return list(expression.elements())  # type: ignore[arg-type]
@@ -189,7 +186,7 @@ def is_inequality(entry: ca.SX) -> bool:
 
 def is_logical(entry: ca.SX) -> bool:
     """Whether an entry is the outcome of and, or, not."""
-    return operation(entry) in (ca.OP_AND, ca.OP_OR, ca.OP_NOT)
+    return operation(entry) in LOGICAL
 
 
 def has_nan(expression: ca.SX) -> bool:

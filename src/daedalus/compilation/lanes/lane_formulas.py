@@ -32,10 +32,6 @@ def _sign(w: LaneText, a: Word) -> Word:
     return w.choose(w.compare("olt", a, w.num(0.0)), w.num(-1.0), up)
 
 
-def _ceiling(w: LaneText, a: Word) -> Word:
-    return w.own("ceil", a)
-
-
 OPERATIONS: dict[int, Written] = {
     ca.OP_ADD: LaneText.add,
     ca.OP_SUB: LaneText.sub,
@@ -48,7 +44,7 @@ OPERATIONS: dict[int, Written] = {
     ca.OP_SQRT: LaneText.sqrt,
     ca.OP_FABS: LaneText.abs,
     ca.OP_FLOOR: LaneText.floor,
-    ca.OP_CEIL: _ceiling,
+    ca.OP_CEIL: lambda w, a: w.own("ceil", a),
     ca.OP_COPYSIGN: LaneText.copysign,
     ca.OP_LT: _truth("olt"),
     ca.OP_LE: _truth("ole"),
@@ -61,29 +57,16 @@ OPERATIONS: dict[int, Written] = {
     ca.OP_IF_ELSE_ZERO: lambda w, a, b: w.choose(_holds(w, a), b, w.num(0.0)),
     ca.OP_ASSIGN: lambda w, a: a,
     ca.OP_LIFT: lambda w, a, b: a,
-    ca.OP_FMIN: more_functions.fmin,
-    ca.OP_FMAX: more_functions.fmax,
-    ca.OP_FMOD: more_functions.fmod,
-    ca.OP_REMAINDER: more_functions.remainder,
-    ca.OP_HYPOT: more_functions.hypot,
-    ca.OP_ERF: more_functions.erf,
-    ca.OP_LOG1P: more_functions.log1p,
-    ca.OP_EXPM1: more_functions.expm1,
-    ca.OP_SINH: more_functions.sinh,
-    ca.OP_COSH: more_functions.cosh,
-    ca.OP_TANH: more_functions.tanh,
-    ca.OP_ASINH: more_functions.asinh,
-    ca.OP_ACOSH: more_functions.acosh,
-    ca.OP_ATANH: more_functions.atanh,
-    ca.OP_SIN: trigonometric.sin,
-    ca.OP_COS: trigonometric.cos,
-    ca.OP_TAN: trigonometric.tan,
-    ca.OP_ASIN: trigonometric.asin,
-    ca.OP_ACOS: trigonometric.acos,
-    ca.OP_ATAN: trigonometric.atan,
-    ca.OP_ATAN2: trigonometric.atan2,
-    ca.OP_EXP: elementary.exp,
-    ca.OP_LOG: elementary.log,
+    **{
+        getattr(ca, f"OP_{name.upper()}"): getattr(module, name)
+        for module, names in (
+            (elementary, ("exp", "log")),
+            (trigonometric, ("sin", "cos", "tan", "asin", "acos", "atan", "atan2")),
+            (more_functions, ("fmin", "fmax", "fmod", "remainder", "hypot", "erf", "log1p", "expm1")),
+            (more_functions, ("sinh", "cosh", "tanh", "asinh", "acosh", "atanh")),
+        )
+        for name in names
+    },
     ca.OP_POW: elementary.power,
     ca.OP_CONSTPOW: elementary.power,
 }

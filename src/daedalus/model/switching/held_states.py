@@ -8,30 +8,17 @@ from functools import cached_property
 import casadi as ca
 import numpy as np
 
+from daedalus.model.expressions import LOGICAL
 from daedalus.model.reopened import as_model
+from daedalus.model.switching.combined_conditions import COMPARISONS
 from daedalus.model.system.instruction_list import read_instructions
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 
 LETTERS = ("t", "xdot", "x", "z", "u", "p")
 # What jumps where its operands pass a number.
-DECIDING = frozenset(
-    (
-        ca.OP_LT,
-        ca.OP_LE,
-        ca.OP_EQ,
-        ca.OP_NE,
-        ca.OP_NOT,
-        ca.OP_AND,
-        ca.OP_OR,
-        ca.OP_IF_ELSE_ZERO,
-        ca.OP_SIGN,
-        ca.OP_FLOOR,
-        ca.OP_CEIL,
-        ca.OP_FMOD,
-        ca.OP_REMAINDER,
-    )
-)
+STEPS = (ca.OP_SIGN, ca.OP_FLOOR, ca.OP_CEIL, ca.OP_FMOD, ca.OP_REMAINDER)
+DECIDING = frozenset((*COMPARISONS, *LOGICAL, ca.OP_IF_ELSE_ZERO, *STEPS))
 
 
 @dataclass(frozen=True, eq=False)
