@@ -10,16 +10,10 @@ import casadi as ca
 from daedalus.errors import ModelError
 from daedalus.model.assembly.handle import Handle
 from daedalus.model.assembly.port import Port
-from daedalus.model.assembly.written_assembly import PartNote
 from daedalus.model.expressions import described, symbol_key
 
 if TYPE_CHECKING:
     from daedalus.model.notebook import Notebook
-
-
-def parts_text(note: PartNote) -> str:
-    """What a part is, behind its name."""
-    return f", {note.title}" if note.title else ""
 
 
 def check_ports(book: Notebook, ports: Sequence[Port]) -> None:

@@ -34,11 +34,17 @@ class Domain:
     rate: str = ""
     colour: str = "#555555"
     reference: str = ""  # the part that fixes the shared quantity
+    reference_port: str = ""
 
     @property
     def is_mechanical(self) -> bool:
         """Whether the shared quantity is a position, whose derivative the power is made of."""
         return bool(self.rate)
+
+    @property
+    def quantities(self) -> list[str]:
+        """The names of what a port has: the shared quantity, the balanced one, and the rate of a position."""
+        return [self.shared.name, self.balanced.name, *([self.rate] if self.rate else [])]
 
     @property
     def carries_power(self) -> bool:
@@ -50,13 +56,13 @@ DOMAINS = {
     domain.name: domain
     for domain in (
         Domain("electrical", PortQuantity("voltage", "V"), PortQuantity("current", "A"), "", "#1f5fa8",
-               'C.electrical.Ground("ground")'),
+               'C.electrical.Ground("ground")', "pin"),
         Domain("rotational", PortQuantity("angle", "rad"), PortQuantity("torque", "N*m"), "speed", "#2f7d4f"),
         Domain("translational", PortQuantity("position", "m"), PortQuantity("force", "N"), "velocity", "#7a8b1e"),
         Domain("hydraulic", PortQuantity("pressure", "Pa", 1e5), PortQuantity("flow", "m^3/s", 1e-3), "", "#b3261e",
-               'C.hydraulic.PressureSource("supply", pressure=0.0)'),
+               'C.hydraulic.PressureSource("supply", pressure=0.0)', "a"),
         Domain("thermal", PortQuantity("temperature", "K", 100.0), PortQuantity("heat", "W"), "", "#c77700",
-               'C.thermal.TemperatureSource("ambient", temperature=293.15)'),
+               'C.thermal.TemperatureSource("ambient", temperature=293.15)', "heat"),
     )
 }  # fmt: skip
 

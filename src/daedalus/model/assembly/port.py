@@ -39,22 +39,20 @@ class Port:
         return DOMAINS[self._note.domain]
 
     def __getattr__(self, name: str) -> ca.SX:
-        domain = DOMAINS[self._note.domain]
-        if name in (domain.shared.name, domain.balanced.name) or (domain.rate and name == domain.rate):
+        known = self.domain.quantities
+        if name in known:
             return self._book[f"{self._note.name}.{name}"]
         if name.startswith("__"):
             raise AttributeError(name)
-        known = [domain.shared.name, domain.balanced.name, *([domain.rate] if domain.rate else [])]
         raise ModelError(
             f"The port {self._note.name} has no quantity {name!r}.",
-            f"it is {domain.name}: {', '.join(known)}",
+            f"it is {self._note.domain}: {', '.join(known)}",
             because="a port has the quantities of its domain.",
             remedy=did_you_mean(name, known),
         )
 
     def __dir__(self) -> list[str]:
-        domain = DOMAINS[self._note.domain]
-        return ["domain", domain.shared.name, domain.balanced.name, *([domain.rate] if domain.rate else [])]
+        return ["domain", *self.domain.quantities]
 
     def __repr__(self) -> str:
         return f"Port({self._note.name!r}: {self._note.domain})"

@@ -121,12 +121,8 @@ def check_voltages(work: Flattening, residuals: list[ca.SX], gone: set[int]) -> 
         f"The {domain.name} network of {parts} has no reference.",
         f"every {domain.shared.name} in it may be shifted by the same amount: {listed(names)}",
         because="only differences of it enter the equations of the parts.",
-        remedy=f"ground = m.add({domain.reference}) and m.connect(..., ground.{_reference_port(domain.name)})",
+        remedy=f"ground = m.add({domain.reference}) and m.connect(..., ground.{domain.reference_port})",
     )
-
-
-def _reference_port(domain: str) -> str:
-    return {"electrical": "pin", "hydraulic": "a", "thermal": "heat"}[domain]
 
 
 def _shifted(residual: ca.SX, potentials: list[ca.SX]) -> list[int]:

@@ -10,6 +10,7 @@ import casadi as ca
 
 from daedalus.errors import InputError, ModelError
 from daedalus.geometry.quaternions import rotation_from_quaternion
+from daedalus.geometry.rotations import rot_z
 from daedalus.model.doors.body import Body
 from daedalus.model.doors.joints import JointDoor
 from daedalus.model.drawing.sketch import WrittenShape
@@ -230,7 +231,7 @@ class DrawingDoor(JointDoor):
     def _read_rotation(self, where: str, rotation: Any) -> ca.SX:
         value = self._expression(rotation, f"{where}'s rotation")
         if value.is_scalar():
-            return _about_z(value)
+            return rot_z(value)  # type: ignore[no-any-return]
         if value.numel() == 4:
             return rotation_from_quaternion(column(value))  # type: ignore[no-any-return]
         if value.shape == (3, 3):
@@ -282,13 +283,8 @@ def in_space(vector: ca.SX) -> ca.SX:
     return ca.vertcat(vector, 0) if vector.numel() == 2 else vector
 
 
-def _about_z(angle: ca.SX) -> ca.SX:
-    c, s = ca.cos(angle), ca.sin(angle)
-    return ca.blockcat([[c, -s, 0], [s, c, 0], [0, 0, 1]])
-
-
 def turned_in_space(body: Body | None) -> ca.SX:
     """Body to world, in space."""
     if body is None or body.orientation is None:
         return ca.SX.eye(3)
-    return _about_z(body._model[body.attitude]) if body.size == 2 else body.rotation
+    return rot_z(body._model[body.attitude]) if body.size == 2 else body.rotation  # type: ignore[no-any-return]

@@ -10,7 +10,7 @@ import casadi as ca
 
 from daedalus.errors import ModelError
 from daedalus.model.assembly.component import Component
-from daedalus.model.assembly.connecting import check_ports, check_signals, parts_text
+from daedalus.model.assembly.connecting import check_ports, check_signals
 from daedalus.model.assembly.handle import Handle
 from daedalus.model.assembly.port import Port
 from daedalus.model.assembly.signed_terms import sums_of
@@ -221,9 +221,10 @@ class PartDoor(PortDoor):
     ) -> None:
         """Take in the variables, equations and everything else of a part, all of it or nothing."""
         if prefix in self._assembly.parts:
+            title = self._assembly.parts[prefix].title
             raise ModelError(
                 f"The name {prefix!r} is taken.",
-                f"it is already a part of the model {self.name!r}{parts_text(self._assembly.parts[prefix])}",
+                f"it is already a part of the model {self.name!r}{f', {title}' if title else ''}",
                 because="everything in a model is found by name.",
                 remedy=f"another name, such as {prefix + '_2'!r}",
             )

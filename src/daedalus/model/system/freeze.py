@@ -168,9 +168,9 @@ def _check_count(book: Notebook, residual: ca.SX) -> None:
     fact = f"{counted(wanted, 'unknown')}, {counted(written, 'equation')}"
     if written < wanted:
         culprits, absent, affected = _undetermined(book, unknowns, residual)
-        facts = [f"{fact}; undetermined: {_shortened(culprits)}"]
+        facts = [f"{fact}; undetermined: {listed(culprits, 12)}"]
         if affected:
-            facts.append(f"the motion is not determined: {_shortened(affected)} stand in too few equations")
+            facts.append(f"the motion is not determined: {listed(affected, 12)} stand in too few equations")
         reason = "the equations that contain them are used up by other unknowns."
         if absent:
             reason = f"no equation contains {' or '.join(absent[:4])}."
@@ -217,10 +217,6 @@ def _undetermined(book: Notebook, unknowns: list[Variable], residual: ca.SX) -> 
     culprits = [*absent, *(labels[k] for k in loose)][: max(len(absent), len(labels) - residual.numel())]
     told = not absent and len(affected) > len(loose) and bool(states & set(affected))
     return culprits, absent, affected if told else []
-
-
-def _shortened(names: list[str]) -> str:
-    return listed(names, 12)
 
 
 def _superfluous(book: Notebook, unknowns: list[Variable], residual: ca.SX) -> list[str]:
