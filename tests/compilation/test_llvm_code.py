@@ -11,8 +11,8 @@ from daedalus.compilation.llvm_code import Style, modules
 from daedalus.compilation.machine_code import link, object_code
 from daedalus.model.system.instruction_list import Instructions, UnknownOperationError, read_instructions
 
-WHOLE = Style(strict=False, fuse=True, chunk=10**6, chunks_per_module=1)
-CUT = Style(strict=False, fuse=True, chunk=3, chunks_per_module=2)
+WHOLE = Style(strict=False, fuse=True, chunk=10**6)
+CUT = Style(strict=False, fuse=True, chunk=3)
 
 
 def code_of(rows: Instructions, style: Style):
@@ -94,7 +94,7 @@ def test_copies_are_the_value_they_copy():
     )
     for chunk in (1, 2, 3, 100):
         result = np.zeros(1)
-        call(code_of(rows, Style(True, False, chunk, 2)), [np.array([0.7])], [result])
+        call(code_of(rows, Style(True, False, chunk)), [np.array([0.7])], [result])
         assert result[0] == 0.7 + np.sin(0.7)
 
 
@@ -106,8 +106,8 @@ def test_products_are_fused_into_sums_once_rounded():
         rows = read_instructions(ca.Function("f", [x], [expression]))
         for style, expected in (
             (WHOLE, fused),
-            (Style(False, False, 10**6, 1), 0.0),
-            (Style(True, True, 10**6, 1), 0.0),
+            (Style(False, False, 10**6), 0.0),
+            (Style(True, True, 10**6), 0.0),
         ):
             result = np.zeros(1)
             call(code_of(rows, style), [np.array([1 + e, 1 - e, 1.0])], [result])
@@ -139,7 +139,7 @@ def test_a_value_that_is_used_from_several_chunks_is_stored_once_and_survives():
     rows = read_instructions(f)
     for chunk in range(1, 12):
         result, other = np.zeros(1), np.zeros(1)
-        call(code_of(rows, Style(True, False, chunk, 3)), [np.array([0.3])], [result, other])
+        call(code_of(rows, Style(True, False, chunk)), [np.array([0.3])], [result, other])
         assert (result[0], other[0]) == tuple(float(value) for value in f(0.3))
 
 
@@ -152,7 +152,7 @@ def test_unknown_operations_are_named_before_anything_is_written():
 
 def test_strict_text_hides_the_library_from_llvm():
     x = ca.SX.sym("x")
-    (text,) = modules(read_instructions(ca.Function("f", [x], [ca.sin(x) ** 1.5])), Style(True, True, 10**6, 1))
+    (text,) = modules(read_instructions(ca.Function("f", [x], [ca.sin(x) ** 1.5])), Style(True, True, 10**6))
     assert "@daedalus.sin(" in text
     assert "@daedalus.pow(" in text
     assert "llvm.sin" not in text

@@ -65,18 +65,18 @@ def test_fast_code_stays_within_roundings(graph, data):
 
 
 @settings(max_examples=40, deadline=None)
-@given(graphs(most_steps=25), st.data(), st.integers(1, 7), st.integers(1, 3), st.booleans())
-def test_cut_code_has_the_bits_of_whole_code(graph, data, chunk, chunks_per_module, strict):
+@given(graphs(most_steps=25), st.data(), st.integers(1, 7), st.booleans())
+def test_cut_code_has_the_bits_of_whole_code(graph, data, chunk, strict):
     """Values that cross from chunk to chunk arrive, whatever the cut; without fusing, cuts change nothing."""
     at = tell_tale_rows(graph, data.draw(points(graph.inputs)))
     assume(len(at))
     f = graph.function(outputs=5)
     rows = read_instructions(f)
-    style = Style(strict, fuse=False, chunk=chunk, chunks_per_module=chunks_per_module)
+    style = Style(strict, fuse=False, chunk=chunk)
     code = link([object_code(text, 1) for text in modules(rows, style)], strict)
     core = Function("cut", [graph.inputs], list(rows.size_out), 0, 0, 0, f.sz_w())
     core.set_machine_code(code.address, code.owner)
-    whole = link([object_code(text, 2) for text in modules(rows, Style(strict, False, 10**6, 1))], strict)
+    whole = link([object_code(text, 2) for text in modules(rows, Style(strict, False, 10**6))], strict)
     reference = Function("whole", [graph.inputs], list(rows.size_out), 0, 0, 0, f.sz_w())
     reference.set_machine_code(whole.address, whole.owner)
     assert np.all(same_bits(evaluated(core, at), evaluated(reference, at)))

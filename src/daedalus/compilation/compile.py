@@ -116,7 +116,7 @@ def _long_outcome(own: Translation, f: ca.Function, wish: CodeWish) -> Translati
     except UnknownOperationError as unknown:
         return left_to_interpreter(f, str(unknown))
     shared = _shared((rows.digest(), wish), own)
-    return translate(f, rows, wish, background.check) if shared is own else shared.finish()
+    return translate(f, rows, wish) if shared is own else shared.finish()
 
 
 def _finished(outcome: TranslationOutcome) -> Translation:

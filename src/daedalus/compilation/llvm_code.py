@@ -31,12 +31,11 @@ _FILL = "llvm.memset.p0.i64"
 
 
 class Style(NamedTuple):
-    """How to write: strict or fast, with fused multiply-add or without, rows per chunk and chunks per module."""
+    """How to write: strict or fast, with fused multiply-add or without, rows per chunk."""
 
     strict: bool
     fuse: bool
     chunk: int
-    chunks_per_module: int
 
 
 class _CodePlan:
@@ -276,24 +275,20 @@ def _entry_module(rows: Instructions, chunks: int) -> str:
 
 
 def _chunk_modules(plan: _CodePlan, style: Style) -> Iterator[str]:
-    """Modules of a few chunks each; values that cross chunks travel in the work vector."""
+    """A module for each chunk; values that cross chunks travel in the work vector."""
     rows = plan.rows
     starts = range(0, len(rows), style.chunk)
-    lines: list[str] = []
-    calls: set[str] = set()
     for number, start in enumerate(starts):
         chunk = _Chunk(plan, start, min(len(rows), start + style.chunk))
-        calls |= chunk.calls
-        lines += [
+        lines = [
             f"define void @chunk{number}({_CHUNK_PARAMETERS}) nounwind noinline {{",
             *_pointers("%arg", "%in", chunk.inputs),
             *_pointers("%res", "%out", chunk.outputs),
             *chunk.lines,
             "ret void\n}",
+            *_declarations(chunk.calls, plan.strict),
         ]
-        if (number + 1) % style.chunks_per_module == 0 or number + 1 == len(starts):
-            yield "\n".join([*lines, *_declarations(calls, plan.strict)])
-            lines, calls = [], set()
+        yield "\n".join(lines)
     yield _entry_module(rows, len(starts))
 
 
@@ -308,7 +303,7 @@ def modules(rows: Instructions, style: Style) -> Iterator[str]:
     >>> from daedalus.model.system.instruction_list import read_instructions
     >>> x = ca.SX.sym("x")
     >>> rows = read_instructions(ca.Function("f", [x], [ca.sin(x)]))
-    >>> style = Style(strict=False, fuse=True, chunk=1000, chunks_per_module=1)
+    >>> style = Style(strict=False, fuse=True, chunk=1000)
     >>> (text,) = modules(rows, style)
     >>> print("\\n".join(line for line in text.splitlines() if "llvm.sin" in line))
     %v1 = call double @llvm.sin.f64(double %v0)

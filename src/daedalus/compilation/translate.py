@@ -5,12 +5,11 @@ from __future__ import annotations
 import hashlib
 import sys
 import time
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import casadi as ca
 
-from daedalus.compilation import c_compiler, disk_cache, interpreter, machine_code
+from daedalus.compilation import background, c_compiler, disk_cache, interpreter, machine_code
 from daedalus.compilation.counting import count
 from daedalus.compilation.llvm_code import Style, modules
 from daedalus.model.system.instruction_list import Instructions, UnknownOperationError
@@ -83,16 +82,10 @@ def strict_within_reach() -> bool:
     return sys.platform in ("linux", "darwin")
 
 
-def _nothing() -> None:
-    pass
-
-
-def translate(
-    f: ca.Function, rows: Instructions, wish: CodeWish, check: Callable[[], None] = _nothing
-) -> TranslationOutcome:
+def translate(f: ca.Function, rows: Instructions, wish: CodeWish) -> TranslationOutcome:
     """Go down the chain until something works; the interpreter always does.
 
-    `check` is called between the pieces of a long function and may raise to give up.
+    Between the pieces of a long function the background thread gives up where the process is about to end.
     """
     started = time.perf_counter()
     reasons: list[str] = []
@@ -101,7 +94,7 @@ def translate(
         if strict and not strict_within_reach():
             raise UnknownOperationError("CasADi's mathematical library is out of reach on this system")
         if choice in ("auto", "llvm"):
-            outcome = _with_llvm(rows, wish, reasons, check)
+            outcome = _with_llvm(rows, wish, reasons)
         if outcome is None and choice in ("auto", "c"):
             outcome = _with_c_compiler(f, rows, strict, reasons)
     except UnknownOperationError as unknown:
@@ -113,9 +106,7 @@ def translate(
     return outcome._replace(reason=reason, seconds=time.perf_counter() - started, uncached=uncached)
 
 
-def _with_llvm(
-    rows: Instructions, wish: CodeWish, reasons: list[str], check: Callable[[], None]
-) -> TranslationOutcome | None:
+def _with_llvm(rows: Instructions, wish: CodeWish, reasons: list[str]) -> TranslationOutcome | None:
     """Machine code by llvmlite, from the disk cache if it is there; None, with a reason, where that fails."""
     strict, whole = wish.strict, len(rows) <= wish.at_once
     level = 0 if wish.quick else 2 if whole else 1
@@ -127,12 +118,12 @@ def _with_llvm(
     try:
         key = _key("llvm", rows, strict, level, host, ca.CasadiMeta.version())
         chunk = wish.at_once if whole else CHUNK
-        style = Style(strict, host.has_fused_multiply_add, chunk, chunks_per_module=1)
+        style = Style(strict, host.has_fused_multiply_add, chunk)
 
         def compiled() -> list[bytes]:
             objects = []
             for text in modules(rows, style):
-                check()
+                background.check()
                 objects.append(machine_code.object_code(text, level))
             return objects
 

@@ -329,10 +329,8 @@ class Notebook:
             )
         return expression
 
-    def _check_symbols(
-        self, expression: ca.SX, where: str, forbidden: Iterable[str] = ()
-    ) -> list[tuple[str, int, int]]:
-        """Every symbol must be this model's; kinds in `forbidden` are refused. Returns who appears."""
+    def _check_symbols(self, expression: ca.SX, where: str) -> list[tuple[str, int, int]]:
+        """Every symbol must be this model's. Returns who appears."""
         seen = []
         for scalar in ca.symvar(expression):
             key = symbol_key(scalar)
@@ -342,15 +340,6 @@ class Notebook:
             if key not in self._known:
                 raise self._foreign(scalar, key, where)
             seen.append(self._known[key])
-        kinds = set(forbidden)
-        for name, k, order in seen if kinds else ():
-            kind = "time" if name == "t" else self._variables[name].kind
-            if kind in kinds or (order and "derivative" in kinds):
-                label = self._label(name, k, order)
-                raise ModelError(
-                    f"{where} may not contain {label}.",
-                    f"{label} is {with_article('derivative' if order else kind)}",
-                )
         return seen
 
     def _kinds_in(self, expression: ca.SX, where: str) -> dict[str, str]:

@@ -393,16 +393,3 @@ def test_equations_without_an_unknown(d, write, where, only):
         "  Because an equation determines a state, a derivative or an algebraic variable.\n"
         "  Try: declare one of them with m.algebraic(...)"
     )
-
-
-def test_what_a_door_may_forbid(d):
-    """The other doors ask for expressions of some kinds of variables only."""
-    for expression, label, kind in (
-        (d.der(d.x)[1], "x_dot[1]", "a derivative"),
-        (d.u, "u", "an input"),
-        (d.z, "z", "an algebraic variable"),
-    ):
-        with pytest.raises(dd.ModelError) as caught:
-            d.m._check_symbols(d.y + expression, "The energy", forbidden=("derivative", "input", "algebraic"))
-        assert caught.value.what == f"The energy may not contain {label}."
-        assert caught.value.facts == [f"{label} is {kind}"]

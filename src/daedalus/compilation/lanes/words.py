@@ -360,17 +360,15 @@ class LaneText:
 
     # -- memory ------------------------------------------------------------------------------------------------------
 
-    def gather(self, base: Word, places: Word, kind: str = "double") -> Word:
-        """The numbers at places (whole words) behind an address."""
-        lanes = self.module.lanes
+    def gather(self, base: Word, places: Word) -> Word:
+        """The reals at places (whole words) behind an address."""
+        lanes, real = self.module.lanes, self.real
+        at = self.put(f"getelementptr double, ptr {base}, {self.whole} {places}")
         if lanes == 1:
-            at = self.put(f"getelementptr {kind}, ptr {base}, i64 {places}")
-            return self.line(f"load {kind}, ptr {at}, align 8")
-        pointers, letter = f"<{lanes} x ptr>", "f64" if kind == "double" else "i64"
-        at = self.put(f"getelementptr {kind}, ptr {base}, {self.whole} {places}")
-        wide, name = f"<{lanes} x {kind}>", f"llvm.masked.gather.v{lanes}{letter}.v{lanes}p0"
-        self.module.declared.add(f"declare {wide} @{name}({pointers}, i32, {self.truth}, {wide})")
-        return self.line(f"call {wide} @{name}({pointers} {at}, i32 8, {self.truth} splat (i1 true), {wide} poison)")
+            return self.line(f"load double, ptr {at}, align 8")
+        pointers, name = f"<{lanes} x ptr>", f"llvm.masked.gather.v{lanes}f64.v{lanes}p0"
+        self.module.declared.add(f"declare {real} @{name}({pointers}, i32, {self.truth}, {real})")
+        return self.line(f"call {real} @{name}({pointers} {at}, i32 8, {self.truth} splat (i1 true), {real} poison)")
 
     def scatter(self, base: Word, places: Word, value: Word) -> None:
         """Put reals at places behind an address."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import casadi as ca
 
 from daedalus.errors import ModelError
@@ -243,10 +245,8 @@ class EquationDoor(Notebook):
         {'rotation': ['x_dot[0] - x[1] = 0', 'x_dot[1] + x[0] = 0']}
         """
         if name is None:
-            number = len(self._equations) + 1
-            while f"equation_{number}" in self._equations:
-                number += 1
-            name = f"equation_{number}"
+            numbers = itertools.count(len(self._equations) + 1)
+            name = next(own for k in numbers if (own := f"equation_{k}") not in self._equations)
         self._check_equation_name(name, "equation", 'name="balance"')
         residuals = self._residuals(left, right, name)
         self._check_residuals(residuals, name)

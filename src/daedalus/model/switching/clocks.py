@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import numbers
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any
 
 import casadi as ca
@@ -102,8 +103,7 @@ class ClockDoor(EventDoor):
                 remedy='m.every(0.01, {"u": -k * x}), or m.every(0.01, call=f, reads=["x"], writes=["u"])',
             )
         if isinstance(call, SampledCode):
-            self._write_code(own, schedule, behind, call.sample, reads or call.reads, writes or call.writes, memory)
-            return
+            reads, writes, call = reads or call.reads, writes or call.writes, call.sample
         if call is not None:
             self._write_code(own, schedule, behind, call, reads, writes, memory)
             return
@@ -167,13 +167,11 @@ class ClockDoor(EventDoor):
 
     # -- checks ------------------------------------------------------------------------------------------------
 
-    def _clock_name(self, name: str | None, what: str) -> str:
+    def _clock_name(self, name: str | None, what: str, taken: Container[str] | None = None) -> str:
         """The name of a clock, schedule or condition: as given, or the first of its kind that is free."""
         if name is None:
-            count = 1
-            while f"{what}_{count}" in self._events:
-                count += 1
-            return f"{what}_{count}"
+            others = self._events if taken is None else taken
+            return next(own for k in itertools.count(1) if (own := f"{what}_{k}") not in others)
         check_name(name, what)
         self._check_free(name, what)
         return name

@@ -13,7 +13,6 @@ import casadi as ca
 
 from daedalus.errors import InputError, ModelError
 from daedalus.model.expressions import described
-from daedalus.model.names import check_name
 from daedalus.model.notebook import shaped_like
 from daedalus.model.switching.clocks import ClockDoor
 from daedalus.model.system.system import System
@@ -50,7 +49,7 @@ class DelayDoor(ClockDoor):
         >>> tr.at([0.5, 2.0])["x"].round(6).tolist()
         [0.5, -0.5]
         """
-        own = self._clock_name(name, "delay")
+        own = self._clock_name(name, "delay", self._variables)
         for more in (SIGNAL, TIME, BEFORE):
             self._check_free(own + more, "delay")
         named = self._lookup(expression) if isinstance(expression, str) else expression
@@ -64,14 +63,6 @@ class DelayDoor(ClockDoor):
         if before is not None:
             self._outputs[own + BEFORE] = before
         return symbol
-
-    def _clock_name(self, name: str | None, what: str) -> str:
-        if what != "delay" or name is not None:
-            return super()._clock_name(name, what)
-        count = 1
-        while f"delay_{count}" in self._variables:
-            count += 1
-        return check_name(f"delay_{count}", what)
 
     def _delay_time(self, own: str, time: object) -> ca.SX:
         length = self._expression(time, f"The time of {own!r}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from array import array
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import casadi as ca
 
@@ -34,6 +35,7 @@ class UnknownOperationError(Exception):
         return cls(f"there is no machine code for the operation {', '.join(names)}", names)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Instructions:
     """One row per instruction; the row number is the name of the value that the row computes.
 
@@ -44,20 +46,13 @@ class Instructions:
         output: which of its nonzeros.
     """
 
-    __slots__ = ("constants", "first", "operation", "second", "size_in", "size_out", "slot")
-
-    def __init__(
-        self,
-        operation: array[int],
-        first: array[int],
-        second: array[int],
-        slot: array[int],
-        constants: array[float],
-        size_in: tuple[int, ...],
-        size_out: tuple[int, ...],
-    ) -> None:
-        self.operation, self.first, self.second, self.slot = operation, first, second, slot
-        self.constants, self.size_in, self.size_out = constants, size_in, size_out
+    operation: array[int]
+    first: array[int]
+    second: array[int]
+    slot: array[int]
+    constants: array[float]
+    size_in: tuple[int, ...]
+    size_out: tuple[int, ...]
 
     def __len__(self) -> int:
         return len(self.operation)
