@@ -1,7 +1,10 @@
 """Ctrl-C while expressions and models are written: each one is raised, wherever it falls."""
 
+import signal
 import subprocess
 import sys
+
+import pytest
 
 SCRIPT = """
 import os, signal, threading, time
@@ -48,3 +51,42 @@ def test_interrupts_are_not_lost_while_a_model_is_written():
     sent, lost = map(int, done.stdout.split())
     # Python itself drops what falls into a destructor; of those that CasADi's wrapper asks about, a fifth was lost.
     assert (sent, lost <= 2) == (80, True)
+
+
+NUMBERS = """
+import signal
+import time
+import casadi as ca
+import daedalus
+
+matrix = ca.DM.ones(300, 2)
+raised = 0
+fell = False
+
+def interrupted(*_):
+    global fell
+    fell = True
+    raise KeyboardInterrupt
+
+signal.signal(signal.SIGALRM, interrupted)
+for k in range(200):
+    fell = False
+    signal.setitimer(signal.ITIMER_REAL, 0.0005 + 0.00005 * k)
+    try:
+        while not fell:
+            matrix.{name}()
+        len("")
+    except KeyboardInterrupt:
+        raised += 1
+print(raised)
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="interrupts come by a timer")
+@pytest.mark.parametrize("name", ["full", "__array__"])
+def test_interrupts_are_not_lost_where_numbers_become_arrays(name):
+    done = subprocess.run(
+        [sys.executable, "-c", NUMBERS.replace("{name}", name)], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) == 200

@@ -3,7 +3,8 @@
 To find out what its arguments are, the wrapper calls a few functions written in Python and drops their errors, and with
 them a KeyboardInterrupt that happens to fall into one: about a fifth of them while a model is written or prepared.
 Behind a `_core.Sheltered` these functions answer all the same, and the interrupt is raised in the code that follows. So
-it is with the callbacks of weak references, whose errors Python itself drops.
+it is with the callbacks of weak references, whose errors Python itself drops. `full` and `sparse` call Python from C
+and go on with an error set, which a later call tells as a SystemError: they become the methods that they call.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ def let_interrupts_through() -> None:
         for name, function in sheltered.items():
             if not isinstance(getattr(module, name), Sheltered):
                 setattr(module, name, function)
+    for name, method in (("full", ca.DM.toarray), ("sparse", ca.DM.tocsc)):
+        setattr(ca.DM, name, method)
     for name in _CLASSES:
         owner = getattr(ca.casadi, name, object)
         known = vars(owner).get("shape")

@@ -17,12 +17,13 @@ class Wire:
     """Takes what a worker tells, and asks it to stop after some messages of a kind."""
 
     def __init__(self, kind="", most=0):
-        self.told, self.kind, self.most, self.worker = [], kind, most, None
+        self.told, self.kind, self.most = [], kind, most
+        self.value = 0  # the number of the job that is to end
 
     def send(self, message):
         self.told.append(message)
         if message[0] == self.kind and len(self.of(self.kind)) == self.most:
-            self.worker.interrupted()
+            self.value = message[1]
 
     def of(self, kind):
         return [message for message in self.told if message[0] == kind]
@@ -30,9 +31,9 @@ class Wire:
 
 def worker_of(folder, wire, text=MODEL):
     (folder / "model.py").write_text(text)
-    wire.worker = StudioWorker(wire)
-    wire.worker.begin(lambda: load_source(str(folder / "model.py")))
-    return wire.worker
+    worker = StudioWorker(wire, wire)
+    worker.begin(lambda: load_source(str(folder / "model.py")))
+    return worker
 
 
 def numbers(text):

@@ -1,8 +1,10 @@
 """The studio's work within its bounds: what nobody looks at, what takes too much memory, what falls while loading."""
 
 import os
+import signal
 import subprocess
 import sys
+import threading
 import time
 from functools import partial
 
@@ -45,6 +47,47 @@ def test_a_worker_that_falls_while_loading_is_told():
         assert second.state == State.FAILED
         assert second.error["what"] == "The model could not be loaded."
         until(lambda: first.state == State.FAILED)
+    finally:
+        shop.close()
+
+
+def test_a_worker_that_still_loads_hears_no_stop():
+    shop = workshop.Workshop(partial(load_source, "catalogue:mass_spring"), workshop.Limits())
+    try:
+        until(lambda: shop.form is not None)
+        lost = shop._process
+        lost.kill()
+        until(lambda: shop._process is not lost)  # the one in its place begins to load
+        job = shop.run(RunValues(end="1e9"))
+        until(lambda: job.state is State.RUNNING)
+        shop.stop(job.number)
+        until(lambda: job.state is not State.RUNNING)
+        assert (job.state, job.error["what"]) == (State.STOPPED, "The run was ended: stopped.")
+    finally:
+        shop.close()
+
+
+def test_drawing_what_a_stopped_run_has_may_take_longer_than_hearing(monkeypatch):
+    monkeypatch.setattr(workshop, "GRACE", 0.5)
+    shop = workshop.Workshop(partial(load_source, "catalogue:mass_spring"), workshop.Limits())
+    try:
+        until(lambda: shop.form is not None)
+        job = shop.run(RunValues(end="1e9"))
+        until(lambda: job.share > 0)
+        hear = shop._hear
+
+        def slowly(kind, *told):
+            hear(kind, *told)
+            if kind == "computed":
+                os.kill(shop._process.pid, signal.SIGSTOP)
+                resumed = threading.Timer(1.5, os.kill, (shop._process.pid, signal.SIGCONT))
+                resumed.start()
+
+        monkeypatch.setattr(shop, "_hear", slowly)
+        shop.stop(job.number)
+        until(lambda: job.state is not State.RUNNING)
+        assert job.state is State.STOPPED
+        assert job.told["stop_reason"].startswith("interrupted by the user")
     finally:
         shop.close()
 

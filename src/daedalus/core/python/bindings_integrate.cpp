@@ -128,8 +128,10 @@ void execute(PythonRun& run, nb::handle progress, nb::handle onlooker, const Can
         run.record = std::make_shared<Record>(core.execute(&watch));
     }
     rethrow(exception);
-    if (exception.interrupted) run.record->status = Status::interrupted;
-    watch.report(run.record->stop_time);
+    if (exception.interrupted)
+        run.record->status = Status::interrupted;
+    else
+        watch.report(run.record->stop_time);
     // What was borrowed for the run only.
     request.keeper = nullptr, request.cancel = nullptr;
     request.x0 = request.save_at = {};

@@ -28,9 +28,12 @@ from daedalus.simulation.simulate import simulate
 MOST_RUNS = 8
 
 
-def work(load: Callable[[], Any], connection: Any, memory: int) -> None:
-    """Serve the studio over a connection until it closes; `load` gives the model's source."""
-    worker = StudioWorker(connection)
+def work(load: Callable[[], Any], connection: Any, unwanted: Any, memory: int) -> None:
+    """Serve the studio over a connection until it closes; `load` gives the model's source.
+
+    unwanted: holds the number of the job that is to end, whenever this process gets a SIGINT.
+    """
+    worker = StudioWorker(connection, unwanted)
     signals.signal(signals.SIGINT, worker.interrupted)
     limit_memory(memory)
     with suppress(EOFError, OSError):
@@ -52,26 +55,24 @@ def limit_memory(most: int) -> None:
 class StudioWorker:
     """One model, its runs, and whoever asks for them."""
 
-    def __init__(self, connection: Any) -> None:
-        self._connection, self._busy, self._unwanted = connection, False, False
+    def __init__(self, connection: Any, unwanted: Any) -> None:
+        self._connection, self._unwanted = connection, unwanted
+        # The job being done, and whether it may be ended just now.
+        self._number, self._busy = 0, False
         self._source: Any = None
         self._runs: OrderedDict[int, Trajectory] = OrderedDict()
 
     def interrupted(self, *_: Any) -> None:
-        """A request to stop: it ends what is being done, and nothing else."""
-        if self._busy:
+        """A request to stop: it ends the job that it is for, and nothing else."""
+        if self._busy and self._unwanted.value == self._number:
             raise KeyboardInterrupt
-        self._unwanted = True
 
     def _tell(self, *message: Any) -> None:
-        """Send a message whole: a request to stop that comes meanwhile counts behind it."""
+        """Send a message whole: a request to stop that comes meanwhile, or was lost before, counts behind it."""
         busy, self._busy = self._busy, False
         self._connection.send(message)
         self._busy = busy
-        # Once: a run that was ended tells its last moment as well.
-        if busy and self._unwanted:
-            self._unwanted = False
-            raise KeyboardInterrupt
+        self.interrupted()
 
     def begin(self, load: Callable[[], Any]) -> None:
         """Load the model and tell what it has."""
@@ -85,21 +86,19 @@ class StudioWorker:
 
     def serve(self, message: tuple[Any, ...]) -> None:
         """Do one job: ("run", number, values) or ("compare", number, [(number, values, label), ...])."""
-        kind, number, asked = message
-        self._unwanted, self._busy = False, True
+        kind, self._number, asked = message
+        do = self._run if kind == "run" else self._compare
         try:
-            if kind == "run":
-                self._run(number, asked)
-            else:
-                self._compare(number, asked)
+            self._busy = True
+            try:
+                self.interrupted()
+                do(self._number, asked)
+            finally:
+                self._busy = False
         except KeyboardInterrupt:
-            self._busy = False
-            self._tell("stopped", number)
+            self._tell("stopped", self._number)
         except Exception as error:
-            self._busy = False
-            self._tell("failed", number, error_parts(error))
-        finally:
-            self._busy = False
+            self._tell("failed", self._number, error_parts(error))
 
     def _run(self, number: int, values: RunValues) -> None:
         options, span = self._settled(values)
@@ -111,6 +110,7 @@ class StudioWorker:
         )
         rtol = typed_number("rtol", values.rtol)
         tr = simulate(model, span, **options, method=values.method, rtol=rtol, progress=live)
+        self._busy = False  # what is there is drawn, whoever asks to stop
         self._tell("computed", number)
         self._keep(number, tr)
         told = {

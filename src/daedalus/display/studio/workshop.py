@@ -20,8 +20,10 @@ from daedalus.display.studio.job import Job, RunValues, State
 from daedalus.display.studio.worker import work
 from daedalus.errors import InputError
 
-# Seconds between looks at clocks; until a worker told to stop is ended; until a job nobody asks for is stopped.
-LOOK, GRACE, FORGOTTEN = 0.05, 2.0, 20.0
+# Seconds between looks at clocks; until a job nobody asks for is stopped; until a worker told to stop is ended, and
+# until one that has stopped and draws what it has is: of a minute's run, 1.6 s on a quiet machine.
+LOOK, FORGOTTEN = 0.05, 20.0
+GRACE, DRAWING = 5.0, 60.0
 # Jobs that are remembered; the oldest that is not kept goes first.
 MOST_JOBS = 24
 
@@ -45,7 +47,7 @@ class Workshop:
         self._active: Job | None = None
         self._next: Job | None = None
         self._asked = self._begun = self._told_to_stop = 0.0
-        self._why = ""
+        self._why, self._grace = "", GRACE
         self.form: dict[str, Any] | None = None
         self.unusable: dict[str, Any] | None = None
         self._closed = threading.Event()
@@ -141,10 +143,11 @@ class Workshop:
     def _start_worker(self) -> None:
         context = multiprocessing.get_context("spawn")
         self._connection, other = context.Pipe()
-        self._process = context.Process(
-            target=work, args=(self._load, other, self.limits.memory), name="daedalus studio", daemon=True
-        )
+        self._unwanted = context.RawValue("q", 0)
+        told = (self._load, other, self._unwanted, self.limits.memory)
+        self._process = context.Process(target=work, args=told, name="daedalus studio", daemon=True)
         self._process.start()
+        self._is_ready = False  # while it loads the model it takes no job, and hears no request to stop one
         other.close()
 
     def _end_worker(self) -> None:
@@ -153,8 +156,10 @@ class Workshop:
         self._connection.close()
 
     def _tell_to_stop(self, why: str) -> None:
+        assert self._active is not None
+        self._unwanted.value = self._active.number
         if not self._told_to_stop:
-            self._told_to_stop, self._why = time.monotonic(), why
+            self._told_to_stop, self._why, self._grace = time.monotonic(), why, GRACE
         with suppress(ProcessLookupError, TypeError, AttributeError):
             os.kill(self._process.pid, signals.SIGINT)  # type: ignore[arg-type]
 
@@ -162,40 +167,41 @@ class Workshop:
         """Read what the worker tells, begin what waits, and look at the clocks."""
         while not self._closed.is_set():
             try:
-                if self._connection.poll(LOOK):
-                    message = self._connection.recv()
-                    with self._lock:
-                        self._hear(*message)
+                told = self._connection.recv() if self._connection.poll(LOOK) else None
+                with self._lock:
+                    if told is not None:
+                        self._hear(*told)
+                    self._begin_next()
             except (EOFError, OSError):
                 if self._closed.is_set():
                     return
                 with self._lock:
                     self._fallen("The worker ended by itself.")
             with self._lock:
-                self._begin_next()
                 self._look_at_clocks()
 
     def _begin_next(self) -> None:
-        if self._active is not None or self._next is None or (self.form is None and self.unusable is None):
+        if self._active is not None or self._next is None or not (self._is_ready or self.unusable):
             return
-        job, self._next = self._next, None
+        job = self._next
         if self.unusable is not None:  # found out after it was asked for
-            job.state, job.error = State.FAILED, self.unusable
+            job.state, job.error, self._next = State.FAILED, self.unusable, None
             return
         if job.values is None:
             asked = [(n, self._jobs[n].values, self._jobs[n].label) for n in job.runs if n in self._jobs]
             message: tuple[Any, ...] = ("compare", job.number, asked)
         else:
             message = ("run", job.number, job.values)
-        job.state, self._active, self._begun, self._told_to_stop = State.RUNNING, job, time.monotonic(), 0.0
-        self._connection.send(message)
+        self._connection.send(message)  # to one that has fallen: the job stays the next
+        job.state, self._active, self._next = State.RUNNING, job, None
+        self._begun, self._told_to_stop = time.monotonic(), 0.0
 
     def _look_at_clocks(self) -> None:
         now = time.monotonic()
         if self._active is None:
             return
         if self._told_to_stop:
-            if now - self._told_to_stop > GRACE:
+            if now - self._told_to_stop > self._grace:
                 self._fallen("")
         elif now - self._begun > self.limits.seconds:
             self._tell_to_stop(f"it took longer than {self.limits.seconds:g} s, which is what a run may take here")
@@ -211,19 +217,21 @@ class Workshop:
                                   "remedy": remedy}  # fmt: skip
             self._active, self._told_to_stop = None, 0.0
         self._end_worker()
-        if self.form is None:
+        if not self._is_ready:
             # It fell while it loaded the model, and would fall again.
             self.unusable = {"what": "The model could not be loaded.", "facts": [what], "because": "", "remedy": ""}
             self._closed.set()
+            self._begin_next()
         else:
             self._start_worker()
 
     def _hear(self, kind: str, *told: Any) -> None:
-        if kind == "described":
-            self.form, self.unusable = told[0], None
-            return
-        if kind == "unusable":
-            self.unusable = told[0]
+        if kind in ("described", "unusable"):
+            self._is_ready = True
+            if kind == "described":
+                self.form = told[0]
+            else:
+                self.unusable = told[0]
             return
         job = self._active
         if job is None or job.number != told[0]:
@@ -235,7 +243,7 @@ class Workshop:
         elif kind == "computed":
             job.share = 1.0
             if self._told_to_stop:  # it obeyed, and draws what it has
-                self._told_to_stop = time.monotonic()
+                self._told_to_stop, self._grace = time.monotonic(), DRAWING
         elif kind == "verdict":
             job.sentence, job.verdict = told[1:]
         else:
