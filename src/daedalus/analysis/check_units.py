@@ -14,7 +14,7 @@ from fractions import Fraction
 
 import casadi as ca
 
-from daedalus.model.expressions import elements, symbol_key
+from daedalus.model.expressions import elements, folded, symbol_key
 from daedalus.model.model import Model, as_system
 from daedalus.model.names import counted, listed
 from daedalus.model.printing import expression_text
@@ -118,21 +118,7 @@ class _Dimensions:
     def read(self, where: str, expression: ca.SX) -> Found:
         """The dimension of an expression; conflicts inside it are noted under a name, once a name."""
         self._where = where
-        waiting = [expression]
-        while waiting:
-            part = waiting[-1]
-            key = symbol_key(part)
-            if key in self._known:
-                waiting.pop()
-                continue
-            operands = [part.dep(k) for k in range(part.n_dep())]
-            open_ones = [operand for operand in operands if symbol_key(operand) not in self._known]
-            if open_ones:
-                waiting += open_ones
-                continue
-            self._known[key] = self._of(part, operands)
-            waiting.pop()
-        return self._known[symbol_key(expression)]
+        return folded(expression, self._known, self._of)
 
     def read_as(self, where: str, expression: ca.SX, unit: str) -> None:
         """An expression that was said to have a unit."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 import casadi as ca
 import numpy as np
 
 from daedalus.errors import ModelError
 
+Made = TypeVar("Made")
 EQUATION_REMEDY = "the comma form m.equation(m.der(x), [v, -g]): left side, right side"
 EXPRESSION_REMEDY = "an expression in the model's symbols, a number, or a list of these"
 LOGICAL = (ca.OP_AND, ca.OP_OR, ca.OP_NOT)
@@ -160,6 +162,34 @@ def concatenate(parts: Iterable[ca.SX]) -> ca.SX:
     """All entries of all parts in one dense column; an empty column when there are none."""
     flat = list(parts)
     return dense(ca.veccat(*flat)) if flat else ca.SX(0, 1)
+
+
+def folded(expression: ca.SX, known: dict[int, Made], make: Callable[[ca.SX, list[ca.SX]], Made]) -> Made:
+    """What `make` gives for a scalar expression and its operands: operands first and every node once, in no recursion.
+
+    known: what was made before, by `symbol_key`; keys are valid while their nodes live.
+
+    Example
+    -------
+    >>> import casadi as ca
+    >>> x = ca.SX.sym("x")
+    >>> depth: dict[int, int] = {}
+    >>> folded(ca.sin(x) + x, depth, lambda node, parts: 1 + max((depth[symbol_key(p)] for p in parts), default=0))
+    3
+    """
+    waiting = [expression]
+    while waiting:
+        node = waiting[-1]
+        if symbol_key(node) in known:
+            waiting.pop()
+            continue
+        operands = [node.dep(k) for k in range(node.n_dep())]
+        missing = [operand for operand in operands if symbol_key(operand) not in known]
+        if missing:
+            waiting += missing
+        else:
+            known[symbol_key(node)] = make(node, operands)
+    return known[symbol_key(expression)]
 
 
 def split_equalities(expression: ca.SX) -> tuple[list[ca.SX], bool]:

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 
 import casadi as ca
 
-from daedalus.model.expressions import symbol_key
+from daedalus.model.expressions import folded, symbol_key
 
 Entry = tuple  # as listed above
 Value = tuple[float, int]  # a number times the entry of that place
@@ -71,25 +71,12 @@ class Ordered:
     # -- from CasADi -------------------------------------------------------------------------------------------
 
     def value(self, node: ca.SX) -> Value:
-        """The normal form of a scalar expression; parts before wholes, so that long chains need no recursion."""
-        waiting = [node]
-        while waiting:
-            top = waiting[-1]
-            key = symbol_key(top)
-            if key in self._known:
-                waiting.pop()
-                continue
-            parts = [top.dep(k) for k in range(top.n_dep())] if not (top.is_constant() or top.is_symbolic()) else []
-            missing = [part for part in parts if symbol_key(part) not in self._known]
-            if missing:
-                waiting += missing
-                continue
-            self._known[key] = self._made(top, [self._known[symbol_key(part)] for part in parts])
-            self._kept.append(top)
-            waiting.pop()
-        return self._known[symbol_key(node)]
+        """The normal form of a scalar expression."""
+        return folded(node, self._known, self._made)
 
-    def _made(self, node: ca.SX, parts: list[Value]) -> Value:
+    def _made(self, node: ca.SX, operands: list[ca.SX]) -> Value:
+        self._kept.append(node)
+        parts = [self._known[symbol_key(operand)] for operand in operands]
         if node.is_constant():
             return float(node), self.one
         if node.is_symbolic():

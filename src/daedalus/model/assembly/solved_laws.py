@@ -11,7 +11,7 @@ import casadi as ca
 from daedalus.model.assembly.flattening import Flattening
 from daedalus.model.assembly.put_in_laws import Law
 from daedalus.model.assembly.unknowns import MOVING
-from daedalus.model.expressions import combined, concatenate, operation, symbol_key
+from daedalus.model.expressions import combined, concatenate, folded, operation, symbol_key
 from daedalus.model.variables import Variable
 
 
@@ -105,17 +105,12 @@ def _graph(expression: ca.SX, key: int) -> tuple[dict[int, list[tuple[int, ca.SX
     """The operands of every node under an expression, and whether a symbol stands in it, each looked at once."""
     below: dict[int, list[tuple[int, ca.SX]]] = {}
     holds = {key: True}
-    waiting = [(symbol_key(expression), expression)]
-    while waiting:
-        own, node = waiting[-1]
-        if own not in holds and own not in below:
-            operands = [node.dep(k) for k in range(node.n_dep())]
-            below[own] = list(zip(map(symbol_key, operands), operands))
-            waiting += [entry for entry in below[own] if entry[0] not in holds]
-            continue
-        if own not in holds:
-            holds[own] = any(holds[entry] for entry, _ in below[own])
-        waiting.pop()
+
+    def look(node: ca.SX, operands: list[ca.SX]) -> bool:
+        below[symbol_key(node)] = list(zip(map(symbol_key, operands), operands))
+        return any(holds[symbol_key(operand)] for operand in operands)
+
+    folded(expression, holds, look)
     return below, holds
 
 
