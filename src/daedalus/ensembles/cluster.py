@@ -7,10 +7,10 @@ optional extra, `daedalus[cluster]`; nothing of it is imported here but what the
 from __future__ import annotations
 
 import hashlib
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,6 @@ FEWEST, MOST = 64, 20_000
 TRIES = 3
 # Plans that a worker keeps, ready to run.
 _KEPT = 8
-_plans: OrderedDict[str, SweepPlan] = OrderedDict()
 
 
 def is_cluster(on: object) -> bool:
@@ -126,13 +125,10 @@ def _run_block(text: bytes, cases: Cases, lanes: bool) -> CaseResults:
     return joined_results(found)
 
 
+@lru_cache(_KEPT)
 def _plan_of(text: bytes) -> SweepPlan:
     """The plan of a text, with its system compiled once in this process."""
-    key = hashlib.sha256(text).hexdigest()
-    if key not in _plans:
-        import cloudpickle
+    import cloudpickle
 
-        _plans[key] = cloudpickle.loads(text)
-        while len(_plans) > _KEPT:
-            _plans.popitem(last=False)
-    return _plans[key]
+    plan: SweepPlan = cloudpickle.loads(text)
+    return plan

@@ -81,20 +81,14 @@ class KeptCases:
 
     def variables(self, finished: str) -> tuple[Variables, Variables]:
         """The variables and the coordinates of the Dataset; `finished` is how runs end that reach their end."""
-        shape, dims = self.cases.shape, list(self.cases.dims)
+        shape = self.cases.shape
         self._values = self._values or [np.empty(shape) for shape in self._shapes]
         for values in self._values:
             values[self._taken :] = np.nan
-        found: Variables = {
-            column.name: ([*dims, "time", *column.dims], values.reshape(*shape, *values.shape[1:]), units_of(column))
-            for column, values in zip(self.columns, self._values)
-        }
-        reasons = self._reason_texts(finished)
-        found["success"] = (dims, self._success.reshape(shape))
-        found["stop_reason"] = (dims, reasons.reshape(shape))
-        if self.end_only:
-            found["end_time"] = (dims, self._end.reshape(shape))
-        return found, case_coordinates(self.cases)
+        rows = [values.reshape(*shape, *values.shape[1:]) for values in self._values]
+        ends = self._end.reshape(shape) if self.end_only else None
+        reasons = self._reason_texts(finished).reshape(shape)
+        return case_variables(self.cases, self.columns, rows, self._success.reshape(shape), reasons, ends)
 
     def _reason_texts(self, finished: str) -> np.ndarray:
         """How every case ended; one text for all where all ended alike."""
@@ -172,12 +166,16 @@ def units_of(column: Column) -> dict[str, str]:
     return {"units": column.unit} if column.unit else {}
 
 
-def case_coordinates(cases: Cases) -> Variables:
-    """The values of every axis along its dimension."""
-    found: Variables = {}
+def case_variables(
+    cases: Cases, columns: Sequence[Column], rows: Sequence[Any], success: Any, reasons: Any, ends: Any = None
+) -> tuple[Variables, Variables]:
+    """Variables over the cases, and the values of every axis along its dimension as coordinates."""
+    dims, coordinates = list(cases.dims), Variables()
+    found: Variables = {c.name: ([*dims, "time", *c.dims], values, units_of(c)) for c, values in zip(columns, rows)}
+    found |= {"success": (dims, success), "stop_reason": (dims, reasons)}
+    if ends is not None:
+        found["end_time"] = (dims, ends)
     for k, axis in enumerate(cases.axes):
-        dim = cases.dims[k] if cases.product else "case"
-        name = cases.names[k]
         inner = [] if axis.is_scalar else [f"{axis.name}_index"]
-        found[name] = ([dim, *inner], axis.values)
-    return found
+        coordinates[cases.names[k]] = ([dims[k] if cases.product else "case", *inner], axis.values)
+    return found, coordinates

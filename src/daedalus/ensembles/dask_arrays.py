@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from daedalus.ensembles.cases import Cases
-from daedalus.ensembles.collected import CaseResults, Variables, case_coordinates, units_of
+from daedalus.ensembles.collected import CaseResults, Variables, case_variables
 from daedalus.ensembles.columns import Column
 
 
@@ -30,16 +30,12 @@ def dask_variables(
         arrays = [array.from_delayed(part, (count, *shape), kind) for (count, _), part in zip(blocks, parts)]
         return array.concatenate(arrays).reshape(*cases.shape, *shape)
 
-    results, dims, found = [part for _, part in blocks], list(cases.dims), Variables()
-    for k, column in enumerate(columns):
-        values = joined([part.rows[k] for part in results], (times, *column.shape), float)
-        found[column.name] = ([*dims, "time", *column.dims], values, units_of(column))
-    found["success"] = (dims, joined([part.success for part in results], (), bool))
-    reasons = delayed(_reasons)
-    found["stop_reason"] = (dims, joined([reasons(part, finished) for part in results], (), object))
-    if end_only:
-        found["end_time"] = (dims, joined([part.ends for part in results], (), float))
-    return found, case_coordinates(cases)
+    results, reasons = [part for _, part in blocks], delayed(_reasons)
+    rows = [joined([p.rows[k] for p in results], (times, *column.shape), float) for k, column in enumerate(columns)]
+    success = joined([part.success for part in results], (), bool)
+    texts = joined([reasons(part, finished) for part in results], (), object)
+    ends = joined([part.ends for part in results], (), float) if end_only else None
+    return case_variables(cases, columns, rows, success, texts, ends)
 
 
 def _reasons(results: CaseResults, finished: str) -> np.ndarray:

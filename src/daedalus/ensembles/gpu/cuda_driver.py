@@ -5,7 +5,8 @@ from __future__ import annotations
 import ctypes as c
 import functools
 import sys
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -28,6 +29,7 @@ _BLOCKS = (512, 384, 320, 256, 192, 160, 128, 96, 64, _WARP)
 # The kind and number of the device as DLPack writes it.
 DLPACK_CUDA = 2
 
+Got = TypeVar("Got")
 _OUT_OF_MEMORY_REMEDY = 'summary=, save_at="end", fewer cases at once, or free what other programs hold there'
 
 
@@ -128,24 +130,19 @@ class Device:
 
     def allocate(self, size: int) -> DeviceMemory:
         """Memory of so many bytes; used again by later calls when nothing refers to it any more."""
-        try:
-            return self._pool.take(size)
-        except OutOfDeviceMemoryError:
-            self._pool.clear()
-            return self._pool.take(size)
+        return self._in_room(self._pool.take, size)
 
     def allocate_for_others(self, size: int) -> DeviceMemory:
         """Memory that others may read at any time: the driver takes it back, when all that was launched is done."""
+        return DeviceMemory(lambda address, _: self._free(address), self._in_room(self._get, size), size)
+
+    def _in_room(self, get: Callable[[int], Got], size: int) -> Got:
+        """What is got of so many bytes, once more without what waits here where there was no room."""
         try:
-            address = self._get(size)
+            return get(size)
         except OutOfDeviceMemoryError:
             self._pool.clear()
-            address = self._get(size)
-        return DeviceMemory(self, address, size)
-
-    def give_back(self, address: int, size: int) -> None:
-        """Memory of `allocate_for_others` that nothing refers to any more."""
-        self._free(address)
+            return get(size)
 
     def _get(self, size: int) -> int:
         address = c.c_uint64()

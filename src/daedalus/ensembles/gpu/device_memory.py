@@ -5,25 +5,17 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from threading import RLock
-from typing import Protocol
-
-
-class Holder(Protocol):
-    """Where memory goes back to."""
-
-    def give_back(self, address: int, size: int) -> None:
-        """Take memory back."""
 
 
 class DeviceMemory:
-    """Memory at an address of the GPU, or pinned memory of this machine."""
+    """Memory at an address of the GPU, or pinned memory of this machine; give_back: who takes it, (address, size)."""
 
-    def __init__(self, holder: Holder, address: int, size: int) -> None:
-        self._holder, self.address, self.size = holder, address, size
+    def __init__(self, give_back: Callable[[int, int], None], address: int, size: int) -> None:
+        self._give_back, self.address, self.size = give_back, address, size
 
     def __del__(self) -> None:
         if not sys.is_finalizing():
-            self._holder.give_back(self.address, self.size)
+            self._give_back(self.address, self.size)
 
 
 class MemoryPool:
@@ -47,8 +39,8 @@ class MemoryPool:
             if fitting:
                 found = min(fitting)
                 self._waiting.remove(found)
-                return DeviceMemory(self, found[1], found[0])
-        return DeviceMemory(self, self._get(size), size)
+                return DeviceMemory(self.give_back, found[1], found[0])
+        return DeviceMemory(self.give_back, self._get(size), size)
 
     def give_back(self, address: int, size: int) -> None:
         """Memory that nothing refers to any more: kept, or freed where too much is waiting."""

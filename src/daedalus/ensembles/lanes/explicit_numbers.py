@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,9 +15,7 @@ from daedalus import _core
 from daedalus.integrators.methods import IN_CORE
 from daedalus.integrators.tableaux.core_tableau import core_coefficients
 from daedalus.integrators.tableaux.named_tableaux import tableau
-
-if TYPE_CHECKING:
-    from daedalus.integrators.tableaux.tableau import Tableau
+from daedalus.integrators.tableaux.tableau import Tableau
 
 Rows = tuple[tuple[float, ...], ...]
 

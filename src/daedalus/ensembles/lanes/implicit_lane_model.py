@@ -44,8 +44,8 @@ class ImplicitLaneModel(LaneModel):
     linearised: Instructions  # (t, x, z, u, p, u') -> F at x' = 0, ∂F/∂x', ∂F/∂(x, z), ∂F/∂t + ∂F/∂u u'
     whole: Instructions  # (t, x', x, z, u, p) -> F, ∂F/∂x', ∂F/∂(x, z)
     autonomous: bool
-    held: tuple[float, ...]  # of each state without a derivative its nominal value where it is given, else 0
-    nominal: tuple[float, ...]  # of each unknown, 1 where its derivative is solved for
+    held: tuple[float, ...] = ()  # of each state without a derivative its nominal value where it is given, else 0
+    nominal: tuple[float, ...] = ()  # of each unknown, 1 where its derivative is solved for
 
     @property
     def unknowns(self) -> int:
@@ -85,24 +85,10 @@ class ImplicitLaneModel(LaneModel):
         return self.written(w, name, [[t], *rates, y[:n], y[n:], *more], rare)
 
 
-@dataclass(frozen=True, eq=False)
-class ImplicitFormulas:
-    """The formulas of a system, read once, with the order of elimination."""
-
-    differential: int
-    algebraic: int
-    residual: Instructions
-    still: Instructions
-    linearised: Instructions
-    whole: Instructions
-    pattern: EliminatedPattern
-    autonomous: bool
-
-
-def implicit_formulas(
+def implicit_model(
     residual: ca.SX, symbols: Mapping[str, ca.SX], sample: Callable[[str, int], np.ndarray], span: float, most: int
-) -> ImplicitFormulas | str:
-    """The formulas of 0 = F in symbols by letter, or why a kernel cannot have them.
+) -> ImplicitLaneModel | str:
+    """The formulas of 0 = F in symbols by letter, whatever drives it and is given, or why a kernel cannot have them.
 
     sample(letter, k): values of size one or as they usually are, the k-th ones. Raises UnknownOperationError.
     """
@@ -133,8 +119,11 @@ def implicit_formulas(
     size = multiplications(found.of_steps, {*found.rates, *found.unknowns})
     if size > most:
         return "its linear systems are too large for a kernel"
-    autonomous = not ca.depends_on(residual, ca.vertcat(t, u))
-    return ImplicitFormulas(x.numel(), z.numel(), of_residual, of_still, of_rest, of_whole, found, autonomous)
+    n, m = x.numel(), z.numel()
+    return ImplicitLaneModel(
+        2 * n + m, u.numel(), p.numel(), of_residual, judged=n + m, differential=n, algebraic=m, pattern=found,
+        still=of_still, linearised=of_rest, whole=of_whole, autonomous=not ca.depends_on(residual, ca.vertcat(t, u)),
+    )  # fmt: skip
 
 
 def _pattern(

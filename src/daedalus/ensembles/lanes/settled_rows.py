@@ -8,15 +8,12 @@ in which it does not arrive is left to the scalar core.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from daedalus.compilation.lanes.words import Cell, Word
+from daedalus.ensembles.lanes.implicit_lane_model import ImplicitLaneModel
+from daedalus.ensembles.lanes.kernel_frame import KernelFrame
 from daedalus.ensembles.lanes.straight_elimination import StraightFactors
 from daedalus.simulation.start.implicit_start import ATOL, RTOL, UNMOVED
-
-if TYPE_CHECKING:
-    from daedalus.ensembles.lanes.implicit_lane_model import ImplicitLaneModel
-    from daedalus.ensembles.lanes.kernel_frame import KernelFrame
 
 MOST_CORRECTIONS, LEAST_PART, ENOUGH, ROUNDING_ENOUGH = 25.0, 2.0**-12, 1e-3, 1.0
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import casadi as ca
 import numpy as np
 
 from daedalus.compilation.lanes.lane_formulas import MOST_INSTRUCTIONS
-from daedalus.ensembles.lanes.implicit_lane_model import ImplicitFormulas, ImplicitLaneModel, implicit_formulas
+from daedalus.ensembles.lanes.implicit_lane_model import ImplicitLaneModel, implicit_model
 from daedalus.ensembles.lanes.tabled_intervals import tabled_inputs
 from daedalus.integrators.methods import METHODS
 from daedalus.model.system.instruction_list import UnknownOperationError
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.model.values import given_start, parameter_values
-from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.constant_mass import varying_mass
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
@@ -70,47 +70,34 @@ def written_vectors(road: Road) -> dict[str, np.ndarray] | None:
 
 def written_model(road: Road, row: np.ndarray) -> ImplicitLaneModel | str:
     """The model of an implicit road, whose first row is NaN where nothing is given, or why there is none."""
-    system, sizes = road.system, road.system.sizes
-    formulas = once(system, _as_written, road.request.t1 - road.request.t0)
-    if isinstance(formulas, str):
-        return formulas
-    with_rate = {column for _, column in formulas.pattern.rates}
-    free = [k not in with_rate and not np.isnan(row[k]) for k in range(sizes["x"])]
+    system = road.system
+    found = once(system, _as_written, road.request.t1 - road.request.t0)
+    if isinstance(found, str):
+        return found
+    with_rate = {column for _, column in found.pattern.rates}
+    free = [k not in with_rate and not np.isnan(row[k]) for k in range(system.sizes["x"])]
     held = tuple(float(nominal) if given else 0.0 for nominal, given in zip(system.nominal["x"], free))
     nominal = np.concatenate([system.nominal["x"], system.nominal["z"]])
     for k in with_rate:
         nominal[k] = 1.0
-    return _model(formulas, (sizes["u"], sizes["p"]), road.drive, held, tuple(nominal.tolist()), None)
+    return replace(found, tabled=tabled_inputs(road.drive), held=held, nominal=tuple(nominal.tolist()))
 
 
 def stiff_model(road: Road) -> ImplicitLaneModel | str:
     """x' = f of a road of an explicit method as a model of a Rosenbrock method, or why there is none."""
-    system, sizes = road.system, road.system.sizes
-    formulas = once(system, _by_formulas, road.request.t1 - road.request.t0)
-    if isinstance(formulas, str):
-        return formulas
-    n = sizes["x"]
-    return _model(formulas, (sizes["u"], sizes["p"]), road.drive, (0.0,) * n, (1.0,) * n, n)
+    found, n = once(road.system, _by_formulas, road.request.t1 - road.request.t0), road.system.sizes["x"]
+    if isinstance(found, str):
+        return found
+    tabled = tabled_inputs(road.drive)
+    return replace(found, tabled=tabled, written_out=n, held=(0.0,) * n, nominal=(1.0,) * n)
 
 
-def _model(
-    formulas: ImplicitFormulas, sizes: tuple[int, int], drive: Drive, held: tuple[float, ...],
-    nominal: tuple[float, ...], saved: int | None,
-) -> ImplicitLaneModel:  # fmt: skip
-    n, m = formulas.differential, formulas.algebraic
-    return ImplicitLaneModel(
-        2 * n + m, *sizes, formulas.residual, tabled=tabled_inputs(drive), judged=n + m, written_out=saved,
-        differential=n, algebraic=m, pattern=formulas.pattern, still=formulas.still, linearised=formulas.linearised,
-        whole=formulas.whole, autonomous=formulas.autonomous, held=held, nominal=nominal,
-    )  # fmt: skip
-
-
-def _as_written(system: System, span: float) -> ImplicitFormulas | str:
+def _as_written(system: System, span: float) -> ImplicitLaneModel | str:
     symbols = {letter: system.symbol(letter) for letter in ("t", "xdot", "x", "z", "u", "p")}
     return _read(system, system.residual, symbols, span)
 
 
-def _by_formulas(system: System, span: float) -> ImplicitFormulas | str:
+def _by_formulas(system: System, span: float) -> ImplicitLaneModel | str:
     plant = plant_of(system)
     if not isinstance(plant, ExplicitPlant):
         return "a linear system is solved at each evaluation"
@@ -120,9 +107,9 @@ def _by_formulas(system: System, span: float) -> ImplicitFormulas | str:
     return _read(system, symbols["xdot"] - function(*(symbols[letter] for letter in "txup")), symbols, span)
 
 
-def _read(system: System, residual: ca.SX, symbols: dict[str, ca.SX], span: float) -> ImplicitFormulas | str:
+def _read(system: System, residual: ca.SX, symbols: dict[str, ca.SX], span: float) -> ImplicitLaneModel | str:
     try:
-        return implicit_formulas(residual, symbols, _usual(system, symbols), span, MOST_INSTRUCTIONS)
+        return implicit_model(residual, symbols, _usual(system, symbols), span, MOST_INSTRUCTIONS)
     except UnknownOperationError as unknown:
         return str(unknown)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from daedalus.compilation.lanes.words import Cell, Word
+from daedalus.compilation.lanes.words import Word
 from daedalus.ensembles.lanes.events.lane_events import LaneEvents
 from daedalus.ensembles.lanes.events.step_guards import guards_at
 from daedalus.ensembles.lanes.kernel_frame import KernelFrame
@@ -17,23 +17,15 @@ class EventCells:
 
     def __init__(self, frame: KernelFrame, events: LaneEvents) -> None:
         self.frame, self.events, w = frame, events, frame.w
-        self.reference, self.floor, self.heading = ([w.cell() for _ in events.directions] for _ in range(3))
+        self.reference, self.floor, self.heading = (frame.cells(events.count) for _ in range(3))
         self.fresh = [w.cell(w.truth) for _ in events.directions]
         self.cutting = w.cell(w.truth)
         # The guard of a cut by its number, its rate, the side that it goes to, and its largest size in the whole step.
-        self.guard, self.rate, self.side, self.largest = (w.cell() for _ in range(4))
+        self.guard, self.rate, self.side, self.largest = frame.cells(4)
         # Where the cut step ends, where the whole one did, the best end up to now with the guard there, and its number.
-        self.end, self.latest, self.best_end, self.best_value, self.tries = (w.cell() for _ in range(5))
-        self.last_time = w.cell()
-        for cell in self._reals():
-            cell.set(w.num(0.0))
+        self.end, self.latest, self.best_end, self.best_value, self.tries, self.last_time = frame.cells(6)
         for cell in (self.cutting, *self.fresh):
             cell.set(frame.no_lane())
-
-    def _reals(self) -> list[Cell]:
-        own = [self.guard, self.rate, self.side, self.largest, self.end, self.latest]
-        own += [self.best_end, self.best_value, self.tries, self.last_time]
-        return [*self.reference, *self.floor, *self.heading, *own]
 
     def begin(self, mask: Word) -> None:
         """Lanes of a mask begin a case."""
