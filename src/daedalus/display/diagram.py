@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
 import casadi as ca
@@ -12,10 +11,8 @@ from daedalus.display.diagram_layout import WIDTH, Box, Net, laid_out
 from daedalus.errors import ModelError
 from daedalus.model.assembly.domains import DOMAINS
 from daedalus.model.assembly.joined_ports import joined_sets
+from daedalus.model.doors.inner_parts import PartDoor
 from daedalus.model.expressions import symbol_key
-
-if TYPE_CHECKING:
-    from daedalus.model.doors.inner_parts import PartDoor
 
 SIGNAL = "#666666"
 PLAIN = "#444444"
@@ -83,12 +80,10 @@ def _signals(model: PartDoor, boxes: dict[str, Box]) -> list[Net]:
 
 def _source(model: PartDoor, source: ca.SX, boxes: dict[str, Box]) -> tuple[str, str]:
     for part in boxes:
-        for port in ("output",):
-            name = f"{part}.{port}"
-            if name in model._symbols or name in model._outputs:
-                known = model._outputs.get(name, model._symbols.get(name))
-                if known is not None and ca.is_equal(known, source, 10):
-                    return part, port
+        name = f"{part}.output"
+        known = model._outputs.get(name, model._symbols.get(name))
+        if known is not None and ca.is_equal(known, source, 10):
+            return part, "output"
     names = [model._known[symbol_key(s)][0] for s in ca.symvar(source) if symbol_key(s) in model._known]
     owner = next((name.partition(".") for name in names if name.partition(".")[0] in boxes), None)
     if owner is not None:
@@ -141,12 +136,10 @@ def _svg(name: str, boxes: dict[str, Box], nets: list[Net], width: float, height
 
 def _net(net: Net) -> list[str]:
     dash = ' stroke-dasharray="5 3"' if net.directed else ""
-    found = []
-    for (x1, y1), (x2, y2) in net.lines:
-        found.append(
-            f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{net.colour}" '
-            f'stroke-width="1.4"{dash}/>'
-        )
+    pen = f'stroke="{net.colour}" stroke-width="1.4"{dash}'
+    found = [
+        f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" {pen}/>' for (x1, y1), (x2, y2) in net.lines
+    ]
     if net.directed:
         # Arrows where a line ends at an input, the first end being the source.
         for (x, y), (other, _) in net.lines[-len(net.ends) - net.verticals : -net.verticals][1:]:

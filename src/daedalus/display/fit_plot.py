@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from daedalus.estimation.fit_result import Fit
+from daedalus.estimation.fit_result import Fit
 
 
 def plot_fit(fit: Fit, ax: Any = None) -> Any:

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from daedalus.display.look import panel_of
+from daedalus.ensembles.importance import Importance
 from daedalus.errors import InputError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from daedalus.ensembles.importance import Importance
 
 
 def plot_importance(imp: Importance, name: str | None, ax: Axes | None) -> Any:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from daedalus.display.stability_plot import REGION, checked_window, complex_plane
-
-if TYPE_CHECKING:
-    from daedalus.integrators.multistep.multistep import Multistep
+from daedalus.integrators.multistep.multistep import Multistep
 
 # Each point costs the eigenvalues of a small matrix.
 POINTS = 121

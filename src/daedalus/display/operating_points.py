@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import casadi as ca
@@ -222,8 +221,9 @@ def find_operating_points(
                 roots.append(root)
     for k in _nearest_approaches(gap):
         a, b = float(speeds[max(k - 1, 0)]), float(speeds[min(k + 1, len(speeds) - 1)])
+        side = math.copysign(1.0, gap[k])
         found = minimize_scalar(
-            partial(_on_side, distance, math.copysign(1.0, gap[k])),
+            lambda w, side=side: side * distance(w),
             bounds=(a, b),
             method="bounded",
             options={"xatol": SPEED_TOLERANCE * (high - low)},
@@ -241,10 +241,6 @@ def _beside_crossing(a: float, b: float, at_first: bool) -> tuple[float, float]:
     """An interval without the end that is a crossing itself: another one may lie right beside it."""
     inside = NEXT * (b - a)
     return (a + inside, b) if at_first else (a, b - inside)
-
-
-def _on_side(distance: Callable[[float], float], side: float, w: float) -> float:
-    return side * distance(w)
 
 
 def _coincidences(speeds: np.ndarray, gap: np.ndarray, size: float) -> list[str]:

@@ -96,17 +96,13 @@ def find_equilibria(field: PlanarField) -> tuple[tuple[PlanarEquilibrium, ...], 
         return (), points
     usual = _usual_speed(field)
     jacobians = field.jacobian(points)
-    found: list[PlanarEquilibrium] = []
-    degenerate: list[PlanarEquilibrium] = []
+    found = []
     for point, jacobian in zip(points, jacobians):
-        kind, stable, eigenvalues = _classified(field, point, jacobian, usual)
-        (degenerate if kind == "degenerate" else found).append(
-            PlanarEquilibrium(
-                FrozenMapping(dict(zip(field.names, point.tolist()))), kind, stable, eigenvalues, jacobian
-            )
-        )
-    curve = np.array([e.point for e in degenerate]) if len(degenerate) > CURVE else np.zeros((0, 2))
-    isolated = found if len(curve) else found + degenerate
+        values = FrozenMapping(dict(zip(field.names, point.tolist())))
+        found.append(PlanarEquilibrium(values, *_classified(field, point, jacobian, usual), jacobian))
+    degenerate = [e.point for e in found if e.kind == "degenerate"]
+    curve = np.array(degenerate) if len(degenerate) > CURVE else np.zeros((0, 2))
+    isolated = [e for e in found if e.kind != "degenerate" or not len(curve)]
     return tuple(sorted(isolated, key=lambda e: e.point)), curve
 
 

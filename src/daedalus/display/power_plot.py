@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 _COLOURS = {"supplied": "#2f7d4f", "stored": "#1f5fa8", "lost": "#b3261e"}
 # Shares below this part of the whole are not drawn.
 SMALLEST = 1e-4
+# Between what gave energy, and between what took it; the whole is 1.
+GAP = 0.06
 
 
 def plot_areas(power: xarray.Dataset, ax: Any = None) -> Any:
@@ -53,14 +55,12 @@ def plot_flow(balance: EnergyBalance, ax: Any = None) -> Any:
     _, ax = panel_of(ax, (8, 4.5), layout=None)
     given, taken = _shares(balance)
     whole = sum(value for _, _, value in given) or 1.0
-    gap = 0.06
-    left = _levels([value / whole for _, _, value in given], gap)
-    right = _levels([value / whole for _, _, value in taken], gap)
-    for (name, kind, value), (low, high) in zip(given, left):
-        _band(ax, (0.0, low, high), (0.45, *_inside(given, name, kind, whole)), _COLOURS[kind])
+    left, right = ([value / whole for _, _, value in own] for own in (given, taken))
+    for (name, kind, value), (low, high), inside in zip(given, _levels(left, GAP), _levels(left, 0.0)):
+        _band(ax, (0.0, low, high), (0.45, *inside), _COLOURS[kind])
         ax.text(-0.02, (low + high) / 2, f"{name}\n{value:.3g} J", ha="right", va="center", fontsize=9)
-    for (name, kind, value), (low, high) in zip(taken, right):
-        _band(ax, (0.55, *_inside(taken, name, kind, whole)), (1.0, low, high), _COLOURS[kind])
+    for (name, kind, value), (low, high), inside in zip(taken, _levels(right, GAP), _levels(right, 0.0)):
+        _band(ax, (0.55, *inside), (1.0, low, high), _COLOURS[kind])
         text = f"{name} {'stores' if kind == 'stored' else 'loses'}\n{value:.3g} J"
         ax.text(1.02, (low + high) / 2, text, ha="left", va="center", fontsize=9)
     ax.fill_between([0.45, 0.55], 0, 1, color="#cccccc", lw=0)
@@ -86,23 +86,13 @@ def _shares(balance: EnergyBalance) -> tuple[list[tuple[str, str, float]], list[
 
 
 def _levels(shares: list[float], gap: float) -> list[tuple[float, float]]:
-    """Places above each other, in proportion, with gaps, about the middle."""
+    """Places above each other, in proportion: with gaps about the middle, without them from zero on."""
     height = sum(shares) + gap * (len(shares) - 1)
-    low, found = 0.5 - height / 2, []
+    low, found = 0.5 - height / 2 if gap else 0.0, []
     for share in shares:
         found.append((low, low + share))
         low += share + gap
     return found
-
-
-def _inside(shares: list[tuple[str, str, float]], name: str, kind: str, whole: float) -> tuple[float, float]:
-    """The place of a share in the block in the middle."""
-    low = 0.0
-    for other, sort, value in shares:
-        if (other, sort) == (name, kind):
-            return low, low + value / whole
-        low += value / whole
-    raise KeyError(name)
 
 
 def _band(ax: Any, start: tuple[float, float, float], end: tuple[float, float, float], colour: str) -> None:

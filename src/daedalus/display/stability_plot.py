@@ -6,15 +6,13 @@ dark sector ends in a zero or a pole of R (Wanner, Hairer & Nørsett 1978).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from daedalus.display.look import draw_axes, panel_of
 from daedalus.errors import InputError
-
-if TYPE_CHECKING:
-    from daedalus.integrators.tableaux.tableau import Tableau
+from daedalus.integrators.tableaux.tableau import Tableau
 
 POINTS = 401
 REGION, STAR = "#9ecae1", "#d95f02"

@@ -20,17 +20,15 @@ def smoothed(
     model: Propagation, nodes: Sequence[MeasuredMoment], density: np.ndarray, noise: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """The last state and its covariance, from all of the horizon."""
-    points = [node.foreseen for node in nodes]
-    state, covariance = points[-1], nodes[-1].covariance
+    points, covariance = [node.foreseen for node in nodes], nodes[-1].covariance
     for _ in range(ROUNDS):
         found, covariance = _round(model, nodes, points, density, noise)
         moved = max(float(np.max(np.abs(a - b) / (1.0 + np.abs(b)))) for a, b in zip(found, points))
         points = found
-        state = points[-1]
         if moved < SETTLED:
             break
     last = nodes[-1]
-    return model.kept(last.time, state, last.inputs), covariance
+    return model.kept(last.time, points[-1], last.inputs), covariance
 
 
 def _round(

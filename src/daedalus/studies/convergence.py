@@ -9,14 +9,16 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from daedalus.analysis.structure.written_structure import variable_index
 from daedalus.errors import InputError, SolverError
 from daedalus.integrators.methods import METHODS, choose_method, is_implicit, is_multistep
+from daedalus.integrators.multistep.multistep import Multistep
 from daedalus.integrators.tableaux.dae_orders import dae_orders
+from daedalus.integrators.tableaux.tableau import Tableau
 from daedalus.model.frozen_mapping import FrozenMapping
 from daedalus.model.model import Model, as_system
 from daedalus.model.names import did_you_mean, element_label
@@ -37,10 +39,6 @@ from daedalus.studies.measured_order import (
     judged,
     left_out_notes,
 )
-
-if TYPE_CHECKING:
-    from daedalus.integrators.multistep.multistep import Multistep
-    from daedalus.integrators.tableaux.tableau import Tableau
 
 # Without a span the run takes this many of the largest steps.
 STEPS_OF_DEFAULT_SPAN = 10

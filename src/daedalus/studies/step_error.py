@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from daedalus.errors import InputError, SolverError
 from daedalus.integrators.methods import METHODS, is_multistep
+from daedalus.integrators.multistep.multistep import Multistep
+from daedalus.integrators.tableaux.tableau import Tableau
 from daedalus.model.frozen_mapping import FrozenMapping
 from daedalus.model.model import Model, as_system
 from daedalus.model.names import did_you_mean
@@ -17,10 +19,6 @@ from daedalus.model.system.system import System
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.simulate import simulate
 from daedalus.studies.measured_order import fitted_order
-
-if TYPE_CHECKING:
-    from daedalus.integrators.multistep.multistep import Multistep
-    from daedalus.integrators.tableaux.tableau import Tableau
 
 # The order is fitted to steps h, h/2, h/4, ...; errors that rounding may have made are left out.
 HALVINGS = 6

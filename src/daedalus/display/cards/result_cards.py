@@ -38,15 +38,11 @@ def report_card(report: Report) -> str:
         report.system.name,
         paragraph(report.verdict, bad),
         table(("", ""), rows),
-        section("hidden constraints", *(_constraint(report, expression) for _, expression in _first(report))),
+        section("hidden constraints", *(_constraint(report, e) for _, e in list(report.hidden_constraints)[:6])),
         section("cannot all hold", listing(report.overdetermined)),
         section("determined by nothing", listing(report.undetermined)),
         section("warnings", listing(report.warnings)),
     )
-
-
-def _first(report: Report) -> list[tuple[str, Any]]:
-    return list(report.hidden_constraints)[:6]
 
 
 def _constraint(report: Report, expression: Any) -> str:
@@ -107,16 +103,11 @@ def sensitivities_card(sens: Sensitivities) -> str:
     """The derivatives of the end state by what has the most influence."""
     columns = list(sens.labels)[:8]
     names = [v.name for v in sens.system.of_kind("state")][:12]
-    rows = []
-    for name in names:
-        slopes = []
-        for column in columns:
-            slopes.append(values_text(np.asarray(sens.d(name, column)).squeeze(), 4))
-        rows.append((name, *slopes))
-    shape = f"{len(sens.labels)} directions"
+    rows = [(n, *(values_text(np.asarray(sens.d(n, by)).squeeze(), 4) for by in columns)) for n in names]
+    order = "first and second" if sens.order == 2 else "first"
     return card(
         f"{sens.system.name}: how it changes",
-        paragraph(f"derivatives at the end; {shape}, {'first and second' if sens.order == 2 else 'first'} order"),
+        paragraph(f"derivatives at the end; {len(sens.labels)} directions, {order} order"),
         table(("∂ of / by", *columns), rows),
     )
 

@@ -161,7 +161,9 @@ def _points(book: Model) -> dict[str, ca.SX]:
         variable = book._variables[name]
         if variable.shape not in ((2,), (3,)):
             continue
-        if _is_length(variable.unit) or (not variable.unit and _is_isotropic(book, name)):
+        speed = book._derivative_symbol(name, 1)
+        alike = not variable.unit and _multiple_of_identity(book._mechanics.kinetic, speed) is not None
+        if alike or _is_length(variable.unit):
             found[name] = book._symbols[name]
     return found
 
@@ -174,10 +176,6 @@ def _is_length(unit: str) -> bool:
     except InputError:
         return False
     return True
-
-
-def _is_isotropic(book: Model, name: str) -> bool:
-    return _multiple_of_identity(book._mechanics.kinetic, book._derivative_symbol(name, 1)) is not None
 
 
 def _multiple_of_identity(expression: ca.SX, by: ca.SX) -> ca.SX | None:

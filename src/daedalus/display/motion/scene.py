@@ -34,8 +34,6 @@ class MovingShape:
 
     def places(self) -> np.ndarray:
         """All positions that the shape takes, (n, 3)."""
-        if self.kind in ("arrow", "force"):
-            return self.track[:, :3]
         if self.kind in ("rod", "spring", "line", "trace"):
             return self.track.reshape(-1, 3)
         return self.track[:, :3]

@@ -14,7 +14,7 @@ from daedalus.differentiation.sensitivities import sensitivities
 from daedalus.display.motion.animation import animate
 from daedalus.display.motion.page import packed, started_viewer, whole_page
 from daedalus.display.motion.recorded_scene import Columns, drawn_book, moving_shapes
-from daedalus.display.motion.viewer_data import panels_of
+from daedalus.display.motion.viewer_data import curves_data, panels_of
 from daedalus.display.what_if.prediction import Prediction, inputs_of, parameter_values, system_before
 from daedalus.errors import DaedalusError, InputError
 from daedalus.model.names import split_index
@@ -51,7 +51,7 @@ def what_if(
     data = _viewer_data(tr, base, curves)
     shown = [series for panel in data["panels"] for series in panel["series"]]
     _add_curve_slopes(shown, prediction)
-    if data["runs"]:
+    if data["runs"][0]["shapes"]:
         _add_shape_slopes(data, tr, times, prediction, reach)
     options["start"] = {name: options["start"][name] for name, place in system.places.items() if place.letter == "x"}
     rerun = partial(simulate, system, span, **options)
@@ -70,14 +70,7 @@ def _viewer_data(tr: Trajectory, base: Samples, curves: Sequence[str] | None) ->
     try:
         data = dict(animate(tr, None, 1.0, (), curves, None, len(base.time), None).data)
     except DaedalusError:
-        data = {
-            "title": tr.system.name,
-            "times": packed(base.time),
-            "speed": 1.0,
-            "runs": [],
-            "hidden": [],
-            "events": [],
-        }
+        data = curves_data(tr.system.name, [base], [tr.system.name], base.time)
     data["panels"] = panels_of([base], [tr.system.name], curves)
     return data
 

@@ -102,6 +102,11 @@ class Description:
         return 8 * float(np.finfo(float).eps) * (abs(self.begin) + length) / length
 
     @property
+    def integrals(self) -> list[StandIn]:
+        """The integrals that costs and conditions speak of."""
+        return [s for s in self.stand_ins if s.where == "integral"]
+
+    @property
     def chosen(self) -> list[int]:
         """The inputs that are chosen, by position."""
         return [k for k in range(self.system.sizes["u"]) if k not in self.given]

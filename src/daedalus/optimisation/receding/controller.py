@@ -12,6 +12,7 @@ from daedalus.errors import InputError
 from daedalus.integrators.tableaux.tableau import Tableau
 from daedalus.optimisation.optimal_control import OptimalControl
 from daedalus.optimisation.program.ipopt import Listener
+from daedalus.optimisation.program.program_outcome import ProgramOutcome
 from daedalus.optimisation.receding.controller_work import ControllerWork
 from daedalus.optimisation.receding.horizon import Horizon
 from daedalus.optimisation.receding.measured_states import measured_states
@@ -118,7 +119,7 @@ class Controller:
         states = measured_states(self._horizon.system, x)
         self.work.calls += 1
         if self._time is None or t < self._time - 1e-9 * max(1.0, abs(t)):
-            found = self._first(states, float(t), given or {}, parameters or {}, begin)
+            found = self._first(states, float(t), given or {}, parameters or {})
         else:
             found = self._next(states, float(t), given or {}, parameters or {}, begin)
         self.work.took(time.perf_counter() - begin)
@@ -136,15 +137,12 @@ class Controller:
         self.work.preparation += time.perf_counter() - began
 
     def _first(
-        self, states: np.ndarray, t: float, given: Mapping[str, object], values: Mapping[str, object], begin: float
+        self, states: np.ndarray, t: float, given: Mapping[str, object], values: Mapping[str, object]
     ) -> np.ndarray:
         """The whole problem, without a time limit."""
-        horizon = self._horizon
         self._set_numbers(t, given, values, True)
-        whole = horizon.search(horizon.solving.begin, self._start(states), self._numbers, None, self._listener)
-        self.work.searches += 1
-        self.work.iterations += whole.iterations
-        self._receding.set_point(whole.w / horizon.program.scale)
+        whole = self._search(self._horizon.solving.begin, self._start(states), None)
+        self._receding.set_point(whole.w / self._horizon.program.scale)
         self._time, self._prepared_for, self._plan_age = t, np.nan, 0.0
         if whole.success:
             return self._applied("solved")
@@ -197,18 +195,21 @@ class Controller:
 
     def _searched(self, start: np.ndarray, begin: float) -> str | None:
         """The whole problem by the general solver, from the plan at hand."""
-        horizon, scale = self._horizon, self._horizon.program.scale
-        before = self._receding.point()
+        scale = self._horizon.program.scale
         limit = None if self.time_limit is None else max(self._time_left(begin), 1e-4)
-        whole = horizon.search(before * scale, start, self._numbers, limit, self._listener)
-        self.work.searches += 1
-        self.work.iterations += whole.iterations
+        whole = self._search(self._receding.point() * scale, start, limit)
         if whole.success:
             self._receding.set_point(whole.w / scale)
             return None
         if self._time_left(begin) <= 0:
             self.work.late += 1
         return whole.ending.value
+
+    def _search(self, begin: np.ndarray, start: np.ndarray, limit: float | None) -> ProgramOutcome:
+        found = self._horizon.search(begin, start, self._numbers, limit, self._listener)
+        self.work.searches += 1
+        self.work.iterations += found.iterations
+        return found
 
     # -- the plan moving on ------------------------------------------------------------------------------------
 

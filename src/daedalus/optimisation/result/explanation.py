@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from daedalus.initialisation.wording import joined, number
 from daedalus.model.names import split_derivative, split_index
 from daedalus.model.system.system import System
+from daedalus.optimisation.program.program_outcome import ProgramOutcome
 from daedalus.optimisation.result.elastic import Relaxed, least_relaxation
 from daedalus.optimisation.transcription.collocated import Transcription
 from daedalus.optimisation.transcription.program_layout import values_of
-
-if TYPE_CHECKING:
-    from daedalus.optimisation.program.program_outcome import ProgramOutcome
 
 # Conditions that give way by less than this share of their size hold.
 HOLDS = 1e-5

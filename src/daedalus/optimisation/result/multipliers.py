@@ -35,14 +35,14 @@ class Multipliers(Mapping[str, np.ndarray]):
             for k, name in enumerate(group.names):
                 key = {"dynamics": f"dynamics of {name}", "equation": f"equation {name}"}.get(group.kind, name)
                 self._add(key, group.shares, outcome.multipliers[group.rows[:, k]])
-        at_points = layout.mesh.point_shares
-        bound = outcome.bound_multipliers
-        for k, name in enumerate(stage.inputs.labels):
-            self._add(name, layout.shares[:-1], bound[layout.inputs[:, k]])
-        for k, name in enumerate(stage.unknowns.labels):
-            self._add(name, at_points, bound[layout.unknowns[:, k]])
-        for k, name in enumerate(stage.states.labels[: stage.model_states + len(stage.linear)]):
-            self._add(name, layout.shares, bound[layout.nodes[:, k]])
+        held = [
+            (stage.inputs.labels, layout.shares[:-1], layout.inputs),
+            (stage.unknowns.labels, layout.mesh.point_shares, layout.unknowns),
+            (stage.states.labels[: stage.model_states + len(stage.linear)], layout.shares, layout.nodes),
+        ]
+        for labels, shares, variables in held:
+            for name, own in zip(labels, variables.T):
+                self._add(name, shares, outcome.bound_multipliers[own])
 
     def _add(self, name: str, shares: np.ndarray, values: np.ndarray) -> None:
         if name in self._found:

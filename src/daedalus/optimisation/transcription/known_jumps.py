@@ -94,7 +94,7 @@ def known_jumps(description: Description) -> dict[str, np.ndarray]:
 
 def _formulas(description: Description) -> list[tuple[str, ca.SX]]:
     """Everything that holds all along and is written in terms of time, with the place where it stands."""
-    integrals = [s.expression for s in description.stand_ins if s.where == "integral"]
+    integrals = (s.expression for s in description.integrals)
     costs = concatenate([description.running, description.integrated, *integrals])
     conditions = [(c.name, c.expression) for c in description.conditions if c.at in ("all", "nodes")]
     found = [("the equations", description.system.residual), ("the cost", costs), *conditions]

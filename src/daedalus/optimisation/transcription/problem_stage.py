@@ -13,7 +13,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.model.expressions import concatenate, elements, symbol_key
-from daedalus.optimisation.description.description import Description
+from daedalus.optimisation.description.description import Description, StandIn
 from daedalus.optimisation.transcription.inputs_at_points import moving_formula
 from daedalus.optimisation.transcription.usual_sizes import usual_inputs, usual_states
 
@@ -82,15 +82,16 @@ class ProblemStage:
 
     def expression(self, written: ca.SX) -> ca.SX:
         """An expression of the user at a point: derivatives put in, time as a share, values of the ends as copies."""
-        found = self._at_point(self.description, written)
+        found = self._at_point(written)
         used = {symbol_key(s) for s in ca.symvar(found)}
         for stand_in in self.description.stand_ins:
             if not used & {symbol_key(s) for s in elements(stand_in.symbol)}:
                 continue
-            found = ca.substitute([found], [stand_in.symbol], [self._elsewhere(stand_in.where, stand_in)])[0]
+            found = ca.substitute([found], [stand_in.symbol], [self._elsewhere(stand_in)])[0]
         return ca.densify(found)
 
-    def _at_point(self, description: Description, written: ca.SX) -> ca.SX:
+    def _at_point(self, written: ca.SX) -> ca.SX:
+        description = self.description
         time = description.begin + self.length * self.share
         found = description.form.applied(written)
         found = ca.substitute([found], [description.form.damping], [description.damping / self.length])[0]
@@ -98,38 +99,27 @@ class ProblemStage:
             found = ca.substitute([found], [self.moving[0]], [self.moving[1]])[0]
         return ca.substitute([found], [description.system.symbol("t")], [time])[0]
 
-    def _elsewhere(self, where: str, stand_in: object) -> ca.SX:
-        description = self.description
-        if where == "integral":
-            first = self.model_states + len(self.linear)
-            place = first + integral_places(description)[id(stand_in)]
-            count = stand_in.symbol.numel()  # type: ignore[attr-defined]
-            return self.end.states[place : place + count]
-        copies = self.start if where == "start" else self.end
-        found = self._at_point(description, stand_in.expression)  # type: ignore[attr-defined]
+    def _elsewhere(self, stand_in: StandIn) -> ca.SX:
+        if stand_in.where == "integral":
+            integrals = self.description.integrals
+            before = sum(s.symbol.numel() for s in integrals[: integrals.index(stand_in)])
+            place = self.model_states + len(self.linear) + before
+            return self.end.states[place : place + stand_in.symbol.numel()]
+        copies = self.start if stand_in.where == "start" else self.end
+        found = self._at_point(stand_in.expression)
         old = [self.states.symbols, self.unknowns.symbols, self.inputs.symbols, self.given, self.share]
         new = [copies.states, copies.unknowns, copies.inputs, copies.given, copies.share]
         return ca.substitute([found], old, new)[0]
-
-
-def integral_places(description: Description) -> dict[int, int]:
-    """The first place of every integral among the integrals, by the identity of its stand-in."""
-    places, count = {}, 0
-    for stand_in in description.stand_ins:
-        if stand_in.where == "integral":
-            places[id(stand_in)] = count
-            count += stand_in.symbol.numel()
-    return places
 
 
 def stage_of(description: Description, formulas: bool = False) -> ProblemStage:
     """The stage of a problem; `formulas`: given inputs that move are formulas of time wherever they can be."""
     system, form = description.system, description.form
     chosen, u = description.chosen, system.symbol("u")
-    linear = tuple(k for k in chosen if _kind(description, k) == "linear")
-    constant = tuple(k for k in chosen if _kind(description, k) != "linear")
+    linear = tuple(k for k in chosen if k in description.kinds and description.kinds[k].kind == "linear")
+    constant = tuple(k for k in chosen if k not in linear)
     slopes = ca.vertcat(*(ca.SX.sym(f"slope_{k}") for k in linear)) if linear else ca.SX(0, 1)
-    integrals = [s for s in description.stand_ins if s.where == "integral"]
+    integrals = description.integrals
     totals = concatenate(ca.SX.sym("total", s.symbol.numel()) for s in integrals)
     share = ca.SX.sym("share")
     states = _states(description, linear, totals)
@@ -168,17 +158,9 @@ def _moving(description: Description, always: bool) -> list[tuple[tuple[int, ...
     return [(positions, formula) for positions, formula in formulas if formula is not None]
 
 
-def _kind(description: Description, k: int) -> str:
-    return description.kinds[k].kind if k in description.kinds else "constant"
-
-
-def _bounds(description: Description, symbols: ca.SX) -> tuple[np.ndarray, np.ndarray]:
-    found = [description.bounds.get(symbol_key(s), (-np.inf, np.inf)) for s in elements(symbols)]
-    return np.array([low for low, _ in found], dtype=float), np.array([high for _, high in found], dtype=float)
-
-
 def _quantity(description: Description, symbols: ca.SX, labels: Sequence[str], nominal: np.ndarray) -> Quantity:
-    lower, upper = _bounds(description, symbols)
+    limits = [description.bounds.get(symbol_key(s), (-np.inf, np.inf)) for s in elements(symbols)]
+    lower, upper = np.array(limits, dtype=float).reshape(-1, 2).T.copy()
     return Quantity(symbols, tuple(labels), np.asarray(nominal, dtype=float), lower, upper)
 
 
