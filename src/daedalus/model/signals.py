@@ -36,11 +36,8 @@ class Signal:
     @property
     def order(self) -> int:
         """The order of the polynomials between two times: 0 held, 1 linear, 3 for a cubic spline."""
-        return {"hold": 0, "linear": 1}.get(self.kind, 1 if self.coefficients is None else self._degree)
-
-    @property
-    def _degree(self) -> int:
-        assert self.coefficients is not None
+        if self.coefficients is None:
+            return {"hold": 0, "linear": 1}[self.kind]
         return int(self.coefficients.shape[1] - 1)
 
     @property

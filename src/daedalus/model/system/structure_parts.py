@@ -12,9 +12,7 @@ class StructureParts:
     """The coarse parts of A. L. Dulmage and N. S. Mendelsohn (1958): where equations are too many, where too few."""
 
     too_many_equations: np.ndarray
-    contested_unknowns: np.ndarray  # that these equations all speak of
     undetermined_unknowns: np.ndarray
-    few_equations: np.ndarray  # that these unknowns all stand in
     loose_unknowns: np.ndarray  # those that the matching leaves over
 
 
@@ -38,21 +36,15 @@ def structure_parts(
     for r, c in zip(rows.tolist(), columns.tolist()) if loose_rows or loose_columns else ():
         of_row[r].append(c)
         of_column[c].append(r)
-    many, contested = _reached(loose_rows, of_row, equation_of)
-    few_unknowns, few = _reached(loose_columns, of_column, unknown_of)
-    found = (many, contested, few_unknowns, few, loose_columns)
+    found = (_reached(loose_rows, of_row, equation_of), _reached(loose_columns, of_column, unknown_of), loose_columns)
     return StructureParts(*(np.array(sorted(part), dtype=int) for part in found))
 
 
-def _reached(loose: list[int], neighbours: list[list[int]], mate: dict[int, int]) -> tuple[set[int], set[int]]:
-    """What alternating paths reach from the left-over nodes: nodes of their own side, and of the other side."""
-    own, other, waiting = set(loose), set(), list(loose)
+def _reached(loose: list[int], neighbours: list[list[int]], mate: dict[int, int]) -> set[int]:
+    """What alternating paths reach from the left-over nodes, on their own side."""
+    found, waiting = set(loose), list(loose)
     while waiting:
-        for node in neighbours[waiting.pop()]:
-            if node not in other:
-                other.add(node)
-                partner = mate.get(node)
-                if partner is not None and partner not in own:
-                    own.add(partner)
-                    waiting.append(partner)
-    return own, other
+        others = {mate[node] for node in neighbours[waiting.pop()] if node in mate} - found
+        found |= others
+        waiting += others
+    return found
