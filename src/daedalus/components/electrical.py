@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import casadi as ca
 
-from daedalus.components.poles import HEAT, losses, meter, two_pole
+from daedalus.components.poles import HEAT, Meter, losses, two_pole
 from daedalus.errors import ModelError
 from daedalus.model.assembly.component import Component, Keyword
 
@@ -330,9 +330,5 @@ class VoltageSensor(_Electrical):
         m.output("output", plus.voltage - minus.voltage)
 
 
-class CurrentSensor(_Electrical):
+class CurrentSensor(Meter, _Electrical):
     """Measures the current from plus to minus without a voltage; signal `output`."""
-
-    @staticmethod
-    def _write(m: Any, q: Any) -> None:
-        meter(m, "electrical")

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import casadi as ca
 
 from daedalus.components.orifice import EDGES, OIL_VISCOSITY, restricted_flow, turbulent_flow
-from daedalus.components.poles import HEAT, gauge, losses, meter, two_pole
+from daedalus.components.poles import HEAT, Gauge, Meter, losses, two_pole
 from daedalus.model.assembly.component import Component, Keyword
 
 __all__ = [
@@ -24,6 +24,7 @@ _BULK = Keyword("Pa", 1.4e9, "positive")
 
 class _Hydraulic(Component):
     domain: ClassVar[str] = "hydraulic"
+    end: ClassVar[str] = "a"
 
 
 class PressureSource(_Hydraulic):
@@ -300,17 +301,9 @@ class Cylinder(_Hydraulic):
         m.lost(q.damping * velocity**2 + leak * (pressures[0] - pressures[1]))
 
 
-class PressureSensor(_Hydraulic):
+class PressureSensor(Gauge, _Hydraulic):
     """Measures a pressure at its port `a`; signal `output`."""
 
-    @staticmethod
-    def _write(m: Any, q: Any) -> None:
-        gauge(m, "hydraulic", "a", "pressure")
 
-
-class FlowSensor(_Hydraulic):
+class FlowSensor(Meter, _Hydraulic):
     """Measures the flow from a to b; signal `output`."""
-
-    @staticmethod
-    def _write(m: Any, q: Any) -> None:
-        meter(m, "hydraulic")

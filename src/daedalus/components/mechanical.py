@@ -1,4 +1,4 @@
-"""Parts that both mechanical domains have, each law written once: ground, spring, damper, friction, sources, sensors.
+"""Parts that both mechanical domains have, each law written once: ground, spring, damper, friction, sources.
 
 A law is a class without keywords; a ready part is a law in a domain, with the units of its keywords: `class
 Spring(SpringLaw, Rotational)`. What is called angle, speed and torque in the one domain is position, velocity and force
@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import casadi as ca
 
-from daedalus.components.poles import gauge, losses, meter, relative_rate, two_pole
+from daedalus.components.poles import losses, relative_rate, two_pole
 from daedalus.model.assembly.component import Component
 from daedalus.model.assembly.domains import DOMAINS, Domain
 
@@ -125,27 +125,3 @@ class RateSourceLaw(Mechanical):
         for quantity in (words.shared.name, words.balanced.name):
             m._also(quantity, f"{cls.end}.{quantity}")
         m.equation(getattr(own, words.rate), getattr(q, words.rate), name=words.rate)
-
-
-class PositionGauge(Mechanical):
-    """Measures where its end is; signal `output`."""
-
-    @classmethod
-    def _write(cls, m: Any, q: Any) -> None:
-        gauge(m, cls.domain, cls.end, cls._words().shared.name)
-
-
-class RateGauge(Mechanical):
-    """Measures how fast its end moves; signal `output`."""
-
-    @classmethod
-    def _write(cls, m: Any, q: Any) -> None:
-        gauge(m, cls.domain, cls.end, cls._words().rate)
-
-
-class EffortMeter(Mechanical):
-    """Measures what goes from its first end to its second, which it joins rigidly; signal `output`."""
-
-    @classmethod
-    def _write(cls, m: Any, q: Any) -> None:
-        meter(m, cls.domain)

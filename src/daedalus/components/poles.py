@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import casadi as ca
 
-from daedalus.model.assembly.component import Keyword
+from daedalus.model.assembly.component import Component, Keyword
 from daedalus.model.assembly.domains import DOMAINS
 
 HEAT = Keyword(default=False, option="a switch")  # whether losses leave at a heat port
@@ -75,22 +75,31 @@ def one_pole(m: Any, domain: str, port: str) -> OnePole:
     return OnePole(position, rate, m.der(rate), getattr(own, kind.balanced.name))
 
 
-def gauge(m: Any, domain: str, port: str, quantity: str) -> None:
-    """A sensor of what ports share: nothing flows into it; signal `output`."""
-    own = m.port(port, domain)
-    m.equation(getattr(own, DOMAINS[domain].balanced.name), 0, name="free")
-    m.output("output", getattr(own, quantity))
+class Gauge(Component):
+    """A sensor of what ports share, or of its rate: nothing flows into its `end`; signal `output`."""
+
+    end: ClassVar[str]
+    of_rate: ClassVar[bool] = False
+
+    @classmethod
+    def _write(cls, m: Any, q: Any) -> None:
+        own, kind = m.port(cls.end, cls.domain), DOMAINS[cls.domain]
+        m.equation(getattr(own, kind.balanced.name), 0, name="free")
+        m.output("output", getattr(own, kind.rate if cls.of_rate else kind.shared.name))
 
 
-def meter(m: Any, domain: str) -> None:
+class Meter(Component):
     """A sensor of what flows from the first port to the second, which it holds together; signal `output`."""
-    kind = DOMAINS[domain]
-    a, b = (m.port(name, domain) for name in PORTS[domain])
-    m.equation(getattr(a, kind.shared.name) - getattr(b, kind.shared.name), 0, name="together")
-    through = m.algebraic(kind.balanced.name, unit=kind.balanced.unit)
-    m.equation(through, getattr(a, kind.balanced.name), name="in")
-    m.equation(through + getattr(b, kind.balanced.name), 0, name="out")
-    m.output("output", through)
+
+    @classmethod
+    def _write(cls, m: Any, q: Any) -> None:
+        kind = DOMAINS[cls.domain]
+        a, b = (m.port(name, cls.domain) for name in PORTS[cls.domain])
+        m.equation(getattr(a, kind.shared.name) - getattr(b, kind.shared.name), 0, name="together")
+        through = m.algebraic(kind.balanced.name, unit=kind.balanced.unit)
+        m.equation(through, getattr(a, kind.balanced.name), name="in")
+        m.equation(through + getattr(b, kind.balanced.name), 0, name="out")
+        m.output("output", through)
 
 
 def losses(m: Any, power: ca.SX, heat: bool) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import casadi as ca
 
 from daedalus.components import mechanical
-from daedalus.components.poles import HEAT, losses, one_pole, relative_rate, two_pole
+from daedalus.components.poles import HEAT, Gauge, Meter, losses, one_pole, relative_rate, two_pole
 from daedalus.errors import ModelError
 from daedalus.model.assembly.component import Component, Keyword
 
@@ -173,13 +173,15 @@ class SpeedSource(mechanical.RateSourceLaw, mechanical.Rotational):
     keywords = {"speed": Keyword("rad/s")}
 
 
-class AngleSensor(mechanical.PositionGauge, mechanical.Rotational):
+class AngleSensor(Gauge, mechanical.Rotational):
     """Measures the angle of its shaft; signal `output`."""
 
 
-class SpeedSensor(mechanical.RateGauge, mechanical.Rotational):
+class SpeedSensor(Gauge, mechanical.Rotational):
     """Measures the speed of its shaft; signal `output`."""
 
+    of_rate = True
 
-class TorqueSensor(mechanical.EffortMeter, mechanical.Rotational):
+
+class TorqueSensor(Meter, mechanical.Rotational):
     """Measures the torque from shaft_a to shaft_b, which it joins rigidly; signal `output`."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from daedalus.components.poles import gauge, meter, two_pole
+from daedalus.components.poles import Gauge, Meter, two_pole
 from daedalus.model.assembly.component import Component, Keyword
 
 __all__ = [
@@ -19,6 +19,7 @@ BOLTZMANN = 5.670374419e-8  # Stefan and Boltzmann's constant in W/(m² K⁴), e
 
 class _Thermal(Component):
     domain: ClassVar[str] = "thermal"
+    end: ClassVar[str] = "heat"
 
 
 class Node(_Thermal):
@@ -96,17 +97,9 @@ class TemperatureSource(_Thermal):
         m.equation(m.port("heat", "thermal").temperature, q.temperature, name="fixed")
 
 
-class TemperatureSensor(_Thermal):
+class TemperatureSensor(Gauge, _Thermal):
     """Measures a temperature; signal `output`."""
 
-    @staticmethod
-    def _write(m: Any, q: Any) -> None:
-        gauge(m, "thermal", "heat", "temperature")
 
-
-class HeatSensor(_Thermal):
+class HeatSensor(Meter, _Thermal):
     """Measures the heat flow from heat_a to heat_b; signal `output`."""
-
-    @staticmethod
-    def _write(m: Any, q: Any) -> None:
-        meter(m, "thermal")

@@ -9,7 +9,7 @@ from typing import Any
 import casadi as ca
 
 from daedalus.components import mechanical
-from daedalus.components.poles import HEAT, one_pole
+from daedalus.components.poles import HEAT, Gauge, Meter, one_pole
 from daedalus.model.assembly.component import Keyword
 
 __all__ = [
@@ -117,13 +117,15 @@ class Wheel(mechanical.Translational):
         m.lost(force * slip)
 
 
-class PositionSensor(mechanical.PositionGauge, mechanical.Translational):
+class PositionSensor(Gauge, mechanical.Translational):
     """Measures the position of its flange; signal `output`."""
 
 
-class VelocitySensor(mechanical.RateGauge, mechanical.Translational):
+class VelocitySensor(Gauge, mechanical.Translational):
     """Measures the velocity of its flange; signal `output`."""
 
+    of_rate = True
 
-class ForceSensor(mechanical.EffortMeter, mechanical.Translational):
+
+class ForceSensor(Meter, mechanical.Translational):
     """Measures the force from flange_a to flange_b, which it joins rigidly; signal `output`."""
