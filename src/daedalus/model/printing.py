@@ -43,16 +43,13 @@ def expression_text(expression: ca.SX, labels: Mapping[int, str], limit: int = 1
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
-def _number(value: float) -> tuple[str, int]:
-    return f"{value:.12g}", _ATOM if value >= 0 else 1
-
-
 def _write(node: ca.SX, labels: Mapping[int, str], budget: list[int]) -> tuple[str, int]:
     """The text of a node and how tightly it binds; `budget` bounds the work on expressions with shared parts."""
     if budget[0] <= 0:
         return "…", _ATOM
     if node.is_constant():
-        return _number(float(node))
+        value = float(node)
+        return f"{value:.12g}", _ATOM if value >= 0 else 1
     if node.is_symbolic():
         label = labels.get(symbol_key(node), node.name())
         budget[0] -= len(label)

@@ -29,10 +29,8 @@ def build() -> KnownSystem:
     diode = m.add(electrical.Diode("diode", on_resistance=0.05, off_conductance=1e-6))
     snubber = m.add(electrical.Capacitor("snubber", capacitance=1e-9))
     choke = m.add(electrical.Inductor("choke", inductance=1e-4))
-    smooth, load = (
-        m.add(electrical.Capacitor("smooth", capacitance=1e-5)),
-        m.add(electrical.Resistor("load", resistance=5.0)),
-    )
+    smooth = m.add(electrical.Capacitor("smooth", capacitance=1e-5))
+    load = m.add(electrical.Resistor("load", resistance=5.0))
     wave = ca.sin(2 * ca.pi * m.time / period)
     m.connect(wave - ca.cos(ca.pi * duty) > 0, switch.closed)
     m.connect(source.plus, switch.plus)

@@ -28,16 +28,11 @@ def build() -> KnownSystem:
     m.connect(road.flange, tyre.flange_a)
     m.connect(tyre.flange_b, wheel.flange, spring.flange_a, damper.flange_a)
     m.connect(spring.flange_b, damper.flange_b, body.flange)
+    states = ("road.position", "wheel.position", "wheel.velocity", "body.position", "body.velocity")
     return KnownSystem(
         m,
         span=(0.0, 1.0),
-        start={
-            "road.position": 0.0,
-            "wheel.position": 0.0,
-            "wheel.velocity": 0.0,
-            "body.position": 0.0,
-            "body.velocity": 0.0,
-        },
+        start=dict.fromkeys(states, 0.0),
         reference=Reference(1.0, REFERENCE, 9, "two methods at 1e-12 agree"),
         source="textbook model of a suspension",
     )

@@ -34,10 +34,8 @@ SPRING = STIFFNESS * np.array(
 _HALF = np.array([[0, 0, -16 / PI**3, 8 / PI**3 - 1 / PI], [0, 0, 0, 0.5 / PI], [0, 0, 0, 0], [0, 0, 0, 0]])
 COUPLING = VOLUME * (_HALF - _HALF.T)
 ALONG, ACROSS = VOLUME * np.array([0, 0, 2 / 3, 1 / 6]), VOLUME * np.array([2 / PI, 0, 0, 0])
-ALONG_ARM, ACROSS_ARM = (
-    ROD * VOLUME * np.array([0, 0, 1 / 3, 1 / 6]),
-    ROD * VOLUME * np.array([1 / PI, -0.5 / PI, 0, 0]),
-)
+ALONG_ARM = ROD * VOLUME * np.array([0, 0, 1 / 3, 1 / 6])
+ACROSS_ARM = ROD * VOLUME * np.array([1 / PI, -0.5 / PI, 0, 0])
 # Close to the smooth motion.
 DEFORMATION = [0.0, 0.0, 0.103339863e-4, 0.169327969e-4]
 DEFORMATION_RATE = [0.444896105, 0.463434311e-2, -0.178591076e-5, -0.268938672e-5]

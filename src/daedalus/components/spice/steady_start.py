@@ -19,7 +19,7 @@ FIRST_STEP, GROWTH, LAST_STEP = 1e-9, 4.0, 1e15
 MOST_ITERATIONS = 60
 
 
-def steady_start(system: System, held: Mapping[str, float], t: float = 0.0) -> dict[str, float]:
+def steady_start(system: System, held: Mapping[str, float]) -> dict[str, float]:
     """The states at rest by name; `held` ones stay at their values, and their rates are what is found instead."""
     x, z = system.symbol("x"), system.symbol("z")
     before, step = ca.SX.sym("before", x.numel()), ca.SX.sym("step")
@@ -35,7 +35,7 @@ def steady_start(system: System, held: Mapping[str, float], t: float = 0.0) -> d
     p, u = system.start["p"], np.zeros(system.sizes["u"])
     values, length = np.zeros(unknowns.numel()), FIRST_STEP
     while length < LAST_STEP:
-        found = _newton(function, values, (t, u, p, values[: x.numel()], length), is_free)
+        found = _newton(function, values, (0.0, u, p, values[: x.numel()], length), is_free)
         if found is None:
             length /= 8
             if length < 1e-20:

@@ -59,12 +59,15 @@ class Handle:
         found = dict.fromkeys(name[len(start) :] for own in everything for name in own if name.startswith(start))
         return [name for name in found if "." not in name]
 
+    def _title(self) -> str:
+        note = self._book._assembly.parts.get(self._path)
+        return "" if note is None else note.title
+
     def _unknown(self, name: str) -> ModelError:
         known = self._names()
-        title = self._book._assembly.parts.get(self._path)
-        what = f", {title.title}," if title is not None and title.title else ""
+        title = self._title()
         return ModelError(
-            f"The part {self._path}{what} has no {name!r}.",
+            f"The part {self._path}{f', {title},' if title else ''} has no {name!r}.",
             f"it has {listed(known, 12)}",
             because="a part has its ports, variables, parameters and inner parts.",
             remedy=did_you_mean(name, known),
@@ -74,5 +77,5 @@ class Handle:
         return self._names()
 
     def __repr__(self) -> str:
-        title = self._book._assembly.parts.get(self._path)
-        return f"Handle({self._path!r}{f': {title.title}' if title is not None and title.title else ''})"
+        title = self._title()
+        return f"Handle({self._path!r}{f': {title}' if title else ''})"

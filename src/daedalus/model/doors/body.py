@@ -51,9 +51,8 @@ class Body:
     @property
     def inertia(self) -> ca.SX:
         """The inertia about the centre of mass in the body frame, kg m²; a scalar in the plane."""
-        if self._written.inertia is None:
-            raise self._no_orientation("inertia")
-        return ca.SX(self._written.inertia)
+        self._check_turns("inertia")
+        return ca.SX(self._written.inertia)  # type: ignore[arg-type]
 
     # -- where it is -------------------------------------------------------------------------------------------
 
@@ -70,15 +69,12 @@ class Body:
     @property
     def attitude(self) -> str:
         """The name of the variable that holds the orientation: `name.quaternion`, `name.rpy` or `name.angle`."""
-        if self.orientation is None:
-            raise self._no_orientation("attitude")
-        return f"{self.name}.{ATTITUDES[self.orientation]}"
+        return f"{self.name}.{ATTITUDES[self._check_turns('attitude')]}"
 
     @property
     def rotation(self) -> ca.SX:
         """The rotation matrix, body to world; 2×2 in the plane."""
-        if self.orientation is None:
-            raise self._no_orientation("rotation")
+        self._check_turns("rotation")
         attitude = self._model[self.attitude]
         if self.orientation == "planar":
             c, s = ca.cos(attitude), ca.sin(attitude)
@@ -88,8 +84,7 @@ class Body:
     @property
     def angular_velocity(self) -> ca.SX:
         """The angular velocity in the body frame, variable `name.angular_velocity`."""
-        if self.orientation is None:
-            raise self._no_orientation("angular velocity")
+        self._check_turns("angular velocity")
         return self._model[f"{self.name}.angular_velocity"]
 
     def point(self, at: object) -> ca.SX:
@@ -198,8 +193,8 @@ class Body:
         given = self._vector(force, f"The force on {self.name!r}")
         offset = self._offset(at) if at is not None else None
         in_body = read_frame(frame) == "body"
-        if in_body and self.orientation is None:
-            raise self._no_orientation("body frame")
+        if in_body:
+            self._check_turns("body frame")
         self._add(f"{self.name}.position", self.rotation @ given if in_body else given)
         if offset is not None:
             turned = given if in_body else self.rotation.T @ given
@@ -222,8 +217,7 @@ class Body:
         >>> m.equations["motion of wheel.angle"]
         ['0.5*wheel.angular_velocity_dot - u = 0']
         """
-        if self.orientation is None:
-            raise self._no_orientation("torque")
+        self._check_turns("torque")
         given = self._vector(torque, f"The torque on {self.name!r}", 1 if self.size == 2 else 3)
         if read_frame(frame) == "world" and self.size == 3:
             given = self.rotation.T @ given
@@ -251,17 +245,19 @@ class Body:
         offset = self._vector(at, f"The point of {self.name!r}")
         if offset.is_zero():
             return None
-        if self.orientation is None:
-            raise self._no_orientation("point beside its centre")
+        self._check_turns("point beside its centre")
         return offset
 
-    def _no_orientation(self, what: str) -> ModelError:
-        return ModelError(
-            f"The body {self.name!r} has no {what}.",
-            "it was declared with orientation=None, as a point mass",
-            because="a point mass has a position and no orientation.",
-            remedy=f'm.body("{self.name}", ..., inertia=..., orientation="quaternion")',
-        )
+    def _check_turns(self, what: str) -> str:
+        """The kind of orientation; what a point mass has not is refused."""
+        if self.orientation is None:
+            raise ModelError(
+                f"The body {self.name!r} has no {what}.",
+                "it was declared with orientation=None, as a point mass",
+                because="a point mass has a position and no orientation.",
+                remedy=f'm.body("{self.name}", ..., inertia=..., orientation="quaternion")',
+            )
+        return self.orientation
 
 
 def cross(spin: ca.SX, arm: ca.SX) -> ca.SX:

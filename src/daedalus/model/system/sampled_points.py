@@ -74,10 +74,10 @@ class Points:
         return None
 
 
-def states_near(x: np.ndarray, nominal: np.ndarray, seed: int = 0) -> Iterator[np.ndarray]:
+def states_near(x: np.ndarray, nominal: np.ndarray) -> Iterator[np.ndarray]:
     """A state and `SAMPLES` others drawn around it."""
     yield x
-    draw, size = np.random.default_rng(seed), np.maximum(np.abs(x), np.abs(nominal))
+    draw, size = np.random.default_rng(0), np.maximum(np.abs(x), np.abs(nominal))
     for _ in range(SAMPLES):
         yield x + 0.3 * size * draw.uniform(-1.0, 1.0, x.size)
 
