@@ -56,11 +56,9 @@ inline int explicit_stages(const FlowPlan& plan, FlowMemory& memory, Drive drive
         double* stage_x = memory.stage_x + i * plan.n;
         combine(stage_x, x, plan.h, plan.A + i * plan.stages, i, w, plan.n, plan.n);
         const StageArguments at{&t, stage_x, drive.at(i), drive.p, nullptr, nullptr, nullptr};
-        double* jacobian = memory.jacobian + i * memory.jacobian_size;
-        const int failed = depth == Depth::values
-                               ? call_stage(memory, StageFunction::value, at, w + i * plan.n)
-                               : call_stage(memory, StageFunction::linear, at, w + i * plan.n, jacobian);
-        if (failed) return flow_failed;
+        double* jacobian = depth == Depth::values ? nullptr : memory.jacobian + i * memory.jacobian_size;
+        const auto which = jacobian ? StageFunction::linear : StageFunction::value;
+        if (call_stage(memory, which, at, w + i * plan.n, jacobian)) return flow_failed;
         if (depth != Depth::tangents) continue;
         state_tangent(plan, memory, along, M, i, i);
         double* tangent = stage_tangent(plan, memory, along, i);

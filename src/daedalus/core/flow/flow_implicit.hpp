@@ -41,25 +41,18 @@ struct StageSystem {
     }
     double time(int i) const { return plan.t0 + (step + plan.c[i]) * plan.h; }
 
-    int residuals(const double* w) const {
+    // Residuals at w, and with StageFunction::linear their Jacobians.
+    int evaluate(const double* w, StageFunction which) const {
         set_states(w);
         for (int i = 0; i < plan.stages; ++i) {
             const double t = time(i);
-            if (call_stage(memory, StageFunction::value, arguments(w, i, &t), memory.residual + i * plan.unknowns))
+            double* jacobian = which == StageFunction::linear ? memory.jacobian + i * memory.jacobian_size : nullptr;
+            if (call_stage(memory, which, arguments(w, i, &t), memory.residual + i * plan.unknowns, jacobian))
                 return flow_failed;
         }
         return 0;
     }
-    int linearise(const double* w) const {
-        set_states(w);
-        for (int i = 0; i < plan.stages; ++i) {
-            const double t = time(i);
-            if (call_stage(memory, StageFunction::linear, arguments(w, i, &t), memory.residual + i * plan.unknowns,
-                           memory.jacobian + i * memory.jacobian_size))
-                return flow_failed;
-        }
-        return 0;
-    }
+    int linearise(const double* w) const { return evaluate(w, StageFunction::linear) || factor_blocks(plan, memory); }
     // The correction for the residuals at hand; memory.newton is scratch.
     void solve(double* correction) const {
         const int n = plan.n, m = plan.unknowns;
@@ -101,7 +94,7 @@ struct DampedFlow {
     }
     // The next correction goes where the residuals are; the old one is still needed if the step is halved.
     double size_behind() noexcept {
-        if (system.residuals(trial)) return std::numeric_limits<double>::infinity();
+        if (system.evaluate(trial, StageFunction::value)) return std::numeric_limits<double>::infinity();
         system.solve(system.memory.residual);
         return system.size(system.memory.residual, trial);
     }
@@ -122,7 +115,7 @@ inline int newton(const StageSystem& system, double* w) noexcept {
     double length = 0;
     for (int iteration = 0; iteration < newton_iterations; ++iteration) {
         if (!fresh) {
-            if (system.linearise(w) || factor_blocks(plan, memory)) return flow_failed;
+            if (system.linearise(w)) return flow_failed;
             system.solve(correction);
             length = system.size(correction, w);
             if (!std::isfinite(length)) return flow_failed;
@@ -172,7 +165,7 @@ inline int implicit_stages(const FlowPlan& plan, FlowMemory& memory, Drive drive
     const StageSystem system{plan, memory, drive, memory.x + static_cast<long long>(step) * n, step};
     if (!solved && solve_step(system, w)) return flow_failed;
     if (depth == Depth::values) return 0;
-    if (system.linearise(w) || factor_blocks(plan, memory)) return flow_failed;
+    if (system.linearise(w)) return flow_failed;
     if (depth == Depth::jacobians) return 0;
     const long long lanes = along.lanes;
     for (int i = 0; i < s; ++i) {

@@ -36,13 +36,10 @@ inline int step_forward(const FlowPlan& plan, FlowMemory& memory, Drive drive, i
         const bool last = r + 1 == plan.corrections;
         double *from = memory.moved + r * n, *to = last ? next : from + n;
         double *from_M = memory.moved_M + r * size, *to_M = last ? next_M : from_M + size;
-        double* jacobian = memory.projection + r * along.projection_size;
+        double* jacobian = depth == Depth::values ? nullptr : memory.projection + r * along.projection_size;
         const StageArguments at{&t, from, drive.at(plan.stages), drive.p, nullptr, nullptr, nullptr};
-        if (depth == Depth::values) {
-            if (call_stage(memory, StageFunction::projection, at, to)) return flow_failed;
-        } else if (call_stage(memory, StageFunction::projection_linear, at, to, jacobian)) {
-            return flow_failed;
-        }
+        const auto which = jacobian ? StageFunction::projection_linear : StageFunction::projection;
+        if (call_stage(memory, which, at, to, jacobian)) return flow_failed;
         if (depth == Depth::tangents)
             multiply(to_M, 1.0, jacobian, along.projection_jacobian, from_M, along.units, along.lanes);
     }

@@ -120,9 +120,6 @@ struct Panel {
     DAEDALUS_INLINE void store(double* row, double factor) const {
         for (long long k = 0; k < width / lane_count; ++k) four(row + k * lane_count) = factor * sums[k];
     }
-    DAEDALUS_INLINE void store_added(double* row) const {
-        for (long long k = 0; k < width / lane_count; ++k) four(row + k * lane_count) += sums[k];
-    }
 };
 
 // The same for four rows at a time, each a panel of at most twelve lanes.

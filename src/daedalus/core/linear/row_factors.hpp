@@ -112,27 +112,24 @@ private:
     void write_lower_places(long long lower) noexcept {
         const Elimination& e = *e_;
         for (std::int32_t i = 0; i <= n_; ++i) lower_begin_[i] = 0;
-        for (long long p = 0; p < lower; ++p) ++lower_begin_[row_place_[e.lower_rows[p]] + 1];
+        for (long long p = 0; p < lower; ++p) ++lower_begin_[row_place_[e.lower_rows[p]]];
         for (std::int32_t i = 0; i < n_; ++i) lower_begin_[i + 1] += lower_begin_[i];
-        for (std::int32_t k = 0; k < n_; ++k)
+        // From the ends of the rows to their beginnings.
+        for (std::int32_t k = n_ - 1; k >= 0; --k)
             for (long long p = e.lower_begin[k]; p < e.lower_begin[k + 1]; ++p)
-                lower_column_[lower_begin_[row_place_[e.lower_rows[p]]]++] = k;
-        for (std::int32_t i = n_; i > 0; --i) lower_begin_[i] = lower_begin_[i - 1];
-        lower_begin_[0] = 0;
+                lower_column_[--lower_begin_[row_place_[e.lower_rows[p]]]] = k;
     }
 
     // Rows of the matrix: which nonzero of the pattern goes to which column.
     void write_matrix_places() noexcept {
         for (std::int32_t i = 0; i <= n_; ++i) a_begin_[i] = 0;
-        for (long long p = 0; p < matrix_->nonzeros; ++p) ++a_begin_[row_place_[matrix_->rows[p]] + 1];
+        for (long long p = 0; p < matrix_->nonzeros; ++p) ++a_begin_[row_place_[matrix_->rows[p]]];
         for (std::int32_t i = 0; i < n_; ++i) a_begin_[i + 1] += a_begin_[i];
-        for (std::int32_t c = 0; c < n_; ++c)
+        for (std::int32_t c = n_ - 1; c >= 0; --c)
             for (std::int32_t p = matrix_->begin[c]; p < matrix_->begin[c + 1]; ++p) {
-                const std::int32_t at = a_begin_[row_place_[matrix_->rows[p]]]++;
+                const std::int32_t at = --a_begin_[row_place_[matrix_->rows[p]]];
                 a_column_[at] = column_place_[c], a_source_[at] = p;
             }
-        for (std::int32_t i = n_; i > 0; --i) a_begin_[i] = a_begin_[i - 1];
-        a_begin_[0] = 0;
     }
 
     // Eliminates from the working row with all finished rows that reach it; leaves row i of L.

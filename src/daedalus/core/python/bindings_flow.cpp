@@ -54,10 +54,7 @@ public:
         const auto group = [](const Nonzero& entry) { return 2 * entry.row + (entry.column < 0 ? 1 : 0); };
         std::stable_sort(made.begin(), made.end(),
                          [&group](const Nonzero& a, const Nonzero& b) { return group(a) < group(b); });
-        Places starts(2 * static_cast<std::size_t>(rows) + 1, 0);
-        for (const Nonzero& entry : made) ++starts[static_cast<std::size_t>(group(entry)) + 1];
-        for (std::size_t k = 1; k < starts.size(); ++k) starts[k] += starts[k - 1];
-        owner_.integers.push_back(std::move(starts));
+        owner_.integers.push_back(starts_of(made, 2 * static_cast<std::size_t>(rows), group));
         return {found.data, owner_.integers.back().data(), rows};
     }
     Curvature curvature(const Places& source, const Places& lower) const {
@@ -67,9 +64,7 @@ public:
             if (lower[k + 1] != lower[k + 2]) both.push_back({lower[k], lower[k + 2], lower[k + 1]});
         }
         std::stable_sort(both.begin(), both.end(), [](const Nonzero& a, const Nonzero& b) { return a.row < b.row; });
-        Places starts(source.size() + 1, 0);
-        for (const Nonzero& entry : both) ++starts[static_cast<std::size_t>(entry.row) + 1];
-        for (std::size_t k = 1; k < starts.size(); ++k) starts[k] += starts[k - 1];
+        Places starts = starts_of(both, source.size(), [](const Nonzero& entry) { return entry.row; });
         const auto rows = std::count_if(source.begin(), source.end(), [](int place) { return place >= 0; });
         owner_.integers.push_back(source), owner_.integers.push_back(std::move(starts));
         owner_.entries.push_back(std::move(both));
@@ -91,6 +86,14 @@ public:
     }
 
 private:
+    // Where each of so many groups begins in entries that are sorted by them, and where the last one ends.
+    static Places starts_of(const std::vector<Nonzero>& entries, std::size_t groups, auto&& group_of) {
+        Places starts(groups + 1, 0);
+        for (const Nonzero& entry : entries) ++starts[static_cast<std::size_t>(group_of(entry)) + 1];
+        for (std::size_t k = 1; k < starts.size(); ++k) starts[k] += starts[k - 1];
+        return starts;
+    }
+
     FlowOwner& owner_;
     const nb::dict& lists_;
 };

@@ -2,15 +2,14 @@
 #pragma once
 
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
 #include <deque>
-#include <memory>
 #include <new>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "events/guards.hpp"
+#include "machine/arena.hpp"
 #include "machine/memory_limit.hpp"
 #include "methods/explicit/tableau.hpp"
 #include "model/caller.hpp"
@@ -83,7 +82,7 @@ inline int dense_degree(const Request& request, const Kernels& kernels) {
 class Workspace {
 public:
     Workspace(const Request& request, const Kernels& kernels)
-        : kernels_(kernels) {
+        : kernels_(kernels), keeper_(request.keeper) {
         const long long n = static_cast<long long>(request.x0.size());
         const int rows = request.general ? request.general->rows : kernels.rows;
         const int degree = dense_degree(request, kernels);
@@ -93,7 +92,7 @@ public:
         const long long total = lanes * (4 + rows + degree + 1) + 4 * padded(static_cast<long long>(request.u.size())) +
                                 guards * (10 + guard_samples) + (events + request.clocks) * width + 2 * padded(width) +
                                 (request.linear ? lanes : 0);
-        allocate(total);
+        memory_.emplace(total);
 
         Integration& s = state_;
         s.n = n, s.lanes = lanes;
@@ -127,12 +126,12 @@ public:
         if (request.implicit)
             add_implicit(request);
         else if (!request.linear)
-            s.rhs = connect(own(rhs_, *request.rhs, request), request);
+            s.rhs = connect(*request.rhs);
         if (guards > 0) add_guards(request, guards);
         add_instants(request, width, events + request.clocks);
         if (request.delays) add_delays(*request.delays, request, degree);
         if (request.projection) {
-            s.projection = connect(own(projection_caller_, *request.projection, request), request);
+            s.projection = connect(*request.projection);
             s.has_projection = true;
         }
     }
@@ -141,7 +140,6 @@ public:
         const LinearRun& linear = state_.linear;
         if (linear.keeper && linear.keeper != linear.system) linear.kernels.destroy(linear.keeper);
         if (linear.system) linear.kernels.destroy(linear.system);
-        std::free(memory_);
     }
     Workspace(const Workspace&) = delete;
     Workspace& operator=(const Workspace&) = delete;
@@ -149,26 +147,12 @@ public:
     Integration& state() { return state_; }
 
 private:
-    void allocate(long long count) {
-        constexpr std::size_t line = 64;
-        const std::size_t bytes = (static_cast<std::size_t>(count) * sizeof(double) / line + 1) * line;
-        memory_ = static_cast<double*>(std::aligned_alloc(line, bytes));
-        if (!memory_) throw std::bad_alloc();
-        std::memset(memory_, 0, bytes);
-        next_ = memory_;
-    }
-    double* carve(long long count) {
-        double* part = next_;
-        next_ += count;
-        return part;
-    }
+    double* carve(long long count) { return memory_->carve(count); }
 
-    // Time, inputs and parameters stay where they are; only x and the result move from call to call.
-    Call connect(Caller& caller, const Request&) {
-        Call& call = caller.call();
-        call.arg[0] = &state_.stage_time;
-        call.arg[2] = state_.inputs.u;
-        call.arg[3] = parameters_;
+    // Time, inputs and parameters, from a place on, stay where they are; only x and the result move from call to call.
+    Call connect(const Function& function, int place = 2) {
+        Call& call = callers_.emplace_back(function, keeper_).call();
+        call.arg[0] = &state_.stage_time, call.arg[place] = state_.inputs.u, call.arg[place + 1] = parameters_;
         return call;
     }
 
@@ -182,25 +166,24 @@ private:
         const ConstraintLevels* levels = request.levels;
         const bool one = !levels || !request.linear || same_matrix(*request.linear, *levels->model);
         const LinearModel& model = request.linear ? *request.linear : *levels->model;
-        linear.system = make_linear(model, matrix_caller_, one ? levels : nullptr, request);
-        linear.keeper = one ? linear.system : make_linear(*levels->model, keeper_caller_, levels, request);
+        linear.system = make_linear(model, one ? levels : nullptr, request);
+        linear.keeper = one ? linear.system : make_linear(*levels->model, levels, request);
     }
 
     static bool same_matrix(const LinearModel& a, const LinearModel& b) {
         return a.matrix.colind == b.matrix.colind && a.matrix.rows == b.matrix.rows;
     }
 
-    void* make_linear(const LinearModel& model, std::unique_ptr<Caller>& caller, const ConstraintLevels* levels,
-                      const Request& request) {
+    void* make_linear(const LinearModel& model, const ConstraintLevels* levels, const Request& request) {
         LevelCalls calls;
-        const auto add = [&](Call& call, const Function* function, int place) {
-            if (function) call = connect(own(level_callers_[place], *function, request), request);
+        const auto add = [&](Call& call, const Function* function) {
+            if (function) call = connect(*function);
         };
         if (levels) {
-            add(calls.positions, levels->positions, 0), add(calls.velocities, levels->velocities, 1);
-            add(calls.motion, levels->motion, 2), add(calls.others, levels->others, 3);
+            add(calls.positions, levels->positions), add(calls.velocities, levels->velocities);
+            add(calls.motion, levels->motion), add(calls.others, levels->others);
         }
-        const Call matrix = connect(own(caller, *model.function, request), request);
+        const Call matrix = connect(*model.function);
         void* made = state_.linear.kernels.make(model, matrix, levels, calls, solves_to * request.rtol);
         if (!made) throw std::bad_alloc();
         return made;
@@ -208,28 +191,17 @@ private:
 
     // F and its Jacobian take (t, x', x, z, u, p), the drift u' too.
     void add_implicit(const Request& request) {
+        constexpr int inputs = 4;
         ImplicitCalls calls;
-        calls.residual = connect_implicit(own(rhs_, *request.implicit->residual, request), request);
-        calls.jacobian = connect_implicit(own(jacobian_caller_, *request.implicit->jacobian, request), request);
+        calls.residual = connect(*request.implicit->residual, inputs);
+        calls.jacobian = connect(*request.implicit->jacobian, inputs);
         calls.has_drift = request.implicit->drift != nullptr;
         if (calls.has_drift) {
-            calls.drift = connect_implicit(own(drift_caller_, *request.implicit->drift, request), request);
+            calls.drift = connect(*request.implicit->drift, inputs);
             calls.drift.arg[6] = state_.inputs.rates;
         }
-        if (const Function* below = request.implicit->columns.below.function)
-            calls.below = connect_implicit(own(below_caller_, *below, request), request);
+        if (const Function* below = request.implicit->columns.below.function) calls.below = connect(*below, inputs);
         state_.implicit = kernels_.make(*request.implicit, calls, request.implicit_method);
-    }
-    Call connect_implicit(Caller& caller, const Request&) {
-        Call& call = caller.call();
-        call.arg[0] = &state_.stage_time;
-        call.arg[4] = state_.inputs.u;
-        call.arg[5] = parameters_;
-        return call;
-    }
-    static Caller& own(std::unique_ptr<Caller>& place, const Function& function, const Request& request) {
-        place = std::make_unique<Caller>(function, request.keeper);
-        return *place;
     }
 
     // The times at which steps end: breakpoints of inputs, and what the agenda holds.
@@ -265,17 +237,17 @@ private:
         guards.writer = writer_.data();
         guards.writes = request.writes.empty() ? nullptr : request.writes.data();
         guards.is_read = request.is_read.data();
-        if (request.resets) guards.resets = connect(own(reset_caller_, *request.resets, request), request);
+        if (request.resets) guards.resets = connect(*request.resets);
         guards.has_resets = request.resets != nullptr;
         guards.has_restart = request.restart != nullptr;
         if (request.restart) {
-            guards.restart = connect(own(restart_caller_, *request.restart, request), request);
+            guards.restart = connect(*request.restart);
             guards.restart.arg[4] = &guards.event;
         }
         guards.may_slide = request.may_slide.empty() ? nullptr : request.may_slide.data();
         guards.has_contacts = request.contacts != nullptr;
         if (request.contacts) {
-            guards.contacts = connect(own(contacts_caller_, *request.contacts, request), request);
+            guards.contacts = connect(*request.contacts);
             guards.is_contact = request.is_contact.data();
             contact_values_.resize(static_cast<std::size_t>(1 + guards.count + width));
             guards.given = contact_values_.data(), guards.settled = guards.given + 1 + guards.count;
@@ -288,15 +260,13 @@ private:
         if (request.calls.empty()) return;
         calls_.resize(static_cast<std::size_t>(request.clocks));
         clocks.calls = calls_.data();
-        for (std::size_t k = 0; k < request.calls.size(); ++k) add_call(request, request.calls[k], calls_[k]);
+        for (std::size_t k = 0; k < request.calls.size(); ++k) add_call(request.calls[k], calls_[k]);
     }
 
-    void add_call(const Request& request, const SampledSource& source, SampledCall& call) {
+    void add_call(const SampledSource& source, SampledCall& call) {
         if (!source.code) return;
-        call_callers_.emplace_back();
-        call.reads = connect(own(call_callers_.back(), *source.reads, request), request);
-        call_callers_.emplace_back();
-        call.code = own(call_callers_.back(), *source.code, request).call();
+        call.reads = connect(*source.reads);
+        call.code = callers_.emplace_back(*source.code, keeper_).call();
         const auto reads = static_cast<std::size_t>(source.reads->size_out[0]), writes = source.targets.size();
         call_values_.emplace_back(reads + writes + 1);
         call.values = call_values_.back().data(), call.answers = call.values + reads;
@@ -306,7 +276,7 @@ private:
 
     void add_guards(const Request& request, long long count) {
         Guards& guards = state_.guards;
-        guards.values = connect(own(guard_caller_, *request.guards, request), request);
+        guards.values = connect(*request.guards);
         guards.count = count;
         guards.directions = request.directions.data();
         guards.actions = request.actions.data();
@@ -337,7 +307,7 @@ private:
         d.delays = source.delays, d.slots = source.slots, d.degree = source.degree;
         prepare_samples(d, degree);
         take_pieces(d, source.starts, source.ends, source.coefficients, source.degree);
-        d.signals = connect(own(signal_caller_, *source.signals, request), request);
+        d.signals = connect(*source.signals);
         d.step_begin = &state_.t, d.step_end = &state_.t_new;
         d.closest = closest_times(request.t0, request.t1);
         d.stops = &stops_, d.changes = &changes_;
@@ -357,23 +327,20 @@ private:
         if (guards.resets_after_solve) guards.resets.arg[4] = solution;
     }
 
-    std::unique_ptr<Caller> matrix_caller_, keeper_caller_, level_callers_[4];
-    std::unique_ptr<Caller> rhs_, jacobian_caller_, drift_caller_, restart_caller_, contacts_caller_, below_caller_;
-    std::unique_ptr<Caller> guard_caller_, reset_caller_, projection_caller_, signal_caller_;
+    std::deque<Caller> callers_;
     DelayedSignals delayed_;
     std::vector<double> stops_, own_parameters_, contact_values_;
     std::vector<unsigned char> changes_, flags_;
     std::vector<long long> writer_, due_;
     std::vector<SampledCall> calls_;
-    std::deque<std::unique_ptr<Caller>> call_callers_;
     std::deque<std::vector<double>> call_values_;
     const double* parameters_ = nullptr;
     Kernels kernels_;
     std::vector<ActiveTable> tables_;
     std::vector<long long> seen_;
     std::vector<Root> roots_;
-    double* memory_ = nullptr;
-    double* next_ = nullptr;
+    std::optional<Arena> memory_;
+    void* keeper_;
     Integration state_;
 };
 

@@ -123,14 +123,16 @@ private:
         return Status::step_too_small;
     }
 
+    // Of one unknown over all stages.
+    static double sum_of_stages(const StepState& m, const std::vector<double>& weights, long long i) noexcept {
+        double sum = 0;
+        for (int j = 0; j < m.tableau.stages; ++j)
+            sum += weights[static_cast<std::size_t>(j)] * m.rows[j * m.unknowns + i];
+        return sum;
+    }
+
     static void combine(Integration& s, StepState& m) noexcept {
-        const ImplicitTableau& tableau = m.tableau;
-        for (long long i = 0; i < m.states; ++i) {
-            double sum = 0;
-            for (int j = 0; j < tableau.stages; ++j)
-                sum += tableau.b[static_cast<std::size_t>(j)] * m.rows[j * m.unknowns + i];
-            s.x_new[i] = s.x[i] + m.step * sum;
-        }
+        for (long long i = 0; i < m.states; ++i) s.x_new[i] = s.x[i] + m.step * sum_of_stages(m, m.tableau.b, i);
     }
 
     // z and x' at the end of the step.
@@ -146,7 +148,7 @@ private:
             copy(s.x_new, nx, m.base);
             bool found = false;
             for (const bool carries : {true, false}) {
-                for (long long i = 0; i < n; ++i) end[i] = carries ? carried(s, m, i) : prolonged(m, i);
+                for (long long i = 0; i < n; ++i) end[i] = carries ? carried(s, m, i) : sum_of_stages(m, tableau.last_slope, i);
                 m.strained = false;
                 outcome = solve_part(s, m, {tableau.stages, 1, true, nullptr});
                 const bool converged = outcome == NewtonOutcome::converged, straight = converged && !m.strained;
@@ -164,13 +166,6 @@ private:
             outcome = NewtonOutcome::converged;
         }
         return outcome == NewtonOutcome::converged ? write_end(s, m, tableau.stages) : outcome;
-    }
-
-    static double prolonged(const StepState& m, long long i) noexcept {
-        double sum = 0;
-        for (int j = 0; j < m.tableau.stages; ++j)
-            sum += m.tableau.last_slope[static_cast<std::size_t>(j)] * m.rows[j * m.unknowns + i];
-        return sum;
     }
 
     // z + b A^-1 (Z - z), and the same for x'.
@@ -196,12 +191,7 @@ private:
         const long long n = m.unknowns, nx = m.states;
         if (tableau.error.empty()) return 0;
         double* raw = m.stage;
-        for (long long i = 0; i < nx; ++i) {
-            double sum = 0;
-            for (int j = 0; j < tableau.stages; ++j)
-                sum += tableau.error[static_cast<std::size_t>(j)] * m.rows[j * n + i];
-            raw[i] = m.step * sum;
-        }
+        for (long long i = 0; i < nx; ++i) raw[i] = m.step * sum_of_stages(m, tableau.error, i);
         if (tableau.gamma == 0 || !filter(s, m, raw)) {
             copy(raw, nx, m.error);
             for (long long i = nx; i < n; ++i) m.error[i] = 0;
