@@ -98,14 +98,11 @@ inline double correct_restart(Integration& s, ImplicitState& m, double* y) noexc
 // Asks the model for what lies behind an event, whose row before it is given; false where it has no answer.
 inline bool ask_restart(Integration& s, long long guard, const double* before, double* y) noexcept {
     Guards& guards = s.guards;
-    s.stage_time = s.t;
-    if (s.inputs.any_slope) write_slopes(s.inputs, s.t);
+    set_time(s, s.t);
     guards.event = static_cast<double>(guard);
     guards.restart.arg[1] = before, guards.restart.res[0] = guards.reset_rows;
-    const int failed = evaluate(guards.restart);
-    s.abort_called |= failed == aborted;
     long long component = 0;
-    if (failed || first_not_finite(guards.reset_rows, s.n, component)) {
+    if (fails(s, guards.restart) || first_not_finite(guards.reset_rows, s.n, component)) {
         s.culprit = {guard, Culprit::What::event};
         return false;
     }

@@ -39,11 +39,9 @@ inline Status settle_contacts(Integration& s, long long actor, Happened& all) no
     for (long long k = 0; k < events; ++k) guards.given[1 + k] = 0;
     for (long long r = guards.early_count; r < guards.root_count; ++r)
         if (!is_switch(guards, guards.roots[r].guard)) guards.given[1 + guards.roots[r].guard] = 1;
-    s.stage_time = s.t;
-    if (s.inputs.any_slope) write_slopes(s.inputs, s.t);
+    set_time(s, s.t);
     guards.contacts.arg[1] = s.x, guards.contacts.arg[4] = guards.given, guards.contacts.res[0] = guards.settled;
-    const int failed = evaluate(guards.contacts);
-    s.abort_called |= failed == aborted;
+    const bool failed = fails(s, guards.contacts);
     if (s.abort_called) return Status::aborted;
     long long component = 0;
     if (failed || first_not_finite(guards.settled, guards.width, component)) {

@@ -64,8 +64,7 @@ inline void take_sides(const Guards& guards, double* values) noexcept {
 inline void guards_at(Integration& s, double t, const double* x, double* out) noexcept {
     if (s.guards.values_after_solve && !slope_by_solve(s, t, x, s.guards.slope))
         return note_failure(s, 0, out, s.guards.count);
-    s.stage_time = t;
-    if (s.inputs.any_slope) write_slopes(s.inputs, t);
+    set_time(s, t);
     Call& call = s.guards.values;
     call.arg[1] = x;
     call.res[0] = out;
@@ -196,19 +195,26 @@ inline void look_into_dip(Integration& s, long long guard, GuardPoint a, GuardPo
     }
 }
 
-// The rate of a guard at (t, x) along a straight line, over `reach` to both sides of t: exact where the flight behind a
-// reset is lost in rounding. The row (x, z, x') of an implicit method has the slopes of x; z and x' stay as they are.
-inline double rate_on_line(Integration& s, long long guard, double reach) noexcept {
-    const double* slope = s.implicit ? s.x + implicit_of(s).unknowns : s.coefficients + s.lanes;
-    const double unit = s.implicit ? 1 : 1 / (s.t_new - s.t);
+// The rate of a guard at (t, x) along a straight line, over `reach` to both sides of t. The row (x, z, x') of an implicit
+// method has the slopes of x, others are given, `unit` times; `settle(t, row)` may move z there: false where there is none.
+template <class Settle>
+inline double rate_along(Integration& s, long long guard, double reach, const double* slope, double unit,
+                         Settle&& settle) noexcept {
+    if (s.implicit) slope = s.x + implicit_of(s).unknowns, unit = 1;
     const long long count = s.implicit ? implicit_of(s).states : s.n;
     const auto value_at = [&](double away) {
         copy(s.x, s.lanes, s.stage);
         for (long long i = 0; i < count; ++i) s.stage[i] += away * unit * slope[i];
+        if (!settle(s.t + away, s.stage)) return std::numeric_limits<double>::quiet_NaN();
         guards_at(s, s.t + away, s.stage, s.guards.now);
         return s.guards.now[guard];
     };
     return (value_at(reach) - value_at(-reach)) / (2 * std::fabs(reach));  // along the run
+}
+
+// Exact where the flight behind a reset is lost in rounding; z and x' stay as they are.
+inline double rate_on_line(Integration& s, long long guard, double reach) noexcept {
+    return rate_along(s, guard, reach, s.coefficients + s.lanes, 1 / (s.t_new - s.t), [](double, double*) { return true; });
 }
 
 // Whether the reset of a resting guard sent it back or stopped it.

@@ -39,8 +39,7 @@ inline constexpr double rests_within = 16;
 
 // Moves a state onto the constraints of a linear model; `far` where it may be further off than the error of a step.
 inline Status project(Integration& s, double t, double* x, bool far) noexcept {
-    s.stage_time = t;
-    if (s.inputs.any_slope) write_slopes(s.inputs, t);
+    set_time(s, t);
     switch (s.linear.kernels.project(s.linear.keeper, x, far)) {
         case Projected::done: return Status::going;
         case Projected::singular: return Status::singular;
@@ -113,14 +112,12 @@ inline Status endless_instant(Integration& s) noexcept {
 
 inline Status evaluate_resets(Integration& s) noexcept {
     Guards& guards = s.guards;
-    s.stage_time = s.t;
-    if (s.inputs.any_slope) write_slopes(s.inputs, s.t);
+    set_time(s, s.t);
     if (guards.resets_after_solve && !slope_by_solve(s, s.t, guards.row_before, guards.slope))
         return s.abort_called ? Status::aborted : Status::singular;
     guards.resets.arg[1] = guards.row_before;
     guards.resets.res[0] = guards.reset_rows;
-    const int failed = evaluate(guards.resets);
-    s.abort_called |= failed == aborted;
+    const bool failed = fails(s, guards.resets);
     if (s.abort_called) return Status::aborted;
     if (!failed) return Status::going;
     s.culprit = {0, Culprit::What::state};
@@ -164,8 +161,7 @@ inline Status assign_row(Integration& s, long long actor) noexcept {
 // Python code reads (t, values) and answers with what it assigns.
 inline Status assign_by_code(Integration& s, long long clock, long long actor) noexcept {
     SampledCall& call = s.clocks.calls[clock];
-    s.stage_time = s.t;
-    if (s.inputs.any_slope) write_slopes(s.inputs, s.t);
+    set_time(s, s.t);
     call.reads.arg[1] = s.guards.row_before;
     call.reads.res[0] = call.values;
     if (evaluate(call.reads) != 0) return Status::aborted;

@@ -31,17 +31,10 @@ inline bool solve_beside(Integration& s, double t, double* row) noexcept {
 // The rate of a guard at (t, x) along the slopes of the modes that hold now, with z as they follow from x; NaN where they
 // are not found.
 inline double rate_behind(Integration& s, long long guard, bool of_unknowns) noexcept {
-    const double* slope = s.implicit ? s.x + implicit_of(s).unknowns : s.k;
-    const long long count = s.implicit ? implicit_of(s).states : s.n;
     const double reach = s.direction * std::fmax(led_back_look * std::fabs(s.last_step), shortest_chord * spacing(s.t));
-    const auto value_at = [&](double away) {
-        copy(s.x, s.lanes, s.stage);
-        for (long long i = 0; i < count; ++i) s.stage[i] += away * slope[i];
-        if (of_unknowns && s.implicit && !solve_beside(s, s.t + away, s.stage)) return std::numeric_limits<double>::quiet_NaN();
-        guards_at(s, s.t + away, s.stage, s.guards.now);
-        return s.guards.now[guard];
-    };
-    return (value_at(reach) - value_at(-reach)) / (2 * std::fabs(reach));
+    return rate_along(s, guard, reach, s.k, 1, [&](double t, double* row) {
+        return !(of_unknowns && s.implicit) || solve_beside(s, t, row);
+    });
 }
 
 // Whether a switch of this round has come back to zero again and again without being away from it.

@@ -240,11 +240,23 @@ DAEDALUS_HOST_DEVICE DAEDALUS_COLD void note_failure(Integration& s, int failed,
     for (long long i = 0; i < size; ++i) out[i] = std::numeric_limits<double>::quiet_NaN();
 }
 
+// The time that functions of the model are asked at, and inputs as they are there.
+DAEDALUS_HOST_DEVICE DAEDALUS_INLINE void set_time(Integration& s, double t) noexcept {
+    s.stage_time = t;
+    if (s.inputs.any_slope) write_slopes(s.inputs, t);
+}
+
+// Whether a function of the model has no values; an exception in it ends the run.
+DAEDALUS_INLINE bool fails(Integration& s, const Call& call) noexcept {
+    const int failed = evaluate(call);
+    s.abort_called |= failed == aborted;
+    return failed != 0;
+}
+
 // x' and z by a solve; a singular matrix counts as a failed evaluation. The solution stays with the model.
 DAEDALUS_COLD bool slope_by_solve(Integration& s, double t, const double* x, double* out) noexcept {
     ++s.rhs_calls;
-    s.stage_time = t;
-    if (s.inputs.any_slope) write_slopes(s.inputs, t);
+    set_time(s, t);
     const Solved outcome = s.linear.kernels.solve(s.linear.system, x);
     s.linear.singular = outcome == Solved::singular;
     if (outcome != Solved::done) {
@@ -263,8 +275,7 @@ DAEDALUS_HOST_DEVICE DAEDALUS_INLINE void slope_at(Integration& s, double t, con
         return;
     }
     ++s.rhs_calls;
-    s.stage_time = t;
-    if (s.inputs.any_slope) write_slopes(s.inputs, t);
+    set_time(s, t);
     s.rhs.arg[1] = x;
     s.rhs.res[0] = out;
     if (const int failed = evaluate(s.rhs)) [[unlikely]]

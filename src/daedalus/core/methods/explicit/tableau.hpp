@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "linear/inverse.hpp"
+
 namespace daedalus {
 
 // The numbers as one writes them: a is strictly lower triangular in rows; b_hat is empty without an error estimate.
@@ -40,32 +42,6 @@ struct GeneralMethod {
     const HermiteLevel* levels = nullptr;
     int level_count = 0;
 };
-
-// Inverts a (size x size) matrix in rows by Gauss-Jordan elimination with row pivoting.
-inline std::vector<double> inverse(std::vector<long double> matrix, int size) {
-    std::vector<long double> result(matrix.size(), 0.0L);
-    for (int i = 0; i < size; ++i) result[i * size + i] = 1;
-    for (int pivot = 0; pivot < size; ++pivot) {
-        int best = pivot;
-        for (int i = pivot; i < size; ++i)
-            if (std::fabs(matrix[i * size + pivot]) > std::fabs(matrix[best * size + pivot])) best = i;
-        for (int j = 0; j < size; ++j) {
-            std::swap(matrix[pivot * size + j], matrix[best * size + j]);
-            std::swap(result[pivot * size + j], result[best * size + j]);
-        }
-        for (int i = 0; i < size; ++i) {
-            if (i == pivot) continue;
-            const long double factor = matrix[i * size + pivot] / matrix[pivot * size + pivot];
-            for (int j = 0; j < size; ++j) {
-                matrix[i * size + j] -= factor * matrix[pivot * size + j];
-                result[i * size + j] -= factor * result[pivot * size + j];
-            }
-        }
-    }
-    for (int i = 0; i < size; ++i)
-        for (int j = 0; j < size; ++j) result[i * size + j] /= matrix[i * size + i];
-    return {result.begin(), result.end()};
-}
 
 // Owns the memory behind a GeneralMethod.
 class PreparedTableau {
@@ -127,7 +103,8 @@ private:
                     conditions[(3 + i) * degree + j] = (j + 1) * std::pow(static_cast<long double>(nodes[i]), j);
             }
             node_lists_.push_back(std::move(nodes));
-            weight_lists_.push_back(inverse(std::move(conditions), degree));
+            const std::vector<long double> weights = inverse(std::move(conditions), degree);
+            weight_lists_.emplace_back(weights.begin(), weights.end());
             levels_.push_back({degree, node_lists_.back().data(), weight_lists_.back().data()});
         }
         method_.levels = levels_.data();

@@ -43,8 +43,7 @@ inline void subtract_below(Integration& s, ImplicitState& m, long long g, double
                            const double* w, double* out) noexcept {
     const ColumnGroups& columns = m.model.columns;
     if (!columns.below.function) return;
-    s.stage_time = t;
-    if (s.inputs.any_slope) write_slopes(s.inputs, t);
+    set_time(s, t);
     m.below.arg[1] = rate, m.below.arg[2] = w, m.below.arg[3] = w + m.states;
     m.below.arg[6] = m.direction_rate, m.below.arg[7] = m.direction, m.below.arg[8] = m.direction + m.states;
     m.below.res[0] = m.column_values;

@@ -110,8 +110,7 @@ inline void evaluate_columns(Integration& s, ImplicitState& m, Call& call, const
 inline bool residual_at(Integration& s, ImplicitState& m, double t, const double* rate, const double* w,
                         double* out) noexcept {
     ++s.rhs_calls;
-    s.stage_time = t;
-    if (s.inputs.any_slope) write_slopes(s.inputs, t);
+    set_time(s, t);
     m.residual.arg[1] = rate, m.residual.arg[2] = w, m.residual.arg[3] = w + m.states;
     if (!m.model.columns.products)
         evaluate_residual(s, m, out);
@@ -133,14 +132,12 @@ inline void keep_point(ImplicitState& m, double t, const double* rate, const dou
 
 inline bool jacobian_at(Integration& s, ImplicitState& m, double t, const double* rate, const double* w) noexcept {
     ++m.jacobians;
-    s.stage_time = t;
-    if (s.inputs.any_slope) write_slopes(s.inputs, t);
+    set_time(s, t);
     m.jacobian.arg[1] = rate, m.jacobian.arg[2] = w, m.jacobian.arg[3] = w + m.states;
     m.jacobian.res[0] = m.dot, m.jacobian.res[1] = m.all;
-    const int failed = evaluate(m.jacobian);
-    s.abort_called |= failed == aborted;
+    const bool failed = fails(s, m.jacobian);
     if (m.group_count > 0) keep_point(m, t, rate, w);
-    return failed == 0;
+    return !failed;
 }
 
 // How many steps the Jacobian at hand has served, after one more.

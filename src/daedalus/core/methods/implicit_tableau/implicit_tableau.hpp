@@ -10,6 +10,7 @@
 #include <cmath>
 #include <vector>
 
+#include "linear/inverse.hpp"
 #include "methods/implicit/stage_coefficients.hpp"
 
 namespace daedalus {
@@ -56,30 +57,14 @@ inline void find_groups(ImplicitTableau& tableau) {
     }
 }
 
-// Row vector b A^-1 by elimination with row pivoting on the transposed matrix; empty where A is singular.
+// Row vector b A^-1; empty where A is singular.
 inline std::vector<double> weights_to_end(const ImplicitTableau& tableau) {
-    const int s = tableau.stages;
-    std::vector<long double> m(static_cast<std::size_t>(s * s)), r(tableau.b.begin(), tableau.b.end());
-    for (int i = 0; i < s; ++i)
-        for (int j = 0; j < s; ++j) m[static_cast<std::size_t>(j * s + i)] = tableau.entry(i, j);
-    const auto at = [&](int i, int j) -> long double& { return m[static_cast<std::size_t>(i * s + j)]; };
-    const auto right = [&](int i) -> long double& { return r[static_cast<std::size_t>(i)]; };
-    for (int p = 0; p < s; ++p) {
-        int best = p;
-        for (int i = p; i < s; ++i)
-            if (std::fabs(at(i, p)) > std::fabs(at(best, p))) best = i;
-        if (std::fabs(at(best, p)) < 1e-14L) return {};
-        for (int j = 0; j < s; ++j) std::swap(at(p, j), at(best, j));
-        std::swap(right(p), right(best));
-        for (int i = 0; i < s; ++i) {
-            if (i == p) continue;
-            const long double factor = at(i, p) / at(p, p);
-            for (int j = p; j < s; ++j) at(i, j) -= factor * at(p, j);
-            right(i) -= factor * right(p);
-        }
-    }
-    for (int i = 0; i < s; ++i) right(i) /= at(i, i);
-    return {r.begin(), r.end()};
+    const std::vector<long double> inverted = inverse({tableau.a.begin(), tableau.a.end()}, tableau.stages, 1e-14L);
+    const std::size_t stages = inverted.empty() ? 0 : tableau.b.size();
+    std::vector<long double> weights(stages, 0.0L);
+    for (std::size_t i = 0; i < stages; ++i)
+        for (std::size_t j = 0; j < stages; ++j) weights[j] += tableau.b[i] * inverted[i * stages + j];
+    return {weights.begin(), weights.end()};
 }
 
 // Fills in what follows from the numbers.

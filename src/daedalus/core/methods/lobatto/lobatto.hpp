@@ -156,9 +156,7 @@ private:
     static bool land(Integration& s, LobattoState& m) noexcept {
         m.landing_call.arg[3] = m.w;
         m.landing_call.res[0] = m.place, m.landing_call.res[1] = m.momentum;
-        const int failed = evaluate(m.landing_call);
-        s.abort_called |= failed == aborted;
-        if (failed) return false;
+        if (fails(s, m.landing_call)) return false;
         copy(s.x, s.n, s.x_new);
         const double* last = m.w + (static_cast<long long>(m.pair.nodes.size()) - 1) * m.freedoms;
         for (long long k = 0; k < m.freedoms; ++k) {

@@ -141,9 +141,7 @@ inline bool step_residual(Integration& s, LobattoState& m, const double* w, doub
 inline bool factor_step(Integration& s, LobattoState& m, const double* w) noexcept {
     ++m.jacobians, ++m.factorisations;
     m.jacobian_call.arg[3] = w, m.jacobian_call.res[0] = m.stage_solver.values();
-    const int failed = evaluate(m.jacobian_call);
-    s.abort_called |= failed == aborted;
-    m.factored = !failed && m.stage_solver.factor(nullptr, nullptr);
+    m.factored = !fails(s, m.jacobian_call) && m.stage_solver.factor(nullptr, nullptr);
     return m.factored;
 }
 
@@ -225,14 +223,11 @@ inline bool solve_carefully(Integration& s, LobattoState& m) noexcept {
 // K, the momentum, -c' and -c at (t, y); false where K is singular.
 inline bool factor_saddle(Integration& s, LobattoState& m, double t, const double* y) noexcept {
     ++m.factorisations;
-    s.stage_time = t;
-    if (s.inputs.any_slope) write_slopes(s.inputs, t);
+    set_time(s, t);
     m.masses_call.arg[1] = y;
     m.masses_call.res[0] = m.saddle_solver.values(), m.masses_call.res[1] = m.own_momentum;
     m.masses_call.res[2] = m.right + m.freedoms, m.masses_call.res[3] = m.off_place;
-    const int failed = evaluate(m.masses_call);
-    s.abort_called |= failed == aborted;
-    return !failed && m.saddle_solver.factor(nullptr, nullptr);
+    return !fails(s, m.masses_call) && m.saddle_solver.factor(nullptr, nullptr);
 }
 
 // Velocities of the row that meet the constraints with a given momentum, or nearest in the metric of the masses to
@@ -243,9 +238,7 @@ inline bool settle_velocities(Integration& s, LobattoState& m, double t, double*
     m.saddle_solver.solve(m.right);
     for (long long k = 0; k < m.freedoms; ++k) y[m.pair.velocities[static_cast<std::size_t>(k)]] += m.right[k];
     m.motion_call.arg[1] = y, m.motion_call.res[0] = m.right;
-    const int failed = evaluate(m.motion_call);
-    s.abort_called |= failed == aborted;
-    if (failed) return false;
+    if (fails(s, m.motion_call)) return false;
     m.saddle_solver.solve(m.right);
     for (long long k = 0; k < m.freedoms; ++k) {
         const long long q = m.pair.positions[static_cast<std::size_t>(k)];

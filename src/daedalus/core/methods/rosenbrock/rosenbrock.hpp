@@ -187,8 +187,7 @@ private:
             for (long long i = 0; i < m.unknowns; ++i) m.drift_now[i] = (m.drift_now[i] - m.first[i]) / apart;
             return true;
         }
-        s.stage_time = s.t;
-        if (s.inputs.any_slope) write_slopes(s.inputs, s.t);
+        set_time(s, s.t);
         write_rates(s.inputs, s.t);
         m.drift.arg[1] = m.none, m.drift.arg[2] = s.x, m.drift.arg[3] = s.x + m.states;
         if (m.model.columns.products) {
@@ -196,9 +195,7 @@ private:
             return !first_not_finite(m.drift_now, m.unknowns, m.bad_row);
         }
         m.drift.res[0] = m.drift_now;
-        const int failed = evaluate(m.drift);
-        s.abort_called |= failed == aborted;
-        return failed == 0 && !first_not_finite(m.drift_now, m.unknowns, m.bad_row);
+        return !fails(s, m.drift) && !first_not_finite(m.drift_now, m.unknowns, m.bad_row);
     }
 
     static Outcome stages(Integration& s, RosenbrockState& m, double h) noexcept {
