@@ -88,14 +88,14 @@ def _settled(
     case: Case, jumps: JumpingConditions, modes: tuple[int, ...], faces: tuple[Face, ...], t: float, row: np.ndarray
 ) -> Case:
     """The case behind t along some surfaces, without those that it is led off from at once."""
-    n, guess, rests = len(case.x0), None if case.has_formulas else row, fixed_modes(case).rests
+    n, rests = len(case.x0), fixed_modes(case).rests
     while True:
         system = jumps.sliding(modes, faces, point_of(case, t, row))
         if rests:
             system = resting_beside(jumps, modes, faces, rests)
         if case.has_formulas and not isinstance(find_plant(system), ExplicitPlant):
             raise no_sliding(system, jumps.texts[faces[-1][0]], "the rates along it have no formulas")
-        following = case.going_on(system, t, row[:n], guess)
+        following = case.going_on(system, t, row[:n], row)
         if not faces:
             return following
         shares = once(system, _shares, len(faces))(*point_of(following, t, following.row0)).full().ravel()
@@ -148,7 +148,7 @@ def _beside(case: Case, condition: int, mode: int) -> Case:
         return case
     wanted = (2 * mode - 1) * LEAVES * float(np.abs(slope).max())
     x = row[:n] + nominal * slope * ((wanted - value) / steep)
-    return case.going_on(case.system, t, x, None if case.has_formulas else np.concatenate([x, row[n:]]))
+    return case.going_on(case.system, t, x, np.concatenate([x, row[n:]]))
 
 
 def _turned(case: Case, fixed: FixedModes, which: int, t: float, row: np.ndarray) -> NextPart:
@@ -214,7 +214,7 @@ def landing(case: Case, known: Collection[int] = ()) -> NextPart | None:
     modes, faces = _on_surfaces(case, known)
     if not faces:
         return None
-    near = case.going_on(jumps.system(modes), t, case.x0, None if case.has_formulas else case.row0)
+    near = case.going_on(jumps.system(modes), t, case.x0, case.row0)
     following = _settled(near, jumps, modes, faces, t, near.row0)
     if fixed_modes(following).faces != faces:
         return None

@@ -50,7 +50,7 @@ def beside_steep(case: Case, which: int, t: float, row: np.ndarray) -> NextPart:
     still = _resting(case, modes, face, t, row)
     if still is None:
         unseen = jumps.system(modes, face)
-        following = case.going_on(unseen, t, row[:n], None if case.has_formulas else row)
+        following = case.going_on(unseen, t, row[:n], row)
         return NextPart(following, same, None, jumps.texts[which])
     moves = time_slopes(case, event_of(case, which), t, row)
     way = row[-n:] - still.row0[-n:]
@@ -76,7 +76,7 @@ def landed_at_rest(case: Case) -> NextPart:
     """How a run begins that begins at rest, with ∂x⁺/∂(t, x, u, p): along the way that leads to the rest."""
     fixed, t, n = fixed_modes(case), case.t0, len(case.x0)
     jumps, which = fixed.conditions, fixed.rests[0]
-    outside = case.going_on(jumps.system(fixed.values), t, case.x0, None if case.has_formulas else case.row0)
+    outside = case.going_on(jumps.system(fixed.values), t, case.x0, case.row0)
     near, far = (_sides(outside, which, BESIDE / share) for share in (1.0, NEARER))
     ways = []
     for k in range(2):
@@ -156,8 +156,7 @@ def _beside(case: Case, which: int, modes: tuple[int, ...], levels: float, t: fl
     value = jumps.values(point_of(case, t, row), fixed_modes(case).values)[which]
     slope = guard_slopes(case, event_of(case, which), t, row)[1 : 1 + n] * nominal
     x = row[:n] + nominal * slope * ((levels * jumps.levels[which] - value) / (slope @ slope))
-    guess = None if case.has_formulas else np.concatenate([x, row[n:]])
-    return case.going_on(jumps.system(modes), t, x, guess)
+    return case.going_on(jumps.system(modes), t, x, np.concatenate([x, row[n:]]))
 
 
 def _resting(case: Case, modes: tuple[int, ...], face: Face, t: float, row: np.ndarray) -> Case | None:
@@ -167,11 +166,10 @@ def _resting(case: Case, modes: tuple[int, ...], face: Face, t: float, row: np.n
     system = resting_beside(jumps, modes, fixed.faces, face) if fixed.faces else jumps.resting(modes, face)
     if system is None or fixed.rests:
         raise no_sliding(case.system, jumps.texts[which], "it rests there while it rests on another one")
-    guess = None if case.has_formulas else row
-    still = case.going_on(system, t, row[:n], guess)
+    still = case.going_on(system, t, row[:n], row)
     slope = guard_slopes(case, event_of(case, which), t, row)
     way = row[-n:] - still.row0[-n:]
     if abs(slope[0] + slope[1 : 1 + n] @ still.row0[-n:]) > MOVING * jumps.levels[which] / LEAVES:
         return None
     rate, value = slope[1 : 1 + n] @ way, jumps.values(point_of(case, t, row), modes)[which]
-    return case.going_on(system, t, row[:n] - way * (value / rate) if rate else row[:n], guess)
+    return case.going_on(system, t, row[:n] - way * (value / rate) if rate else row[:n], row)

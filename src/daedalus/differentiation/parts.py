@@ -81,8 +81,7 @@ def _behind_instant(case: Case, instant: Instant, t: float, row: np.ndarray) -> 
     if fixed is None:
         return NextPart(following, slopes - np.outer(following.row0[-n:], moves), None)
     original = fixed.conditions.original
-    guess = None if case.has_formulas else behind
-    following = following.going_on(original, t, behind[:n], guess)
+    following = following.going_on(original, t, behind[:n], behind)
     following = in_first_mode(following, fixed.conditions is jumping_conditions(original, True))
     onto = landing(following, kept_surfaces(case, t, whole, following))
     if onto is None:

@@ -1,4 +1,4 @@
-"""Events of models with formulas whose resets are followed by a search: how the state behind one follows.
+"""Events of models with formulas: how the state behind one follows from that before it.
 
     dτ = -(g_v dv) / g',    dx⁺ = X_v dv + (X_t + X_x f⁻ - f⁺) dτ      v = (x, u, p), X the reset with all that follows
 
@@ -6,6 +6,8 @@ as in saltation.py, by numbers at one point, since X is no formula where states 
 """
 
 from __future__ import annotations
+
+from functools import cached_property
 
 import casadi as ca
 import numpy as np
@@ -15,6 +17,7 @@ from daedalus.differentiation.events.residual_events import Jump
 from daedalus.differentiation.events.restarted_state import restarted_state
 from daedalus.model.system.once import remembered
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant
+from daedalus.simulation.start.restart import restarts
 
 
 class FormulaEvents:
@@ -22,24 +25,36 @@ class FormulaEvents:
 
     def __init__(self, plant: ExplicitPlant) -> None:
         self.plant, self.system = plant, plant.system
-        arguments = [self.system.symbol(letter) for letter in ("t", "x", "u", "p")]
-        v = ca.vertcat(*arguments)
-        guards = plant.form.applied(self.system, self.system.guards)
-        after = plant.form.applied(self.system, self.system.resets)
-        self._guards = ca.Function("guards", arguments, [ca.densify(ca.jacobian(guards, v))])
-        self._resets = [
-            ca.Function("reset", arguments, [ca.densify(ca.jacobian(after[k, :].T, v))])
-            for k in range(len(self.system.events))
-        ]
+        self._arguments = [self.system.symbol(letter) for letter in ("t", "x", "u", "p")]
+
+    def _with_slopes(self, name: str, expression: ca.SX) -> ca.Function:
+        """An expression and its derivatives by (t, x, u, p)."""
+        flat = ca.densify(self.plant.form.applied(self.system, expression))
+        return ca.Function(name, self._arguments, [flat, ca.densify(ca.jacobian(flat, ca.vertcat(*self._arguments)))])
+
+    @cached_property
+    def _guards(self) -> ca.Function:
+        return self._with_slopes("guards", self.system.guards)
+
+    @cached_property
+    def _resets(self) -> list[ca.Function]:
+        return [self._with_slopes("reset", self.system.resets[k, :].T) for k in range(len(self.system.events))]
+
+    def guard_slopes(self, guard: int, t: float, x: np.ndarray, u: np.ndarray, p: np.ndarray) -> np.ndarray:
+        """∂g/∂(t, x, u, p) of an event."""
+        return self._guards(t, x, u, p)[1].full()[guard]
 
     def jump(self, case: Case, guard: int, t: float, x: np.ndarray, u: np.ndarray) -> Jump:
         """What an event that resets something makes of a state."""
         n, p, plant = self.system.sizes["x"], case.p, self.plant
         before = plant.rhs.core(np.array([t]), x, u, p)[0]
-        slope = self._guards(t, x, u, p).full()[guard]
+        slope = self.guard_slopes(guard, t, x, u, p)
         time = -slope[1:] / (slope[0] + slope[1 : 1 + n] @ before)
-        behind, slopes = restarted_state(case, guard, t, x, u, self._resets[guard](t, x, u, p).full())
-        new = behind.vector("x")
+        value, slopes = (part.full() for part in self._resets[guard](t, x, u, p))
+        new = value.ravel()
+        if restarts(self.system):
+            behind, slopes = restarted_state(case, guard, t, x, u, slopes)
+            new = behind.vector("x")
         along = slopes[:, 0] + slopes[:, 1 : 1 + n] @ before - plant.rhs.core(np.array([t]), new, u, p)[0]
         return Jump(new, slopes[:, 1:] + np.outer(along, time), time)
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import casadi as ca
 import numpy as np
 
 from daedalus.differentiation.case import Case
+from daedalus.differentiation.events.formula_events import formula_events_of
 from daedalus.differentiation.events.jumping_conditions import FixedModes, Point
 from daedalus.differentiation.events.residual_events import events_of
-from daedalus.model.system.once import once
-from daedalus.model.system.system import System
-from daedalus.simulation.plant.explicit_plant import ExplicitPlant
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 
 # Gradients whose directions differ by less are those of one surface.
@@ -46,14 +43,7 @@ def guard_slopes(case: Case, event: int, t: float, row: np.ndarray) -> np.ndarra
     plant = case.plant
     if isinstance(plant, ImplicitPlant):
         return events_of(plant).guards.at(t, row, case.u_at(t), case.p)[1][event]
-    function = once(case.system, _guard_slopes, plant)
-    return function(t, row[: len(case.x0)], case.u_at(t), case.p).full()[event]
-
-
-def _guard_slopes(system: System, plant: ExplicitPlant) -> ca.Function:
-    arguments = [system.symbol(letter) for letter in ("t", "x", "u", "p")]
-    guards = plant.form.applied(system, system.guards)
-    return ca.Function("guards", arguments, [ca.densify(ca.jacobian(guards, ca.vertcat(*arguments)))])
+    return formula_events_of(plant).guard_slopes(event, t, row[: len(case.x0)], case.u_at(t), case.p)
 
 
 def time_slopes(case: Case, event: int, t: float, row: np.ndarray) -> np.ndarray:

@@ -9,6 +9,7 @@ from daedalus.errors import SolverError
 from daedalus.initialisation.behind_reset import Behind, reset_rule
 from daedalus.initialisation.reset_refusals import RefusedReset
 from daedalus.initialisation.reset_slopes import reset_slopes
+from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.start.restart import Restart
 
 
@@ -16,15 +17,21 @@ def restarted_state(
     case: Case, event: int, t: float, row: np.ndarray, u: np.ndarray, written: np.ndarray
 ) -> tuple[Behind, np.ndarray]:
     """What lies behind an event at a row, and ∂x⁺/∂(t, x, u, p); `written` is that of what the reset says."""
+    where = f"the event {case.system.events[event].name!r}"
+    behind = searched(case.plant, case.settings.rtol, t, row, u, case.p, event, where)
+    return behind, reset_slopes(behind, reset_rule(case.system).assigned[event], written)
+
+
+def searched(
+    plant: Plant, rtol: float, t: float, row: np.ndarray, u: np.ndarray, p: np.ndarray, actor: int, where: str
+) -> Behind:
+    """What `dd.simulate` finds behind an actor at a row; where: what it is called if nothing is found."""
     try:
-        behind = Restart(case.plant, case.settings.rtol).behind(t, row, u, case.p, event)
+        return Restart(plant, rtol).behind(t, row, u, p, actor)
     except RefusedReset as error:
-        name = case.system.events[event].name
-        facts = [error.what.rstrip("."), *error.facts]
         raise SolverError(
-            f"The run of {case.system.name!r} with its derivatives stopped at the event {name!r}.",
-            [f"at t = {t:.6g}: {facts[0]}", *facts[1:]],
+            f"The run of {plant.system.name!r} with its derivatives stopped at {where}.",
+            [f"at t = {t:.6g}: {error.what.rstrip('.')}", *error.facts],
             because=error.because,
             remedy=error.remedy,
         ) from None
-    return behind, reset_slopes(behind, reset_rule(case.system).assigned[event], written)

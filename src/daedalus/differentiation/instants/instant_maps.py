@@ -21,6 +21,7 @@ import numpy as np
 
 from daedalus.compilation import Compiled, compile_function
 from daedalus.differentiation.case import Case
+from daedalus.differentiation.events.restarted_state import searched
 from daedalus.differentiation.instants.any_order import SAME_STATE, Alone, in_any_order, same
 from daedalus.differentiation.instants.contact_jumps import (
     acting_contacts,
@@ -32,7 +33,6 @@ from daedalus.differentiation.instants.foreseen import Instant
 from daedalus.differentiation.variational.implicit_slopes import ImplicitSlopes, consistent_row
 from daedalus.errors import SolverError
 from daedalus.initialisation.behind_reset import reset_rule
-from daedalus.initialisation.reset_refusals import RefusedReset
 from daedalus.initialisation.reset_slopes import reset_slopes
 from daedalus.model.expressions import elements
 from daedalus.model.names import listed
@@ -42,7 +42,7 @@ from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.plant.plants import implicit_plant_of, plant_of
-from daedalus.simulation.start.restart import Restart, restarts
+from daedalus.simulation.start.restart import restarts
 from daedalus.simulation.switching.agenda import order_of
 
 LETTERS = ("t", "xdot", "x", "z", "u", "p")
@@ -296,16 +296,8 @@ class InstantMaps:
         given = np.eye(total.shape[1])
         for actor in actors:
             written = self._at(("resets", (actor,)), case, t, row)[1]
-            own = row[:n] if self.formulas else row
-            try:
-                behind = Restart(plant, case.settings.rtol).behind(t, own, u, p, order_of(self.own).all.index(actor))
-            except RefusedReset as error:
-                raise SolverError(
-                    f"The run of {self.own.name!r} with its derivatives stopped at {self.own.events[actor].name!r}.",
-                    [f"at t = {t:.6g}: {error.what.rstrip('.')}", *error.facts],
-                    because=error.because,
-                    remedy=error.remedy,
-                ) from None
+            own, number = row[:n] if self.formulas else row, order_of(self.own).all.index(actor)
+            behind = searched(plant, case.settings.rtol, t, own, u, p, number, repr(self.own.events[actor].name))
             slopes = reset_slopes(behind, self.assigned[actor], written)
             total = slopes[:, 1 : 1 + n] @ total + slopes[:, :1] @ given[:1] + slopes[:, 1 + n :] @ given[1 + n :]
             row = self._consistent(case, t, behind.vector("x"), behind.row, (actor,))

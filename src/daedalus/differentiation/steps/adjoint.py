@@ -33,7 +33,6 @@ from daedalus.simulation.plant.explicit_plant import ExplicitPlant
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.plant.projection import projection
 from daedalus.simulation.result.ending import ENDINGS, Ending
-from daedalus.simulation.start.restart import restarts
 
 # Steps of the first segment; each later one has as many more.
 SEGMENT = 16
@@ -52,38 +51,20 @@ class Segment:
 
 
 class Pullbacks:
-    """Compiled transposed derivatives of right-hand side, projection and events; kept with the plant."""
+    """Compiled transposed derivatives of right-hand side and projection; kept with the plant."""
 
     def __init__(self, plant: ExplicitPlant) -> None:
-        self.system, self.form, self.plant = plant.system, plant.form, plant
-        self._point = [self.system.symbol(letter) for letter in ("t", "x", "u", "p")]
-        self._v = ca.vertcat(*self._point[1:])
-        self._weights = ca.SX.sym("k", self.system.sizes["x"])
-        self.rhs = self._compiled("pullback", self._pulled(self.form.xdot))
-        moved = projection(self.system, self.form) if plant.projection is not None else None
-        self.projection = None if moved is None else self._compiled("moved_pullback", self._pulled(moved))
-        self.events = [self._event(k) for k in range(len(self.system.events))]
+        self._point = [plant.system.symbol(letter) for letter in ("t", "x", "u", "p")]
+        self._weights = ca.SX.sym("k", plant.system.sizes["x"])
+        self.rhs = self._pulled("pullback", plant.form.xdot)
+        moved = projection(plant.system, plant.form) if plant.projection is not None else None
+        self.projection = None if moved is None else self._pulled("moved_pullback", moved)
 
-    def _compiled(self, name: str, pulled: ca.SX) -> Compiled:
-        n, nu = self.system.sizes["x"], self.system.sizes["u"]
-        parts = [pulled[:n], pulled[n : n + nu], pulled[n + nu :]]
-        return compile_function(ca.Function(name, [*self._point, self._weights], [ca.densify(part) for part in parts]))
-
-    def _pulled(self, expression: ca.SX) -> ca.SX:
-        return ca.densify(ca.jtimes(expression, self._v, self._weights, True))
-
-    def _event(self, k: int) -> Compiled | None:
-        """Transposed saltation: r_vᵀ κ - g_vᵀ (r_x f⁻ + r_t - f⁺)ᵀ κ / (g_t + g_x f⁻)."""
-        if not self.system.events[k].resets or restarts(self.system):
-            return None
-        t, x = self._point[:2]
-        guard = self.form.applied(self.system, self.system.guards[k])
-        new = ca.densify(self.form.applied(self.system, self.system.resets[k, :]).T)
-        rate = ca.jacobian(guard, t) + ca.mtimes(ca.jacobian(guard, x), self.form.xdot)
-        behind = ca.substitute(self.form.xdot, x, new)
-        jump = ca.mtimes(ca.jacobian(new, x), self.form.xdot) + ca.jacobian(new, t) - behind
-        moved = ca.jacobian(guard, self._v).T * (ca.dot(jump, self._weights) / rate)
-        return self._compiled("event_pullback", self._pulled(new) - moved)
+    def _pulled(self, name: str, expression: ca.SX) -> Compiled:
+        _, x, u, p = self._point
+        pulled = ca.densify(ca.jtimes(expression, ca.vertcat(x, u, p), self._weights, True))
+        parts = ca.vertsplit(pulled, np.cumsum([0, x.numel(), u.numel(), p.numel()]).tolist())
+        return compile_function(ca.Function(name, [*self._point, self._weights], parts))
 
 
 @remembered
@@ -168,15 +149,13 @@ def backward(case: Case, segments: list[Segment], weights: np.ndarray) -> tuple[
 
 def _event(case: Case, guard: int, t: float, before: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, ...]:
     """Weights behind an event as those before it, of the inputs and of the parameters."""
-    n, nu, plant = case.system.sizes["x"], case.system.sizes["u"], case.plant
+    n, nu, plant, u = case.system.sizes["x"], case.system.sizes["u"], case.plant, case.u_at(t)
     if isinstance(plant, ImplicitPlant):
-        pulled = weights @ events_of(plant).jump(case, guard, t, before, case.u_at(t)).slopes
-        return pulled[:n], pulled[n : n + nu], pulled[n + nu :]
-    event = pullbacks_of(plant).events[guard]
-    if event is None:  # a reset that is followed by a search
-        pulled = weights @ formula_events_of(plant).jump(case, guard, t, before[:n], case.u_at(t)).slopes
-        return pulled[:n], pulled[n : n + nu], pulled[n + nu :]
-    return event.core(np.array([t]), before[:n], case.u_at(t), case.p, weights)
+        jump = events_of(plant).jump(case, guard, t, before, u)
+    else:
+        jump = formula_events_of(plant).jump(case, guard, t, before[:n], u)
+    pulled = weights @ jump.slopes
+    return pulled[:n], pulled[n : n + nu], pulled[n + nu :]
 
 
 def _explicit_steps(case: Case, segment: Segment, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

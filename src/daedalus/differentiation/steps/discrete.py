@@ -11,8 +11,7 @@ is cut by the guard.
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from daedalus.differentiation.variational.augmented import AnyAugmented, Augment
 from daedalus.differentiation.variational.error_controlled import refuse_second_order_events
 from daedalus.differentiation.variational.finished import check_finished
 from daedalus.differentiation.variational.recorded import PassedEvent, Recorded, joined
+from daedalus.differentiation.variational.through_events import dense_of, work_of
 from daedalus.integrators.methods import choose_method, is_implicit
 from daedalus.integrators.tableaux.core_tableau import core_tableau
 from daedalus.integrators.tableaux.named_tableaux import tableau
@@ -60,12 +60,8 @@ def run_discrete(case: Case, augmented: AnyAugmented, y0: np.ndarray, nominal: A
     rows_y = np.concatenate([y0[None], *(run.y[1:] if k == 0 else run.y for k, run in enumerate(runs))])
     if events and events[-1].time == rows_t[-1]:
         rows_t, rows_y = np.append(rows_t, rows_t[-1]), np.concatenate([rows_y, y[None]])
-    work = Work(nominal.steps, nominal.rejected, nominal.rhs_calls, seconds=nominal.seconds)
-    if is_implicit(case.method):
-        work = replace(work, jacobians=nominal.jacobians, factorisations=nominal.factorisations, newton=nominal.newton)
-    return Recorded(
-        rows_t, rows_y, lambda: joined([run.dense for run in runs]), ENDINGS[nominal.status], work, tuple(events)
-    )
+    dense, work = (lambda: joined([run.dense for run in runs])), work_of([nominal])
+    return Recorded(rows_t, rows_y, dense, ENDINGS[nominal.status], work, tuple(events))
 
 
 def nominal_run(case: Case, watched: bool = False) -> Any:
@@ -110,12 +106,7 @@ def taken_again(case: Case, augmented: AnyAugmented, times: np.ndarray, y: np.nd
     attempts = implicit_on_steps(case, times, rows.tolerances(case))
     row = rows.row(case, float(times[0]), y)
     run = run_on_steps(rows.model, attempts, times, row, u, case.p, tables, moved)
-
-    def dense() -> Dense:
-        starts, ends, coefficients = run.dense()
-        return Dense(starts, ends, np.ascontiguousarray(rows.unpacked(coefficients)))
-
-    return Recorded(run.t, rows.unpacked(run.x), dense, ENDINGS[run.status], Work())
+    return Recorded(run.t, rows.unpacked(run.x), partial(dense_of, run, rows.unpacked), ENDINGS[run.status], Work())
 
 
 def states_again(case: Case, times: np.ndarray, row: np.ndarray) -> np.ndarray:

@@ -15,9 +15,10 @@ from daedalus.differentiation.case import Case, core_inputs
 from daedalus.differentiation.variational.augmented import AnyAugmented, Augmented
 from daedalus.differentiation.variational.finished import check_finished
 from daedalus.differentiation.variational.recorded import PassedEvent, Recorded
+from daedalus.differentiation.variational.through_events import work_of
 from daedalus.errors import SolverError
 from daedalus.simulation.result.ending import ENDINGS, Ending
-from daedalus.simulation.result.recorded_run import Dense, Work
+from daedalus.simulation.result.recorded_run import Dense
 
 
 def run_error_controlled(case: Case, augmented: AnyAugmented, y0: np.ndarray) -> Recorded | None:
@@ -48,8 +49,7 @@ def run_error_controlled(case: Case, augmented: AnyAugmented, y0: np.ndarray) ->
     if augmented.variational.order == 2:
         refuse_second_order_events(case, [event.guard for event in passed])
     check_finished(case, run, run.culprit, augmented.layout.width)
-    work = Work(steps=run.steps, rejected=run.rejected, rhs=run.rhs_calls, seconds=run.seconds)
-    return Recorded(run.t, run.x, lambda: Dense(*run.dense()), ENDINGS[run.status], work, passed)
+    return Recorded(run.t, run.x, lambda: Dense(*run.dense()), ENDINGS[run.status], work_of([run]), passed)
 
 
 def moves_far(case: Case) -> bool:
