@@ -24,6 +24,7 @@ from daedalus.differentiation.variational.augmented import augmented_of
 from daedalus.differentiation.variational.error_controlled import run_error_controlled
 from daedalus.differentiation.variational.implicit_variational import run_implicit
 from daedalus.differentiation.variational.recorded import RunPart, at_rest
+from daedalus.differentiation.variational.residual_augmented import varied_at
 from daedalus.differentiation.variational.tangent_start import TangentStart, tangent_start
 from daedalus.integrators.methods import is_implicit
 from daedalus.simulation.result.records import Record
@@ -104,7 +105,6 @@ def _following(part: RunPart, records: list[Record]) -> NextPart | None:
 def _carried(part: RunPart, following: NextPart) -> tuple[np.ndarray, np.ndarray]:
     """S and W at the beginning of the next part."""
     layout, t = part.augmented.layout, float(part.recorded.t[-1])
-    S = layout.sensitivities(part.recorded.y[-1:])[0][: layout.n]
-    given = part.case.given_slopes(part.augmented.variational.directions, t)
+    varied = varied_at(part.case, part.augmented.variational, t, part.recorded.y[-1])
     W = layout.curvatures(part.recorded.y[-1:])[0][: layout.n]
-    return following.slopes @ np.concatenate([S, given]), W[:, layout.pairs[0], layout.pairs[1]]
+    return following.slopes @ varied, W[:, layout.pairs[0], layout.pairs[1]]

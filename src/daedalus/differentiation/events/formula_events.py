@@ -44,12 +44,16 @@ class FormulaEvents:
         """∂g/∂(t, x, u, p) of an event."""
         return self._guards(t, x, u, p)[1].full()[guard]
 
+    def moves(self, guard: int, t: float, x: np.ndarray, u: np.ndarray, p: np.ndarray) -> np.ndarray:
+        """∂τ/∂(x, u, p) of an event."""
+        slope = self.guard_slopes(guard, t, x, u, p)
+        return -slope[1:] / (slope[0] + slope[1 : 1 + len(x)] @ self.plant.rhs.core(np.array([t]), x, u, p)[0])
+
     def jump(self, case: Case, guard: int, t: float, x: np.ndarray, u: np.ndarray) -> Jump:
         """What an event that resets something makes of a state."""
         n, p, plant = self.system.sizes["x"], case.p, self.plant
         before = plant.rhs.core(np.array([t]), x, u, p)[0]
-        slope = self.guard_slopes(guard, t, x, u, p)
-        time = -slope[1:] / (slope[0] + slope[1 : 1 + n] @ before)
+        time = self.moves(guard, t, x, u, p)
         value, slopes = (part.full() for part in self._resets[guard](t, x, u, p))
         new = value.ravel()
         if restarts(self.system):

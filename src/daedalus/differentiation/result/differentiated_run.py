@@ -14,6 +14,7 @@ from daedalus.differentiation.instants.instant_maps import instant_maps_of
 from daedalus.differentiation.parts import goes_on
 from daedalus.differentiation.result.sensitivity_samples import SensitivitySamples
 from daedalus.differentiation.variational.recorded import Recorded, RunPart, joined_record
+from daedalus.differentiation.variational.residual_augmented import varied_at
 from daedalus.differentiation.variational.tangent_start import TangentStart
 from daedalus.errors import InputError
 from daedalus.model.plain_numbers import plain_array
@@ -125,8 +126,8 @@ class DifferentiatedRun(SensitivitySamples):
         case, maps, layout = part.case, instant_maps_of(part.case), part.augmented.layout
         row = layout.rows(part.recorded.y[-1:])[0]
         whole = case.row_at(t, row[: layout.n]) if case.has_formulas else row
-        S = layout.sensitivities(part.recorded.y[-1:])[0][: layout.n]
-        moves = maps.time_slopes(case, instant, t, whole) @ np.concatenate([S, case.given_slopes(self._directions, t)])
+        varied = varied_at(case, part.augmented.variational, t, part.recorded.y[-1])
+        moves = maps.time_slopes(case, instant, t, whole) @ varied
         named = dict(zip(self.labels, moves.tolist()))
         return [EventSensitivity(maps.own.events[k].name, t, named) for k, _ in instant.events]
 

@@ -15,7 +15,11 @@ from daedalus.differentiation.events import saltation
 from daedalus.differentiation.events.formula_events import formula_events_of
 from daedalus.differentiation.variational import kept_invariants
 from daedalus.differentiation.variational.formula_rows import FormulaRows
-from daedalus.differentiation.variational.residual_augmented import ResidualAugmented, inputs_with_weights
+from daedalus.differentiation.variational.residual_augmented import (
+    ResidualAugmented,
+    inputs_with_weights,
+    varied_at,
+)
 from daedalus.differentiation.variational.restart_function import restart_function
 from daedalus.differentiation.variational.tangent_start import TangentStart
 from daedalus.differentiation.variational.variational import Variational
@@ -76,12 +80,6 @@ class Augmented:
         return restart_function(case, self.variational.arguments[2].numel(), self.layout.size, self.behind)
 
     @cached_property
-    def event_times(self) -> ca.Function:
-        """dτ/dθ of every event, (events, m)."""
-        v = self.variational
-        return ca.Function("event_times", v.arguments, [ca.densify(v.on_state(saltation.event_times(v)))])
-
-    @cached_property
     def guard_rates(self) -> ca.Function:
         """The values of the guards and their rates along the solution, of (t, x, u, p)."""
         v = self.variational
@@ -92,10 +90,6 @@ class Augmented:
     def core_rows(self) -> FormulaRows:
         """How the core integrates y with an implicit method."""
         return FormulaRows(self.plant, self.variational, lambda: self.rhs)
-
-    def tolerances(self, atol: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        """Absolute tolerances of y: those of x, divided by the sizes of what is varied."""
-        return self.variational.tolerances(atol, sizes)
 
     # -- at points ---------------------------------------------------------------------------------------------
 
@@ -108,18 +102,17 @@ class Augmented:
         if self.variational.order == 2 or not self.plant.system.events[guard].resets:
             return y
         if self.restarts:
-            S = self.layout.sensitivities(y[None])[0]
-            varied = np.concatenate([S, case.given_slopes(self.variational.directions, t)])
             jump = formula_events_of(self.plant).jump(case, guard, t, y[: self.layout.n], case.u_at(t))
-            return self.layout.packed(jump.row, jump.slopes @ varied, np.zeros((self.layout.n, 0)))
+            S = jump.slopes @ varied_at(case, self.variational, t, y)
+            return self.layout.packed(jump.row, S, np.zeros((self.layout.n, 0)))
         u = inputs_with_weights(case, t, case.interval_at(t))
         rows = self.resets.core(np.array([t]), y, u, case.p)[0]
         return rows.reshape(-1, len(y))[guard]
 
     def event_moves(self, case: Case, guard: int, t: float, y: np.ndarray) -> np.ndarray:
         """dτ/dθ of an event, (m,)."""
-        u = inputs_with_weights(case, t, case.interval_at(t))
-        return self.event_times(t, y, u, case.p).full()[guard]
+        moves = formula_events_of(self.plant).moves(guard, t, y[: self.layout.n], case.u_at(t), case.p)
+        return moves @ varied_at(case, self.variational, t, y)
 
     def guard_values(self, case: Case, t: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Values and rates of all guards at rows, (times, events) each."""

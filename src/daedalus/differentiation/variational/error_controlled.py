@@ -26,7 +26,7 @@ def run_error_controlled(case: Case, augmented: AnyAugmented, y0: np.ndarray) ->
     assert isinstance(augmented, Augmented)  # explicit methods run formulas
     settings, system = case.settings, case.system
     sizes = augmented.variational.directions.sizes(system, case.p)
-    call = {**settings.call, "atol": augmented.tolerances(settings.call["atol"], sizes)}
+    call = {**settings.call, "atol": augmented.variational.tolerances(settings.call["atol"], sizes)}
     if "projection" in call:
         call["projection"] = (augmented.exact if moves_far(case) else augmented.tangential).core
     u, tables = core_inputs(case)

@@ -170,7 +170,7 @@ class ResidualAugmented:
         """dτ/dθ of an event, (m,)."""
         u = case.drive.at_time(t)
         moves = events_of(self.plant).moves(guard, t, y[: self.layout.width], u, case.p)
-        return moves @ self._varied(case, t, y)
+        return moves @ varied_at(case, self.variational, t, y)
 
     def behind(self, case: Case, guard: int, t: float, y: np.ndarray) -> np.ndarray:
         """y behind an event: the jump of the states, and all else solved for."""
@@ -178,12 +178,14 @@ class ResidualAugmented:
             return y
         u, W = case.drive.at_time(t), np.zeros((self.layout.n, 0))
         jump = events_of(self.plant).jump(case, guard, t, y[: self.layout.width], u)
-        return self._solved(case, t, jump.row, jump.slopes @ self._varied(case, t, y), W, case.interval_at(t))
+        S = jump.slopes @ varied_at(case, self.variational, t, y)
+        return self._solved(case, t, jump.row, S, W, case.interval_at(t))
 
-    def _varied(self, case: Case, t: float, y: np.ndarray) -> np.ndarray:
-        """∂(x, u, p)/∂θ at y."""
-        S = self.layout.sensitivities(y[None])[0][: self.layout.n]
-        return np.concatenate([S, case.given_slopes(self.variational.directions, t)])
+
+def varied_at(case: Case, variational: Variational | ResidualVariational, t: float, y: np.ndarray) -> np.ndarray:
+    """∂(x, u, p)/∂θ at y."""
+    S = variational.layout.sensitivities(y[None])[0][: variational.layout.n]
+    return np.concatenate([S, case.given_slopes(variational.directions, t)])
 
 
 def inputs_with_weights(case: Case, t: float, interval: int) -> np.ndarray:

@@ -60,14 +60,10 @@ class StartChart:
 
     def slopes(self, near: Case) -> np.ndarray:
         """∂x₀/∂θ at a case that `moved` made, (n, m)."""
-        S, d, n = self._start.S, self._directions, len(near.x0)
+        S, n = self._start.S, len(near.x0)
         if self._invariants is None:
             return S
         J = self._invariants(near.t0, near.x0, near.u0, near.p)[1].full()
-        V = np.zeros((J.shape[1], d.count))
-        V[:n] = S
-        first = d.columns("u").start
-        V[n + np.array(d.u, int), np.arange(first, first + len(d.u))] = 1.0
-        V[n + len(near.u0) + np.array(d.p, int), np.arange(d.columns("p").start, d.columns("p").stop)] = 1.0
+        V = np.concatenate([S, near.given_slopes(self._directions, near.t0)])
         B = self._start.inverse
         return S - B @ (np.linalg.pinv(J[:, :n] @ B, rcond=1e-10) @ (J @ V))
