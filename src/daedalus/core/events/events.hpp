@@ -120,16 +120,6 @@ inline bool is_passed(const Guards& guards, const Root& root) noexcept {
     return (on_dense < 0) == root.rising && crosses(on_dense, guards.now[root.guard]);
 }
 
-// Whether a redone step ends before a root that lies before its end on the dense output: the last of its guard there.
-inline bool is_ahead(const Guards& guards, long long place, double end) noexcept {
-    const Root& root = guards.roots[place];
-    const double on_dense = guards.before[root.guard];
-    if (on_dense * guards.now[root.guard] >= 0 || (on_dense > 0) != root.rising) return false;
-    for (long long r = place + 1; r < guards.root_count && guards.roots[r].theta < end; ++r)
-        if (guards.roots[r].guard == root.guard) return false;
-    return true;
-}
-
 // Cuts the step at its first event that interrupts it and that the redone solution confirms; gives its place among the
 // roots, or -1 where the whole step stands.
 inline long long cut_at_first(Integration& s) noexcept {
@@ -167,19 +157,16 @@ inline bool handle_guards(Integration& s) noexcept {
     const double theta = guards.roots[cut].theta;
     const double same = 4 * spacing(s.t + theta * whole) / std::fabs(whole);
 
-    // Together with the cut: roots at the same time to rounding, and later ones that the redone step has passed too. Earlier
-    // ones that it has not are left to the next step.
+    // Together with the cut: roots at the same time to rounding, and later ones that the redone step has passed too.
     guards.early_count = 0;
     long long kept = 0;
     for (long long r = 0; r < guards.root_count; ++r) {
         const Root root = guards.roots[r];
-        const bool early = root.theta < theta - same;
         bool passed = r == cut || root.theta <= theta + same;
         if (!passed && guards.reference[root.guard] != 0) passed = is_passed(guards, root);
-        if (early && is_ahead(guards, r, theta - same)) passed = false;
         for (long long q = guards.early_count; q < kept; ++q) passed = passed && guards.roots[q].guard != root.guard;
         if (!passed) continue;
-        guards.early_count += early;
+        if (root.theta < theta - same) ++guards.early_count;
         guards.roots[kept++] = root;
     }
     guards.root_count = kept;
