@@ -8,8 +8,7 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import casadi as ca
@@ -20,9 +19,9 @@ from daedalus.model.assembly.ledger import Entry, Ledger
 from daedalus.model.assembly.ledger_entries import ledger_entries
 from daedalus.model.assembly.put_in_laws import Replacement, chosen_laws, law_values
 from daedalus.model.assembly.solved_laws import solved_laws
+from daedalus.model.assembly.written_assembly import WrittenAssembly
 from daedalus.model.assembly.wrong_networks import check_sources, check_structure, check_sums, check_voltages
 from daedalus.model.expressions import concatenate, elements, symbol_key
-from daedalus.model.mechanics.written_mechanics import WrittenMechanics
 from daedalus.model.names import derivative_name, listed
 from daedalus.model.notebook import Equation
 from daedalus.model.system.equation_row import EquationRow
@@ -81,35 +80,22 @@ def _at_anchors(work: Flattening) -> Replacement:
     return Replacement.of(places, positions)
 
 
+@dataclass
 class _Writer:
-    """Writes the flat model."""
+    """Writes the flat model: `gone` are keys of the symbols that are, `defined` the unknowns that laws give."""
 
-    def __init__(
-        self,
-        work: Flattening,
-        known: Replacement,
-        keys: list[int],
-        rest: list[tuple[ScalarRow, ca.SX]],
-        entries: list[Entry],
-        defined: list[int],
-    ) -> None:
-        self.work, self.book = work, work.book
-        self.rest, self.defined = rest, defined
-        self.known = known
+    work: Flattening
+    known: Replacement
+    gone: list[int]
+    rest: list[tuple[ScalarRow, ca.SX]]
+    entries: list[Entry]
+    defined: list[int]
+
+    def __post_init__(self) -> None:
+        self.book = self.work.book
+        self.keys = self.book._keys()
         # What stands for a symbol that is gone, by its key.
-        self.values = dict(zip(keys, elements(known.put)))
-        self.keys = work.book._keys()
-        self.entries = entries
-        book = self.book
-        events = list(book._events.values())
-        expressions = [
-            *book._outputs.values(),
-            *(x for e in events for x in (e.guard, *e.resets.values())),
-            *(kept.residual for kept in book._invariants.values()),
-            *book._mechanics.expressions(),
-            *book._sketch.expressions(),
-        ]
-        self.expressions: Iterator[ca.SX] = iter(known.each(expressions))
+        self.values = dict(zip(self.gone, elements(self.known.put)))
 
     def written(self) -> PartDoor:
         """The flat model."""
@@ -118,18 +104,16 @@ class _Writer:
         flat._time = book._time
         flat._reset_labels()
         self._declare(flat)
+        # All that is written beside equations and parts, in what stands for the symbols that are gone.
+        layout = book._layout()
+        first, last = len(book._equations), len(layout["expressions"]) - len(book._assembly.expressions())
+        expressions = self.known.each(layout["expressions"][first:last])
+        nothing = {"equations": (), "assembly": WrittenAssembly().outline()}
+        flat._write_expressions({**layout, **nothing, "expressions": expressions})
+        for name, event in flat._events.items():
+            resets = dict(self._target(name, target, new) for target, new in event.resets.items())
+            flat._events[name] = replace(event, resets=resets)
         self._write_equations(flat)
-        flat._outputs = {name: next(self.expressions) for name in book._outputs}
-        for event in book._events.values():
-            guard = next(self.expressions)
-            resets = dict(self._target(event.name, name, next(self.expressions)) for name in event.resets)
-            flat._events[event.name] = replace(event, guard=guard, resets=resets)
-        for name, kept in book._invariants.items():
-            flat._invariants[name] = replace(kept, residual=next(self.expressions))
-        flat._choices = book._choices
-        flat._mechanics = WrittenMechanics()
-        flat._mechanics.add(book._mechanics.outline(), self.expressions, "")
-        flat._sketch.add(book._sketch.outline(), self.expressions, "")
         parts = dict.fromkeys([*book._assembly.parts, *(path for path, *_ in self.entries)])
         flat._ledger = Ledger(tuple(parts), tuple(self.entries), *self.known)
         self._keep_derivatives(flat)
