@@ -16,7 +16,7 @@ from daedalus.errors import ModelError
 from daedalus.model.expressions import concatenate
 from daedalus.model.system.equation_row import EquationRow, Role
 from daedalus.model.system.once import once
-from daedalus.model.system.sampled_points import ARGUMENTS, CANCELLED, Points, independent_rows, rate_terms, states_near
+from daedalus.model.system.sampled_points import CANCELLED, Points, independent_rows, rate_terms, states_near
 from daedalus.model.system.system import System
 
 
@@ -45,11 +45,10 @@ class Rates:
         self._system = system
         declared = [k for k, row in enumerate(system.invariant_rows) if row.role is Role.DECLARED]
         self._labels = [system.invariant_rows[k].label for k in declared]
-        symbols = {letter: system.symbol(letter) for letter in ARGUMENTS}
         kept = concatenate(system.invariants.values())
         whole = concatenate([kept, *system.watched.values()])
-        self._points = Points(system.residual, whole, symbols, system.nominal["x"])
-        terms = rate_terms(kept[declared], symbols)
+        self._points = Points(system, system.residual, whole)
+        terms = rate_terms(system, kept[declared])
         self._rates = ca.Function("rates", self._points.arguments, [ca.sum2(terms), ca.sum2(ca.fabs(terms))])
 
     def broken_at(self, t: float, x: np.ndarray, u: np.ndarray, p: np.ndarray) -> list[Broken] | None:
@@ -92,9 +91,8 @@ def repeated(system: System) -> list[str]:
 
 def _follows(system: System, kept: ca.SX, others: ca.SX) -> bool:
     """Whether something is zero in points where others are, and its slope no direction beside theirs."""
-    symbols = {letter: system.symbol(letter) for letter in ARGUMENTS}
-    points = Points(system.residual, others, symbols, system.nominal["x"])
-    slopes = [ca.densify(ca.jacobian(e, symbols["x"])) for e in (others, kept)]
+    points = Points(system, system.residual, others)
+    slopes = [ca.densify(ca.jacobian(e, system.symbol("x"))) for e in (others, kept)]
     look = ca.Function("look", points.arguments, [ca.densify(kept), *slopes])
     u, p = np.zeros(system.sizes["u"]), np.nan_to_num(system.start["p"], nan=1.0)
     rest, looked = [np.zeros(system.sizes[letter]) for letter in ("xdot", "z")], 0

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 import casadi as ca
 import numpy as np
 
+from daedalus.model.system.system import System
+
 ARGUMENTS = ("t", "xdot", "x", "z", "u", "p")
 SAMPLES = 4
 ITERATIONS = 30
@@ -21,14 +23,12 @@ Point = list[np.ndarray]
 
 
 class Points:
-    """Points (t, x', x, z, u, p) of as many equations as determine x' and z, on constraints c(t, x, u, p) = 0.
+    """Points (t, x', x, z, u, p) of as many equations as determine x' and z, on constraints c(t, x, u, p) = 0."""
 
-    symbols: those of `ARGUMENTS`. nominal: the usual sizes of x.
-    """
-
-    def __init__(self, residual: ca.SX, kept: ca.SX, symbols: dict[str, ca.SX], nominal: np.ndarray) -> None:
-        self.arguments = [symbols[letter] for letter in ARGUMENTS]
-        self._size = np.maximum(np.abs(nominal), np.finfo(float).tiny)
+    def __init__(self, system: System, residual: ca.SX, kept: ca.SX) -> None:
+        symbols = {letter: system.symbol(letter) for letter in ARGUMENTS}
+        self.arguments = list(symbols.values())
+        self._size = np.maximum(np.abs(system.nominal["x"]), np.finfo(float).tiny)
         self._count, self._others = symbols["x"].numel(), symbols["z"].numel()
         solved = ca.vertcat(symbols["xdot"], symbols["z"])
         x = symbols["x"]
@@ -82,10 +82,10 @@ def states_near(x: np.ndarray, nominal: np.ndarray) -> Iterator[np.ndarray]:
         yield x + 0.3 * size * draw.uniform(-1.0, 1.0, x.size)
 
 
-def rate_terms(kept: ca.SX, symbols: dict[str, ca.SX]) -> ca.SX:
+def rate_terms(system: System, kept: ca.SX) -> ca.SX:
     """The terms of c' = ∂c/∂t + Σ ∂c/∂x_k x_k', a row for each c."""
-    slopes = ca.densify(ca.horzcat(ca.jacobian(kept, symbols["t"]), ca.jacobian(kept, symbols["x"])))
-    return slopes * ca.repmat(ca.horzcat(1, symbols["xdot"].T), kept.numel(), 1)
+    slopes = ca.densify(ca.horzcat(ca.jacobian(kept, system.symbol("t")), ca.jacobian(kept, system.symbol("x"))))
+    return slopes * ca.repmat(ca.horzcat(1, system.symbol("xdot").T), kept.numel(), 1)
 
 
 def independent_rows(matrix: np.ndarray, tolerance: float = 1e-9) -> list[int]:

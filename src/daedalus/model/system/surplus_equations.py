@@ -42,17 +42,16 @@ def surplus_rows(system: System) -> tuple[list[int], list[int]] | None:
 
     None where they cannot all be obeyed, or where that is not decided.
     """
-    symbols = {letter: system.symbol(letter) for letter in ARGUMENTS}
-    solved, residual = ca.vertcat(symbols["xdot"], symbols["z"]), system.residual
+    solved, residual = ca.vertcat(system.symbol("xdot"), system.symbol("z")), system.residual
     moving = sorted(set(ca.jacobian_sparsity(residual, solved).row()))
     kept = [row for row in range(residual.numel()) if row not in set(moving)]
-    if any(ca.depends_on(residual[row], symbols["u"]) for row in kept):
+    if any(ca.depends_on(residual[row], system.symbol("u")) for row in kept):
         return None
     chosen = _independent(system, residual, solved, moving)
     if len(chosen) < solved.numel():
         return None
     implied = [row for row in moving if row not in set(chosen)]
-    return (kept, implied) if _all_hold(system, symbols, chosen, kept, implied) else None
+    return (kept, implied) if _all_hold(system, chosen, kept, implied) else None
 
 
 def _independent(system: System, residual: ca.SX, solved: ca.SX, moving: list[int]) -> list[int]:
@@ -68,14 +67,12 @@ def _independent(system: System, residual: ca.SX, solved: ca.SX, moving: list[in
     return [moving[k] for k in independent_rows(slope.call(values)[0].full())]
 
 
-def _all_hold(
-    system: System, symbols: dict[str, ca.SX], chosen: list[int], kept: list[int], implied: list[int]
-) -> bool:
+def _all_hold(system: System, chosen: list[int], kept: list[int], implied: list[int]) -> bool:
     """Whether the rows left over hold in points of the others, the constraints with their first derivative."""
     residual = system.residual
     constraints = residual[kept] if kept else ca.SX(0, 1)
-    points = Points(residual[chosen], constraints, symbols, system.nominal["x"])
-    terms = rate_terms(constraints, symbols)
+    points = Points(system, residual[chosen], constraints)
+    terms = rate_terms(system, constraints)
     left = ca.vertcat(ca.sum2(terms), residual[implied] if implied else ca.SX(0, 1))
     sizes = ca.vertcat(ca.sum2(ca.fabs(terms)), *(_size(residual[row]) for row in implied))
     look = ca.Function("left", points.arguments, [left, sizes])
