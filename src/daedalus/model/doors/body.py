@@ -9,7 +9,7 @@ from daedalus.geometry.euler_angles import rotation_from_rpy
 from daedalus.geometry.quaternions import rotation_from_quaternion
 from daedalus.geometry.rotations import Frame, read_frame
 from daedalus.model.doors.energies import EnergyDoor
-from daedalus.model.expressions import column, elements
+from daedalus.model.expressions import column
 from daedalus.model.mechanics.equations_of_motion import time_derivative
 from daedalus.model.mechanics.written_mechanics import WrittenBody
 from daedalus.model.names import counted
@@ -195,10 +195,10 @@ class Body:
         in_body = read_frame(frame) == "body"
         if in_body:
             self._check_turns("body frame")
-        self._add(f"{self.name}.position", self.rotation @ given if in_body else given)
+        self._model._add_force(f"{self.name}.position", column(self.rotation @ given if in_body else given))
         if offset is not None:
             turned = given if in_body else self.rotation.T @ given
-            self._add(self.attitude, moment(offset, turned))
+            self._model._add_force(self.attitude, column(moment(offset, turned)))
 
     def apply_torque(self, torque: object, frame: Frame = "body") -> None:
         """Let a torque act on the body, N m; calls add up.
@@ -221,11 +221,7 @@ class Body:
         given = self._vector(torque, f"The torque on {self.name!r}", 1 if self.size == 2 else 3)
         if read_frame(frame) == "world" and self.size == 3:
             given = self.rotation.T @ given
-        self._add(self.attitude, given)
-
-    def _add(self, place: str, force: ca.SX) -> None:
-        for k, entry in enumerate(elements(column(force))):
-            self._model._add_force(place, k, entry)
+        self._model._add_force(self.attitude, column(given))
 
     # -- reading arguments -------------------------------------------------------------------------------------
 

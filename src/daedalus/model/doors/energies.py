@@ -193,7 +193,7 @@ class EnergyDoor(Notebook):
                     because="a generalised force belongs to a generalised coordinate.",
                     remedy=did_you_mean("", self._mechanics.coordinates),
                 )
-            self._add_force(known[0], known[1], entry)
+            self._add_force(known[0], entry, known[1])
 
     def force(self, force: object, *, at: object) -> None:
         """Let a force act at a position r(q): the generalised force (∂r/∂q)ᵀ F by virtual work.
@@ -233,17 +233,15 @@ class EnergyDoor(Notebook):
             )
         for name in names:
             gradient = column(ca.jtimes(point, self._symbols[name], value, True))
-            torque = pulled_back(self, self._mechanics, name, gradient)
-            for k, entry in enumerate(elements(ca.densify(torque))):
-                self._add_force(name, k, entry)
+            self._add_force(name, ca.densify(pulled_back(self, self._mechanics, name, gradient)))
 
-    def _add_force(self, name: str, k: int, entry: ca.SX) -> None:
-        """Add one component of a generalised force."""
+    def _add_force(self, name: str, force: ca.SX, k: int | slice = slice(None)) -> None:
+        """Add a generalised force, or one component of it."""
         self._changed()
         velocity = self._mechanics.velocities.get(name)
         size = self._symbols[velocity.velocity].numel() if velocity else self._variables[name].size
         total = ca.SX(self._mechanics.applied.get(name, ca.SX.zeros(size)))
-        total[k] += entry
+        total[k] += force
         self._mechanics.applied[name] = total
 
     # -- constraints -------------------------------------------------------------------------------------------

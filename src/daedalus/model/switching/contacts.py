@@ -12,7 +12,7 @@ from __future__ import annotations
 import casadi as ca
 
 from daedalus.errors import ModelError
-from daedalus.model.expressions import column, elements, symbol_key
+from daedalus.model.expressions import column, symbol_key
 from daedalus.model.mechanics.equations_of_motion import pulled_back, time_derivative
 from daedalus.model.names import check_name, with_article
 from daedalus.model.notebook import Equation
@@ -134,8 +134,7 @@ class ContactDoor(ClockDoor):
             gradient = column(ca.gradient(distance, self._symbols[name]))
             if not gradient.is_zero():
                 force = pulled_back(self, written, name, gradient * multiplier)
-                for k, entry in enumerate(elements(ca.densify(force))):
-                    self._add_force(name, k, entry)  # type: ignore[attr-defined]
+                self._add_force(name, ca.densify(force))  # type: ignore[attr-defined]
 
     def _contact_variables(self, name: str, mode: float) -> tuple[ca.SX, ca.SX]:
         """The force of a contact, and its mode, which begins with a value in which nothing is held."""
