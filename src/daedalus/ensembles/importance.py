@@ -129,12 +129,8 @@ def importance(
     if "summary" in options or "combine" in options or "over" in options:
         raise InputError("dd.importance draws its own cases.", remedy="dd.sweep for other designs")
     drawn, names = _design(distributions, count, seed), tuple(distributions)
-    en = sweep(model, span, over=drawn, outputs=_names(outputs), save_at=save_at, **options)
+    en = sweep(model, span, over=drawn, outputs=outputs, save_at=save_at, **options)
     return _judged(en, names, int(count), seed)
-
-
-def _names(outputs: Sequence[str] | None) -> list[str] | None:
-    return None if outputs is None else [outputs] if isinstance(outputs, str) else list(outputs)
 
 
 def _design(distributions: Mapping[str, Any], count: int, seed: int) -> Sample:

@@ -42,22 +42,14 @@ class DeviceArray:
     def __getitem__(self, index: Any) -> DeviceArray:
         """A part by whole numbers and slices, where it lies: `a[:, -1]` is the end of every case."""
         given = index if isinstance(index, tuple) else (index,)
-        if Ellipsis in given:
-            place = given.index(Ellipsis)
-            given = (*given[:place], *[slice(None)] * (self.ndim - len(given) + 1), *given[place + 1 :])
-        if len(given) > self.ndim or not all(isinstance(part, (int, np.integer, slice)) for part in given):
+        plain = all(part is Ellipsis or isinstance(part, (int, np.integer, slice)) for part in given)
+        if not plain or len(given) - given.count(Ellipsis) > self.ndim:
             raise IndexError("a DeviceArray takes whole numbers and slices; CuPy, JAX and PyTorch take the rest")
-        address, shape, strides = self._address, list[int](), list[int]()
-        for k, (size, stride) in enumerate(zip(self.shape, self.strides)):
-            part = given[k] if k < len(given) else slice(None)
-            if isinstance(part, slice):
-                first, last, step = part.indices(size)
-                shape.append(len(range(first, last, step)))
-                strides.append(step * stride)
-            else:
-                first = range(size)[part]
-            address += first * stride
-        return DeviceArray(self._gpu, address, tuple(shape), tuple(strides), self._owner)
+        # NumPy finds the part of an array that lies nowhere, and none of its numbers is read.
+        whole = np.lib.stride_tricks.as_strided(np.empty(1), self.shape, self.strides)
+        part = whole[given if Ellipsis in given else (*given, ...)]
+        address = self._address + part.ctypes.data - whole.ctypes.data
+        return DeviceArray(self._gpu, address, part.shape, part.strides, self._owner)
 
     def __repr__(self) -> str:
         return f"DeviceArray({' × '.join(map(str, self.shape)) or '1'} doubles on {self._gpu.name})"

@@ -7,9 +7,7 @@ way.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from dataclasses import dataclass, replace
-from threading import Lock
 
 import numpy as np
 
@@ -20,6 +18,7 @@ from daedalus.ensembles.gpu.device_array import DeviceArray
 from daedalus.ensembles.gpu.device_memory import DeviceMemory
 from daedalus.ensembles.lanes.case_numbers import CaseNumbers, LaterNumbers, mixed_parts, rows_of
 from daedalus.ensembles.lanes.kernel_frame import ENDS, STIFF
+from daedalus.ensembles.lanes.kernels import KeptKernels
 from daedalus.ensembles.lanes.lane_runs import LaneBlock, LaneRuns
 
 # Two blocks are under way at once, each within this part of the free memory, within what is pinned at once for its
@@ -27,10 +26,7 @@ from daedalus.ensembles.lanes.lane_runs import LaneBlock, LaneRuns
 SHARE, PINNED, MOST = 0.4, 2**31, 2**21
 # Cases of a piece: a few times as many as a large GPU computes at once, so that it is never without work.
 PIECE = 2**17
-# So many kernels are kept on the GPU, those used last.
-_KEPT = 32
-_lock = Lock()
-_kernels: OrderedDict[object, DeviceKernel] = OrderedDict()
+_kernels = KeptKernels[DeviceKernel]()
 
 
 def gpu_text(lanes: LaneRuns) -> str:
@@ -57,14 +53,7 @@ class GpuRuns:
     def kernel(self) -> DeviceKernel:
         """The kernel, compiled by the driver."""
         key = (id(self.device), *self.lanes.key)
-        with _lock:
-            known = _kernels.get(key)
-            if known is None:
-                known = _kernels[key] = self.device.load(ptx_of(gpu_text(self.lanes)), ENTRY)
-            _kernels.move_to_end(key)
-            while len(_kernels) > _KEPT:
-                _kernels.popitem(last=False)
-            return known
+        return _kernels.of(key, lambda: self.device.load(ptx_of(gpu_text(self.lanes)), ENTRY))
 
     def run(self, block: range) -> LaneBlock:
         """The runs of some cases."""

@@ -6,7 +6,7 @@ import ctypes
 from collections import OrderedDict
 from collections.abc import Callable
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -16,8 +16,7 @@ from daedalus.ensembles.lanes.kernel_frame import ARGUMENTS
 # So many kernels are kept, those used last.
 _KEPT = 32
 _POINTERS = sum(argument.startswith("ptr") for argument in ARGUMENTS)
-_lock = Lock()
-_kernels: OrderedDict[object, Kernel] = OrderedDict()
+Made = TypeVar("Made")
 
 
 class Kernel(NamedTuple):
@@ -31,15 +30,32 @@ class Kernel(NamedTuple):
         self.call(*(array.ctypes.data for array in arrays), *counts)
 
 
+class KeptKernels(Generic[Made]):
+    """Kernels by their key, each made once; those used last are kept."""
+
+    def __init__(self) -> None:
+        self._lock, self._known = Lock(), OrderedDict[object, Made]()
+
+    def of(self, key: object, make: Callable[[], Made]) -> Made:
+        """The kernel of a key, made where it is not known yet."""
+        with self._lock:
+            if key not in self._known:
+                self._known[key] = make()
+            self._known.move_to_end(key)
+            while len(self._known) > _KEPT:
+                self._known.popitem(last=False)
+            return self._known[key]
+
+
+_kernels = KeptKernels[Kernel]()
+
+
 def kernel_of(key: object, text: Callable[[], str]) -> Kernel:
     """The kernel of a key, whose text is written where it is not known yet."""
-    with _lock:
-        known = _kernels.get(key)
-        if known is None:
-            code = kernel_code(text())
-            kinds: list[Any] = [ctypes.c_void_p] * _POINTERS + [ctypes.c_int64] * (len(ARGUMENTS) - _POINTERS)
-            known = _kernels[key] = Kernel(ctypes.CFUNCTYPE(None, *kinds)(code.address), code.owner)
-        _kernels.move_to_end(key)
-        while len(_kernels) > _KEPT:
-            _kernels.popitem(last=False)
-        return known
+    return _kernels.of(key, lambda: _made(text()))
+
+
+def _made(text: str) -> Kernel:
+    code = kernel_code(text)
+    kinds: list[Any] = [ctypes.c_void_p] * _POINTERS + [ctypes.c_int64] * (len(ARGUMENTS) - _POINTERS)
+    return Kernel(ctypes.CFUNCTYPE(None, *kinds)(code.address), code.owner)
