@@ -5,6 +5,7 @@ min over the others of χ²(θ) − χ²(θ̂) = q²      with q the quantile of
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,33 +21,28 @@ def profile_interval(
 ) -> tuple[float, float]:
     """The ends of the interval of unknown k; an end that data does not give is the bound, or infinite."""
     least = float(np.sum(problem.value(theta) ** 2))
-    return tuple(_end(problem, theta, k, sign * width, q, bounds, least) for sign in (-1.0, 1.0))  # type: ignore[return-value]
+    ends = []
+    for step, limit in ((-width, bounds[0][k]), (width, bounds[1][k])):
+        others = np.array(theta)
+
+        def excess(value: float, others: np.ndarray = others) -> float:
+            """The root of what χ² grows by, less q; the others begin where they were best the last time."""
+            cost, others[:] = _best_with(problem, others, k, value, bounds)
+            return float(np.sqrt(max(cost - least, 0.0))) - q
+
+        ends.append(_end(excess, float(theta[k]), step, float(limit), CLOSE * q))
+    return ends[0], ends[1]
 
 
-def _end(
-    problem: WeightedResiduals,
-    theta: np.ndarray,
-    k: int,
-    step: float,
-    q: float,
-    bounds: tuple[np.ndarray, np.ndarray],
-    least: float,
-) -> float:
-    limit = float(bounds[1][k] if step > 0 else bounds[0][k])
-    others = np.array(theta)
-
-    def excess(value: float) -> float:
-        cost, found = _best_with(problem, others, k, value, bounds)
-        others[:] = found
-        return float(np.sqrt(max(cost - least, 0.0))) - q
-
+def _end(excess: Callable[[float], float], middle: float, step: float, limit: float, close: float) -> float:
+    """Where the excess is zero, from the middle on in the direction of a step; the limit where it is nowhere."""
     inside, share = 0.0, 1.0
     while True:
-        value = theta[k] + share * step
+        value = middle + share * step
         if (value - limit) * step >= 0:
             value = limit
         beyond = excess(value)
-        if abs(beyond) < CLOSE * q:
+        if abs(beyond) < close:
             return float(value)
         if beyond > 0:
             break
@@ -55,7 +51,7 @@ def _end(
         inside, share = share, 2 * share
     from scipy.optimize import brentq
 
-    return float(brentq(excess, theta[k] + inside * step, value, xtol=CLOSE * abs(step), rtol=1e-12))
+    return float(brentq(excess, middle + inside * step, value, xtol=CLOSE * abs(step), rtol=1e-12))
 
 
 def _best_with(

@@ -11,6 +11,7 @@ search from a good guess fail (measured: 6 of 48 point-to-point motions of a pen
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 
 import casadi as ca
@@ -63,9 +64,7 @@ def stage_form(system: System) -> StageForm:
     jacobian = ca.jacobian(residual, rates)
     rows, columns = jacobian.sparsity().get_triplet()
     entries = {place: jacobian[place] for place in zip(rows, columns)}
-    count: dict[int, int] = {}
-    for row in rows:
-        count[row] = count.get(row, 0) + 1
+    count = Counter(rows)
     parameters = {symbol_key(s) for s in elements(system.symbol("p"))}
     solved: dict[int, int] = {}  # derivative -> row
     for (row, place), entry in entries.items():

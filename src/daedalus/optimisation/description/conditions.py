@@ -47,15 +47,8 @@ def read_condition(
             for bound, default in ((lower, -np.inf), (upper, np.inf))
         )
         return Condition(name, expression, low, high, place, weight)
-    parts = [_read_entry(entry) for entry in elements(expression)]
-    return Condition(
-        name,
-        ca.vertcat(*(part[0] for part in parts)),
-        np.array([part[1] for part in parts]),
-        np.array([part[2] for part in parts]),
-        place,
-        weight,
-    )
+    parts, lows, highs = zip(*(_read_entry(entry) for entry in elements(expression)))
+    return Condition(name, ca.vertcat(*parts), np.array(lows), np.array(highs), place, weight)
 
 
 def _read_entry(entry: ca.SX) -> tuple[ca.SX, float, float]:

@@ -37,8 +37,8 @@ def interval_curvature(stage: ProblemStage) -> RunningCost | None:
         return None
     time, width, p, (running,) = over_interval(stage, [_without_unknowns(stage, stage.expression(written))])
     x, u = stage.states.symbols, stage.inputs.symbols
-    matrix = stage.length * width * curvature_of_cost(running, ca.vertcat(x, u), _numbers(stage))
-    matrix = ca.sparsify(matrix)
+    numbers = stage.parameters, np.asarray(stage.description.parameters, dtype=float)
+    matrix = ca.sparsify(stage.length * width * curvature_of_cost(running, ca.vertcat(x, u), numbers))
     if not matrix.nnz():
         return None
     rows, columns = (np.array(part, dtype=np.int32) for part in matrix.sparsity().get_triplet())
@@ -66,11 +66,6 @@ def curvature_of_cost(cost: ca.SX, v: ca.SX, numbers: tuple[ca.SX, np.ndarray]) 
                 return exact
     multipliers, matrix = gauss_newton_curvature(cost, v, [True])
     return ca.substitute([matrix], [multipliers], [ca.SX(1)])[0]
-
-
-def _numbers(stage: ProblemStage) -> tuple[ca.SX, np.ndarray]:
-    """The parameters of the model with their values."""
-    return stage.parameters, np.asarray(stage.description.parameters, dtype=float)
 
 
 def _without_unknowns(stage: ProblemStage, cost: ca.SX) -> ca.SX:

@@ -8,7 +8,6 @@ Q(x) = xᵀ S x + sᵀ x of each vector are found by asking dQ/dt = 0 at random 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import casadi as ca
 import numpy as np
@@ -51,12 +50,9 @@ class KeptQuantities:
 
     def names_of(self, pinned: ca.SX) -> str:
         """The names of pinned quantities."""
-        names = dict(zip(self._keys, (*self.held_names, *self.conserved_names)))
-        return ", ".join(dict.fromkeys(names.get(int(e.element_hash()), "the model") for e in elements(pinned)))
-
-    @cached_property
-    def _keys(self) -> list[int]:
-        return [int(e.element_hash()) for e in (*elements(self.held), *elements(self.conserved))]
+        own = (*elements(self.held), *elements(self.conserved))
+        names = dict(zip(map(symbol_key, own), (*self.held_names, *self.conserved_names)))
+        return ", ".join(dict.fromkeys(names.get(symbol_key(e), "the model") for e in elements(pinned)))
 
     @property
     def _x(self) -> ca.SX:

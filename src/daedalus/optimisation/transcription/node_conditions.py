@@ -69,12 +69,7 @@ def node_bindings(made: ProblemDraft, expression: ca.SX, nodes: list[int]) -> li
         if needs_unknowns
         else np.zeros((len(nodes), stage.unknowns.size), dtype=int)
     )
-    return [
-        (stage.states.symbols, layout.nodes[nodes]),
-        (stage.unknowns.symbols, unknowns),
-        (stage.inputs.symbols, layout.inputs[intervals]),
-        *made.common_bindings(layout.shares[nodes], intervals),
-    ]
+    return made.bindings(layout.nodes[nodes], unknowns, layout.shares[nodes], intervals)
 
 
 def _add_final_cost(made: ProblemDraft) -> None:

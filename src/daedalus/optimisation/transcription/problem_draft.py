@@ -42,13 +42,19 @@ class ProblemDraft:
 
     def point_bindings(self) -> list[Binding]:
         """Symbols at all points, interval by interval."""
-        layout, stage = self.layout, self.stage
-        interval = layout.mesh.point_interval
+        layout, mesh = self.layout, self.layout.mesh
+        return self.bindings(layout.points, layout.unknowns, mesh.point_shares, mesh.point_interval)
+
+    def bindings(
+        self, states: np.ndarray, unknowns: np.ndarray, shares: np.ndarray, intervals: np.ndarray
+    ) -> list[Binding]:
+        """Symbols at some places: states and unknowns there, all else that of their shares and intervals."""
+        stage = self.stage
         return [
-            (stage.states.symbols, layout.points),
-            (stage.unknowns.symbols, layout.unknowns),
-            (stage.inputs.symbols, layout.inputs[interval]),
-            *self.common_bindings(layout.mesh.point_shares, interval),
+            (stage.states.symbols, states),
+            (stage.unknowns.symbols, unknowns),
+            (stage.inputs.symbols, self.layout.inputs[intervals]),
+            *self.common_bindings(shares, intervals),
         ]
 
     def common_bindings(self, shares: np.ndarray, intervals: np.ndarray) -> list[Binding]:
@@ -110,13 +116,8 @@ class ProblemDraft:
                 own = draft.add_variables((q.size,), lower=q.lower, upper=q.upper, scale=q.nominal)
                 layout.node_unknowns[node] = own
                 rows = self.add_rows("equation", self.description.form.equation_labels, layout.shares[[node]])
-                interval = layout.interval_of(node)
-                bindings = [
-                    (stage.states.symbols, layout.nodes[node][None]),
-                    (stage.unknowns.symbols, own[None]),
-                    (stage.inputs.symbols, layout.inputs[interval][None]),
-                    *self.common_bindings(layout.shares[[node]], np.array([interval])),
-                ]
+                interval = np.array([layout.interval_of(node)])
+                bindings = self.bindings(layout.nodes[[node]], own[None], layout.shares[[node]], interval)
                 draft.add_block(stage.equations, bindings, rows)
         return layout.node_unknowns[node]
 
