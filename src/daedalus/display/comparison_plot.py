@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from daedalus.display.look import COLOURS, labelled, legend, look, panel_column
+from daedalus.display.look import COLOURS, Axes, labelled, legend, look, panel_column
 from daedalus.display.trajectory_plot import fine_samples
 from daedalus.errors import InputError
 from daedalus.model.names import split_index
 from daedalus.simulation.result.labelled_samples import element_columns, recorded_names, unit_of
 from daedalus.simulation.result.trajectory import Trajectory
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 MOST_PANELS = 8
 DASHES = ("-", "--", ":", "-.")

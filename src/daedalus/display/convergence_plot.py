@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from daedalus.display.look import look, panel_of
+from daedalus.display.look import Axes, look, panel_of
 from daedalus.studies.measured_order import Convergence
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 MOST_VARIABLES = 8
 # The line of the expected order is drawn this much below the errors, so that it hides none of them.

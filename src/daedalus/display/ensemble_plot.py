@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from daedalus.display.look import COLOURS, labelled, look, panel_of
+from daedalus.display.look import COLOURS, Axes, labelled, look, panel_of
 from daedalus.ensembles.ensemble import Ensemble
 from daedalus.errors import InputError
 from daedalus.model.names import did_you_mean, split_index
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 # From this many cases on bands tell more than lines.
 MANY_CASES = 40

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from daedalus.display.look import panel_of
+from daedalus.display.look import Axes, panel_of
 from daedalus.ensembles.importance import Importance
 from daedalus.errors import InputError
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 def plot_importance(imp: Importance, name: str | None, ax: Axes | None) -> Any:

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from daedalus.display.look import COLOURS
+from daedalus.display.look import COLOURS, Axes
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from daedalus.analysis.report import Report

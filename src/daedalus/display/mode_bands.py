@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from daedalus.display.look import Axes
 from daedalus.simulation.result.trajectory import Trajectory
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 # With more values, or more changes, steps are easier to read.
 MOST_VALUES, MOST_CHANGES = 8, 200

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from daedalus.display.look import COLOURS, draw_axes, labelled, look, panel_of
+from daedalus.display.look import COLOURS, Axes, draw_axes, labelled, look, panel_of
 from daedalus.display.trajectory_plot import fine_samples
 from daedalus.errors import InputError
 from daedalus.simulation.result.labelled_samples import unit_of
 from daedalus.simulation.result.trajectory import Trajectory
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 def plot_path(tr: Trajectory, name: str, ax: Axes | None) -> Any:

@@ -5,20 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from daedalus.display.look import labelled, panel_of
+from daedalus.display.look import Axes, labelled, panel_of
 from daedalus.display.planar_equilibria import PlanarEquilibrium, find_equilibria
 from daedalus.display.planar_field import PlanarField, planar_field
 from daedalus.errors import InputError
 from daedalus.model.model import Model
 from daedalus.model.system.system import System
 from daedalus.simulation.result.labelled_samples import unit_of
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 Box = Mapping[str, tuple[float, float]] | Sequence[Any]
 

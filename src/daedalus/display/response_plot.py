@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from daedalus.analysis.linear.frequency_response import FrequencyResponse
 from daedalus.analysis.linear.responses.response import Response
-from daedalus.display.look import legend, look, panel_of
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from daedalus.display.look import Axes, legend, look, panel_of
 
 
 @look()

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from daedalus.differentiation.result.sensitivity_result import Sensitivities
-from daedalus.display.look import look, mark_events
+from daedalus.display.look import Axes, look, mark_events
 from daedalus.model.names import element_label
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 # The relative change that the bands show, the most panels and curves drawn unasked, and the points in time.
 CHANGE = 0.1

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from daedalus.display.look import draw_axes, panel_of
+from daedalus.display.look import Axes, draw_axes, panel_of
 from daedalus.display.operating_points import Curve, TorqueSpeedPoint, find_operating_points, read_curve
 from daedalus.errors import InputError
 
 if TYPE_CHECKING:
     import casadi as ca
-    from matplotlib.axes import Axes
 
 GRID = 801
 SLIVER = 0.08

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from daedalus.display.look import labelled, legend, look, mark_events, panel_column, readable_limits
+from daedalus.display.look import Axes, labelled, legend, look, mark_events, panel_column, readable_limits
 from daedalus.display.mode_bands import draw_bands, is_mode
 from daedalus.model.switching.delays import BEFORE, SIGNAL, TIME
 from daedalus.model.system.system import System
 from daedalus.simulation.result.labelled_samples import element_columns, unit_of
 from daedalus.simulation.result.trajectory import Trajectory
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 # Points per piece of dense output, so that curves are smooth between long steps.
 POINTS_PER_STEP = 12

@@ -1,8 +1,8 @@
-"""Reports, starts, runs, sensitivities and sweeps as cards."""
+"""Reports, starts, runs, plans, sensitivities and sweeps as cards."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from daedalus.initialisation.start import Start
 from daedalus.model.names import counted
 from daedalus.simulation.result.labelled_samples import recorded_names, unit_of
 from daedalus.simulation.result.trajectory import Trajectory
+
+if TYPE_CHECKING:
+    from daedalus.optimisation.result.plan import Plan
 
 # Points of a small curve, and the most curves of a card.
 POINTS, MOST_ROWS = 160, 16
@@ -87,16 +90,43 @@ def trajectory_card(tr: Trajectory) -> str:
         unit = unit_of(tr.system, name)
         rows.append((name, unit, small_curves(np.asarray(samples.time), values), values_text(last)))
     events = [f"{event.name} at t = {event.time:.6g}" for event in tr.events[:8]]
-    more = len(recorded_names(tr)) - len(rows)
     return card(
         tr.system.name,
         paragraph(tr.stop_reason, bad=not tr.success),
         paragraph(f"{tr.method}, {work.steps} steps, {1e3 * work.seconds:.3g} ms{worst}"),
         table(("name", "unit", f"t = {times[0]:g} to {times[-1]:g}", "at the end"), rows),
-        paragraph(f"… and {counted(more, 'name')} more" if more > 0 else ""),
+        _further(len(recorded_names(tr)) - len(rows)),
         section("events", listing(events, 8)),
         section("notes", listing(tr.notes, 6)),
     )
+
+
+def plan_card(plan: Plan) -> str:
+    """How the search for a plan ended, what it costs, small curves of states and inputs, and what was noted."""
+    system = plan.system
+    names = [v.name for kind in ("state", "input") for v in system.of_kind(kind)]
+    times = np.linspace(float(plan.time[0]), float(plan.time[-1]), POINTS)
+    samples, rows = plan.at(times), []
+    for name in names[:MOST_ROWS]:
+        values = np.asarray(samples[name], dtype=float).reshape(POINTS, -1)
+        ends = values_text(values[0].squeeze()), values_text(values[-1].squeeze())
+        rows.append((name, unit_of(system, name), small_curves(times, values), *ends))
+    return card(
+        f"{system.name}: plan",
+        paragraph(plan.status, bad=not plan.success),
+        paragraph(
+            f"cost {plan.objective:.6g}, duration {plan.duration:.6g}; {plan.solver}, "
+            f"{counted(plan.iterations, 'iteration')}, {1e3 * plan.seconds:.3g} ms"
+        ),
+        table(("name", "unit", f"t = {times[0]:g} to {times[-1]:g}", "first", "last"), rows),
+        _further(len(names) - len(rows)),
+        section("notes", listing(plan.notes, 6)),
+    )
+
+
+def _further(count: int) -> str:
+    """How many names a table leaves out."""
+    return paragraph(f"… and {counted(count, 'name')} more" if count > 0 else "")
 
 
 def sensitivities_card(sens: Sensitivities) -> str:

@@ -15,7 +15,6 @@ from daedalus.model.names import counted
 from daedalus.model.signals import Signal
 from daedalus.model.system.system import System
 from daedalus.optimisation.program.program_outcome import ProgramEnding, ProgramOutcome
-from daedalus.optimisation.result.defects import defects_of
 from daedalus.optimisation.result.explanation import Explanation, explained
 from daedalus.optimisation.result.interpolant import Interpolant
 from daedalus.optimisation.result.moment import Moment
@@ -169,7 +168,13 @@ class Plan:
         >>> left.shape, bool(abs(left).max() < 1e-8)
         ((180,), True)
         """
-        return defects_of(self.transcription, self.outcome.w)
+        made = self.transcription
+        stage, rows = made.stage, made.program.values(self.outcome.w)[1]
+        own = [group.rows for group in made.layout.groups if group.kind == "dynamics"]
+        return {
+            label: np.concatenate([rows[table[:, k]] for table in own]) * stage.states.nominal[k]
+            for k, label in enumerate(stage.states.labels[: stage.model_states])
+        }
 
     @property
     def mesh(self) -> str:
@@ -259,7 +264,7 @@ class Plan:
         return plot_plan(self, names, ax)
 
     def _repr_html_(self) -> str:
-        from daedalus.display.cards.plan_card import plan_card
+        from daedalus.display.cards.result_cards import plan_card
 
         return plan_card(self)
 
