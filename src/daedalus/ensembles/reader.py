@@ -12,8 +12,9 @@ from daedalus import _core
 from daedalus.ensembles.case_runs import PlainRun
 from daedalus.ensembles.collected import CaseResults
 from daedalus.ensembles.columns import Column
-from daedalus.ensembles.derivatives.case_derivatives import CaseDerivatives, DerivedRun, read_names, shaped
+from daedalus.ensembles.derivatives.case_derivatives import CaseDerivatives, DerivedRun, read_names
 from daedalus.ensembles.lanes.lane_runs import LaneBlock, StoppedCases
+from daedalus.simulation.plant.plant import by_shape
 from daedalus.simulation.result.ending import Ending, time_text
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.result.trajectory import Trajectory
@@ -174,7 +175,7 @@ class Reader:
         for column in self._own:
             if column.name in states:
                 place, shape = states[column.name]
-                found.append(shaped(x[:, :, place], shape))
+                found.append(by_shape(x[:, :, place], shape))
                 continue
             if rows is None:
                 assert u is not None

@@ -15,7 +15,7 @@ from daedalus.ensembles.columns import Column, derivative_name
 from daedalus.ensembles.derivatives.derived_model import DerivedModel, derived_model
 from daedalus.errors import DaedalusError, InputError
 from daedalus.model.system.system import System
-from daedalus.simulation.plant.plant import Plant
+from daedalus.simulation.plant.plant import Plant, by_shape
 from daedalus.simulation.run.request import LIMITS
 from daedalus.simulation.run.road import Road
 
@@ -71,9 +71,9 @@ class CaseDerivatives:
                 if column.name in plant.columns:
                     place, shape = plant.columns[column.name]
                     first = n * (1 + j)
-                    found.append(shaped(y[:, :, first + place.start : first + place.stop], shape))
+                    found.append(by_shape(y[:, :, first + place.start : first + place.stop], shape))
                 else:
-                    found.append(shaped(rest[column.name][j], column.shape))
+                    found.append(by_shape(rest[column.name][j], column.shape))
         return found
 
     def _rest(self, y: np.ndarray, u: np.ndarray | None, p: np.ndarray | None) -> dict[str, np.ndarray]:
@@ -136,10 +136,3 @@ class DerivedRun(NamedTuple):
             return np.zeros((0, 0))
         labels = plant.system.labels["x"]
         return np.stack([self.samples.d(label, by) for by in self.wanted.by for label in labels], axis=1)
-
-
-def shaped(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """(runs, times, size), column-major, as (runs, times, ...) without a copy."""
-    if shape == ():
-        return x[:, :, 0]
-    return x if len(shape) == 1 else x.reshape(*x.shape[:2], shape[1], shape[0]).swapaxes(2, 3)

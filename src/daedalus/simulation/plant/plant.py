@@ -182,9 +182,7 @@ def labels_of(expressions: Mapping[str, ca.SX]) -> list[str]:
 
 
 def by_shape(flat: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """(N, size) column-major to (N,), (N, n) or (N, rows, columns)."""
+    """(N, size) column-major to (N,), (N, n) or (N, rows, columns), without a copy; (M, N, size) too."""
     if shape == ():
-        return flat[:, 0]
-    if len(shape) == 1:
-        return flat
-    return flat.reshape(len(flat), shape[1], shape[0]).transpose(0, 2, 1)
+        return flat[..., 0]
+    return flat if len(shape) == 1 else flat.reshape(*flat.shape[:-1], shape[1], shape[0]).swapaxes(-1, -2)
