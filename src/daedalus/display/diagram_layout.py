@@ -6,7 +6,7 @@ channel behind its first column; where it reaches further than the next column i
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter
 from dataclasses import dataclass, field
 
 WIDTH, LINE, GAP, CHANNEL, TRACK = 132.0, 17.0, 34.0, 30.0, 12.0
@@ -55,7 +55,8 @@ def laid_out(boxes: dict[str, Box], nets: list[Net], first: str | None) -> tuple
     """Place all boxes and lines; returns the width and height of the drawing."""
     columns = _columns(boxes, nets, first)
     _sides(boxes, nets)
-    gaps = _channels(boxes, nets, len(columns))
+    # How many lines run in the channel behind each column.
+    gaps = Counter(k for net in nets for k in _columns_of(boxes, net))
     x = 20.0
     for k, column in enumerate(columns):
         for name in column:
@@ -76,17 +77,11 @@ def _columns(boxes: dict[str, Box], nets: list[Net], first: str | None) -> list[
             for name in names:
                 near[name] |= names - {name}
     distance: dict[str, int] = {}
-    for start in [*([first] if first in boxes else []), *boxes]:
-        if start in distance or start is None:
-            continue
-        distance[start] = 0
-        waiting = deque([start])
-        while waiting:
-            name = waiting.popleft()
-            for other in sorted(near[name], key=list(boxes).index):
-                if other not in distance:
-                    distance[other] = distance[name] + 1
-                    waiting.append(other)
+    for start in (first, *boxes):
+        front, steps = {name for name in boxes if name == start and name not in distance}, 0
+        while front:
+            distance |= dict.fromkeys(front, steps)
+            front, steps = {other for name in front for other in near[name]} - distance.keys(), steps + 1
     columns: list[list[str]] = [[] for _ in range(max(distance.values(), default=0) + 1)]
     for name in boxes:
         columns[distance[name]].append(name)
@@ -113,15 +108,6 @@ def _sides(boxes: dict[str, Box], nets: list[Net]) -> None:
                 side.append(port)
 
 
-def _channels(boxes: dict[str, Box], nets: list[Net], count: int) -> list[int]:
-    """How many lines run in the channel behind each column."""
-    lines = [0] * count
-    for net in nets:
-        for k in _columns_of(boxes, net):
-            lines[k] += 1
-    return lines
-
-
 def _columns_of(boxes: dict[str, Box], net: Net) -> list[int]:
     """The channels that a net has a vertical line in: behind its first column, and before every further one."""
     reached = {boxes[part].column for part, _ in net.ends}
@@ -142,7 +128,7 @@ def _heights(boxes: dict[str, Box], columns: list[list[str]]) -> None:
 
 def _route(boxes: dict[str, Box], nets: list[Net]) -> int:
     """The lines of every net; returns how many tracks run below the parts."""
-    used: dict[int, int] = {}
+    used = Counter[int]()
     bottom = max((box.y + box.height for box in boxes.values()), default=0.0) + GAP * 0.6
     edge = {box.column: box.x + WIDTH for box in boxes.values()}
     tracks = 0
@@ -150,8 +136,8 @@ def _route(boxes: dict[str, Box], nets: list[Net]) -> int:
         reached = _columns_of(boxes, net)
         at = {}
         for k in reached:
-            at[k] = edge[k] + CHANNEL / 2 + 6 + TRACK * used.get(k, 0)
-            used[k] = used.get(k, 0) + 1
+            at[k] = edge[k] + CHANNEL / 2 + 6 + TRACK * used[k]
+            used[k] += 1
         track = None
         if len(reached) > 1:
             track = bottom + TRACK * tracks
@@ -169,8 +155,7 @@ def _route(boxes: dict[str, Box], nets: list[Net]) -> int:
         for k, ys in heights.items():
             ends = [*ys, *([track] if track is not None else [])]
             net.lines.append([(at[k], min(ends)), (at[k], max(ends))])
-            meeting = sorted(ends)[1:-1] if len(ends) > 2 else []
-            net.dots += [(at[k], y) for y in meeting]
+            net.dots += [(at[k], y) for y in sorted(ends)[1:-1]]
             if track is not None and k not in (reached[0], reached[-1]):
                 net.dots.append((at[k], track))
     return tracks

@@ -340,7 +340,7 @@ class OptimalControl:
             method, solver, degree, points, hessian, tolerance, time_limit, progress, most_iterations, mesh_tolerance,
             step_method, steps, dict(options or {}),
         )  # fmt: skip
-        if self._solving is None or not self._solving.fits(settings):
+        if self._solving is None or self._solving.settings.structure != settings.structure:
             self._solving = Solving(self.model, self._description, settings)
         return self._solving.plan(settings)
 

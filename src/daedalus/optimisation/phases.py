@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -76,7 +77,7 @@ class Phases:
         meshes = [mesh_of(mesh_shares(description), points, degree) for description in described]
 
         def finer(meshes: list[Mesh], before: PhasedPlan, left: SolveSettings) -> PhasedPlan:
-            nearer = [description.near(plan) for description, plan in zip(described, before.phases)]
+            nearer = [replace(own, trajectory=plan) for own, plan in zip(described, before.phases)]
             return self._search(nearer, meshes, left)
 
         return on_finer_meshes(lambda: self._search(described, meshes, settings), finer, settings)

@@ -46,7 +46,7 @@ class Solving:
     def __init__(
         self, model: Model | System, description: Description, settings: SolveSettings, mesh: Mesh | None = None
     ) -> None:
-        self.model, self.description, self.structure = model, description, settings.structure
+        self.model, self.description = model, description
         self.settings, self.stage = settings, stage_for(description, settings)
         self.kept = kept_quantities(description)
         self.ends = reference_ends(description, self.kept)
@@ -96,15 +96,12 @@ class Solving:
         """A changed problem on the same mesh."""
         return self.transcribed(stage_for(description, self.settings))
 
-    def fits(self, settings: SolveSettings) -> bool:
-        """Whether the program is the one that these settings need."""
-        return self.structure == settings.structure
-
     def plan(self, settings: SolveSettings) -> Plan:
         """Search, refine the mesh where that is asked for, and make a plan of what was found."""
 
         def finer(meshes: list[Mesh], before: Plan, left: SolveSettings) -> Plan:
-            return Solving(self.model, self.description.near(before), settings, meshes[0])._search(left)
+            near = replace(self.description, trajectory=before)
+            return Solving(self.model, near, settings, meshes[0])._search(left)
 
         return on_finer_meshes(lambda: self._search(settings), finer, settings)
 

@@ -95,7 +95,8 @@ class Convergence:
         for step, error, slope, used in zip(self.steps, self.error, self._local_slopes(), self.used_overall):
             shown = "" if math.isnan(slope) else f"{slope:.2f}"
             lines.append(f"{step:>12.6g} {error:>10.2e} {shown:>6}{'' if used else '  left out'}".rstrip())
-        by_name = [f"{name} {_order_text(order)}" for name, order in self.orders.items()]
+        orders = self.orders.items()
+        by_name = [f"{name} -" if math.isnan(order) else f"{name} {order:.2f}" for name, order in orders]
         more = f", … ({counted(len(by_name), 'variable')})" if len(by_name) > 8 else ""
         lines.append("by variable: " + ", ".join(by_name[:8]) + more)
         return "\n".join([*lines, *self.notes])
@@ -108,10 +109,6 @@ class Convergence:
             ratio = self.error[before] / self.error[after]
             slopes[after] = math.log(ratio) / math.log(self.steps[before] / self.steps[after])
         return slopes
-
-
-def _order_text(order: float) -> str:
-    return "-" if math.isnan(order) else f"{order:.2f}"
 
 
 def fitted_order(steps: np.ndarray, errors: np.ndarray, used: np.ndarray) -> float:

@@ -156,15 +156,13 @@ class Ordered:
             return self.product([(base, exponent[0])])
         return 1.0, self._place(("power", base, exponent))
 
-    def depends_on(self, place: int, labels: set[str], known: dict[int, bool] | None = None) -> bool:
-        """Whether an entry contains one of some names."""
-        found = {} if known is None else known
-        if place not in found:
-            entry = self._entries[place]
-            found[place] = entry[1] in labels if entry[0] == "name" else any(
-                self.depends_on(part, labels, found) for part in parts_of(entry)
-            )  # fmt: skip
-        return found[place]
+    def depends_on(self, place: int, labels: set[str], known: dict[int, bool]) -> bool:
+        """Whether an entry contains one of some names; `known` is what was found for them before."""
+        if place not in known:
+            kind, first, *_ = entry = self._entries[place]
+            parts = (self.depends_on(part, labels, known) for part in parts_of(entry))
+            known[place] = first in labels if kind == "name" else any(parts)
+        return known[place]
 
 
 def parts_of(entry: Entry) -> list[int]:

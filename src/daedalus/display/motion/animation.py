@@ -121,9 +121,7 @@ def _labels(runs: Sequence[Trajectory], labels: Sequence[str] | None) -> list[st
 
 def frame_times(runs: Sequence[Trajectory], speed: float = 1.0, frames: int | None = None) -> np.ndarray:
     """Equally spaced times over the longest run: sixty a second as it is shown, within bounds."""
-    begin, end = float(runs[0].time[0]), float(runs[0].time[-1])
-    for run in runs[1:]:
-        begin, end = min(begin, float(run.time[0])), max(end, float(run.time[-1]))
+    begin, end = min(float(run.time[0]) for run in runs), max(float(run.time[-1]) for run in runs)
     count = frames or int(np.clip(FRAMES_PER_SECOND * abs(end - begin) / speed + 1, FEWEST_FRAMES, MOST_FRAMES))
     if count < 2:
         raise InputError("An animation has two frames at least.", f"got frames={frames}", remedy="frames=200")

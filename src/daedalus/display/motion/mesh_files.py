@@ -154,5 +154,4 @@ def _accessor(tree: dict[str, Any], buffers: list[bytes], place: int) -> np.ndar
     kind, width, count = np.dtype(_TYPES[accessor["componentType"]]), _WIDTHS[accessor["type"]], accessor["count"]
     begin = view.get("byteOffset", 0) + accessor.get("byteOffset", 0)
     stride = view.get("byteStride", kind.itemsize * width)
-    rows = [np.frombuffer(buffers[view["buffer"]], kind, width, begin + k * stride) for k in range(count)]
-    return np.concatenate(rows)
+    return np.ndarray((count, width), kind, buffers[view["buffer"]], begin, (stride, kind.itemsize)).ravel()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import casadi as ca
 import numpy as np
@@ -116,10 +116,6 @@ class Description:
         places = self.system.places.items()
         found = (name for name, place in places if place.letter == "u" and tuple(place.positions) == positions)
         return next(found, self.system.labels["u"][positions[0]])
-
-    def near(self, trajectory: object) -> Description:
-        """The same problem with another trajectory to begin from."""
-        return replace(self, trajectory=trajectory)
 
     def values_of(self, values: Mapping[str, object]) -> np.ndarray:
         """The parameters with some of them changed."""

@@ -61,15 +61,11 @@ class _GuessedMotion:
         self.stage, self.ends, self.kept = stage, ends, kept
         self.description = stage.description
         self.functions = StageFunctions(stage)
-        duration = self.description.duration
+        self.length, duration = self.description.expected_duration, self.description.duration
         trajectory: Any = self.description.trajectory
-        if isinstance(duration, Unknown):
-            self.length = duration.guess
-            if trajectory is not None:
-                span = float(trajectory.time[-1] - trajectory.time[0])
-                self.length = float(np.clip(span, duration.lower, duration.upper))
-        else:
-            self.length = float(duration)
+        if isinstance(duration, Unknown) and trajectory is not None:
+            span = float(trajectory.time[-1] - trajectory.time[0])
+            self.length = float(np.clip(span, duration.lower, duration.upper))
         self._known: dict[float, np.ndarray] = {}  # states of the model by shares
         # Inputs that are linear between nodes: shares, and their values there.
         self.linear = np.array([0.0]), np.zeros((1, len(stage.linear)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
+from itertools import permutations
 
 import numpy as np
 
@@ -62,23 +63,17 @@ def collocation_points(family: str, degree: int) -> CollocationPoints:
 def basis(nodes: np.ndarray, at: np.ndarray) -> np.ndarray:
     """Lagrange's polynomials through the nodes, (nodes, at)."""
     found = np.ones((len(nodes), len(at)))
-    for i in range(len(nodes)):
-        for j in range(len(nodes)):
-            if i != j:
-                found[i] *= (at - nodes[j]) / (nodes[i] - nodes[j])
+    for i, j in permutations(range(len(nodes)), 2):
+        found[i] *= (at - nodes[j]) / (nodes[i] - nodes[j])
     return found
 
 
 def basis_slopes(nodes: np.ndarray, at: np.ndarray) -> np.ndarray:
     """The derivatives of Lagrange's polynomials, (nodes, at)."""
     found = np.zeros((len(nodes), len(at)))
-    for i in range(len(nodes)):
-        for m in range(len(nodes)):
-            if m == i:
-                continue
-            term = np.full(len(at), 1.0 / (nodes[i] - nodes[m]))
-            for j in range(len(nodes)):
-                if j not in (i, m):
-                    term *= (at - nodes[j]) / (nodes[i] - nodes[j])
-            found[i] += term
+    for i, m in permutations(range(len(nodes)), 2):
+        term = np.full(len(at), 1.0 / (nodes[i] - nodes[m]))
+        for node in np.delete(nodes, (i, m)):
+            term *= (at - node) / (nodes[i] - node)
+        found[i] += term
     return found
