@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "linear/inverse.hpp"
 #include "machine/platform.hpp"
 #include "model/function.hpp"
 
@@ -48,20 +47,34 @@ struct DelayedSignals {
 // A jump counts as smooth behind so many delays.
 inline constexpr int smooth_behind = 6;
 
-// Chebyshev's points of [0, 1] with both ends, and the inverse of their powers.
+// Chebyshev's points of [0, 1] with both ends, and the inverse of their powers by elimination with pivots.
 inline void prepare_samples(DelayedSignals& d, int degree) {
     d.sampled = degree, d.degree = std::max(d.degree, degree);
     const auto size = static_cast<std::size_t>(degree) + 1;
     d.parts.resize(size);
     for (std::size_t j = 0; j < size; ++j)
         d.parts[j] = degree == 0 ? 1.0 : 0.5 * (1 - std::cos(std::numbers::pi * static_cast<double>(j) / degree));
-    std::vector<long double> powers(size * size);
+    std::vector<long double> matrix(size * 2 * size, 0.0L);
     for (std::size_t i = 0; i < size; ++i) {
         long double power = 1;
-        for (std::size_t j = 0; j < size; ++j, power *= d.parts[i]) powers[i * size + j] = power;
+        for (std::size_t j = 0; j < size; ++j, power *= d.parts[i]) matrix[i * 2 * size + j] = power;
+        matrix[i * 2 * size + size + i] = 1;
     }
-    const std::vector<long double> inverted = inverse(std::move(powers), degree + 1);
-    d.to_powers.assign(inverted.begin(), inverted.end());
+    for (std::size_t k = 0; k < size; ++k) {
+        std::size_t pivot = k;
+        for (std::size_t i = k + 1; i < size; ++i)
+            if (std::fabs(matrix[i * 2 * size + k]) > std::fabs(matrix[pivot * 2 * size + k])) pivot = i;
+        for (std::size_t j = 0; j < 2 * size; ++j) std::swap(matrix[k * 2 * size + j], matrix[pivot * 2 * size + j]);
+        const long double whole = matrix[k * 2 * size + k];
+        for (std::size_t j = 0; j < 2 * size; ++j) matrix[k * 2 * size + j] /= whole;
+        for (std::size_t i = 0; i < size; ++i) {
+            const long double share = i == k ? 0 : matrix[i * 2 * size + k];
+            for (std::size_t j = 0; j < 2 * size && share != 0; ++j) matrix[i * 2 * size + j] -= share * matrix[k * 2 * size + j];
+        }
+    }
+    d.to_powers.resize(size * size);
+    for (std::size_t i = 0; i < size; ++i)
+        for (std::size_t j = 0; j < size; ++j) d.to_powers[i * size + j] = static_cast<double>(matrix[i * 2 * size + size + j]);
     for (const double entry : d.to_powers) d.growth += std::fabs(entry);
     d.samples.resize(size * d.delays.size());
 }
