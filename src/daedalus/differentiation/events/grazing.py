@@ -29,27 +29,32 @@ def event_records(case: Case, augmented: AnyAugmented, recorded: Recorded) -> tu
     """Records of guards that nearly graze or happen together; a SolverError for an event that grazes."""
     found: list[Record] = []
     since = float(recorded.t[0])
-    grazes = max(GRAZES, float(np.sqrt(case.settings.call.get("rtol", 0.0))))
+    rtol = case.settings.call.get("rtol", 0.0)
     for event in recorded.events:
         name = case.system.events[event.guard].name
         # Other constraints for the same motion, and corners, are no matter of the derivative.
         if case.system.events[event.guard].purpose.watches_constraints or is_corner(case, event.guard):
             continue
         share = _share_of_rate(case, augmented, recorded, event.guard, since, event.time, event.before)
-        if share < grazes:
-            raise SolverError(
-                f"The event {name!r} grazes.",
-                f"at t = {event.time:.6g} its guard passes zero with {share:.1g} of its largest rate",
-                because="the smallest change decides whether it happens, so that no derivative exists.",
-                remedy="a span that ends before it, or other start values",
-            )
-        if share < NEARLY * grazes:
-            found.append(NearlyGrazes(name, event.time))
+        found += grazing_records(name, event.time, share, rtol)
         since = event.time
     times = [event.time for event in recorded.events if not goes_on(case, event.guard)]
     if len(set(times)) < len(times):
         found.append(EventsTogether())
     return (*found, *_touches(case, augmented, recorded))
+
+
+def grazing_records(name: str, time: float, share: float, rtol: float) -> list[Record]:
+    """A record of an event that nearly grazes, by the share of its largest rate; a SolverError for one that does."""
+    grazes = max(GRAZES, float(np.sqrt(rtol)))
+    if share < grazes:
+        raise SolverError(
+            f"The event {name!r} grazes.",
+            f"at t = {time:.6g} its guard passes zero with {share:.1g} of its largest rate",
+            because="the smallest change decides whether it happens, so that no derivative exists.",
+            remedy="a span that ends before it, or other start values",
+        )
+    return [NearlyGrazes(name, time)] if share < NEARLY * grazes else []
 
 
 def _share_of_rate(

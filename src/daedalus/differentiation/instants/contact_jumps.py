@@ -62,6 +62,12 @@ class CaseContacts:
         held = np.array([event in waiting for event in self.events()], dtype=bool)
         return self.contacts.settled(self.place(v), fired, self.case.last_time - self.case.first_time, held)
 
+    def behind(self, x: np.ndarray, moment: Settled) -> np.ndarray:
+        """All states behind a moment."""
+        behind = x.copy()
+        behind[self.states], behind[self.modes] = moment.x, moment.modes
+        return behind
+
 
 def behind_contacts(
     case: Case, contacts: Contacts, actors: Sequence[int], t: float, x: np.ndarray, waiting: Sequence[int] = ()
@@ -70,8 +76,7 @@ def behind_contacts(
     own, u, p = CaseContacts(case, contacts), case.u_at(t), case.p
     at = np.concatenate([[t], x, u, p])
     moment = own.settled(at, actors, waiting)
-    behind = x.copy()
-    behind[own.states], behind[own.modes] = moment.x, moment.modes
+    behind = own.behind(x, moment)
     slopes = np.zeros((len(x), len(at)))
     slopes[:, 1 : 1 + len(x)] = np.eye(len(x))
     slopes[own.modes] = 0.0
@@ -93,10 +98,7 @@ def behind_contacts(
 def state_of_moment(case: Case, contacts: Contacts, actors: Sequence[int], t: float, x: np.ndarray) -> np.ndarray:
     """All states behind a moment, as the rule of contacts says."""
     own = CaseContacts(case, contacts)
-    moment = own.settled(np.concatenate([[t], x, case.u_at(t), case.p]), actors, ())
-    behind = x.copy()
-    behind[own.states], behind[own.modes] = moment.x, moment.modes
-    return behind
+    return own.behind(x, own.settled(np.concatenate([[t], x, case.u_at(t), case.p]), actors, ()))
 
 
 def acting_contacts(case: Case, contacts: Contacts, actors: Sequence[int], t: float, x: np.ndarray) -> list[int]:

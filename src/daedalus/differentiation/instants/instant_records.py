@@ -5,15 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from daedalus.differentiation.case import Case
+from daedalus.differentiation.events.grazing import grazing_records
 from daedalus.differentiation.instants.foreseen import Instant
 from daedalus.differentiation.instants.instant_maps import instant_maps_of
 from daedalus.differentiation.variational.recorded import RunPart
 from daedalus.errors import SolverError
 from daedalus.simulation.result.records import Record
-from daedalus.simulation.result.records_of_derivatives import EventsTogether, NearlyGrazes
+from daedalus.simulation.result.records_of_derivatives import EventsTogether
 
-# An event grazes below √rtol of its guard's largest rate, and below the first; it nearly grazes below a multiple of it.
-GRAZES, NEARLY = 1e-6, 30.0
 # Rows at which the rate of a guard is looked at.
 MOST_ROWS = 50
 
@@ -42,15 +41,7 @@ def instant_records(part: RunPart, instant: Instant) -> list[Record]:
     t, rows = part.recorded.t, part.augmented.layout.rows(part.recorded.y)
     if len(t) < 2:
         return []
-    shares = instant_maps_of(case).rate_share(case, together[0], t, rows, MOST_ROWS)
+    share = instant_maps_of(case).rate_share(case, together[0], t, rows, MOST_ROWS)
     name = instant_maps_of(case).own.events[together[0]].name
-    grazes = max(GRAZES, float(np.sqrt(case.settings.rtol)))
-    if shares < grazes:
-        raise SolverError(
-            f"The event {name!r} grazes.",
-            f"at t = {instant.time:.6g} its guard passes zero with {shares:.1g} of its largest rate",
-            because="the smallest change decides whether it happens, so that no derivative exists.",
-            remedy="a span that ends before it, or other start values",
-        )
-    found: list[Record] = [NearlyGrazes(name, instant.time)] if shares < NEARLY * grazes else []
+    found = grazing_records(name, instant.time, share, case.settings.rtol)
     return [*found, EventsTogether()] if len(together) > 1 else found

@@ -354,13 +354,4 @@ def _grid_order(columns: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
 
 def _shaped(flat: np.ndarray, shapes: list[tuple[int, ...]]) -> np.ndarray:
     """(times, size, size, ...) to (times, *shape, *shape, ...); every size is flat column by column."""
-    out = flat
-    axis = 1
-    for shape in shapes:
-        lead, tail = out.shape[:axis], out.shape[axis + 1 :]
-        out = out.reshape(*lead, *shape[::-1], *tail)
-        if len(shape) > 1:
-            order = [*range(axis), *reversed(range(axis, axis + len(shape))), *range(axis + len(shape), out.ndim)]
-            out = out.transpose(order)
-        axis += len(shape)
-    return out
+    return flat.reshape(len(flat), *(size for shape in shapes for size in shape), order="F")
