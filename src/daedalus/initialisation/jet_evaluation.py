@@ -8,6 +8,8 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from daedalus.analysis.structure.block_form import triangular_blocks
+
 # Above this many unknowns in a solve the Jacobian is sparse.
 DENSE = 200
 
@@ -76,12 +78,11 @@ class JetEvaluation:
         pattern = ca.Sparsity.triplet(int(rows.sum()), int(columns.sum()), *places)
         if pattern.size1() != pattern.size2() or ca.sprank(ca.DM(pattern, 1)) < pattern.size1():
             return []
-        count, row_order, column_order, row_start, column_start, *_ = pattern.btf()
         found = []
-        for b in range(count):
+        for own_rows, own_columns in triangular_blocks(pattern):
             masks = np.zeros_like(rows), np.zeros_like(columns)
-            masks[0][np.flatnonzero(rows)[list(row_order[row_start[b] : row_start[b + 1]])]] = True
-            masks[1][np.flatnonzero(columns)[list(column_order[column_start[b] : column_start[b + 1]])]] = True
+            masks[0][np.flatnonzero(rows)[own_rows]] = True
+            masks[1][np.flatnonzero(columns)[own_columns]] = True
             found.append(masks)
         return found
 

@@ -192,6 +192,13 @@ def folded(expression: ca.SX, known: dict[int, Made], make: Callable[[ca.SX, lis
     return known[symbol_key(expression)]
 
 
+def at_values(expression: ca.SX, value_of: Callable[[ca.SX], float]) -> ca.DM:
+    """An expression in numbers, with a value for each of its symbols."""
+    symbols = ca.symvar(expression)
+    function = ca.Function("numbers", [concatenate(symbols)], [expression])
+    return function(np.array([value_of(symbol) for symbol in symbols]))
+
+
 def split_equalities(expression: ca.SX) -> tuple[list[ca.SX], bool]:
     """Turn each `a == b` entry into `a - b`; other entries stay. Also says whether any equality was found."""
     residuals, found = [], False

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import casadi as ca
+import numpy as np
 
 from daedalus.errors import ModelError
 from daedalus.model.expressions import elements, symbol_key
@@ -196,6 +197,26 @@ def read_model(model: Model | System, verb: str) -> Model:
 def has_derivative(book: Model, row: ca.SX) -> bool:
     """Whether an equation contains a derivative."""
     return any(book._known[symbol_key(s)][2] for s in ca.symvar(row))
+
+
+def start_value(book: Model, symbol: ca.SX, otherwise: float = np.nan) -> float:
+    """The written value of a symbol, or another where nothing is written."""
+    name, k, order = book._known[symbol_key(symbol)]
+    if name == "t":
+        return 0.0
+    variable = book._variables[name]
+    written = {0: variable.start, 1: variable.rate}.get(order) or (None,) * variable.size
+    value = None if variable.kind == "input" else written[k]
+    return otherwise if value is None else float(value)
+
+
+def part_of(book: Model, variable: Variable, suffix: str, chosen: Sequence[int]) -> Variable:
+    """A variable of its own for some elements of another one."""
+    kept = ("start", "nominal", "lower", "upper")
+    parts: dict[str, Any] = {key: tuple(getattr(variable, key)[k] for k in chosen) for key in kept}
+    shape = variable.shape if len(chosen) == variable.size else (len(chosen),)
+    name = book._free_name(variable.name + suffix)
+    return replace(variable, name=name, shape=shape, rate=(None,) * len(chosen), guess=(), **parts)
 
 
 def scalar_rows(book: Model) -> list[ca.SX]:

@@ -36,12 +36,15 @@ def blocks_in_order(s: Signature, tight: bool = False) -> list[Block]:
         return []
     chosen = s.tight if tight else np.ones(len(s.rows), dtype=bool)
     pattern = ca.Sparsity.triplet(s.count, s.size, s.rows[chosen].tolist(), s.columns[chosen].tolist())
-    count, row_order, column_order, row_start, column_start, *_ = pattern.btf()
+    found = triangular_blocks(pattern)
+    return [Block(np.array(rows, dtype=int), np.array(columns, dtype=int)) for rows, columns in found]
+
+
+def triangular_blocks(pattern: ca.Sparsity) -> list[tuple[list[int], list[int]]]:
+    """Rows and columns of the irreducible blocks of a pattern, in the order in which they can be solved."""
+    count, rows, columns, row_start, column_start, *_ = pattern.btf()
     return [
-        Block(
-            np.array(row_order[row_start[b] : row_start[b + 1]], dtype=int),
-            np.array(column_order[column_start[b] : column_start[b + 1]], dtype=int),
-        )
+        (list(rows[row_start[b] : row_start[b + 1]]), list(columns[column_start[b] : column_start[b + 1]]))
         for b in range(count)
     ]
 

@@ -20,7 +20,7 @@ from daedalus.analysis.structure.block_form import Block
 from daedalus.analysis.structure.cancelled_terms import without_cancelled
 from daedalus.analysis.structure.dependence.symbolic_null_vector import left_null_vector
 from daedalus.analysis.structure.signature import Signature
-from daedalus.model.expressions import concatenate
+from daedalus.model.expressions import at_values, concatenate
 
 # A symbolic null vector is looked for in blocks up to this size.
 LARGEST_BLOCK = 10
@@ -75,10 +75,8 @@ def substitutions(book: Symbols, s: Signature, jacobian: ca.SX, block: Block) ->
 def _null_vector(jacobian: ca.SX, block: Block) -> list[ca.SX] | None:
     """v with J v = 0 on a block, as expressions."""
     matrix = ca.densify(jacobian[block.equations.tolist(), block.unknowns.tolist()])
-    symbols = ca.symvar(matrix)
-    draw = np.random.default_rng(2017).uniform(0.4, 1.6, len(symbols))
-    shadow = ca.Function("block", [concatenate(symbols)], [matrix])(draw).full()
-    return left_null_vector(matrix.T, shadow.T)
+    draw = np.random.default_rng(2017)
+    return left_null_vector(matrix.T, at_values(matrix, lambda _: draw.uniform(0.4, 1.6)).full().T)
 
 
 def _substitution(book: Symbols, s: Signature, block: Block, v: dict[int, ca.SX], leader: int) -> Substitution | None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import casadi as ca
 
+from daedalus.analysis.structure.block_form import triangular_blocks
 from daedalus.model.expressions import elements, symbol_key
 
 # A symbolic solve of a block of this size gives expressions that can still be handled.
@@ -25,11 +26,8 @@ def solved_for(
     [(SX(x), SX(3)), (SX(y), SX(3))]
     """
     column, unknowns = ca.vertcat(*equations), ca.vertcat(*symbols)
-    count, row_order, column_order, row_start, column_start, *_ = ca.jacobian_sparsity(column, unknowns).btf()
     solved: dict[int, ca.SX] = {}  # by the key of the symbol
-    for b in range(count):
-        rows = list(row_order[row_start[b] : row_start[b + 1]])
-        columns = list(column_order[column_start[b] : column_start[b + 1]])
+    for rows, columns in triangular_blocks(ca.jacobian_sparsity(column, unknowns)):
         if len(rows) != len(columns) or len(rows) > LARGEST_BLOCK:
             continue
         own = ca.vertcat(*(symbols[c] for c in columns))

@@ -10,8 +10,9 @@ from collections.abc import Iterable
 import casadi as ca
 import numpy as np
 
+from daedalus.analysis.structure.block_form import triangular_blocks
 from daedalus.errors import InputError, SingularModelError, SolverError
-from daedalus.model.expressions import column, concatenate, elements, nonzeros, symbol_key
+from daedalus.model.expressions import at_values, column, concatenate, elements, nonzeros, symbol_key
 from daedalus.model.model import Model
 from daedalus.model.names import did_you_mean, with_article
 from daedalus.model.system.system import System
@@ -24,6 +25,7 @@ from daedalus.reduction.rewriting import (
     read_model,
     rewritten,
     scalar_rows,
+    start_value,
     substituted,
     write_rows,
     written_out,
@@ -140,7 +142,7 @@ def _chosen_rows(
     symbols = ca.symvar(slopes)
     function = ca.Function("slopes", [concatenate(symbols)], [ca.densify(slopes)])
     draw = np.random.default_rng(1965)
-    values = np.array([_start_value(book, s) for s in symbols])
+    values = np.array([start_value(book, s) for s in symbols])
     random = draw.uniform(0.4, 1.6, len(symbols)) * draw.choice([-1.0, 1.0], len(symbols))
     somewhere = _rank(function(random).full()) if candidates else 0
     where = [labels[i] for i in candidates]
@@ -177,11 +179,8 @@ def _chosen_rows(
 def _slopes_of_all(book: Model, rows: list[ca.SX]) -> np.ndarray:
     """The largest slope of each equation by any unknown, at the start."""
     expression = concatenate(rows)
-    symbols = ca.symvar(expression)
-    unknown = [s for s in symbols if _is_unknown(book, s)]
-    values = np.array([_start_value(book, s) for s in symbols])
-    function = ca.Function("all", [concatenate(symbols)], [ca.densify(ca.jacobian(expression, concatenate(unknown)))])
-    largest = np.abs(function(np.where(np.isnan(values), 1.0, values)).full()).max(axis=1)
+    slopes = ca.jacobian(expression, concatenate(s for s in ca.symvar(expression) if _is_unknown(book, s)))
+    largest = np.abs(at_values(ca.densify(slopes), lambda s: start_value(book, s, 1.0)).full()).max(axis=1)
     return np.where(np.isfinite(largest) & (largest > 0), largest, 1.0)
 
 
@@ -190,22 +189,9 @@ def _is_unknown(book: Model, symbol: ca.SX) -> bool:
     return name != "t" and book._variables[name].kind in ("state", "algebraic")
 
 
-def _start_value(book: Model, symbol: ca.SX) -> float:
-    """The written value of a symbol; NaN where nothing is written."""
-    name, k, order = book._known[symbol_key(symbol)]
-    if name == "t":
-        return 0.0
-    variable = book._variables[name]
-    written = {0: variable.start, 1: variable.rate}.get(order) or (None,) * variable.size
-    return float("nan") if variable.kind == "input" or written[k] is None else float(written[k])  # type: ignore[arg-type]
-
-
 def _at_start(book: Model, matrix: ca.SX) -> np.ndarray:
     """The nonzeros of a matrix at the written values, with ones where there are none: for its scales."""
-    symbols = ca.symvar(matrix)
-    values = np.array([_start_value(book, s) for s in symbols])
-    function = ca.Function("matrix", [concatenate(symbols)], [nonzeros(matrix)])
-    return function(np.where(np.isnan(values), 1.0, values)).full().ravel()
+    return at_values(nonzeros(matrix), lambda s: start_value(book, s, 1.0)).full().ravel()
 
 
 def _rank(matrix: np.ndarray) -> int:
@@ -224,12 +210,9 @@ def _rank(matrix: np.ndarray) -> int:
 
 def _solved(book: Model, equations: ca.SX, z: ca.SX, z_labels: list[str], labels: list[str]) -> ca.SX:
     """z as expressions, block by block in triangular order."""
-    count, row_order, column_order, row_start, column_start, *_ = ca.jacobian_sparsity(equations, z).btf()
     rows, unknowns, found = elements(equations), elements(z), elements(ca.SX.zeros(z.shape))
     done: list[int] = []
-    for b in range(count):
-        own_rows = list(row_order[row_start[b] : row_start[b + 1]])
-        own = list(column_order[column_start[b] : column_start[b + 1]])
+    for own_rows, own in triangular_blocks(ca.jacobian_sparsity(equations, z)):
         block, symbols = concatenate(rows[i] for i in own_rows), concatenate(unknowns[j] for j in own)
         matrix = ca.jacobian(block, symbols)
         linear = is_linear(block, symbols, matrix)

@@ -15,6 +15,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus import _core
+from daedalus.analysis.structure.block_form import triangular_blocks
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.errors import SingularModelError, SolverError
 from daedalus.model.expressions import column, concatenate, elements, nonzeros
@@ -124,18 +125,14 @@ def _solve_blocks(
     system: System, residual: ca.SX, w: ca.SX, pattern: ca.Sparsity, labels: list[str], divisors: list[Divisor],
     given: ca.SX | None,
 ) -> ca.SX | NoForm:  # fmt: skip
-    count, row_order, column_order, row_start, column_start, *_ = pattern.btf()
     if _structural_rank(pattern) < w.numel():
         return NoForm(_singular(system, pattern, labels), SINGULAR)
-    large = _large_block(system, residual, w, np.diff(row_start), row_order, column_order, row_start, labels)
+    blocks = triangular_blocks(pattern)
+    large = _large_block(system, residual, w, blocks, labels)
     if large is not None:
         return large
     equations, unknowns, solved = elements(residual), elements(w), elements(ca.SX.zeros(w.shape))
     involved = _columns_by_row(pattern)
-    blocks = [
-        (list(row_order[row_start[k] : row_start[k + 1]]), list(column_order[column_start[k] : column_start[k + 1]]))
-        for k in range(count)
-    ]
     for level in _levels(blocks, involved):
         alone = [block for block in level if len(block[0]) == 1]
         together = [alone] if len(alone) >= MANY else []
@@ -208,18 +205,13 @@ def _loop_of_gain_one(equation: str, unknown: str) -> SingularModelError:
     )
 
 
-def _large_block(
-    system: System, residual: ca.SX, w: ca.SX, sizes: np.ndarray, row_order: list[int], column_order: list[int],
-    begins: list[int], labels: list[str],
-) -> NoForm | None:  # fmt: skip
+def _large_block(system: System, residual: ca.SX, w: ca.SX, blocks: list[Block], labels: list[str]) -> NoForm | None:
     """A block that is too large, linear, and not torn to a few unknowns, found before any work on the others."""
-    for block in np.flatnonzero(sizes > LARGEST_BLOCK).tolist():
-        span = slice(begins[block], begins[block + 1])
-        own = w[list(column_order[span])]
-        equations = residual[list(row_order[span])]
+    for rows, columns in (block for block in blocks if len(block[0]) > LARGEST_BLOCK):
+        own, equations = w[columns], residual[rows]
         matrix = ca.jacobian(equations, own)
         if is_linear(equations, own, matrix) and not _tears(system, matrix):
-            names = [labels[c] for c in column_order[span]]
+            names = [labels[c] for c in columns]
             fact = f"{len(names)} equations must be solved together for {listed(names)}"
             return NoForm(_not_explicit(fact), FormObstacle.LARGE)
     return None

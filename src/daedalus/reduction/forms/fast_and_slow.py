@@ -16,7 +16,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.errors import InputError, ModelError
-from daedalus.model.expressions import concatenate, elements, symbol_key
+from daedalus.model.expressions import at_values, concatenate, elements, symbol_key
 from daedalus.model.model import Model
 from daedalus.model.names import did_you_mean, with_article
 from daedalus.model.notebook import Equation
@@ -108,9 +108,7 @@ def fast_and_slow(book: ReducedModel, parameter: str) -> FastAndSlow:
     count = slopes.shape[0]
     limit = ca.substitute(ca.jacobian(ca.vec(slopes), epsilon), epsilon, ca.SX(0))
     matrix = ca.reshape(ca.densify(limit), count, len(fast))
-    symbols = ca.symvar(matrix)
-    draw = np.random.default_rng(1952).uniform(0.4, 1.6, len(symbols))
-    sample = ca.Function("factors", [concatenate(symbols)], [matrix])(draw).full()
+    sample = _at_random(matrix)
     if not np.all(np.isfinite(sample)) or not np.all(np.any(sample, axis=0)):
         raise _not_of_the_form(names, parameter, f"{parameter} multiplies a derivative in another power than the first")
     stretched = ca.densify(rows + ca.mtimes(matrix, own))
@@ -141,11 +139,7 @@ def _small_parameter(book: Model, name: str) -> ca.SX:
 
 def _check_finite(book: Model, parameter: str, residual: ca.SX, rows: ca.SX) -> None:
     """Refuse equations that are divided by ε."""
-    symbols = ca.symvar(rows)
-    draw = np.random.default_rng(1952).uniform(0.4, 1.6, len(symbols))
-    values = ca.Function("rows", [concatenate(symbols)], [rows])(draw).full().ravel()
-    apart = ca.Function("all", [concatenate(ca.symvar(residual))], [residual])
-    near = apart(np.random.default_rng(1952).uniform(0.4, 1.6, apart.size1_in(0))).full().ravel()
+    values, near = _at_random(rows).ravel(), _at_random(residual).ravel()
     bad = [row.label for row, a, b in zip(equation_rows(book), values, near) if not np.isfinite(a) and np.isfinite(b)]
     if bad:
         raise ModelError(
@@ -155,6 +149,11 @@ def _check_finite(book: Model, parameter: str, residual: ca.SX, rows: ca.SX) -> 
             remedy=f"multiply by {parameter}: m.equation({parameter} * m.der(z), g) in place of "
             f"m.equation(m.der(z), g / {parameter})",
         )
+
+
+def _at_random(expression: ca.SX) -> np.ndarray:
+    draw = np.random.default_rng(1952)
+    return at_values(expression, lambda _: draw.uniform(0.4, 1.6)).full()
 
 
 def _not_of_the_form(names: list[str], parameter: str, fact: str) -> ModelError:

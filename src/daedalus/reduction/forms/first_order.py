@@ -72,10 +72,7 @@ def _link(n: ReducedModel, name: str, rows: list[ca.SX]) -> Equation:
 
 def rate_name(n: Model, name: str, order: int) -> str:
     """The name of the variable that stands for a derivative: `q_rate`, `q_rate2`."""
-    wanted = f"{name}_rate" if order == 1 else f"{name}_rate{order}"
-    while wanted in n._variables or wanted in n._outputs or wanted in n._events:
-        wanted += "_"
-    return wanted
+    return n._free_name(f"{name}_rate" if order == 1 else f"{name}_rate{order}")
 
 
 def rate_variable(n: Model, v: Variable, order: int, chosen: list[int], kind: str) -> Variable:

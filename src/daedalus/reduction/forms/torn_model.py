@@ -7,14 +7,10 @@ stays as it is with the formulas put in.
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
-
 import casadi as ca
 import numpy as np
 
-from daedalus.model.expressions import concatenate, elements, symbol_key
-from daedalus.model.variables import Variable
+from daedalus.model.expressions import at_values, concatenate, elements, symbol_key
 from daedalus.reduction.findings import TornUnknowns
 from daedalus.reduction.forms.linearity import steps_with
 from daedalus.reduction.forms.tearing import Tearing, balanced, tear
@@ -23,8 +19,10 @@ from daedalus.reduction.rewriting import (
     ReducedModel,
     equation_rows,
     has_derivative,
+    part_of,
     rewritten,
     scalar_rows,
+    start_value,
     substituted,
     write_rows,
 )
@@ -63,23 +61,12 @@ def _cut(book: ReducedModel, rows: ca.SX, slopes: ca.SX, unknowns: ca.SX) -> Tea
     if steps_with(rows, unknowns):
         jumps = {r for r, row in enumerate(elements(rows)) if steps_with(row, unknowns)}
     safe = [flag and r not in jumps for r, flag in zip(of_row, constant_entries(slopes).tolist())]
-    symbols = ca.symvar(slopes)
-    sample = ca.Function("slopes", [concatenate(symbols)], [slopes])
-    values = np.array(sample(np.array([_start_value(book, s) for s in symbols])).nonzeros(), dtype=float)
+    values = np.array(at_values(slopes, lambda s: start_value(book, s, 0.0)).nonzeros(), dtype=float)
     known = len(values) == len(of_row) and bool(np.all(np.isfinite(values)))
     places = np.array(of_row, dtype=int), np.array(of_column, dtype=int)
     found = tear(of_row, of_column, safe, slopes.shape, balanced(values, *places, slopes.shape) if known else None)
     assert found is not None
     return found
-
-
-def _start_value(book: ReducedModel, symbol: ca.SX) -> float:
-    name, k, order = book._known[symbol_key(symbol)]
-    if name == "t":
-        return 0.0
-    written = book._variables[name].start if order == 0 else ()
-    value = written[k] if written else None
-    return 0.0 if value is None else float(value)
 
 
 def _formulas(
@@ -112,7 +99,7 @@ def _declared(
     for name in touched:
         left = [c for c in by_name[name] if c not in formulas]
         if left:
-            part = _torn_part(n, book._variables[name], [unknowns[c][1] for c in left])
+            part = part_of(n, book._variables[name], "_torn", [unknowns[c][1] for c in left])
             new.update(zip(left, elements(n._declare(part))))
     torn = [c for c in new if c not in formulas]
     if torn:
@@ -123,13 +110,3 @@ def _declared(
         whole = concatenate(new[c] for c in by_name[name])
         n._outputs[name] = ca.reshape(whole, *book._symbols[name].shape)
     return n, new
-
-
-def _torn_part(n: ReducedModel, v: Variable, chosen: list[int]) -> Variable:
-    """The elements of a vector that stay unknowns."""
-    name = f"{v.name}_torn"
-    while name in n._variables or name in n._outputs or name in n._events:
-        name += "_"
-    kept = ("start", "rate", "nominal", "lower", "upper")
-    parts: dict[str, Any] = {key: tuple(getattr(v, key)[k] for k in chosen) for key in kept}
-    return replace(v, name=name, shape=(len(chosen),), guess=(), **parts)

@@ -86,9 +86,7 @@ def _declare_multipliers(n: ReducedModel, constraints: dict[str, Equation]) -> l
     """One algebraic variable for each constraint: `rod_mu`."""
     symbols = []
     for label, constraint in constraints.items():
-        name = suggest_name(label.replace("[", "_").replace("]", "")) + "_mu"
-        while name in n._variables or name in n._outputs or name in n._events:
-            name += "_"
+        name = n._free_name(suggest_name(label.replace("[", "_").replace("]", "")) + "_mu")
         shape = () if constraint.residual.is_scalar() else (int(constraint.residual.numel()),)
         symbols.append(n._declare(make_variable(name, "algebraic", shape, start=0.0)))
     return symbols

@@ -90,9 +90,7 @@ def _written(
 def _declared(new: ReducedModel, work: Model, unknown: Unknown, leader: Unknown) -> str:
     """A state for a combination, named after the two unknowns in it."""
     stems = [name if work._variables[name].size == 1 else f"{name}{k}" for name, k in (unknown, leader)]
-    name = f"{stems[0]}_with_{stems[1].rpartition('.')[2]}"
-    while name in new._variables or name in new._outputs or name in new._events:
-        name += "_"
+    name = new._free_name(f"{stems[0]}_with_{stems[1].rpartition('.')[2]}")
     old = work._variables[unknown[0]]
     nominal = (old.nominal[unknown[1]],)
     new._declare(Variable(name, "state", (), "", (None,), (None,), nominal, (-float("inf"),), (float("inf"),), (0.0,)))

@@ -21,7 +21,6 @@ from daedalus.model.expressions import column, concatenate, elements
 from daedalus.model.model import Model
 from daedalus.model.notebook import WrittenEvent
 from daedalus.model.system.equation_row import EquationRow, collected
-from daedalus.model.variables import Variable
 from daedalus.reduction.findings import Finding, RedundantConstraints, SmallestMultipliers
 from daedalus.reduction.redundancy.constraint_place import MotionPlace, jacobian_at, states_nearby
 from daedalus.reduction.redundancy.redundant_rows import RANK, IndependentRows, chosen_rows, grouped, rank_of, scaled
@@ -30,6 +29,7 @@ from daedalus.reduction.rewriting import (
     ReducedModel,
     equation_rows,
     keep_rows,
+    part_of,
     rewritten,
     scalar_rows,
     substituted,
@@ -167,7 +167,7 @@ def _rewritten(redundancy: Redundancy, choice: IndependentRows) -> ReducedModel:
     for name in touched:
         own = [k for k in owners[name] if k not in choice.dependent]
         if own:
-            symbols = n._declare(_part(n, written._variables[name], [owners[name].index(k) for k in own]))
+            symbols = n._declare(part_of(n, written._variables[name], "_alone", [owners[name].index(k) for k in own]))
             alone.update(zip(own, elements(column(symbols))))
     kept = [i for i in range(len(rows)) if i not in dropped]
     write_rows(n, [origins[i] for i in kept], [rows[i] for i in kept])
@@ -222,18 +222,3 @@ def _jacobian(moving: MovingModel) -> ca.SX:
     assert moving.mechanics is not None
     t, x, u, p = (moving.system.symbol(letter) for letter in "txup")
     return moving.mechanics.G.call([t, x[moving._q], x[moving._v], u, p, ca.SX(0, 1)])[0]
-
-
-def _part(n: Model, v: Variable, chosen: list[int]) -> Variable:
-    """A variable for the multipliers of some rows of a constraint."""
-    return replace(
-        v,
-        name=n._free_name(f"{v.name}_alone"),
-        shape=v.shape if len(chosen) == v.size else (len(chosen),),
-        start=tuple(v.start[k] for k in chosen),
-        nominal=tuple(v.nominal[k] for k in chosen),
-        lower=tuple(v.lower[k] for k in chosen),
-        upper=tuple(v.upper[k] for k in chosen),
-        rate=(None,) * len(chosen),
-        guess=(),
-    )

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from daedalus.model.expressions import concatenate, elements, symbol_key
+from daedalus.model.expressions import at_values, concatenate, elements, symbol_key
 from daedalus.model.system.equation_row import EquationRow, Role
 from daedalus.reduction.reduction_plan import ReductionPlan
 
@@ -122,10 +122,11 @@ def _level(
 
 def _drawn(level: Level) -> np.ndarray:
     """The matrix at values drawn at random, the same for the same symbols."""
-    matrix = level.matrix
-    symbols = ca.symvar(matrix)
-    values = [np.random.default_rng(symbol_key(s) % 2**32).uniform(0.4, 1.6) for s in symbols]
-    return ca.Function("matrix", [concatenate(symbols)], [ca.densify(matrix)])(np.array(values)).full()
+
+    def value_of(symbol: ca.SX) -> float:
+        return np.random.default_rng(symbol_key(symbol) % 2**32).uniform(0.4, 1.6)
+
+    return at_values(ca.densify(level.matrix), value_of).full()
 
 
 def _same(one: np.ndarray, other: np.ndarray) -> bool:
