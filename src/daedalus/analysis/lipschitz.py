@@ -135,7 +135,7 @@ def lipschitz(model: Model | System, box: Mapping[str, object]) -> LipschitzBoun
     norm_function = ca.Function("slopes", [arguments], [slopes])
     value = ca.Function("f", [arguments], [ca.densify(right_side)])
     n = system.sizes["x"]
-    lower, where = _sampled(norm_function, low, high, n)
+    lower, where = _sampled(norm_function, low, high)
     upper, steep, lost = _bounded(norm_function, low, high, n, lower)
     whole = range_over(value, [low[None, :]], [high[None, :]])
     jumps = bool(whole.jumps[0])
@@ -239,7 +239,7 @@ def _norm(function: ca.Function, point: np.ndarray) -> float:
     return float(np.linalg.norm(matrix, 2)) if np.all(np.isfinite(matrix)) else -1.0
 
 
-def _sampled(function: ca.Function, low: np.ndarray, high: np.ndarray, n: int) -> tuple[float, np.ndarray]:
+def _sampled(function: ca.Function, low: np.ndarray, high: np.ndarray) -> tuple[float, np.ndarray]:
     """The largest norm among random points and corners, then uphill from the best by a shrinking random search."""
     draw = np.random.default_rng(1894)
     norm = partial(_norm, function)

@@ -16,7 +16,7 @@ from daedalus.analysis.linear.pencils.reachability import Reachability, reach
 from daedalus.analysis.linear.pole_stability import Stability, judge
 from daedalus.analysis.linear.real_matrix import matrix
 from daedalus.analysis.linear.responses.discrete_lti import DiscreteLTI, discretise
-from daedalus.analysis.linear.responses.linear_response import check_times, march, settling_times
+from daedalus.analysis.linear.responses.linear_response import check_times, march, settling_times, start_numbers
 from daedalus.analysis.linear.responses.piecewise_inputs import read_inputs
 from daedalus.analysis.linear.responses.response import Response
 from daedalus.analysis.linear.riccati import OptimalGains
@@ -425,14 +425,7 @@ class LTI(OptimalGains):
         given = start.items() if isinstance(start, Mapping) else [(None, start)]
         for name, value in given:
             places = positions(self.states, name, "state")
-            numbers = np.array(value, dtype=float).reshape(-1)
-            if numbers.size not in (1, len(places)) or not np.all(np.isfinite(numbers)):
-                raise InputError(
-                    f"The start of {name or 'the states'} is not usable.",
-                    f"got {value!r}"[:120],
-                    remedy=f"{counted(len(places), 'finite number')}",
-                )
-            x[places] = numbers
+            x[places] = start_numbers(value, len(places), name or "the states")
         return x
 
     def _source(self, source: str | None, what: str) -> int:

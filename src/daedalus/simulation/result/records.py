@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-# Names and times in one sentence.
-
 
 class Record:
-    """What was decided or met on the way of a run; `str` gives a sentence."""
+    """What was decided or met on the way of a run; `str` gives a sentence: `words` with the fields put in."""
+
+    words = ""
+
+    def __str__(self) -> str:
+        return self.words.format(**vars(self))
 
 
 @dataclass(frozen=True)
@@ -21,9 +24,7 @@ class Told(Record):
     """A sentence whose kind is not known here, such as one of a file that a later version wrote."""
 
     text: str
-
-    def __str__(self) -> str:
-        return self.text
+    words = "{text}"
 
 
 def sentences(records: Iterable[Record]) -> tuple[str, ...]:

@@ -34,9 +34,7 @@ class JumpNotDifferentiated(Record):
     """
 
     function: str
-
-    def __str__(self) -> str:
-        return f"{self.function}(...) in the equations may jump, and the derivative does not know of it"
+    words = "{function}(...) in the equations may jump, and the derivative does not know of it"
 
 
 @dataclass(frozen=True)
@@ -45,9 +43,7 @@ class NearlyGrazes(Record):
 
     event: str
     time: float
-
-    def __str__(self) -> str:
-        return f"event {self.event} at t = {self.time:.6g} nearly grazes: derivatives behind it are uncertain"
+    words = "event {event} at t = {time:.6g} nearly grazes: derivatives behind it are uncertain"
 
 
 @dataclass(frozen=True)
@@ -71,5 +67,4 @@ class NearlyHappens(Record):
 class EventsTogether(Record):
     """Several events at one and the same time."""
 
-    def __str__(self) -> str:
-        return "events at one and the same time: the derivative is that of this order of events"
+    words = "events at one and the same time: the derivative is that of this order of events"

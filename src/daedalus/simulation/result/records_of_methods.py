@@ -66,9 +66,7 @@ class ExplicitChosen(MethodChoice):
 
     method: str
     rtol: float
-
-    def __str__(self) -> str:
-        return f"auto: {self.method}, explicit, for rtol = {self.rtol:g}"
+    words = "auto: {method}, explicit, for rtol = {rtol:g}"
 
 
 @dataclass(frozen=True)
@@ -134,16 +132,14 @@ class ToleranceTightened(Record):
     'errors are kept to a tenth of the tolerance, since constraints pass them on enlarged'
     """
 
-    def __str__(self) -> str:
-        return "errors are kept to a tenth of the tolerance, since constraints pass them on enlarged"
+    words = "errors are kept to a tenth of the tolerance, since constraints pass them on enlarged"
 
 
 @dataclass(frozen=True)
 class NotSymplectic(Record):
     """A method of momenta on a model that is not Hamiltonian."""
 
-    def __str__(self) -> str:
-        return "forces depend on positions or velocities without an energy: the order holds, symplecticity does not"
+    words = "forces depend on positions or velocities without an energy: the order holds, symplecticity does not"
 
 
 @dataclass(frozen=True)

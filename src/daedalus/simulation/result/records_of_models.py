@@ -19,9 +19,7 @@ class InputCalled(Record):
 
     name: str
     why: str
-
-    def __str__(self) -> str:
-        return f"input {self.name} is called as a Python function: {self.why}"
+    words = "input {name} is called as a Python function: {why}"
 
 
 @dataclass(frozen=True)
@@ -64,9 +62,7 @@ class Reduced(Record):
     """
 
     finding: Finding | Told
-
-    def __str__(self) -> str:
-        return str(self.finding)
+    words = "{finding}"
 
 
 @dataclass(frozen=True)
@@ -78,9 +74,7 @@ class SolvedEachTime(Record):
     """
 
     equations: int
-
-    def __str__(self) -> str:
-        return f"{self.equations} equations are solved for x' and z at each evaluation"
+    words = "{equations} equations are solved for x' and z at each evaluation"
 
 
 @dataclass(frozen=True)

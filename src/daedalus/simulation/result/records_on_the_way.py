@@ -73,9 +73,7 @@ class Touched(Record):
 
     event: str
     time: float
-
-    def __str__(self) -> str:
-        return f"the guard of {self.event!r} touches zero at t = {self.time:.6g} and does not pass it: no event"
+    words = "the guard of {event!r} touches zero at t = {time:.6g} and does not pass it: no event"
 
 
 @dataclass(frozen=True)
@@ -83,9 +81,7 @@ class SwitchesNotLocated(Record):
     """Switches that steps are not cut at, and why."""
 
     why: str
-
-    def __str__(self) -> str:
-        return f"switches are not located: {self.why}"
+    words = "switches are not located: {why}"
 
 
 @dataclass(frozen=True)
@@ -97,9 +93,7 @@ class JumpNotLocated(Record):
     """
 
     function: str
-
-    def __str__(self) -> str:
-        return f"{self.function}(...) in the equations jumps where no step is cut"
+    words = "{function}(...) in the equations jumps where no step is cut"
 
 
 @dataclass(frozen=True)
@@ -174,9 +168,7 @@ class ConstraintsRechosen(Record):
     """
 
     time: float
-
-    def __str__(self) -> str:
-        return f"redundant constraints are chosen anew at t = {self.time:.6g}"
+    words = "redundant constraints are chosen anew at t = {time:.6g}"
 
 
 @dataclass(frozen=True)
@@ -192,12 +184,10 @@ class DivisorVanishes(Record):
     equation: str
     begin: float
     end: float
-
-    def __str__(self) -> str:
-        return (
-            f"{self.divisor}, which stands before {self.unknown} in {self.equation}, passes through zero between "
-            f"t = {self.begin:.6g} and {self.end:.6g}: dd.analyse says what the model is there"
-        )
+    words = (
+        "{divisor}, which stands before {unknown} in {equation}, passes through zero between t = {begin:.6g} and "
+        "{end:.6g}: dd.analyse says what the model is there"
+    )
 
 
 @dataclass(frozen=True)

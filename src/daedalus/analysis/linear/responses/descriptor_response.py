@@ -12,14 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import factorial
-from typing import Any
 
 import numpy as np
 
 from daedalus.analysis.linear.axis_names import positions
 from daedalus.analysis.linear.pencils.linear_dae import LinearDae
 from daedalus.analysis.linear.pencils.weierstrass import Weierstrass
-from daedalus.analysis.linear.responses.linear_response import check_times, march
+from daedalus.analysis.linear.responses.linear_response import check_times, march, start_numbers
 from daedalus.analysis.linear.responses.piecewise_inputs import PiecewiseInputs, read_inputs
 from daedalus.analysis.linear.responses.response import Impulse, Response
 from daedalus.errors import InputError
@@ -51,19 +50,14 @@ def respond(system: LinearDae, times: object, inputs: object, start: object, sam
 
 def _derivatives(u: PiecewiseInputs, i: int, count: int) -> np.ndarray:
     """u, u', ... behind the i-th point of the grid, before the last one; (count, nu)."""
-    found = np.zeros((max(count, 1), u.coefficients.shape[2] if len(u.grid) > 1 else u.values.shape[1]))
     if len(u.grid) < 2:
-        found[0] = u.values[0]
-        return found
-    last = i == len(u.grid) - 1
-    piece = min(i, len(u.grid) - 2)
-    rows, length = u.coefficients[piece], u.grid[piece + 1] - u.grid[piece]
+        return np.vstack([u.values[:1], np.zeros((max(count, 1) - 1, u.values.shape[1]))])
+    if i == len(u.grid) - 1:
+        return _left(u, i, max(count, 1))
+    rows, length = u.coefficients[i], u.grid[i + 1] - u.grid[i]
+    found = np.zeros((max(count, 1), rows.shape[1]))
     for k in range(min(count, len(rows))):
-        if last:
-            falling = [factorial(j) / factorial(j - k) for j in range(k, len(rows))]
-            found[k] = np.array(falling) @ rows[k:] / length**k
-        else:
-            found[k] = factorial(k) * rows[k] / length**k
+        found[k] = factorial(k) * rows[k] / length**k
     return found
 
 
@@ -82,7 +76,7 @@ def _slow_start(system: LinearDae, start: object, at_start: np.ndarray) -> tuple
     if start is None:
         return np.zeros(len(parts.M)), none
     if not isinstance(start, Mapping):
-        whole = _numbers(start, n, "the states")
+        whole = start_numbers(start, n, "the states")
         found = np.linalg.solve(np.hstack([parts.slow, parts.fast]), whole)
         off = found[len(parts.M) :] - at_start
         scale = NOTHING * (np.abs(found).max(initial=0.0) + np.abs(at_start).max(initial=0.0))
@@ -92,7 +86,7 @@ def _slow_start(system: LinearDae, start: object, at_start: np.ndarray) -> tuple
     for name, value in start.items():
         own = positions(system.states, name, "state")
         places += own
-        values += _numbers(value, len(own), name).tolist()
+        values += start_numbers(value, len(own), name).tolist()
     wanted = np.array(values) - parts.fast[places] @ at_start
     s, *_ = np.linalg.lstsq(parts.slow[places], wanted, rcond=None)
     gap = np.abs(parts.slow[places] @ s - wanted)
@@ -105,18 +99,6 @@ def _slow_start(system: LinearDae, start: object, at_start: np.ndarray) -> tuple
             remedy="fewer values by name, or all states as a vector, from which they jump onto the equations",
         )
     return s, none
-
-
-def _numbers(value: Any, count: int, name: str) -> np.ndarray:
-    try:
-        numbers = np.array(value, dtype=float).reshape(-1)
-    except (TypeError, ValueError):
-        numbers = np.full(1, np.nan)
-    if numbers.size not in (1, count) or not np.all(np.isfinite(numbers)):
-        raise InputError(
-            f"The start of {name} is not usable.", f"got {value!r}"[:120], remedy=counted(count, "finite number")
-        )
-    return np.broadcast_to(numbers, (count,)).copy()
 
 
 def _at_start(system: LinearDae, time: float, jump: np.ndarray) -> list[Impulse]:

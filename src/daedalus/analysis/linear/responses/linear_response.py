@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from daedalus.analysis.linear.responses.matrix_exponential import exact_step
 from daedalus.analysis.linear.responses.piecewise_inputs import PiecewiseInputs
 from daedalus.errors import InputError
+from daedalus.model.names import counted
 from daedalus.model.plain_numbers import plain_array
 
 
@@ -64,6 +67,19 @@ def check_times(times: object) -> np.ndarray:
             remedy="np.unique(times)",
         )
     return values
+
+
+def start_numbers(value: Any, count: int, name: str) -> np.ndarray:
+    """The start of some states: as many finite numbers, or one for all."""
+    try:
+        numbers = np.array(value, dtype=float).reshape(-1)
+    except (TypeError, ValueError):
+        numbers = np.full(1, np.nan)
+    if numbers.size not in (1, count) or not np.all(np.isfinite(numbers)):
+        raise InputError(
+            f"The start of {name} is not usable.", f"got {value!r}"[:120], remedy=counted(count, "finite number")
+        )
+    return np.broadcast_to(numbers, (count,)).copy()
 
 
 def settling_times(poles: np.ndarray, count: int = 301) -> np.ndarray:

@@ -12,15 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-_ROOT = np.sqrt(6.0)
-NODES = np.array([(4 - _ROOT) / 10, (4 + _ROOT) / 10, 1.0])
-WEIGHTS = np.array(
-    [
-        [(88 - 7 * _ROOT) / 360, (296 - 169 * _ROOT) / 1800, (-2 + 3 * _ROOT) / 225],
-        [(296 + 169 * _ROOT) / 1800, (88 + 7 * _ROOT) / 360, (-2 - 3 * _ROOT) / 225],
-        [(16 - _ROOT) / 36, (16 + _ROOT) / 36, 1 / 9],
-    ]
-)
+from daedalus.integrators.tableaux.collocation import radau_iia
+
+_RADAU = radau_iia(3)
+NODES, WEIGHTS = _RADAU.c, _RADAU.A
 ORDER = 5
 # Stage matrices of so many numbers are solved at a time.
 CHUNK = 4_000_000
