@@ -142,7 +142,6 @@ def equation_levels(index: np.ndarray, structure: Signature) -> np.ndarray:
     if not structure.regular:
         return np.zeros(len(index), dtype=int)
     order = np.zeros(len(index), dtype=int)
-    for row, column, sigma in zip(structure.rows, structure.columns, structure.orders):
-        if structure.partner[row] == column:
-            order[row] = sigma
+    own = structure.partner[structure.rows] == structure.columns
+    order[structure.rows[own]] = structure.orders[own]
     return np.maximum(index[structure.partner] - 1 + order, 0)

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from daedalus.analysis.points.partial_derivatives import full_matrix
 from daedalus.errors import InconsistentStartError
 from daedalus.initialisation.initialise import initialise
 from daedalus.scipy_calls.dae_callbacks import CallbackDae
@@ -120,13 +121,13 @@ def numeric_dae(found: DaeModel, p: np.ndarray) -> CallbackDae:
 
     def jacobians(t: float, y: np.ndarray, yp: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         values = jacobian(np.array([t]), yp, y, nothing, nothing, p)
-        dot, whole = (_dense(pattern, entries) for pattern, entries in zip(patterns, values))
+        dot, whole = (full_matrix(pattern, entries) for pattern, entries in zip(patterns, values))
         return whole, dot
 
     def at(t: float, y: np.ndarray, yp: np.ndarray) -> np.ndarray:
         return residual(np.array([t]), yp, y, nothing, nothing, p)[0]
 
-    occurs = [_dense(pattern, np.ones(pattern.nnz())) > 0 for pattern in patterns]
+    occurs = [full_matrix(pattern, np.ones(pattern.nnz())) > 0 for pattern in patterns]
     return CallbackDae(at, jacobians, occurs[0], occurs[1], found.structure)
 
 
@@ -252,10 +253,3 @@ def _moved(y: np.ndarray, near: np.ndarray) -> str:
     distance = np.abs(near - y)
     k = int(np.argmax(distance))
     return f"y0 moved onto the constraints by up to {distance[k]:.2g} (y0[{k}])" if distance[k] > 0 else ""
-
-
-def _dense(sparsity: Any, values: np.ndarray) -> np.ndarray:
-    matrix = np.zeros((sparsity.size1(), sparsity.size2()))
-    columns = np.repeat(np.arange(sparsity.size2()), np.diff(np.array(sparsity.colind())))
-    matrix[np.array(sparsity.row(), dtype=int), columns] = values
-    return matrix

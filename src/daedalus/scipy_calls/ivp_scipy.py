@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from daedalus.analysis.points.partial_derivatives import full_matrix
 from daedalus.scipy_calls.ivp_function import Formula
 from daedalus.scipy_calls.ivp_result import IvpResult
 
@@ -48,7 +49,6 @@ def with_exact_jacobian(
     core, nothing = compiled.core, np.zeros(0)
     n = sparsity.size1()
     rows, starts = np.array(sparsity.row()), np.array(sparsity.colind())
-    columns = np.repeat(np.arange(n), np.diff(starts))
     if method != "LSODA" and n >= _SPARSE_SIZE and len(rows) < _SPARSE_PART * n * n:
         from scipy.sparse import csc_matrix
 
@@ -58,8 +58,6 @@ def with_exact_jacobian(
         return {**options, "jac": sparse}, "its exact sparse Jacobian"
 
     def dense(t: float, y: np.ndarray, *args: Any) -> np.ndarray:
-        matrix = np.zeros((n, n))
-        matrix[rows, columns] = core(np.array([t]), y, nothing, p)[0]
-        return matrix
+        return full_matrix(sparsity, core(np.array([t]), y, nothing, p)[0])
 
     return {**options, "jac": dense}, "its exact Jacobian"

@@ -22,6 +22,7 @@ from daedalus.scipy_calls.ivp_events import Guards
 from daedalus.scipy_calls.ivp_settings import IvpSettings
 from daedalus.simulation.plant.plants import plant_of
 from daedalus.simulation.result.ending import ENDINGS, Stop
+from daedalus.simulation.result.recorded_run import Dense
 from daedalus.simulation.result.records import Record
 from daedalus.simulation.result.records_of_methods import MethodAsked
 from daedalus.simulation.result.records_on_the_way import NotDetermined
@@ -157,8 +158,8 @@ class TracedTask(Task):
         # The method is told beside the records.
         told = tuple(self._named(record) for record in found.records if not isinstance(record, MethodAsked))
         return Ended(
-            found._times, self._rows(found), list(found.outcome.events), lambda: _arrays(found), work.steps, counts,
-            self._stop(found), told,
+            found._times, self._rows(found), list(found.outcome.events),
+            lambda: Dense.joined([piece.dense for piece in found.pieces]), work.steps, counts, self._stop(found), told,
         )  # fmt: skip
 
     def _named(self, record: Record) -> Record:
@@ -197,12 +198,3 @@ def _road_of(system: System, request: By[Request]) -> Road:
     """The road of a formula for the first request with these tolerances and limits; others go it with their own."""
     asked = request.value
     return road_through(asked, system, {}, asked.method, None, asked.t0)
-
-
-def _arrays(found: Trajectory) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The dense output of all pieces, polynomials of a lower degree filled up with zeros."""
-    parts = [piece.dense for piece in found.pieces]
-    most = max(part.coefficients.shape[1] for part in parts)
-    filled = [np.pad(c, ((0, 0), (0, most - c.shape[1]), (0, 0))) for c in (part.coefficients for part in parts)]
-    starts, ends = (np.concatenate([getattr(part, side) for part in parts]) for side in ("starts", "ends"))
-    return starts, ends, np.concatenate(filled)

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 import daedalus as dd
-from daedalus.model.system.once import once
+from daedalus.model.system.once import MOST_KEPT, once
 from daedalus.simulation.run import road
-from daedalus.simulation.run.road import MOST_KEPT
 
 
 def tank():

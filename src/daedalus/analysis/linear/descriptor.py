@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from daedalus.analysis.linear.axis_names import Names, Selection, default_names, positions, read_out
-from daedalus.analysis.linear.frequency_response import FrequencyResponse, check_frequencies, spread_frequencies
+from daedalus.analysis.linear.linear_system import LinearSystem
 from daedalus.analysis.linear.lti import LTI
 from daedalus.analysis.linear.pencils.linear_dae import LinearDae
 from daedalus.analysis.linear.pencils.proper_form import polynomial_part, state_space
@@ -17,7 +17,6 @@ from daedalus.analysis.linear.real_matrix import matrix
 from daedalus.analysis.linear.responses.descriptor_response import respond
 from daedalus.analysis.linear.responses.discrete_lti import DiscreteLTI
 from daedalus.analysis.linear.responses.response import Response
-from daedalus.analysis.linear.riccati import OptimalGains
 from daedalus.analysis.linear.system_matrices import GivenNames, complete
 from daedalus.analysis.linear.system_text import describe, labelled
 from daedalus.analysis.linear.transfer import transfer_values
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class DescriptorSystem(LinearDae, OptimalGains):
+class DescriptorSystem(LinearDae, LinearSystem):
     """E x' = A x + B u, y = C x + D u, with names: a linear DAE, and what `dd.linearise` returns.
 
     Parameters
@@ -129,31 +128,6 @@ class DescriptorSystem(LinearDae, OptimalGains):
                 remedy="print(system.pencil), or dd.analyse(model) for the names",
             )
         return transfer_values(self.E, self.A, self.B, self.C, self.D, s)
-
-    def frequency_response(self, frequencies: object = None) -> FrequencyResponse:
-        """The transfer function at s = iω, by name of output and input; by default around the finite poles.
-
-        Example
-        -------
-        >>> from daedalus.analysis.linear.descriptor import DescriptorSystem
-        >>> system = DescriptorSystem([[1, 0], [0, 0]], [[-2, 1], [1, -1]], [1, 0], states=["x", "z"])
-        >>> abs(system.frequency_response([1.0])["z"]).round(4).tolist()
-        [0.7071]
-        """
-        w = spread_frequencies(self.poles()) if frequencies is None else check_frequencies(frequencies)
-        return FrequencyResponse(w, self.transfer(1j * w), self.inputs, self.outputs)
-
-    def plot(self, ax: Any = None) -> Any:
-        """Draw the poles, and the zeros where they are known, in the complex plane; returns the figure.
-
-        Example
-        -------
-        >>> from daedalus.analysis.linear.descriptor import DescriptorSystem
-        >>> figure = DescriptorSystem([[1, 0], [0, 0]], [[-2, 1], [1, -1]], [1, 0]).plot()
-        """
-        from daedalus.display.path_plot import plot_poles
-
-        return plot_poles(self, ax)
 
     # -- other forms -------------------------------------------------------------------------------------------
 
@@ -331,10 +305,6 @@ class DescriptorSystem(LinearDae, OptimalGains):
         matrices = {name: getattr(self, name) for name in "EABCD"}
         rows = default_names("equation", self.E.shape[0])
         return labelled(matrices, ("equation", rows), self.states, self.inputs, self.outputs)
-
-    def __repr__(self) -> str:
-        sizes = ((self.states, "state"), (self.inputs, "input"), (self.outputs, "output"))
-        return f"{type(self).__name__}({', '.join(counted(len(names), kind) for names, kind in sizes)})"
 
     def __str__(self) -> str:
         kind = f"regular, index {self.index}" if self.is_regular else "singular"

@@ -11,7 +11,7 @@ import numpy as np
 
 from daedalus.analysis.linear.axis_names import Names, Selection, positions, read_out
 from daedalus.analysis.linear.control_library import control_space, matrices_of
-from daedalus.analysis.linear.frequency_response import FrequencyResponse, check_frequencies, spread_frequencies
+from daedalus.analysis.linear.linear_system import LinearSystem
 from daedalus.analysis.linear.pencils.reachability import Reachability, reach
 from daedalus.analysis.linear.pole_stability import Stability, judge
 from daedalus.analysis.linear.real_matrix import matrix
@@ -19,20 +19,18 @@ from daedalus.analysis.linear.responses.discrete_lti import DiscreteLTI, discret
 from daedalus.analysis.linear.responses.linear_response import check_times, march, settling_times, start_numbers
 from daedalus.analysis.linear.responses.piecewise_inputs import read_inputs
 from daedalus.analysis.linear.responses.response import Response
-from daedalus.analysis.linear.riccati import OptimalGains
 from daedalus.analysis.linear.system_matrices import GivenNames, complete
 from daedalus.analysis.linear.system_text import by_real_part, describe, labelled
 from daedalus.analysis.linear.transfer import transfer_values
 from daedalus.analysis.linear.transfer_forms import companion, divided, from_differential_equation, from_roots
 from daedalus.errors import InputError
-from daedalus.model.names import counted
 
 if TYPE_CHECKING:
     import xarray
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class LTI(OptimalGains):
+class LTI(LinearSystem):
     """x' = A x + B u, y = C x + D u, with names for states, inputs and outputs.
 
     The solution is known in closed form,
@@ -314,34 +312,6 @@ class LTI(OptimalGains):
         """
         return transfer_values(None, self.A, self.B, self.C, self.D, s)
 
-    def plot(self, ax: Any = None) -> Any:
-        """Draw the poles, and the zeros where they are known, in the complex plane; returns the figure.
-
-        Example
-        -------
-        >>> import daedalus as dd
-        >>> figure = dd.LTI([[0, 1], [-2, -3]], [0, 1], [3, 1]).plot()
-        """
-        from daedalus.display.path_plot import plot_poles
-
-        return plot_poles(self, ax)
-
-    def frequency_response(self, frequencies: object = None) -> FrequencyResponse:
-        """The transfer function at s = iω, by name of output and input.
-
-        Parameters
-        ----------
-        frequencies: (nw,) radians per unit of time; by default spread around the poles.
-
-        Example
-        -------
-        >>> import daedalus as dd
-        >>> abs(dd.LTI([[-1.0]], [[1.0]]).frequency_response([1.0])["x", "u"]).round(4).tolist()
-        [0.7071]
-        """
-        w = spread_frequencies(self._poles) if frequencies is None else check_frequencies(frequencies)
-        return FrequencyResponse(w, self.transfer(1j * w), self.inputs, self.outputs)
-
     # -- what it does ------------------------------------------------------------------------------------------
 
     def respond(self, times: object, inputs: object = None, start: object = None, sampled: str = "linear") -> Response:
@@ -440,10 +410,6 @@ class LTI(OptimalGains):
                 else "dd.LTI(A, B, ...) with a matrix B",
             )
         return 0
-
-    def __repr__(self) -> str:
-        sizes = ((self.states, "state"), (self.inputs, "input"), (self.outputs, "output"))
-        return f"LTI({', '.join(counted(len(names), kind) for names, kind in sizes)})"
 
     def __str__(self) -> str:
         return describe("x' = A x + B u, y = C x + D u", self.states, self.inputs, self.outputs, self._poles)

@@ -79,7 +79,7 @@ class PartialDerivatives:
         """The derivatives of F at k points, (k, size) by letter, as full matrices (k, rows, columns)."""
         function, patterns = self._equations
         _, *nonzeros = function.core.evaluate_many(*(np.ascontiguousarray(at[letter]) for letter in ("t", *LETTERS)))
-        return {letter: _full(pattern, entries) for letter, pattern, entries in zip(LETTERS, patterns, nonzeros)}
+        return dict(zip(LETTERS, map(full_matrix, patterns, nonzeros)))
 
     def outputs(self, at: Vectors) -> tuple[np.ndarray, dict[str, np.ndarray]]:
         """The outputs below each other at a point, and their derivatives by letter as full matrices."""
@@ -90,10 +90,10 @@ def _evaluated(
     function: Compiled, patterns: list[ca.Sparsity], at: Vectors
 ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     value, *nonzeros = function(*(at[letter] for letter in ("t", *LETTERS)))
-    return value, {letter: _full(pattern, entries) for letter, pattern, entries in zip(LETTERS, patterns, nonzeros)}
+    return value, dict(zip(LETTERS, map(full_matrix, patterns, nonzeros)))
 
 
-def _full(pattern: ca.Sparsity, entries: np.ndarray) -> np.ndarray:
+def full_matrix(pattern: ca.Sparsity, entries: np.ndarray) -> np.ndarray:
     """Nonzeros, (size,) or (k, size), as full matrices."""
     matrix = np.zeros((*entries.shape[:-1], *pattern.shape))
     rows, columns = pattern.get_triplet()

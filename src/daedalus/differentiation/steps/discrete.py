@@ -23,7 +23,7 @@ from daedalus.differentiation.steps.stepwise import family_of
 from daedalus.differentiation.variational.augmented import AnyAugmented, Augmented
 from daedalus.differentiation.variational.error_controlled import refuse_second_order_events
 from daedalus.differentiation.variational.finished import check_finished
-from daedalus.differentiation.variational.recorded import PassedEvent, Recorded, joined
+from daedalus.differentiation.variational.recorded import PassedEvent, Recorded
 from daedalus.differentiation.variational.through_events import dense_of, work_of
 from daedalus.integrators.methods import choose_method, is_implicit
 from daedalus.integrators.tableaux.core_tableau import core_tableau
@@ -60,7 +60,7 @@ def run_discrete(case: Case, augmented: AnyAugmented, y0: np.ndarray, nominal: A
     rows_y = np.concatenate([y0[None], *(run.y[1:] if k == 0 else run.y for k, run in enumerate(runs))])
     if events and events[-1].time == rows_t[-1]:
         rows_t, rows_y = np.append(rows_t, rows_t[-1]), np.concatenate([rows_y, y[None]])
-    dense, work = (lambda: joined([run.dense for run in runs])), work_of([nominal])
+    dense, work = (lambda: Dense.joined([run.dense for run in runs])), work_of([nominal])
     return Recorded(rows_t, rows_y, dense, ENDINGS[nominal.status], work, tuple(events))
 
 

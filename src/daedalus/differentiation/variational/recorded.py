@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from daedalus import _core
 from daedalus.differentiation.case import Case
 from daedalus.differentiation.directions import Directions
 from daedalus.simulation.result.ending import Ending
@@ -50,9 +49,7 @@ class Recorded:
         if not self.events and np.array_equal(times, self.t):
             return self.y
         dense = self.dense
-        if not len(dense.starts):
-            return np.repeat(self.y[-1:], len(times), axis=0)
-        return _core.evaluate_dense(dense.starts, dense.ends, dense.coefficients, times)
+        return dense.at(times) if len(dense.starts) else np.repeat(self.y[-1:], len(times), axis=0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,11 +84,7 @@ def _kept_record(
 
 def at_rest(t: float, y: np.ndarray) -> Recorded:
     """What a run over no time leaves behind, such as that between an instant and the end at the same time."""
-    return Recorded(np.array([t]), y[None].copy(), partial(_no_dense, len(y)), Ending.FINISHED, Work())
-
-
-def _no_dense(size: int) -> Dense:
-    return Dense(np.zeros(0), np.zeros(0), np.zeros((0, 1, size)))
+    return Recorded(np.array([t]), y[None].copy(), partial(Dense.joined, (), len(y)), Ending.FINISHED, Work())
 
 
 def joined_record(parts: Sequence[RunPart]) -> Recorded:
@@ -100,23 +93,11 @@ def joined_record(parts: Sequence[RunPart]) -> Recorded:
     if len(records) == 1:
         return records[0]
     kept = [record.t != record.t[-1] for record in records[:-1]] + [np.ones(len(records[-1].t), bool)]
-    work = Work(**{name: sum(getattr(r.work, name) for r in records) for name in vars(records[0].work)})
     return Recorded(
         np.concatenate([record.t[rows] for record, rows in zip(records, kept)]),
         np.concatenate([record.y[rows] for record, rows in zip(records, kept)]),
-        lambda: joined([record.dense for record in records if len(record.dense.starts)]),
+        lambda: Dense.joined([record.dense for record in records if len(record.dense.starts)]),
         records[-1].status,
-        work,
+        sum((record.work for record in records), Work()),
         tuple(event for record in records for event in record.events),
-    )
-
-
-def joined(parts: list[Dense]) -> Dense:
-    """The dense output of runs that follow each other; the degree is the largest, as methods may change their order."""
-    most = max(d.coefficients.shape[1] for d in parts)
-    raised = [np.pad(d.coefficients, ((0, 0), (0, most - d.coefficients.shape[1]), (0, 0))) for d in parts]
-    return Dense(
-        np.concatenate([d.starts for d in parts]),
-        np.concatenate([d.ends for d in parts]),
-        np.ascontiguousarray(np.concatenate(raised)),
     )

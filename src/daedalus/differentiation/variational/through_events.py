@@ -14,7 +14,7 @@ import numpy as np
 from daedalus.differentiation.case import Case
 from daedalus.differentiation.variational.augmented import AnyAugmented
 from daedalus.differentiation.variational.finished import check_finished
-from daedalus.differentiation.variational.recorded import PassedEvent, Recorded, joined
+from daedalus.differentiation.variational.recorded import PassedEvent, Recorded
 from daedalus.errors import SolverError
 from daedalus.simulation.result.ending import ENDINGS, Ending
 from daedalus.simulation.result.recorded_run import Dense, Work
@@ -67,8 +67,9 @@ def run_through_events(
     if passed and passed[-1].time == times[-1]:
         times, found = np.append(times, times[-1]), np.concatenate([found, passed[-1].after[None]])
     return Recorded(
-        times, found, lambda: joined([dense_of(run, unpacked) for run in runs]), status, work_of(runs), tuple(passed)
-    )
+        times, found, lambda: Dense.joined([dense_of(run, unpacked) for run in runs]), status, work_of(runs),
+        tuple(passed),
+    )  # fmt: skip
 
 
 def work_of(runs: list[Any]) -> Work:

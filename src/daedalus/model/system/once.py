@@ -90,6 +90,15 @@ class By(Generic[Value]):
         return hash(self.key)
 
 
+class KeptByKey(dict[Any, Value]):
+    """Values by what they follow from, for `once` to keep; beyond MOST_KEPT of them it begins anew."""
+
+    def __setitem__(self, key: Any, value: Value) -> None:
+        if len(self) >= MOST_KEPT:
+            self.clear()
+        super().__setitem__(key, value)
+
+
 def kept(system: System, make: Callable[..., Made]) -> tuple[Made, ...]:
     """All that `once` keeps of a `make` at present, the oldest first.
 

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from daedalus import _core
 from daedalus.errors import InputError
 from daedalus.integrators.multistep.multistep import Multistep
 from daedalus.model.system.system import System
@@ -223,20 +222,10 @@ class _March:
         record = StartedUp(self.method.name or "multistep", self.method.steps - 1, road.settings.method, TIGHT, over)
         records = (record, *self.drive.notes, *plant.notes)
         outcome = Outcome(stop, self.method.name or "multistep", work, records)
-        dense = _joined(self.denses, plant.row_width)
+        dense = Dense.joined(self.denses, plant.row_width)
         times, rows = np.array(self.times), np.array(self.rows)
         save_at = self.request.save_at
         if save_at is not None and len(dense.starts):
             inside = save_at[(save_at - times[0]) * (save_at - times[-1]) <= 0]
-            rows, times = _core.evaluate_dense(dense.starts, dense.ends, dense.coefficients, inside), inside
+            rows, times = dense.at(inside), inside
         return Trajectory(plant, self.drive, self.first.parameters, times, rows, stop.ending, outcome, dense)
-
-
-def _joined(denses: list[Dense], width: int) -> Dense:
-    """The dense outputs of all intervals as one, powers filled up with zeros."""
-    if not denses:
-        return Dense(np.zeros(0), np.zeros(0), np.zeros((0, 1, width)))
-    most = max(dense.coefficients.shape[1] for dense in denses)
-    padded = [np.pad(d.coefficients, ((0, 0), (0, most - d.coefficients.shape[1]), (0, 0))) for d in denses]
-    starts, ends = (np.concatenate([getattr(d, word) for d in denses]) for word in ("starts", "ends"))
-    return Dense(starts, ends, np.ascontiguousarray(np.concatenate(padded)))

@@ -8,7 +8,7 @@ is no event of the whole.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property, reduce
+from functools import cached_property
 from itertools import groupby, pairwise
 from typing import Any
 
@@ -114,7 +114,7 @@ class JoinedTrajectory(Joined, Trajectory):
         return Outcome(
             stop=outcomes[-1].stop,
             method=", then ".join(name for name, _ in groupby(outcome.method for outcome in outcomes)),
-            work=reduce(_sum, (outcome.work for outcome in outcomes)),
+            work=sum((outcome.work for outcome in outcomes), Work()),
             # How large a state gets is seen in the whole run alone.
             records=_with_one_of_places([record for record in records if not isinstance(record, BelowTolerance)]),
             events=(*events, *outcomes[-1].events),
@@ -186,7 +186,3 @@ def _before(piece: Trajectory, later: Trajectory) -> Samples:
     if any(t == stop for _, t, *_ in piece.outcome.events[: _own_events(piece)]):
         keep += 1
     return piece._some(slice(keep))
-
-
-def _sum(one: Work, other: Work) -> Work:
-    return Work(**{name: value + getattr(other, name) for name, value in vars(one).items()})

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -34,6 +34,9 @@ class Work:
     newton: int = 0
     seconds: float = 0.0
 
+    def __add__(self, other: Work) -> Work:
+        return Work(*(one + another for one, another in zip(vars(self).values(), vars(other).values())))
+
 
 @dataclass(frozen=True)
 class EventRecord:
@@ -57,13 +60,26 @@ class Outcome:
     events: tuple[tuple[int, float, np.ndarray, np.ndarray], ...] = ()
 
 
-@dataclass(frozen=True)
-class Dense:
+class Dense(NamedTuple):
     """The dense output: on each piece x(start + θ (end - start)) = Σ c_j θ^j."""
 
     starts: np.ndarray
     ends: np.ndarray
     coefficients: np.ndarray
+
+    def at(self, times: np.ndarray) -> np.ndarray:
+        """The rows at times within."""
+        return _core.evaluate_dense(*self, times)
+
+    @staticmethod
+    def joined(parts: Sequence[Dense], width: int = 0) -> Dense:
+        """The dense output of runs that follow each other, polynomials of a lower degree filled up with zeros."""
+        if not parts:
+            return Dense(np.zeros(0), np.zeros(0), np.zeros((0, 1, width)))
+        most = max(part.coefficients.shape[1] for part in parts)
+        filled = [np.pad(c, ((0, 0), (0, most - c.shape[1]), (0, 0))) for *_, c in parts]
+        starts, ends = (np.concatenate([part[side] for part in parts]) for side in (0, 1))
+        return Dense(starts, ends, np.ascontiguousarray(np.concatenate(filled)))
 
 
 class RecordedRun(Samples):
@@ -286,10 +302,7 @@ class RecordedRun(Samples):
     def _between(self, times: np.ndarray, inside: np.ndarray, scalar: bool, project: bool) -> Samples:
         """Values at `times`, read from the dense output at times `inside` the run."""
         dense = self.dense
-        if len(dense.starts):
-            x = _core.evaluate_dense(dense.starts, dense.ends, dense.coefficients, inside)
-        else:
-            x = np.repeat(self._x[-1:], len(times), axis=0)
+        x = dense.at(inside) if len(dense.starts) else np.repeat(self._x[-1:], len(times), axis=0)
         held = None if self._held_values is None else self._held_values.at(times)
         fired = self.fired_at(float(times[0])) if scalar and self.system.events else frozenset()
         base = (self._plant, self._drive, self._parameters, times, x)

@@ -9,15 +9,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from daedalus.initialisation.start import Start
-from daedalus.model.system.once import once
+from daedalus.model.system.once import KeptByKey, once
 from daedalus.model.system.system import System
 from daedalus.model.values import parameter_values, plain_start
 from daedalus.simulation.run.pieces import Piece
 from daedalus.simulation.run.request import Request, made
 from daedalus.simulation.run.road import Road
-
-# A System keeps this many; beyond that it begins anew.
-MOST_KEPT = 64
 
 Key = tuple[object, ...]
 
@@ -49,15 +46,13 @@ def keep_beginning(road: Road, begun: Beginning) -> None:
     key = _key(road)
     if key is None:
         return
-    kept = once(road.request.system, _kept)
-    if len(kept) >= MOST_KEPT:
-        kept.clear()
-    kept[key] = begun._replace(road=begun.road._replace(request=road.request._replace(save_at=None)))
+    request = road.request._replace(save_at=None)
+    once(request.system, _kept)[key] = begun._replace(road=begun.road._replace(request=request))
 
 
-def _kept(system: System) -> dict[Key, Beginning]:
+def _kept(system: System) -> KeptByKey[Beginning]:
     """The beginnings by all that they follow from."""
-    return {}
+    return KeptByKey()
 
 
 def _key(road: Road) -> Key | None:

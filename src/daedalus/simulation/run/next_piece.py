@@ -16,7 +16,7 @@ from daedalus.simulation.run.pieces import Next, Piece
 from daedalus.simulation.run.rechosen_constraints import with_other_constraints
 from daedalus.simulation.run.reselection import with_another_choice
 from daedalus.simulation.run.road import Road
-from daedalus.simulation.run.stiff import go_on_implicitly
+from daedalus.simulation.run.stiff_start import go_on_implicitly
 from daedalus.simulation.singular.impasse import impasse_end
 from daedalus.simulation.singular.singular_configuration import singular_end
 from daedalus.simulation.sliding.slide import leave_surface, slide_along

@@ -18,7 +18,7 @@ from daedalus import _core
 from daedalus.errors import SolverError
 from daedalus.integrators.methods import check_known, is_implicit, takes_momenta
 from daedalus.model.mechanics.momentum_form import momentum_form
-from daedalus.model.system.once import once
+from daedalus.model.system.once import KeptByKey, once
 from daedalus.model.system.system import System
 from daedalus.reduction.forms.no_form import NoForm
 from daedalus.reduction.redundancy.independent_constraints import Redundancy
@@ -40,8 +40,6 @@ if TYPE_CHECKING:
 
 Inputs = Mapping[str, object]
 CHOSEN = "dependent states follow from constraints in every step"
-# A System keeps this many roads; beyond that it begins anew.
-MOST_KEPT = 64
 
 
 class Road(NamedTuple):
@@ -113,9 +111,7 @@ def stiff_road(request: Request, found: Stiffness) -> Road:
     known = _known_road(request, key)
     if known is not None and isinstance(known.why, ImplicitChosen):
         return known._replace(why=replace(known.why, because=found))
-    smooth = runs_smoothly(request.system, request.inputs)
-    method, why = implicit_choice(request.system, found, request.rtol, smooth, request.atol)
-    road = road_through(request, request.system, request.inputs or {}, method, why, request.t0)
+    road = road_through(request, *_as_written(request, found), request.t0)
     _keep(road, key)
     return road
 
@@ -143,7 +139,7 @@ def _system_and_method(request: Request) -> tuple[System, Inputs, str | Tableau,
     return _as_written(request, found.reason)
 
 
-def _as_written(request: Request, reason: str) -> tuple[System, Inputs, str, MethodChoice]:
+def _as_written(request: Request, reason: str | Stiffness) -> tuple[System, Inputs, str, MethodChoice]:
     """The model as it is written, by an implicit method."""
     system, inputs = request.system, request.inputs or {}
     smooth = runs_smoothly(system, inputs)
@@ -189,9 +185,9 @@ def _known_road(request: Request, key: tuple[object, ...]) -> Road | None:
     return made(Road, (request, *way, drive, inputs, why))
 
 
-def _roads(system: System) -> dict[tuple[object, ...], KeptRoad]:
+def _roads(system: System) -> KeptByKey[KeptRoad]:
     """The roads that were taken, by what decides them."""
-    return {}
+    return KeptByKey()
 
 
 def _keep(road: Road, key: tuple[object, ...]) -> None:
@@ -204,12 +200,8 @@ def _keep(road: Road, key: tuple[object, ...]) -> None:
     switches = switches_of(own)
     if switches is not None and switches.clock is not None:  # what may be differentiated depends on the span
         return
-    roads = once(own, _roads)
-    if len(roads) >= MOST_KEPT:
-        roads.clear()
     undriven, places = None if own.sizes["u"] else Drive(np.zeros(0)), road.system.plain_places["u"]
     try:
-        kept = KeptRoad(road[1:5], road.why, undriven, places, own.sizes["u"])
-        roads[key] = kept
+        once(own, _roads)[key] = KeptRoad(road[1:5], road.why, undriven, places, own.sizes["u"])
     except TypeError:  # atol by name cannot be looked up
         return

@@ -1,4 +1,4 @@
-"""Runs that are stiff from their start on: an implicit method runs them whole.
+"""Runs that stability holds back: an implicit method goes on from there, or runs them whole.
 
 An explicit method tells stiffness after some steps (core/run/stepper.hpp). Where those are few and little of the span
 is behind them, they were a trial: the run begins anew by the implicit method, as one piece.
@@ -15,8 +15,10 @@ from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.begin import begin
 from daedalus.simulation.run.beginnings import Beginning
+from daedalus.simulation.run.method_choice import implicit_choice, runs_smoothly
 from daedalus.simulation.run.pieces import Piece
-from daedalus.simulation.run.road import Road, stiff_road
+from daedalus.simulation.run.rechosen_constraints import unclosed
+from daedalus.simulation.run.road import Road, road_through, stiff_road
 from daedalus.simulation.switching.agenda import has_agenda
 
 # A trial takes at most so many steps, accepted or not: an implicit method takes as much for the whole run (30 to 300
@@ -35,7 +37,7 @@ def stiffness_at_start(road: Road, first: Piece, done: Trajectory) -> Stiffness 
     covered = abs(run.stop_time - request.t0) / abs(request.t1 - request.t0)
     if run.steps + run.rejected > FEW_STEPS or covered > FEW_PARTS:
         return None
-    return Stiffness(done.method, abs(run.last_step), run.stop_time, run.steps)
+    return _stiffness(done)
 
 
 def begun_anew(road: Road, first: Piece, found: Stiffness) -> Beginning:
@@ -43,6 +45,26 @@ def begun_anew(road: Road, first: Piece, found: Stiffness) -> Beginning:
     settings, drive, p, t0, row, *_ = first
     anew = stiff_road(road.request, found)
     return Beginning(anew, begin(anew, t0, Samples(settings.plant, drive, p, np.array([t0]), row[None, :])), True)
+
+
+def go_on_implicitly(road: Road, first: Piece, done: Trajectory) -> Piece | None:
+    """Rule of a run: where stability holds an explicit method back, an implicit one runs the rest."""
+    if done.status is not Ending.STIFF:
+        return None
+    request, end = road.request, done.end
+    system, left = request.system, request.inputs or {}
+    redundancy = road.solved.part(Redundancy)
+    if redundancy is not None:
+        # Redundant constraints as written would make every matrix singular.
+        system, left = unclosed(redundancy, done), road.inputs
+    smooth = runs_smoothly(system, request.inputs)
+    name, why = implicit_choice(system, _stiffness(done), request.rtol, smooth, request.atol)
+    return begin(road_through(request, system, left, name, why, float(end.time)), float(end.time), end)
+
+
+def _stiffness(done: Trajectory) -> Stiffness:
+    run = done._source
+    return Stiffness(done.method, abs(run.last_step), run.stop_time, run.steps)
 
 
 def _may_begin_anew(road: Road) -> bool:

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from daedalus import _core
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.compilation import Compiled
 from daedalus.model.system.once import once
@@ -23,6 +22,7 @@ from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.plant.plants import implicit_plant_of
+from daedalus.simulation.result.recorded_run import Dense
 from daedalus.simulation.result.records import Record
 from daedalus.simulation.result.records_on_the_way import NotDetermined
 from daedalus.simulation.result.samples import Samples
@@ -82,8 +82,7 @@ def undetermined_places(plant: Plant, drive: Drive, p: np.ndarray, run: Any) -> 
 
     def between(times: Any) -> Samples:
         at = np.asarray(times, dtype=float)
-        starts, ends, coefficients = run.dense()
-        return Samples(plant, drive, p, at, _core.evaluate_dense(starts, ends, coefficients, at))
+        return Samples(plant, drive, p, at, Dense(*run.dense()).at(at))
 
     found = []
     for block in blocks:

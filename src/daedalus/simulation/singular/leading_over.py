@@ -9,7 +9,7 @@ no polynomial follows has no smooth way over the place, and the run ends before 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -165,7 +165,7 @@ def _has_event(piece: Trajectory, t: float, length: float, step: GaussStep) -> b
     own = [k for k, event in enumerate(piece.system.events) if event.purpose is EventPurpose.MODEL]
     if not own:
         return False
-    guards = plant.guards
+    guards: Any = plant.guards
     if isinstance(plant, LinearPlant) and guards.function.n_in() == 5:
         guards = AfterSolve(plant.model, guards)
     values = guards.core.evaluate_many(*_looks(piece, t, length, step)._arguments())[0][:, own]

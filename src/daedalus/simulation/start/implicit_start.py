@@ -15,7 +15,7 @@ from daedalus.errors import InconsistentStartError, InputError
 from daedalus.initialisation.initialise import initialise
 from daedalus.initialisation.start import Start
 from daedalus.model.model import Model, as_system
-from daedalus.model.system.once import once
+from daedalus.model.system.once import KeptByKey, once
 from daedalus.model.system.system import System
 from daedalus.model.values import given_start
 from daedalus.simulation.inputs.read_inputs import Drive
@@ -29,8 +29,6 @@ ROW = ("x", "z", "xdot")
 RTOL, ATOL = 1e-10, 1e-12
 # A given state that is determined by the others may be off by this share of its size.
 UNMOVED = 1e-8
-# A System keeps this many rows; beyond that it begins anew.
-MOST_KEPT = 64
 
 
 class RowRequest(NamedTuple):
@@ -81,7 +79,7 @@ def first_row(
     try:
         row = _exact_row(asked, at_once)
         if key is not None:
-            _keep(once(system, _rows), key, row)
+            once(system, _rows)[key] = row
         return row
     except InconsistentStartError as error:
         # As near as this run asks for: another one may ask for more, so it is not kept.
@@ -91,15 +89,9 @@ def first_row(
         return near
 
 
-def _rows(system: System) -> dict[tuple[object, ...], np.ndarray]:
+def _rows(system: System) -> KeptByKey[np.ndarray]:
     """The rows that runs began with, by what they follow from."""
-    return {}
-
-
-def _keep(rows: dict[tuple[object, ...], np.ndarray], key: tuple[object, ...], row: np.ndarray) -> None:
-    if len(rows) >= MOST_KEPT:
-        rows.clear()
-    rows[key] = row
+    return KeptByKey()
 
 
 def _exact_row(asked: RowRequest, at_once: bool) -> np.ndarray:

@@ -11,12 +11,12 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from daedalus import _core
 from daedalus.model.event_purpose import EventPurpose
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.plant import Plant
+from daedalus.simulation.result.recorded_run import Dense
 from daedalus.simulation.result.records import Record
 from daedalus.simulation.result.records_on_the_way import Touched
 from daedalus.simulation.switching.agenda import order_of
@@ -77,8 +77,7 @@ def _guards(plant: Plant, drive: Drive, p: np.ndarray, t: np.ndarray, rows: np.n
 
 
 def _rows_at(run: Any, times: np.ndarray) -> np.ndarray:
-    starts, ends, coefficients = run.dense()
-    return _core.evaluate_dense(starts, ends, coefficients, times)
+    return Dense(*run.dense()).at(times)
 
 
 def _dips(t: np.ndarray, values: np.ndarray, largest: float) -> np.ndarray:
