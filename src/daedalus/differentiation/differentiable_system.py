@@ -10,6 +10,7 @@ import casadi as ca
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.analysis.structure.written_structure import variable_index
 from daedalus.errors import InputError, SolverError
+from daedalus.model.expressions import contains
 from daedalus.model.input_rates import refuse_rates
 from daedalus.model.model import Model, as_system
 from daedalus.model.switching.delays import refuse_delays
@@ -60,8 +61,7 @@ def _has_conditions(system: System) -> bool:
     if not system.events:
         return False
     arguments = [system.symbol(letter) for letter in ("t", "xdot", "x", "z", "u", "p")]
-    guards = ca.Function("guards", arguments, [system.guards])
-    return any(guards.instruction_id(k) in COMPARED for k in range(guards.n_instructions()))
+    return contains(ca.Function("guards", arguments, [system.guards]), COMPARED)
 
 
 def whole_start(system: System, start: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import TypeVar
 
 import casadi as ca
@@ -190,6 +190,24 @@ def folded(expression: ca.SX, known: dict[int, Made], make: Callable[[ca.SX, lis
         else:
             known[symbol_key(node)] = make(node, operands)
     return known[symbol_key(expression)]
+
+
+def divided(column: ca.SX, like: Iterable[ca.SX]) -> list[ca.SX]:
+    """Expressions in the shapes of others from one column of all their entries, as `concatenate` makes it."""
+    shapes = [expression.shape for expression in like]
+    ends = np.cumsum([0, *(rows * columns for rows, columns in shapes)]).tolist()
+    return [ca.reshape(column[a:b], *shape) for shape, a, b in zip(shapes, ends, ends[1:])]
+
+
+def plain_shape(expression: ca.SX) -> tuple[int, ...]:
+    """The shape of an expression as users write it: () of a scalar, one number of a column."""
+    rows, columns = expression.shape
+    return () if rows == columns == 1 else (rows,) if columns == 1 else (rows, columns)
+
+
+def contains(function: ca.Function, operations: Container[int]) -> bool:
+    """Whether one of some operations stands in the expressions of a function."""
+    return any(function.instruction_id(k) in operations for k in range(function.n_instructions()))
 
 
 def at_values(expression: ca.SX, value_of: Callable[[ca.SX], float]) -> ca.DM:

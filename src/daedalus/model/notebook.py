@@ -21,6 +21,7 @@ from daedalus.model.expressions import (
     elements,
     has_nan,
     nan_inside,
+    plain_shape,
     symbol_key,
 )
 from daedalus.model.interrupts import weak_values
@@ -279,7 +280,7 @@ class Notebook:
             symbol, shape = self._symbols[stem], self._variables[stem].shape
         elif stem in self._outputs:
             symbol = self._outputs[stem]
-            shape = () if symbol.shape == (1, 1) else symbol.shape[: 1 if symbol.shape[1] == 1 else 2]
+            shape = plain_shape(symbol)
         else:
             origin, order = split_derivative(stem)
             if order == 0 or origin not in self._variables or self._variables[origin].kind != "state":
@@ -388,8 +389,7 @@ def new_symbol(label: str, shape: Shape) -> ca.SX:
 
 def size_text(expression: ca.SX) -> str:
     """The shape of an expression in words."""
-    rows, columns = expression.shape
-    return shape_text(() if expression.is_scalar() else (rows,) if columns == 1 else (rows, columns))
+    return shape_text(plain_shape(expression))
 
 
 def by_equation(

@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 import casadi as ca
 import numpy as np
 
-from daedalus.model.expressions import concatenate, elements, symbol_key
+from daedalus.model.expressions import concatenate, contains, elements, symbol_key
 from daedalus.model.printing import expression_text
 from daedalus.model.switching.held_states import HeldStates
 from daedalus.model.system.instruction_list import Instructions, read_instructions
@@ -72,6 +72,16 @@ class Switches:
         """The number of conditions."""
         return len(self.conditions)
 
+    @property
+    def modes(self) -> list[ca.SX]:
+        """The modes behind the parameters."""
+        return elements(self.system.symbol("p"))[int(self.system.symbol("p").numel()) - self.count :]
+
+    @property
+    def guards(self) -> list[ca.SX]:
+        """Their guards."""
+        return elements(self.system.guards)[int(self.system.guards.numel()) - self.count :]
+
 
 @remembered
 def switches_of(system: System) -> Switches | None:
@@ -89,8 +99,7 @@ def switches_of(system: System) -> Switches | None:
     arguments = [system.symbol(letter) for letter in LETTERS]
     guards = ca.densify(system.guards)
     function = ca.Function("equations", arguments, [ca.densify(system.residual), guards])
-    wanted = SWITCHING | STAIRS.keys()
-    if not any(function.instruction_id(k) in wanted for k in range(function.n_instructions())):
+    if not contains(function, SWITCHING | STAIRS.keys()):
         return None
     rows = read_instructions(function)
     discrete = system.sizes["p"] - system.discrete_count
@@ -150,7 +159,7 @@ class _Rewriting:
         numbers: dict[tuple[object, ...], int] = {}
         self.known: dict[tuple[object, object], ca.SX] = {}
         self.kept = _protecting(rows)
-        self.in_equations = _leading_to(rows, 0)
+        self.in_equations = _leading_to_equations(rows)
         zero = len(rows)
         self._constant(zero, 0.0, numbers)
         for row in range(len(rows)):
@@ -318,13 +327,13 @@ def _protecting(rows: Instructions) -> bytearray:
     return kept
 
 
-def _leading_to(rows: Instructions, output: int) -> bytearray:
-    """1 for every row that an output depends on."""
+def _leading_to_equations(rows: Instructions) -> bytearray:
+    """1 for every row that the first output depends on."""
     found = bytearray(len(rows))
     for row in range(len(rows) - 1, -1, -1):
         operation, first, second = rows.operation[row], rows.first[row], rows.second[row]
         if operation == ca.OP_OUTPUT:
-            if second == output:
+            if second == 0:
                 found[first] = 1
         elif found[row] and operation not in (ca.OP_INPUT, ca.OP_CONST):
             for k in (first, second):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from daedalus.analysis.linear.axis_names import Names, Selection, default_names, positions, read_out
-from daedalus.analysis.linear.linear_system import LinearSystem
+from daedalus.analysis.linear.continuous_system import ContinuousSystem
 from daedalus.analysis.linear.lti import LTI
 from daedalus.analysis.linear.pencils.linear_dae import LinearDae
 from daedalus.analysis.linear.pencils.proper_form import polynomial_part, state_space
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class DescriptorSystem(LinearDae, LinearSystem):
+class DescriptorSystem(LinearDae, ContinuousSystem):
     """E x' = A x + B u, y = C x + D u, with names: a linear DAE, and what `dd.linearise` returns.
 
     Parameters

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from daedalus.analysis.linear.axis_names import Names, Selection, positions, read_out
+from daedalus.analysis.linear.continuous_system import ContinuousSystem
 from daedalus.analysis.linear.control_library import control_space, matrices_of
-from daedalus.analysis.linear.linear_system import LinearSystem
 from daedalus.analysis.linear.pencils.reachability import Reachability, reach
 from daedalus.analysis.linear.pole_stability import Stability, judge
 from daedalus.analysis.linear.real_matrix import matrix
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class LTI(LinearSystem):
+class LTI(ContinuousSystem):
     """x' = A x + B u, y = C x + D u, with names for states, inputs and outputs.
 
     The solution is known in closed form,

@@ -8,6 +8,7 @@ import numpy as np
 from daedalus.analysis.points.operating_point import OperatingPoint
 from daedalus.analysis.points.partial_derivatives import Vectors, partial_derivatives
 from daedalus.errors import SolverError
+from daedalus.model.expressions import contains
 from daedalus.model.names import listed
 from daedalus.model.system.once import remembered
 from daedalus.model.system.system import LETTERS, System
@@ -71,4 +72,4 @@ def jumping_equations(system: System, at: Vectors) -> list[str]:
 def decides(system: System) -> bool:
     """Whether conditions are part of the equations."""
     function = ca.Function("F", [system.symbol(letter) for letter in ("t", *LETTERS)], [system.residual])
-    return any(function.instruction_id(k) in DECIDING for k in range(function.n_instructions()))
+    return contains(function, DECIDING)

@@ -11,7 +11,7 @@ import numpy as np
 
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.compilation import Compiled, compile_function
-from daedalus.model.expressions import concatenate
+from daedalus.model.expressions import concatenate, plain_shape
 from daedalus.model.names import element_label
 from daedalus.model.system.once import once
 from daedalus.model.system.system import LETTERS, System
@@ -110,7 +110,5 @@ def output_labels(system: System) -> tuple[str, ...]:
     """The name of every element of every output, matrices by columns."""
     labels = []
     for name, expression in system.outputs.items():
-        rows, columns = expression.shape
-        shape: tuple[int, ...] = () if expression.is_scalar() else (rows,) if columns == 1 else (rows, columns)
-        labels += [element_label(name, shape, k) for k in range(rows * columns)]
+        labels += [element_label(name, plain_shape(expression), k) for k in range(expression.numel())]
     return tuple(labels)

@@ -59,6 +59,10 @@ class SystemStructure:
         """The equations in which symbols of some letters stand."""
         return set(self.pattern(*letters).row())
 
+    def rows_without(self, *letters: str) -> list[int]:
+        """The equations in which none of them stands."""
+        return sorted(set(range(len(self.system.rows))) - self.rows_with(*letters))
+
     # -- offsets, blocks, system Jacobian ----------------------------------------------------------------------
 
     @cached_property

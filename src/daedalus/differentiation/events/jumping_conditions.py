@@ -27,7 +27,7 @@ from daedalus.differentiation.events.sliding_equations import (
 )
 from daedalus.differentiation.events.smoothness import corners as corners_in
 from daedalus.model.event_purpose import EventPurpose
-from daedalus.model.expressions import concatenate, elements
+from daedalus.model.expressions import concatenate, divided, elements
 from daedalus.model.switching.held_states import HeldStates
 from daedalus.model.system.closed_loop import ClosedLoop
 from daedalus.model.system.once import once
@@ -91,7 +91,7 @@ class JumpingConditions:
             count = int(self.original.residual.numel())
             ends = tuple(k for k in range(len(modes)) if k not in face)
             leaving = still_at_rest(self.original, guard, held.size)
-            outputs = _divided(self.original, tuple(self.outputs), whole[count:])
+            outputs = dict(zip(self.outputs, divided(whole[count:], told)))
             self.made[key] = self._ending(FixedModes(self, still, ends, (), face), whole[:count], leaving, outputs)
         return self.made[key]
 
@@ -273,19 +273,9 @@ def _found(system: System, corners: bool) -> JumpingConditions | None:
         residual[:rows],
         tuple(bends[k] for k in chosen),
         tuple(looked[k].level for k in chosen),
-        _divided(system, told, residual[rows:]),
+        dict(zip(told, divided(residual[rows:], [system.outputs[name] for name in told]))),
     )
 
 
 def _outputs_with_conditions(system: System) -> tuple[str, ...]:
     return tuple(name for name, value in system.outputs.items() if corners_in(value))
-
-
-def _divided(system: System, names: tuple[str, ...], column: ca.SX) -> dict[str, ca.SX]:
-    """Outputs from a column of their elements."""
-    found, place = {}, 0
-    for name in names:
-        shape, count = system.outputs[name].shape, int(system.outputs[name].numel())
-        found[name] = ca.reshape(column[place : place + count], *shape)
-        place += count
-    return found

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
-from daedalus.model.expressions import concatenate
+from daedalus.model.expressions import concatenate, contains
 from daedalus.model.system.system import System
 from daedalus.reduction.switches import LETTERS
 from daedalus.simulation.sliding.slide import BESIDE, LEAVES, NEARER, STEEP
@@ -82,8 +82,7 @@ def _is_steep(both: ca.Function, point: np.ndarray, way: np.ndarray) -> bool:
 
 def _has_roots(expression: ca.SX) -> bool:
     """Whether anything in an expression may have infinite slopes where it is finite."""
-    function = ca.Function("roots", ca.symvar(expression), [expression])
-    return any(function.instruction_id(k) in ROOTS for k in range(function.n_instructions()))
+    return contains(ca.Function("roots", ca.symvar(expression), [expression]), ROOTS)
 
 
 def _is_of_states(system: System, guard: ca.SX) -> bool:

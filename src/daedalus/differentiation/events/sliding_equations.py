@@ -18,13 +18,14 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
+from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.errors import SolverError
 from daedalus.model.system.system import System
 from daedalus.reduction.switches import LETTERS
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant
 from daedalus.simulation.plant.plants import find_plant
 from daedalus.simulation.sliding.sliding_system import MOST_SURFACES, difference_of, vanishes
-from daedalus.simulation.sliding.surface import MOST_UNKNOWNS, algebraic_rows, rate_of
+from daedalus.simulation.sliding.surface import MOST_UNKNOWNS, rate_of
 
 
 class Sides(NamedTuple):
@@ -53,7 +54,7 @@ def rate_along(system: System, guard: ca.SX, text: str, law_jumps: ca.SX) -> ca.
     if ca.depends_on(guard, system.symbol("xdot")):
         raise no_sliding(system, text, "the condition is one of derivatives")
     if ca.depends_on(guard, system.symbol("z")):
-        rows = algebraic_rows(system)
+        rows = structure_of(system).rows_without("xdot")
         if not 0 < len(rows) == system.sizes["z"] <= MOST_UNKNOWNS or law_jumps[rows, :].nnz():
             raise no_sliding(system, text, "the condition is one of algebraic variables that jump with it")
     return rate_of(system, guard)

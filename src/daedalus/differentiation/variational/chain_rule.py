@@ -15,7 +15,7 @@ import numpy as np
 from daedalus.differentiation.variational.residual_variational import ResidualVariational
 from daedalus.differentiation.variational.variational import Variational
 from daedalus.errors import InputError
-from daedalus.model.expressions import column, elements, symbol_key
+from daedalus.model.expressions import column, elements, plain_shape, symbol_key
 from daedalus.model.names import flat_index, split_index
 from daedalus.model.system.system import System
 
@@ -93,15 +93,12 @@ def expression_of(system: System, of: object) -> tuple[ca.SX, tuple[int, ...]]:
     """A name, or an expression in the symbols of a system, as an expression with its shape."""
     if isinstance(of, ca.SX):
         check_symbols(system, of)
-        rows, columns = of.shape
-        return ca.densify(of), () if of.is_scalar() else (rows,) if columns == 1 else (rows, columns)
+        return ca.densify(of), plain_shape(of)
     if not isinstance(of, str):
         raise InputError("sens.d takes a name or an expression first.", f"got {type(of).__name__}")
     outputs = system.outputs
     if of in outputs:
-        value = outputs[of]
-        rows, columns = value.shape
-        return value, () if value.is_scalar() else (rows,) if columns == 1 else (rows, columns)
+        return outputs[of], plain_shape(outputs[of])
     stem, index = split_index(of)
     if stem in outputs:
         value, shape = column(outputs[stem]), outputs[stem].shape

@@ -12,7 +12,7 @@ from typing import Any
 import casadi as ca
 
 from daedalus.errors import InputError, ModelError
-from daedalus.model.expressions import described
+from daedalus.model.expressions import described, plain_shape
 from daedalus.model.notebook import shaped_like
 from daedalus.model.switching.clocks import ClockDoor
 from daedalus.model.system.system import System
@@ -56,8 +56,7 @@ class DelayDoor(ClockDoor):
         value = self._expression(named, f"What {own!r} delays")
         length = self._delay_time(own, time)
         before = None if history is None else self._history(own, history, value)
-        shape = () if value.is_scalar() else value.shape[: 1 if value.shape[1] == 1 else 2]
-        symbol = self._declare(make_variable(own, "input", shape))
+        symbol = self._declare(make_variable(own, "input", plain_shape(value)))
         self._variables[own] = replace(self._variables[own], delayed=True)
         self._outputs[own + SIGNAL], self._outputs[own + TIME] = ca.SX(value), length
         if before is not None:

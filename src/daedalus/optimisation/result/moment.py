@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 import casadi as ca
 import numpy as np
 
+from daedalus.model.expressions import plain_shape
 from daedalus.model.system.system import System
 from daedalus.simulation.plant.plant import by_shape
 
@@ -26,9 +27,7 @@ class Moment(Mapping[str, "np.ndarray"]):
     def __getitem__(self, name: str) -> np.ndarray:
         outputs = self.system.outputs
         if name in outputs:
-            rows, columns = outputs[name].shape
-            shape = (rows, columns) if columns > 1 else (rows,) if rows > 1 else ()
-            return self._shaped(self._output(outputs[name]), shape)
+            return self._shaped(self._output(outputs[name]), plain_shape(outputs[name]))
         place = self.system.place(name)
         flat = np.stack([self.vectors[letter][:, k] for letter, k in zip(place.letters, place.positions)], axis=1)
         return self._shaped(flat, place.shape)

@@ -12,7 +12,7 @@ import numpy as np
 
 from daedalus.analysis.structure.block_form import triangular_blocks
 from daedalus.errors import InputError, SingularModelError, SolverError
-from daedalus.model.expressions import at_values, column, concatenate, elements, nonzeros, symbol_key
+from daedalus.model.expressions import at_values, column, concatenate, divided, elements, nonzeros, symbol_key
 from daedalus.model.model import Model
 from daedalus.model.names import did_you_mean, with_article
 from daedalus.model.system.system import System
@@ -80,11 +80,7 @@ def eliminate(model: Model | System, names: str | Iterable[str] | None = None) -
     rest = [i for i in range(len(rows)) if i not in set(chosen)]
     write_rows(n, [origins[i] for i in rest], [rows[i] for i in rest])
     substituted(n, z, values)
-    offset = 0
-    for name in wanted:
-        size = book._variables[name].size
-        n._outputs[name] = ca.reshape(values[offset : offset + size], *book._symbols[name].shape)
-        offset += size
+    n._outputs.update(zip(wanted, divided(values, [book._symbols[name] for name in wanted])))
     return n
 
 

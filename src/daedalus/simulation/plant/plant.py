@@ -13,7 +13,7 @@ import numpy as np
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.compilation import Compiled, compile_function
 from daedalus.errors import InputError
-from daedalus.model.expressions import concatenate
+from daedalus.model.expressions import concatenate, plain_shape
 from daedalus.model.names import element_label, flat_index, split_index
 from daedalus.model.system.closed_loop import opened
 from daedalus.model.system.system import System
@@ -144,18 +144,16 @@ class Plant(ABC):
     @cached_property
     def constraint_rows(self) -> list[int]:
         """Which equations contain no derivative."""
-        pattern = structure_of(self.system).pattern("xdot")
-        return sorted(set(range(pattern.size1())) - set(pattern.row()))
+        return structure_of(self.system).rows_without("xdot")
 
     @cached_property
     def output_slices(self) -> dict[str, tuple[slice, tuple[int, ...]]]:
         """Where each output lies in the readout, and its shape."""
         places, offset = {}, self.system.sizes["z"]
         for name, expression in self.system.outputs.items():
-            rows, columns = expression.shape
-            shape: tuple[int, ...] = () if expression.is_scalar() else (rows,) if columns == 1 else (rows, columns)
-            places[name] = (slice(offset, offset + rows * columns), shape)
-            offset += rows * columns
+            size = int(expression.numel())
+            places[name] = (slice(offset, offset + size), plain_shape(expression))
+            offset += size
         return places
 
     def output_place(self, name: str) -> tuple[slice, tuple[int, ...]]:

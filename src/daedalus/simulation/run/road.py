@@ -33,7 +33,7 @@ from daedalus.simulation.plant.solvable import solvable
 from daedalus.simulation.result.records_of_methods import ImplicitChosen, MethodChoice, Stiffness
 from daedalus.simulation.run.method_choice import implicit_choice, runs_smoothly
 from daedalus.simulation.run.request import Request, checked_numbers, made
-from daedalus.simulation.run.settings import Settings, settings_of
+from daedalus.simulation.run.settings import Settings, settings_for
 
 if TYPE_CHECKING:
     from daedalus.integrators.tableaux.tableau import Tableau
@@ -94,9 +94,8 @@ def road_through(
         check_tables(closed, drive, (t0, request.t1))
     if takes_momenta(method):
         momentum_form(closed)
-    tolerances, locate = (request.rtol, request.atol), request.locate_switches
-    settings = settings_of(closed, method, *tolerances, *request.limits, locate_switches=locate)
-    return Road(request, system, closed, method, settings.with_moving_inputs(left), drive, left, why)
+    settings = settings_for(request, closed, method).with_moving_inputs(left)
+    return Road(request, system, closed, method, settings, drive, left, why)
 
 
 def implicit_road(request: Request, reason: str) -> Road:

@@ -35,7 +35,7 @@ from daedalus.simulation.result.records_of_methods import (
 )
 from daedalus.simulation.run.fitting_method import caveats, check_fits
 from daedalus.simulation.run.method_choice import implicit_cost
-from daedalus.simulation.run.request import checked_numbers
+from daedalus.simulation.run.request import Request, checked_numbers
 from daedalus.simulation.singular.independence import independence_of
 from daedalus.simulation.sliding.surface import Surface, settled_unknowns
 from daedalus.simulation.start.restart import Restart, restarts
@@ -150,6 +150,12 @@ def settings_of(
     except TypeError:  # atol by name cannot be looked up
         return _checked(system, method, rtol, atol, limits, locate_switches)
     return once(system, _checked, method, rtol, atol, limits, locate_switches)
+
+
+def settings_for(request: Request, system: System, method: str | Tableau) -> Settings:
+    """The settings of a request for a system by a method."""
+    locate = request.locate_switches
+    return settings_of(system, method, request.rtol, request.atol, *request.limits, locate_switches=locate)
 
 
 def _checked(

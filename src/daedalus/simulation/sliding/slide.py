@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import casadi as ca
 import numpy as np
 
+from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.errors import InputError
 from daedalus.integrators.methods import is_implicit
 from daedalus.model.event_purpose import EventPurpose
@@ -23,7 +23,7 @@ from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.method_choice import implicit_choice
 from daedalus.simulation.run.pieces import Next, Piece
 from daedalus.simulation.run.road import Road
-from daedalus.simulation.run.settings import Settings, settings_of
+from daedalus.simulation.run.settings import settings_for
 from daedalus.simulation.sliding.sliding_system import (
     MOST_SURFACES,
     Sliding,
@@ -32,7 +32,7 @@ from daedalus.simulation.sliding.sliding_system import (
     vanishes,
 )
 from daedalus.simulation.sliding.solved_slopes import Undetermined, slopes_of, solved
-from daedalus.simulation.sliding.surface import Surface, algebraic_rows
+from daedalus.simulation.sliding.surface import Surface
 
 # A share may be out of 0 … 1 by this. Fields are looked at this far beside a surface, in nominal values; the jump on
 # the surface is at least this share of them, else the equations are continuous there.
@@ -130,7 +130,7 @@ def _moves_by_table(done: Trajectory, surface: Surface) -> bool:
     u, drive = done.system.symbol("u"), done._drive
     read = surface.guard
     if surface.of_unknowns:
-        read = ca.vertcat(read, done.system.residual[algebraic_rows(done.system)])
+        read = ca.vertcat(read, done.system.residual[structure_of(done.system).rows_without("xdot")])
     moving = [slot for table, slots in drive.tables if table.kind != "hold" for slot in slots]
     moving += [slot for _, slots in drive.callbacks for slot in slots]
     return any(ca.depends_on(read, u[int(k)]) for k in moving)
@@ -175,10 +175,10 @@ def _piece(road: Road, done: Trajectory, system: System, t: float, x: np.ndarray
     if not is_implicit(method) and isinstance(find_plant(system), NoForm):
         method, why = implicit_choice(system, "shares of several surfaces are not linear", request.rtol)
     try:
-        settings = _settings(road, system, method)
+        settings = settings_for(request, system, method)
     except InputError:  # the rate of the surface stands before derivatives, and not every method takes that
         method, why = implicit_choice(system, "the surface moves with derivatives", request.rtol)
-        settings = _settings(road, system, method)
+        settings = settings_for(request, system, method)
     sliding = system.part(Sliding)
     if sliding is not None and system is not done.system:
         settings = replace(settings, notes=(*settings.notes, SlidesAlong(t, sliding.condition, sliding.rests)))
@@ -191,17 +191,10 @@ def _piece(road: Road, done: Trajectory, system: System, t: float, x: np.ndarray
     return Piece(settings, done._drive, done._parameters, t, row, why)
 
 
-def _settings(road: Road, system: System, method: Any) -> Settings:
-    """The settings of the run for another system."""
-    request = road.request
-    tolerances, locate = (request.rtol, request.atol), request.locate_switches
-    return settings_of(system, method, *tolerances, *request.limits, locate_switches=locate)
-
-
 def _gone_on(road: Road, done: Trajectory, t: float) -> Piece:
     """A piece that goes on with the same system from the row where it was stopped."""
     method = done.method if done._plant.is_implicit else road.request.method
-    settings = _settings(road, done.system, method)
+    settings = settings_for(road.request, done.system, method)
     row = np.array(done._source.end)[: done._plant.row_width]
     return Piece(settings, done._drive, done._parameters, t, row, choice_of(done.records))
 

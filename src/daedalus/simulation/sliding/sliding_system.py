@@ -19,7 +19,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.model.event_purpose import EventPurpose
-from daedalus.model.expressions import concatenate
+from daedalus.model.expressions import concatenate, divided
 from daedalus.model.system.equation_row import Role, rows_of
 from daedalus.model.system.system import System
 from daedalus.model.variables import Event, make_variable
@@ -82,14 +82,10 @@ def resting_system(system: System, which: int) -> System | None:
     whole = concatenate([side.residual, side.guards, *(ca.vec(value) for value in side.outputs.values())])
     whole = ca.substitute(whole, x[k], own)
     count, events = int(side.residual.numel()), int(side.guards.numel())
-    outputs, place = {}, count + events
-    for name, value in side.outputs.items():
-        outputs[name] = ca.reshape(whole[place : place + value.numel()], *value.shape)
-        place += int(value.numel())
     leaving = [*still_at_rest(system, side.guard, size), _still_on(system, side.guard)]
     return system.changed(
         residual=whole[:count],
-        outputs=outputs,
+        outputs=dict(zip(side.outputs, divided(whole[count + events :], side.outputs.values()))),
         parts=(Sliding(system, which, surface.condition, True),),
         **_with_leaving(system, whole[count : count + events], leaving),
     )

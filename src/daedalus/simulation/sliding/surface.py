@@ -14,7 +14,8 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
-from daedalus.model.expressions import concatenate, elements
+from daedalus.analysis.structure.system_structure import structure_of
+from daedalus.model.expressions import concatenate, contains, divided, elements
 from daedalus.model.system.system import System
 from daedalus.reduction.switches import LETTERS, SWITCHING, Switches, switches_of
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant
@@ -39,21 +40,15 @@ def slopes_in_states(system: System, guard: ca.SX) -> tuple[ca.SX, ca.SX]:
     slope, own = ca.jacobian(guard, x), ca.jacobian(guard, t)
     if not ca.depends_on(guard, z):
         return slope, own
-    law, z = system.residual[algebraic_rows(system)], z[settled_unknowns(system)]
+    law, z = system.residual[structure_of(system).rows_without("xdot")], z[settled_unknowns(system)]
     moved = ca.solve(ca.jacobian(law, z), -ca.densify(ca.horzcat(ca.jacobian(law, x), ca.jacobian(law, t))))
     along = ca.mtimes(ca.jacobian(guard, z), moved)
     return slope + along[:, : x.numel()], own + along[:, x.numel() :]
 
 
-def algebraic_rows(system: System) -> list[int]:
-    """Which equations contain no derivative."""
-    pattern = ca.jacobian_sparsity(system.residual, system.symbol("xdot"))
-    return sorted(set(range(pattern.size1())) - set(pattern.row()))
-
-
 def settled_unknowns(system: System) -> list[int]:
     """Which of z follow from x by the equations without derivatives; none where these leave some open."""
-    rows = algebraic_rows(system)
+    rows = structure_of(system).rows_without("xdot")
     pattern = ca.jacobian_sparsity(system.residual[rows], system.symbol("z"))
     columns = sorted({int(k) for k in pattern.get_triplet()[1]})
     settled = 0 < len(rows) == len(columns) <= MOST_UNKNOWNS and ca.sprank(pattern) == len(rows)
@@ -82,9 +77,8 @@ class Surface:
         found = switches_of(system.changed(residual=whole, rows=system.rows))
         assert found is not None
         self._switches = found
-        self.guard = ca.SX(elements(own.system.guards)[-own.count :][which])
         # Its own modes are those of the run's twin; in the guard of one condition others stand as conditions.
-        self.guard = self._in_states(_unfolded([self.guard], own, {}))[0]
+        self.guard = self._in_states(_unfolded([ca.SX(own.guards[which])], own, {}))[0]
         self._ratios = self._of_surface()
         arguments = [system.symbol(letter) for letter in LETTERS]
         self.of_unknowns = bool(ca.depends_on(self.guard, arguments[3]))
@@ -100,10 +94,8 @@ class Surface:
         others = [k for k in range(self.system.sizes["z"]) if k not in known]
         if not known or ca.depends_on(self.guard, self.system.symbol("z")[others]):
             return False
-        twin = self._switches.system
-        modes = elements(twin.symbol("p"))[-self._switches.count :]
-        law = twin.residual[algebraic_rows(self.system)]
-        return not ca.depends_on(law, ca.vertcat(*(modes[k] for k in self._ratios)))
+        law = self._switches.system.residual[structure_of(self.system).rows_without("xdot")]
+        return not ca.depends_on(law, ca.vertcat(*(self._switches.modes[k] for k in self._ratios)))
 
     def _in_states(self, guards: list[ca.SX]) -> list[ca.SX]:
         """Guards with formulas in the place of z and x', where there are such and no condition comes in with them."""
@@ -111,12 +103,15 @@ class Surface:
         if not isinstance(plant, ExplicitPlant):
             return guards
         applied = [plant.form.applied(self.system, guard) for guard in guards]
-        return [guard if _decides(new) else new for guard, new in zip(guards, applied)]
+        return [
+            guard if contains(ca.Function("guard", ca.symvar(new), [new]), SWITCHING) else new
+            for guard, new in zip(guards, applied)
+        ]
 
     def _of_surface(self) -> dict[int, float]:
         """The conditions that change on the surface: +1 where they hold above it, -1 below."""
         found = self._switches
-        guards = self._in_states(_unfolded(_guards(found), found, {}))
+        guards = self._in_states(_unfolded(found.guards, found, {}))
         arguments = [self.system.symbol(letter) for letter in LETTERS]
         function = ca.Function("guards", arguments, [ca.densify(concatenate([self.guard, *guards]))])
         rng = np.random.default_rng(1)
@@ -185,38 +180,18 @@ class Surface:
         twin = found.system
         guards = elements(twin.guards)[: int(self.system.guards.numel())]
         parts = _unfolded([twin.residual, concatenate(guards), self.guard], found, decided)
-        outputs, place = {}, count
-        for name, value in self._outputs.items():
-            outputs[name] = ca.reshape(parts[0][place : place + value.numel()], *value.shape)
-            place += int(value.numel())
+        outputs = dict(zip(self._outputs, divided(parts[0][count:], self._outputs.values())))
         return SurfaceSide(parts[0][:count], parts[1], outputs, parts[2])
-
-
-def _decides(expression: ca.SX) -> bool:
-    """Whether conditions are part of an expression."""
-    function = ca.Function("guard", ca.symvar(expression), [expression])
-    return any(function.instruction_id(k) in SWITCHING for k in range(function.n_instructions()))
-
-
-def _guards(switches: Switches) -> list[ca.SX]:
-    return elements(switches.system.guards)[-switches.count :] if switches.count else []
 
 
 def _unfolded(expressions: list[ca.SX], switches: Switches, decided: Mapping[int, ca.SX]) -> list[ca.SX]:
     """Expressions of the twin in the symbols of the system: modes become conditions again, unless they are decided."""
-    twin, guards = switches.system, _guards(switches)
-    modes = elements(twin.symbol("p"))[-switches.count :] if switches.count else []
-    shapes = [expression.shape for expression in expressions]
+    twin, guards, modes = switches.system, switches.guards, switches.modes
     whole = concatenate(ca.vec(expression) for expression in expressions)
     for k in reversed(range(switches.count)):  # a guard contains modes of conditions inside it, which come before
-        value = decided.get(k, guards[k] > 0)
-        whole = ca.substitute(whole, modes[k], value)
+        whole = ca.substitute(whole, modes[k], decided.get(k, guards[k] > 0))
     if switches.clock is not None:
         hidden = elements(twin.symbol("u"))[-switches.clock.numel_out(0) :]
         t, p = twin.symbol("t"), concatenate(elements(twin.symbol("p"))[: switches.clock.numel_in(1)])
         whole = ca.substitute(whole, ca.vertcat(*hidden), switches.clock(t, p))
-    found, place = [], 0
-    for rows, columns in shapes:
-        found.append(ca.reshape(whole[place : place + rows * columns], rows, columns))
-        place += rows * columns
-    return found
+    return divided(whole, expressions)

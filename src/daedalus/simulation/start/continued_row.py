@@ -58,7 +58,7 @@ def _checks(system: System) -> Compiled:
     sizes.append(ca.fabs(xdot))
     structure = structure_of(system)
     slopes = [structure.slopes(letter) for letter in ("x", "z", "xdot")]
-    alone = sorted(set(range(len(system.rows))) - structure.rows_with("xdot", "z", "u"))
+    alone = structure.rows_without("xdot", "z", "u")
     along = ca.mtimes(slopes[0][alone, :], xdot) + structure.slopes("t")[alone, :]
     terms = ca.vertcat(
         sum((ca.mtimes(ca.fabs(slope), size) for slope, size in zip(slopes, sizes)), ca.SX(0)),

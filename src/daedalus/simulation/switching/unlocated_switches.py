@@ -16,7 +16,6 @@ import numpy as np
 
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.integrators.methods import METHODS
-from daedalus.model.expressions import elements
 from daedalus.reduction.switches import LETTERS, Switches, switches_of
 from daedalus.simulation.result.ending import Ending
 from daedalus.simulation.result.records_of_methods import choice_of
@@ -24,7 +23,7 @@ from daedalus.simulation.result.records_on_the_way import SwitchesCrossed
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.pieces import Piece
 from daedalus.simulation.run.road import Road
-from daedalus.simulation.run.settings import settings_of
+from daedalus.simulation.run.settings import settings_for
 
 # Branches that differ by less than this share of the terms of their equations are one at a condition that just changes.
 SAME = 1e-6
@@ -45,7 +44,7 @@ def piece_without_cuts(road: Road, first: Piece, done: Trajectory) -> Piece | No
     if not agree and not done.status.may_be_stalled_switch:
         return None
     last = switches.conditions[run.last_turned] if run.last_turned >= 0 else None
-    settings = settings_of(done.system, done.method, request.rtol, request.atol, *request.limits)
+    settings = settings_for(request._replace(locate_switches=False), done.system, done.method)
     notes = (*settings.notes, SwitchesCrossed(float(done.end.time), last, agree))
     # What time alone decides is still known.
     settings, why = replace(settings, stops=switches.clock, notes=notes), choice_of(done.records)
@@ -69,15 +68,13 @@ def is_kink(done: Trajectory, switches: Switches, which: int) -> bool:
     """
     twin, end = switches.system, done.end
     symbols = [twin.symbol(letter) for letter in LETTERS]
-    modes = ca.vertcat(*elements(twin.symbol("p"))[-switches.count :])
-    guards = ca.vertcat(*elements(twin.guards)[-switches.count :])
     labels = done.system.labels
     values: list[Any] = [float(end.time)]
     values += [np.array([float(end[name]) for name in labels[letter]]) for letter in LETTERS[1:-1]]
     if switches.clock is not None:
         hidden = switches.clock(float(end.time), done._parameters).full().ravel()
         values[4] = np.concatenate([values[4], hidden])
-    guard = ca.Function("guards", symbols, [guards])
+    guard = ca.Function("guards", symbols, [ca.vertcat(*switches.guards)])
     p = np.concatenate([done._parameters, np.zeros(switches.count)])
     for _ in range(switches.count + 1):  # a condition inside another one needs a round more
         on = guard(*values, p).full().ravel() > 0
@@ -86,7 +83,7 @@ def is_kink(done: Trajectory, switches: Switches, which: int) -> bool:
         p[-switches.count :] = on
     # What the mode changes in each equation, beside the largest of its terms.
     slopes = structure_of(twin).slopes(*LETTERS[1:4])
-    jump = ca.substitute(twin.residual, modes[which], 1) - ca.substitute(twin.residual, modes[which], 0)
+    jump = ca.minus(*(ca.substitute(twin.residual, switches.modes[which], side) for side in (1, 0)))
     change, terms = (m.full() for m in ca.Function("sides", symbols, [jump, slopes])(*values, p))
     nominal = np.concatenate([np.zeros(twin.sizes["x"]), twin.nominal["x"], twin.nominal["z"]])
     flat = np.concatenate([np.asarray(v, dtype=float) for v in values[1:4]])

@@ -9,7 +9,7 @@ from daedalus.analysis.linear.riccati import OptimalGains
 from daedalus.model.names import counted
 
 
-class LinearSystem(OptimalGains):
+class ContinuousSystem(OptimalGains):
     """A system with poles, a transfer function, and names for states, inputs and outputs."""
 
     def frequency_response(self, frequencies: object = None) -> FrequencyResponse:
