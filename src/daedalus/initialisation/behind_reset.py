@@ -150,7 +150,7 @@ class _Settling:
         outcome = self._run(held)
         if outcome.solved:
             return Behind(self.search, outcome.values, held, nothing)
-        return self._by_mass(held, movable) or self._refused(held, movable)
+        return self._by_mass(held) or self._refused(held, movable)
 
     def _run(self, held: np.ndarray) -> SearchOutcome:
         return self.search.run(held, thorough=False)
@@ -176,7 +176,7 @@ class _Settling:
         """The search with nothing given but what the reset assigns, and positions of a mechanism that stay."""
         return self._run(self.assigned | (held & self.positions))
 
-    def _by_mass(self, held: np.ndarray, movable: np.ndarray) -> Behind | None:
+    def _by_mass(self, held: np.ndarray) -> Behind | None:
         """Velocities moved in the metric of the masses, then those that were assigned too, then positions."""
         if not self.velocities.any():
             return None

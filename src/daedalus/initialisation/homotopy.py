@@ -54,12 +54,12 @@ def follow(equations: Equations, guess: np.ndarray, spread: np.ndarray) -> Arriv
             # Too sharp a turn: the last step may have jumped to another piece of the curve.
             step /= 2
         tangent = found
-        ahead = curve.corrected(point + step * tangent, tangent)
+        ahead = curve.corrected(point + step * tangent)
         while ahead is None:
             step /= 2
             if step < SMALLEST_STEP:
                 return None
-            ahead = curve.corrected(point + step * tangent, tangent)
+            ahead = curve.corrected(point + step * tangent)
         if ahead[-1] < FARTHEST_BACK:
             return None
         if ahead[-1] >= 1.0:
@@ -102,7 +102,7 @@ class _HomotopyCurve:
         length = np.linalg.norm(ahead)
         return ahead / length if length > 1e-8 else None
 
-    def corrected(self, point: np.ndarray, tangent: np.ndarray) -> np.ndarray | None:
+    def corrected(self, point: np.ndarray) -> np.ndarray | None:
         """The nearest point of the curve, or None when it is not found quickly."""
         start, last = point, np.inf
         for _ in range(CORRECTIONS):

@@ -159,7 +159,7 @@ def _proved(array: DerivativeArray, s: Signature, start: JetStart, blocks: list[
     if s.regular and jet.consistent and not singular_anywhere(array, s, jet):
         structure = repaired_structure(array, jet)
         if structure.trusted and not structure.repairs and not structure.combinations:
-            return _confirmed(array, s, start, jet, structure, blocks)
+            return _confirmed(s, start, jet, structure, blocks)
     own = DependenceSearch(array, s, stages).at(jet)
     return None if own is None else _without_dependence(array, s, start, jet, own, blocks)
 
@@ -176,7 +176,7 @@ def _redundant(array: DerivativeArray, s: Signature, start: JetStart, blocks: li
 
 
 def _confirmed(
-    array: DerivativeArray, s: Signature, start: JetStart, jet: Jet, structure: Structure, blocks: list[Block]
+    s: Signature, start: JetStart, jet: Jet, structure: Structure, blocks: list[Block]
 ) -> Examination | None:
     index = int(s.index or 0)
     if index > 1 and not structural_index_holds(structure.array, structure.signature, jet):
@@ -204,7 +204,7 @@ def _without_dependence(
         return None
     if structure.at_point:
         return Examination(start, jet, order, structure, None, None, (), None, indices, dependence=own)
-    found = _confirmed(narrowed, structure.signature, start, jet, structure, blocks_in_order(structure.signature))
+    found = _confirmed(structure.signature, start, jet, structure, blocks_in_order(structure.signature))
     return None if found is None else replace(found, dependence=own, block_indices=indices)
 
 

@@ -54,7 +54,7 @@ def run_multistep(request: Request, method: Multistep, progress: Callable[[float
     tight = request._replace(method=way, rtol=TIGHT, atol=1e-3 * TIGHT, limits=NO_LIMITS, save_at=None)
     road = find_road(tight)
     plant = road.settings.plant
-    _check_system(request, method, road.system)
+    _check_system(method, road.system)
     if isinstance(plant, ImplicitPlant):
         _check_index(method, plant)
     first = begin(road, request.t0, request.start)
@@ -85,7 +85,7 @@ def _check(request: Request, method: Multistep) -> None:
     )
 
 
-def _check_system(request: Request, method: Multistep, system: System) -> None:
+def _check_system(method: Multistep, system: System) -> None:
     if system.events or system.discrete_count:
         names = [event.name for event in system.events] or [v.name for v in system.of_kind("discrete")]
         raise InputError(
@@ -152,7 +152,7 @@ class _March:
         count = max(math.ceil(abs(end - begins) / step * (1 - 1e-9)), m)
         grid = np.linspace(begins, end, count + 1)
         h, middle = (end - begins) / count, 0.5 * (begins + end)
-        rows = self._started(grid[:m], end, row)
+        rows = self._started(grid[:m], row)
         reason = None
         if not self.stepper.plant.is_implicit:
             known = [self.stepper.slope(t, x, inputs_at(self.drive, t, middle)) for t, x in zip(grid, rows)]
@@ -174,15 +174,15 @@ class _March:
         self._keep(grid[: len(rows)], np.array(rows))
         return reason
 
-    def _started(self, grid: np.ndarray, end: float, row: np.ndarray) -> list[np.ndarray]:
+    def _started(self, grid: np.ndarray, row: np.ndarray) -> list[np.ndarray]:
         """The first m rows of an interval: its beginning, and values of the adaptive method."""
+        piece = self.first._replace(begin=float(grid[0]), row=self._consistent(row, float(grid[0])))
         if len(grid) == 1:
-            return [self._consistent(row, float(grid[0]), end)]
-        piece = self.first._replace(begin=float(grid[0]), row=self._consistent(row, float(grid[0]), end))
+            return [piece.row]
         done = run_piece(piece, float(grid[-1]), None, None, None)
         return [piece.row, *done.at(grid[1:])._x]
 
-    def _consistent(self, row: np.ndarray, t: float, end: float) -> np.ndarray:
+    def _consistent(self, row: np.ndarray, t: float) -> np.ndarray:
         """The row behind a jump of the inputs: z and x' of a model as it is written follow from its states."""
         plant = self.road.settings.plant
         if not isinstance(plant, ImplicitPlant) or t == self.request.t0 or not self.drive.tables:

@@ -107,7 +107,7 @@ class Restart:
 
     def function(self, twin: System) -> Any:
         """The same for the core, whose system may have modes behind its inputs and parameters."""
-        sizes, width = self.plant.system.sizes, _width(self.plant)
+        sizes, width = self.plant.system.sizes, self.plant.row_width
         function = _core.Function("restart", [1, width, twin.sizes["u"], twin.sizes["p"], 1], [width])
 
         def restart(t: np.ndarray, row: np.ndarray, u: np.ndarray, p: np.ndarray, event: np.ndarray) -> np.ndarray:
@@ -116,11 +116,6 @@ class Restart:
 
         function.set_python(restart)
         return function
-
-
-def _width(plant: Plant) -> int:
-    sizes = plant.system.sizes
-    return 2 * sizes["x"] + sizes["z"] if plant.is_implicit else sizes["x"]
 
 
 def _jet_of(system: System, inputs: Mapping[str, object], t: float, u: np.ndarray) -> Callable[[int], np.ndarray]:

@@ -19,7 +19,7 @@ from daedalus.simulation.plant.held_levels import system_with_levels
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.result.samples import Samples
-from daedalus.simulation.run.request import Request, Start
+from daedalus.simulation.run.request import Start
 from daedalus.simulation.run.road import Road
 from daedalus.simulation.run.settings import Settings
 from daedalus.simulation.start.allowed_share import allowed_share
@@ -73,16 +73,12 @@ def _implicit_row(road: Road, t0: float, p: np.ndarray, start: Start | None) -> 
     row = first_row(road.request.model, plant, drive, start, road.inputs, t0, p, allowed=allowed_share(rtol))
     if not plant.system.constrains_start or not is_off(plant, drive, t0, row, p, rtol):
         return row
-    if _has_open_states(road.request, plant.system, start):
+    if np.isnan(given_start(plant.system, _plain(start))["x"]).any():
         whole = first_row(road.request.model, plant, drive, start, road.request.inputs or {}, t0, p, at_once=False)
         if not is_off(plant, drive, t0, whole, p, rtol):
             return whole
     check_on_invariants(plant, drive, t0, row, p, rtol)
     return row
-
-
-def _has_open_states(request: Request, system: System, start: Start | None) -> bool:
-    return bool(np.isnan(given_start(system, _plain(start))["x"]).any())
 
 
 def _plain(start: Start | None) -> Mapping[str, Any] | None:

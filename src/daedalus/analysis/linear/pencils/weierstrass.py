@@ -59,11 +59,10 @@ def separate(form: Staircase, scaled: Equilibrated) -> Weierstrass:
     if form.left_steps or any(width != height for width, height in form.right_steps) or form.top != form.left:
         raise _singular(form)
     k = form.left
-    E1, E12, E2 = form.E[:k, :k], form.E[:k, k:], form.E[k:, k:]
-    A1, A12, A2 = form.A[:k, :k], form.A[:k, k:], form.A[k:, k:]
+    (E1, _, E2), (A1, _, A2) = _blocks(form.E, k), _blocks(form.A, k)
     N = _nilpotent(solve(A1, E1) if k else E1, form)
     M = solve(E2, A2) if len(E2) else A2
-    R, L = _corner(E1, A1, E12, A12, E2, A2, N, M, len(form.right_steps))
+    R, L = _corner(form, N, M)
     right = scaled.columns[:, None] * form.V
     left = form.U.T * scaled.rows
     upper = left[:k] + L @ left[k:]
@@ -91,20 +90,15 @@ def _nilpotent(N: np.ndarray, form: Staircase) -> np.ndarray:
     return clean
 
 
-def _corner(
-    E1: np.ndarray,
-    A1: np.ndarray,
-    E12: np.ndarray,
-    A12: np.ndarray,
-    E2: np.ndarray,
-    A2: np.ndarray,
-    N: np.ndarray,
-    M: np.ndarray,
-    index: int,
-) -> tuple[np.ndarray, np.ndarray]:
+def _blocks(matrix: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    return matrix[:k, :k], matrix[:k, k:], matrix[k:, k:]
+
+
+def _corner(form: Staircase, N: np.ndarray, M: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """R and L with E₁ R + L E₂ = -E₁₂, A₁ R + L A₂ = -A₁₂."""
     from scipy.linalg import solve
 
+    (E1, E12, E2), (A1, A12, A2) = _blocks(form.E, form.left), _blocks(form.A, form.left)
     R, L = np.zeros_like(E12), np.zeros_like(E12)
     if E12.size == 0:
         return R, L
@@ -114,7 +108,7 @@ def _corner(
         # Eliminating L leaves R - N R M = A₁⁻¹ (second - first M).
         term = solve(A1, second - first @ M)
         correction = term.copy()
-        for _ in range(index - 1):
+        for _ in range(len(form.right_steps) - 1):
             term = N @ term @ M
             correction += term
         R = R + correction

@@ -33,7 +33,7 @@ def read_inputs(given: object, times: np.ndarray, names: Names, sampled: str) ->
     values = np.zeros((len(times), len(names)))
     parts: list[tuple[list[int], Pieces]] = []
     notes: list[str] = []
-    for slots, name, item in _by_slots(given, names, times):
+    for slots, name, item in _by_slots(given, names):
         source = item if callable(item) else _as_signal(item, times, len(slots), name, sampled)
         if isinstance(source, Signal):
             _check_signal(source, times, len(slots), name)
@@ -53,7 +53,7 @@ def read_inputs(given: object, times: np.ndarray, names: Names, sampled: str) ->
     return PiecewiseInputs(grid, coefficients, sample, values, tuple(notes))
 
 
-def _by_slots(given: object, names: Names, times: np.ndarray) -> list[tuple[list[int], str, Any]]:
+def _by_slots(given: object, names: Names) -> list[tuple[list[int], str, Any]]:
     """(columns of u, name, value) for every input that was given; the others stay zero."""
     if given is None:
         return []
