@@ -107,3 +107,18 @@ def test_events_are_not_stepped_over():
     crossed = times[1:][(height[:-1] > 0) & (height[1:] <= 0)]
     assert tr.success, tr.stop_reason
     np.testing.assert_allclose([event.time for event in tr.events], crossed, atol=2e-4)
+
+
+@pytest.mark.parametrize("ticks", [[0.3, 2.0], np.arange(0.1, 3.0, 0.1)])
+@pytest.mark.parametrize("sampled", [False, True])
+def test_discrete_variables_keep_their_values_where_a_run_is_cut(ticks, sampled):
+    m = windows_model(2)
+    n = m.discrete("n")
+    m.schedule(ticks, {"n": n + 1})
+    tr = dd.simulate(m, 3.0, rtol=1e-5, save_at=np.linspace(0.0, 3.0, 601) if sampled else None)
+    assert 0.3 < tr.end.time < 2.0  # where it was cut
+    away = np.abs(tr.time[:, None] - ticks).min(axis=1) > 1e-9
+    np.testing.assert_array_equal(tr["n"][away], np.searchsorted(ticks, tr.time[away]))
+    between = np.linspace(0.05, float(tr.end.time) - 1e-3, 50)
+    np.testing.assert_array_equal(tr.at(between)["n"], np.searchsorted(ticks, between))
+    assert tr.end["n"] == np.searchsorted(ticks, tr.end.time)

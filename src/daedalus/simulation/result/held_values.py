@@ -23,10 +23,21 @@ class HeldValues:
         sampled: whether the rows of the run are those of given times, and not its steps.
         """
         rows, times, values = run.held
-        if sampled:
-            sign = -1.0 if len(run.t) > 1 and run.t[-1] < run.t[0] else 1.0
-            rows = np.searchsorted(sign * run.t, sign * times, side="left").astype(float)
-        return HeldValues(rows, times, np.ascontiguousarray(values[:, :count]))
+        held = HeldValues(rows, times, np.ascontiguousarray(values[:, :count]))
+        return held.sampled(run.t) if sampled else held
+
+    def sampled(self, times: np.ndarray) -> HeldValues:
+        """The same in a run whose rows are those of given times."""
+        sign = -1.0 if len(times) > 1 and times[-1] < times[0] else 1.0
+        rows = np.searchsorted(sign * times, sign * self.times, side="left").astype(float)
+        return HeldValues(rows, self.times, self.values)
+
+    def before(self, t: float, forward: float, with_t: bool = False) -> HeldValues:
+        """What holds up to a time, and what changes there too if asked for."""
+        ahead = forward * (t - self.times)
+        kept = ahead >= 0 if with_t else ahead > 0
+        kept[0] = True
+        return HeldValues(self.rows[kept], self.times[kept], self.values[kept])
 
     def at_rows(self, count: int) -> np.ndarray:
         """The values in each row of a run, (count, entries)."""

@@ -125,6 +125,24 @@ class RecordedRun(Samples):
         """What a core run leaves behind."""
         return cls(plant, drive, parameters, run.t, run.x, ENDINGS[run.status], outcome, run)
 
+    def remade(
+        self,
+        status: Ending,
+        outcome: Outcome | Callable[[], Outcome],
+        samples: tuple[np.ndarray, np.ndarray] | None = None,
+        held: HeldValues | None = None,
+        source: Any = None,
+    ) -> Self:
+        """This run with another outcome; with other samples (times, x), held values and source where they are given."""
+        held = self._held_values if held is None else held
+        parameters = self._parameters
+        if held is not None:
+            last = held.values[-1]
+            parameters = np.concatenate([parameters[: len(parameters) - len(last)], last])
+        times, x = (self._times, self._x) if samples is None else samples
+        source = self._source if source is None else source
+        return type(self)(self._plant, self._drive, parameters, times, x, status, outcome, source, held)
+
     # -- how it went -------------------------------------------------------------------------------------------
 
     @property

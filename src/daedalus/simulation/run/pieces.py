@@ -132,8 +132,8 @@ def sampled_piece(piece: Trajectory, save_at: np.ndarray, project: bool = True) 
     begin, end = (float(ends[k]) for ends, k in zip(piece.dense_spans, (0, -1)))
     inside = save_at[(save_at - begin) * (save_at - end) <= 0]
     x = piece.at(inside, project=project)._x if len(inside) else piece._x[:0]
-    arrays = (piece._parameters, inside, x)
-    return Trajectory(piece._plant, piece._drive, *arrays, piece.status, piece.outcome, piece._source)
+    held = None if piece._held_values is None else piece._held_values.sampled(inside)
+    return piece.remade(piece.status, piece.outcome, (inside, x), held)
 
 
 def run_piece(
@@ -211,9 +211,7 @@ def _left(settings: Settings, done: list[Trajectory]) -> dict[str, Any]:
 def _stuck(piece: Trajectory, stop: Stop) -> Trajectory:
     """A piece with another end: what stopped it was meant to be passed."""
     events = piece.outcome.events[: -1 if piece.status is Ending.EVENT else None]
-    outcome = replace(piece.outcome, stop=stop, events=events)
-    arrays = (piece._parameters, piece._times, piece._x)
-    return Trajectory(piece._plant, piece._drive, *arrays, stop.ending, outcome, piece._source)
+    return piece.remade(stop.ending, replace(piece.outcome, stop=stop, events=events))
 
 
 def _standstill(done: list[Trajectory]) -> Stop:

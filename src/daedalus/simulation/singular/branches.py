@@ -53,9 +53,7 @@ def _told(piece: Trajectory, times: list[float]) -> Trajectory:
     """The piece with a record of the places that it passed."""
     if not times:
         return piece
-    arrays = (piece._parameters, piece._times, piece._x)
-    outcome = partial(_with_record, piece, DeadCentresPassed(tuple(times)))
-    return Trajectory(piece._plant, piece._drive, *arrays, piece.status, outcome, piece._source)
+    return piece.remade(piece.status, partial(_with_record, piece, DeadCentresPassed(tuple(times))))
 
 
 def _with_record(piece: Trajectory, record: Record) -> Outcome:
@@ -79,8 +77,8 @@ def cut_at(piece: Trajectory, stop: Stop, has_steps: bool, project: bool = False
         times, rows = np.append(times, t), np.vstack([rows, piece.at([t], project=project)._x])
     events = tuple(event for event in piece.outcome.events if forward * (t - event[1]) > 0)
     outcome = replace(piece.outcome, stop=stop, events=events)
-    arrays = (piece._parameters, times, rows)
-    return Trajectory(piece._plant, piece._drive, *arrays, stop.ending, outcome, dense_until(dense, t))
+    held = None if piece._held_values is None else piece._held_values.before(t, forward)
+    return piece.remade(stop.ending, outcome, (times, rows), held, dense_until(dense, t))
 
 
 def dense_until(dense: Dense, t: float) -> Dense:

@@ -108,9 +108,9 @@ def _until(piece: Trajectory, lost: int) -> Trajectory:
     forward = float(np.sign(dense.ends[-1] - dense.starts[0]))
     events = tuple(event for event in piece.outcome.events if forward * (t - event[1]) >= 0)
     outcome = replace(piece.outcome, events=events, stop=_stop_at(piece.outcome.stop, t))
-    arrays = (piece._parameters, piece._times[:lost], piece._x[:lost])
-    source = dense_until(dense, t)
-    return Trajectory(piece._plant, piece._drive, *arrays, outcome.stop.ending, outcome, source)
+    held = None if piece._held_values is None else piece._held_values.before(t, forward, with_t=True)
+    samples = (piece._times[:lost], piece._x[:lost])
+    return piece.remade(outcome.stop.ending, outcome, samples, held, dense_until(dense, t))
 
 
 def _stop_at(stop: Stop, t: float) -> Stop:
