@@ -478,7 +478,7 @@ class Delays:
         slots: Sequence[int],
         starts: ArrayLike,
         ends: ArrayLike,
-        coefficients: ArrayLike,
+        samples: ArrayLike,
     ) -> None: ...
 
 class Plan:

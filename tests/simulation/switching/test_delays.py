@@ -6,6 +6,8 @@ from math import factorial, floor
 import casadi as ca
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import daedalus as dd
 from daedalus.integrators.methods import METHODS
@@ -117,10 +119,14 @@ def test_vectors_and_delays_of_delays():
     np.testing.assert_allclose(tr.at([2.0])["twice"], tr.at([1.25])["x"], atol=1e-7)
 
 
-def late_ball(delay: float, speed: float, level: float) -> dd.Model:
+# Every method that runs delayed signals.
+DELAYED = ["auto", *(name for name, method in METHODS.items() if method.family in ("explicit", "radau"))]
+
+
+def late_ball(delay: float, speed: float, level: float, top: float = 1.0) -> dd.Model:
     """It falls for one delay more and is at the level again two delays later, where its signal has a stop."""
     m = dd.Model("late")
-    h, v, n = m.state("h", start=1.0), m.state("v", start=-speed), m.discrete("n")
+    h, v, n = m.state("h", start=top), m.state("v", start=-speed), m.discrete("n")
     m.equation(m.der(h), v)
     m.equation(m.der(v), 0.0)
     m.when(m.delay(h, delay) < level, {"v": speed, "n": n + 1})
@@ -141,8 +147,88 @@ def test_a_ball_that_is_seen_late_is_hit_when_it_is_seen(method, rtol):
         assert tr["h"][-1] == pytest.approx(level - speed * delay + speed * (2.0 - hit), abs=1e-9)
 
 
-# Every method that runs delayed signals.
-DELAYED = ["auto", *(name for name, method in METHODS.items() if method.family in ("explicit", "radau"))]
+def seen_late(rng: np.random.Generator) -> tuple[float, float, float, float]:
+    """A delay, a speed, a level and a top, of any unit and far from zero, often numbers that meet without rounding."""
+    delay = rng.choice([0.125, 0.25, 0.5, round(rng.uniform(0.1, 0.4), 2), rng.uniform(0.1, 0.4)])
+    speed, level = rng.choice([1.0, 2.0, rng.uniform(1, 1.5)]), rng.choice([0.5, 0.75, rng.uniform(0.3, 0.6)])
+    unit, away = 10 ** rng.choice([0.0, 0.0, rng.uniform(-6, 6)]), rng.choice([0.0, 10.0, 1e3, 1e6, 100 * rng.normal()])
+    return float(delay), float(unit * speed), float(unit * (level + away)), float(unit * (1 + away))
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), rtol=st.floats(1e-10, 1e-5))
+@pytest.mark.parametrize("method", ["auto", "tsit5", "dop853", "radau5", "radau9"])
+def test_a_level_is_told_once_however_large_the_signal_is(method, seed, rtol):
+    """What was is known to rounding, which may be far more than a level is missed by in a spacing of time."""
+    delay, speed, level, top = seen_late(np.random.default_rng(seed))
+    tr = dd.simulate(late_ball(delay, speed, level, top), 2.0, rtol=rtol, method=method)
+    hit, exactly = (top - level) / speed + delay, 1e-10 + 1e-14 * abs(top) / speed
+    assert [event.time for event in tr.events] == [pytest.approx(hit, abs=exactly)]
+    assert tr["n"][-1] == 1
+
+
+@pytest.mark.parametrize("method", ["auto", "tsit5", "radau5", "radau9"])
+def test_events_that_are_only_noted_and_differences_of_delays_are_told_once(method):
+    """Far from zero: both ways through a level, and two places of one ramp that meet where its slope turns round."""
+    rng = np.random.default_rng(1)
+    for _ in range(8):
+        delay, speed, level, top = seen_late(rng)
+        m = late_ball(delay, speed, level, top)
+        h = m["h"]
+        m.event("both", m.delay(h, delay, name="again") - level)
+        m.event("meet", m.delay(h, 2 * delay) - m.delay(h, delay) + speed * delay / 2)
+        tr = dd.simulate(m, 2.0, method=method)
+        hit = (top - level) / speed + delay
+        # The ball falls until `hit` and rises from then on; h(t - 2 d) - h(t - d) goes from s d down to -s d around it.
+        wanted = [("both", hit), ("condition_1", hit), ("both", hit + 2 * delay), ("meet", hit + 1.75 * delay)]
+        wanted = sorted((name, time) for name, time in wanted if time < 1.9999)
+        found = sorted((event.name, event.time) for event in tr.events if event.time < 1.9999)
+        exactly = 1e-6 + 1e-14 * abs(top) / speed
+        assert [name for name, _ in found] == [name for name, _ in wanted]
+        assert [time for _, time in found] == pytest.approx([time for _, time in wanted], abs=exactly)
+
+
+def late_relay(delay: float, start: float, level: float, unit: float, condition: bool) -> dd.Model:
+    """x' = -sign(x(t - delay) - level), by a condition in the equation or by two events that assign."""
+    m = dd.Model("relay")
+    x = m.state("x", start=unit * (level + start))
+    late = m.delay(x, delay)
+    if condition:
+        m.equation(m.der(x), ca.if_else(late > unit * level, -unit, unit))
+        return m
+    slope = m.discrete("slope", start=-unit)
+    m.equation(m.der(x), slope)
+    m.when(late < unit * level, {"slope": unit})
+    m.when(late > unit * level, {"slope": -unit})
+    return m
+
+
+def triangles(t: np.ndarray, delay: float, start: float) -> np.ndarray:
+    """What it does, in closed form: down to -delay, then to and fro between -delay and delay, four delays a period."""
+    part = np.mod(t - start - delay, 4 * delay)
+    wave = np.where(part <= 2 * delay, part - delay, 3 * delay - part)
+    return np.where(t <= start + delay, start - t, wave)
+
+
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1))
+@pytest.mark.parametrize("method", DELAYED)
+def test_a_relay_that_sees_late_goes_to_and_fro(method, seed):
+    """Every turn comes back at its own stop; turns that are a few spacings of time apart by rounding are many soon."""
+    rng = np.random.default_rng(seed)
+    delay, start = (
+        rng.choice([0.1, 0.125, 0.25, 0.3, rng.uniform(0.1, 0.4)]),
+        rng.choice([0.25, 0.5, rng.uniform(0.2, 0.6)]),
+    )
+    level, unit = rng.choice([0.0, 10.0, 1e3, 1e6, 100 * rng.normal()]), 10 ** rng.choice([0.0, rng.uniform(-4, 4)])
+    m = late_relay(float(delay), float(start), float(level), float(unit), bool(rng.integers(2)))
+    tr = dd.simulate(m, 4.0, method=method, **kept_by(method, rtol=1e-8, step=0.01))
+    assert tr.success, tr.stop_reason
+    times = np.linspace(0.0, 4.0, 41)
+    found = tr.at(times)["x"] / unit - level
+    np.testing.assert_allclose(found, triangles(times, delay, start), atol=1e-7 + 1e-12 * abs(level))
+
+
 CORNERS = [(0.25, 0.5), (0.3, 0.7), (0.123, 0.9), *np.random.default_rng(0).uniform(0.1, 0.9, (4, 2)).tolist()]
 
 

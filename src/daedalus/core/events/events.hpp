@@ -89,7 +89,8 @@ inline bool cut_step(Integration& s, long long place) noexcept {
     double largest = 0;
     for (int j = 0; j < guard_samples; ++j)
         largest = std::fmax(largest, std::fabs(s.guards.samples[j * s.guards.count + guard]));
-    const double near = std::fmax(s.method->near_zero * s.rtol * largest, 4 * spacing(end) * std::fabs(rate));
+    const double rounding = std::fmax(4 * spacing(end) * std::fabs(rate), s.guards.noise[guard]);
+    const double near = std::fmax(s.method->near_zero * s.rtol * largest, rounding);
     if (!(side * value < -near) || s.guards.reference[guard] == 0 || s.abort_called) return true;
     // Else it is later, if the guard has turned its sign half-way back, or at the end of the step.
     const long long back = way_back(s.guards, place);

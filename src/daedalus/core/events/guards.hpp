@@ -9,6 +9,7 @@
 
 #include "events/root.hpp"
 #include "methods/implicit/implicit_state.hpp"
+#include "model/input_jumps.hpp"
 #include "state/dense_output.hpp"
 #include "state/integration.hpp"
 
@@ -78,6 +79,51 @@ inline double guard_on_step(Integration& s, long long guard, double theta) noexc
     evaluate_polynomial(s.coefficients, s.method->degree(s), s.lanes, theta, s.stage);
     guards_at(s, s.t + theta * (s.t_new - s.t), s.stage, s.guards.now);
     return s.guards.now[guard];
+}
+
+// What the rounding errors of delayed signals do to the guards at (t, x): the sign of a guard is trusted beyond that only.
+// They are moved one at a time; where a guard answers as no line does, it jumps, and a jump is no noise.
+DAEDALUS_COLD void learn_noise(Integration& s, double t, const double* x) noexcept {
+    Guards& guards = s.guards;
+    const DelayedSignals& d = *s.inputs.delayed;
+    double *above = guards.shifted, *below = above + guards.count;
+    for (long long i = 0; i < guards.count; ++i) guards.noise[i] = 0;
+    guards_at(s, t, x, guards.now);
+    const bool any_slope = s.inputs.any_slope;
+    s.inputs.any_slope = false;  // u stays as it is put
+    for (long long k = 0; k < d.count(); ++k) {
+        const double time = t - d.delays[static_cast<std::size_t>(k)];
+        double& signal = s.inputs.u[d.slots[static_cast<std::size_t>(k)]];
+        const double value = signal, error = piece_rounding(d, k, piece_from(d, time));
+        signal = value + error;
+        guards_at(s, t, x, above);
+        signal = value - error;
+        guards_at(s, t, x, below);
+        signal = value;
+        for (long long i = 0; i < guards.count; ++i) {
+            const double up = above[i] - guards.now[i], down = guards.now[i] - below[i];
+            if (std::fabs(up - down) <= 0.5 * std::fabs(up + down)) guards.noise[i] += 0.5 * std::fabs(up + down);
+        }
+    }
+    s.inputs.any_slope = any_slope;
+    guards.noise_begin = guards.noise_end = std::numeric_limits<double>::quiet_NaN();
+}
+
+// Whether a value of a guard has no sign that can be trusted.
+inline bool within_noise(const Guards& guards, long long guard, double value) noexcept {
+    return guards.noise[guard] > 0 && std::fabs(value) <= guards.noise[guard];
+}
+
+// The same at a part of the present step.
+inline bool is_noise(Integration& s, long long guard, GuardPoint found) noexcept {
+    Guards& guards = s.guards;
+    if (!s.inputs.delayed) return false;
+    if (guards.noise_begin != s.t || guards.noise_end != s.t_new) {
+        evaluate_polynomial(s.coefficients, s.method->degree(s), s.lanes, found.theta, s.stage);
+        learn_noise(s, s.t + found.theta * (s.t_new - s.t), s.stage);
+        guards.noise_begin = s.t, guards.noise_end = s.t_new;
+    }
+    return within_noise(guards, guard, found.value);
 }
 
 inline bool direction_fits(const Guards& guards, long long guard, double before) {
@@ -156,18 +202,20 @@ inline void locate_leaving(Integration& s, long long guard, double from, GuardPo
 }
 
 // A dip to zero, or below it by rounding, is a touch: the guard does not change its sign.
-inline bool only_touches(const Guards& guards, long long guard, double value) noexcept {
+inline bool only_touches(Integration& s, long long guard, GuardPoint found) noexcept {
+    const Guards& guards = s.guards;
+    if (is_noise(s, guard, found)) return true;
     if (is_switch(guards, guard)) return false;
     double largest = 0;
     for (int j = 0; j < guard_samples; ++j) largest = std::fmax(largest, std::fabs(guards.samples[j * guards.count + guard]));
-    return std::fabs(value) <= touch_level * largest;
+    return std::fabs(found.value) <= touch_level * largest;
 }
 
 // Whether a guard that is zero at a sample, to rounding, is on its way back to the side it came from.
 inline bool turns_back(Integration& s, long long guard, double before, GuardPoint found) noexcept {
-    if (!only_touches(s.guards, guard, found.value)) return false;
-    const double beyond = guard_on_step(s, guard, found.theta + touch_look);
-    return beyond * before > 0 && !only_touches(s.guards, guard, beyond);
+    if (!only_touches(s, guard, found)) return false;
+    const GuardPoint beyond{found.theta + touch_look, guard_on_step(s, guard, found.theta + touch_look)};
+    return beyond.value * before > 0 && !only_touches(s, guard, beyond);
 }
 
 // Three samples of one sign whose parabola turns between them, away from where they come: see whether it crosses zero.
@@ -181,7 +229,7 @@ inline void look_into_dip(Integration& s, long long guard, GuardPoint a, GuardPo
         if (!(bend * b.value < 0 && theta > a.theta && theta < c.theta) || theta == b.theta) return;
         const GuardPoint found{theta, guard_on_step(s, guard, theta)};
         if (crosses(b.value, found.value)) {
-            if (only_touches(s.guards, guard, found.value)) return;
+            if (only_touches(s, guard, found)) return;
             locate(s, guard, theta < b.theta ? a : b, found);
             if (found.value != 0) locate(s, guard, found, theta < b.theta ? b : c);
             return;
@@ -311,6 +359,12 @@ inline void scan_guard(Integration& s, long long guard, Stretch stretch) noexcep
         if (crosses(left.value, right.value)) {
             if (turns_back(s, guard, left.value, right)) continue;
             locate(s, guard, left, right);
+            if (is_noise(s, guard, right)) {
+                // An event has happened and the guard rests; where there is none, its sign is still what it was.
+                if (direction_fits(guards, guard, left.value))
+                    left = {right.theta, 0}, guards.floor[guard] = std::fmax(guards.floor[guard], guards.noise[guard]);
+                continue;
+            }
         }
         left = right;
     }
@@ -346,7 +400,8 @@ inline bool are_foretold(Integration& s, Stretch stretch) noexcept {
                 least = std::fmin(least, value), most = std::fmax(most, value);
             }
             const double spread = most - least;
-            if (spread <= tiny_spread * std::fmax(std::fabs(most), std::fabs(least))) continue;
+            const double rounding = std::fmax(tiny_spread * std::fmax(std::fabs(most), std::fabs(least)), guards.noise[i]);
+            if (spread <= rounding) continue;
             if (std::fabs(sum - guards.now[i]) > foretold * spread) return false;
         }
     }

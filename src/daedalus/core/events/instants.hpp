@@ -311,6 +311,7 @@ inline bool find_jumped(Integration& s) noexcept {
     for (long long guard = 0; guard < guards.count - guards.switches; ++guard) {
         const double from = guards.trusted[guard], now = guards.now[guard];
         if (is_scheduled(guards, guard) || from == 0 || !crosses(from, now)) continue;
+        if (within_noise(guards, guard, now - guards.before[guard])) continue;
         if (crosses(from, guards.before[guard]) || !direction_fits(guards, guard, from)) continue;
         bool is_fired = false;
         for (long long r = guards.early_count; r < fired; ++r) is_fired |= guards.roots[r].guard == guard;
@@ -332,7 +333,7 @@ inline bool crossed_untold(const Integration& s, long long guard) noexcept {
     const Guards& guards = s.guards;
     const double reference = guards.reference[guard], before = guards.before[guard];
     const double error = (s.implicit ? solved_share : s.rtol) * std::fabs(guards.rates[guard] * s.last_step);
-    if (!crosses(reference, before) || std::fabs(before) <= error) return false;
+    if (!crosses(reference, before) || std::fabs(before) <= error || within_noise(guards, guard, before)) return false;
     bool recorded = false;
     for (long long r = 0; r < guards.early_count; ++r) recorded |= guards.roots[r].guard == guard;
     return recorded || !direction_fits(guards, guard, reference);
@@ -436,7 +437,8 @@ inline void find_carried(Integration& s) noexcept {
         copy(guards.trusted, guards.count, guards.before);
         find_jumped(s);
         for (long long guard = 0; guard < guards.count; ++guard)
-            if (guards.reference[guard] != 0 || std::fabs(guards.now[guard]) > guards.floor[guard])
+            if (guards.reference[guard] != 0 ? !within_noise(guards, guard, guards.now[guard])
+                                              : std::fabs(guards.now[guard]) > guards.floor[guard])
                 guards.reference[guard] = guards.now[guard];
     }
     copy(inputs.before, inputs.slots, inputs.u);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cmath>
+#include <limits>
 
 #include "events/consistent_restart.hpp"
 #include "events/modes.hpp"
@@ -29,12 +30,13 @@ inline bool solve_beside(Integration& s, double t, double* row) noexcept {
 }
 
 // The rate of a guard at (t, x) along the slopes of the modes that hold now, with z as they follow from x; NaN where they
-// are not found.
+// are not found, or lost in the noise of what was.
 inline double rate_behind(Integration& s, long long guard, bool of_unknowns) noexcept {
     const double reach = s.direction * std::fmax(led_back_look * std::fabs(s.last_step), shortest_chord * spacing(s.t));
-    return rate_along(s, guard, reach, s.k, 1, [&](double t, double* row) {
+    const double rate = rate_along(s, guard, reach, s.k, 1, [&](double t, double* row) {
         return !(of_unknowns && s.implicit) || solve_beside(s, t, row);
     });
+    return within_noise(s.guards, guard, rate * reach) ? std::numeric_limits<double>::quiet_NaN() : rate;
 }
 
 // Whether a switch of this round has come back to zero again and again without being away from it.

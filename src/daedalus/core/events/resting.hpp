@@ -22,11 +22,12 @@ inline constexpr double solved_share = 1e-3;
 // led back to zero turns at its floor, which stays as it was: else it would grow from turn to turn.
 inline void rest_fired(Integration& s) noexcept {
     Guards& guards = s.guards;
+    if (s.inputs.delayed) learn_noise(s, s.t, s.x);
     guards_at(s, s.t, s.x, guards.now);
     for (long long r = guards.early_count; r < guards.root_count; ++r) {
         const long long guard = guards.roots[r].guard;
         const bool contrary = guards.roots[r].contrary;
-        double level = std::fabs(guards.before[guard]) + std::fabs(guards.rates[guard]) * spacing(s.t);
+        double level = std::fabs(guards.before[guard]) + std::fabs(guards.rates[guard]) * spacing(s.t) + guards.noise[guard];
         if (contrary) level = guards.met[guard] / 4;
         const double now = std::fabs(guards.now[guard]);
         const bool moved = is_switch(guards, guard) || guards.heading[guard] != 0;
@@ -48,6 +49,7 @@ inline void refresh_references(Integration& s) noexcept {
         if (is_contact(guards, i) && guards.now[i] <= 0)
             guards.reference[i] = 0, guards.floor[i] = std::fmax(guards.floor[i], std::fabs(guards.now[i]));
         const bool rests = guards.reference[i] == 0 && std::fabs(guards.now[i]) <= guards.floor[i];
+        if (guards.reference[i] != 0 && within_noise(guards, i, guards.now[i])) continue;  // its sign is what it was
         guards.reference[i] = rests || std::isnan(guards.now[i]) ? 0 : guards.now[i];
         if (!rests) guards.floor[i] = 0;
     }

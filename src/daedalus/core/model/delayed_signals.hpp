@@ -1,5 +1,9 @@
 // Delayed signals: what they were is kept as polynomials, one piece a step, and written into u at the time less the delay.
 //
+// A piece is kept as its samples at Chebyshev's points, with both ends, and evaluated by the barycentric formula (J.-P.
+// Berrut, L. N. Trefethen, SIAM Review 46, 2004): to rounding, however short the piece, where powers of time magnify the
+// rounding of samples by 1e5 at degree nine; and two pieces that meet have one value there, unless the signal jumps.
+//
 // Steps are no longer than the shortest delay, so that the time looked back to is known. Where a signal or one of its
 // derivatives jumps, integration stops one delay later too, and so on until the jump is smooth enough: with x' = f(x(t - tau))
 // each round through the delay smooths by one derivative (C. T. H. Baker, C. A. H. Paul, D. R. Wille, Advances in
@@ -20,19 +24,18 @@ namespace daedalus {
 // As a run is asked for: what they are, when and where, and what they were before the start, (pieces, degree + 1, signals).
 struct DelaySource {
     const Function* signals = nullptr;  // (t, row, u, p) -> all signals
-    std::vector<double> delays, starts, ends, coefficients;
+    std::vector<double> delays, starts, ends, samples;
     std::vector<long long> slots;  // where in u
     int degree = 0;
 };
 
 struct DelayedSignals {
     Call signals;
-    std::vector<double> delays, starts, ends, coefficients;
+    std::vector<double> delays, starts, ends, samples;
     std::vector<long long> slots;
-    int degree = 0, sampled = 0;           // of the pieces, and of those that are made of samples in a step
-    std::vector<double> parts, to_powers;  // where a step is sampled, and what makes coefficients of the samples
-    std::vector<double> samples;
-    double growth = 1;  // of rounding errors, from samples to a value on the piece
+    int degree = 0;             // of the pieces
+    std::vector<double> parts;  // where a piece is sampled
+    std::vector<double> present;  // the samples of the present step
     const double *step_begin = nullptr, *step_end = nullptr;
     double closest = 0;  // times that differ by less are one
     // Where integration stops, of the run; and jumps on their way, with how often they went through a delay.
@@ -47,47 +50,12 @@ struct DelayedSignals {
 // A jump counts as smooth behind so many delays.
 inline constexpr int smooth_behind = 6;
 
-// Chebyshev's points of [0, 1] with both ends, and the inverse of their powers by elimination with pivots.
-inline void prepare_samples(DelayedSignals& d, int degree) {
-    d.sampled = degree, d.degree = std::max(d.degree, degree);
-    const auto size = static_cast<std::size_t>(degree) + 1;
-    d.parts.resize(size);
-    for (std::size_t j = 0; j < size; ++j)
-        d.parts[j] = degree == 0 ? 1.0 : 0.5 * (1 - std::cos(std::numbers::pi * static_cast<double>(j) / degree));
-    std::vector<long double> matrix(size * 2 * size, 0.0L);
-    for (std::size_t i = 0; i < size; ++i) {
-        long double power = 1;
-        for (std::size_t j = 0; j < size; ++j, power *= d.parts[i]) matrix[i * 2 * size + j] = power;
-        matrix[i * 2 * size + size + i] = 1;
-    }
-    for (std::size_t k = 0; k < size; ++k) {
-        std::size_t pivot = k;
-        for (std::size_t i = k + 1; i < size; ++i)
-            if (std::fabs(matrix[i * 2 * size + k]) > std::fabs(matrix[pivot * 2 * size + k])) pivot = i;
-        for (std::size_t j = 0; j < 2 * size; ++j) std::swap(matrix[k * 2 * size + j], matrix[pivot * 2 * size + j]);
-        const long double whole = matrix[k * 2 * size + k];
-        for (std::size_t j = 0; j < 2 * size; ++j) matrix[k * 2 * size + j] /= whole;
-        for (std::size_t i = 0; i < size; ++i) {
-            const long double share = i == k ? 0 : matrix[i * 2 * size + k];
-            for (std::size_t j = 0; j < 2 * size && share != 0; ++j) matrix[i * 2 * size + j] -= share * matrix[k * 2 * size + j];
-        }
-    }
-    d.to_powers.resize(size * size);
-    for (std::size_t i = 0; i < size; ++i)
-        for (std::size_t j = 0; j < size; ++j) d.to_powers[i * size + j] = static_cast<double>(matrix[i * 2 * size + size + j]);
-    for (const double entry : d.to_powers) d.growth += std::fabs(entry);
-    d.samples.resize(size * d.delays.size());
-}
-
-// The pieces that there were before, raised to the degree of those to come.
-inline void take_pieces(DelayedSignals& d, const std::vector<double>& starts, const std::vector<double>& ends,
-                        const std::vector<double>& coefficients, int degree) {
-    d.starts = starts, d.ends = ends;
-    const auto width = d.delays.size(), from = (static_cast<std::size_t>(degree) + 1) * width;
-    const auto to = (static_cast<std::size_t>(d.degree) + 1) * width;
-    d.coefficients.assign(starts.size() * to, 0.0);
-    for (std::size_t k = 0; k < starts.size(); ++k)
-        for (std::size_t i = 0; i < std::min(from, to); ++i) d.coefficients[k * to + i] = coefficients[k * from + i];
+// Chebyshev's points of [0, 1] with both ends.
+inline std::vector<double> sampled_parts(int degree) {
+    std::vector<double> parts(static_cast<std::size_t>(degree) + 1);
+    for (std::size_t j = 0; j < parts.size(); ++j)
+        parts[j] = degree == 0 ? 1.0 : 0.5 * (1 - std::cos(std::numbers::pi * static_cast<double>(j) / degree));
+    return parts;
 }
 
 inline namespace DAEDALUS_ISA {
@@ -112,18 +80,48 @@ inline long long piece_behind(const DelayedSignals& d, double time, double delay
     return std::fabs(*d.step_end - meeting) < std::fabs(*d.step_begin - meeting) ? piece - 1 : piece;
 }
 
-// The coefficients of a signal on a piece, each count() behind the one before.
+// The samples of a signal on a piece, each count() behind the one before.
 inline const double* piece_of(const DelayedSignals& d, long long signal, long long piece) noexcept {
-    return d.coefficients.data() + piece * (d.degree + 1) * d.count() + signal;
+    return d.samples.data() + piece * (d.degree + 1) * d.count() + signal;
 }
 
+// The polynomial through samples, `stride` apart, at a part of its piece. The weights of these points are 1, -1, 1, ..., and
+// half of that at both ends (H. E. Salzer, The Computer Journal 15, 1972).
+inline double through_samples(const std::vector<double>& parts, const double* samples, long long stride,
+                              double theta) noexcept {
+    const std::size_t last = parts.size() - 1;
+    double above = 0, below = 0, sign = 1;
+    for (std::size_t j = 0; j <= last; ++j, sign = -sign) {
+        const double gap = theta - parts[j], sample = samples[static_cast<long long>(j) * stride];
+        if (gap == 0) return sample;
+        const double weight = (j == 0 || j == last ? 0.5 : 1.0) * sign / gap;
+        above += weight * sample, below += weight;
+    }
+    return above / below;
+}
+
+// Beside a piece, by the rounding of times, its end counts: behind a short one its polynomial is noise.
 inline double signal_on(const DelayedSignals& d, long long signal, long long piece, double time) noexcept {
     const double begin = d.starts[static_cast<std::size_t>(piece)], length = d.ends[static_cast<std::size_t>(piece)] - begin;
-    const double theta = length == 0 ? 0 : (time - begin) / length;
-    const double* c = piece_of(d, signal, piece);
-    double sum = c[d.degree * d.count()];
-    for (int j = d.degree - 1; j >= 0; --j) sum = sum * theta + c[j * d.count()];
-    return sum;
+    const double theta = length == 0 ? 0 : std::clamp((time - begin) / length, 0.0, 1.0);
+    return through_samples(d.parts, piece_of(d, signal, piece), d.count(), theta);
+}
+
+// The pieces that there were before, sampled where those to come are.
+DAEDALUS_COLD void take_pieces(DelayedSignals& d, const std::vector<double>& starts, const std::vector<double>& ends,
+                               const std::vector<double>& samples, int degree) {
+    d.starts = starts, d.ends = ends;
+    if (degree == d.degree) {
+        d.samples = samples;
+        return;
+    }
+    const std::vector<double> parts = sampled_parts(degree);
+    const auto width = d.delays.size(), rows = parts.size();
+    d.samples.clear();
+    for (std::size_t piece = 0; piece < starts.size(); ++piece)
+        for (const double part : d.parts)
+            for (std::size_t k = 0; k < width; ++k)
+                d.samples.push_back(through_samples(parts, samples.data() + piece * rows * width + k, d.count(), part));
 }
 
 // Writes what the signals were into u.
@@ -135,20 +133,10 @@ DAEDALUS_COLD void write_delayed(const DelayedSignals& d, double* u, double t) n
     }
 }
 
-// A piece from the samples of a step; growing by halves it costs no allocation in most steps.
+// The present step as one piece more; growing by halves it costs no allocation in most steps.
 inline void push_signals(DelayedSignals& d, double begin, double end) {
-    const long long count = d.count();
-    const auto first = d.coefficients.size();
     d.starts.push_back(begin), d.ends.push_back(end);
-    d.coefficients.resize(first + static_cast<std::size_t>((d.degree + 1) * count), 0.0);
-    const int size = d.sampled + 1;
-    for (int i = 0; i < size; ++i)
-        for (long long k = 0; k < count; ++k) {
-            double sum = 0;
-            for (int j = 0; j < size; ++j)
-                sum += d.to_powers[static_cast<std::size_t>(i * size + j)] * d.samples[static_cast<std::size_t>(j * count + k)];
-            d.coefficients[first + static_cast<std::size_t>(i * count + k)] = sum;
-        }
+    d.samples.insert(d.samples.end(), d.present.begin(), d.present.end());
 }
 
 // How often the jump that the run stops at has gone through a delay; 0 for one that begins here. It is taken off the list.

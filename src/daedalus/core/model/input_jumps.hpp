@@ -38,17 +38,20 @@ inline void note_table_rounding(const ActiveTable& table, double t, double* roun
     }
 }
 
-// The rounding error of a delayed signal on a piece, that of its samples and times included.
+// The rounding error of a delayed signal on a piece, that of its times included (N. J. Higham, IMA Journal of Numerical
+// Analysis 24, 2004, for the barycentric formula; Lebesgue's constant of these points is below 3).
 inline double piece_rounding(const DelayedSignals& d, long long signal, long long piece) noexcept {
-    const double* c = piece_of(d, signal, piece);
-    double size = 0, slope = 0;
-    for (int j = 0; j <= d.degree; ++j) {
-        const double part = std::fabs(c[j * d.count()]);
-        size += part, slope += j * part;
+    const double* samples = piece_of(d, signal, piece);
+    double size = std::fabs(*samples), slope = 0;
+    for (std::size_t j = 1; j < d.parts.size(); ++j) {
+        samples += d.count();
+        size = std::max(size, std::fabs(*samples));
+        slope = std::max(slope, std::fabs(*samples - samples[-d.count()]) / (d.parts[j] - d.parts[j - 1]));
     }
     const auto at = static_cast<std::size_t>(piece);
     const double length = std::fabs(d.ends[at] - d.starts[at]);
-    return polynomial_rounding(d.degree, d.growth * size) + (length > 0 ? d.closest * slope / length : 0);
+    const double rounding = (6 * d.degree + 5) * std::numeric_limits<double>::epsilon() * size;
+    return rounding + (length > 0 ? d.closest * slope / length : 0);
 }
 
 // Before the segments at t change: what inputs are at the end of the present ones, and how exactly that is known.

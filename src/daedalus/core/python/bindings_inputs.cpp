@@ -130,8 +130,8 @@ void construct_agenda(PythonAgenda* place, nb::handle times, std::vector<long lo
 
 // What signals were before the start: pieces (k, degree + 1, signals).
 void construct_delays(PythonDelays* place, nb::object signals, std::vector<double> delays, std::vector<long long> slots,
-                      nb::object starts, nb::object ends, nb::object coefficients) {
-    const Doubles begin(starts), end(ends), numbers(coefficients);
+                      nb::object starts, nb::object ends, nb::object samples) {
+    const Doubles begin(starts), end(ends), numbers(samples);
     const auto count = static_cast<long long>(delays.size());
     const Function& function = nb::cast<const PythonFunction&>(signals).core;
     if (count == 0 || static_cast<long long>(slots.size()) != count || function.size_out.size() != 1 ||
@@ -139,7 +139,7 @@ void construct_delays(PythonDelays* place, nb::object signals, std::vector<doubl
         throw nb::value_error("signals, delays and slots must have one length");
     if (numbers.dimensions() != 3 || numbers.length(0) < 1 || numbers.length(1) < 1 || numbers.length(2) != count ||
         begin.size() != numbers.length(0) || end.size() != numbers.length(0))
-        throw nb::value_error("expected starts (k,), ends (k,), coefficients (k, degree + 1, signals)");
+        throw nb::value_error("expected starts (k,), ends (k,), samples (k, degree + 1, signals)");
     for (const double delay : delays)
         if (!(delay > 0) || !std::isfinite(delay)) throw nb::value_error("delays must be positive");
     for (const long long slot : slots)
@@ -162,7 +162,7 @@ void bind_inputs(nb::module_& module) {
         .def_prop_ro("error", [](const PythonSampled& self) { return self.error.is_valid() ? self.error : nb::none(); })
         .def_prop_ro("memory", [](const PythonSampled& self) { return self.memory; });
     nb::class_<PythonDelays>(module, "Delays")
-        .def("__init__", construct_delays, "signals"_a, "delays"_a, "slots"_a, "starts"_a, "ends"_a, "coefficients"_a);
+        .def("__init__", construct_delays, "signals"_a, "delays"_a, "slots"_a, "starts"_a, "ends"_a, "samples"_a);
     nb::class_<PythonAgenda>(module, "Agenda")
         .def("__init__", construct_agenda, "times"_a, "what"_a, "rising"_a, "scheduled"_a, "fired"_a, "calls"_a);
 }

@@ -109,19 +109,19 @@ nb::object run_held(const PythonRun& self) {
                           copy_to_numpy({record.held_values.data(), count * width}, {count, width}));
 }
 
-// Delayed signals as (starts, ends, coefficients).
+// Delayed signals as (starts, ends, samples).
 nb::object signals_in_numpy(const std::vector<double>& starts, const std::vector<double>& ends,
-                            const std::vector<double>& coefficients, int degree) {
+                            const std::vector<double>& samples, int degree) {
     const std::size_t count = starts.size(), rows = static_cast<std::size_t>(degree) + 1;
-    const std::size_t width = count == 0 ? 0 : coefficients.size() / (count * rows);
+    const std::size_t width = count == 0 ? 0 : samples.size() / (count * rows);
     return nb::make_tuple(copy_to_numpy(starts), copy_to_numpy(ends),
-                          copy_to_numpy(coefficients, {count, rows, width}));
+                          copy_to_numpy(samples, {count, rows, width}));
 }
 
 // What they were, from before the start to the end.
 nb::object run_signals(const PythonRun& self) {
     const Record& record = *self.record;
-    return signals_in_numpy(record.signal_starts, record.signal_ends, record.signal_coefficients, record.signal_degree);
+    return signals_in_numpy(record.signal_starts, record.signal_ends, record.signal_samples, record.signal_degree);
 }
 
 nb::object dense_in_numpy(DenseRecord&& dense, long long n) {
@@ -216,7 +216,7 @@ nb::object rows_so_far(const PythonSoFar& self, long long most) {
 nb::object signals_so_far(const PythonSoFar& self) {
     const DelayedSignals* delayed = present(self).delayed;
     if (!delayed) return signals_in_numpy({}, {}, {}, 0);
-    return signals_in_numpy(delayed->starts, delayed->ends, delayed->coefficients, delayed->degree);
+    return signals_in_numpy(delayed->starts, delayed->ends, delayed->samples, delayed->degree);
 }
 
 }  // namespace

@@ -164,15 +164,20 @@ bool look_for_events(Integration& s, bool& cut, Status& status) noexcept {
 void keep_signals(Integration& s) noexcept {
     DelayedSignals& d = *s.inputs.delayed;
     s.method->ensure_dense(s);
-    for (int j = 0; j <= d.sampled; ++j) {
-        const double part = d.parts[static_cast<std::size_t>(j)];
-        evaluate_polynomial(s.coefficients, s.method->degree(s), s.lanes, part, s.stage);
-        s.stage_time = s.t + part * (s.t_new - s.t);
+    double* samples = d.present.data();
+    for (const double part : d.parts) {
+        // At its ends the step itself, which its neighbours share.
+        if (part == 0 || part == 1)
+            copy(part == 0 ? s.x : s.x_new, s.lanes, s.stage);
+        else
+            evaluate_polynomial(s.coefficients, s.method->degree(s), s.lanes, part, s.stage);
+        s.stage_time = part == 1 ? s.t_new : s.t + part * (s.t_new - s.t);
         write_slopes(s.inputs, s.stage_time);
         d.signals.arg[1] = s.stage;
-        d.signals.res[0] = d.samples.data() + j * d.count();
+        d.signals.res[0] = samples;
         if (const int failed = evaluate(d.signals)) [[unlikely]]
-            note_failure(s, failed, d.signals.res[0], d.count());
+            note_failure(s, failed, samples, d.count());
+        samples += d.count();
     }
     push_signals(d, s.t, s.t_new);
 }

@@ -48,7 +48,7 @@ struct Record {
     ImplicitWork implicit;
     DenseRecord dense;  // of an implicit method
     // Delayed signals from before the start to the end, (pieces, degree + 1, signals).
-    std::vector<double> signal_starts, signal_ends, signal_coefficients;
+    std::vector<double> signal_starts, signal_ends, signal_samples;
     int signal_degree = 0;
 };
 
@@ -218,7 +218,7 @@ private:
         record_.last_step = s.last_step;
         if (DelayedSignals* delayed = s.inputs.delayed) {
             record_.signal_starts = std::move(delayed->starts), record_.signal_ends = std::move(delayed->ends);
-            record_.signal_coefficients = std::move(delayed->coefficients), record_.signal_degree = delayed->degree;
+            record_.signal_samples = std::move(delayed->samples), record_.signal_degree = delayed->degree;
         }
         record_.steps = s.steps, record_.rejected = s.rejected, record_.rhs_calls = s.rhs_calls;
     }
@@ -244,7 +244,7 @@ inline DenseRecord make_dense(const Request& request, const Record& record, Stat
     Workspace workspace(request, kernels);
     Integration& s = workspace.state();
     if (DelayedSignals* delayed = s.inputs.delayed)
-        take_pieces(*delayed, record.signal_starts, record.signal_ends, record.signal_coefficients, record.signal_degree);
+        take_pieces(*delayed, record.signal_starts, record.signal_ends, record.signal_samples, record.signal_degree);
     DenseRecord dense;
     dense.degree = dense_degree(request, kernels);
     const long long size = (dense.degree + 1) * record.n;

@@ -90,7 +90,7 @@ public:
         const long long lanes = padded(n);
         const long long width = n + request.discretes, events = guards - request.switches;
         const long long total = lanes * (4 + rows + degree + 1) + 4 * padded(static_cast<long long>(request.u.size())) +
-                                guards * (10 + guard_samples) + (events + request.clocks) * width + 2 * padded(width) +
+                                guards * (13 + guard_samples) + (events + request.clocks) * width + 2 * padded(width) +
                                 (request.linear ? lanes : 0);
         memory_.emplace(total);
 
@@ -283,6 +283,7 @@ private:
         guards.occurrences = request.occurrences.data();
         guards.reference = carve(count), guards.floor = carve(count), guards.next = carve(count);
         guards.met = carve(count), guards.rates = carve(count);
+        guards.noise = carve(count), guards.shifted = carve(2 * count);
         guards.now = carve(count), guards.before = carve(count), guards.written = carve(count);
         guards.heading = carve(count), guards.trusted = carve(count);
         guards.samples = carve(guard_samples * count);
@@ -304,9 +305,10 @@ private:
     // What is looked back to must be known: no step is longer than the shortest delay.
     void add_delays(const DelaySource& source, const Request& request, int degree) {
         DelayedSignals& d = delayed_;
-        d.delays = source.delays, d.slots = source.slots, d.degree = source.degree;
-        prepare_samples(d, degree);
-        take_pieces(d, source.starts, source.ends, source.coefficients, source.degree);
+        d.delays = source.delays, d.slots = source.slots, d.degree = std::max(source.degree, degree);
+        d.parts = sampled_parts(d.degree);
+        d.present.resize(d.parts.size() * d.delays.size());
+        take_pieces(d, source.starts, source.ends, source.samples, source.degree);
         d.signals = connect(*source.signals);
         d.step_begin = &state_.t, d.step_end = &state_.t_new;
         d.closest = closest_times(request.t0, request.t1);

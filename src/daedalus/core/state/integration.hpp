@@ -101,6 +101,10 @@ struct Guards {
     double* reference = nullptr;  // the last value with a trusted sign; 0 while the guard rests on zero
     double* floor = nullptr;      // a resting guard wakes above this value
     double* met = nullptr;        // of a switch or contact: its floor where it last crossed zero
+    double* noise = nullptr;      // below it a guard on delayed signals has no sign; 0 for others
+    double* shifted = nullptr;    // (2, count) guards where a delayed signal is moved by its rounding error, to learn this
+    double noise_begin = std::numeric_limits<double>::quiet_NaN();  // the step it was learned for, and its end
+    double noise_end = std::numeric_limits<double>::quiet_NaN();
     double* next = nullptr;       // the reference after this step
     double* now = nullptr;        // one evaluation
     double* before = nullptr;     // values just before a reset

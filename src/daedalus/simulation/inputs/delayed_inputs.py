@@ -1,13 +1,13 @@
 """Delayed signals in a run: what they were before its start, and what a run has computed of them since.
 
-What signals were is kept as polynomials, one piece a step, so that nothing is evaluated twice. Before the start they
-are constant, or follow from a formula, which is sampled until polynomials of degree eight fit it.
+What signals were is kept as polynomials, one piece a step, so that nothing is evaluated twice: each as its samples at
+Chebyshev's points, evaluated by the barycentric formula (J.-P. Berrut, L. N. Trefethen, SIAM Review 46, 2004). Before
+the start they are constant, or follow from a formula, which is sampled until polynomials of degree eight fit it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cache
 from typing import Any
 
@@ -16,15 +16,13 @@ import numpy as np
 
 from daedalus import _core
 from daedalus.errors import InputError, SolverError
-from daedalus.integrators.tableaux.exact_polynomials import lagrange
 from daedalus.model.switching.delays import BEFORE, SIGNAL, TIME
 from daedalus.model.system.once import remembered
 from daedalus.model.system.system import System
 from daedalus.simulation.plant.plant import Plant
 
-# Of a formula before the start: the degree of a piece, how well it has to fit, and how many pieces there may be. Powers
-# on [0, 1] magnify rounding errors of the samples by 3e4 at this degree, to 3e-12.
-DEGREE, FITS, MOST_PIECES = 8, 1e-11, 512
+# Of a formula before the start: the degree of a piece, how well it has to fit, and how many pieces there may be.
+DEGREE, FITS, MOST_PIECES = 8, 1e-13, 512
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,21 +33,22 @@ class DelayedInputs:
     delays: tuple[float, ...]
     starts: np.ndarray  # (k,) pieces
     ends: np.ndarray
-    coefficients: np.ndarray  # (k, degree + 1, signals)
+    samples: np.ndarray  # (k, degree + 1, signals)
 
     def at(self, times: np.ndarray) -> np.ndarray:
         """The delayed signals at times, (times, signals); the later values where they jump."""
         out = np.empty((len(times), len(self.slots)))
         for k, delay in enumerate(self.delays):
-            back = np.maximum(times - delay, self.starts[0])
-            back = np.minimum(back, self.ends[-1])
-            out[:, k] = _core.evaluate_dense(self.starts, self.ends, self.coefficients, back)[:, k]
+            back = np.clip(times - delay, self.starts[0], self.ends[-1])
+            piece = np.searchsorted(self.starts, back, side="right") - 1
+            part = (back - self.starts[piece]) / (self.ends[piece] - self.starts[piece])
+            out[:, k] = np.sum(weights_at(part, self.samples.shape[1] - 1) * self.samples[piece, :, k], axis=1)
         return out
 
     def until(self, t: float) -> DelayedInputs:
         """What is known before a time."""
         kept = self.starts < t
-        parts = (self.starts[kept], self.ends[kept], np.ascontiguousarray(self.coefficients[kept]))
+        parts = (self.starts[kept], self.ends[kept], np.ascontiguousarray(self.samples[kept]))
         return DelayedInputs(self.slots, self.delays, *parts)
 
     def recorded(self, run: Any) -> DelayedInputs:
@@ -60,7 +59,7 @@ class DelayedInputs:
         """All this as the core takes it. plant: whose functions it calls; system: that names the signals."""
         signals = compiled_signals(plant, system)
         slots = list(self.slots)
-        return _core.Delays(signals.core, list(self.delays), slots, self.starts, self.ends, self.coefficients)
+        return _core.Delays(signals.core, list(self.delays), slots, self.starts, self.ends, self.samples)
 
 
 @remembered
@@ -111,7 +110,7 @@ def before_start(
     if known is not None:
         kept = known.until(t0)
         if len(kept.starts):
-            return DelayedInputs(slots, delays, kept.starts, kept.ends, kept.coefficients)
+            return DelayedInputs(slots, delays, kept.starts, kept.ends, kept.samples)
     begin = t0 - max(delays) * (1 + 1e-9)
     given = [k for k, v in enumerate(system.delayed) if v.name + BEFORE in system.outputs]
     if not given:
@@ -120,12 +119,19 @@ def before_start(
 
 
 @cache
-def _samples() -> tuple[np.ndarray, np.ndarray]:
-    """Where a piece is sampled, and what makes coefficients of the samples, by Lagrange's polynomials to rounding."""
-    nodes = 0.5 * (1 - np.cos(np.pi * np.arange(DEGREE + 1) / DEGREE))
-    exact = [Fraction(float(node)) for node in nodes]
-    columns = [[float(entry) for entry in lagrange(exact, k)] for k in range(len(exact))]
-    return nodes, np.array(columns).T
+def sampled_parts(degree: int) -> np.ndarray:
+    """Where a piece is sampled: Chebyshev's points of [0, 1] with both ends."""
+    return 0.5 * (1 - np.cos(np.pi * np.arange(degree + 1) / degree)) if degree else np.ones(1)
+
+
+def weights_at(parts: np.ndarray, degree: int) -> np.ndarray:
+    """What the samples of a piece count for at parts of it, (parts, degree + 1)."""
+    signs = (-1.0) ** np.arange(degree + 1)
+    signs[[0, -1]] *= 0.5
+    gaps = parts[:, None] - sampled_parts(degree)
+    met = gaps == 0
+    weights = np.where(met.any(axis=1, keepdims=True), met, signs / np.where(met, 1.0, gaps))
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
 
 def _fitted(
@@ -139,8 +145,9 @@ def _fitted(
         columns.append(ca.vec(ca.densify(outputs[name])) if name in outputs else ca.SX(ca.DM(own)))
         first += variable.size
     function = ca.Function("before", [system.symbol("t"), system.symbol("p")], [ca.vertcat(*columns)])
-    nodes, powers = _samples()
+    nodes = sampled_parts(DEGREE)
     between = 0.5 * (nodes[1:] + nodes[:-1])
+    weights = weights_at(between, DEGREE)
 
     def at(times: np.ndarray) -> np.ndarray:
         return np.array(function(ca.DM(times).T, ca.repmat(ca.DM(p), 1, len(times))).full().T)
@@ -149,15 +156,15 @@ def _fitted(
     pieces: list[tuple[float, float, np.ndarray]] = []
     while waiting:
         begin, end = waiting.pop()
-        coefficients = powers @ at(begin + nodes * (end - begin))
+        samples = at(begin + nodes * (end - begin))
         wanted = at(begin + between * (end - begin))
-        off = np.abs(np.vander(between, DEGREE + 1, increasing=True) @ coefficients - wanted).max(initial=0.0)
+        off = np.abs(weights @ samples - wanted).max(initial=0.0)
         if not np.isfinite(off):
             raise SolverError(f"The history of a delayed signal is not finite between t = {begin:g} and {end:g}.")
         if off <= FITS * (1 + np.abs(wanted).max(initial=0.0)) or len(pieces) + len(waiting) > MOST_PIECES:
-            pieces.append((begin, end, coefficients))
+            pieces.append((begin, end, samples))
         else:
             middle = 0.5 * (begin + end)
             waiting += [(middle, end), (begin, middle)]
-    starts, ends, coefficients = zip(*pieces)
-    return np.array(starts), np.array(ends), np.ascontiguousarray(coefficients)
+    starts, ends, all_samples = zip(*pieces)
+    return np.array(starts), np.array(ends), np.ascontiguousarray(all_samples)

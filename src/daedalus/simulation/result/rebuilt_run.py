@@ -91,10 +91,13 @@ def _rebuilt_delays(told: PlainRecord, arrays: _PieceArrays, system: System) -> 
     starts, delays = arrays.get("signal_starts", None), arrays.get("delays", len(slots))
     if not len(starts) or not np.all(np.diff(starts) > 0):
         raise told.misfit("signal_starts", "increasing times", starts.tolist()[:4])
-    coefficients = arrays.get("signal_coefficients", len(starts), None, len(slots))
-    if coefficients.shape[1] < 1:
-        raise told.misfit("signal_coefficients", "at least one power", coefficients.shape)
-    return DelayedInputs(slots, tuple(delays.tolist()), starts, arrays.get("signal_ends", len(starts)), coefficients)
+    samples = arrays.get("signal_samples", len(starts), None, len(slots))
+    if samples.shape[1] < 1:
+        raise told.misfit("signal_samples", "at least one sample", samples.shape)
+    ends = arrays.get("signal_ends", len(starts))
+    if not np.all(ends > starts):
+        raise told.misfit("signal_ends", "times behind the starts", ends.tolist()[:4])
+    return DelayedInputs(slots, tuple(delays.tolist()), starts, ends, samples)
 
 
 def _rebuilt_held(told: PlainRecord, arrays: _PieceArrays, count: int) -> HeldValues:

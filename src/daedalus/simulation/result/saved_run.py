@@ -85,7 +85,7 @@ def _delayed(tr: RecordedRun) -> Arrays:
     known = tr._drive.delayed
     if known is None:
         return {}
-    parts = {"starts": known.starts, "ends": known.ends, "coefficients": known.coefficients}
+    parts = {"starts": known.starts, "ends": known.ends, "samples": known.samples}
     return {**{f"signal_{name}": values for name, values in parts.items()}, "delays": np.array(known.delays)}
 
 

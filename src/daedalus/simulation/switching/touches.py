@@ -84,13 +84,12 @@ def _dips(t: np.ndarray, values: np.ndarray, largest: float) -> np.ndarray:
     """Steps at which a guard is nearest to zero, where a parabola through their neighbours leads there."""
     a, b, c = (values[k : len(values) - 2 + k] for k in range(3))
     low = (a * c > 0) & (a * b >= 0) & (np.abs(b) <= np.abs(a)) & (np.abs(b) <= np.abs(c)) & (np.diff(t)[:-1] != 0)
-    found = []
-    for k in np.flatnonzero(low & (np.diff(t)[1:] != 0)):
-        bend = np.polyfit(t[k : k + 3] - t[k + 1], np.abs(values[k : k + 3]), 2)
-        lowest = bend[2] - bend[1] ** 2 / (4 * bend[0]) if bend[0] > 0 else bend[2]
-        if lowest <= LEADS * largest:
-            found.append(k + 1)
-    return np.array(found, dtype=int)
+    middle = np.flatnonzero(low & (np.diff(t)[1:] != 0)) + 1
+    slopes = [np.diff(np.abs(values))[middle - side] / np.diff(t)[middle - side] for side in (1, 0)]
+    bend = (slopes[1] - slopes[0]) / (t[middle + 1] - t[middle - 1])
+    slope = slopes[0] + bend * (t[middle] - t[middle - 1])
+    way_down = np.divide(slope**2, 4 * bend, out=np.zeros_like(bend), where=bend > 0)
+    return np.asarray(middle[np.abs(values[middle]) - way_down <= LEADS * largest])
 
 
 def _closest(
