@@ -246,3 +246,17 @@ def test_a_belt_whose_speed_is_an_input() -> None:
     assert abs(tr.at(0.8)["v"] - 0.32) < 1e-8
     assert abs(tr["v"][-1] - 2.5) < 1e-6
     assert abs(tr.events[0].time - 1.0) < 1e-8
+
+
+@pytest.mark.parametrize("speed", [0.0, 0.5])
+def test_a_force_with_the_other_sign_is_told(speed: float) -> None:
+    """It drove the oscillator, whose swings grew, or its modes had no end."""
+    m = dd.Model("driven")
+    x, v = m.state("x", start=1.0), m.state("v", start=speed)
+    m.equation(m.der(x), v)
+    m.equation(m.der(v), -4 * x - m.friction("brake", v, kinetic=0.5, static=1.0) / 2)
+    tr = dd.simulate(m, 8.0)
+    assert tr.stop_reason == (
+        "brake acts the wrong way round at t = 0; a force of 1 changes the rate of its speed by -0.5; "
+        "try + brake in place of - brake in the equations of motion"
+    )

@@ -268,3 +268,11 @@ def test_contacts_that_end_a_run_are_named() -> None:
         "contacts open and close without progress at t = 0.5: cable; try a restitution of zero, another method, or a "
         "smaller step where it is fixed"
     )
+
+
+def test_a_push_with_the_other_sign_is_told() -> None:
+    m = dd.Model("ball")
+    h, v = m.state("h", start=1.0), m.state("v", start=0.0)
+    m.equation(m.der(h), v)
+    m.equation(m.der(v), -9.81 - m.unilateral("floor", h))
+    assert dd.simulate(m, 2.0).stop_reason.startswith("floor acts the wrong way round at t = 0; a force of 1 changes")

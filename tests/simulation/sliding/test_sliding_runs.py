@@ -123,6 +123,22 @@ def test_a_tank_that_runs_empty_stays_empty(method: str) -> None:
     assert tr.work.steps < 5000
 
 
+@pytest.mark.parametrize("method", ["auto", "tsit5", "radau5", "radau9", "bdf", "rodas5p"])
+def test_the_bottom_of_a_tank_may_lie_anywhere(method: str) -> None:
+    """Where its level is no zero, an implicit step may meet the bottom exactly, where its matrix is infinite."""
+    rng = np.random.default_rng(3)
+    for bottom in (-7.3, 1.0, 1e3, 1e6, *10 * rng.normal(size=4)):
+        width, level, rtol = rng.uniform(0.5, 2), rng.uniform(0.5, 3), 10.0 ** -rng.integers(5, 9)
+        m = dd.Model("tank")
+        h = m.state("h", start=bottom + level)
+        m.equation(m.der(h), -width * ca.sign(h - bottom) * ca.sqrt(ca.fabs(h - bottom)))
+        tr = dd.simulate(m, 8.0, method=method, rtol=rtol)
+        assert tr.success, (bottom, rtol, tr.stop_reason)
+        times = np.linspace(0.0, 8.0, 60)
+        wanted = np.maximum(np.sqrt(level) - width * times / 2, 0.0) ** 2
+        assert np.allclose(tr.at(times)["h"] - bottom, wanted, rtol=0, atol=100 * rtol * max(1.0, abs(bottom)))
+
+
 def test_it_fills_again_when_something_flows_in() -> None:
     m = dd.Model("tank")
     h, u = m.state("h", start=1.0), m.input("u")

@@ -9,6 +9,7 @@ import numpy as np
 from daedalus.simulation.contacts.contact_laws import ContactLaws, ContactMotion, ContactPlace, UnitImpulses
 from daedalus.simulation.contacts.impacts import Impact, impulses, replayed
 from daedalus.simulation.contacts.modes_by_complementarity import settled_modes
+from daedalus.simulation.contacts.refused_contacts import RefusedContacts
 
 # A rate below this, beside the largest number of the state, is zero; so is a gap. Contacts change nearer to zero.
 AT_REST = 4e-12
@@ -36,6 +37,7 @@ def settled(
     modes = laws.modes_of(place)
     motion = laws.motion(place, modes)
     response = laws.response(place, motion.y)
+    _check_signs(laws, response)
     rest = AT_REST * max(1.0, float(np.max(np.abs(place.x), initial=0.0)))
     waiting = np.zeros(len(modes), dtype=bool) if waiting is None else waiting
     closed = ~waiting & ~laws.is_friction & ((modes == 1) | (motion.gap <= rest) | fired.astype(bool))
@@ -51,6 +53,28 @@ def settled(
         restitution, landed = np.where(short, 0.0, restitution), landed | short
     place, after, modes = found
     return Settled(place.x + _stopped(laws, after.rate, modes, response), modes, impacts)
+
+
+def _check_signs(laws: ContactLaws, response: UnitImpulses) -> None:
+    """Refuse forces that enter the equations with the other sign: a friction would drive what it is to brake."""
+    own = np.diag(response.rates)
+    wrong = np.flatnonzero(own < 0)
+    if not len(wrong):
+        return
+    names = tuple(laws.names[k] for k in wrong)
+    k = int(wrong[0])
+    what = "speed" if laws.is_friction[k] else "gap"
+    law = "opposes its speed" if laws.is_friction[k] else "opens its gap"
+    raise RefusedContacts(
+        f"{names[0]} acts the wrong way round.",
+        [
+            f"a force of 1 changes the rate of its {what} by {own[k]:.6g}",
+            *[f"so it is with {name}" for name in names[1:6]],
+        ],
+        because=f"{names[0]} is a force that {law} as it is.",
+        remedy=f"+ {names[0]} in place of - {names[0]} in the equations of motion",
+        names=names,
+    )
 
 
 def state_behind(laws: ContactLaws, place: ContactPlace, moment: Settled) -> np.ndarray:

@@ -19,7 +19,7 @@ from daedalus.simulation.run.road import Road
 from daedalus.simulation.run.stiff_start import go_on_implicitly
 from daedalus.simulation.singular.impasse import impasse_end
 from daedalus.simulation.singular.singular_configuration import singular_end
-from daedalus.simulation.sliding.slide import leave_surface, slide_along
+from daedalus.simulation.sliding.slide import come_to_rest, leave_surface, slide_along
 from daedalus.simulation.switching.switched_together import with_unknowns_solved_anew
 from daedalus.simulation.switching.unlocated_switches import piece_without_cuts
 
@@ -38,6 +38,7 @@ RULES: tuple[Rule, ...] = (
     go_on_implicitly,
     leave_surface,
     slide_along,
+    come_to_rest,
     with_unknowns_solved_anew,
     piece_without_cuts,
     with_full_newton,

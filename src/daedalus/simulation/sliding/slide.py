@@ -40,6 +40,8 @@ BEYOND, BESIDE, JUMPS = 1e-7, 1e-6, 1e-3
 # So much nearer to the surface a rate falls by as much where the equations are smooth, and by a tenth of that at most
 # where their slopes are infinite.
 NEARER, STEEP = 1e-4, 10.0
+# Not nearer than so many spacings of the state; and a surface that is this many tolerances away is met.
+RESOLVED, WITHIN = 64.0, 10.0
 # Pieces of fewer steps than this lead nowhere.
 FEWEST_STEPS = 3
 # Where a run has been on a surface it goes on this far beside it. So many events end a stay on one.
@@ -68,15 +70,47 @@ def slide_along(road: Road, first: Piece, done: Trajectory) -> Next:
     pull, y = _started(once(system, sliding_system, which), t, x, u, p, near)
     if pull < -JUMPS * max(abs(rate) for rate in beside):
         return _piece(road, done, once(system, sliding_system, which), t, x, y)
-    if beside[0] < 0 < beside[1] and all(
-        abs(_rate_beside(surface, NEARER * away, t, x, u, p, near)) > STEEP * NEARER * abs(rate)
-        for away, rate in zip((BESIDE, -BESIDE), beside)
-    ):
+    if _leads_to_rest(surface, t, x, u, p, near):
         rest = once(system, resting_system, which)
         return None if rest is None else _piece(road, done, rest, t, x, None)
     # Nothing jumps here: the run crosses the surface, or comes near to it smoothly.
     crosses = beside[0] * beside[1] > 0 or done.work.steps >= FEWEST_STEPS
     return _gone_on(road, done, t) if crosses else None
+
+
+def come_to_rest(road: Road, first: Piece, done: Trajectory) -> Next:
+    """The rest of a run that could not be solved where, to its tolerance, both sides lead to an infinite slope.
+
+    Explicit steps cross the condition to and fro there; in implicit ones the matrix of the step is infinite.
+    """
+    system, found = done.system, switches_of(done.system)
+    if found is None or not (done.status.is_unsolved or done.status is Ending.NOT_FINITE) or system.part(Sliding):
+        return None
+    t, end = float(done.end.time), np.array(done._source.end)[done._plant.row_parts["x"]]
+    u, p = done._drive.at_time(t), done._parameters
+    atol = np.broadcast_to(first.settings.call["atol"], done._plant.row_width)[done._plant.row_parts["x"]]
+    within = WITHIN * (road.request.rtol * np.abs(end) + atol)
+    for which in range(found.count):
+        surface = once(system, Surface, which)
+        if not surface.is_of_states or surface.of_unknowns or _moves_by_table(done, surface):
+            continue
+        x = surface.nearest(t, end, u, p)
+        rest = once(system, resting_system, which) if np.all(np.abs(x - end) <= within) else None
+        if rest is not None and _leads_to_rest(surface, t, x, u, p, None):
+            return _piece(road, done, rest, t, x, None)
+    return None
+
+
+def _leads_to_rest(
+    surface: Surface, t: float, x: np.ndarray, u: np.ndarray, p: np.ndarray, near: np.ndarray | None
+) -> bool:
+    """Whether a surface is led to from both sides with slopes that are infinite on it."""
+    nearer = max(
+        NEARER, RESOLVED * float(np.max(np.spacing(np.abs(x)) / surface.system.nominal["x"], initial=0.0)) / BESIDE
+    )
+    above, below = (_rate_beside(surface, away, t, x, u, p, near) for away in (BESIDE, -BESIDE))
+    closer = [abs(_rate_beside(surface, nearer * away, t, x, u, p, near)) for away in (BESIDE, -BESIDE)]
+    return above < 0 < below and closer[0] > STEEP * nearer * abs(above) and closer[1] > STEEP * nearer * abs(below)
 
 
 def leave_surface(road: Road, first: Piece, done: Trajectory) -> Next:
