@@ -16,6 +16,7 @@ from daedalus.errors import InputError
 from daedalus.model.names import split_index
 from daedalus.model.plain_numbers import without_unit
 from daedalus.model.system.system import Place, System
+from daedalus.reduction.reduction_record import check_held_values
 
 _SWEPT = ("p", "x", "u")
 
@@ -160,6 +161,7 @@ def read_cases(system: System, over: object, combine: str) -> Cases:
     columns, side_by_side = _columns(over)
     product = combine == "product" and not side_by_side
     axes = tuple(_axis(system, name, values, product) for name, values in columns.items())
+    check_held_values(system, columns)
     lengths = {axis.name: len(axis.given) for axis in axes}
     if not product and len(set(lengths.values())) > 1:
         raise InputError('combine="zip" needs lists of one length.', f"got {lengths}")

@@ -56,6 +56,17 @@ class CombinedEquations(Finding):
 
 
 @dataclass(frozen=True)
+class HoldsForValues(Finding):
+    """Parameters for whose values alone the reduced equations are right, with these."""
+
+    values: tuple[tuple[str, float], ...]
+
+    def __str__(self) -> str:
+        told = listed([f"{name} = {value:g}" for name, value in self.values])
+        return f"the reduction holds for {told} alone: with other values more derivatives come in"
+
+
+@dataclass(frozen=True)
 class CombinedUnknowns(Finding):
     """New unknowns, each with the two that it stands for a combination of."""
 

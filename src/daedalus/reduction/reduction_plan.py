@@ -13,7 +13,7 @@ from daedalus.model.expressions import column, concatenate, symbol_key
 from daedalus.model.model import Model
 from daedalus.model.system.equation_row import EquationRow
 from daedalus.model.system.system import System
-from daedalus.reduction.findings import CombinedEquations, Finding, SingularAtStart
+from daedalus.reduction.findings import CombinedEquations, Finding, HoldsForValues, SingularAtStart
 from daedalus.reduction.index.differentiate import Differentiation, check_inputs, differentiated_inputs
 from daedalus.reduction.index.offsets import (
     SolvedDerivatives,
@@ -96,7 +96,7 @@ def plan_reduction(book: ReducedModel, index: int = 1, substitutions: int = 0) -
     singular = always_singular(work, jacobian)
     if singular:
         try:
-            residual, combined = repaired_equations(work, system, unknowns, singular, rows, structural)
+            residual, combined, held = repaired_equations(work, system, unknowns, singular, rows, structural)
         except MisleadingStructureError:
             other = with_substitution(work, residual, found, unknowns, rows)
             if other is None or substitutions >= MOST_SUBSTITUTIONS:
@@ -104,6 +104,9 @@ def plan_reduction(book: ReducedModel, index: int = 1, substitutions: int = 0) -
             plan = plan_reduction(other[0], index, substitutions + 1)
             return replace(plan, index=structural, findings=(other[1], *plan.findings))
         findings = [CombinedEquations(new) for old, new in zip(rows, combined) if old != new]
+        if held:
+            values = dict(zip(system.labels["p"], system.start["p"].tolist()))
+            findings.append(HoldsForValues(tuple((name, values[name]) for name in held)))
         rows = combined
         s = raised_offsets(signature_of(work, residual, unknowns, rows), unknowns, floors)
         jacobian = SystemJacobian(work, residual, s, unknowns)

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+
+from daedalus.errors import InputError
 from daedalus.model.names import counted, times_text
 from daedalus.model.system.equation_row import EquationRow
 from daedalus.model.system.system import System
-from daedalus.reduction.findings import DifferentiatedInput, Finding, LoweredIndex, in_line, level_texts
+from daedalus.reduction.findings import (
+    DifferentiatedInput,
+    Finding,
+    HoldsForValues,
+    LoweredIndex,
+    in_line,
+    level_texts,
+)
 
 _TREATMENTS = {
     "projection": "kept at zero by projection",
@@ -88,3 +99,20 @@ class Reduction:
 
     def __str__(self) -> str:
         return self.text
+
+
+def check_held_values(system: System, given: Mapping[str, object]) -> None:
+    """Refuse other values for parameters of a reduced model whose own values took derivatives out of its equations."""
+    reduction = system.part(Reduction)
+    held = [own for own in reduction.findings if isinstance(own, HoldsForValues)] if reduction else []
+    for label, value in (pair for own in held for pair in own.values):
+        position = list(system.labels["p"]).index(label)
+        name = next(v.name for v in system.of_kind("parameter") if position in system.place(v.name).positions)
+        wanted = given.get(label, given.get(name, value))
+        if np.any(np.asarray(wanted, dtype=float) != value):
+            raise InputError(
+                f"The reduction of {system.name!r} holds for {label} = {value:g} alone.",
+                f"another value is given for {label if label in given else name}",
+                because="that value takes derivatives out of the equations, and the reduced model has none of them.",
+                remedy=f"dd.reduce of the model with the other value of {name}, or a run of the model itself",
+            )

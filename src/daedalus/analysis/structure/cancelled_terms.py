@@ -14,7 +14,7 @@ import numpy as np
 from daedalus.analysis.interval_arithmetic import range_over
 from daedalus.analysis.structure.jets.consistent_jet import Jet
 from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
-from daedalus.analysis.structure.system_jacobian import random_arguments
+from daedalus.analysis.structure.system_jacobian import random_arguments, with_other_parameters
 from daedalus.errors import SolverError
 from daedalus.model.expressions import concatenate
 
@@ -26,8 +26,14 @@ ROUNDED = 1e3
 ZERO = 1e-10
 
 
-def without_vanishing(array: DerivativeArray, expression: ca.SX, jet: Jet) -> ca.SX:
-    """A scalar expression with every unknown, and time, removed that it does not depend on at random values."""
+def without_vanishing(
+    array: DerivativeArray, expression: ca.SX, jet: Jet, has_to_go: Callable[[int, int], bool]
+) -> ca.SX:
+    """A scalar expression with every unknown, and time, removed that it does not depend on at random values.
+
+    Parameters may have other values in a run: what vanishes at the present ones alone is zero times something, say,
+    and stays. has_to_go(order, position): derivatives that are removed even so, since the structure asks for it.
+    """
     symbols = ca.symvar(expression)
     own = [s for s in symbols if array.place(s)[0] in ("y", "t")]
     if not own:
@@ -38,6 +44,11 @@ def without_vanishing(array: DerivativeArray, expression: ca.SX, jet: Jet) -> ca
     samples = array.values(slopes, points)
     size = max(float(np.abs(samples).max(initial=0.0)), 1.0)
     small = np.flatnonzero(np.abs(samples).max(axis=0) <= SMALL * size).tolist()
+    if small:
+        there = array.values(slopes, [with_other_parameters(point) for point in points])
+        vanishes = np.all(np.abs(there) <= SMALL * np.maximum(np.abs(there).max(initial=0.0), size), axis=0)
+        places = [array.place(own[k]) for k in range(len(own))]
+        small = [k for k in small if vanishes[k] or (places[k][0] == "y" and has_to_go(*places[k][1:]))]
     if small and np.any(samples[:, small]):
         # Small beside steep others may still be true: it counts as zero only if it is small at the jet too, and if
         # rounding explains it. A constant has been rounded before.

@@ -73,7 +73,7 @@ def constraints_of(structure: Structure) -> list[FoundConstraint]:
             continue
         expression = _put_in(stack[r], value_of)
         if expression is not stack[r]:
-            expression = without_vanishing(array, expression, jet)
+            expression = without_vanishing(array, expression, jet, lambda order, _: order > 0)
         expression = in_own_unknowns(structure.combinations, array, expression)
         written = written and (not new or _is_written(structure, i, expression))
         if i in definitions and _vanishes(structure, expression):

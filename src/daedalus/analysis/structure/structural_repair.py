@@ -28,8 +28,13 @@ from daedalus.analysis.structure.expression_substitution import (
 from daedalus.analysis.structure.jets.consistent_jet import Jet
 from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
 from daedalus.analysis.structure.signature import Signature, signature
-from daedalus.analysis.structure.system_jacobian import random_arguments, regularity, system_jacobian
-from daedalus.model.expressions import concatenate, elements
+from daedalus.analysis.structure.system_jacobian import (
+    random_arguments,
+    regularity,
+    system_jacobian,
+    with_other_parameters,
+)
+from daedalus.model.expressions import concatenate, elements, symbol_key
 from daedalus.model.system.equation_row import definition_row
 
 # A symbolic null vector is looked for in blocks up to this size; its expressions grow with the cube.
@@ -47,6 +52,7 @@ class Repair:
     equation: ca.SX
     times: int  # how often an equation was differentiated for it
     constant: float | None = None
+    holds_for: tuple[str, ...] = ()  # parameters whose present values alone make derivatives vanish in it
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,9 +175,21 @@ def _combined(now: Structure, jacobian: ca.SX, block: Block) -> Repair | None:
     total = ca.SX(0)
     for k, row in zip(involved, rows):
         total += (u[k] / pivot) * array.differentiated(now.equations[int(row)], int(s.c[row]) - least)
-    total = without_vanishing(array, total, jet)
+    total = without_vanishing(array, total, jet, lambda order, j: False)
+    written, total = total, without_vanishing(array, total, jet, lambda order, j: order >= s.d[j] - least)
     constant = constant_of(array, total, jet)
-    return Repair(replaced, tuple(int(r) for r in rows), total, int(s.c[rows].max()) - least, constant)
+    held = _parameters_lost(array, written, total)
+    return Repair(replaced, tuple(int(r) for r in rows), total, int(s.c[rows].max()) - least, constant, held)
+
+
+def _parameters_lost(array: DerivativeArray, before: ca.SX, after: ca.SX) -> tuple[str, ...]:
+    """The parameters in the slopes of an expression by what was removed from it."""
+    left = {symbol_key(symbol) for symbol in ca.symvar(after)}
+    gone = [symbol for symbol in ca.symvar(before) if symbol_key(symbol) not in left and array.place(symbol)[0] == "y"]
+    if not gone:
+        return ()
+    places = [array.place(symbol) for symbol in ca.symvar(ca.gradient(before, ca.vertcat(*gone)))]
+    return tuple(array.system.labels["p"][position] for letter, _, position in places if letter == "p")
 
 
 def _block_at(array: DerivativeArray, matrix: ca.SX, point: list[Any]) -> np.ndarray:
@@ -180,8 +198,7 @@ def _block_at(array: DerivativeArray, matrix: ca.SX, point: list[Any]) -> np.nda
 
 def _constant_combination(array: DerivativeArray, matrix: ca.SX, points: list[list[Any]]) -> list[ca.SX] | None:
     """A left null vector that depends neither on the unknowns nor on the parameters."""
-    draw = np.random.default_rng(1972)
-    moved = [[t, p * draw.uniform(0.9, 1.1, np.shape(p)), *rest] for t, p, *rest in points]
+    moved = map(with_other_parameters, points)
     vector = constant_null_vector([_block_at(array, matrix, a) for a in (*points, *moved)])
     return None if vector is None else [ca.SX(float(entry)) for entry in vector]
 

@@ -135,6 +135,13 @@ def random_arguments(array: DerivativeArray, jet: Jet, order: int, count: int = 
     return drawn[key][1]
 
 
+def with_other_parameters(point: list[Any]) -> list[Any]:
+    """The same point with other values of the parameters, near theirs; what is zero is so no more."""
+    t, p, *rest = point
+    draw = np.random.default_rng(1972)
+    return [t, np.where(p == 0, 0.1, p) * draw.uniform(0.9, 1.1, np.shape(p)), *rest]
+
+
 def _random_arguments(array: DerivativeArray, jet: Jet, order: int, count: int) -> list[list[Any]]:
     draw = np.random.default_rng(2017)
     t, p, u, y = jet.arguments(order)

@@ -195,8 +195,11 @@ def singular_at(jacobian: SystemJacobian, point: Values) -> list[Block]:
 
 def repaired_equations(
     book: Model, system: System, unknowns: list[Unknown], singular: list[Block], rows: list[EquationRow], index: int
-) -> tuple[ca.SX, list[EquationRow]]:
-    """The equations combined until the structure tells the truth, in the notebook's symbols, and what they are."""
+) -> tuple[ca.SX, list[EquationRow], tuple[str, ...]]:
+    """The equations combined until the structure tells the truth, in the notebook's symbols, and what they are.
+
+    The last are the parameters for whose values alone they are right.
+    """
     found = start_jet(system, index, LARGEST_REPAIRED)
     structure: Structure | None = repaired_structure(*found, substitute=False) if found else None
     count = len(rows)
@@ -217,7 +220,8 @@ def repaired_equations(
     for repair in structure.repairs:
         others = [rows[i] for i in repair.involved if i != repair.replaced and i < count]
         combined[repair.replaced] = rows[repair.replaced].combined_with(others)
-    return ca.densify(equations), combined
+    held = dict.fromkeys(name for repair in structure.repairs for name in repair.holds_for)
+    return ca.densify(equations), combined, tuple(held)
 
 
 def _check_signals(book: Model, array: DerivativeArray, equations: ca.SX) -> None:

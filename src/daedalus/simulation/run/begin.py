@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from daedalus.model.values import parameter_values, plain_start
+from daedalus.reduction.reduction_record import check_held_values
 from daedalus.simulation.run.pieces import Piece
 from daedalus.simulation.run.request import Start, made
 from daedalus.simulation.run.reselection import with_choice
@@ -20,6 +21,8 @@ def begin(road: Road, t0: float, start: Start | None, may_turn: bool = True) -> 
     """
     request, settings, system = road.request, road.settings, road.system
     p = parameter_values(system, request.parameters)
+    if request.parameters:
+        check_held_values(request.system, request.parameters)
     fired: frozenset[str] = frozenset()
     if system.discrete_count:
         p, start = with_discrete_start(system, p, start)
