@@ -20,6 +20,8 @@ import daedalus as dd
 SPAN = 1.5
 # Of the reference.
 RTOL, ATOL = 1e-11, 1e-13
+# It looks for events at least so often: a dip between two steps is no change of sign.
+LOOKS = 50
 
 
 @dataclass
@@ -44,7 +46,7 @@ class Disguised:
         return "\n  ".join([f"disguised({self.seed}), index {self.index}", *self.story])
 
     def reference(self, times, k=None, x0=None):
-        """x of the ODE at times, (len(times), n), and when its events are."""
+        """x of the ODE at times, (len(times), n), and when its events are: signs of its guard at the ends of steps."""
         k, x = self.k if k is None else k, np.array(self.x0 if x0 is None else x0, dtype=float)
         f = ca.Function("f", list(self.symbols), [self.rhs])
         t, out, fired = 0.0, np.full((len(times), len(x)), np.nan), []
@@ -60,7 +62,7 @@ class Disguised:
         while True:
             run = solve_ivp(
                 lambda t, x: f(t, x, k).full().ravel(), (t, SPAN), x, "DOP853", rtol=RTOL, atol=ATOL,
-                dense_output=True, events=event,
+                dense_output=True, events=event, max_step=SPAN / LOOKS if event else np.inf,
             )  # fmt: skip
             inside = (times >= t) & (times <= run.t[-1])
             if inside.any():
