@@ -215,6 +215,7 @@ void events() {
     }
 }
 
+#include "core_delays.hpp"
 #include "core_switches.hpp"
 
 void stops() {
@@ -304,6 +305,7 @@ int main() {
     inputs();
     events();
     switches();
+    delays();
     stops();
     rosenbrock();
     bdf();
