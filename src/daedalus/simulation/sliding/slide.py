@@ -84,7 +84,8 @@ def come_to_rest(road: Road, first: Piece, done: Trajectory) -> Next:
     Explicit steps cross the condition to and fro there; in implicit ones the matrix of the step is infinite.
     """
     system, found = done.system, switches_of(done.system)
-    if found is None or not (done.status.is_unsolved or done.status is Ending.NOT_FINITE) or system.part(Sliding):
+    unsolved = done.status.is_unsolved or done.status is Ending.NOT_FINITE
+    if found is None or not unsolved or system.part(Sliding) is not None:
         return None
     t, end = float(done.end.time), np.array(done._source.end)[done._plant.row_parts["x"]]
     u, p = done._drive.at_time(t), done._parameters
