@@ -82,3 +82,15 @@ def test_a_value_that_takes_a_derivative_out_is_told_and_held() -> None:
     # The model itself runs with any value.
     wanted = dd.simulate(coil(0.5), 1.0, rtol=1e-9)["i"][-1]
     assert dd.simulate(coil(0.0), 1.0, parameters={"L": 0.5}, rtol=1e-9)["i"][-1] == pytest.approx(wanted, abs=1e-7)
+
+
+def test_other_elements_of_a_vector_are_free() -> None:
+    m = dd.Model("coils")
+    i, q, L = m.state("i", 2, start=[1.0, 0.0]), m.state("q", start=0.0), m.parameter("L", [0.0, 1.0])
+    m.equation(L[0] * m.der(i)[0], 1 - i[0] - q)
+    m.equation(L[1] * m.der(i)[1], 1 - i[1])
+    m.equation(m.der(q), i[0])
+    n = dd.reduce(m)
+    assert dd.simulate(n, 1.0, parameters={"L": [0.0, 0.5]}, rtol=1e-9)["i"][-1][1] == pytest.approx(1 - np.exp(-2.0))
+    with pytest.raises(dd.InputError, match=r"holds for L\[0\] = 0 alone"):
+        dd.simulate(n, 1.0, parameters={"L": [0.5, 0.5]})

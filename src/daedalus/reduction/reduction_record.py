@@ -107,9 +107,14 @@ def check_held_values(system: System, given: Mapping[str, object]) -> None:
     held = [own for own in reduction.findings if isinstance(own, HoldsForValues)] if reduction else []
     for label, value in (pair for own in held for pair in own.values):
         position = list(system.labels["p"]).index(label)
-        name = next(v.name for v in system.of_kind("parameter") if position in system.place(v.name).positions)
-        wanted = given.get(label, given.get(name, value))
-        if np.any(np.asarray(wanted, dtype=float) != value):
+        whole = next(v for v in system.of_kind("parameter") if position in system.place(v.name).positions)
+        name, wanted = (
+            whole.name,
+            np.ravel(np.asarray(given.get(label, given.get(whole.name, value)), dtype=float), "F"),
+        )
+        if label not in given and 1 < whole.size == wanted.size:
+            wanted = wanted[np.asarray(system.place(name).positions) == position]
+        if np.any(wanted != value):
             raise InputError(
                 f"The reduction of {system.name!r} holds for {label} = {value:g} alone.",
                 f"another value is given for {label if label in given else name}",
