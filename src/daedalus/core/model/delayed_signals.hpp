@@ -44,7 +44,6 @@ struct DelayedSignals {
     std::vector<std::pair<double, int>> jumps;
 
     long long count() const { return static_cast<long long>(delays.size()); }
-    long long pieces() const { return static_cast<long long>(starts.size()); }
 };
 
 // A jump counts as smooth behind so many delays.
