@@ -114,6 +114,17 @@ class Contact:
         """Whether it is dry friction, and no unilateral constraint."""
         return self.kind == "friction"
 
+    @property
+    def happenings(self) -> tuple[str, str]:
+        """The names of what may happen to it: it begins to hold, it lets go."""
+        return (f"{self.name}.sticks", f"{self.name}.slips") if self.is_friction else (
+            f"{self.name}.closes", f"{self.name}.opens")  # fmt: skip
+
+    def happening(self, before: float, after: float) -> str:
+        """What happened by its modes before and after: an impact closes a gap, also where it opens it again at once."""
+        holds, lets_go = self.happenings
+        return holds if (after == 0 if self.is_friction else after == 1 or before == 0) else lets_go
+
 
 @dataclass(frozen=True)
 class Manner:

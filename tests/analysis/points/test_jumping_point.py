@@ -80,7 +80,7 @@ def sampled() -> dd.Model:
 
 @pytest.mark.parametrize(
     ("model", "told"),
-    [(relay, "pull at t = 0.5"), (ball, "event table.change at t = 0.45"), (sampled, "u is assigned at t = 0.1")],
+    [(relay, "pull at t = 0.5"), (ball, "event table.closes at t = 0.45"), (sampled, "u is assigned at t = 0.1")],
 )
 def test_changes_of_runs_that_jump_are_refused(model, told: str) -> None:
     m = model()

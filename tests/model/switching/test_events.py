@@ -385,3 +385,25 @@ def test_wrong_outputs(ball):
     )
     assert text_of(lambda: ball.output("o p", 1)).startswith("'o p' cannot name an output.\n")
     assert list(ball.outputs) == []
+
+
+def assigned(write, size: int = 1) -> float:
+    """The integral over 2 s of a discrete variable that is 1, or (1, 0), until what is written assigns it."""
+    m = dd.Model("assigned")
+    x = m.state("x", start=0.0)
+    on = m.discrete("on", size, start=[1, 0][:size]) if size > 1 else m.discrete("on", start=True)
+    m.equation(m.der(x), on[0])
+    write(m, x)
+    return float(dd.simulate(m, 2.0).end["x"])
+
+
+@pytest.mark.parametrize("no", [False, np.bool_(False)])
+def test_truth_values_are_assigned_to_discrete_variables(no: object) -> None:
+    assert abs(assigned(lambda m, x: m.when(x > 0.5, {"on": no})) - 0.5) < 1e-9
+    assert abs(assigned(lambda m, x: m.schedule([0.5], {"on": no})) - 0.5) < 1e-9
+    assert abs(assigned(lambda m, x: m.every(3.0, {"on": no}, offset=0.5)) - 0.5) < 1e-9
+    assert abs(assigned(lambda m, x: m.event("half", x - 0.5, reset={"on": no})) - 0.5) < 1e-9
+    for pair in ([no, True], (no, 1), np.array([False, True])):
+        assert abs(assigned(lambda m, x, pair=pair: m.schedule([0.5], {"on": pair}), 2) - 0.5) < 1e-9
+    with pytest.raises(dd.ModelError, match="Python value False"):
+        assigned(lambda m, x: m.event("half", x - 0.5, reset={"x": no}))

@@ -241,7 +241,8 @@ class LinearTimeVarying:
 
     def _jump_between(self, low: float, high: float) -> str | None:
         """What jumps in the run between two times: an event, a discrete variable, or the equations at a condition."""
-        acting = {e.name for e in self.system.events if e.resets or e.manner.contact is not None}
+        acting = {e.name for e in self.system.events if e.resets}
+        acting.update(name for e in self.system.events if e.manner.contact for name in e.manner.contact.happenings)
         for event in getattr(self.run, "events", ()):
             if event.name in acting and low < event.time < high:
                 return f"event {event.name} at t = {event.time:g}"

@@ -20,6 +20,7 @@ from daedalus.errors import InputError
 from daedalus.model.plain_numbers import plain_array
 from daedalus.model.system.system import System
 from daedalus.simulation.result.ending import Ending, Stop, reached, time_text
+from daedalus.simulation.result.event_records import named_events
 from daedalus.simulation.result.joined_trajectory import joined
 from daedalus.simulation.result.recorded_run import Dense, Outcome
 from daedalus.simulation.result.records import Record, sentences
@@ -129,7 +130,15 @@ class DifferentiatedRun(SensitivitySamples):
         varied = varied_at(case, part.augmented.variational, t, part.recorded.y[-1])
         moves = maps.time_slopes(case, instant, t, whole) @ varied
         named = dict(zip(self.labels, moves.tolist()))
-        return [EventSensitivity(maps.own.events[k].name, t, named) for k, _ in instant.events]
+        return [EventSensitivity(self._named(maps.own, k, instant.time), t, named) for k, _ in instant.events]
+
+    def _named(self, system: System, event: int, t: float) -> str:
+        """The name of an event, that of a contact by what happens to it in the run."""
+        known = self._case.foreseen
+        if known is None or system.events[event].manner.contact is None:
+            return system.events[event].name
+        told = (e for piece in known.nominal.pieces for e in named_events(piece.system, piece.outcome.events))
+        return min((abs(e[1] - t), name) for name, e in told if e[0] == event)[1]
 
     def at(self, t: object) -> SensitivitySamples:
         """Sensitivities at any time of the run, from the dense output: one time, or an array of times.

@@ -33,7 +33,8 @@ class ContactDoor(ClockDoor):
 
         It slides at the level `kinetic`, f = -kinetic · sign(speed), and sticks at zero speed while it takes no more
         than `static` to do so. Its power f · speed is never positive. `name` is the force along a run, `name.mode` is
-        -1 or 1 while it slides backwards or forwards and 0 while it sticks.
+        -1 or 1 while it slides backwards or forwards and 0 while it sticks. In `tr.events` it `name.sticks`, and it
+        `name.slips` where it begins to slide or turns its direction.
 
         Parameters
         ----------
@@ -79,7 +80,8 @@ class ContactDoor(ClockDoor):
         stays closed. An approaching contact makes an impact: an impulse in the metric of the masses turns its rate ċ
         into -restitution · ċ. Several contacts that are closed are treated one after the other, the one that approaches
         fastest first and of equal ones the one written first, until none approaches; bounces that follow each other
-        ever faster come to rest. `name.mode` is 1 while the contact is closed and pushes.
+        ever faster come to rest. `name.mode` is 1 while the contact is closed and pushes. In `tr.events` it
+        `name.closes` at every impact, also where it bounces, and `name.opens` where it lets go.
 
         Parameters
         ----------
@@ -138,7 +140,8 @@ class ContactDoor(ClockDoor):
 
     def _contact_variables(self, name: str, mode: float) -> tuple[ca.SX, ca.SX]:
         """The force of a contact, and its mode, which begins with a value in which nothing is held."""
-        for suffix, what in (("", "contact"), (".change", "event"), (".velocity", "output"), (".gap", "output")):
+        taken = [(f".{word}", "event") for word in ("change", "sticks", "slips", "closes", "opens")]
+        for suffix, what in (("", "contact"), *taken, (".velocity", "output"), (".gap", "output")):
             self._check_free(name + suffix, what)
         force = self._declare(make_variable(name, "algebraic", ()))
         return force, self._declare(make_variable(f"{name}.mode", "discrete", (), start=mode))

@@ -57,7 +57,8 @@ class EventDoor(Notebook):
         guard: scalar expression; the event is located where it is zero. An inequality such as `h <= 0` is an event
             when it becomes true, and needs no direction.
         direction: -1 falling, +1 rising, 0 both.
-        reset: new values of states by name; all read the values before the event and apply together.
+        reset: new values of states and discrete variables by name; all read the values before the event and apply
+            together. True and False are 1 and 0 for a discrete variable.
         terminal: the run ends at the event.
 
         Example
@@ -149,6 +150,8 @@ class EventDoor(Notebook):
                 because="only states and discrete variables keep the value that an event gives them.",
                 remedy=did_you_mean(str(target), [v.name for v in self._variables.values() if v.kind in kinds]),
             )
+        if all(k is not None and self._variables[k[0]].kind == "discrete" for k in keys):
+            new = _without_truth_values(new)
         return shaped_like(symbol, self._expression(new, where), where, "every element takes one new value.")
 
     def _check_overlap(self, name: str, resets: Mapping[str, ca.SX]) -> None:
@@ -164,6 +167,17 @@ class EventDoor(Notebook):
                         because="all resets of an event apply together.",
                         remedy="one of the two",
                     )
+
+
+def _without_truth_values(new: object) -> object:
+    """What a discrete variable is assigned, with 1 and 0 for True and False."""
+    if isinstance(new, (bool, np.bool_)):
+        return float(new)
+    if isinstance(new, np.ndarray) and new.dtype == bool:
+        return new.astype(float)
+    if isinstance(new, (list, tuple)):
+        return [_without_truth_values(each) for each in new]
+    return new
 
 
 def _becomes_true(inequality: ca.SX, direction: int, where: str) -> tuple[ca.SX, int]:

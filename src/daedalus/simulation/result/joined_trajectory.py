@@ -124,7 +124,7 @@ class JoinedTrajectory(Joined, Trajectory):
     def events(self) -> list[EventRecord]:
         """The events in order of time; `.before["x"]` and `.after["x"]` give values by name."""
         *earlier, last = self._pieces
-        return [*(event for piece in earlier for event in piece.events[: _own_events(piece)]), *last.events]
+        return [*(event for piece in earlier for event in piece.first_events(_own_events(piece))), *last.events]
 
     @property
     def dense_spans(self) -> tuple[np.ndarray, np.ndarray]:

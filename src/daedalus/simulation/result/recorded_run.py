@@ -17,6 +17,7 @@ from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.result.consistent_rows import consistent_rows
 from daedalus.simulation.result.ending import ENDINGS, Ending, Stop
+from daedalus.simulation.result.event_records import named_events
 from daedalus.simulation.result.held_values import HeldValues
 from daedalus.simulation.result.records import Record, sentences
 from daedalus.simulation.result.samples import Samples
@@ -211,9 +212,13 @@ class RecordedRun(Samples):
     @cached_property
     def events(self) -> list[EventRecord]:
         """The events in order of time; `.before["x"]` and `.after["x"]` give values by name."""
+        return self.first_events(len(self.outcome.events))
+
+    def first_events(self, count: int) -> list[EventRecord]:
+        """The first of the events, so many that the core told."""
         return [
-            EventRecord(self.system.events[k].name, t, self._snapshot(t, before), self._snapshot(t, after))
-            for k, t, before, after in self.outcome.events
+            EventRecord(name, t, self._snapshot(t, before), self._snapshot(t, after))
+            for name, (_, t, before, after) in named_events(self.system, self.outcome.events[:count])
         ]
 
     def _snapshot(self, t: float, row: np.ndarray, fired: frozenset[str] = frozenset()) -> Samples:
