@@ -6,26 +6,31 @@ F = Σ over samples of (∂y/∂ln θ)ᵀ (∂y/∂ln θ) / σ²      D: the lar
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from daedalus.differentiation.result.sensitivity_result import Sensitivities
 from daedalus.differentiation.sensitivities import sensitivities
 from daedalus.errors import InputError
+from daedalus.estimation.sample_times import CRITERIA, SampleSearch
+from daedalus.estimation.unseen_directions import Unseen, linear_covariance, unseen_directions
 from daedalus.model.model import Model, as_system
+from daedalus.model.names import counted
+from daedalus.model.plain_numbers import plain_number
 from daedalus.model.signals import signal
 from daedalus.model.system.system import System
+from daedalus.model.values import unit_of
 from daedalus.optimisation.description.unknown import Unknown
 from daedalus.simulation.run.request import read_span
 
-CRITERIA = ("D", "A")
 # Levels of a chosen input, as shares of the way from its lower to its upper bound, beside its guess.
 LEVELS = (0.0, 0.5, 1.0)
 MOST_SWEEPS = 6
-# A little information in every direction, so that the first samples can be compared.
-SLIGHT = 1e-9
-MOST_EXCHANGES = 100
+# Times that differ by less than this share of a candidate's distance are one.
+SAME = 1e-9
+MOST_CANDIDATES = 10_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,8 +38,9 @@ class Design:
     """A chosen experiment: when to measure, which of the inputs to apply, and the spread that is to be expected.
 
     times: (samples,) in order. choice: the place of the inputs in the list given. inputs: as `dd.simulate` takes them;
-    a chosen one is a `dd.signal`. std: by name, as a fit of such data would have it. score: log det F, or −trace F⁻¹,
-    in relative changes of the unknowns.
+    a chosen one is a `dd.signal`. std: by name, as a fit of such data would have it: infinite for what the samples say
+    nothing about. unidentifiable: the directions they say nothing about, each with a sentence as its text. score:
+    log det F, or −trace F⁻¹, in relative changes of the unknowns; −∞ where some direction is not seen.
 
     Example
     -------
@@ -52,6 +58,12 @@ class Design:
     inputs: Mapping[str, object]
     std: dict[str, float]
     score: float
+    unidentifiable: list[Unseen] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        head = f"Design: {counted(len(self.times), 'sample')}, score {self.score:.4g}"
+        rows = [f"  {name} ± {value:.2g}" for name, value in self.std.items()]
+        return "\n".join([head, *rows, *(f"  {direction}" for direction in self.unidentifiable)])
 
 
 def design(
@@ -65,6 +77,7 @@ def design(
     candidates: int = 101,
     criterion: str = "D",
     intervals: int = 8,
+    spacing: float = 0.0,
     **simulate_options: Any,
 ) -> Design:
     """Choose the inputs and the sample times that tell most about unknowns, at their present values.
@@ -76,8 +89,10 @@ def design(
         input is chosen too: held over `intervals` equal parts of the span, each at its lower or upper bound, its guess
         or half way between.
     outputs: what is measured; all states if None. noise: the standard deviation of a sample, by name or one number.
-    samples: how many times are chosen, of `candidates` equally spaced ones.
+    samples: how many times are chosen, of `candidates` equally spaced ones. spacing: the least time between two, s.
     criterion: "D" makes the volume of the confidence region small, "A" the mean variance.
+
+    What the samples say nothing about has an infinite deviation, and is told in `unidentifiable` as by `dd.fit`.
 
     Example
     -------
@@ -87,6 +102,14 @@ def design(
     >>> m.equation(m.der(x), -k * x)
     >>> dd.design(m, 2.0, ["k"], samples=1, candidates=201).times.tolist()
     [0.5]
+    >>> dd.design(m, 2.0, ["k"], samples=3, candidates=201, spacing=0.2).times.round(2).tolist()
+    [0.35, 0.55, 0.75]
+    >>> m = dd.Model("product")
+    >>> x = m.state("x", start=1.0); a = m.parameter("a", 2.0); b = m.parameter("b", 1.0)
+    >>> m.equation(m.der(x), -a * b * x)
+    >>> found = dd.design(m, 2.0, ["a", "b"])
+    >>> found.std, str(found.unidentifiable[0])
+    ({'a': inf, 'b': inf}, 'only a · b is seen')
     >>> m = dd.Model("lag")
     >>> x = m.state("x", start=0.0); k = m.parameter("k", 2.0); u = m.input("u")
     >>> m.equation(m.der(x), k * (u - x))
@@ -100,20 +123,71 @@ def design(
         raise InputError("There are too few candidates.", f"{samples} of {candidates}", remedy="more candidates")
     if intervals < 1:
         raise InputError("intervals must be at least 1.", f"got {intervals!r}")
-    ends = read_span(span)
+    ends, seen = read_span(span), _seen(model, outputs)
     question = _Question(
-        model, ends, [free] if isinstance(free, str) else list(free), _seen(model, outputs), noise,
-        np.linspace(*ends, candidates), samples, criterion, {"rtol": 1e-8, **simulate_options},
+        model, ends, [free] if isinstance(free, str) else list(free), seen, _noise(model, seen, noise),
+        np.linspace(*ends, candidates), samples, _places_apart(ends, samples, candidates, spacing), criterion,
+        {"rtol": 1e-8, **simulate_options},
     )  # fmt: skip
     several = [inputs] if isinstance(inputs, Mapping) or inputs is None else list(inputs)
     found = [_chosen(question, k, dict(given or {}), intervals) for k, given in enumerate(several)]
-    return max(found, key=lambda each: each.score)
+    return max(found, key=lambda each: each.search_score).design
+
+
+def _places_apart(ends: tuple[float, float], samples: int, candidates: int, spacing: object) -> int:
+    """How many places of the candidates lie at least between two samples."""
+    least = plain_number(spacing, "spacing", "s")
+    if not (least >= 0 and np.isfinite(least)):
+        raise InputError("spacing must be a time of at least 0.", f"got {spacing!r}", remedy="spacing=0.1")
+    length = abs(ends[1] - ends[0])
+    apart = max(1, int(np.ceil(least * (candidates - 1) / length - SAME))) if candidates > 1 and length > 0 else 1
+    if (samples - 1) * apart > candidates - 1:
+        fits = (samples - 1) * least <= length * (1 + SAME)
+        raise InputError(
+            f"{samples} samples do not fit.",
+            f"{least:g} s between two of them, {counted(candidates, 'candidate')} over {length:g} s",
+            because="the candidates are too few for this spacing."
+            if fits
+            else f"they need {(samples - 1) * least:g} s.",
+            remedy=f"candidates={_enough(length, least, samples)}"
+            if fits
+            else "a smaller spacing, fewer samples, a longer span",
+        )
+    return apart
+
+
+def _enough(length: float, least: float, samples: int) -> int:
+    """Candidates with so small a distance that the samples have room."""
+    most = min(MOST_CANDIDATES, np.ceil(length / max(length / (samples - 1) - least, length / MOST_CANDIDATES)))
+    enough = (n for n in range(samples, int(most)) if (samples - 1) * np.ceil(least * n / length - SAME) <= n)
+    return next(enough, int(most)) + 1
 
 
 def _seen(model: Model | System, outputs: str | Sequence[str] | None) -> list[str]:
     if outputs is None:
         return [v.name for v in as_system(model).of_kind("state")]
     return [outputs] if isinstance(outputs, str) else list(outputs)
+
+
+def _noise(model: Model | System, seen: Sequence[str], noise: Mapping[str, float] | float) -> dict[str, float]:
+    """The standard deviation of each measured name; 1 where none is given."""
+    unknown = [name for name in noise if name not in seen] if isinstance(noise, Mapping) else []
+    if unknown:
+        raise InputError(f"noise= has {unknown[0]}, which is not measured.", f"measured: {', '.join(seen)}")
+    found = {}
+    for name in seen:
+        given = noise.get(name, 1.0) if isinstance(noise, Mapping) else noise
+        found[name] = plain_number(given, f"The noise of {name}", unit_of(as_system(model), name))
+        if not (found[name] > 0 and np.isfinite(found[name])):
+            raise InputError(f"The noise of {name} must be positive.", f"got {given!r}", remedy="noise=0.1")
+    return found
+
+
+class _FoundDesign(NamedTuple):
+    """A design, and its score in the search, which is finite also where some direction is not seen."""
+
+    design: Design
+    search_score: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,28 +198,39 @@ class _Question:
     span: tuple[float, float]
     free: list[str]
     seen: list[str]
-    noise: Mapping[str, float] | float
+    noise: Mapping[str, float]
     times: np.ndarray
     samples: int
+    apart: int
     criterion: str
     options: Mapping[str, Any]
 
-    def answered(self, choice: int, given: Mapping[str, object]) -> Design:
+    def answered(self, choice: int, given: Mapping[str, object]) -> _FoundDesign:
         """The best sample times with given inputs."""
         sens = sensitivities(self.model, self.span, wrt=self.free, **self.options, inputs=given or None)
-        at, rows = sens.at(self.times), []
-        for name in self.seen:
-            sigma = self.noise.get(name, 1.0) if isinstance(self.noise, Mapping) else self.noise
-            rows.append(at._followed(name).first(at._point, at._seeds) / float(sigma))
-        sizes = sens._directions.sizes(sens.system, sens._case.p)
-        slopes = np.concatenate(rows, axis=1) * sizes
-        parts = np.einsum("tri,trj->tij", slopes, slopes)
-        chosen, score = _exchanged(parts, self.samples, self.criterion)
-        spread = np.sqrt(np.diag(np.linalg.pinv(parts[chosen].sum(axis=0)))) * sizes
-        return Design(self.times[chosen], choice, given, dict(zip(sens.labels, spread.tolist())), score)
+        at = sens.at(self.times)
+        rows = [at._followed(name).first(at._point, at._seeds) / self.noise[name] for name in self.seen]
+        slopes = np.concatenate(rows, axis=1)
+        unknowns = _signed_sizes(sens)
+        relative = slopes * np.abs(unknowns)
+        parts = np.einsum("tri,trj->tij", relative, relative)
+        chosen, score = SampleSearch(parts, self.samples, self.criterion, self.apart).best()
+        told = slopes[chosen].reshape(-1, len(unknowns))
+        unseen = unseen_directions(told, unknowns, sens.labels)
+        spread = np.sqrt(np.diag(linear_covariance(told, unknowns)))
+        std = dict(zip(sens.labels, spread.tolist()))
+        own = -np.inf if unseen else score
+        return _FoundDesign(Design(self.times[chosen], choice, given, std, own, unseen), score)
 
 
-def _chosen(question: _Question, choice: int, given: dict[str, object], intervals: int) -> Design:
+def _signed_sizes(sens: Sensitivities) -> np.ndarray:
+    """The usual size of every unknown, with the sign of its value."""
+    directions, case = sens._directions, sens._case
+    values = np.concatenate([case.x0[list(directions.x)], case.p[list(directions.p)]])
+    return np.copysign(directions.sizes(sens.system, case.p), values)
+
+
+def _chosen(question: _Question, choice: int, given: dict[str, object], intervals: int) -> _FoundDesign:
     """The best held inputs within their bounds: levels are exchanged one by one while that tells more."""
     open_ones = {name: value for name, value in given.items() if isinstance(value, Unknown)}
     fixed = {name: value for name, value in given.items() if name not in open_ones}
@@ -154,22 +239,22 @@ def _chosen(question: _Question, choice: int, given: dict[str, object], interval
     levels = [_levels(question, name, value) for name, value in open_ones.items()]
     begins = np.linspace(*question.span, intervals + 1)[:-1]
 
-    def design(values: np.ndarray) -> Design:
+    def design(values: np.ndarray) -> _FoundDesign:
         driven = {name: signal(begins, row, "hold") for name, row in zip(open_ones, values)}
         return question.answered(choice, {**fixed, **driven})
 
-    best, values = max(((design(v), v) for v in _begin(levels, intervals)), key=lambda pair: pair[0].score)
+    best, values = max(((design(v), v) for v in _begin(levels, intervals)), key=lambda pair: pair[0].search_score)
     for _ in range(MOST_SWEEPS):
-        before = best.score
+        before = best.search_score
         for row, k in np.ndindex(values.shape):
             for level in levels[row]:
                 if level != values[row, k]:
                     trial = np.array(values)
                     trial[row, k] = level
                     other = design(trial)
-                    if other.score > best.score + 1e-9 * abs(best.score):
+                    if other.search_score > best.search_score + 1e-9 * abs(best.search_score):
                         best, values = other, trial
-        if best.score == before:
+        if best.search_score == before:
             break
     return best
 
@@ -196,34 +281,3 @@ def _begin(levels: Sequence[Sequence[float]], intervals: int) -> list[np.ndarray
         up = (k // period) % 2 == 0
         found.append(np.array([np.where(up, own[-1], own[0]) for own in levels]))
     return found
-
-
-def _exchanged(parts: np.ndarray, count: int, criterion: str) -> tuple[list[int], float]:
-    """Samples added one by one where they tell most, then exchanged while that tells more (Fedorov)."""
-    slight = SLIGHT * np.trace(parts.sum(axis=0)) * np.eye(parts.shape[1])
-    chosen: list[int] = []
-
-    def best(kept: list[int]) -> tuple[float, int]:
-        scores = _scores(parts + (parts[kept].sum(axis=0) + slight), criterion)
-        scores[kept] = -np.inf
-        k = int(np.argmax(scores))
-        return float(scores[k]), k
-
-    score = -np.inf
-    for _ in range(count):
-        score, k = best(chosen)
-        chosen.append(k)
-    for _ in range(MOST_EXCHANGES):
-        trials = [(*best([c for c in chosen if c != k]), k) for k in chosen]
-        other, new, old = max(trials, key=lambda trial: trial[0])
-        if not other > score + 1e-12 * abs(score):
-            break
-        chosen, score = [new if c == old else c for c in chosen], other
-    return sorted(chosen), float(score)
-
-
-def _scores(information: np.ndarray, criterion: str) -> np.ndarray:
-    """The score of each of many information matrices."""
-    if criterion == "D":
-        return np.asarray(np.linalg.slogdet(information)[1])
-    return -np.trace(np.linalg.inv(information), axis1=1, axis2=2)

@@ -13,7 +13,7 @@ from daedalus.errors import InputError
 from daedalus.estimation.least_squares_search import SearchEnd
 from daedalus.estimation.profile import profile_interval
 from daedalus.estimation.residual_tests import ResidualTests, judged_as_noise
-from daedalus.estimation.unseen_directions import SHARE, Unseen, seen_directions, unseen_directions
+from daedalus.estimation.unseen_directions import Unseen, linear_covariance, unseen_directions
 from daedalus.estimation.weighted_residuals import WeightedResiduals
 from daedalus.model.model import Model
 from daedalus.model.reopened import as_model
@@ -100,13 +100,7 @@ class Fit(Mapping[str, float]):
     @cached_property
     def _covariance(self) -> np.ndarray:
         """(JᵀJ)⁻¹; infinite on the diagonal for what data says nothing about."""
-        sizes, rows, singular, seen = seen_directions(self._linear[1], self._theta, self._problem.priors)
-        part = rows[seen] / singular[seen][:, None]
-        covariance = (part.T @ part) * sizes[:, None] * sizes[None, :]
-        for row in rows[~seen]:
-            blind = np.flatnonzero(np.abs(row) > SHARE * np.abs(row).max())
-            covariance[blind, blind] = np.inf
-        return covariance
+        return linear_covariance(self._linear[1], self._theta, self._problem.priors)
 
     @cached_property
     def std(self) -> dict[str, float]:

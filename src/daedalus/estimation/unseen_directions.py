@@ -46,6 +46,17 @@ def seen_directions(
     return sizes, rows, padded, (padded > BLIND * max(padded[0], 1e-300)) | (believed > BELIEVED)
 
 
+def linear_covariance(slopes: np.ndarray, theta: np.ndarray, priors: int = 0) -> np.ndarray:
+    """(JᵀJ)⁻¹ of the unknowns; infinite on the diagonal for what data says nothing about."""
+    sizes, rows, singular, seen = seen_directions(slopes, theta, priors)
+    part = rows[seen] / singular[seen][:, None]
+    covariance = np.asarray((part.T @ part) * sizes[:, None] * sizes[None, :])
+    for row in rows[~seen]:
+        blind = np.flatnonzero(np.abs(row) > SHARE * np.abs(row).max())
+        covariance[blind, blind] = np.inf
+    return covariance
+
+
 def unseen_directions(slopes: np.ndarray, theta: np.ndarray, labels: Sequence[str], priors: int = 0) -> list[Unseen]:
     """The directions that data says nothing about, in relative changes of the unknowns."""
     _, rows, _, seen = seen_directions(slopes, theta, priors)

@@ -23,6 +23,16 @@ _ELSEWHERE = {
 }
 
 
+def unit_of(system: System, name: str) -> str:
+    """The unit of a variable, an element or an output; empty where it has none."""
+    if name in system.output_units:
+        return system.output_units[name]
+    stem = name.split("[")[0]
+    if stem in system.outputs:
+        return system.output_units.get(stem, "")
+    return system.place(name).unit
+
+
 def flat_values(place: Place, value: object, what: str, *, allow_none: bool = False) -> tuple[float | None, ...]:
     """Numbers for a place, column-major; an InputError names it when they do not fit."""
     try:
