@@ -13,6 +13,7 @@
 #include "methods/implicit/first_step.hpp"
 #include "methods/implicit/increment_end.hpp"
 #include "methods/implicit/look_inside.hpp"
+#include "methods/implicit/mass_product.hpp"
 #include "methods/implicit/simplified_newton.hpp"
 #include "methods/step_control.hpp"
 
@@ -164,7 +165,7 @@ private:
 
     static double error_inside(Integration& s, State& m, double h) noexcept {
         if (m.first && !m.after_failure) m.usual_step = std::fabs(h);
-        if (m.model.constraints.empty() || !worth_a_look(s, m, h, m.usual_step)) return 0;
+        if (!mass_may_be_singular(m.model) || !worth_a_look(s, m, h, m.usual_step)) return 0;
         return error_inside_of(m, MiddleOfIncrements{s, m, h}, m.turned, m.error);
     }
 

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "methods/implicit/look_inside.hpp"
+#include "methods/implicit/mass_product.hpp"
 #include "methods/implicit_tableau/stage_start.hpp"
 
 namespace daedalus {
@@ -60,7 +61,7 @@ private:
 // their model.
 inline double error_inside(Integration& s, StepState& m) noexcept {
     const ImplicitTableau& tableau = m.tableau;
-    if (m.model.constraints.empty() || m.group_count > 1) return 0;
+    if (!mass_may_be_singular(m.model) || m.group_count > 1) return 0;
     if (tableau.error.empty() || tableau.gamma == 0 || !tableau.ends_in_last_stage) return 0;
     if (!worth_a_look(s, m, m.step, std::fabs(s.last_step))) return 0;
     return error_inside_of(m, MiddleOfStages{s, m}, m.change, m.error);
