@@ -42,3 +42,38 @@ void switches() {
     CHECK(sliding.status == Status::chattering && sliding.last_turned == 0 && near(sliding.stop_time, 1, 1e-9));
     CHECK(p[0] == 0);
 }
+
+// Twelve modes beside two discrete variables: x1' = how many of them are on, of guards 3t - 1, 3t - 2, ...
+constexpr int many = 12;
+int count_of_modes(const double** arg, double** res, long long*, double*, int) {
+    res[0][0] = arg[3][0] + arg[3][1];
+    for (int k = 0; k < many; ++k) res[0][0] += arg[3][2 + k];
+    return 0;
+}
+int stairs(const double** arg, double** res, long long*, double*, int) {
+    for (int k = 0; k < many; ++k) res[0][k] = 3 * arg[0][0] - k - 1;
+    return 0;
+}
+
+// The dense output is made without guards: the memory for it must not be counted with them.
+void dense_of_many_switches() {
+    const Model model(count_of_modes, {1, 1, 0, many + 2}, 1), guards(stairs, {1, 1, 0, many + 2}, many);
+    const std::vector<double> x0{0}, p(many + 2, 0.0);
+    const std::vector<long long> both(many, 0), cut(many, 1), once(many, 1);
+    const std::vector<unsigned char> is_read(2, 1);
+    Request request = request_for(model, x0, 5);
+    request.p = p, request.switches = many, request.discretes = 2, request.is_read = is_read;
+    request.guards = &guards.function, request.directions = both, request.actions = cut, request.occurrences = once;
+    const Record record = run(request);
+    CHECK(record.status == Status::finished && record.turns == many);
+    request.guards = nullptr;
+    Status status;
+    const DenseRecord dense = make_dense(request, record, status);
+    const Pieces pieces{dense.starts.data(), dense.ends.data(), dense.coefficients.data(), dense.count, 1, dense.degree};
+    for (double t = 0.01; t < 5; t += 0.1) {
+        double expected = 0, x = 0;
+        for (int k = 1; k <= many; ++k) expected += std::fmax(t - k / 3.0, 0.0);
+        evaluate_piece(pieces, piece_at(pieces, t), t, &x);
+        CHECK(near(x, expected, 1e-9));
+    }
+}

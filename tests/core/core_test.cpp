@@ -305,6 +305,7 @@ int main() {
     inputs();
     events();
     switches();
+    dense_of_many_switches();
     delays();
     stops();
     rosenbrock();

@@ -191,15 +191,17 @@ inline double on_redone_step(Integration& s, long long guard, double theta) noex
     return theta;
 }
 
-// Events inside the step that do not interrupt it.
+// Events inside the step that do not interrupt it; discrete variables are as they were at its beginning.
 inline void record_early_events(Integration& s, double whole_begin, double whole, bool redone) noexcept {
     Guards& guards = s.guards;
+    copy(guards.held, guards.discretes, guards.row_before + s.n);
     for (long long r = 0; r < guards.early_count; ++r) {
         const Root root = guards.roots[r];
         double time = whole_begin + root.theta * whole;
         if (redone) time = s.t + on_redone_step(s, root.guard, (time - s.t) / (s.t_new - s.t)) * (s.t_new - s.t);
         evaluate_polynomial(s.coefficients, s.method->degree(s), s.lanes, (time - s.t) / (s.t_new - s.t), s.stage);
-        push_event(s.recorder.events, root.guard, time, s.stage, s.stage, s.n);
+        copy(s.stage, s.n, guards.row_before);
+        push_event(s.recorder.events, root.guard, time, guards.row_before, guards.row_before, guards.width);
         ++guards.seen[root.guard];
     }
 }

@@ -1,7 +1,13 @@
 // How much memory the rows of a run may fill: half of what the machine has, or the container that the process runs in.
 #pragma once
 
+#ifdef _WIN32
+#define WIN32_LEAN_AND_MEAN
+#define NOMINMAX
+#include <windows.h>
+#else
 #include <unistd.h>
+#endif
 
 #include <algorithm>
 #include <fstream>
@@ -19,8 +25,15 @@ inline long long memory_of_container() {
 }
 
 inline long long memory_of_machine() {
+#ifdef _WIN32
+    MEMORYSTATUSEX found{};
+    found.dwLength = sizeof(found);
+    if (!GlobalMemoryStatusEx(&found)) return std::numeric_limits<long long>::max();
+    return static_cast<long long>(found.ullTotalPhys);
+#else
     const long long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     return pages > 0 && page > 0 ? pages * page : std::numeric_limits<long long>::max();
+#endif
 }
 
 inline long long memory_for_rows() {

@@ -17,6 +17,15 @@
 // A long function of many callers: never copied into them.
 #define DAEDALUS_ONCE [[gnu::noinline]]
 
+// Whether the address sanitizer watches this build.
+#if defined(__SANITIZE_ADDRESS__)
+#define DAEDALUS_WATCHED_MEMORY 1
+#elif defined(__has_feature)
+#define DAEDALUS_WATCHED_MEMORY __has_feature(address_sanitizer)
+#else
+#define DAEDALUS_WATCHED_MEMORY 0
+#endif
+
 // The iterations of the next loop are independent; sums may be taken lane by lane.
 #define DAEDALUS_SIMD _Pragma("omp simd")
 #define DAEDALUS_SIMD_SUM(...) DAEDALUS_SIMD_TEXT(omp simd reduction(+ : __VA_ARGS__))

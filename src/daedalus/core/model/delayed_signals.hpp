@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -109,6 +110,9 @@ inline double signal_on(const DelayedSignals& d, long long signal, long long pie
 // The pieces that there were before, sampled where those to come are.
 DAEDALUS_COLD void take_pieces(DelayedSignals& d, const std::vector<double>& starts, const std::vector<double>& ends,
                                const std::vector<double>& samples, int degree) {
+    const std::size_t numbers = starts.size() * (static_cast<std::size_t>(degree) + 1) * d.delays.size();
+    if (ends.size() != starts.size() || samples.size() != numbers)
+        throw std::length_error("the pieces of delayed signals have sizes that contradict each other");
     d.starts = starts, d.ends = ends;
     if (degree == d.degree) {
         d.samples = samples;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <stdexcept>
 
 #include "machine/storage.hpp"
 #include "run/crawl.hpp"
@@ -67,7 +68,7 @@ public:
         if (!fits) throw std::bad_alloc();
         record_.sample_t.grow(static_cast<long long>(request.save_at.size()));
         record_.sample_x.grow(static_cast<long long>(request.save_at.size()) * s.n);
-        s.recorder.samples = {record_.sample_t.data(), record_.sample_x.data(), 0, record_.sample_t.size()};
+        s.recorder.samples = {record_.sample_t.data(), record_.sample_x.data(), 0, record_.sample_t.size(), false};
         record_.between.grow(static_cast<long long>(request.save_at.size()));
         s.recorder.between = record_.between.data();
         s.recorder.save_at = request.save_at.data();
@@ -77,6 +78,7 @@ public:
     Record execute(Watch* watch) {
         const auto begin = Clock::now();
         record_.status = drive(begin, watch);
+        if (workspace_.state().recorder.lost_any()) throw std::length_error("a step recorded more than it has room for");
         finish();
         record_.seconds = seconds_since(begin);
         return std::move(record_);
@@ -147,7 +149,7 @@ private:
     bool grow_steps(long long capacity) {
         Rows& rows = workspace_.state().recorder.steps;
         const bool done = record_.step_t.try_grow(capacity) && record_.step_x.try_grow(capacity * record_.n);
-        rows = {record_.step_t.data(), record_.step_x.data(), rows.count, done ? capacity : rows.capacity};
+        rows = {record_.step_t.data(), record_.step_x.data(), rows.count, done ? capacity : rows.capacity, rows.lost};
         return done && (!keeps_pieces() || grow_pieces(capacity));
     }
 
@@ -156,8 +158,8 @@ private:
         DenseRecord& dense = record_.dense;
         const bool done = dense.starts.try_grow(capacity) && dense.ends.try_grow(capacity) &&
                           dense.coefficients.try_grow(capacity * (dense.degree + 1) * record_.n);
-        pieces = {dense.starts.data(), dense.ends.data(), dense.coefficients.data(), pieces.count,
-                  done ? capacity : pieces.capacity};
+        pieces = {dense.starts.data(), dense.ends.data(), dense.coefficients.data(), dense.degree, pieces.count,
+                  done ? capacity : pieces.capacity, pieces.lost};
         return done;
     }
 
@@ -167,7 +169,7 @@ private:
                           record_.event_before.try_grow(capacity * record_.event_width) &&
                           record_.event_after.try_grow(capacity * record_.event_width);
         rows = {record_.event_guard.data(), record_.event_t.data(), record_.event_before.data(),
-                record_.event_after.data(), rows.count, done ? capacity : rows.capacity};
+                record_.event_after.data(), rows.count, done ? capacity : rows.capacity, rows.lost};
         return done;
     }
 
@@ -181,7 +183,7 @@ private:
         const bool done = record_.held_row.try_grow(capacity) && record_.held_t.try_grow(capacity) &&
                           record_.held_values.try_grow(capacity * record_.held_width);
         held = {record_.held_row.data(), record_.held_t.data(), record_.held_values.data(), held.count,
-                done ? capacity : held.capacity};
+                done ? capacity : held.capacity, held.lost};
         return done;
     }
 
@@ -254,6 +256,8 @@ inline DenseRecord make_dense(const Request& request, const Record& record, Stat
 
     long long mark = 0;
     const long long width = record.held_width;
+    const bool fits = record.n == s.n && (record.held_count == 0 || width == request.discretes + request.switches);
+    if (!fits) throw std::length_error("the rows of a run do not fit the model that makes its dense output");
     for (long long row = 0; row < rows; ++row) {
         for (; mark < record.held_count && record.held_row.data()[mark] <= row; ++mark)
             copy(record.held_values.data() + mark * width, width, s.guards.held);

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <deque>
 #include <new>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -88,11 +87,7 @@ public:
         const int degree = dense_degree(request, kernels);
         const long long guards = request.guards ? static_cast<long long>(request.directions.size()) : 0;
         const long long lanes = padded(n);
-        const long long width = n + request.discretes, events = guards - request.switches;
-        const long long total = lanes * (4 + rows + degree + 1) + 4 * padded(static_cast<long long>(request.u.size())) +
-                                guards * (13 + guard_samples) + (events + request.clocks) * width + 2 * padded(width) +
-                                (request.linear ? lanes : 0);
-        memory_.emplace(total);
+        const long long width = n + request.discretes;
 
         Integration& s = state_;
         s.n = n, s.lanes = lanes;
@@ -128,7 +123,7 @@ public:
         else if (!request.linear)
             s.rhs = connect(*request.rhs);
         if (guards > 0) add_guards(request, guards);
-        add_instants(request, width, events + request.clocks);
+        add_instants(request, width);
         if (request.delays) add_delays(*request.delays, request, degree);
         if (request.projection) {
             s.projection = connect(*request.projection);
@@ -147,7 +142,7 @@ public:
     Integration& state() { return state_; }
 
 private:
-    double* carve(long long count) { return memory_->carve(count); }
+    double* carve(long long count) { return memory_.carve(count); }
 
     // Time, inputs and parameters, from a place on, stay where they are; only x and the result move from call to call.
     Call connect(const Function& function, int place = 2) {
@@ -222,16 +217,17 @@ private:
         own_parameters_.assign(request.p.begin(), request.p.end());
         parameters_ = own_parameters_.data();
         Guards& guards = state_.guards;
-        guards.switches = request.switches, guards.discretes = request.discretes;
+        // A run made again for its dense output has modes, but no guards that turn them.
+        guards.switches = request.guards ? request.switches : 0, guards.discretes = request.discretes;
         double* end = own_parameters_.data() + own_parameters_.size();
         guards.modes = end - request.switches, guards.held = guards.modes - request.discretes;
     }
 
     // What events and clocks assign, and the code of clocks.
-    void add_instants(const Request& request, long long width, long long rows) {
+    void add_instants(const Request& request, long long width) {
         Guards& guards = state_.guards;
         guards.width = width;
-        guards.reset_rows = carve(rows * width), guards.new_values = carve(padded(width));
+        guards.reset_rows = carve((guards.count - guards.switches + request.clocks) * width), guards.new_values = carve(padded(width));
         guards.row_before = carve(padded(width));
         writer_.resize(static_cast<std::size_t>(width));
         guards.writer = writer_.data();
@@ -341,7 +337,7 @@ private:
     std::vector<ActiveTable> tables_;
     std::vector<long long> seen_;
     std::vector<Root> roots_;
-    std::optional<Arena> memory_;
+    Arena memory_;
     void* keeper_;
     Integration state_;
 };

@@ -1,4 +1,5 @@
-// Where a run writes what it finds: rows of (t, x) and events, into memory that the driver provides and grows.
+// Where a run writes what it finds: rows of (t, x) and events, into memory that the driver provides and grows. What finds
+// no room is not written, and the driver is told: that would be a defect of the count of rows that a step may need.
 #pragma once
 
 #include "machine/platform.hpp"
@@ -9,6 +10,7 @@ struct Rows {
     double* t = nullptr;
     double* x = nullptr;  // (capacity, n)
     long long count = 0, capacity = 0;
+    bool lost = false;
 };
 
 struct EventRows {
@@ -17,14 +19,17 @@ struct EventRows {
     double* before = nullptr;  // (capacity, n, then discrete variables)
     double* after = nullptr;
     long long count = 0, capacity = 0;
+    bool lost = false;
 };
 
-// Dense output as it arises: implicit methods cannot redo their steps cheaply.
+// Dense output as it arises, all of one degree: implicit methods cannot redo their steps cheaply.
 struct PieceRows {
     double* starts = nullptr;
     double* ends = nullptr;
     double* coefficients = nullptr;  // (capacity, degree + 1, n)
+    int degree = 0;
     long long count = 0, capacity = 0;
+    bool lost = false;
 };
 
 // Discrete variables and modes of switches, each time with the row of `steps` and the time from which on they hold.
@@ -33,6 +38,7 @@ struct HeldRows {
     double* t = nullptr;
     double* values = nullptr;  // (capacity, discrete variables, then switches)
     long long count = 0, capacity = 0;
+    bool lost = false;
 };
 
 struct Recorder {
@@ -47,6 +53,8 @@ struct Recorder {
     long long save_count = 0, save_next = 0;
     bool every_step = true;      // else only rows at events
     bool event_rows = true;
+
+    bool lost_any() const { return steps.lost || samples.lost || events.lost || pieces.lost || held.lost; }
 };
 
 inline namespace DAEDALUS_ISA {
@@ -55,7 +63,17 @@ DAEDALUS_HOST_DEVICE inline void copy(const double* from, long long n, double* t
     for (long long i = 0; i < n; ++i) to[i] = from[i];
 }
 
+// Whether there is room for one more.
+template <class Kept>
+DAEDALUS_HOST_DEVICE inline bool takes_one(Kept& kept) {
+    if (kept.count < kept.capacity) [[likely]]
+        return true;
+    kept.lost = true;
+    return false;
+}
+
 DAEDALUS_HOST_DEVICE inline void push_row(Rows& rows, double t, const double* x, long long n) {
+    if (!takes_one(rows)) return;
     rows.t[rows.count] = t;
     copy(x, n, rows.x + rows.count * n);
     ++rows.count;
@@ -63,6 +81,7 @@ DAEDALUS_HOST_DEVICE inline void push_row(Rows& rows, double t, const double* x,
 
 DAEDALUS_HOST_DEVICE inline void push_event(EventRows& events, long long guard, double t, const double* before,
                                             const double* after, long long n) {
+    if (!takes_one(events)) return;
     events.guard[events.count] = guard;
     events.t[events.count] = t;
     copy(before, n, events.before + events.count * n);
@@ -72,7 +91,7 @@ DAEDALUS_HOST_DEVICE inline void push_event(EventRows& events, long long guard, 
 
 DAEDALUS_HOST_DEVICE inline void push_held(HeldRows& held, long long row, double t, const double* values,
                                            long long count) {
-    if (held.capacity == 0) return;
+    if (held.capacity == 0 || !takes_one(held)) return;
     held.row[held.count] = row;
     held.t[held.count] = t;
     copy(values, count, held.values + held.count * count);
@@ -81,10 +100,18 @@ DAEDALUS_HOST_DEVICE inline void push_held(HeldRows& held, long long row, double
 
 DAEDALUS_HOST_DEVICE inline void push_piece(PieceRows& pieces, double begin, double end, const double* coefficients,
                                             int degree, long long lanes, long long n) {
+    if (!takes_one(pieces)) return;
     pieces.starts[pieces.count] = begin;
     pieces.ends[pieces.count] = end;
-    double* out = pieces.coefficients + pieces.count * (degree + 1) * n;
-    for (int j = 0; j <= degree; ++j) copy(coefficients + j * lanes, n, out + j * n);
+    double* out = pieces.coefficients + pieces.count * (pieces.degree + 1) * n;
+    // Of a step of lower degree the highest powers are zero; one of a higher degree would lose them.
+    pieces.lost |= degree > pieces.degree;
+    for (int j = 0; j <= pieces.degree; ++j, out += n) {
+        if (j <= degree)
+            copy(coefficients + j * lanes, n, out);
+        else
+            for (long long i = 0; i < n; ++i) out[i] = 0;
+    }
     ++pieces.count;
 }
 

@@ -190,7 +190,8 @@ inline void interpolate(const BdfHistory& past, const ImplicitState& m, const Bd
     copy(past.phi[0], n, out);
     for (int p = c.order; p <= bdf_orders; ++p)
         for (long long i = p > c.order ? 0 : n; i < n + nx; ++i) out[p * lanes + i] = 0;
-    with_order(c.order, [&](auto order) {
+    // Clang takes no variables by reference through two functions into a loop of independent iterations.
+    with_order(c.order, [&, out, lanes, n, nx](auto order) {
         constexpr int k = order;
         const BdfPolynomial<k> polynomial(c);
         double slope[k + 1];

@@ -37,7 +37,7 @@ struct BdfState : ImplicitState {
     double whole_step = 0;   // length of the step that the dense output describes
 
     BdfState(const ImplicitModel& m, const ImplicitCalls& calls, const BdfSettings& settings)
-        : ImplicitState(m, calls, (bdf_orders + 6) * padded(m.unknowns) + padded(m.unknowns + m.states)),
+        : ImplicitState(m, calls),
           largest_order(std::clamp(settings.max_order, 1, bdf_orders)),
           algebraic_counts(settings.algebraic_in_error_test),
           responds(mass_may_be_singular(m)) {

@@ -46,8 +46,7 @@ struct ImplicitState {
     int refused_ends = 0;  // last steps refused because of z alone
     int strain = 0;  // failures of Newton's method that come again and again
 
-    // `extra`: doubles the method itself wants from the memory.
-    ImplicitState(const ImplicitModel& m, const ImplicitCalls& calls, long long extra)
+    ImplicitState(const ImplicitModel& m, const ImplicitCalls& calls)
         : model(m),
           states(m.states),
           unknowns(m.unknowns),
@@ -56,8 +55,6 @@ struct ImplicitState {
           drift(calls.drift),
           below(calls.below),
           has_drift(calls.has_drift),
-          memory(static_cast<long long>(m.dot_place.size() + m.all_place.size()) + 8 * padded(m.unknowns) +
-                 room_for_columns(m) + extra),
           dot(memory.carve(static_cast<long long>(m.dot_place.size()))),
           all(memory.carve(static_cast<long long>(m.all_place.size()))),
           row_scale(memory.carve(m.unknowns)),
@@ -78,10 +75,6 @@ private:
         const ColumnGroups& c = m.columns;
         const long long most = c.residual.values > c.below.values ? c.residual.values : c.below.values;
         return most > c.drift.values ? most : c.drift.values;
-    }
-    static long long room_for_columns(const ImplicitModel& m) {
-        if (m.columns.groups.empty()) return 0;
-        return 2 * (m.states + m.unknowns) + m.columns.unknowns + most_values(m);
     }
 };
 

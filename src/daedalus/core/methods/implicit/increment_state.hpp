@@ -45,7 +45,7 @@ struct IncrementState : ImplicitState {
     int most_iterations = 7;
 
     IncrementState(const ImplicitModel& m, const ImplicitCalls& calls, const StageCoefficients& numbers, int count)
-        : ImplicitState(m, calls, (5 * count + 7) * padded(m.unknowns)),
+        : ImplicitState(m, calls),
           stage_numbers(numbers),
           stages(count),
           lanes(padded(m.unknowns)) {

@@ -57,8 +57,8 @@ struct StageState : ImplicitState {
     bool strained = false;           // a correction had to be damped, or left more than a quarter of itself
     double step = 0;
 
-    StageState(const ImplicitModel& m, const ImplicitCalls& calls, const ImplicitTableau& t, long long extra)
-        : ImplicitState(m, calls, (t.stages + 9 * largest_group(t) + 3) * padded(m.unknowns) + extra),
+    StageState(const ImplicitModel& m, const ImplicitCalls& calls, const ImplicitTableau& t)
+        : ImplicitState(m, calls),
           tableau(t),
           most(largest_group(t)),
           matrices(std::make_unique<GroupMatrix[]>(t.groups.size())) {

@@ -23,7 +23,7 @@ struct StepState : StageState {
     double rtol = 0, atol_factor = 1;
 
     StepState(const ImplicitModel& m, const ImplicitCalls& calls, const ImplicitTableau& t)
-        : StageState(m, calls, t, t.stages * m.unknowns), reached(memory.carve(t.stages * m.unknowns)) {}
+        : StageState(m, calls, t), reached(memory.carve(t.stages * m.unknowns)) {}
 };
 
 enum class Start { prolonged, plain, reached };

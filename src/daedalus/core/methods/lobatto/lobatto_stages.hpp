@@ -50,7 +50,7 @@ struct LobattoState : ImplicitState {
     bool factored = false;
 
     LobattoState(const ImplicitModel& model, const ImplicitCalls& calls, const LobattoStep& step)
-        : ImplicitState(model, calls, room(step)),
+        : ImplicitState(model, calls),
           pair(step),
           freedoms(static_cast<long long>(step.positions.size())),
           constraints(static_cast<long long>(step.multipliers.size())),
@@ -76,11 +76,6 @@ struct LobattoState : ImplicitState {
     }
 
 private:
-    static long long room(const LobattoStep& step) {
-        const auto n = static_cast<long long>(step.positions.size());
-        const auto stages = static_cast<long long>(step.nodes.size());
-        return (4 + past_steps) * step.stages.n + stages * step.masses->size_in[2] + 4 * n + 2 * step.saddle.n;
-    }
     Call connect_step(Caller& caller, const ImplicitCalls& calls) {
         Call& call = caller.call();
         call.arg[0] = &time, call.arg[1] = &length, call.arg[4] = inputs, call.arg[5] = calls.residual.arg[5];

@@ -50,7 +50,7 @@ struct RosenbrockState : ImplicitState {
     const double least_root;  // that of an error of a hundredth
 
     RosenbrockState(const ImplicitModel& m, const ImplicitCalls& calls, const RosenbrockCoefficients& t)
-        : ImplicitState(m, calls, (t.stages + 7) * padded(m.unknowns)),
+        : ImplicitState(m, calls),
           method(t),
           lanes(padded(m.unknowns)),
           least_root(std::pow(1e-2, 1.0 / t.order)) {
