@@ -30,6 +30,7 @@ from daedalus.model.model import Model, as_system
 from daedalus.model.names import listed
 from daedalus.model.system.conservation import broken_invariants
 from daedalus.model.system.equation_row import Role, level_name
+from daedalus.model.system.open_algebraics import as_written, smallest_taken
 from daedalus.model.system.surplus_equations import Surplus
 from daedalus.model.system.system import System
 
@@ -78,30 +79,35 @@ def analyse(
         rod, differentiated twice: ...
       ranks: ...
     """
-    system = _snapshot(model)
+    system, smallest = _snapshot(model)
     vectors = read_point(system, at, inputs, parameters)
     array = DerivativeArray(system)
     s = structure_of(system).signature
     start = jet_start(system, vectors)
-    notes: list[str] = []
+    notes = [f"the motion does not feel {listed(smallest)}: a run takes the values of least norm"] if smallest else []
     examination = examine_away_from_special_values(array, s, start, vectors, notes)
     if examination is None:
         return _structural_report(array, s, start)
     return _report(array, s, examination, notes)
 
 
-def _snapshot(model: Model | System) -> System:
-    """The system of a model, also where the number of equations does not fit."""
+def _snapshot(model: Model | System) -> tuple[System, tuple[str, ...]]:
+    """The system of a model as it is written, also where the number of equations does not fit.
+
+    With it the unknowns that it leaves open while the motion does not feel them, by name.
+    """
     if isinstance(model, Model):
         try:
-            return model.freeze()
+            system = model.freeze()
         except ModelError:
             from daedalus.model.system.freeze import freeze
 
             if not any(v.kind in ("state", "algebraic") for v in model.variables.values()):
                 raise
-            return freeze(model, square=False)
-    return as_system(model)
+            system = freeze(model, square=False)
+    else:
+        system = as_system(model)
+    return as_written(system), smallest_taken(system)
 
 
 def _report(array: DerivativeArray, s: Signature, found: Examination, notes: list[str]) -> Report:

@@ -19,7 +19,8 @@ from daedalus.model.mechanics.mechanics_part import Mechanics, motion_of
 from daedalus.model.mechanics.motion_functions import MotionFunctions
 from daedalus.model.notebook import Equation, WrittenEvent, new_symbol
 from daedalus.model.printing import WHOLE, expression_text
-from daedalus.model.surplus import set_apart
+from daedalus.model.smallest_values import completed
+from daedalus.model.surplus import set_apart, without_rows
 from daedalus.model.switching.contacts import ContactDoor
 from daedalus.model.switching.delays import DelayDoor
 from daedalus.model.system.formulas import expressions_of, formulas_of
@@ -200,21 +201,38 @@ class Model(EquationDoor, ContactDoor, DelayDoor, PartDoor):
         return Model(name)
 
     def _flat(self) -> Model:
-        """The model that its parts and connections come to, without equations that follow from others, made once.
+        """The model that its parts and connections come to, with as many equations as unknowns where it can be, once.
 
-        Itself where there are neither.
+        Equations that follow from others are set apart, and unknowns that are left open and that nothing else feels
+        get equations for their smallest values. Itself where nothing is to be done.
         """
         if self._flattened is None:
             whole = self if self._assembly.is_empty else cast(Model, flattened(self))
-            whole = whole._without_surplus()
+            whole = whole._with_smallest_values()._without_surplus()
             if whole is self:
                 return self
             self._flattened = whole
         return self._flattened
 
+    def _unknown_count(self) -> int:
+        return sum(v.size for v in self._variables.values() if v.kind in ("state", "algebraic"))
+
+    def _with_smallest_values(self) -> Model:
+        """The model with equations for unknowns that too few equations leave open and that nothing else feels."""
+        unknowns = self._unknown_count()
+        written = sum(e.residual.numel() for e in self._all_equations().values()) if unknowns else 0
+        added = completed(self) if 0 < written < unknowns else None
+        if added is None or not added.equations:
+            return self
+        twin = self.copy()
+        twin._equations = {**without_rows(self._equations, added.repeated), **added.equations}
+        if added.repeated:
+            twin._surplus = Surplus((), tuple(row.label for row in added.repeated))
+        return twin
+
     def _without_surplus(self) -> Model:
         """The model with those of too many equations that follow from the others set apart; itself elsewhere."""
-        unknowns = sum(v.size for v in self._variables.values() if v.kind in ("state", "algebraic"))
+        unknowns = self._unknown_count()
         written = sum(e.residual.numel() for e in self._equations.values())
         sorted_out = set_apart(self) if written > unknowns > 0 else None
         if sorted_out is None:

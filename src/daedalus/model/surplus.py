@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -10,7 +11,7 @@ import casadi as ca
 from daedalus.errors import ModelError
 from daedalus.model.expressions import elements
 from daedalus.model.notebook import Equation, Notebook
-from daedalus.model.system.equation_row import Role
+from daedalus.model.system.equation_row import EquationRow, Role
 from daedalus.model.system.freeze import freeze
 from daedalus.model.system.surplus_equations import Surplus, surplus_rows
 
@@ -47,6 +48,16 @@ def set_apart(book: Notebook) -> SetApart | None:
         for which, told in names.items():
             told += [equation.rows[k].label for k in parts[which]]
     return SetApart(left, invariants, Surplus(tuple(names["kept"]), tuple(names["implied"])))
+
+
+def without_rows(equations: dict[str, Equation], rows: Collection[EquationRow]) -> dict[str, Equation]:
+    """The equations without some of their components."""
+    found = {}
+    for name, equation in equations.items():
+        which = [k for k, row in enumerate(equation.rows) if row not in rows]
+        if which:
+            found[name] = _only(equation, which)
+    return found
 
 
 def _only(equation: Equation, which: list[int], role: Role | None = None) -> Equation:

@@ -148,6 +148,19 @@ class SmallestMultipliers(Finding):
 
 
 @dataclass(frozen=True)
+class EquationsSetApart(Finding):
+    """Written equations that follow from the others, which are set apart and watched."""
+
+    rows: tuple[EquationRow, ...]
+    told = True
+
+    def __str__(self) -> str:
+        names = collected(self.rows)
+        verb = "follows" if len(names) == 1 else "follow"
+        return f"{listed(names)} {verb} from the other equations: watched, not solved"
+
+
+@dataclass(frozen=True)
 class TornUnknowns(Finding):
     """How many algebraic unknowns there were, and those that are left."""
 

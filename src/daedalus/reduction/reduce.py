@@ -22,6 +22,7 @@ from daedalus.reduction.index.position_and_velocity import with_both_levels
 from daedalus.reduction.reduced_form import record, reduced_notebook, with_equations
 from daedalus.reduction.reduction_plan import ReductionPlan, plan_reduction
 from daedalus.reduction.redundancy.independent_constraints import Redundancy, redundancy_of
+from daedalus.reduction.redundancy.repeated_equations import independent_equations
 from daedalus.reduction.rewriting import ReducedModel, keep_rows, read_model, written_out
 from daedalus.reduction.selection.dummy_derivatives import with_selected_states
 from daedalus.reduction.stabilise import chosen_alpha, damped
@@ -119,7 +120,13 @@ def reduced_with(
     original = model.freeze()
     level = 1 if stabilise == "ggl" else index
     both_levels = stabilise == "ggl"
-    known, redundancy = _planned(model, given, level, both_levels)
+    try:
+        known, redundancy = _planned(model, given, level, both_levels)
+    except SingularModelError:
+        alone = independent_equations(original)
+        if alone is None:
+            raise
+        return _alone(alone, reduced_with(alone, given, index, stabilise, alpha, tear), original)
 
     def finished(planned: Callable[[bool], ReductionPlan]) -> ReducedModel:
         plan = planned(both_levels)
@@ -141,6 +148,13 @@ def reduced_with(
         lambda first_order: _with_findings(_plan(alone, given, level, first_order), findings)
     )
     return redundancy.model(redundancy.first)
+
+
+def _alone(alone: ReducedModel, n: ReducedModel, original: System) -> ReducedModel:
+    """The reduction of the equations that are independent, which knows of the others."""
+    repeated = tuple(finding for finding in alone._found if isinstance(finding, Finding))
+    n._know(replace(n.reduction, original=original, findings=(*repeated, *n.reduction.findings)), *n._found)
+    return n
 
 
 def _torn(n: ReducedModel) -> ReducedModel:

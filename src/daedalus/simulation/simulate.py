@@ -19,6 +19,7 @@ from daedalus.simulation.run.judge import judged, raise_stopped
 from daedalus.simulation.run.next_piece import next_piece
 from daedalus.simulation.run.pieces import Piece, go_on, run_piece
 from daedalus.simulation.run.progress import ProgressBar, progress_of
+from daedalus.simulation.run.repeated_equations_hold import repeated_equations_hold
 from daedalus.simulation.run.request import (
     NO_LIMITS,
     Request,
@@ -165,5 +166,5 @@ def _travelled(road: Road, first: Piece, whole: Trajectory, progress: Any, cance
     if first.settings.has_branches:
         whole, known = over_dead_centres(road, first, whole, progress, cancel)
     elif type(whole) is Trajectory and whole.status.success:
-        return whole  # of which there is nothing to judge
+        return repeated_equations_hold(whole, save_at is None)  # of which there is nothing else to judge
     return judged(whole, request, first, known)

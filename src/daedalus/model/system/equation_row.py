@@ -44,6 +44,8 @@ class Role(Enum):
     """kept by solutions beside the equations: the length of a quaternion"""
     DECLARED = "declared"
     """the same as somebody wrote it: whether solutions keep it is looked at"""
+    SMALLEST = "smallest"
+    """takes the smallest values of unknowns that the equations leave open"""
 
 
 class Source(NamedTuple):

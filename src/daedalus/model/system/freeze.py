@@ -14,7 +14,7 @@ from daedalus.model.expressions import column, concatenate, elements, symbol_key
 from daedalus.model.names import counted, derivative_name, element_label, listed
 from daedalus.model.notebook import Notebook
 from daedalus.model.system.conservation import repeated
-from daedalus.model.system.equation_row import derivative_row
+from daedalus.model.system.equation_row import Role, derivative_row
 from daedalus.model.system.structure_parts import structure_parts
 from daedalus.model.system.system import System, state_order
 from daedalus.model.system.system_content import SystemContent
@@ -165,7 +165,8 @@ def _check_count(book: Notebook, residual: ca.SX) -> None:
         return
     gap = abs(wanted - written)
     count = {1: "one equation", 2: "two equations"}.get(gap, f"{gap} equations")
-    fact = f"{counted(wanted, 'unknown')}, {counted(written, 'equation')}"
+    unfelt = sum(row.role is Role.SMALLEST for e in book._all_equations().values() for row in e.rows)
+    fact = f"{counted(wanted, 'unknown')}, {counted(written - unfelt, 'equation')}"
     if written < wanted:
         culprits, absent, affected = _undetermined(book, unknowns, residual)
         facts = [f"{fact}; undetermined: {listed(culprits, 12)}"]

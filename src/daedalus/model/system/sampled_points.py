@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import casadi as ca
 import numpy as np
@@ -18,6 +18,8 @@ SOLVED = 1e-10
 CANCELLED = 1e-7
 # Equations that determine x' and z worse than this decide nothing.
 WORST_CONDITION = 1e10
+# How far from a start points are drawn, in sizes of the unknowns.
+SPREAD = 0.5
 
 Point = list[np.ndarray]
 
@@ -72,6 +74,47 @@ class Points:
             if np.abs(step).max(initial=0.0) <= SOLVED * max(1.0, np.abs(v).max(initial=0.0)):
                 return v
         return None
+
+
+class PointsNearStart:
+    """Points (t, x', x, z, u, p) near the start of a system, with any number of equations, moved onto these."""
+
+    def __init__(self, system: System, rows: Sequence[int] | None = None) -> None:
+        symbols = [system.symbol(letter) for letter in ARGUMENTS]
+        residual = system.residual if rows is None else system.residual[list(rows)]
+        slope = ca.densify(ca.jacobian(residual, ca.vertcat(*symbols[1:4])))
+        self._equations = ca.Function("equations", symbols, [ca.densify(residual), slope])
+        self._system = system
+        self._cuts = np.cumsum([system.sizes["x"], system.sizes["x"]])
+        size = system.nominal
+        self._size = np.concatenate([size["x"], size["x"], size["z"]])
+
+    def draw(self, seed: int = 2026) -> list[Point]:
+        """Some points; where some can be moved onto the equations, those alone."""
+        system, draw = self._system, np.random.default_rng(seed)
+        start = np.concatenate([np.zeros(system.sizes["x"]), system.default_start, np.nan_to_num(system.start["z"])])
+        p = np.nan_to_num(np.array(system.start["p"], dtype=float), nan=1.0)
+        found: list[tuple[Point, bool]] = []
+        for _ in range(SAMPLES):
+            t, u = draw.uniform(size=1), draw.uniform(-1.0, 1.0, system.sizes["u"])
+            away = np.maximum(np.abs(start), self._size) * draw.uniform(-1.0, 1.0, len(start))
+            y, obeys = self._onto(t, start + SPREAD * away, u, p)
+            found.append(([t, *np.split(y, self._cuts), u, p], obeys))
+        return [point for point, obeys in found if obeys] or [point for point, _ in found]
+
+    def _onto(self, t: np.ndarray, y: np.ndarray, u: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, bool]:
+        """(x', x, z) next to y that obey the equations, by Gauss–Newton's steps; y itself where none are found."""
+        own = y
+        for _ in range(ITERATIONS):
+            left, slope = (part.full() for part in self._equations.call([t, *np.split(own, self._cuts), u, p]))
+            if not (np.isfinite(left).all() and np.isfinite(slope).all()):
+                break
+            slope = slope * self._size
+            size = np.abs(slope).max(axis=1, initial=0.0) * max(1.0, np.abs(own / self._size).max(initial=0.0))
+            if np.all(np.abs(left[:, 0]) <= SOLVED * size + np.finfo(float).tiny):
+                return own, True
+            own = own - self._size * np.linalg.lstsq(slope, left[:, 0], rcond=1e-12)[0]
+        return y, False
 
 
 def states_near(x: np.ndarray, nominal: np.ndarray) -> Iterator[np.ndarray]:

@@ -74,7 +74,7 @@ def _all_hold(system: System, chosen: list[int], kept: list[int], implied: list[
     points = Points(system, residual[chosen], constraints)
     terms = rate_terms(system, constraints)
     left = ca.vertcat(ca.sum2(terms), residual[implied] if implied else ca.SX(0, 1))
-    sizes = ca.vertcat(ca.sum2(ca.fabs(terms)), *(_size(residual[row]) for row in implied))
+    sizes = ca.vertcat(ca.sum2(ca.fabs(terms)), *(size_of(residual[row]) for row in implied))
     look = ca.Function("left", points.arguments, [left, sizes])
     draw, seen = np.random.default_rng(3), 0
     for near in states_near(system.default_start, system.nominal["x"]):
@@ -88,10 +88,10 @@ def _all_hold(system: System, chosen: list[int], kept: list[int], implied: list[
     return seen >= SAMPLES // 2
 
 
-def _size(row: ca.SX) -> ca.SX:
+def size_of(row: ca.SX) -> ca.SX:
     """The size of what a row adds up: |a| + |b| of a - b, down to products."""
     if row.is_op(ca.OP_ADD) or row.is_op(ca.OP_SUB):
-        return _size(row.dep(0)) + _size(row.dep(1))
+        return size_of(row.dep(0)) + size_of(row.dep(1))
     if row.is_op(ca.OP_NEG):
-        return _size(row.dep(0))
+        return size_of(row.dep(0))
     return ca.fabs(row)

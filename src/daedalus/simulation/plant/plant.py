@@ -16,10 +16,12 @@ from daedalus.errors import InputError
 from daedalus.model.expressions import concatenate, plain_shape
 from daedalus.model.names import element_label, flat_index, split_index
 from daedalus.model.system.closed_loop import opened
+from daedalus.model.system.open_algebraics import smallest_taken
 from daedalus.model.system.system import System
+from daedalus.reduction.findings import EquationsSetApart
 from daedalus.reduction.reduction_record import Reduction
 from daedalus.simulation.result.records import Record
-from daedalus.simulation.result.records_of_models import Reduced
+from daedalus.simulation.result.records_of_models import Reduced, SmallestTaken
 
 
 class Plant(ABC):
@@ -36,7 +38,13 @@ class Plant(ABC):
         self.row_parts = {"x": slice(None)}
         reduction = opened(system).part(Reduction)
         told = reduction.told if reduction is not None and reduction.for_a_run else ()
-        self.notes: tuple[Record, ...] = tuple(Reduced(finding) for finding in told)
+        repeated = opened(system).part(EquationsSetApart)
+        told = told if repeated is None else (repeated, *told)
+        smallest = smallest_taken(system)
+        self.notes: tuple[Record, ...] = (
+            *((SmallestTaken(smallest),) if smallest else ()),
+            *(Reduced(finding) for finding in told),
+        )
 
     @cached_property
     def columns(self) -> dict[str, tuple[slice, tuple[int, ...]]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from daedalus.initialisation.start import MovedOnto
+from daedalus.model.names import listed
 from daedalus.reduction.findings import Finding
 from daedalus.simulation.result.records import Record, Told
 
@@ -63,6 +64,21 @@ class Reduced(Record):
 
     finding: Finding | Told
     words = "{finding}"
+
+
+@dataclass(frozen=True)
+class SmallestTaken(Record):
+    """Unknowns that the equations leave open while the motion does not feel them, of which the smallest are taken.
+
+    >>> print(SmallestTaken(("f[0]", "f[1]")))
+    the equations leave f[0], f[1] open, and the motion does not feel them: their values of least norm are taken
+    """
+
+    names: tuple[str, ...]
+
+    def __str__(self) -> str:
+        them, those = ("them", "their values of least norm are") if len(self.names) > 1 else ("it", "the smallest is")
+        return f"the equations leave {listed(self.names)} open, and the motion does not feel {them}: {those} taken"
 
 
 @dataclass(frozen=True)

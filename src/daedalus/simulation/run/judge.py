@@ -11,6 +11,7 @@ from daedalus.simulation.inputs.read_inputs import check_finite_inputs
 from daedalus.simulation.result.ending import Ending
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.pieces import Piece
+from daedalus.simulation.run.repeated_equations_hold import repeated_equations_hold
 from daedalus.simulation.run.request import Request
 from daedalus.simulation.singular.branches import told_of_branches
 from daedalus.simulation.singular.lost_rows import without_lost_rows
@@ -30,7 +31,7 @@ def judged(whole: Trajectory, request: Request, first: Piece, known: int = 0) ->
         if request.limits[0] is None and whole.status is not Ending.CHATTERING:
             tolerances = np.asarray(first.settings.call["atol"])
             whole = without_lost_rows(whole, tolerances, request.rtol, request.save_at is None)
-    return whole
+    return repeated_equations_hold(whole, request.save_at is None)
 
 
 def _check_start(whole: Trajectory, request: Request, first: Piece) -> None:

@@ -18,10 +18,12 @@ from daedalus import _core
 from daedalus.errors import SolverError
 from daedalus.integrators.methods import check_known, is_implicit, takes_momenta
 from daedalus.model.mechanics.momentum_form import momentum_form
+from daedalus.model.reopened import as_model
 from daedalus.model.system.once import KeptByKey, once
 from daedalus.model.system.system import System
 from daedalus.reduction.forms.no_form import NoForm
 from daedalus.reduction.redundancy.independent_constraints import Redundancy
+from daedalus.reduction.redundancy.repeated_equations import with_independent_equations
 from daedalus.reduction.switches import switches_of
 from daedalus.simulation.inputs.differentiated_inputs import driven_system, with_input_derivatives
 from daedalus.simulation.inputs.input_elements import gathered_inputs
@@ -100,8 +102,9 @@ def road_through(
 
 def implicit_road(request: Request, reason: str) -> Road:
     """The road of a model as it is written, by the implicit method that suits it."""
-    method, why = implicit_choice(request.system, reason, request.rtol, atol=request.atol)
-    return road_through(request, request.system, request.inputs or {}, method, why, request.t0)
+    system = _independent(request)
+    method, why = implicit_choice(system, reason, request.rtol, atol=request.atol)
+    return road_through(request, system, request.inputs or {}, method, why, request.t0)
 
 
 def stiff_road(request: Request, found: Stiffness) -> Road:
@@ -122,7 +125,7 @@ def _system_and_method(request: Request) -> tuple[System, Inputs, str | Tableau,
     """The system, the inputs that it still takes, the method, and why this method where that was left open."""
     system, method, inputs = request.system, request.method, request.inputs or {}
     if is_implicit(method):
-        return system, inputs, method, None
+        return _independent(request), inputs, method, None
     if system.choices and method == "auto":
         return system, inputs, *implicit_choice(system, CHOSEN, request.rtol, atol=request.atol)
     jumps = jumps_differentiated(system, request.span)
@@ -140,9 +143,18 @@ def _system_and_method(request: Request) -> tuple[System, Inputs, str | Tableau,
 
 def _as_written(request: Request, reason: str | Stiffness) -> tuple[System, Inputs, str, MethodChoice]:
     """The model as it is written, by an implicit method."""
-    system, inputs = request.system, request.inputs or {}
+    system, inputs = _independent(request), request.inputs or {}
     smooth = runs_smoothly(system, inputs)
     return system, inputs, *implicit_choice(system, reason, request.rtol, smooth, request.atol)
+
+
+def _independent(request: Request) -> System:
+    """The model as it is written, without equations that follow from others."""
+    found = with_independent_equations(request.system)
+    if found is not request.system and as_model(request.model)._mechanics.constraints:
+        solved = solvable(request.model)  # of redundant constraints only the reduction can be run
+        return found if isinstance(solved, NoForm) else solved
+    return found
 
 
 def _has_redundant_constraints(request: Request) -> bool:
