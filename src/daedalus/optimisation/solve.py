@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from daedalus import _core
-from daedalus.errors import SolverError
+from daedalus.errors import InconsistentStartError, SolverError
 from daedalus.model.model import Model
 from daedalus.model.system.system import System
 from daedalus.optimisation.description.description import Description
@@ -27,13 +27,13 @@ from daedalus.optimisation.search.consistent_states import consistent_states
 from daedalus.optimisation.search.initial_guess import initial_guess
 from daedalus.optimisation.search.mesh_rounds import on_finer_meshes
 from daedalus.optimisation.search.patience import searched
+from daedalus.optimisation.transcription.boundary.reference_ends import ReferenceEnds, first_guess, fixed_states
 from daedalus.optimisation.transcription.chain_positions import chain_positions
 from daedalus.optimisation.transcription.collocated import Transcription
 from daedalus.optimisation.transcription.invariants import KeptQuantities, kept_quantities
 from daedalus.optimisation.transcription.known_jumps import mesh_shares
 from daedalus.optimisation.transcription.mesh import Mesh, mesh_of
 from daedalus.optimisation.transcription.problem_stage import ProblemStage
-from daedalus.optimisation.transcription.reference_ends import ReferenceEnds, first_guess, fixed_states
 from daedalus.optimisation.transcription.transcribe import drafted, stage_for, transcribed
 
 # After so many iterations IPOPT takes over, whose filter is harder to lose.
@@ -73,6 +73,9 @@ class Solving:
             return None
         found = copy(self)
         found.description, found.ends = description, reference_ends(description, self.kept)
+        old, new = (self.kept.values(at.start, self.kept.conserved) for at in (self.ends, found.ends))
+        if ends and not np.allclose(old, new, rtol=1e-9):
+            return None  # what the model keeps has another value, and with it what the end can be
         own = copy(self.transcription.stage.description)
         own.starts = description.starts
         stage, program = replace(self.transcription.stage, description=own), self.transcription.program
@@ -174,4 +177,12 @@ def reference_ends(description: Description, kept: KeptQuantities) -> ReferenceE
     """Consistent states at both ends."""
     starts, ends = fixed_states(description.starts), fixed_states(description.ends)
     begin = consistent_states(description, kept, starts, first_guess(description), "start")
-    return ReferenceEnds(begin, consistent_states(description, kept, ends, begin, "end"))
+    try:
+        return ReferenceEnds(begin, consistent_states(kept.at_end.description, kept, ends, begin, "end"))
+    except InconsistentStartError:
+        if not kept.end_moves:
+            raise
+    # Where the constraints are at the end is not known before the search.
+    end = begin.copy()
+    end[list(ends)] = list(ends.values())
+    return ReferenceEnds(begin, end)

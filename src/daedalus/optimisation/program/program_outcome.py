@@ -22,6 +22,7 @@ class ProgramEnding(Enum):
     NOT_FINITE = "a function of the problem has no finite value at some iterate"
     TOO_FEW_FREEDOMS = "there are more conditions than freedoms"
     FAILED = "the solver gave up"
+    BROKEN = "the search ended, but its plan does not keep what was asked for"
 
 
 @dataclass(frozen=True)

@@ -28,8 +28,8 @@ from daedalus.optimisation.program.program_outcome import ProgramOutcome
 from daedalus.optimisation.program.solver_library import solver_addresses
 from daedalus.optimisation.program.stage_structure import StageStructure, stage_structure
 from daedalus.optimisation.solve import Solving
+from daedalus.optimisation.transcription.boundary.reference_ends import first_guess, fixed_states
 from daedalus.optimisation.transcription.inputs_at_points import given_values
-from daedalus.optimisation.transcription.reference_ends import first_guess, fixed_states
 
 # To which the quadratic programs are solved, in scaled variables.
 ACCURACY = 1e-8

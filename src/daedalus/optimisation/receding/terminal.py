@@ -20,10 +20,10 @@ from daedalus.errors import InputError, SolverError
 from daedalus.model.expressions import concatenate, symbol_key
 from daedalus.model.values import check_mapping
 from daedalus.optimisation.description.description import Description
+from daedalus.optimisation.transcription.boundary.reference_ends import first_guess, fixed_states
 from daedalus.optimisation.transcription.inputs_at_points import given_values
 from daedalus.optimisation.transcription.interval_curvature import curvature_of_cost
 from daedalus.optimisation.transcription.invariants import kept_quantities
-from daedalus.optimisation.transcription.reference_ends import first_guess, fixed_states
 
 # Steps to a state of rest.
 MOST_STEPS = 40

@@ -57,12 +57,16 @@ class Interpolant:
             at = np.flatnonzero(np.isin(interval, own))
             yield scheme, at, mesh.firsts[interval[at]][:, None] + np.arange(scheme.degree)
 
-    def instants(self, interval: np.ndarray, tau: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Everything at some places, with the unknowns solved for."""
+    def instants(
+        self, interval: np.ndarray, tau: np.ndarray, states: np.ndarray | None = None
+    ) -> tuple[np.ndarray, ...]:
+        """Everything at some places, with the unknowns solved for; `states`: others of the model than the plan's."""
         layout = self.layout
         shares = layout.shares[interval] + tau * layout.widths[interval]
         shares = layout.mesh.inside(interval, shares, self.stage.description.rounding)
         x, u = self.states(interval, tau), self.inputs[interval]
+        if states is not None:
+            x[:, : self.stage.model_states] = states
         rest = self.functions.surroundings(self.length, self.parameters, shares)
         z = np.zeros((len(tau), self.stage.unknowns.size))
         for scheme, at, points in self._alike(interval):
@@ -72,10 +76,16 @@ class Interpolant:
 
     def vectors(self, shares: np.ndarray) -> dict[str, np.ndarray]:
         """t, xdot, x, z, u and p of the model at shares."""
+        return self.vectors_at(*self.places(shares))
+
+    def vectors_at(
+        self, interval: np.ndarray, tau: np.ndarray, states: np.ndarray | None = None
+    ) -> dict[str, np.ndarray]:
+        """The same at places of intervals, on their side of a node; `states`: other ones than the plan's."""
         stage, description = self.stage, self.stage.description
-        x, z, u, given, p, _, seen = instants = self.instants(*self.places(shares))
+        x, z, u, given, p, _, seen = instants = self.instants(interval, tau, states)
         rates = self.functions.rates(*instants)
-        inputs = np.zeros((len(shares), description.system.sizes["u"]))
+        inputs = np.zeros((len(tau), description.system.sizes["u"]))
         inputs[:, list(stage.constant)] = u[:, : len(stage.constant)]
         inputs[:, list(stage.linear)] = x[:, stage.model_states : stage.model_states + len(stage.linear)]
         inputs[:, list(stage.given_positions)] = given
@@ -84,7 +94,7 @@ class Interpolant:
             times = description.begin + self.length * seen[:, 0]
             inputs[:, moved] = given_values(description, tuple(moved), times)
         n = stage.model_states
-        t = description.begin + self.length * shares
+        t = description.begin + self.length * (self.layout.shares[interval] + tau * self.layout.widths[interval])
         return {
             "t": t[:, None], "xdot": rates[:, :n], "x": x[:, :n], "z": z[:, : description.system.sizes["z"]],
             "u": inputs, "p": p,

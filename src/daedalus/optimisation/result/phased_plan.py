@@ -9,6 +9,8 @@ import numpy as np
 
 from daedalus.initialisation.wording import number
 from daedalus.model.names import counted
+from daedalus.optimisation.program.program_outcome import ProgramEnding
+from daedalus.optimisation.result.conditions_checked import BrokenCondition
 from daedalus.optimisation.result.explanation import Explanation, explained
 from daedalus.optimisation.result.plan import Plan
 from daedalus.optimisation.result.replayed import Replay
@@ -37,10 +39,38 @@ class PhasedPlan:
 
     def __init__(self, phases: list[Plan]) -> None:
         self.phases = tuple(phases)
-        self.notes = tuple(dict.fromkeys(note for plan in phases for note in plan.notes))
+        self._notes: tuple[str, ...] = ()
         self.outcome = phases[0].outcome
-        self.success, self.ending, self.status = phases[0].success, phases[0].ending, phases[0].status
         self.objective, self.iterations = self.outcome.objective, self.outcome.iterations
+
+    @property
+    def success(self) -> bool:
+        """Whether all phases are solutions, and keep all that was asked for."""
+        return all(plan.success for plan in self.phases)
+
+    @property
+    def broken(self) -> tuple[BrokenCondition, ...]:
+        """Conditions that do not hold on the plans of the phases, or on their replays."""
+        return tuple(part for plan in self.phases for part in plan.broken)
+
+    @property
+    def ending(self) -> ProgramEnding:
+        """How the search ended, or that its plan breaks a condition."""
+        return next((plan.ending for plan in self.phases if not plan.success), self.outcome.ending)
+
+    @property
+    def status(self) -> str:
+        """How the search ended, with the first condition that is broken."""
+        return next((plan.status for plan in self.phases if not plan.success), self.phases[0].status)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was done on the way, of all phases."""
+        return tuple(dict.fromkeys([*(note for plan in self.phases for note in plan.notes), *self._notes]))
+
+    def add_note(self, note: str) -> None:
+        """Add to the notes."""
+        self._notes = (*self._notes, note)
 
     @property
     def duration(self) -> float:
@@ -68,7 +98,7 @@ class PhasedPlan:
     def explain(self) -> Explanation:
         """What cannot hold together in all phases, or which bounds hold the plan; times count from the first start."""
         if not self.success:
-            return self.phases[0].explain()
+            return next(plan for plan in self.phases if not plan.success).explain()
         return explained([plan.transcription for plan in self.phases], self.outcome, self.outcome.w)
 
     def replay(self, **options: Any) -> tuple[Replay, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,21 +16,28 @@ from daedalus.model.names import counted
 from daedalus.model.signals import Signal
 from daedalus.model.system.system import System
 from daedalus.optimisation.program.program_outcome import ProgramEnding, ProgramOutcome
+from daedalus.optimisation.result.conditions_checked import BrokenCondition, unkept
 from daedalus.optimisation.result.explanation import Explanation, explained
 from daedalus.optimisation.result.interpolant import Interpolant
 from daedalus.optimisation.result.moment import Moment
 from daedalus.optimisation.result.multipliers import Multipliers
+from daedalus.optimisation.result.plan_checked import PlanChecked, checked
 from daedalus.optimisation.result.plan_sensitivity import PlanSensitivity, plan_sensitivity
 from daedalus.optimisation.result.replayed import Replay
 from daedalus.optimisation.result.saved_plan import save_plan
+from daedalus.optimisation.search.consistent_states import projected
 from daedalus.optimisation.transcription.collocated import Transcription
+from daedalus.optimisation.transcription.invariants import kept_quantities
+from daedalus.simulation.result.trajectory import Trajectory
 
 
 class Plan:
     """What `OptimalControl.solve` returns.
 
-    success: whether it is a solution. status: how the search ended, in words. objective: the cost. duration: how long
-    it takes. iterations, solver, seconds: what it took to find it. time: its nodes. notes: what was done on the way.
+    success: whether it is a solution: the search ended at one, and every condition as it was written holds on the plan
+    and on its replay. broken: the conditions that do not. status: how the search ended, in words. objective: the cost.
+    duration: how long it takes. iterations, solver, seconds: what it took to find it. time: its nodes. notes: what was
+    done on the way. ends: of ends whose values repeat what the model keeps, which of them count, with singular values.
 
     Example
     -------
@@ -58,20 +66,48 @@ class Plan:
         self._beside = beside  # all phases that were solved together
         self.model, self.transcription, self.outcome = model, transcription, outcome
         self._values = parameters
-        self.success, self.objective = outcome.success, outcome.objective
+        self.objective = outcome.objective
         self.iterations, self.solver, self.seconds = outcome.iterations, outcome.solver, outcome.seconds
-        self.ending: ProgramEnding = outcome.ending
-        self.notes = tuple(dict.fromkeys([*transcription.description.notes, *transcription.notes]))
+        self.ends = tuple(transcription.independence)
+        self._notes = tuple(dict.fromkeys([*transcription.description.notes, *transcription.notes]))
 
     @property
     def phases(self) -> tuple[Plan]:
         """The plan itself: it has one phase."""
         return (self,)
 
+    @cached_property
+    def _checked(self) -> PlanChecked:
+        return checked(self) if self.outcome.success else PlanChecked()
+
+    @property
+    def success(self) -> bool:
+        """Whether the plan is a solution, and keeps all that was asked for."""
+        return self.ending in (ProgramEnding.SOLVED, ProgramEnding.ACCEPTABLE)
+
+    @property
+    def broken(self) -> tuple[BrokenCondition, ...]:
+        """Conditions that do not hold on the plan that was found, or on its replay, the worst first."""
+        return self._checked.broken
+
+    @property
+    def ending(self) -> ProgramEnding:
+        """How the search ended, or that its plan breaks a condition."""
+        return ProgramEnding.BROKEN if self._checked.failed else self.outcome.ending
+
     @property
     def status(self) -> str:
-        """How the search ended."""
-        return self.ending.value
+        """How the search ended, with the condition that is broken."""
+        return ": ".join([self.ending.value, *map(str, self.broken[:1])])
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was done on the way, and what the replay showed."""
+        return (*self._notes, *self._checked.notes)
+
+    def add_note(self, note: str) -> None:
+        """Add to the notes."""
+        self._notes = (*self._notes, note)
 
     @property
     def system(self) -> System:
@@ -200,18 +236,31 @@ class Plan:
         >>> run.largest < 1e-6, round(float(run["position"][-1]), 6)
         (True, 1.0)
         """
+        if not options:
+            return self._replayed
+        return self._run_again(options)
+
+    @cached_property
+    def _replayed(self) -> Replay:
+        return self._run_again({})
+
+    def run_between(self, begin: float, end: float, states: np.ndarray, **options: Any) -> Trajectory:
+        """The motion of the model with the plan's inputs over a part of its time, from states (n,).
+
+        States inside a plan obey constraints as well as its mesh lets them, and are moved onto them.
+        """
         from daedalus.simulation.simulate import simulate
 
+        description = replace(self.transcription.description, parameters=self.interpolant.parameters)
+        (nearest,) = projected(description, kept_quantities(description), states[None], begin)
+        start = dict(zip(self.system.labels["x"], map(float, nearest)))
+
         chosen: dict[str, Any] = {"rtol": 1e-9, "atol": 1e-10, "progress": False, **options}
-        span = (float(self.time[0]), float(self.time[-1]))
-        run = simulate(
-            self.model,
-            span,
-            start=self.start,
-            inputs=self.inputs,
-            parameters=self.parameters,
-            **chosen,
-        )
+        span = (float(begin), float(end))
+        return simulate(self.model, span, start=start, inputs=self.inputs, parameters=self.parameters, **chosen)
+
+    def _run_again(self, options: dict[str, Any]) -> Replay:
+        run = self.run_between(self.time[0], self.time[-1], self._at_nodes.vectors["x"][0], **options)
         inside = self.time[self.time <= run.time[-1] + 1e-12]
         found = run.at(inside)
         own = self._at_nodes.vectors["x"][: len(inside)]
@@ -236,6 +285,8 @@ class Plan:
         These cannot hold together with the start and the duration of 1 s:
           x >= 1 at 1 s: 0.25 short
         """
+        if self._checked.failed:
+            return unkept(self.status, self.broken, self._checked.remedy)
         alone = self.success or not self._beside
         return explained([self.transcription] if alone else self._beside, self.outcome, self._begin)
 
@@ -275,7 +326,7 @@ class Plan:
     def __str__(self) -> str:
         head = f"Plan for {self.system.name!r}: {self.status} ({self.solver}, {counted(self.iterations, 'iteration')})"
         rows = [f"  objective {number(self.objective, 8)}, duration {number(self.duration)}, {self.mesh}"]
-        rows += [f"  {note}" for note in self.notes]
+        rows += [f"  {line}" for line in (*self.broken[1:], *self.notes)]
         return "\n".join([head, *rows])
 
     __repr__ = __str__

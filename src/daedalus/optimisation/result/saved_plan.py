@@ -108,7 +108,7 @@ def _described(plan: Any) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         "given": given,
         "notes": list(plan.notes),
         "solver": outcome.solver,
-        "ending": outcome.ending.name,
+        "ending": plan.ending.name,
         "iterations": outcome.iterations,
         "objective": outcome.objective,
         "seconds": outcome.seconds,

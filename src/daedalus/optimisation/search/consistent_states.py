@@ -14,6 +14,9 @@ from daedalus.optimisation.transcription.invariants import KeptQuantities
 
 ITERATIONS = 50
 TOLERANCE = 1e-10
+# What may be left of the constraints, and how far beside a guess others are tried, in sizes of the states.
+OFF = 1e-6
+BESIDE = (0.1, 0.3, 1.0, 1.0, 3.0)
 # A share of the squares of slopes: their rounding errors are a ten-thousandth of it.
 REPEATED = 1e-12
 
@@ -32,6 +35,23 @@ def consistent_states(
     free = np.array([k for k in range(len(x)) if k not in given], dtype=int)
     both = _Held(description, kept.held)
     size = np.maximum(description.system.nominal["x"], 1e-12)
+    best, best_left = _moved(both, x, free, size)
+    random = np.random.default_rng(2)
+    # Where slopes vanish, as at the centre of a circle, steps lead nowhere: others begin beside it.
+    for reach in BESIDE if len(free) else ():
+        if best_left <= OFF:
+            break
+        beside = x.copy()
+        beside[free] += reach * size[free] * random.uniform(-1.0, 1.0, len(free))
+        found, left = _moved(both, beside, free, size)
+        best, best_left = (found, left) if left < best_left else (best, best_left)
+    if best_left > OFF:
+        raise _off(description, kept, given, both(best[None])[0][0], where)
+    return best
+
+
+def _moved(both: _Held, x: np.ndarray, free: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, float]:
+    """Where steps of the free states lead, and what is left of the constraints there."""
     best, best_left = x, np.inf
     for _ in range(ITERATIONS):
         (left,), (slopes,) = both(x[None])
@@ -44,16 +64,19 @@ def consistent_states(
             break
         x = x.copy()
         x[free] += step
-    if best_left > 1e-6:
-        raise _off(description, kept, given, both(best[None])[0][0], where)
-    return best
+    return best, best_left
 
 
-def projected(description: Description, kept: KeptQuantities, rows: np.ndarray, iterations: int = 8) -> np.ndarray:
-    """Rows of states (K, n) moved onto what the model holds at zero; rows that do not get there stay where they are."""
+def projected(
+    description: Description, kept: KeptQuantities, rows: np.ndarray, time: float | None = None, iterations: int = 8
+) -> np.ndarray:
+    """Rows of states (K, n) moved onto what the model holds at zero; rows that do not get there stay where they are.
+
+    time: at which they count, by default that of the start.
+    """
     if not kept.held.numel() or not len(rows):
         return rows
-    both = _Held(description, kept.held)
+    both = _Held(description, kept.held, time)
     size = np.maximum(description.system.nominal["x"], 1e-12)
     found, moving = rows.copy(), np.arange(len(rows))
     for _ in range(iterations):
@@ -89,10 +112,11 @@ def shortest_steps(slopes: np.ndarray, wanted: np.ndarray) -> np.ndarray:
 class _Held:
     """(rows of states) -> what is held there, (K, c), and its slopes, (K, c, n)."""
 
-    def __init__(self, description: Description, held: ca.SX) -> None:
+    def __init__(self, description: Description, held: ca.SX, time: float | None = None) -> None:
         x, t, p = (description.system.symbol(letter) for letter in ("x", "t", "p"))
         self._both = AlongRows([x, t, p], [held, ca.jacobian(held, x)])
-        self._rest = np.concatenate([[description.begin], np.ravel(description.parameters)])
+        begin = description.begin if time is None else time
+        self._rest = np.concatenate([[begin], np.ravel(description.parameters)])
 
     def __call__(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         value, flat = self._both(rows, np.tile(self._rest, (len(rows), 1)))

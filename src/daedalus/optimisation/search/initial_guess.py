@@ -13,10 +13,10 @@ from daedalus.optimisation.description.description import Description
 from daedalus.optimisation.description.unknown import Unknown
 from daedalus.optimisation.search.consistent_states import projected
 from daedalus.optimisation.search.smooth_path import smooth_path
+from daedalus.optimisation.transcription.boundary.reference_ends import ReferenceEnds
 from daedalus.optimisation.transcription.invariants import KeptQuantities
 from daedalus.optimisation.transcription.problem_stage import ProblemStage
 from daedalus.optimisation.transcription.program_layout import ProgramLayout
-from daedalus.optimisation.transcription.reference_ends import ReferenceEnds
 from daedalus.optimisation.transcription.stage_functions import StageFunctions
 
 

@@ -31,7 +31,7 @@ def on_finer_meshes(first: Callable[[], FoundPlan], search: SearchOn[FoundPlan],
     began, tolerance, cost = time.perf_counter(), settings.mesh_tolerance, np.inf
     plan: FoundPlan = first()
     for _ in range(MOST_MESHES):
-        if tolerance is None or not plan.success:
+        if tolerance is None or not plan.outcome.success:
             break
         mends = not abs(plan.objective - cost) <= tolerance * abs(plan.objective)
         finer = [
@@ -47,15 +47,15 @@ def on_finer_meshes(first: Callable[[], FoundPlan], search: SearchOn[FoundPlan],
         if settings.time_limit is not None:
             rest = replace(settings, time_limit=max(settings.time_limit - time.perf_counter() + began, 1e-3))
         found = search(meshes, plan, rest)
-        if not found.success and found.ending is not ProgramEnding.STOPPED:
+        if not found.outcome.success and found.outcome.ending is not ProgramEnding.STOPPED:
             count = counted(sum(mesh.intervals for mesh in meshes), "interval")
-            why = f"the search with {count} ended: {found.ending.value}"
-            plan.notes = (*plan.notes, f"the mesh tolerance is not met, {why}")
+            why = f"the search with {count} ended: {found.outcome.ending.value}"
+            plan.add_note(f"the mesh tolerance is not met, {why}")
             break
         plan, cost = found, plan.objective
     else:
         worst = max(float(part.mesh_error.max(initial=0.0)) for part in plan.phases)
         if tolerance is not None and worst > tolerance:
             left = f"intervals are off by up to {number(worst, 2)}"
-            plan.notes = (*plan.notes, f"the mesh tolerance is not met after {MOST_MESHES} meshes: {left}")
+            plan.add_note(f"the mesh tolerance is not met after {MOST_MESHES} meshes: {left}")
     return plan

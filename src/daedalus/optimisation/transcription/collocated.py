@@ -17,9 +17,10 @@ import numpy as np
 from daedalus.optimisation.description.description import Description
 from daedalus.optimisation.program.draft import OBJECTIVE, Draft
 from daedalus.optimisation.program.program import Program
+from daedalus.optimisation.transcription.boundary.ends import add_ends
+from daedalus.optimisation.transcription.boundary.independent_ends import IndependentEnd
 from daedalus.optimisation.transcription.conditions_at_points import conditions_at_points
 from daedalus.optimisation.transcription.cost_along_the_way import cost_along_the_way
-from daedalus.optimisation.transcription.ends import add_ends
 from daedalus.optimisation.transcription.node_conditions import add_node_conditions
 from daedalus.optimisation.transcription.problem_draft import ProblemDraft, add_carried
 from daedalus.optimisation.transcription.problem_stage import ProblemStage, stage_of
@@ -42,6 +43,8 @@ class Transcription:
     notes: list[str] = field(default_factory=list)
     # (stage, layout, variables, parameters) -> the same with points between the nodes, where the program has none.
     between: Callable[..., tuple[ProgramLayout, np.ndarray]] | None = None
+    # Ends whose given values repeat what the model keeps.
+    independence: list[IndependentEnd] = field(default_factory=list)
 
     @property
     def description(self) -> Description:

@@ -7,7 +7,8 @@ Q(x) = xᵀ S x + sᵀ x of each vector are found by asking dQ/dt = 0 at random 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 
 import casadi as ca
 import numpy as np
@@ -17,6 +18,7 @@ from daedalus.model.expressions import column, concatenate, elements, symbol_key
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.optimisation.description.description import Description
+from daedalus.optimisation.description.unknown import Unknown
 from daedalus.optimisation.stage_form import stage_form
 
 # Vectors of at most so many elements are searched for quadratic forms.
@@ -55,6 +57,19 @@ class KeptQuantities:
         return ", ".join(dict.fromkeys(names.get(symbol_key(e), "the model") for e in elements(pinned)))
 
     @property
+    def at_end(self) -> KeptQuantities:
+        """The same at the time at which the plan ends, or is guessed to end."""
+        late = self.description.begin + self.description.expected_duration
+        return replace(self, description=replace(self.description, begin=late))
+
+    @property
+    def end_moves(self) -> bool:
+        """Whether what is held at the end depends on a duration that is not known."""
+        return isinstance(self.description.duration, Unknown) and bool(
+            ca.depends_on(self.held, self.description.system.symbol("t"))
+        )
+
+    @property
     def _x(self) -> ca.SX:
         return self.description.system.symbol("x")
 
@@ -67,6 +82,27 @@ class KeptQuantities:
         if not quantities.numel():
             return np.zeros((0, len(x)))
         return self._evaluated(ca.jacobian(quantities, self._x), x)
+
+    def known(self, quantities: ca.SX) -> bool:
+        """Whether quantities hold no number that a search finds: free parameters, or the time of an unknown end."""
+        p = self.description.system.symbol("p")
+        return not self.end_moves and not any(ca.depends_on(quantities, p[k]) for k in self.description.free)
+
+    def touch(self, quantities: ca.SX, states: Iterable[int]) -> bool:
+        """Whether some of the quantities depend on some of the states."""
+        return bool(quantities.numel()) and any(ca.depends_on(quantities, self._x[k]) for k in states)
+
+    def values_and_slopes(self, quantities: ca.SX) -> Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]:
+        """x -> what they are there, (c,), and their derivatives by the states, (c, n)."""
+        system, description = self.description.system, self.description
+        both = [ca.densify(quantities), ca.densify(ca.jacobian(quantities, self._x))]
+        function = ca.Function("kept", [system.symbol("t"), self._x, system.symbol("p")], both)
+
+        def at(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            value, slopes = function(description.begin, x, description.parameters)
+            return value.full().ravel(), slopes.full()
+
+        return at
 
     def curvature(self, x: np.ndarray, quantity: ca.SX) -> np.ndarray:
         """The second derivatives of one of them."""

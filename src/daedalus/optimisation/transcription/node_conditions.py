@@ -1,4 +1,4 @@
-"""Conditions at single instants, the final cost, periodic states and bounded changes of held inputs."""
+"""Conditions at single instants, the final cost and bounded changes of held inputs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import numpy as np
 
 from daedalus.optimisation.description.conditions import Condition
 from daedalus.optimisation.program.draft import OBJECTIVE, Binding
+from daedalus.optimisation.transcription.boundary.periodic_states import add_periodic
 from daedalus.optimisation.transcription.conditions_at_points import condition_rows, depends_only_on
 from daedalus.optimisation.transcription.problem_draft import ProblemDraft
 
@@ -16,7 +17,7 @@ def add_node_conditions(made: ProblemDraft) -> None:
     for condition in made.description.conditions:
         add_condition(made, condition)
     _add_final_cost(made)
-    _add_periodic(made)
+    add_periodic(made)
     _add_held_rates(made)
 
 
@@ -77,16 +78,6 @@ def _add_final_cost(made: ProblemDraft) -> None:
     if not final.is_zero():
         rows = np.full((1, 1), OBJECTIVE)
         made.draft.add_block(final, node_bindings(made, final, [made.layout.intervals]), rows)
-
-
-def _add_periodic(made: ProblemDraft) -> None:
-    states = sorted(set(made.description.periodic))
-    if not states:
-        return
-    layout, draft = made.layout, made.draft
-    rows = made.add_rows("periodic", [made.stage.states.labels[k] for k in states], np.ones(1))
-    draft.add_linear(rows, layout.nodes[-1:, states], 1.0)
-    draft.add_linear(rows, layout.nodes[:1, states], -1.0)
 
 
 def _add_held_rates(made: ProblemDraft) -> None:

@@ -8,13 +8,14 @@ import numpy as np
 
 from daedalus.optimisation.description.unknown import Unknown
 from daedalus.optimisation.program.draft import Binding, Draft
+from daedalus.optimisation.transcription.boundary.independent_ends import IndependentEnd
+from daedalus.optimisation.transcription.boundary.reference_ends import ReferenceEnds
 from daedalus.optimisation.transcription.inputs_at_points import given_values
 from daedalus.optimisation.transcription.invariants import KeptQuantities
 from daedalus.optimisation.transcription.known_jumps import jumps_off_nodes
 from daedalus.optimisation.transcription.mesh import Mesh
 from daedalus.optimisation.transcription.problem_stage import ProblemStage
 from daedalus.optimisation.transcription.program_layout import ProgramLayout, RowGroup
-from daedalus.optimisation.transcription.reference_ends import ReferenceEnds
 
 
 class ProblemDraft:
@@ -28,6 +29,7 @@ class ProblemDraft:
         self.description, self.stagewise = stage.description, stagewise
         self.layout = self._make_layout(mesh)
         self.notes = jumps_off_nodes(self.description, mesh)
+        self.independence: list[IndependentEnd] = []  # of ends whose values repeat what the model keeps
         self._given: dict[tuple[float, ...], np.ndarray] = {}
 
     def add_rows(

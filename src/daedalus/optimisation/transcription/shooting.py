@@ -26,9 +26,9 @@ from daedalus.model.system.system_content import SystemContent
 from daedalus.model.variables import Variable
 from daedalus.optimisation.description.description import Description, StandIn
 from daedalus.optimisation.program.draft import OBJECTIVE
+from daedalus.optimisation.transcription.boundary.ends import add_ends
 from daedalus.optimisation.transcription.collocation_points import CollocationPoints, collocation_points
 from daedalus.optimisation.transcription.cost_along_the_way import cost_along_the_way
-from daedalus.optimisation.transcription.ends import add_ends
 from daedalus.optimisation.transcription.flow_functions import flow_functions
 from daedalus.optimisation.transcription.interval_curvature import interval_curvature, over_interval
 from daedalus.optimisation.transcription.mesh import Mesh

@@ -6,12 +6,12 @@ from daedalus.optimisation.description.description import Description
 from daedalus.optimisation.description.solve_settings import SolveSettings
 from daedalus.optimisation.program.draft import Draft
 from daedalus.optimisation.program.program import Program
+from daedalus.optimisation.transcription.boundary.reference_ends import ReferenceEnds
 from daedalus.optimisation.transcription.collocated import Transcription, add_collocation, collocation_stage
 from daedalus.optimisation.transcription.invariants import KeptQuantities
 from daedalus.optimisation.transcription.mesh import Mesh
 from daedalus.optimisation.transcription.problem_draft import ProblemDraft
 from daedalus.optimisation.transcription.problem_stage import ProblemStage
-from daedalus.optimisation.transcription.reference_ends import ReferenceEnds
 from daedalus.optimisation.transcription.shooting import add_shooting, nodes_only, shooting_stage, with_points
 
 
@@ -38,4 +38,4 @@ def drafted(
 def transcribed(made: ProblemDraft, program: Program) -> Transcription:
     """What was drafted, with the program that came of it."""
     between = None if made.layout.mesh.firsts[-1] else with_points
-    return Transcription(made.stage, made.layout, program, made.draft, made.notes, between)
+    return Transcription(made.stage, made.layout, program, made.draft, made.notes, between, made.independence)

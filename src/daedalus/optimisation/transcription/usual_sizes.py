@@ -12,7 +12,7 @@ import numpy as np
 from daedalus.model.expressions import elements, symbol_key
 from daedalus.model.signals import Signal
 from daedalus.optimisation.description.description import Description
-from daedalus.optimisation.transcription.reference_ends import first_guess, fixed_states
+from daedalus.optimisation.transcription.boundary.reference_ends import first_guess, fixed_states
 
 # A size that nobody wrote.
 UNWRITTEN = 1.0

@@ -3,7 +3,8 @@
 A model with constraints or a unit quaternion keeps c(x) = 0 along every solution. Of end values that lie on c = 0 some
 conditions then repeat what the dynamics bring, and after discretisation contradict it by the drift. With C = ∂c/∂x at
 the end, E the rows of the given values and N a basis of C's null space, only W E (x_N − x_f) = 0 is asked for, where
-the rows of W are a basis of the range of E N; for all values given that is Zᵀ (x_N − x_f) = 0 with Z tangent to c = 0.
+the rows of W are a basis of the range of E N (`independent_ends.py`); for all values given that is Zᵀ (x_N − x_f) = 0
+with Z tangent to c = 0. What is left out is checked on the plan that is found (`result/plan_checked.py`).
 Tangent conditions alone would also be met on the other side of a sphere: the branch is kept by linear bounds across.
 """
 
@@ -13,17 +14,16 @@ import casadi as ca
 import numpy as np
 
 from daedalus.errors import InputError
+from daedalus.model.expressions import elements
 from daedalus.model.names import listed
 from daedalus.optimisation.description.conditions import Condition
 from daedalus.optimisation.description.description import FixedValue
 from daedalus.optimisation.program.draft import Draft
+from daedalus.optimisation.transcription.boundary.independent_ends import IndependentEnd, independent_values
+from daedalus.optimisation.transcription.boundary.reference_ends import fixed_states
 from daedalus.optimisation.transcription.invariants import KeptQuantities
 from daedalus.optimisation.transcription.node_conditions import add_condition
 from daedalus.optimisation.transcription.problem_draft import ProblemDraft
-from daedalus.optimisation.transcription.reference_ends import fixed_states
-
-# Directions of given values that the kept quantities leave less than this share of are determined by these.
-INDEPENDENT = 1e-6
 
 
 def add_ends(made: ProblemDraft) -> None:
@@ -89,8 +89,9 @@ def _add_start(made: ProblemDraft, kept: KeptQuantities) -> None:
     rows = made.add_rows("start", kept.held_names, np.zeros(1))
     bindings = [(stage.states.symbols, layout.nodes[:1]), *made.common_bindings(np.zeros(1), np.array([0]))]
     made.draft.add_block(stage.expression(kept.held), bindings, rows)
-    reference = made.ends.start
-    _independent_rows(made, 0, given, reference, kept.slopes(reference, kept.held), "start")
+    if given:
+        wanted = np.zeros(kept.held.numel())
+        _add_values(made, 0, given, independent_values(kept, "start", given, made.ends.start, kept.held, wanted))
     _note_free_start(made, given)
 
 
@@ -107,78 +108,59 @@ def _note_free_start(made: ProblemDraft, given: dict[int, float]) -> None:
 
 
 def _add_end(made: ProblemDraft, kept: KeptQuantities) -> None:
-    description, layout = made.description, made.layout
+    description = made.description
     given = fixed_states(description.ends)
     _others(made, description.ends, "end")
     if not given:
         return
     pinned = kept.pinned(fixed_states(description.starts), made.stage.model_states)
-    reference = made.ends.end if pinned.numel() else np.zeros(made.stage.model_states)
-    slopes = kept.slopes(reference, pinned)
-    touched = np.abs(slopes[:, sorted(given)]).sum() > 0 if pinned.numel() else False
-    if not touched:
-        for state, value in given.items():
-            fix_variable(made.draft, layout.nodes[-1, state], value)
-        return
+    kept = kept.at_end
     _check_conserved(made, kept, pinned, given)
-    left_out = _independent_rows(made, -1, given, reference, slopes, "end")
-    if left_out:
-        names = kept.names_of(pinned)
-        made.notes.append(
-            f"of {len(given)} end values {len(given) - left_out} are independent: the rest is kept by {names}"
-        )
-        _keep_branch(made, kept, reference, pinned, slopes)
+    wanted = kept.values(made.ends.start, pinned) if pinned.numel() else np.zeros(0)
+    wanted[: kept.held.numel()] = 0.0
+    found = independent_values(kept, "end", given, made.ends.end, pinned, wanted)
+    _add_values(made, -1, given, found)
+    if found.combinations is not None and found.point is not None and len(found.combinations) < len(given):
+        _keep_branch(made, kept, found.point, pinned, kept.slopes(found.point, pinned))
 
 
 def _check_conserved(made: ProblemDraft, kept: KeptQuantities, pinned: ca.SX, given: dict[int, float]) -> None:
     """Refuse an end at which a conserved quantity would have another value than at the start."""
-    if len(given) < made.stage.model_states:
-        return
-    start, end = (kept.values(x, pinned) for x in (made.ends.start, made.ends.end))
-    changed = np.abs(end - start) > 1e-6 * np.maximum(1.0, np.abs(start))
-    if changed.any():
-        k = int(np.argmax(changed))
-        raise InputError(
-            f"The end cannot be reached: {kept.names_of(pinned[k])} keeps a quantity that would have to change.",
-            f"it is {start[k]:g} at the start and would be {end[k]:g} at the end, whatever the inputs do",
-            because="no input changes it, as none changes the length of a unit quaternion.",
-            remedy="an end with the same value",
-        )
+    x = elements(made.description.system.symbol("x"))
+    open_ = [x[k] for k in range(made.stage.model_states) if k not in given]
+    for quantity in elements(pinned)[kept.held.numel() :]:
+        if any(ca.depends_on(quantity, state) for state in open_):
+            continue
+        (start,), (end,) = (kept.values(at, quantity) for at in (made.ends.start, made.ends.end))
+        if abs(end - start) > 1e-6 * max(1.0, abs(start)):
+            raise InputError(
+                f"The end cannot be reached: {kept.names_of(quantity)} keeps a quantity that would have to change.",
+                f"it is {start:g} at the start and would be {end:g} at the end, whatever the inputs do",
+                because="no input changes it, as none changes the length of a unit quaternion.",
+                remedy="an end with the same value",
+            )
 
 
-def _independent_rows(
-    made: ProblemDraft, node: int, given: dict[int, float], reference: np.ndarray, slopes: np.ndarray, kind: str
-) -> int:
-    """Ask for the given values as far as they are independent of the kept quantities; how many were left out."""
+def _add_values(made: ProblemDraft, node: int, given: dict[int, float], found: IndependentEnd) -> None:
+    """Ask for the given values, or for the combinations of them that are independent of what the model keeps."""
     draft, layout, stage = made.draft, made.layout, made.stage
-    states = sorted(given)
-    tangent = _null_space(slopes)
-    left, sizes, _ = np.linalg.svd(tangent[states], full_matrices=False)
-    rank = int(np.sum(sizes > INDEPENDENT * max(1.0, sizes[0] if len(sizes) else 1.0)))
-    combinations = left[:, :rank].T
-    if rank == len(states):
-        for state in states:
-            fix_variable(draft, layout.nodes[node, state], given[state])
-        return 0
-    wanted = combinations @ reference[states]
-    labels = [f"{kind} of {', '.join(stage.states.labels[k] for k in _largest(row, states))}" for row in combinations]
-    rows = made.add_rows(kind, labels, np.array([0.0 if node == 0 else 1.0]), wanted, wanted)
-    draft.add_linear(rows[0][:, None], layout.nodes[node, states][None, :], combinations)
-    return len(states) - rank
+    if found.combinations is None or found.point is None:
+        for state, value in given.items():
+            fix_variable(draft, layout.nodes[node, state], value)
+        return
+    made.independence.append(found)
+    states, rows_of = list(found.states), found.combinations
+    wanted = rows_of @ found.point[states]
+    labels = [f"{found.end} of {', '.join(stage.states.labels[k] for k in _largest(row, states))}" for row in rows_of]
+    rows = made.add_rows(found.end, labels, np.array([0.0 if node == 0 else 1.0]), wanted, wanted)
+    draft.add_linear(rows[0][:, None], layout.nodes[node, states][None, :], rows_of)
+    if found.independent < found.given:
+        made.notes.append(str(found))
 
 
 def _largest(row: np.ndarray, states: list[int]) -> list[int]:
     """The states that a combination is mostly made of."""
-    return [states[k] for k in np.argsort(-np.abs(row))[:2] if abs(row[k]) > 0.1]
-
-
-def _null_space(matrix: np.ndarray) -> np.ndarray:
-    """An orthonormal basis of the null space, as columns."""
-    if not len(matrix):
-        return np.eye(matrix.shape[1])
-    _, sizes, right = np.linalg.svd(matrix)
-    rank = int(np.sum(sizes > 1e-9 * max(sizes[0], 1e-300)))
-    return right[rank:].T
+    return [states[k] for k in np.argsort(-np.abs(row))[:2] if abs(row[k]) > 0.1 * np.abs(row).max()]
 
 
 def _keep_branch(

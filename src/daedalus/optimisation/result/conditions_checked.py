@@ -1,0 +1,187 @@
+"""Whether a plan keeps what was asked for: every written condition on the plan, and on the motion that its inputs give.
+
+A search obeys the rows of its program, from which conditions that seem to follow from others were left out, and whose
+equations hold at points. Here conditions are looked at as they were written, once on the plan between its nodes and
+once on its replay by the integrator. A motion that does not stay near its plan because the model is unstable is
+replayed from node to node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+
+from daedalus.initialisation.wording import number
+from daedalus.model.expressions import concatenate
+from daedalus.optimisation.description.description import Description
+from daedalus.optimisation.result.explanation import Explanation, Shortfall, unit_of
+from daedalus.optimisation.result.interpolant import Interpolant
+from daedalus.optimisation.result.written_conditions import (
+    Places,
+    WrittenCondition,
+    first,
+    last,
+    nodes,
+    written_conditions,
+)
+from daedalus.optimisation.transcription.along_rows import AlongRows
+from daedalus.optimisation.transcription.collocated import Transcription
+
+LETTERS = ("t", "xdot", "x", "z", "u", "p")
+# Integrals are summed over so many points of every interval.
+INTEGRAL_POINTS = 5
+
+# Times -> the states of a motion at them, (times, states).
+States = Callable[[np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True)
+class BrokenCondition:
+    """A condition that does not hold: its bounds, its value, when, and on what ("the plan" or "the replay")."""
+
+    name: str
+    lower: float
+    upper: float
+    value: float
+    time: float
+    on: str
+    unit: str = ""
+
+    @property
+    def short(self) -> float:
+        """By how much it is missed."""
+        return max(self.lower - self.value, self.value - self.upper)
+
+    @property
+    def shortfall(self) -> Shortfall:
+        """The same as a part of an explanation."""
+        low = self.value < self.lower
+        side, bound = ("lower", self.lower) if low else ("upper", self.upper)
+        return Shortfall(self.name, side, bound, self.time, self.time, self.short, unit=self.unit)
+
+    def __str__(self) -> str:
+        unit = f" {self.unit}" if self.unit else ""
+        if self.lower == self.upper:
+            asked = f"= {number(self.lower)}"
+        else:
+            low = self.value < self.lower
+            asked = f"{'>=' if low else '<='} {number(self.lower if low else self.upper)}"
+        return f"{self.name} {asked}{unit} at {number(self.time, 4)} s is {number(self.value)}{unit} on {self.on}"
+
+
+def unkept(status: str, broken: tuple[BrokenCondition, ...], remedy: str) -> Explanation:
+    """The explanation of a plan that a search found and that breaks conditions."""
+    headline = " ".join(part for part in (f"{status[0].upper()}{status[1:]}.", remedy) if part)
+    return Explanation(False, headline, tuple(part.shortfall for part in broken))
+
+
+@dataclass(frozen=True, eq=False)
+class Miss:
+    """By how much a condition is missed at worst, as a share of its size."""
+
+    condition: WrittenCondition
+    share: float
+    value: float
+    time: float
+
+
+class ConditionsChecked:
+    """The written conditions of a problem, evaluated along motions near a plan."""
+
+    def __init__(self, made: Transcription, plan: Interpolant) -> None:
+        description, layout = made.description, made.layout
+        self._description, self._layout, self._plan = description, layout, plan
+        written = written_conditions(description, layout, frozenset(found.end for found in made.independence))
+        self._groups = [_Group(description, list(own)) for own in _by_places(written)]
+        along = self._vectors(nodes(layout), None)
+        nominal = {letter: np.asarray(description.system.nominal[letter], dtype=float) for letter in "xzu"}
+        self.any = bool(written)
+        self.size = {letter: np.abs(along[letter]).max(axis=0) + nominal[letter] for letter in "xzu"}
+
+    def missed(self, states: States | None = None) -> list[Miss]:
+        """What is missed along the plan, or along a motion with its inputs."""
+        elsewhere = self._elsewhere(states)
+        sizes = np.concatenate([self.size[letter] for letter in "xzu"])
+        found = [group.missed(self._vectors(group.places, states), elsewhere, sizes) for group in self._groups]
+        return [miss for own in found for miss in own]
+
+    def broken(
+        self, missed: list[Miss], on: str, most: float, following: float | None = None
+    ) -> tuple[BrokenCondition, ...]:
+        """What is missed by more than a share of its size, the worst first; `following`: of what has to follow."""
+        allowed = {False: most, True: most if following is None else following}
+        over = (miss for miss in missed if miss.share > allowed[miss.condition.follows])
+        worst = sorted(over, key=lambda miss: -miss.share)
+        system = self._description.system
+        return tuple(
+            BrokenCondition(
+                miss.condition.name, miss.condition.lower, miss.condition.upper, miss.value, miss.time, on,
+                unit_of(system, miss.condition.name),
+            )
+            for miss in worst
+        )  # fmt: skip
+
+    def _elsewhere(self, states: States | None) -> np.ndarray:
+        """The duration, and the values of stand-ins along a motion."""
+        description, layout = self._description, self._layout
+        values = [np.array([self._plan.length])]
+        for stand_in in description.stand_ins:
+            if stand_in.where == "integral":
+                places, weights = self._for_integrals()
+            else:
+                places, weights = (first(layout) if stand_in.where == "start" else last(layout)), np.ones(1)
+            vectors = self._vectors(places, states)
+            function = AlongRows([description.system.symbol(letter) for letter in LETTERS], [stand_in.expression])
+            values.append(weights @ function(*(vectors[letter] for letter in LETTERS))[0])
+        return np.concatenate(values)
+
+    def _for_integrals(self) -> tuple[Places, np.ndarray]:
+        at, weights = np.polynomial.legendre.leggauss(INTEGRAL_POINTS)
+        count, widths = self._layout.intervals, self._plan.length * self._layout.widths
+        places = Places(np.repeat(np.arange(count), INTEGRAL_POINTS), np.tile(0.5 * (at + 1), count))
+        return places, (0.5 * weights[None, :] * widths[:, None]).ravel()
+
+    def _vectors(self, places: Places, states: States | None) -> dict[str, np.ndarray]:
+        shares = self._layout.shares[places.interval] + places.tau * self._layout.widths[places.interval]
+        times = self._description.begin + self._plan.length * shares
+        return self._plan.vectors_at(places.interval, places.tau, None if states is None else states(times))
+
+
+def _by_places(written: list[WrittenCondition]) -> list[list[WrittenCondition]]:
+    """Conditions that count at the same instants together."""
+    groups: dict[tuple[object, ...], list[WrittenCondition]] = {}
+    for part in written:
+        key = (part.since_start, part.places.interval.tobytes(), part.places.tau.tobytes())
+        groups.setdefault(key, []).append(part)
+    return list(groups.values())
+
+
+class _Group:
+    """Conditions at the same instants, as one function with its slopes by states, unknowns and inputs."""
+
+    def __init__(self, description: Description, written: list[WrittenCondition]) -> None:
+        self.written, self.places = written, written[0].places
+        system = description.system
+        expressions = concatenate(part.expression for part in written)
+        by = concatenate(system.symbol(letter) for letter in "xzu")
+        elsewhere = concatenate([description.length, *(s.symbol for s in description.stand_ins)])
+        symbols = [*(system.symbol(letter) for letter in LETTERS), elsewhere]
+        self._both = AlongRows(symbols, [expressions, ca.jacobian(expressions, by)])
+
+    def missed(self, vectors: dict[str, np.ndarray], elsewhere: np.ndarray, sizes: np.ndarray) -> list[Miss]:
+        count = len(vectors["t"])
+        values, flat = self._both(*(vectors[letter] for letter in LETTERS), np.tile(elsewhere, (count, 1)))
+        slopes = np.abs(flat.reshape(count, len(sizes), len(self.written)))
+        spans = np.nan_to_num(np.einsum("kvc,v->kc", slopes, sizes)).max(axis=0)
+        found = []
+        for part, own, span in zip(self.written, values.T, spans):
+            own = own[1:] - own[0] if part.since_start else own
+            bounds = [abs(bound) for bound in (part.lower, part.upper) if np.isfinite(bound)]
+            short = np.maximum(part.lower - own, own - part.upper)
+            worst = int(np.argmax(np.where(np.isnan(short), np.inf, short)))
+            share = float(np.nan_to_num(short[worst], nan=np.inf)) / max(float(span), *bounds, 1e-300)
+            found.append(Miss(part, share, float(own[worst]), float(vectors["t"][worst + part.since_start, 0])))
+        return found

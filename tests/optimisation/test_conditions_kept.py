@@ -1,0 +1,184 @@
+"""Plans keep every condition as it was written, on the plan and on its replay, or say which they break."""
+
+import casadi as ca
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+
+import daedalus as dd
+from daedalus.optimisation.transcription.boundary import ends as ends_of_problems
+from daedalus.optimisation.transcription.boundary.independent_ends import IndependentEnd
+
+
+def slide(ends: dict[str, float], g: float, start=(0.0, 0.0, 0.0), flip: bool = False, **ways) -> dd.Plan:
+    """The fastest way down from the start, as one vector that keeps v²/2 = g y; `flip`: y counts upwards."""
+    sign = -1.0 if flip else 1.0
+    m = dd.Model("slide")
+    x, u = m.state("x", 3, start=list(start)), m.input("u")
+    m.equation(m.der(x), [x[2] * ca.sin(u), sign * x[2] * ca.cos(u), g * ca.cos(u)])
+    ocp = dd.OptimalControl(m, dd.unknown(1.0, 0.05, 9.0), 40)
+    ocp.start()
+    ocp.finish(ends)
+    ocp.input(u, kind="linear")
+    ocp.bound(u, 0.0, np.pi)
+    ocp.minimise(final=ocp.duration)
+    return ocp.solve(**ways)
+
+
+def cycloid(width: float, depth: float, g: float) -> float:
+    """The shortest time from rest to a point."""
+    turn = brentq(lambda a: (a - np.sin(a)) * depth - (1 - np.cos(a)) * width, 1e-6, 2 * np.pi - 1e-9)
+    radius = width / (turn - np.sin(turn))
+    return turn * np.sqrt(radius / g)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_fastest_way_to_points_is_a_cycloid(seed):
+    random = np.random.default_rng(seed)
+    g, width, depth = random.uniform(1.0, 30.0), random.uniform(0.5, 4.0), random.uniform(0.5, 4.0)
+    flip, way = bool(seed % 2), {"method": "shooting"} if seed == 3 else {}
+    plan = slide({"x[0]": width, "x[1]": -depth if flip else depth}, g, flip=flip, **way)
+    assert plan.success, plan
+    assert plan.duration == pytest.approx(cycloid(width, depth, g), rel=1e-4)
+    assert plan.replay()["x"][-1] == pytest.approx([width, -depth if flip else depth, np.sqrt(2 * g * depth)], rel=1e-4)
+
+
+def test_other_ends_of_the_same_slide():
+    g = 9.8
+    # To a height by its speed, with the speed beside the height, to a line, and back to the height of the start.
+    by_speed = slide({"x[0]": 2.0, "x[2]": np.sqrt(2 * g * 2.0)}, g)
+    all_three = slide({"x": [2.0, 2.0, np.sqrt(2 * g * 2.0)]}, g)
+    assert by_speed.duration == pytest.approx(cycloid(2.0, 2.0, g), rel=1e-4)
+    assert all_three.duration == pytest.approx(cycloid(2.0, 2.0, g), rel=1e-4)
+    (found,) = all_three.ends
+    assert (found.given, found.independent) == (3, 2)
+    assert found.gap[0] > 0.1
+    assert found.gap[1] < 1e-9
+    line = slide({"x[0]": 2.0}, g)
+    assert line.duration == pytest.approx(np.sqrt(np.pi * 2.0 / g), rel=1e-4)
+    level = slide({"x[0]": 2.0, "x[1]": 0.0}, g)
+    assert level.duration == pytest.approx(np.sqrt(2 * np.pi * 2.0 / g), rel=2e-3)
+    assert level.replay()["x"][-1] == pytest.approx([2.0, 0.0, 0.0], abs=1e-4)
+    assert all(plan.success for plan in (by_speed, all_three, line, level))
+
+
+def test_a_condition_that_was_left_out_wrongly_is_named(monkeypatch):
+    def wrong(kept, end, given, near, quantities, wanted):
+        return IndependentEnd(end, len(given), (0, 1), np.array([2.0, 2.0, 0.0]), np.array([[1.0, 0.0]]), (1.0,), "x")
+
+    monkeypatch.setattr(ends_of_problems, "independent_values", wrong)
+    plan = slide({"x[0]": 2.0, "x[1]": 2.0}, 9.8)
+    assert plan.outcome.success
+    assert not plan.success
+    assert plan.broken[0].name == "x[1]"
+    assert plan.status.startswith("the search ended, but its plan does not keep what was asked for: x[1] = 2 at 0.80")
+    assert str(plan).count("x[1] = 2 at") == 1
+    told = plan.explain()
+    assert not told.success
+    assert told.conflicts[0].name == "x[1]"
+    assert told.conflicts[0].short == pytest.approx(2 - plan["x"][-1, 1])
+
+
+def pendulum() -> tuple[dd.Model, ca.SX]:
+    m = dd.Model("pendulum")
+    p, u = m.coordinate("p", 2, start=[0.6, -0.8], rate=[0.0, 0.0]), m.input("u", 2)
+    m.kinetic_energy(0.5 * ca.sumsqr(m.rate(p)))
+    m.potential_energy(9.81 * p[1])
+    m.constraint("rod", ca.sumsqr(p) - 1)
+    m.generalised_force(p, u)
+    return m, u
+
+
+@pytest.mark.parametrize("fixed", [True, False])
+@pytest.mark.parametrize("method", ["collocation", "shooting"])
+def test_periodic_motions_under_constraints_are_those_of_angles(fixed, method):
+    m, u = pendulum()
+    one = dd.OptimalControl(m, 1.0, 20)
+    if fixed:
+        one.start({"p": [0.6, -0.8], "p_dot": [None, None]})
+    one.periodic()
+    one.subject_to(m["p"][0] <= -0.3, at=0.5)
+    one.minimise(running=ca.sumsqr(u))
+    by_angle = dd.Model("by angle")
+    angle, torque = by_angle.state("angle", start=np.arcsin(0.6), rate=0.0), by_angle.input("torque")
+    by_angle.equation(by_angle.der(by_angle.der(angle)), -9.81 * np.sin(angle) + torque)
+    other = dd.OptimalControl(by_angle, 1.0, 20)
+    if fixed:
+        other.start({"angle": np.arcsin(0.6), "angle_dot": None})
+    other.periodic()
+    other.subject_to(ca.sin(angle) <= -0.3, at=0.5)
+    other.minimise(running=torque**2)
+    plans = one.solve(method), other.solve(method)
+    assert all(plan.success for plan in plans)
+    assert plans[0].objective == pytest.approx(plans[1].objective, rel=2e-3)
+    assert plans[0].iterations < 200
+
+
+def test_an_end_is_found_where_the_guess_of_it_has_no_slope():
+    # From (1, 0) to p[0] = 0: both (0, 1) and (0, -1) lie on the rod, the middle between them does not.
+    m, u = pendulum()
+    ocp = dd.OptimalControl(m, 1.0, 20)
+    ocp.start({"p": [1.0, 0.0], "p_dot": [0.0, 0.0]})
+    ocp.finish({"p[0]": 0.0})
+    ocp.minimise(running=ca.sumsqr(u))
+    plan = ocp.solve()
+    assert plan.success
+    assert abs(plan["p"][-1, 1]) == pytest.approx(1.0, abs=1e-5)
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_ends_on_constraints_that_move_with_time(known):
+    m = dd.Model("growing")
+    p, u = m.coordinate("p", 2, start=[1.0, 0.0], rate=[0.1, 0.0]), m.input("u", 2)
+    m.kinetic_energy(0.5 * ca.sumsqr(m.rate(p)))
+    m.constraint("rod", ca.sumsqr(p) - (1 + 0.1 * m.time) ** 2)
+    m.generalised_force(p, u)
+    ocp = dd.OptimalControl(m, 1.0 if known else dd.unknown(1.0, 0.5, 1.5), 20)
+    ocp.start()
+    ocp.finish({"p": [0.0, 1.1]} if known else {"p[0]": 0.0})
+    ocp.minimise(running=ca.sumsqr(u))
+    plan = ocp.solve()
+    assert plan.success, plan
+    assert np.hypot(*plan["p"][-1]) == pytest.approx(1 + 0.1 * plan.duration, abs=1e-5)
+
+
+def test_a_mesh_that_is_too_coarse_is_no_success_and_an_unstable_model_is():
+    def plan(intervals, degree):
+        m = dd.Model("running away")
+        x, u = m.state("x", start=1.0), m.input("u")
+        m.equation(m.der(x), 20 * x + u)
+        ocp = dd.OptimalControl(m, 3.0, intervals)
+        ocp.start()
+        ocp.finish(x=0.5)
+        ocp.minimise(running=x**2 + u**2)
+        return ocp.solve(degree=degree)
+
+    coarse, fine = plan(5, 1), plan(60, 3)
+    assert not coarse.success
+    assert coarse.broken[0].on == "the replay"
+    assert "mesh_tolerance" in coarse.explain().headline
+    assert fine.success
+    assert "unstable" in fine.notes[0]
+
+
+def test_conditions_at_starts_and_of_integrals_are_looked_at_too(tmp_path):
+    m = dd.Model("cart")
+    x, v, u = m.state("x", start=0.0), m.state("v", start=0.0), m.input("u")
+    m.equation([m.der(x), m.der(v)], [v, u])
+    ocp = dd.OptimalControl(m, 1.0, 20)
+    ocp.start(x=0.0, v=None)
+    ocp.subject_to(x + v >= 0.5, at="start", name="quick")
+    ocp.subject_to(ocp.integral(u**2) <= 4.0, at="end", name="fuel")
+    ocp.subject_to(ocp.at_end(x) - ocp.at_start(v) == 0.25, at="end", name="both ends")
+    ocp.finish(v=0.0)
+    ocp.minimise(running=(x - 0.3) ** 2)
+    plan = ocp.solve()
+    assert plan.success
+    # The same numbers, judged by other conditions than those that the search knew.
+    description = plan.transcription.description
+    description.conditions[1].upper[:] = 3.0
+    description.conditions[0].lower[:] = 10.0
+    again = dd.Plan(plan.model, plan.transcription, plan.outcome, plan._values, plan._begin, plan._again)
+    assert {part.name for part in again.broken} == {"quick", "fuel"}
+    again.save(tmp_path / "broken.nc")
+    assert not dd.load(tmp_path / "broken.nc").success
