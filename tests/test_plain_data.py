@@ -15,12 +15,9 @@ FORBIDDEN = {
     "StringDeserializer",
     "FileDeserializer",
 }
-# JSON is data; CasADi's reader stands behind dd.load(path, trusted=True) alone. Workers of a Dask cluster run whatever
-# their client sends them, by Dask's own pickles.
+# JSON is data. Workers of a Dask cluster run whatever their client sends them, by Dask's own pickles.
 ALLOWED = {
-    ("simulation/result/files_before_plain_data.py", "deserialize"),
     ("model/system/plain_record.py", "loads"),
-    ("simulation/result/files_before_plain_data.py", "loads"),
     ("ensembles/cluster.py", "loads"),
 }
 

@@ -12,9 +12,9 @@ from daedalus.ensembles.ensemble import Ensemble
 from daedalus.ensembles.saved_ensemble import KIND as ENSEMBLE
 from daedalus.ensembles.saved_ensemble import dataset_of
 from daedalus.model.system.plain_record import PlainRecord
-from daedalus.simulation.result.loaded_run import run_of, run_of_before
+from daedalus.simulation.result.loaded_run import run_of
 from daedalus.simulation.result.rebuilt_run import cannot_be_rebuilt
-from daedalus.simulation.result.sealed_record import read_record
+from daedalus.simulation.result.sealed_record import not_a_run, read_record
 
 
 def _ensemble_of(description: PlainRecord, arrays: dict[str, np.ndarray]) -> Ensemble:
@@ -42,7 +42,7 @@ READERS: dict[str, Callable[[PlainRecord, dict[str, np.ndarray]], Any]] = {
 }
 
 
-def load(path: str | Path, trusted: bool = False) -> Any:
+def load(path: str | Path) -> Any:
     """Read what `save` wrote: a trajectory, whose `at`, `plot` and `drift` work as before, an ensemble, or a plan.
 
     Nothing in a file is executed: it holds names, numbers and formulas as plain data, checked against a closed list of
@@ -52,8 +52,6 @@ def load(path: str | Path, trusted: bool = False) -> Any:
     Parameters
     ----------
     path: the file.
-    trusted: also read a file of a version before this format, whose model is held as CasADi's serialised functions.
-        These can run code, so say so only of files whose origin you know; save the run again, and it is plain data.
 
     Example
     -------
@@ -70,7 +68,7 @@ def load(path: str | Path, trusted: bool = False) -> Any:
     try:
         found = read_record(place)
         if found is None:
-            return run_of_before(place, trusted)
+            raise not_a_run(place, "it has no record of a run")
         description, arrays = found
         if "kind" in description:
             return READERS[description.word("kind", READERS)](description, arrays)

@@ -1,7 +1,6 @@
 """Files that were flipped, cut or crafted: each is told in words, none crashes, none loads something else."""
 
 import copy
-import gzip
 import hashlib
 import json
 import os
@@ -16,7 +15,6 @@ import pytest
 
 import daedalus as dd
 
-DATA = Path(__file__).parent / "data"
 SEAL = 100
 DAMAGED = "The file is damaged.\n  {}: its checksum does not fit its contents\n"
 
@@ -89,7 +87,7 @@ def test_flipped_bits_are_told(saved, tmp_path, no_library_reads):
         flipped[place] ^= 1 << draw.randrange(8)
         file.write_bytes(flipped)
         with pytest.raises(dd.InputError) as caught:
-            dd.load(file, trusted=True)
+            dd.load(file)
         assert str(caught.value).startswith(DAMAGED.format("flipped.nc")), place
 
 
@@ -171,7 +169,7 @@ CRAFTED = [
 def test_crafted_records_are_told(saved, tmp_path, change, told, no_library_reads):
     (tmp_path / "crafted.nc").write_bytes(crafted(saved, change))
     with pytest.raises(dd.InputError) as caught:
-        dd.load(tmp_path / "crafted.nc", trusted=True)
+        dd.load(tmp_path / "crafted.nc")
     assert told in str(caught.value)
 
 
@@ -266,96 +264,3 @@ def test_what_is_no_plain_file_is_told_at_once(tmp_path, kind):
     told = "There is no such file" if kind == "link to nothing" else "run.nc: no plain file"
     with pytest.raises(dd.InputError, match=told):
         dd.load(path)
-
-
-# -- files of before ----------------------------------------------------------------------------------------------
-
-
-def of_before(name: str, folder: Path) -> Path:
-    """A file that a version before plain data wrote."""
-    path = folder / f"{name}.nc"
-    path.write_bytes(gzip.decompress((DATA / f"{name}.nc.gz").read_bytes()))
-    return path
-
-
-@pytest.mark.parametrize("name", ["before_plain_data", "pieces_before_plain_data"])
-def test_files_of_before_are_not_opened_without_trust(name, tmp_path, no_library_reads):
-    path = of_before(name, tmp_path)
-    with pytest.raises(dd.InputError) as caught:
-        dd.load(path)
-    assert str(caught.value) == (
-        "The file was saved by an earlier version, and loading it could run code.\n"
-        f"  {name}.nc: its model is held as CasADi's serialised functions\n"
-        "  Because such a function may carry a library, which runs as soon as it is read.\n"
-        f'  Try: dd.load("{name}.nc", trusted=True) if you know where it comes from, then save it again'
-    )
-
-
-@pytest.mark.parametrize(
-    ("name", "pieces", "x"),
-    [("before_plain_data", 1, 0.5488098426855812), ("pieces_before_plain_data", 2, 0.2588109115878912)],
-)
-def test_trusted_files_of_before_are_read_with_a_warning_and_saved_anew(name, pieces, x, tmp_path):
-    path = of_before(name, tmp_path)
-    with pytest.warns(UserWarning, match=f"{name}.nc holds CasADi's serialised functions, which can run code") as told:
-        tr = dd.load(path, trusted=True)
-    assert len(told) == 1
-    assert told[0].filename == __file__
-    assert (len(tr.pieces), float(tr.at(0.3)["x"])) == (pieces, x)
-    tr.save(path)
-    again = dd.load(path)
-    assert again.system == tr.system
-    assert float(again.at(0.3)["x"]) == x
-    assert again.work == tr.work
-    assert [e.time for e in again.events] == [e.time for e in tr.events]
-
-
-def replaced(path: Path, name: str, **dataset) -> Path:
-    with h5py.File(path, "r+") as file:
-        del file["daedalus"][name]
-        file["daedalus"].create_dataset(name, **dataset)
-    return path
-
-
-@pytest.mark.parametrize(
-    "dataset",
-    [
-        {"shape": (2**40,), "dtype": float, "chunks": (1024,)},
-        {"data": np.array([b"code", b"more"], dtype=object), "dtype": h5py.special_dtype(vlen=bytes)},
-        {"data": np.zeros(3, dtype=[("a", float), ("b", int)])},
-        {"data": h5py.Empty(float)},
-    ],
-    ids=["huge", "objects", "compound", "empty"],
-)
-def test_arrays_of_trusted_files_are_bounded_numbers(dataset, tmp_path):
-    path = replaced(of_before("before_plain_data", tmp_path), "starts", **dataset)
-    with (
-        pytest.warns(UserWarning, match="can run code"),
-        pytest.raises(dd.InputError, match="starts is no array of numbers"),
-    ):
-        dd.load(path, trusted=True)
-
-
-def test_arrays_of_trusted_files_lie_in_the_file(tmp_path):
-    path = of_before("before_plain_data", tmp_path)
-    with h5py.File(path, "r+") as file:
-        del file["daedalus"]["starts"]
-        file["daedalus"]["starts"] = h5py.ExternalLink("elsewhere.nc", "starts")
-    with (
-        pytest.warns(UserWarning, match="can run code"),
-        pytest.raises(dd.InputError, match="starts is no array of numbers"),
-    ):
-        dd.load(path, trusted=True)
-
-
-def test_a_damaged_model_of_a_trusted_file_is_told(tmp_path):
-    path = of_before("before_plain_data", tmp_path)
-    with h5py.File(path) as file:
-        text = file["daedalus"]["description"][...].tobytes()
-    other = text.replace(b'"expressions": "', b'"expressions": "zzzz')
-    replaced(path, "description", data=np.frombuffer(other, dtype=np.uint8))
-    with (
-        pytest.warns(UserWarning, match="can run code"),
-        pytest.raises(dd.InputError, match="functions that this CasADi reads expected"),
-    ):
-        dd.load(path, trusted=True)

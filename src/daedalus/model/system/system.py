@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
@@ -416,14 +416,9 @@ class System:
         return [*own, *(value for group in named for value in group.values())]
 
     @staticmethod
-    def from_record(
-        record: Mapping[str, Any], expressions: Callable[[list[ca.SX]], list[ca.SX]] | None = None
-    ) -> System:
-        """The inverse of `to_record`, with fresh symbols; a record that does not hold together raises an InputError.
-
-        expressions: gives the expressions in the symbols of t, x', x, z, u, p, in place of the record's formulas.
-        """
-        return System(read_content(PlainRecord(record, "system"), expressions))
+    def from_record(record: Mapping[str, Any]) -> System:
+        """The inverse of `to_record`, with fresh symbols; a record that does not hold together raises an InputError."""
+        return System(read_content(PlainRecord(record, "system")))
 
     @cached_property
     def digest(self) -> str:

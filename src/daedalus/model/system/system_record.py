@@ -7,7 +7,7 @@ left out where it is empty, so that their hashes stay.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import casadi as ca
@@ -32,11 +32,8 @@ PURPOSES = tuple(purpose.value for purpose in EventPurpose)
 _LETTER_OF = {"algebraic": "z", "input": "u", "parameter": "p", "discrete": "p"}
 
 
-def read_content(record: PlainRecord, expressions: Callable[[list[ca.SX]], list[ca.SX]] | None = None) -> SystemContent:
-    """What a system is made with, every entry checked against the others.
-
-    expressions: gives the expressions in symbols for t, x', x, z, u, p; by default the formulas of the record do.
-    """
+def read_content(record: PlainRecord) -> SystemContent:
+    """What a system is made with, every entry checked against the others."""
     if "expressions" in record:
         raise InputError(
             "The system was saved by an earlier version, and reading it could run code.",
@@ -51,10 +48,7 @@ def read_content(record: PlainRecord, expressions: Callable[[list[ca.SX]], list[
     variables = _read_variables(record)
     orders = _read_orders(record, variables)
     symbols = _read_symbols(record, _sizes(variables, orders))
-    if expressions is None:
-        formulas = read_expressions(record.part("formulas"), list(symbols.values()))
-    else:
-        formulas = expressions(list(symbols.values()))
+    formulas = read_expressions(record.part("formulas"), list(symbols.values()))
     return SystemContent(
         name=record.text("name"),
         variables=variables,

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
-from pathlib import Path
-
 import numpy as np
 
 from daedalus.model.system.plain_record import PlainRecord
 from daedalus.model.system.system import System
-from daedalus.simulation.result.files_before_plain_data import is_of_before, load_trusted, not_trusted
 from daedalus.simulation.result.ledger_functions import with_ledger
 from daedalus.simulation.result.rebuilt_run import rebuilt_run
-from daedalus.simulation.result.sealed_record import not_a_run
 from daedalus.simulation.result.trajectory import Trajectory
 
 
@@ -28,17 +23,3 @@ def run_of(description: PlainRecord, arrays: dict[str, np.ndarray]) -> Trajector
             for k, (system, ledger) in enumerate(zip(systems, kept))
         ]
     return rebuilt_run(description, arrays, systems)
-
-
-def run_of_before(path: Path, trusted: bool) -> Trajectory:
-    """A run of a version before plain data, if the user trusts it."""
-    if not is_of_before(path):
-        raise not_a_run(path, "it has no record of a run")
-    if not trusted:
-        raise not_trusted(path)
-    warnings.warn(
-        f"{path.name} holds CasADi's serialised functions, which can run code; they were read because trusted=True "
-        "says that the file may. Save the run again: the new file is plain data.",
-        stacklevel=3,
-    )
-    return load_trusted(path)

@@ -92,7 +92,7 @@ def read_record(path: Path) -> tuple[PlainRecord, dict[str, np.ndarray]] | None:
         seal = file.read(_SEAL_SIZE)
         start_digits = seal[len(_SEAL) : len(_SEAL) + _DIGITS]
         if not seal.startswith(_SEAL) or not start_digits.isdigit():
-            if holds_any(file, size, (_MARK,)):
+            if _holds(file, size, _MARK):
                 raise damaged(path)
             return None
         start, end = int(start_digits), size - _SEAL_SIZE
@@ -168,16 +168,15 @@ def opened(path: Path) -> Iterator[BufferedReader]:
         yield file
 
 
-def holds_any(file: BufferedReader, size: int, patterns: tuple[bytes, ...]) -> bool:
-    """Whether one of a few short byte strings occurs in a file."""
-    overlap = max(map(len, patterns)) - 1
+def _holds(file: BufferedReader, size: int, pattern: bytes) -> bool:
+    """Whether a short byte string occurs in a file."""
     file.seek(0)
     rest = b""
     for chunk in _chunks(file, size):
         window = rest + chunk
-        if any(pattern in window for pattern in patterns):
+        if pattern in window:
             return True
-        rest = window[-overlap:]
+        rest = window[-len(pattern) + 1 :]
     return False
 
 
