@@ -1,4 +1,4 @@
-# The few words of this project: demo, test, check, docs, bench (and setup, soak, wheel, sanitize, clean).
+# The few words of this project: demo, test, check, docs, bench (and setup, test-all, soak, wheel, sanitize, clean).
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -6,8 +6,10 @@ STAMP := $(VENV)/.installed
 CORE := $(sort $(shell find src/daedalus/core -name '*.hpp' -o -name '*.cpp'))
 ROOMS := $(sort $(shell find src/daedalus -name __init__.py))
 KERNELS := $(filter %kernels.cpp,$(CORE))
+# Without kept bytecode every process of a test compiles the package and what it needs again.
+unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo test check soak format docs bench wheel sanitize clean
+.PHONY: setup demo test test-all check soak format docs bench wheel sanitize clean
 
 setup: $(VENV)/.dev $(STAMP)
 
@@ -36,9 +38,14 @@ $(VENV)/.dev: pyproject.toml | $(STAMP)
 demo: $(STAMP)
 	$(BIN)/daedalus demo
 
-# Two workers, one BLAS thread each.
+# Two workers, one BLAS thread each. The run that people wait for, with its slowest tests; `test-all` adds the other
+# methods, tolerances and examples (marker `wide`).
+PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 test: setup
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(PYTEST) --dist loadgroup --durations 20
+
+test-all: setup
+	$(PYTEST) --dist loadgroup --durations 20 -m "not long"
 
 check: setup
 	$(BIN)/ruff format --check .
@@ -63,7 +70,7 @@ bench: setup
 # Tests of tens of seconds, then random models with known solutions for ten minutes, from any seed; what fails is told
 # with how to see it again.
 soak: setup
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -m long tests
+	$(PYTEST) -m long tests
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/promises/soak.py $(SOAK)
 
 # A wheel in dist/, tried where there is nothing but it: an empty environment outside this folder runs the demo and the

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from kronecker_blocks import finite_block, hidden, infinite_block, left_block, right_block
+from rings import examples
 
 import daedalus as dd
 from daedalus import catalogue
@@ -34,7 +35,7 @@ def linear_model(E, A):
     st.lists(st.tuples(st.sampled_from(["infinite", "finite"]), st.integers(1, 3)), min_size=1, max_size=3),
     st.integers(0, 10**6),
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 def test_random_linear_systems_have_the_index_of_their_pencil(shapes, seed):
     """The blocks are hidden behind full matrices, so that the structure says nothing and has to be repaired."""
     rng = np.random.default_rng(seed)
@@ -54,7 +55,7 @@ def test_random_linear_systems_have_the_index_of_their_pencil(shapes, seed):
     st.one_of(st.none(), st.tuples(st.integers(0, 2), st.integers(0, 2))),
     st.integers(0, 10**6),
 )
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 def test_larger_and_singular_pencils_have_the_verdict_of_their_kronecker_form(shapes, singular, seed):
     """A block with an unknown too many and one with an equation too many make a square pencil singular."""
     rng = np.random.default_rng(seed)

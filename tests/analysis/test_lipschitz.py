@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rings import examples
 
 import daedalus as dd
 from daedalus import catalogue
@@ -27,7 +28,7 @@ ends = st.floats(-1.0, 1.0)
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 @given(a=ends, b=ends, c=ends, d=ends, seed=st.integers(0, 1000))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_a_range_contains_every_value(name, a, b, c, d, seed):
     x, y = ca.SX.sym("x"), ca.SX.sym("y")
     function = ca.Function("f", [ca.vertcat(x, y)], [FUNCTIONS[name](x, y)])

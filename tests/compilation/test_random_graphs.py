@@ -16,6 +16,7 @@ from random_graphs import (
     reads_sign_of_nan,
     same_bits,
 )
+from rings import examples
 
 from daedalus._core import Function
 from daedalus.compilation import compile_function
@@ -23,7 +24,7 @@ from daedalus.compilation.llvm_code import Style, modules
 from daedalus.compilation.machine_code import link, object_code
 from daedalus.model.system.instruction_list import OPERATION_NAMES, read_instructions
 
-QUICK = settings(max_examples=80, deadline=None)
+QUICK = settings(max_examples=examples(80), deadline=None)
 
 
 def evaluated(core: Function, at: np.ndarray) -> np.ndarray:
@@ -64,7 +65,7 @@ def test_fast_code_stays_within_roundings(graph, data):
         assert np.all(close | same_bits(found[row], expected[row]) | np.isinf(bounds))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(graphs(most_steps=25), st.data(), st.integers(1, 7), st.booleans())
 def test_cut_code_has_the_bits_of_whole_code(graph, data, chunk, strict):
     """Values that cross from chunk to chunk arrive, whatever the cut; without fusing, cuts change nothing."""

@@ -8,6 +8,7 @@ import scipy.sparse as sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from rings import examples
 
 from daedalus import _core
 
@@ -63,7 +64,7 @@ def chain(links: int, seed: int = 0) -> sparse.csc_array:
 
 
 @pytest.mark.parametrize("form", FORMS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(matrix=matrices(), seed=st.integers(0, 1000))
 def test_agrees_with_numpy(form: Form, matrix: Matrix, seed: int) -> None:
     """The residual is at rounding level and the answer as good as the condition allows."""
@@ -97,7 +98,7 @@ def test_every_small_size(n: int, turn: complex) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(seed=st.integers(0, 10**6), free=st.integers(2, 12), data=st.data())
 def test_saddle_points(form: Form, seed: int, free: int, data: st.DataObject) -> None:
     """[[M, G'], [G, 0]] with an empty block on the diagonal."""
@@ -113,7 +114,7 @@ def test_saddle_points(form: Form, seed: int, free: int, data: st.DataObject) ->
 
 
 @pytest.mark.parametrize("form", FORMS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(matrix=matrices(), seed=st.integers(0, 1000))
 def test_badly_scaled(form: Form, matrix: Matrix, seed: int) -> None:
     """Rows and columns over twenty orders of magnitude: small backward error in every row."""
@@ -146,7 +147,7 @@ def test_given_scales_do_not_change_the_answer(form: Form) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(matrix=matrices(), data=st.data())
 def test_an_empty_line_is_refused(form: Form, matrix: Matrix, data: st.DataObject) -> None:
     """A row or a column of zeros, in the pattern or not: singular, and nothing can be solved."""
@@ -227,7 +228,7 @@ def test_a_pivot_that_vanishes() -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(matrix=matrices(), seed=st.integers(0, 10**6))
 def test_many_factorisations_of_one_pattern(form: Form, matrix: Matrix, seed: int) -> None:
     """Whatever values come, kept pivots or not: small backward error, every time."""

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rings import examples
 from scipy.optimize import linear_sum_assignment
 
 from daedalus import _core
@@ -41,7 +42,7 @@ def check_pairs(found, shape, rows, columns):
 
 
 @given(patterns())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_as_many_pairs_as_there_can_be(pattern):
     shape, rows, columns, _ = pattern
     found = _core.maximum_matching(*shape, rows, columns)
@@ -50,7 +51,7 @@ def test_as_many_pairs_as_there_can_be(pattern):
 
 
 @given(patterns())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_the_cheapest_pairs_and_their_prices(pattern):
     shape, rows, columns, costs = pattern
     found = _core.cheapest_matching(*shape, rows, columns, costs)
@@ -102,7 +103,7 @@ def test_dead_ends_are_entered_once(depth):
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_phases_grow_with_the_root_of_the_size(seed):
     draw = np.random.default_rng(seed)
     n = int(draw.integers(1, 2000))
@@ -113,7 +114,7 @@ def test_phases_grow_with_the_root_of_the_size(seed):
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from([2, 1_000_000]))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_every_row_is_searched_from_once_at_most(seed, largest):
     draw = np.random.default_rng(seed)
     n = 300

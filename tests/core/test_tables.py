@@ -5,6 +5,7 @@ import pytest
 import tableaux
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rings import examples
 
 from daedalus import _core
 
@@ -80,7 +81,7 @@ def test_a_jump_in_a_linear_table(native, integrate):
     assert run.x[-1, 0] == pytest.approx(0.5 + 5, abs=1e-14)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(data=st.data())
 def test_any_hold_table_is_integrated_exactly(data):
     times = np.unique(data.draw(st.lists(st.floats(0, 10), min_size=1, max_size=12)))

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rings import examples
 
 import daedalus as dd
 from daedalus import catalogue
@@ -52,7 +53,7 @@ def test_derivatives_of_two_spans_multiply(name):
         np.testing.assert_allclose(both, whole.by_parameters, atol=1e-7 * np.abs(both).max())
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(st.lists(numbers, min_size=9, max_size=9), st.lists(numbers, min_size=3, max_size=3), st.floats(0.2, 1.5))
 def test_a_factor_on_the_clock_moves_along_the_orbit(weights, start, speed):
     """x' = k f(x): k ∂x/∂k = t x', and M carries f(x₀) to f(x)."""
@@ -66,7 +67,7 @@ def test_a_factor_on_the_clock_moves_along_the_orbit(weights, start, speed):
     np.testing.assert_allclose(sens.M @ (speed * np.sin(A @ np.array(start) + 0.3)), rate, atol=1e-6)
 
 
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 @given(st.lists(numbers, min_size=4, max_size=4), st.integers(0, 1))
 def test_second_derivatives_are_those_of_first_ones(start, which):
     """∂M/∂x₀ by differences of whole runs."""

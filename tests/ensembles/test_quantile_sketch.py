@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rings import examples
 
 from daedalus.ensembles.quantile_sketch import RANK_ERROR, QuantileSketch, levels_needed, places_for, rank_error
 
@@ -44,7 +45,7 @@ def test_the_bound_holds_for_every_count(count):
     assert 8 * places * (levels_needed(count, places) + 1) <= 8 * max(count + 1, 200_000)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=60), st.floats(0, 1))
 def test_few_values_give_exact_quantiles(values, share):
     sketch = QuantileSketch(1, len(values))

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rings import examples
 
 import daedalus as dd
 from daedalus.analysis.points.damped_newton import damped_newton
@@ -49,7 +50,7 @@ def test_a_curve_that_leads_nowhere():
     assert follow(lambda v: (np.full(1, np.nan), np.ones((1, 1)), np.ones(1)), np.zeros(1), np.ones(1)) is None
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(st.floats(0.5, 3.0), st.floats(-0.9, 0.9), st.floats(-4, 4))
 def test_monotone_curves_end_at_the_root(steep, shift, start):
     def equations(v):

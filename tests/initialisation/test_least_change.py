@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rings import examples
 
 from daedalus.initialisation.least_change import Scaled, least_change, sparse_gauss_newton
 
@@ -12,7 +13,7 @@ def linear(matrix, right):
     return lambda v: (matrix @ v - right, matrix, np.ones(len(right)))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_linear_equations_are_solved_as_the_formula_says(seed):
     draw = np.random.default_rng(seed)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rings import examples
 
 import daedalus as dd
 
@@ -38,7 +39,7 @@ def exact(seed: int, slow: int, chains: list[int], x_slow: np.ndarray, t: float)
     return np.linalg.solve(right, y), np.linalg.solve(right, y_rate)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(
     st.integers(0, 10**6),
     st.integers(0, 3),
@@ -64,7 +65,7 @@ def test_guesses_become_the_nearest_consistent_start(seed, slow, chains):
     np.testing.assert_allclose(directions.T @ values, 0.0, atol=1e-6)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 3), st.integers(1, 3))
 def test_a_consistent_start_given_in_full_is_accepted_and_one_beside_it_refused(seed, slow, chain):
     e, a, rate, constant, _, _ = random_system(seed, slow, [chain])

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rings import examples
 
 import daedalus as dd
 from daedalus.reduction.forms import explicit_form
@@ -86,7 +87,7 @@ def test_runs_are_the_same_whatever_equations_are_called(names):
     check_equal(runs(names))
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=examples(5), deadline=None)
 @given(NAMES)
 def test_runs_are_the_same_for_names_drawn_at_random(names):
     check_equal(runs(names))

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from reduced_models import angle_of_pendulum, chain, first_order_pendulum, kronecker, pendulum, residual_along
+from rings import examples
 
 import daedalus as dd
 from daedalus import catalogue
@@ -215,7 +216,7 @@ def test_index_zero_makes_states_of_algebraic_variables():
     assert np.abs(tr["z"] ** 3 + tr["z"] - 2 * tr["x"]).max() < 1e-12
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(kronecker())
 def test_linear_systems_with_a_known_kronecker_form(case):
     E, A, solution, finite = case

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rings import examples
 
 from daedalus.tracing.traced_number import FUNCTIONS, TracedNumber, UntraceableError, symbolic
 
@@ -35,7 +36,7 @@ def test_every_function_is_numpys(name):
 
 
 @given(st.floats(-1e6, 1e6), st.floats(-1e3, 1e3).filter(lambda b: abs(b) > 1e-3))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_remainder_and_quotient_are_pythons(a, b):
     assert evaluate(lambda x, y: x % y, a, b) == np.remainder(a, b)
     assert evaluate(lambda x, y: x // y, a, b) == np.floor_divide(a, b)

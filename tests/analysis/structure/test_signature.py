@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rings import examples
 from scipy.optimize import linear_sum_assignment
 
 import daedalus as dd
@@ -42,7 +43,7 @@ def patterns(draw):
 
 
 @given(patterns())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 def test_offsets_solve_the_dual_of_an_optimal_assignment(sigma):
     n = len(sigma)
     jet = [ca.SX.sym(f"y{k}", n) for k in range(3)]

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rings import examples
 
 import daedalus as dd
 from daedalus import catalogue
@@ -67,7 +68,7 @@ trees = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(trees)
 def test_what_is_read_has_the_value_of_what_was_written(tree):
     values = {"x": 0.7, "y": -1.3, "z": 0.4}

@@ -6,6 +6,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rings import examples
 
 from daedalus.integrators.tableaux.algebraic_number import Algebraic, NumberField, square_root
 
@@ -19,7 +20,7 @@ def elements(field: NumberField) -> st.SearchStrategy:
     return st.lists(rationals, min_size=field.degree, max_size=field.degree).map(lambda c: Algebraic(field, tuple(c)))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.sampled_from([CUBIC, QUADRATIC]).flatmap(lambda f: st.tuples(elements(f), elements(f), elements(f))))
 def test_laws_of_a_field(abc):
     a, b, c = abc
@@ -32,7 +33,7 @@ def test_laws_of_a_field(abc):
         assert b**-2 * b**2 == 1
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(elements(QUADRATIC), elements(QUADRATIC))
 def test_order_and_doubles_agree_with_sixty_digits(a, b):
     with localcontext() as context:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rings import examples
 
 from daedalus.errors import InputError
 from daedalus.integrators.tableaux.coefficients import read_matrix, read_vector
@@ -125,7 +126,7 @@ def test_the_polynomial_form_is_the_matrix(family):
         assert T.b @ T.c**m == pytest.approx(float(form.moments[m]), rel=1e-14)
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(st.integers(1, 12), st.lists(st.floats(-2, 2), min_size=1, max_size=24))
 def test_gauss_integrates_polynomials_of_degree_below_2s(s, coefficients):
     T = gauss_legendre(s)

@@ -6,6 +6,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rings import examples
 
 from daedalus.integrators.tableaux.algebraic_number import square_root
 from daedalus.integrators.tableaux.exact_polynomials import (
@@ -37,14 +38,14 @@ values = st.fractions(min_value=-5, max_value=5, max_denominator=12)
 nonzero = values.filter(bool)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(nonzero, min_size=1, max_size=5), st.lists(st.tuples(values, nonzero), max_size=1))
 def test_first_sign_change_is_the_smallest_positive_root_of_odd_multiplicity(roots, pairs):
     odd = sorted(r for r in set(roots) if r > 0 and roots.count(r) % 2)
     assert first_sign_change(from_roots(roots, pairs)) == (float(odd[0]) if odd else math.inf)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(values, max_size=3), st.lists(st.tuples(values, nonzero), max_size=2))
 def test_routh_sees_every_root_that_is_not_right(roots, pairs):
     polynomial = from_roots(roots, pairs)
@@ -53,7 +54,7 @@ def test_routh_sees_every_root_that_is_not_right(roots, pairs):
     assert roots_are_right([-a for a in polynomial]) == expected
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(st.lists(values, max_size=3), st.lists(values, max_size=3), st.lists(values, max_size=3))
 def test_common_factor_holds_what_was_multiplied_in(shared, first, second):
     first = [r for r in first if r not in second]

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rings import examples
 
 from daedalus.integrators.tableaux.collocation import gauss_legendre
 from daedalus.integrators.tableaux.named_tableaux import tableau
@@ -62,7 +63,7 @@ def explicit_tableaux(draw):
     return Tableau(A, [*b, 1 - sum(b, Fraction(0))])
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(explicit_tableaux())
 def test_stability_polynomial_matches_exp_up_to_the_order(T):
     numerator, denominator = T.stability_coefficients
@@ -74,7 +75,7 @@ def test_stability_polynomial_matches_exp_up_to_the_order(T):
     assert padded[: T.order + 1] == [Fraction(1, math.factorial(k)) for k in range(T.order + 1)]
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(explicit_tableaux(), st.randoms(use_true_random=False))
 def test_renumbering_stages_changes_nothing(T, random):
     p = list(range(T.stages))
@@ -96,7 +97,7 @@ def test_renumbering_the_stages_of_a_named_method_changes_nothing(name):
     assert (other.is_a_stable, other.is_l_stable) == (T.is_a_stable, T.is_l_stable)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(explicit_tableaux())
 def test_exact_and_floating_arithmetic_agree_on_the_order(T):
     exact = ElementaryWeights(ExactStages(T._entries["A"], T._entries["b"], T._entries["c"])).order(4)

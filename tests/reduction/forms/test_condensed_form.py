@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rings import examples
 
 import daedalus as dd
 from daedalus.reduction.forms.condensed_form import condensed, condensed_form
@@ -12,7 +13,7 @@ from daedalus.reduction.index.constraint_rows import constraint_rows
 from daedalus.simulation.plant.solvable import solvable
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(size=st.integers(2, 12), density=st.floats(0.0, 0.5), seed=st.integers(0, 2**32 - 1))
 def test_both_parts_solve_the_whole_system(size, density, seed):
     """Triangular parts of any depth, numbers and symbols mixed, in any order of rows and columns."""

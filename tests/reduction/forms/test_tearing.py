@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rings import examples
 
 from daedalus.reduction.forms.tearing import LARGEST_GROWTH, tear
 
@@ -78,7 +79,7 @@ def test_a_ladder_is_not_torn_to_one_unknown_where_errors_would_grow():
     assert len(cut_of(ladder(5)).torn) == 1
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.integers(1, 12), st.integers(1, 12), st.integers(0, 10**6))
 def test_every_tearing_is_valid(count, size, seed):
     rng = np.random.default_rng(seed)

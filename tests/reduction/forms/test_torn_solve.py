@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rings import examples
 
 import daedalus as dd
 from daedalus.reduction.forms.explicit_form import LARGEST_BLOCK, explicit_form, find_explicit_form
@@ -88,7 +89,7 @@ def test_parameters_and_states_are_not_divided_by():
     assert dd.simulate(m, 1.0, parameters={"r": [0.0, 1.0]}).success
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(st.integers(2, 9), st.integers(0, 10**6))
 def test_random_systems(size, seed):
     rng = np.random.default_rng(seed)

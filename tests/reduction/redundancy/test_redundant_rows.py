@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rings import examples
 
 from daedalus.reduction.redundancy.redundant_rows import IndependentRows, chosen_rows, grouped, rank_of, scaled
 from daedalus.reduction.redundancy.smallest_multipliers import group_forms, smallest_multipliers
@@ -16,7 +17,7 @@ def dependent_rows(seed, rows, columns, rank):
 
 
 @given(st.integers(0, 10_000), st.integers(2, 12), st.integers(1, 5))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_the_rest_follow_from_the_chosen_rows(seed, rows, rank):
     matrix = scaled(dependent_rows(seed, rows, rank + 2, rank))
     rank = min(rank, rows)
@@ -42,7 +43,7 @@ def test_groups_are_those_that_share_rows():
 
 
 @given(st.integers(0, 10_000), st.integers(2, 9), st.integers(1, 4))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 def test_the_smallest_multipliers_are_those_of_least_squares(seed, rows, rank):
     matrix = dependent_rows(seed, rows, rank + 1, rank)
     rank = min(rank, rows)

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rings import examples
 
 from daedalus.reduction.selection.dominant_columns import dominant_columns, partners, worst_rate
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.integers(1, 5), st.integers(0, 5), st.integers(0, 10**6))
 def test_no_other_column_counts_more(count, more, seed):
     rng = np.random.default_rng(seed)

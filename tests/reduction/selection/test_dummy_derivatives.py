@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from reduced_models import chain, first_order_pendulum, kronecker, pendulum, residual_along, text_of
+from rings import examples
 
 import daedalus as dd
 from daedalus import catalogue
@@ -172,7 +173,7 @@ def test_nominal_values_count():
 # -- solutions stay ----------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 @given(kronecker())
 def test_linear_systems_with_a_known_kronecker_form(case):
     E, A, solution, finite = case

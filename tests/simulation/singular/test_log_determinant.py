@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rings import examples
 
 from daedalus.simulation.singular.log_determinant import entries_of, log_determinant
 
@@ -13,7 +14,7 @@ def value(matrix, symbols, numbers):
     return float(ca.Function("f", [symbols], [log_determinant(matrix)])(numbers))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.integers(1, 9), st.floats(0.1, 1.0), st.integers(0, 2**32 - 1))
 def test_two_determinants_differ_as_those_of_numbers(n, filling, seed):
     """Constants among the pivots change log |det| by a constant, which differences do not see."""

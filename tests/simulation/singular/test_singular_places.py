@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rings import examples
 from tests.support.records_of import records_of
 from tests.support.slider_cranks import slider_crank
 
@@ -30,7 +31,7 @@ def test_times_of_dead_centres_are_found_between_steps(method, rtol):
     assert place.shares.argmax() == independence_of(tr._plant).labels.index("closure[0]")
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(st.floats(1e-3, 1.0), st.floats(0.2, 6.0))
 def test_near_is_not_there(gap, speed):
     """Rods that differ by a thousandth or more come near a dead centre and have none."""

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rings import examples
 
 import daedalus as dd
 from daedalus.analysis.interval_arithmetic import range_over
@@ -41,7 +42,7 @@ def test_a_share_of_a_millionth_in_twenty_thousand_periods():
     level=st.floats(-0.999, 0.999),
     begin=st.floats(-50.0, 50.0),
 )
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_all_crossings_of_a_wave(frequency, phase, level, begin):
     end = begin + 40.0
     turns = np.arange(np.floor((frequency * begin + phase) / 6.29) - 2, np.ceil((frequency * end + phase) / 6.28) + 2)
@@ -89,7 +90,7 @@ OPERATIONS = [
 
 @pytest.mark.parametrize("operation", OPERATIONS)
 @given(begin=st.floats(-4.0, 4.0), length=st.floats(0.0, 5.0))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_bounds_hold_everywhere_in_a_stretch(operation, begin, length):
     x = ca.SX.sym("x")
     function = ca.Function("f", [x], [operation(x)])

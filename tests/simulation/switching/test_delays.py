@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rings import examples
 
 import daedalus as dd
 from daedalus.integrators.methods import METHODS
@@ -155,7 +156,7 @@ def seen_late(rng: np.random.Generator) -> tuple[float, float, float, float]:
     return float(delay), float(unit * speed), float(unit * (level + away)), float(unit * (1 + away))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), rtol=st.floats(1e-10, 1e-5))
 @pytest.mark.parametrize("method", ["auto", "tsit5", "dop853", "radau5", "radau9"])
 def test_a_level_is_told_once_however_large_the_signal_is(method, seed, rtol):
@@ -210,7 +211,7 @@ def triangles(t: np.ndarray, delay: float, start: float) -> np.ndarray:
     return np.where(t <= start + delay, start - t, wave)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
 @pytest.mark.parametrize("method", DELAYED)
 def test_a_relay_that_sees_late_goes_to_and_fro(method, seed):

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rings import examples
 from tests.support.records_of import records_of
 
 import daedalus as dd
@@ -142,7 +143,7 @@ def test_a_reset_that_carries_another_guard_across_zero(method):
 
 
 @pytest.mark.parametrize("method", METHODS)
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=examples(5), deadline=None)
 @given(
     data=st.data(),
     source=st.sampled_from(["t", "x", "z", "u"]),

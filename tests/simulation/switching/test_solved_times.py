@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rings import examples
 
 import daedalus as dd
 from daedalus.simulation.switching.condition_times import condition_times
@@ -87,7 +88,7 @@ def test_conditions_without_bounds_are_still_looked_for():
     np.testing.assert_allclose(known.times, [1.4769362762044699], atol=1e-12)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     period=st.floats(1e-3, 1.0), duty=st.floats(1e-6, 1 - 1e-6), begin=st.floats(-50.0, 50.0), count=st.integers(1, 60)
 )

@@ -1,0 +1,53 @@
+"""The rings of the test run: what `make test` runs, and what waits for `make test-all` (marker `wide`).
+
+A product of methods and cases runs `auto` and `radau5` by default; the other methods are `wide`. A product that has
+neither of the two keeps its first and its last method. Tests of the methods themselves run all of them, always.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+# The method users get, and the one that fits most systems.
+USUAL_METHODS = ("auto", "radau5")
+# Folders whose tests are about the methods themselves, one by one.
+ABOUT_METHODS = ("tests/core", "tests/integrators")
+# Random examples of a law: those of a run that people wait for.
+USUAL_EXAMPLES = 12
+
+_everything = False
+
+
+def run_everything(chosen: bool) -> None:
+    """Decide, before tests are imported, whether laws get all their examples."""
+    global _everything
+    _everything = chosen
+
+
+def examples(count: int) -> int:
+    """How many random examples a law gets: `count` in `make test-all`, at most twelve in `make test`."""
+    return count if _everything else min(count, USUAL_EXAMPLES)
+
+
+def mark_wide_products(items: Iterable[pytest.Item], root: Path) -> None:
+    """Mark the members of products of methods and cases that `make test` leaves out."""
+    products = defaultdict(list)
+    for item in items:
+        call = getattr(item, "callspec", None)
+        method = call.params.get("method") if call else None
+        if not isinstance(method, str) or item.path.relative_to(root).as_posix().startswith(ABOUT_METHODS):
+            continue
+        others = tuple((name, _key(value)) for name, value in sorted(call.params.items()) if name != "method")
+        products[item.path, item.originalname, others].append((method, item))
+    for members in products.values():
+        usual = [method for method, _ in members if method in USUAL_METHODS] or [members[0][0], members[-1][0]]
+        for method, item in members:
+            if method not in usual:
+                item.add_marker(pytest.mark.wide)
+
+
+def _key(value: object) -> object:
+    """A value to tell cases apart by: itself where it is plain, else its identity."""
+    return value if isinstance(value, str | int | float | bool | None) else id(value)
