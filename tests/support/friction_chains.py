@@ -63,7 +63,8 @@ def friction_chain(seed: int) -> FrictionChain:
         masses=rng.uniform(0.5, 2.0, n), directions=np.array(rows), levels=rng.uniform(0.3, 1.5, len(rows)),
         stiffness=rng.uniform(0.0, 4.0, n) * some[0], damping=rng.uniform(0.0, 0.5, n) * some[1],
         push=rng.uniform(1.0, 3.0, n) * rng.choice([-1.0, 1.0], n), frequency=rng.uniform(0.5, 5.0, n),
-        x0=rng.uniform(-1.0, 1.0, n) * some[2], v0=rng.uniform(-1.0, 1.0, n) * some[3], span=float(rng.uniform(2.0, 5.0)),
+        x0=rng.uniform(-1.0, 1.0, n) * some[2], v0=rng.uniform(-1.0, 1.0, n) * some[3],
+        span=float(rng.uniform(2.0, 5.0)),
     )  # fmt: skip
 
 
@@ -89,7 +90,7 @@ def chain_model(chain: FrictionChain, plain: bool = False, stiff: bool = False) 
 
 
 def moved_by_modes(chain: FrictionChain) -> np.ndarray:
-    """Where the masses are at the end: modes by looking at all combinations, motion by DOP853, changes by its events."""
+    """Where the masses are at the end: modes by trying all combinations, motion by DOP853, changes by its events."""
     t, x, v = 0.0, chain.x0.copy(), chain.v0.copy()
     n = len(x)
     for _ in range(MOST_MODES):

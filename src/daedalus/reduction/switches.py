@@ -2,8 +2,8 @@
 
 Between two switches the equations are smooth then, so that an integrator keeps its order across them (E. Hairer,
 G. Wanner, S. P. Nørsett, Solving Ordinary Differential Equations I, section II.6). With m = [a > b], fmax(a, b) is a
-where m else b, |a| is (2m - 1) a, sign(a) is [a > 0] - [0 > a], and a <= b is 1 - m. A condition that keeps a root, a
-power or a division where it is defined, as in sqrt(fmax(x, 0)), stays as it is; steps end there all the same.
+where m else b, |a| is (2m - 1) a, sign(a) is [a > 0] - [0 > a], and a <= b is 1 - m. What keeps an operation where it
+is defined, as in log(fmax(x, 0)), stays as it is (protecting_conditions.py says how it is told); steps end there, too.
 
 floor(a) has one mode for all its steps, m = [sin(π a) > 0], on where k = floor(a) is even: the number of that kind that
 is next to a - 1/2 is k, and stays k for half a unit beyond both ends, so that a step may pass them and be cut there. A
@@ -33,22 +33,15 @@ from daedalus.model.system.instruction_list import Instructions, read_instructio
 from daedalus.model.system.once import remembered
 from daedalus.model.system.system import System
 from daedalus.model.variables import Variable
+from daedalus.reduction.protecting_conditions import CONDITIONS, Sources, continued_by_zero, protection_of
 
 LETTERS = ("t", "xdot", "x", "z", "u", "p")
+PARAMETERS = LETTERS.index("p")
 SWITCHING = frozenset((ca.OP_LT, ca.OP_LE, ca.OP_FABS, ca.OP_SIGN, ca.OP_FMIN, ca.OP_FMAX))
 # Of these the ones that bend and do not jump: in the guard of an event they need no mode.
 CORNERS = frozenset((ca.OP_FABS, ca.OP_FMIN, ca.OP_FMAX))
-# Operations with two or three values, which change at once.
-CONDITIONS = frozenset((ca.OP_LT, ca.OP_LE, ca.OP_SIGN))
 # What jumps at every whole number of something.
 STAIRS = {ca.OP_FLOOR: "floor", ca.OP_CEIL: "ceil", ca.OP_FMOD: "fmod", ca.OP_REMAINDER: "remainder"}
-# Operations that are not defined everywhere, with the operands that this depends on.
-LIMITED = {
-    **{
-        getattr(ca, f"OP_{name}"): (0,) for name in ("SQRT", "LOG", "LOG1P", "ASIN", "ACOS", "ACOSH", "ATANH", "ERFINV")
-    },
-    **{ca.OP_POW: (0, 1), ca.OP_CONSTPOW: (0,), ca.OP_DIV: (1,), ca.OP_INV: (0,)},
-}
 # A whole number counts as reached this far below it.
 REACHED = 1e-12
 MODES, CLOCK = "modes of the switches", "conditions on time"
@@ -105,7 +98,14 @@ def switches_of(system: System) -> Switches | None:
     discrete = system.sizes["p"] - system.discrete_count
     held = system.part(HeldStates)
     rests = frozenset() if held is None else frozenset(held.positions.tolist())
-    work = _Rewriting(rows, [elements(argument) for argument in arguments], _labels(system), discrete, rests)
+    work = _Rewriting(
+        rows,
+        [elements(argument) for argument in arguments],
+        _labels(system),
+        discrete,
+        rests,
+        {PARAMETERS: system.start["p"]},
+    )
     residual, written = work.rewritten(system.residual.numel(), guards.numel())
     if not work.guards and not work.hidden:
         return None
@@ -135,7 +135,8 @@ class _Rewriting:
     symbols: Sequence[Sequence[ca.SX]]
     labels: Mapping[int, str]
     discrete: int  # the first of the parameters that is a discrete variable
-    rests: frozenset[int] = frozenset()  # states that are discrete variables
+    rests: frozenset[int]  # states that are discrete variables
+    given: Mapping[int, np.ndarray]  # values of parameters
     guards: list[ca.SX] = field(default_factory=list)
     modes: list[ca.SX] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
@@ -158,7 +159,7 @@ class _Rewriting:
         self.number: dict[int, object] = {-1: -1}  # equal for equal expressions
         numbers: dict[tuple[object, ...], int] = {}
         self.known: dict[tuple[object, object], ca.SX] = {}
-        self.kept = _protecting(rows)
+        self.kept, self.continued = protection_of(rows, Sources(self.symbols, frozenset((PARAMETERS,)), self.given))
         self.in_equations = _leading_to_equations(rows)
         zero = len(rows)
         self._constant(zero, 0.0, numbers)
@@ -205,7 +206,9 @@ class _Rewriting:
                 return
         if not self.jumping.isdisjoint(operands):
             self.jumping.add(row)
-        if operation in CORNERS and not self.in_equations[row]:
+        if row in self.continued:
+            self.new[row] = continued_by_zero(operation, self.new[a], None if b < 0 else self.new[b])
+        elif operation in CORNERS and not self.in_equations[row]:
             self.new[row] = _applied(operation, self.new, a, b)
         elif operation in STAIRS and self.moving[row]:
             self.new[row] = self._stairs(row, operation, a, b)
@@ -302,29 +305,6 @@ class _Rewriting:
         if left.is_constant():
             left, right, written = right, left, {">": "<", "<=": ">="}[written]
         return f"{expression_text(left, self.labels, 60)} {written} {expression_text(right, self.labels, 60)}"
-
-
-def _protecting(rows: Instructions) -> bytearray:
-    """1 for every row that decides whether an operation is defined: what is in its operand, or in a condition on it."""
-    count = len(rows)
-    limited = bytearray(count)
-    for row in range(count):
-        if rows.operation[row] not in (ca.OP_INPUT, ca.OP_CONST, ca.OP_OUTPUT):
-            used = [k for k in (rows.first[row], rows.second[row]) if k >= 0]
-            limited[row] = rows.operation[row] in LIMITED or any(limited[k] for k in used)
-    kept = bytearray(count)
-    for row in range(count - 1, -1, -1):
-        operation = rows.operation[row]
-        if operation in (ca.OP_INPUT, ca.OP_CONST, ca.OP_OUTPUT):
-            continue
-        operands = (rows.first[row], rows.second[row])
-        places = (0, 1) if kept[row] else LIMITED.get(operation, ())
-        if operation == ca.OP_IF_ELSE_ZERO and limited[operands[1]]:
-            places = (0, *places)
-        for place in places:
-            if operands[place] >= 0:
-                kept[operands[place]] = 1
-    return kept
 
 
 def _leading_to_equations(rows: Instructions) -> bytearray:

@@ -1,5 +1,7 @@
 """Pieces of a run follow each other by a rule; limits, samples and cancellation are those of the whole."""
 
+from time import perf_counter, sleep
+
 import numpy as np
 import pytest
 
@@ -107,3 +109,29 @@ def test_progress_is_reported_over_the_whole_run():
     run_in_pieces(piece(0.0, [0.0, 0.0]), falls(), 3.25, progress=reached.append)
     assert reached == sorted(reached)
     assert reached[-1] == 3.25
+
+
+def test_the_time_that_rules_take_counts():
+    """Rules that think for long, or pieces of a step each, do not run past time_limit."""
+
+    def rule(done):
+        sleep(0.05)
+        return falls(time_limit=0.2)(done)
+
+    begun = perf_counter()
+    tr = run_in_pieces(piece(0.0, [0.0, 0.0], time_limit=0.2), rule, 1e6)
+    assert tr.status is Ending.TIME_LIMIT
+    assert str(tr.stop_reason).startswith("ran for time_limit = 0.2 s and got to t = ")
+    assert perf_counter() - begun < 5.0
+
+
+def test_a_run_is_cancelled_between_its_pieces():
+    cancel = _core.Cancel()
+
+    def rule(done):
+        cancel.set()
+        return falls()(done)
+
+    tr = run_in_pieces(piece(0.0, [0.0, 0.0]), rule, 1e6, cancel=cancel)
+    assert tr.status is Ending.CANCELLED
+    assert len(tr.pieces) == 1

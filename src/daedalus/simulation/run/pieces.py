@@ -11,7 +11,8 @@ the piece that stopped as a `Trajectory`: `done.status` is why, `done.end` has e
 - a `Stop`, where the run ought to go on and cannot: it ends there, without success, for what the record says,
 - None, where the end of `done` is the end of the run, such as at a terminal event of the model.
 
-The limits max_steps and time_limit, the times of save_at, progress and cancellation are those of the whole run.
+The limits max_steps and time_limit, the times of save_at, progress and cancellation are those of the whole run; what
+the rules take counts as well.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import takewhile
+from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,7 +42,7 @@ from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.onlooker import Onlooker
 from daedalus.simulation.run.settings import Settings
 from daedalus.simulation.run.small_states import small_states
-from daedalus.simulation.run.stop_reason import refused_contacts, refused_reset, sliding, stop_of
+from daedalus.simulation.run.stop_reason import ended_from_outside, refused_contacts, refused_reset, sliding, stop_of
 from daedalus.simulation.singular.leading_matrix import undetermined_places
 from daedalus.simulation.singular.leading_over import until
 from daedalus.simulation.start.vanishing_divisor import passages
@@ -105,11 +107,13 @@ def go_on(
     cancel: Any = None,
 ) -> Trajectory:  # fmt: skip
     """The rest of a run whose first piece is there, joined to it."""
-    done = [begun]
+    done, clock = [begun], perf_counter() - begun.work.seconds
     while not done[-1].status.final:
         following = next_piece(done[-1])
         if following is None:
             break
+        if isinstance(following, Piece) and (limit := _over(following.settings, clock, cancel)):
+            following = ended_from_outside(limit, float(done[-1].end.time), following.settings.time_limit)
         if len(done) >= MOST_STILL and not any(piece.work.steps for piece in done[-MOST_STILL:]):
             following = _standstill(done)
         if isinstance(following, Stop):
@@ -123,7 +127,7 @@ def go_on(
             done.append(following if save_at is None else sampled_piece(following, save_at, project=False))
         else:
             following = following._replace(fired=None, told=_told_last(done[-1], following.begin))
-            done.append(run_piece(following, t1, save_at, progress, cancel, _left(following.settings, done)))
+            done.append(run_piece(following, t1, save_at, progress, cancel, _left(following.settings, done, clock)))
     return joined(done)
 
 
@@ -196,7 +200,15 @@ def _told_last(done: Trajectory, t: float) -> frozenset[str]:
     return done.fired_at(t) if done.system.events else frozenset()
 
 
-def _left(settings: Settings, done: list[Trajectory]) -> dict[str, Any]:
+def _over(settings: Settings, clock: float, cancel: Any) -> Ending | None:
+    """Why no further piece is begun: the time of the run, counted from `clock` on, is spent, or it was cancelled."""
+    if cancel is not None and cancel.is_set:
+        return Ending.CANCELLED
+    spent = settings.time_limit is not None and perf_counter() - clock > settings.time_limit
+    return Ending.TIME_LIMIT if spent else None
+
+
+def _left(settings: Settings, done: list[Trajectory], clock: float) -> dict[str, Any]:
     """What earlier pieces left of the limits of the run; its start and its first step are done already."""
     limits: dict[str, Any] = {"first_step": None}
     if "at_start" in settings.call:
@@ -204,7 +216,7 @@ def _left(settings: Settings, done: list[Trajectory]) -> dict[str, Any]:
     if settings.max_steps is not None:
         limits["max_steps"] = max(0, settings.max_steps - sum(piece.work.steps for piece in done))
     if settings.time_limit is not None:
-        limits["time_limit"] = max(1e-9, settings.time_limit - sum(piece.work.seconds for piece in done))
+        limits["time_limit"] = max(1e-9, settings.time_limit - (perf_counter() - clock))
     return limits
 
 

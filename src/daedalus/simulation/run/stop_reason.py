@@ -62,6 +62,12 @@ def stop_of(
     )  # fmt: skip
 
 
+def ended_from_outside(ending: Ending, t: float, time_limit: float | None) -> Stop:
+    """The end of a run by its limit of time, or by whoever cancelled it, between two of its pieces."""
+    what, *facts = (text.format(t=time_text(t), time_limit=time_limit) for text in ending.sentence)
+    return Stop(ending, t, what, tuple(facts), ending.remedy if ending.tells_remedy else "")
+
+
 def refused_reset(t: float, event: str, error: RefusedReset) -> Stop:
     """The end of a run at an event whose reset contradicts the equations or leaves a choice."""
     what = f"{error.what[:1].lower()}{error.what[1:].rstrip('.')} at {time_text(t)}"
