@@ -361,13 +361,14 @@ class Flow:
         repetitions: int = 1000,
     ) -> float: ...
 
-    # Over any interval, from a time on: x and its derivative by x; the tuple is empty where a step failed.
-    def transition(
-        self, t: float, length: float, x: ArrayLike, u: ArrayLike, p: ArrayLike
-    ) -> tuple[()] | tuple[Array, Array]: ...
-    # x, its covariance with noise of a density gathered on the way, and the error of x in tolerances.
+    # Over any interval, from a time on: x, its covariance with noise of a density gathered on the way, the derivative by
+    # x and that noise alone, and the step to begin the next one with; empty where the steps do not get there.
+    # slopes: ∂x'/∂x, onto: the projector of what is kept, by rows; tolerances: rtol, atol, that of the covariance, and
+    # how much better two steps are than one.
     def carry(
         self,
+        slopes: Function,
+        onto: Function | None,
         t: float,
         length: float,
         x: ArrayLike,
@@ -375,9 +376,16 @@ class Flow:
         p: ArrayLike,
         covariance: ArrayLike,
         density: ArrayLike,
-        rtol: float,
-        atol: float,
-    ) -> tuple[()] | tuple[Array, Array, float]: ...
+        tolerances: Sequence[float],
+        first: float,
+        most: int,
+        stiff: bool,
+    ) -> tuple[()] | tuple[Array, Array, Array, Array, float]: ...
+
+# The transition and the noise of x' = A x + w over a step, from A and Q at three times of it, (3, n, n) each.
+def noise_step(
+    length: float, slopes: ArrayLike, densities: ArrayLike, n: int, stiff: bool
+) -> tuple[()] | tuple[Array, Array]: ...
 
 # A state and its covariance with measurements taken in, NaN for missing ones; empty where H P Hᵀ + R is not positive.
 def take_in(

@@ -178,3 +178,91 @@ def test_time_in_the_equations_is_that_of_the_estimator():
     estimator = dd.Estimator(m, ["x"], start_covariance=1e-12, every=0.5)
     rows = [float(estimator([np.nan])[0]) for _ in range(5)]
     assert rows == pytest.approx(np.sin(0.5 * np.arange(5)), abs=1e-7)
+
+
+def driven(seed: int) -> tuple[dd.Model, int, np.random.Generator]:
+    """A random nonlinear model with two inputs, one of them a vector, and an output that they pass through."""
+    random = np.random.default_rng(seed)
+    n = int(random.integers(1, 4))
+    m = dd.Model("driven")
+    x, u, w = m.state("x", n, start=random.normal(size=n).tolist()), m.input("u", 2), m.input("w")
+    A, B = random.normal(size=(n, n)), random.normal(size=(n, 2))
+    m.equation(m.der(x), ca.mtimes(ca.DM(A), ca.tanh(x)) - x + ca.mtimes(ca.DM(B), u) + w)
+    m.output("y", x[0] + 0.3 * u[1])
+    return m, n, random
+
+
+@pytest.mark.parametrize("kind", ["ekf", "mhe"])
+@pytest.mark.parametrize("seed", range(3))
+def test_inputs_come_with_the_call(seed, kind):
+    m, _, random = driven(seed)
+    noise = {"process_noise": 0.1, "measurement_noise": 0.01, "every": 0.2, "kind": kind, "horizon": 3}
+    drive, measured = random.normal(size=(6, 3)), random.normal(size=6)
+    names = {"inputs": {"u": [0.0, 0.0], "w": 0.0}}
+    with_all = dd.Estimator(m, ["y"], **noise, **names)
+    with_none = dd.Estimator(m, ["y"], **noise)
+    by_name = dd.Estimator(m, ["y"], **noise)
+    partly = dd.Estimator(m, ["y"], **noise, inputs={"w": 7.0})
+    with_all([np.nan], drive[0], time=0.0)
+    for each in (with_none, by_name, partly):
+        each([np.nan], drive[0], time=0.0)
+    assert with_none.labels["u"] == ("u[0]", "u[1]", "w")
+    for y, u in zip(measured, drive):
+        expected = with_all([y], u)
+        np.testing.assert_allclose(with_none([y], u), expected, rtol=1e-9)
+        np.testing.assert_allclose(by_name([y], {"u": u[:2], "w": u[2]}), expected, rtol=1e-9)
+        np.testing.assert_allclose(partly([y], {"u[0]": u[0], "u[1]": u[1], "w": u[2]}), expected, rtol=1e-9)
+        np.testing.assert_allclose(with_none.covariance, with_all.covariance, rtol=1e-9, atol=1e-15)
+
+
+def test_inputs_hold_until_they_are_told_anew_and_are_asked_for():
+    m = oscillator()
+    told, held = (dd.Estimator(m, ["x"], every=EVERY) for _ in range(2))
+    for k in range(4):
+        expected = told([0.1 * k], [0.7])
+        found = held([0.1 * k], [0.7] if k == 0 else None)
+    np.testing.assert_allclose(found, expected)
+    missing = dd.Estimator(m, ["x"], every=EVERY)
+    missing([0.0])
+    with pytest.raises(dd.InputError, match="The estimator has no value of u") as caught:
+        missing([0.0])
+    assert "estimator(y, u)" in caught.value.remedy
+    with pytest.raises(dd.InputError, match="x is no input"):
+        missing([0.0], {"x": 1.0})
+    through, _, _ = driven(0)
+    with pytest.raises(dd.InputError, match="no value of u, w"):
+        dd.Estimator(through, ["y"])([0.0])
+    with pytest.raises(dd.InputError, match="no value of u, w"):
+        dd.Estimator(through, ["y"])([0.0], {"w": 1.0})
+
+
+def test_a_start_that_inputs_decide_about_is_that_of_the_first_call():
+    """A rod whose length is an input: where the pendulum begins depends on it."""
+    m = dd.Model("pendulum on a winch")
+    q, length = m.coordinate("q", 2, start=[1.0, 0.0]), m.input("length")
+    m.kinetic_energy(0.5 * ca.sumsqr(m.rate(q)))
+    m.potential_energy(9.81 * q[1])
+    m.output("angle", ca.atan2(q[0] - length, -q[1] + 2))
+    m.constraint("rod", ca.sumsqr(q) - 1)
+    told = dd.Estimator(m, ["angle"], every=EVERY, inputs={"length": 0.5})
+    found = dd.Estimator(m, ["angle"], every=EVERY)
+    np.testing.assert_allclose(found([0.1], [0.5]), told([0.1]), rtol=1e-10)
+
+
+def test_an_input_that_may_not_be_zero_needs_no_value_either():
+    m = dd.Model("chamber")
+    x, volume = m.state("x", start=1.0), m.input("volume", nominal=0.2)
+    m.equation(m.der(x), -x / volume)
+    m.output("pressure", x / volume)
+    estimator = dd.Estimator(m, ["pressure"], start_covariance=0.0, every=0.1)
+    estimator([np.nan], [0.5])
+    assert estimator([np.nan], [0.5])[0] == pytest.approx(np.exp(-0.2), rel=1e-6)
+
+
+def test_a_closed_loop_tells_the_estimator_its_inputs():
+    m = oscillator()
+    ocp = dd.OptimalControl(m, duration=1.0, intervals=10)
+    ocp.minimise(running=m["x"] ** 2 + m["v"] ** 2 + 0.1 * m["u"] ** 2)
+    estimator = dd.Estimator(m, ["x"], start={"x": 0.5}, start_covariance=0.1, process_noise=1e-3, every=0.1)
+    loop = dd.closed_loop(m, dd.Controller(ocp, every=0.1), 3.0, start={"x": 0.5}, estimator=estimator)
+    assert abs(loop["x"][-1]) < 0.1

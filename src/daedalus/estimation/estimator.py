@@ -12,6 +12,7 @@ from daedalus.estimation.measured_moments import MeasuredMoment, corrected, gone
 from daedalus.estimation.moving_horizon import smoothed
 from daedalus.estimation.propagation import Propagation
 from daedalus.model.model import Model
+from daedalus.model.plain_numbers import plain_array, plain_number
 from daedalus.model.system.system import System
 
 KINDS = ("ekf", "mhe")
@@ -32,10 +33,10 @@ class Estimator:
     model: of any index that `dd.reduce` makes explicit. outputs: names of what is measured.
     start: values by name, or those of the model. start_covariance, process_noise, measurement_noise: a number, a
         diagonal, a matrix, or variances by name. Process noise is the spectral density of white noise in the state
-        equations; measurement noise the covariance of one sample.
+        equations, gathered exactly over intervals of any length; measurement noise the covariance of one sample.
     kind: "ekf" corrects the last state; "mhe" the last `horizon` states together, again linearised where they are.
     every: the sampling interval. horizon: how many moments are remembered, for "mhe" and for late measurements.
-    simulate_options: those of `dd.simulate`.
+    simulate_options: those of `dd.simulate`; inputs that `inputs=` leaves out come with each call.
 
     Example
     -------
@@ -46,6 +47,13 @@ class Estimator:
     >>> estimator = dd.Estimator(m, ["x"], start_covariance=1.0, measurement_noise=1.0, every=0.1)
     >>> [round(float(estimator([1.0])[0]), 6) for _ in range(3)]
     [0.5, 0.666667, 0.75]
+    >>> m = dd.Model("cart")
+    >>> x = m.state("x", start=0.0); v = m.state("v", start=0.0); force = m.input("force")
+    >>> m.equation([m.der(x), m.der(v)], [v, force])
+    >>> estimator = dd.Estimator(m, ["x"], start_covariance=1e-6, measurement_noise=1e-2, every=0.1)
+    >>> _, foreseen = estimator([0.0], [2.0]), estimator([float("nan")], [0.0])
+    >>> foreseen.round(6).tolist()
+    [0.01, 0.2]
     """
 
     def __init__(
@@ -70,9 +78,9 @@ class Estimator:
         self.labels = {**self._model.labels, "y": tuple(names)}
         self.kind, self.time, self._horizon = kind, 0.0, horizon
         states = self.labels["x"]
-        rows = len(self._model.measured(0.0, self._model.start, None)[0])
-        tangent = self._model.tangent
-        self.covariance = tangent @ _matrix(start_covariance, len(states), states, "start_covariance") @ tangent.T
+        rows, tangent = self._model.outputs_count(), self._model.tangent
+        self._spread = _matrix(start_covariance, len(states), states, "start_covariance")
+        self.covariance = tangent @ self._spread @ tangent.T
         self._density = _matrix(process_noise, len(states), states, "process_noise")
         self._noise = _matrix(measurement_noise, rows, names, "measurement_noise")
         self.state = self._model.start
@@ -85,42 +93,53 @@ class Estimator:
         Parameters
         ----------
         y: the measurements in the order of `labels["y"]`, NaN for missing ones.
-        u: the inputs from now on; None for those of the model's options, or of the moment before a late measurement.
+        u: the inputs from now on, in the order of `labels["u"]` or by name. None for those of `inputs=`; those of the
+            call before where `inputs=` gives none, or for a late measurement.
         time: when y was measured, `every` after the call before if None. A time before that of an earlier call is that
             of late measurements: they are taken in where they belong, and what came after is gone through again.
         """
-        measured = np.asarray(y, dtype=float).ravel()
+        measured = plain_array(y, "The measurements").ravel()
         if measured.shape != (len(self._noise),):
             raise InputError(
                 "The measurements do not fit.", f"got {measured.size} numbers for {', '.join(self.labels['y'])}"
             )
-        held = None if u is None else self._inputs_of(u)
-        if time is not None and self._moments and time < self.time:
-            self._late(measured, held, float(time))
+        at = None if time is None else plain_number(time, "time", "s")
+        if at is not None and self._moments and at < self.time:
+            self._late(measured, u is not None, at)
         else:
-            self._now(measured, held, time)
+            self._now(measured, self._inputs_of(u), at)
         return np.array(self.state)
 
     def _now(self, measured: np.ndarray, held: np.ndarray | None, time: float | None) -> None:
-        before, moments = None, self._moments
+        moments = self._moments
         if moments:
             last = moments[-1]
-            now = last.time + self._model.every if time is None else float(time)
+            now = last.time + self._model.every if time is None else time
             before = last.inputs
-            self.state, self.covariance = self._model.carried(
+            self.state, self.covariance = self._model.over(
                 last.time, now - last.time, self.state, self.covariance, before, self._density
-            )
+            )[:2]
             self.time = now
-        elif time is not None:
-            self.time = float(time)
+        else:
+            self.time = self.time if time is None else time
+            before = self._before = self._begin(held)
         moment = MeasuredMoment(self.time, self.state, self.covariance, measured, held)
         moments.append(moment)
         if len(moments) > self._horizon:
             self._before = moments.pop(0).inputs
         if self.kind == "mhe":
-            self.state, self.covariance = smoothed(self._model, moments, self._density, self._noise)
+            self.state, self.covariance = smoothed(self._model, moments, self._before, self._density, self._noise)
         else:
             self.state, self.covariance = corrected(self._model, moment, before, self._noise)
+
+    def _begin(self, held: np.ndarray | None) -> np.ndarray | None:
+        """The inputs before the first call: those of the call itself where the options have none."""
+        if held is None or not np.any(self._model.open_inputs):
+            return None
+        self._model.begin_with(held)
+        tangent = self._model.tangent
+        self.state, self.covariance = self._model.start, tangent @ self._spread @ tangent.T
+        return held
 
     def hold(self, u: object) -> None:
         """Tell the inputs that hold from now until the next call, where they were chosen after its estimate."""
@@ -128,16 +147,16 @@ class Estimator:
         if self._moments:
             self._moments[-1] = self._moments[-1]._replace(inputs=held)
 
-    def _late(self, measured: np.ndarray, held: np.ndarray | None, time: float) -> None:
+    def _late(self, measured: np.ndarray, driven: bool, time: float) -> None:
         """Take in measurements of an earlier moment, and go on from there through what is remembered."""
         moments, slack = self._moments, SAME * self._model.every
-        if time < moments[0].time - slack or held is not None:
+        if time < moments[0].time - slack or driven:
             raise InputError(
                 f"The measurements of t = {time:g} are too late."
-                if held is None
+                if not driven
                 else "Late measurements take no inputs.",
                 f"the last {len(moments)} moments are remembered, from t = {moments[0].time:g} on",
-                remedy="a larger horizon=" if held is None else "u=None: those that held then are known",
+                remedy="a larger horizon=" if not driven else "u=None: those that held then are known",
             )
         k = max(i for i, moment in enumerate(moments) if moment.time <= time + slack)
         there = moments[k]._replace(time=max(time, moments[k].time), measured=measured)
@@ -148,15 +167,14 @@ class Estimator:
         if len(self._moments) > self._horizon:
             self._before = self._moments.pop(0).inputs
         if self.kind == "mhe":
-            self.state, self.covariance = smoothed(self._model, self._moments, self._density, self._noise)
+            self.state, self.covariance = smoothed(self._model, self._moments, self._before, self._density, self._noise)
 
-    def _inputs_of(self, u: object) -> np.ndarray:
-        held = np.asarray(u, dtype=float).ravel()
-        if held.shape != (len(self.labels["u"]),):
-            raise InputError(
-                "The inputs do not fit.", f"got {held.size} numbers for {', '.join(self.labels['u']) or 'no inputs'}"
-            )
-        return held
+    def _inputs_of(self, u: object) -> np.ndarray | None:
+        """The inputs from now on; None for those of the options."""
+        last = self._moments[-1].inputs if self._moments else None
+        if u is not None:
+            return self._model.inputs_of(u, last, self.time)
+        return last if np.any(self._model.open_inputs) else None
 
 
 def _matrix(value: object, size: int, names: Sequence[str], word: str) -> np.ndarray:
@@ -166,7 +184,7 @@ def _matrix(value: object, size: int, names: Sequence[str], word: str) -> np.nda
         if unknown:
             raise InputError(f"{word}= has {unknown[0]}.", f"known are {', '.join(list(names)[:8])}")
         value = [value.get(name, 0.0) for name in names]
-    array = np.asarray(value, dtype=float)
+    array = plain_array(value, word)
     whole = np.eye(size) * array if array.ndim == 0 else np.diag(array) if array.ndim == 1 else array
     if whole.shape != (size, size) or not np.allclose(whole, whole.T) or np.linalg.eigvalsh(whole)[0] < -1e-12:
         raise InputError(f"{word} is no covariance of {size} numbers.", f"got shape {array.shape}")

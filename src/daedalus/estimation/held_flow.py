@@ -1,87 +1,103 @@
-"""Intervals with inputs held, as fixed steps in the core: as many as the tolerance asks for, seen by doubling them."""
+"""Intervals with inputs held, as steps of a flow in the core: as many as the state and its covariance ask for."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
+import casadi as ca
 import numpy as np
 
+from daedalus.compilation import compile_function
 from daedalus.differentiation.case import Case
 from daedalus.differentiation.differentiable_system import flowing_system
+from daedalus.differentiation.events.jumping_conditions import jumping_conditions
 from daedalus.differentiation.flow.flow_core import FlowCore
 from daedalus.errors import SolverError
+from daedalus.estimation.kept_directions import kept_projector
 from daedalus.integrators.methods import is_implicit
 from daedalus.integrators.tableaux.named_tableaux import tableau
+from daedalus.model.system.once import remembered
 from daedalus.model.system.system import System
+from daedalus.simulation.plant.explicit_plant import ExplicitPlant
+from daedalus.simulation.plant.plants import plant_of
 
 EXPLICIT, IMPLICIT = "rk4", "radau5"
-# More explicit steps than these in half an interval mean a stiff model; more implicit ones that there is no way on.
-MOST_STEPS = 64
+# More explicit steps than these in an interval mean a stiff model; more implicit ones that there is no way on.
+MOST_STEPS = {EXPLICIT: 256, IMPLICIT: 20_000}
+# Collocation solves for all stages of a covariance together; beyond this size exponentials in shorter steps cost less.
+LARGEST_STIFF = 24
+# How exact a covariance is, in the deviations that it tells of.
+COVARIANCE_RTOL = 1e-6
+
+
+class Propagated(NamedTuple):
+    """The end of an interval, its covariance, its derivative by the beginning, and the noise gathered on the way."""
+
+    x: np.ndarray
+    covariance: np.ndarray
+    transition: np.ndarray
+    noise: np.ndarray
 
 
 class HeldFlow:
-    """The map of an interval of any length from any time on, with its derivative, to a tolerance.
+    """The map of an interval of any length from any time on, with its covariance, to a tolerance.
 
-    The number of steps in half an interval doubles while the two halves and the whole disagree, and halves again where
-    they agree by far; an explicit method that needs too many gives way to an implicit one.
+    An explicit method that needs too many steps gives way to an implicit one. The length of the steps is remembered
+    from one interval to the next.
     """
 
-    def __init__(self, system: System, p: np.ndarray, implicit: bool, rtol: float, atol: float) -> None:
-        self._system, self._p, self._tolerances = system, p, (rtol, atol)
-        self._use(IMPLICIT if implicit else EXPLICIT, 1)
+    def __init__(self, system: System, case: Case, atol: float) -> None:
+        self._system, self._p, self._tolerances = system, case.p, (case.settings.rtol, atol)
+        self._projector = kept_projector(case)
+        self._by_state = slopes_by_state(system)
+        self._use(IMPLICIT if is_implicit(case.settings.method) else EXPLICIT)
 
-    def _use(self, method: str, steps: int) -> None:
-        self._method, self._steps = method, steps
-        flow = FlowCore(self._system, tableau(method), 1.0, steps, 0.0)
-        self._core: Any = flow.first_order
-        self._fine = float(2**flow.tableau.order - 1)
+    def _use(self, method: str) -> None:
+        flow = FlowCore(self._system, tableau(method), 1.0, 1, 0.0)
+        self._method, self._core, self._step = method, flow.first_order, np.inf
+        self._asked = [*self._tolerances, COVARIANCE_RTOL, 2.0**flow.tableau.order - 1]
 
     def carry(
-        self, t: float, length: float, x: np.ndarray, u: np.ndarray, covariance: np.ndarray, density: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
+        self, t: float, length: float, x: np.ndarray, covariance: np.ndarray, u: np.ndarray, density: np.ndarray
+    ) -> Propagated:
         """A state and its covariance at the end, with the noise that a spectral density adds on the way."""
-        while True:
-            found = self._core.carry(t, length, x, u, self._p, covariance, density, *self._tolerances)
-            if found and found[2] <= self._fine:
-                # Half the steps would be worse by a power of two, the order of the method; a little more to be sure.
-                if self._steps > 1 and found[2] < 0.1:
-                    self._use(self._method, self._steps // 2)
-                return found[0], found[1]
-            self._refine(t)
-
-    def halves(
-        self, t: float, length: float, x: np.ndarray, u: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The state at the end, and the derivatives of the first and of the second half."""
-        half, none = 0.5 * length, np.zeros((len(x), len(x)))
-        self.carry(t, length, x, u, none, none)  # settles the number of steps
-        while True:
-            first = self._core.transition(t, half, x, u, self._p)
-            second = first and self._core.transition(t + half, half, first[0], u, self._p)
-            if first and second:
-                return second[0], first[1], second[1]
-            self._refine(t)
-
-    def _refine(self, t: float) -> None:
-        if self._steps < MOST_STEPS:
-            self._use(self._method, 2 * self._steps)
-        elif self._method == EXPLICIT:
-            self._use(IMPLICIT, 1)
-        else:
+        most = MOST_STEPS[self._method]
+        point = (t, length, x, u, self._p, covariance, density)
+        stiff = self._method == IMPLICIT and len(x) <= LARGEST_STIFF
+        found = self._core.carry(self._by_state, self._projector, *point, self._asked, self._step, most, stiff)
+        if found:
+            self._step = found[4]
+            return Propagated(*found[:4])
+        if self._method == IMPLICIT:
             raise SolverError(
                 f"The estimator cannot go on at t = {t:.6g}.",
-                f"{2 * MOST_STEPS} steps in one interval do not reach the tolerance",
+                f"{most} steps in one interval do not reach the tolerance",
                 remedy="a shorter interval every=, or a looser rtol=",
             )
+        self._use(IMPLICIT)
+        return self.carry(t, length, x, covariance, u, density)
+
+
+@remembered
+def slopes_by_state(system: System) -> Any:
+    """∂x'/∂x by rows, as a compiled function of (t, x, u, p)."""
+    plant = plant_of(system)
+    assert isinstance(plant, ExplicitPlant)
+    arguments = [system.symbol(letter) for letter in ("t", "x", "u", "p")]
+    slopes = ca.densify(ca.jacobian(plant.form.xdot, system.symbol("x")))
+    return compile_function(ca.Function("by_state", arguments, [ca.vec(slopes.T)])).core
 
 
 def held_flow(case: Case) -> HeldFlow | None:
-    """The flow of a case, or None for runs that fixed steps cannot make: with events, tables, or without formulas."""
+    """The flow of a case, or None for runs that such steps cannot make: with events, tables, jumps, or no formulas."""
     drive = case.drive
     if not case.has_formulas or case.nominal is not None or drive.tables or drive.callbacks:
+        return None
+    jumps = jumping_conditions(case.system)
+    if jumps is not None and not all(jumps.corners):
         return None
     system = flowing_system(case.system)
     if system.events or system.labels["x"] != case.system.labels["x"]:
         return None
     atol = case.atol if isinstance(case.atol, (int, float)) else float(np.min(case.settings.call["atol"]))
-    return HeldFlow(system, case.p, is_implicit(case.settings.method), case.settings.rtol, float(atol))
+    return HeldFlow(system, case, float(atol))

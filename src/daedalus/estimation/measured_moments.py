@@ -50,7 +50,7 @@ def gone_through(
     found = [moments[0]]
     x, P = corrected(model, moments[0], before, noise)
     for last, moment in pairwise(moments):
-        x, P = model.carried(last.time, moment.time - last.time, x, P, last.inputs, density)
+        x, P = model.over(last.time, moment.time - last.time, x, P, last.inputs, density)[:2]
         found.append(moment._replace(foreseen=x, covariance=P))
         x, P = corrected(model, found[-1], last.inputs, noise)
     return found, x, P

@@ -17,12 +17,16 @@ ROUNDS, SETTLED = 4, 1e-8
 
 
 def smoothed(
-    model: Propagation, nodes: Sequence[MeasuredMoment], density: np.ndarray, noise: np.ndarray
+    model: Propagation,
+    nodes: Sequence[MeasuredMoment],
+    before: np.ndarray | None,
+    density: np.ndarray,
+    noise: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The last state and its covariance, from all of the horizon."""
+    """The last state and its covariance, from all of the horizon; before: the inputs up to its first moment."""
     points, covariance = [node.foreseen for node in nodes], nodes[-1].covariance
     for _ in range(ROUNDS):
-        found, covariance = _round(model, nodes, points, density, noise)
+        found, covariance = _round(model, nodes, points, before, density, noise)
         moved = max(float(np.max(np.abs(a - b) / (1.0 + np.abs(b)))) for a, b in zip(found, points))
         points = found
         if moved < SETTLED:
@@ -35,6 +39,7 @@ def _round(
     model: Propagation,
     nodes: Sequence[MeasuredMoment],
     points: Sequence[np.ndarray],
+    before: np.ndarray | None,
     density: np.ndarray,
     noise: np.ndarray,
 ) -> tuple[list[np.ndarray], np.ndarray]:
@@ -43,8 +48,7 @@ def _round(
     x, P = nodes[0].foreseen, nodes[0].covariance
     for k, (node, at) in enumerate(zip(nodes, points)):
         seen = np.isfinite(node.measured)
-        before = nodes[k - 1].inputs if k else None
-        values, slopes = model.measured(node.time, at, before)
+        values, slopes = model.measured(node.time, at, nodes[k - 1].inputs if k else before)
         H, R = slopes[seen], noise[np.ix_(seen, seen)]
         if np.any(seen):
             gain = np.linalg.solve(H @ P @ H.T + R, H @ P).T
@@ -54,7 +58,7 @@ def _round(
         filtered.append((x, P))
         if k + 1 < len(nodes):
             on_it = model.kept(node.time, at, node.inputs)
-            step = model.over(node.time, nodes[k + 1].time - node.time, on_it, node.inputs, density)
+            step = model.over(node.time, nodes[k + 1].time - node.time, on_it, P, node.inputs, density)
             x = step.x + step.transition @ (x - at)
             ahead_of.append((step.transition, x, step.transition @ P @ step.transition.T + step.noise))
             P = ahead_of[-1][2]

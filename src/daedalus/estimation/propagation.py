@@ -1,127 +1,164 @@
-"""One interval of an estimator: where a state goes, with which derivative, and the noise gathered on the way.
+"""The model of an estimator: where a state and its covariance go over an interval, and what is measured at a state.
 
-x₊ = φ(x, u)      Φ = ∂φ/∂x      Q₊ = ∫ Φ(t₁, τ) Q Φ(t₁, τ)ᵀ dτ      (Simpson's rule, with Φ(t₁, τ) = Φ(t₁) Φ(τ)⁻¹)
+x₊ = φ(x, u)      P₊ = Φ P Φᵀ + N      Φ = ∂φ/∂x      N = ∫ Φ(t₁, τ) Q Φ(t₁, τ)ᵀ dτ
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-import casadi as ca
 import numpy as np
 
-from daedalus.compilation import compile_function
+from daedalus.differentiation.case import read_case
+from daedalus.differentiation.directions import read_directions
 from daedalus.differentiation.result.sensitivity_result import Sensitivities
 from daedalus.differentiation.sensitivities import sensitivities
-from daedalus.errors import InputError
-from daedalus.estimation.held_flow import held_flow
-from daedalus.model.model import Model
+from daedalus.differentiation.variational.tangent_start import tangent_start
+from daedalus.errors import DaedalusError, InputError
+from daedalus.estimation.held_flow import Propagated, held_flow
+from daedalus.estimation.measured_outputs import measured_outputs
+from daedalus.estimation.noisy_run import noisy_run
+from daedalus.model.model import Model, as_system
+from daedalus.model.names import listed, split_index
+from daedalus.model.plain_numbers import plain_array
 from daedalus.model.system.system import System
-from daedalus.simulation.plant.plants import plant_of
+from daedalus.model.values import check_mapping, flat_values
 
 # A measurement may lead far off the constraints; each correction squares what is left.
 CORRECTIONS = 6
 SETTLED = 1e-15
 
 
-class Propagated(NamedTuple):
-    """The end of an interval, its derivative by the beginning, and the covariance of the noise gathered."""
-
-    x: np.ndarray
-    transition: np.ndarray
-    noise: np.ndarray
-
-
 class Propagation:
-    """The model of an estimator: runs over intervals, outputs with derivatives, and the way onto its constraints.
+    """Runs over intervals with their covariance, outputs with derivatives, and the way onto the constraints.
 
-    Inputs are held over an interval, and it is a map of fixed steps in the core; models with events or driven by
-    signals are run with their sensitivities.
+    Inputs are held over an interval, and it is stepped through in the core; models with events or jumps, without
+    formulas, or driven by signals are run with their sensitivities. `open_inputs` have no value but those of a call.
     """
 
     def __init__(
         self, model: Model | System, outputs: Sequence[str], every: float, start: Any, options: Mapping[str, Any]
     ) -> None:
-        self.model, self.every, self.options = model, every, {"rtol": 1e-8, "atol": 1e-10, **options}
-        first = self._run(0.0, every, None if start is None else start, None)
-        self.system, samples = first.system, first.at(0.0)
-        if samples._augmented.layout.width != self.system.sizes["x"]:
-            raise InputError(
-                "The estimator needs formulas for its algebraic variables.",
-                f"{self.system.name} has equations that are solved at each step",
-                remedy="dd.eliminate, or dd.reduce with another choice",
-            )
-        self.start, self.tangent = np.array(samples.value), first.projector
-        self.labels = {"x": self.system.labels["x"], "u": self.system.labels["u"]}
-        self._case = samples._case
+        self.model, self.every, self._start = model, every, start
+        self._inputs = dict(check_mapping(options.get("inputs"), "inputs"))
+        self._options = {"rtol": 1e-8, "atol": 1e-10, **options, "inputs": None}
+        given = {split_index(name)[0] for name in self._inputs}
+        self._left = [v for v in as_system(model).of_kind("input") if v.name not in given]
+        self._case = self._first_case()
+        self.system = self._case.system
+        self.labels = {letter: self.system.labels[letter] for letter in ("x", "u")}
+        own = {v.name for v in self._left}
+        self.open_inputs = np.array([split_index(label)[0] in own for label in self.labels["u"]], dtype=bool)
+        self._begin()
         self._flow = held_flow(self._case)
-        projection = plant_of(self.system).projection
+        projection = self._case.plant.projection
         self._projection = None if projection is None else projection.core
-        self._outputs = self._compiled([samples._followed(name).function for name in outputs])
+        self._outputs = measured_outputs(self._case, outputs)
 
-    def _compiled(self, each: Sequence[ca.Function]) -> Any:
-        """Outputs below each other and their derivative by the state, as one compiled function of (t, x, u, p)."""
-        arguments = [ca.SX.sym(letter, self.system.sizes[letter]) for letter in ("x", "u", "p")]
-        arguments = [ca.SX.sym("t"), *arguments]
-        found = [function(*arguments) for function in each]
-        n = self.system.sizes["x"]
-        values = ca.vertcat(*(pair[0] for pair in found))
-        slopes = ca.vertcat(*(pair[1][:, :n] for pair in found))
-        # By rows, as the core reads matrices.
-        outputs = [ca.densify(values), ca.vec(ca.densify(slopes).T)]
-        return compile_function(ca.Function("measured", arguments, outputs)).core
+    def _first_case(self) -> Any:
+        """The case at the start; inputs that come with the call are zero, or of their usual size, until then."""
+        try:
+            return self._case_with({v.name: np.zeros(v.shape) for v in self._left})
+        except DaedalusError:
+            if not self._left:
+                raise
+            return self._case_with({v.name: np.reshape(v.nominal or 1.0, v.shape) for v in self._left})
 
-    def _run(self, t: float, length: float, start: object, inputs: Mapping[str, object] | None) -> Sensitivities:
-        given = {**self.options.get("inputs", {}), **(inputs or {})}
-        rest = {name: value for name, value in self.options.items() if name != "inputs"}
-        return sensitivities(self.model, (t, t + length), wrt="start", start=start, inputs=given or None, **rest)
+    def _case_with(self, inputs: Mapping[str, object]) -> Any:
+        options = {**self._options, "start": self._start, "inputs": {**self._inputs, **inputs} or None}
+        return read_case(self.model, (0.0, self.every), options)
 
-    def carried(
+    def _begin(self) -> None:
+        directions = read_directions(self._case.system, "start", 0)
+        self.start, self.tangent = np.array(self._case.x0), tangent_start(self._case, directions, 1).projector
+
+    def begin_with(self, u: np.ndarray) -> None:
+        """Find the start anew with the inputs of the first call, where they decide about it."""
+        if not np.any(self.open_inputs) or not self.system.constrains_start:
+            return
+        held = dict(zip(self.labels["u"], np.asarray(u, dtype=float).tolist()))
+        self._case = self._case_with(held)
+        self._begin()
+
+    def over(
         self, t: float, length: float, x: np.ndarray, covariance: np.ndarray, u: np.ndarray | None, density: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """A state and its covariance at the end of an interval, with noise of a spectral density on the way."""
+    ) -> Propagated:
+        """What becomes of x and its covariance with inputs held, and with noise of a spectral density on the way."""
         if length == 0.0:
-            return x, covariance
+            return Propagated(x, covariance, np.eye(len(x)), np.zeros_like(density))
+        if u is None and np.any(self.open_inputs):
+            raise self._no_inputs()
         if self._flow is not None:
-            return self._flow.carry(t, length, x, self._held(t, u), covariance, density)
-        ahead = self.over(t, length, x, u, density)
-        return ahead.x, ahead.transition @ covariance @ ahead.transition.T + ahead.noise
+            return self._flow.carry(t, length, x, covariance, self.held(t, u), density)
+        inputs = {} if u is None else dict(zip(self.labels["u"], np.asarray(u, dtype=float).tolist()))
 
-    def over(self, t: float, length: float, x: np.ndarray, u: np.ndarray | None, density: np.ndarray) -> Propagated:
-        """What becomes of x, with inputs held, and what noise of a spectral density adds."""
-        if length == 0.0:
-            return Propagated(x, np.eye(len(x)), np.zeros_like(density))
-        if self._flow is not None:
-            end, first, second = self._flow.halves(t, length, x, self._held(t, u))
-            whole = second @ first
-        else:
-            inputs = None if u is None else dict(zip(self.labels["u"], np.asarray(u, dtype=float).tolist()))
-            sens = self._run(t, length, dict(zip(self.labels["x"], x.tolist())), inputs)
-            end, whole = np.array(sens.value), sens.M
-            second = whole @ np.linalg.pinv(sens.at(t + 0.5 * length).M)
-        parts = (whole @ density @ whole.T, second @ density @ second.T, density)
-        return Propagated(end, whole, length / 6 * (parts[0] + 4 * parts[1] + parts[2]))
+        def run(begin: float, duration: float, state: np.ndarray) -> Sensitivities:
+            options = {**self._options, "inputs": {**self._inputs, **inputs} or None}
+            options["start"] = dict(zip(self.labels["x"], state.tolist()))
+            return sensitivities(self.model, (begin, begin + duration), wrt="start", **options)
+
+        return noisy_run(run, t, length, x, covariance, density)
 
     def measured(self, t: float, x: np.ndarray, u: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
         """The outputs at a state, below each other, and their derivative by it."""
-        values, slopes = self._outputs(np.array([t]), x, self._held(t, u), self._case.p)
-        return values, slopes.reshape(len(values), len(x))
+        if u is None and np.any(self.open_inputs) and self._outputs.needs_inputs:
+            raise self._no_inputs()
+        return self._outputs(t, x, self.held(t, u))
+
+    def outputs_count(self) -> int:
+        """How many numbers are measured."""
+        return len(self._outputs(0.0, self.start, self._case.u0)[0])
 
     def kept(self, t: float, x: np.ndarray, u: np.ndarray | None) -> np.ndarray:
         """The state moved onto the constraints and invariants of the model, the norm of a quaternion among them."""
         if self._projection is None:
             return x
-        at, held, row = np.array([[t]]), self._held(t, u)[None, :], x[None, :]
+        n, at, held = len(x), np.array([[t]]), self.held(t, u)[None, :]
+        row = x[None, :] if self._case.has_formulas else self._case.row_at(t, x)[None, :]
         for _ in range(CORRECTIONS):
             moved = self._projection.evaluate_many(at, row, held, self._case.p)[0]
-            change = float(np.abs(moved - row).max())
+            change = float(np.abs(moved - row)[:, :n].max())
             if not np.isfinite(change):
                 return x
             row = moved
             if change <= SETTLED:
                 break
-        return np.array(row[0])
+        return np.array(row[0, :n])
 
-    def _held(self, t: float, u: np.ndarray | None) -> np.ndarray:
+    def held(self, t: float, u: np.ndarray | None) -> np.ndarray:
+        """The inputs at a time: those that are held, else those of the options."""
         return self._case.u_at(t) if u is None else u
+
+    def inputs_of(self, u: object, before: np.ndarray | None, t: float) -> np.ndarray:
+        """The inputs of a call, in the order of `labels["u"]`: a vector, or values by name beside those that hold."""
+        labels, system = self.labels["u"], self.system
+        if not isinstance(u, Mapping):
+            held = plain_array(u, "The inputs").ravel()
+            if held.shape != (len(labels),):
+                raise InputError(
+                    "The inputs do not fit.", f"got {held.size} numbers for {listed(labels) or 'no inputs'}"
+                )
+            return held
+        held = np.array(self.held(t, before), dtype=float)
+        if before is None:
+            held[self.open_inputs] = np.nan
+        for name, value in u.items():
+            place = system.place(name)
+            if place.letter != "u":
+                raise InputError(
+                    f"{name} is no input.", f"inputs are {listed(labels)}", remedy=f"{{{labels[0]!r}: 0.0}}"
+                )
+            held[place.positions] = flat_values(place, value, "value")
+        if np.any(np.isnan(held)):
+            raise self._no_inputs()
+        return held
+
+    def _no_inputs(self) -> InputError:
+        names = [v.name for v in self._left]
+        return InputError(
+            f"The estimator has no value of {listed(names)}.",
+            "neither inputs= nor a call so far gives one",
+            because="the model is run with it from one call to the next.",
+            remedy=f"x = estimator(y, u) with {listed(self.labels['u'])} in u, or inputs={{{names[0]!r}: 0.0}}",
+        )

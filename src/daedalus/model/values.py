@@ -27,7 +27,7 @@ def unit_of(system: System, name: str) -> str:
     """The unit of a variable, an element or an output; empty where it has none."""
     if name in system.output_units:
         return system.output_units[name]
-    stem = name.split("[")[0]
+    stem = split_index(name)[0]
     if stem in system.outputs:
         return system.output_units.get(stem, "")
     return system.place(name).unit

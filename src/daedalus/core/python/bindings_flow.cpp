@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 
-#include "flow/covariance.hpp"
+#include "flow/noisy_interval.hpp"
 #include "flow/flow_slots.hpp"
 #include "machine/instruction_set.hpp"
+#include "model/caller.hpp"
 #include "python/interpreter_lock.hpp"
 #include "python/python_function.hpp"
 
@@ -270,85 +272,97 @@ nb::tuple evaluate_part(PythonFlow& self, const std::string& part, nb::handle x,
     return nb::make_tuple(end, M, block(memory.tensors, plan.n * square));
 }
 
+// An (n, n) matrix as a function of (t, x, u, p), by rows.
+class MatrixAlong {
+public:
+    MatrixAlong(const Function& function, const FlowPlan& plan, const Point& at, KeptException& kept)
+        : caller_(function, &kept) {
+        const std::vector<long long> expected{1, plan.n, plan.nu, plan.np};
+        if (function.size_in != expected || function.size_out != std::vector<long long>{static_cast<long long>(plan.n) * plan.n})
+            throw nb::value_error((function.name + " is not of this flow").c_str());
+        caller_.call().arg[0] = &t_, caller_.call().arg[2] = at.u.data(), caller_.call().arg[3] = at.p.data();
+    }
+    bool operator()(double t, const double* x, double* out) {
+        t_ = t, caller_.call().arg[1] = x, caller_.call().res[0] = out;
+        return evaluate(caller_.call()) == 0;
+    }
+
+private:
+    double t_ = 0;
+    Caller caller_;
+};
+
 // One evaluation over any interval: the steps of the flow divide it.
 class Interval {
 public:
-    Interval(PythonFlow& self, nb::handle x, nb::handle u, nb::handle p)
-        : flow_(self.owner), own_(flow_.plan), given_(own_, x, u, p, x), loan_(flow_) {}
-    const double* start() const { return given_.x.data(); }
+    Interval(FlowOwner& flow, const Point& at, MatrixAlong* projector)
+        : flow_(flow), own_(flow.plan), at_(at), loan_(flow), projector_(projector) {}
     int n() const { return own_.n; }
-    bool keeps() const { return own_.corrections > 0; }
+    bool keeps() const { return projector_ != nullptr; }
 
-    // The state at the end, or null; the derivative by x is written to F where it is given.
-    const double* end(double t, double length, const double* x, double* F = nullptr) {
+    // The state at the end, or null.
+    const double* end(double t, double length, const double* x) {
         own_.t0 = t, own_.h = length / own_.steps;
         FlowMemory& memory = loan_.memory();
-        const double *u = given_.u.data(), *p = given_.p.data();
-        if (F ? flow_.kernels.first(own_, memory, x, u, p, 0) : flow_.kernels.value(own_, memory, x, u, p))
-            return nullptr;
-        if (F) {
-            const Directions& along = own_.directions[0];
-            const double* M = memory.M + own_.steps * own_.n * along.lanes;
-            for (int r = 0; r < own_.n; ++r)
-                for (int j = 0; j < own_.n; ++j) F[r * own_.n + j] = M[r * along.lanes + along.direction_of[j]];
-        }
+        if (flow_.kernels.value(own_, memory, x, at_.u.data(), at_.p.data())) return nullptr;
         return memory.x + static_cast<long long>(own_.steps) * own_.n;
     }
+    // The part of a change of x that lies along what the model keeps.
+    bool projector(double t, const double* x, double* out) { return (*projector_)(t, x, out); }
 
 private:
     FlowOwner& flow_;
     FlowPlan own_;
-    Point given_;
+    const Point& at_;
     Loan loan_;
+    MatrixAlong* projector_;
 };
 
-// x at the end of an interval and its derivative by x; empty on failure.
-nb::tuple transition(PythonFlow& self, double t, double length, nb::handle x, nb::handle u, nb::handle p) {
-    Interval interval(self, x, u, p);
-    const auto n = static_cast<std::size_t>(interval.n());
-    Storage<double> F(static_cast<long long>(n * n));
-    const double* end = interval.end(t, length, interval.start(), F.data());
-    if (!end) return nb::make_tuple();
-    return nb::make_tuple(copy_to_numpy({end, n}), to_numpy(std::move(F), {n, n}));
+// A state and its covariance at the end of an interval, the transition and the noise gathered on the way, and the step
+// to begin the next one with; empty where the steps do not get there. onto: the projector of what the model keeps.
+nb::tuple carry(PythonFlow& self, const PythonFunction& by_state, const PythonFunction* onto, double t, double length,
+                nb::handle x, nb::handle u, nb::handle p, nb::handle covariance, nb::handle density,
+                const std::vector<double>& tolerances, double first, long long most, bool stiff) {
+    const FlowPlan& plan = self.owner.plan;
+    const Point at(plan, x, u, p, x);
+    const Doubles P(covariance), Q(density);
+    const long long square = static_cast<long long>(plan.n) * plan.n;
+    Point::check("covariance", P, square), Point::check("density", Q, square);
+    if (tolerances.size() != 4) throw nb::value_error("expected four tolerances");
+    KeptException kept;
+    std::optional<MatrixAlong> projector;
+    if (onto) projector.emplace(onto->core, plan, at, kept);
+    MatrixAlong slopes(by_state.core, plan, at, kept);
+    Interval interval(self.owner, at, projector ? &*projector : nullptr);
+    NoisyInterval noisy(interval, slopes, Q.data());
+    const NoisySettings settings{tolerances[0], tolerances[1], tolerances[2], tolerances[3], first, most, stiff};
+    bool arrived = false;
+    {
+        const LockReleased released;
+        arrived = noisy.carry(t, length, at.x.data(), P.data(), settings);
+    }
+    raise_kept(kept);
+    if (!arrived) return nb::make_tuple();
+    const auto n = static_cast<std::size_t>(plan.n);
+    return nb::make_tuple(copy_to_numpy(noisy.state()), copy_to_numpy(noisy.covariance, {n, n}),
+                          copy_to_numpy(noisy.whole.transition, {n, n}), copy_to_numpy(noisy.whole.noise, {n, n}),
+                          noisy.step);
 }
 
-// A state and its covariance at the end of an interval, with noise of a spectral density gathered on the way by
-// Simpson's rule over two halves, and the error of the state in tolerances, told by the same steps over the whole.
-nb::tuple carry(PythonFlow& self, double t, double length, nb::handle x, nb::handle u, nb::handle p,
-                nb::handle covariance, nb::handle density, double rtol, double atol) {
-    Interval interval(self, x, u, p);
-    const Doubles P(covariance), Q(density);
-    const int n = interval.n();
-    const long long square = static_cast<long long>(n) * n;
-    Point::check("covariance", P, square), Point::check("density", Q, square);
-    const double* coarse = interval.end(t, length, interval.start());
-    if (!coarse) return nb::make_tuple();
-    std::vector<double> whole(coarse, coarse + n), at(interval.start(), interval.start() + n), work;
-    std::vector<double> F(static_cast<std::size_t>(square)), middle(F), added(F);
-    Storage<double> out(P.span());
-    // P₁ = F₂ (F₁ (P + h/6 Q) F₁ᵀ + 4 h/6 Q) F₂ᵀ + h/6 Π Q Πᵀ with Π the projector of what the model keeps.
-    const double share = length / 6;
-    for (int half = 0; half < 2; ++half) {
-        const double* end = interval.end(t + half * 0.5 * length, 0.5 * length, at.data(), F.data());
-        if (!end) return nb::make_tuple();
-        std::copy_n(end, n, at.begin());
-        for (long long k = 0; k < square; ++k) {
-            middle[static_cast<std::size_t>(k)] = out.data()[k] + (half ? 0.0 : share * Q.data()[k]);
-            added[static_cast<std::size_t>(k)] = (half ? share : 4 * share) * Q.data()[k];
-        }
-        if (half && interval.keeps()) {
-            std::vector<double> noise(added), projector(F);
-            if (!interval.end(t + length, 0.0, at.data(), projector.data())) return nb::make_tuple();
-            std::vector<double> none(noise.size(), 0.0);
-            carry_covariance(n, projector.data(), noise.data(), none.data(), work, added.data());
-        }
-        carry_covariance(n, F.data(), middle.data(), added.data(), work, out.data());
-    }
-    double error = 0;
-    for (std::size_t k = 0; k < at.size(); ++k)
-        error = std::max(error, std::abs(at[k] - whole[k]) / (atol + rtol * std::abs(at[k])));
+// The transition and the noise of a linear system over a step, from A and Q at its beginning, middle and end, or, where
+// it is stiff, at the nodes of the collocation.
+nb::tuple noise_step(double length, nb::handle slopes, nb::handle densities, long long n, bool stiff) {
+    const Doubles A(slopes), Q(densities);
+    Point::check("slopes", A, 3 * n * n), Point::check("densities", Q, 3 * n * n);
+    NoiseStep found;
+    const double *a = A.data(), *q = Q.data();
+    const NoiseSteps::Nodes nodes{{a, a + n * n, a + 2 * n * n}, {q, q + n * n, q + 2 * n * n}};
+    NoiseSteps steps(static_cast<int>(n));
+    const bool done = stiff && !steps.constant(nodes) ? StiffNoiseSteps(static_cast<int>(n)).step(length, nodes, found)
+                                                      : steps.step(length, nodes, found);
+    if (!done) return nb::make_tuple();
     const auto rows = static_cast<std::size_t>(n);
-    return nb::make_tuple(copy_to_numpy({at.data(), rows}), to_numpy(std::move(out), {rows, rows}), error);
+    return nb::make_tuple(copy_to_numpy(found.transition, {rows, rows}), copy_to_numpy(found.noise, {rows, rows}));
 }
 
 // A state and its covariance with measurements taken in; empty where H P Hᵀ + R is not positive.
@@ -451,11 +465,12 @@ void bind_flow(nb::module_& module) {
         .def("__init__", construct, "lists"_a)
         .def("set_shape", set_shape, "part"_a, "sparsity_in"_a, "sparsity_out"_a, "names_in"_a, "names_out"_a)
         .def("evaluate", evaluate_part, "part"_a, "x"_a, "u"_a, "p"_a, "seed"_a, "parameters"_a = false)
-        .def("transition", transition, "t"_a, "length"_a, "x"_a, "u"_a, "p"_a)
-        .def("carry", carry, "t"_a, "length"_a, "x"_a, "u"_a, "p"_a, "covariance"_a, "density"_a, "rtol"_a, "atol"_a)
+        .def("carry", carry, "slopes"_a, "onto"_a.none(), "t"_a, "length"_a, "x"_a, "u"_a, "p"_a, "covariance"_a, "density"_a,
+             "tolerances"_a, "first"_a, "most"_a, "stiff"_a)
         .def("pull_back", pull_back, "times"_a, "states"_a, "guesses"_a, "inputs"_a, "p"_a, "weights"_a)
         .def("time_per_call", time_part, "part"_a, "x"_a, "u"_a, "p"_a, "seed"_a, "parameters"_a = false,
              "repetitions"_a = 1000);
+    module.def("noise_step", noise_step, "length"_a, "slopes"_a, "densities"_a, "n"_a, "stiff"_a);
     module.def("take_in", take_in_measurements, "x"_a, "covariance"_a, "slopes"_a, "noise"_a, "innovation"_a);
     module.def("reserve_flow_slot", reserve, "flow"_a, "mark"_a);
     module.def("flow_slots_in_use", slots_in_use);

@@ -67,7 +67,7 @@ class StartMoves:
 
     def __init__(self, model: Model | System, system: System, form: ExplicitForm, given: np.ndarray) -> None:
         self.system, self._form, self._given = system, form, given
-        self._motion = _motion(model, system) if system.invariants else None
+        self.motion = _motion(model, system) if system.invariants else None
         self._functions: dict[int, ca.Function] = {}  # by order
 
     def at(self, point: Point, directions: Directions, order: int = 1) -> TangentStart:
@@ -98,7 +98,7 @@ class StartMoves:
         if metric is None:
             return np.stack([self.at((t, *own), directions).S for own in zip(x, u, p)])
         J = slopes[:, :, :n]
-        B = _staged(self.system, J, self._in_order, metric)
+        B = _staged(self.system, J, self.stages, metric)
         found = _varied(slopes, B, self._moving_guesses(J), directions, u.shape[1])[:, :n]
         left, most = (np.abs(part).max(axis=(1, 2), initial=0.0) for part in (J - J @ B @ J, J))
         for k in np.flatnonzero(~(left <= INVERSE * most)).tolist():
@@ -107,7 +107,7 @@ class StartMoves:
 
     def _metrics(self, t: np.ndarray, x: np.ndarray, u: np.ndarray, p: np.ndarray) -> MassMetric | None:
         """The norm at many starts; None where they have to be looked at one by one."""
-        motion, system = self._motion, self.system
+        motion, system = self.motion, self.system
         if motion is None:
             return MassMetric()
         if any(motion.system.labels[letter] != system.labels[letter] for letter in "up"):
@@ -130,10 +130,10 @@ class StartMoves:
         return self._form.applied(self.system, concatenate(self.system.invariants.values()))
 
     @cached_property
-    def _in_order(self) -> list[tuple[np.ndarray, np.ndarray]]:
+    def stages(self) -> list[tuple[np.ndarray, np.ndarray]]:
         """(rows of c, columns of x) in the order in which they are satisfied."""
         pattern = ca.DM(ca.jacobian_sparsity(self._kept, self.system.symbol("x")), 1).full()
-        return _stages(self.system, self._motion, np.array(pattern, dtype=bool))
+        return _stages(self.system, self.motion, np.array(pattern, dtype=bool))
 
     def _derivatives(self, order: int) -> ca.Function:
         """∂c/∂(x, u, p) and, at second order, the Hessian of every row of c."""
@@ -147,7 +147,7 @@ class StartMoves:
     def _right_inverse(self, J: np.ndarray, point: Point) -> tuple[np.ndarray, str]:
         """B with J B J = J that moves least: positions first, then the rest; all together where that does not work."""
         t0, x0, u0, p = point
-        system, motion = self.system, self._motion
+        system, motion = self.system, self.motion
         if motion is not None and motion.M.size1_in(3) != len(u0):
             u0 = np.zeros(motion.M.size1_in(3))  # a closed loop has fewer inputs, and masses do not depend on them
         vectors = {
@@ -161,7 +161,7 @@ class StartMoves:
         blocks = mass_blocks(motion, system, vectors) if motion else []
         metric = MassMetric(tuple(blocks))
         words = "mass matrix" if blocks else "nominal values"
-        B = _staged(system, J, self._in_order, metric)
+        B = _staged(system, J, self.stages, metric)
         if not _is_inverse(J, B):
             B = _staged(system, J, [(np.arange(len(J)), np.arange(len(x0)))], metric)
         return B, words
