@@ -11,7 +11,7 @@ from daedalus.display.look import panel_of
 if TYPE_CHECKING:
     import xarray
 
-    from daedalus.simulation.result.power import EnergyBalance
+    from daedalus.simulation.energy.power import EnergyBalance
 
 _COLOURS = {"supplied": "#2f7d4f", "stored": "#1f5fa8", "lost": "#b3261e"}
 # Shares below this part of the whole are not drawn.

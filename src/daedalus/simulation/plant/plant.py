@@ -109,6 +109,10 @@ class Plant(ABC):
         """An expression as a function that is evaluated at rows of a run."""
         return self.compiled_values(name, expression)
 
+    def read_values(self, name: str, expression: ca.SX) -> Any:
+        """An expression of (t, x', x, z, u, p) as a function of (t, row, u, p) that is evaluated at rows of a run."""
+        return self._read(name, expression)
+
     @cached_property
     def guards(self) -> Compiled:
         """The guards of the events."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -46,7 +46,11 @@ class HeldValues:
 
     def at(self, times: np.ndarray) -> np.ndarray:
         """The values at times, the later ones where they change, (times, entries)."""
+        return self.beside(times, "right")
+
+    def beside(self, times: np.ndarray, side: Literal["left", "right"]) -> np.ndarray:
+        """The values just before times ("left"), or just after them ("right"), (times, entries)."""
         forward = len(self.times) < 2 or self.times[-1] >= self.times[0]
         sign = 1.0 if forward else -1.0
-        place = np.searchsorted(sign * self.times, sign * np.asarray(times), side="right") - 1
+        place = np.searchsorted(sign * self.times, sign * np.asarray(times), side=side) - 1
         return self.values[np.maximum(place, 0)]

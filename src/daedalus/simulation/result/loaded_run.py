@@ -6,7 +6,7 @@ import numpy as np
 
 from daedalus.model.system.plain_record import PlainRecord
 from daedalus.model.system.system import System
-from daedalus.simulation.result.ledger_functions import with_ledger
+from daedalus.simulation.energy.ledger_functions import with_ledger
 from daedalus.simulation.result.rebuilt_run import rebuilt_run
 from daedalus.simulation.result.trajectory import Trajectory
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from daedalus.simulation.energy.ledger_functions import ledger_record
 from daedalus.simulation.result.labelled_samples import to_dataset
-from daedalus.simulation.result.ledger_functions import ledger_record
 from daedalus.simulation.result.recorded_run import RecordedRun
 from daedalus.simulation.result.records_as_data import as_data, fields_of
 from daedalus.simulation.result.sealed_record import save_sealed

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from daedalus.model.system.system import System
+from daedalus.simulation.energy.ledger_functions import ledger_record, with_ledger
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.plants import plant_for_rows
 from daedalus.simulation.result.ending import Ending
 from daedalus.simulation.result.held_values import HeldValues
 from daedalus.simulation.result.labelled_samples import to_dataframe, to_dataset
-from daedalus.simulation.result.ledger_functions import ledger_record, with_ledger
 from daedalus.simulation.result.recorded_run import Dense, Outcome, RecordedRun
 from daedalus.simulation.result.saved_run import save
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import xarray
     from matplotlib.axes import Axes
 
-    from daedalus.simulation.result.power import EnergyBalance
+    from daedalus.simulation.energy.power import EnergyBalance
 
 
 class Trajectory(RecordedRun):
@@ -237,14 +237,21 @@ class Trajectory(RecordedRun):
         >>> round(float(power["lost"].sel(component="lamp")[-1]), 3)
         24.0
         """
-        from daedalus.simulation.result.power import power
+        from daedalus.simulation.energy.power import power
 
         return power(self, depth)
 
-    def energy_balance(self, depth: int | None = 1) -> EnergyBalance:
+    def energy_balance(self, depth: int | None = 1, *, from_time: object = None, until: object = None) -> EnergyBalance:
         """Energies over the run in J: `.supplied .stored .lost`, and `.error`, what numerics made or destroyed.
 
-        `.components` has them by part, `print` lists them, `.plot()` draws them.
+        `.components` has them by part, `print` lists them, `.plot()` draws them. Energies are integrals along the run
+        under error control, at the steps of the run and between them; `.error` counts the estimate of that,
+        `.quadrature`, too. Rows that `save_at` leaves out change nothing.
+
+        Parameters
+        ----------
+        depth: 1 counts whole parts of the model, 2 the parts in them, None every innermost part.
+        from_time, until: count between these times only; a jump at `from_time` is over there already.
 
         Example
         -------
@@ -258,9 +265,9 @@ class Trajectory(RecordedRun):
         >>> round(balance.lost, 5), round(balance.stored, 5), abs(balance.error) < 1e-5
         (9.0, -9.0, True)
         """
-        from daedalus.simulation.result.power import energy_balance
+        from daedalus.simulation.energy.power import energy_balance
 
-        return energy_balance(self, self.pieces, depth)
+        return energy_balance(self, self.pieces, depth, from_time, until)
 
     def _repr_html_(self) -> str:
         from daedalus.display.cards.result_cards import trajectory_card

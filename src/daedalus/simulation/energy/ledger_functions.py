@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -14,9 +14,14 @@ from daedalus.model.expressions import elements
 from daedalus.model.names import derivative_name, split_derivative, split_index
 from daedalus.model.system.closed_loop import opened
 from daedalus.model.system.formulas import formulas_of_function, read_expressions
-from daedalus.model.system.once import once
+from daedalus.model.system.once import By, once
 from daedalus.model.system.plain_record import PlainRecord
 from daedalus.model.system.system import System
+from daedalus.simulation.plant.plant import Plant
+from daedalus.simulation.sliding.sliding_system import Sliding, resting_system, sliding_system
+
+# The name of the ledger among outputs that are blended.
+LEDGER = "entries of the ledger"
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +83,85 @@ def with_ledger(system: System, record: dict[str, Any] | PlainRecord | None) -> 
     return system.changed(parts=(*system.parts(), LedgerFunctions.from_record(told, system)))
 
 
+@dataclass(frozen=True)
+class Grouping:
+    """The parts of a ledger summed up for names: which name each part counts for."""
+
+    names: tuple[str, ...]
+    place: tuple[int, ...]
+
+    def summed(self, values: ca.SX) -> ca.SX:
+        """One entry a name of one entry a part."""
+        sums = [ca.SX(0)] * len(self.names)
+        for k, own in enumerate(self.place):
+            sums[own] = sums[own] + values[k]
+        return ca.vertcat(ca.SX(0, 1), *sums)
+
+
+def grouped(functions: LedgerFunctions, depth: int | None, own: str) -> Grouping:
+    """The parts down to a depth; what belongs to no part counts for `own`."""
+    levels = [".".join(path.split(".")[:depth]) if depth else path for path in functions.parts]
+    levels = [level or own for level in levels]
+    names = tuple(dict.fromkeys(levels))
+    return Grouping(names, tuple(names.index(level) for level in levels))
+
+
+class Readout(NamedTuple):
+    """A compiled function of (t, row, u, p), and which of `size` columns it gives: the others are zero."""
+
+    function: Any
+    columns: np.ndarray
+    size: int
+
+    def filled(self, values: np.ndarray) -> np.ndarray:
+        """All columns, (..., size)."""
+        found = np.zeros((*values.shape[:-1], self.size))
+        found[..., self.columns] = values
+        return found
+
+
+def ledger_readout(plant: Plant, kind: str, grouping: Grouping) -> Readout:
+    """One compiled function for all names, made once.
+
+    kind: "powers" gives power in, lost and supplied power, "rates" the rate of the stored energy, "energies" itself.
+    """
+    return once(plant.system, _readout, kind, grouping, plant.is_implicit, By(plant))
+
+
+def _readout(system: System, kind: str, grouping: Grouping, implicit: bool, plant: By[Plant]) -> Readout:
+    functions = ledger_functions(system)
+    assert functions is not None
+    received, energy, lost, rate = ca.vertsplit(_amounts(system, functions), len(functions.parts))
+    stores = ca.DM(functions.stores.astype(float))
+    if not functions.rated:  # what a part that stores energy takes in and does not lose it stores
+        rate = stores * (received - lost)
+    amounts = {"powers": [received, lost, (1 - stores) * (lost - received)], "rates": [rate], "energies": [energy]}
+    whole = ca.vertcat(*(grouping.summed(own) for own in amounts[kind]))
+    columns = [k for k, entry in enumerate(elements(whole)) if not entry.is_zero()]
+    function = plant.value.read_values("ledger", ca.densify(whole[columns])) if columns else None
+    return Readout(function, np.array(columns, dtype=int), int(whole.numel()))
+
+
+def _amounts(system: System, functions: LedgerFunctions) -> ca.SX:
+    """The entries of a ledger in the symbols of a system."""
+    values = [_expression(system, name) for name in functions.names]
+    return ca.SX(functions.values(ca.vertcat(*values) if values else ca.SX(0, 1)))
+
+
+def _expression(system: System, name: str) -> ca.SX:
+    """A quantity by name in the symbols of a system."""
+    if name in ("t", "time"):
+        return system.symbol("t")
+    if name in system.outputs:
+        return system.outputs[name]
+    place = system.place(name)
+    return system.symbol(place.letters[0])[int(place.positions[0])]
+
+
 def _functions(system: System) -> LedgerFunctions | None:
+    sliding = system.part(Sliding)
+    if sliding is not None:
+        return _blended(system, sliding)
     ledger = opened(system).part(Ledger)
     if ledger is None or not ledger.entries:
         return None
@@ -96,6 +179,25 @@ def _functions(system: System) -> LedgerFunctions | None:
     function = ca.Function("ledger", [ca.vertcat(*inside)] if inside else [ca.SX(0, 1)], [ca.densify(rows)])
     return LedgerFunctions(tuple(parts), tuple(symbol.name() for symbol in inside), function, rated,
                       np.array([not energy.is_zero() for energy in elements(energies)]))  # fmt: skip
+
+
+def _blended(system: System, sliding: Sliding) -> LedgerFunctions | None:
+    """The ledger on a surface: powers of the sides in the shares that the motion has them, like outputs."""
+    outside = ledger_functions(sliding.outside)
+    if outside is None:
+        return None
+    counted = {**sliding.outside.outputs, LEDGER: _amounts(sliding.outside, outside)}
+    with_ledger_output = sliding.outside.changed(outputs=counted)
+    made = (resting_system if sliding.rests else sliding_system)(with_ledger_output, sliding.which)
+    assert made is not None
+    letters = ("t", "xdot", "x", "z", "u", "p")
+    places = [(letter, k) for letter in letters for k in range(made.symbol(letter).numel())]
+    symbols = [made.symbol(letter)[k] for letter, k in places]
+    rows = made.outputs[LEDGER]
+    used = [k for k, symbol in enumerate(symbols) if ca.depends_on(rows, symbol)]
+    names = tuple("t" if places[k][0] == "t" else system.labels[places[k][0]][places[k][1]] for k in used)
+    function = ca.Function("ledger", [ca.vertcat(ca.SX(0, 1), *(symbols[k] for k in used))], [ca.densify(rows)])
+    return LedgerFunctions(outside.parts, names, function, outside.rated, outside.stores)
 
 
 def _rate_symbol(system: System, symbol: ca.SX) -> ca.SX | None:
