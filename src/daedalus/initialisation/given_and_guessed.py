@@ -6,13 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import casadi as ca
 import numpy as np
 
 from daedalus.errors import InputError
-from daedalus.model.expressions import elements, symbol_key
+from daedalus.initialisation.start_in_form import standing_for, states_in
+from daedalus.initialisation.written_states import given_elsewhere
 from daedalus.model.mechanics.mechanics_part import Mechanics
-from daedalus.model.system.equation_row import Role
 from daedalus.model.system.system import Place, System
 from daedalus.model.values import check_mapping, flat_values, wrong_kind
 
@@ -80,7 +79,10 @@ def _written(system: System) -> Wanted:
     }
     given = {letter: np.zeros(len(entries), dtype=bool) for letter, entries in values.items()}
     given["x"] = ~np.isnan(x)
-    return Wanted(values, given)
+    wanted = Wanted(values, given)
+    for name, value in given_elsewhere(system).items():
+        _put(wanted, system.place(name), value)
+    return wanted
 
 
 def _put(wanted: Wanted, place: Place, value: object) -> None:
@@ -99,20 +101,6 @@ def _pass_on(system: System, wanted: Wanted, passed: list[Place]) -> None:
         other = standing_for(system, k)
         if other is not None and ("x", other) not in own:
             wanted.values["x"][other], wanted.given["x"][other] = wanted.values["xdot"][k], True
-
-
-def standing_for(system: System, k: int) -> int | None:
-    """The state that stands for the derivative of state k, where the one equation with that derivative says so."""
-    residual, rate = system.residual, system.symbol("xdot")[k]
-    rows = ca.jacobian_sparsity(residual, rate).row()
-    if len(rows) != 1 or system.rows[rows[0]].role is not Role.DERIVATIVE:
-        return None
-    row = residual[rows[0]]
-    inside = {symbol_key(symbol) for symbol in ca.symvar(row)} - {symbol_key(rate)}
-    found = [j for j, symbol in enumerate(elements(system.symbol("x"))) if symbol_key(symbol) in inside]
-    if len(found) != len(inside) or len(found) != 1:
-        return None
-    return found[0] if ca.substitute(row, rate, system.symbol("x")[found[0]]).is_zero() else None
 
 
 def _is_moment(values: object) -> bool:
@@ -135,6 +123,10 @@ def _read_moment(system: System, wanted: Wanted, moment: Any) -> None:
             wanted.values[letter][k] = number
             wanted.given[letter][k] = letter == "x"
             known += letter == "x"
+    for label, number in states_in(system, moment).items():
+        k = system.labels["x"].index(label)
+        known += not wanted.given["x"][k]
+        wanted.values["x"][k], wanted.given["x"][k] = number, True
     if not known and system.sizes["x"]:
         names = [name for name, place in system.places.items() if place.letter == "x"]
         raise InputError("The start has no state of this model.", f"the model has {', '.join(names[:8])}")

@@ -6,10 +6,12 @@ equation like any other, so that their values follow; a value that is left of so
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import casadi as ca
 import numpy as np
 
-from daedalus.initialisation.given_and_guessed import standing_for
+from daedalus.initialisation.start_in_form import derivatives_as_states, standing_for
 from daedalus.model.system.closed_loop import opened
 from daedalus.model.system.once import remembered
 from daedalus.model.system.system import System
@@ -48,6 +50,44 @@ def written_states(system: System) -> np.ndarray:
                 found[other] = True
     found.setflags(write=False)
     return found
+
+
+@remembered
+def given_elsewhere(system: System) -> dict[str, float]:
+    """Start values that were written for states of the model that are no states of this form of it, by name.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> m = dd.Model("coupled"); a, b = m.state("a", start=1.0, rate=0.5), m.state("b", start=0.0); f = m.algebraic("f")
+    >>> m.equation(m.der(m.der(a)), f); m.equation(m.der(b), -f); m.equation(m.der(a) + m.der(b), 0.0)
+    >>> n = dd.reduce(m).freeze()
+    >>> n.labels["x"], given_elsewhere(n)
+    (('a', 'b'), {'a_dot': 0.5})
+    """
+    first = first_written(system)
+    if first is system:
+        return {}
+    own = {*system.labels["x"], *derivatives_as_states(system).values()}
+    written = zip(first.labels["x"], first.start["x"].tolist())
+    follow = {*system.labels["xdot"], *system.labels["z"]}
+    return {label: value for label, value in written if value == value and label not in own and label in follow}
+
+
+@remembered
+def has_other_states(system: System) -> bool:
+    """Whether a reduction made this form of the model one of other states, so that open values follow from all."""
+    return set(first_written(system).labels["x"]) != set(system.labels["x"])
+
+
+def with_given_elsewhere(system: System, values: Mapping[str, object]) -> Mapping[str, object]:
+    """Start values by name with those that were written for states that this form of the model has not."""
+    others = given_elsewhere(system)
+    if not others:
+        return values
+    places = [system.place(name) for name in values]
+    named = {system.labels[letter][int(k)] for place in places for letter, k in zip(place.letters, place.positions)}
+    return {**{name: value for name, value in others.items() if name not in named}, **values}
 
 
 def first_written(system: System) -> System:

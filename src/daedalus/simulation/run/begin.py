@@ -10,7 +10,7 @@ from daedalus.simulation.run.reselection import with_choice
 from daedalus.simulation.run.road import Road, implicit_road
 from daedalus.simulation.start.discrete_start import with_discrete_start
 from daedalus.simulation.start.start_history import with_history
-from daedalus.simulation.start.start_row import start_row
+from daedalus.simulation.start.start_row import gives, start_row
 from daedalus.simulation.start.vanishing_divisor import vanishing_divisor
 
 
@@ -40,7 +40,7 @@ def begin(road: Road, t0: float, start: Start | None, may_turn: bool = True) -> 
     lost = vanishing_divisor(request.model, settings.plant, drive, t0, row, p)
     if lost is None:
         return first
-    if request.method != "auto" or lost.of_states or not may_turn:
+    if request.method != "auto" or (lost.of_states and not gives(start, lost.unknown)) or not may_turn:
         raise lost.error
-    # Inputs or parameters take the unknown out of an equation, which then constrains the states.
+    # Inputs or parameters take the unknown out of an equation, which then constrains the states; or it was given.
     return begin(implicit_road(request, lost.error.facts[0]), t0, start)

@@ -12,6 +12,7 @@ import numpy as np
 
 from daedalus import _core
 from daedalus.errors import InputError
+from daedalus.initialisation.written_states import has_other_states
 from daedalus.integrators.methods import METHODS, choose_method, is_implicit, takes_momenta
 from daedalus.model.plain_numbers import plain_array, plain_number
 from daedalus.model.system.once import once
@@ -95,7 +96,7 @@ class Settings:
     def begins_anywhere(self) -> bool:
         """Whether every state is a start: nothing constrains it, and no formula divides by what may vanish."""
         plant = self.plant
-        if plant.is_implicit or plant.system.constrains_start:
+        if plant.is_implicit or plant.system.constrains_start or has_other_states(plant.system):
             return False
         return not isinstance(plant, ExplicitPlant) or not plant.form.divisors
 

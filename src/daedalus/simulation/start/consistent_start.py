@@ -51,6 +51,20 @@ def consistent_start(
     return moved, (StartCompleted(tuple(changed)),)
 
 
+def completed_start(
+    request: Request, left: Mapping[str, object], system: System, t0: float, p: np.ndarray, start: Any
+) -> tuple[np.ndarray, tuple[Record, ...]]:
+    """States that follow from what is given for derivatives and algebraic variables, and the record of those."""
+    try:
+        found = _initialised(request, left, system, t0, p, start)
+    except InconsistentStartError as error:
+        raise in_terms_of_start(error, []) from None
+    x = np.array([found[label] for label in system.labels["x"]], dtype=float)
+    was = given_start(system, start)["x"]
+    values = tuple((label, float(value)) for label, value, old in zip(system.labels["x"], x, was) if np.isnan(old))
+    return x, (StartCompleted(values),)
+
+
 def _initialised(
     request: Request, left: Mapping[str, object], system: System, t0: float, p: np.ndarray, start: Any
 ) -> ConsistentStart:

@@ -12,6 +12,8 @@ import numpy as np
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.compilation import Compiled, compile_function
 from daedalus.errors import InputError
+from daedalus.initialisation.start import Start
+from daedalus.initialisation.start_in_form import states_in
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.simulation.inputs.read_inputs import Drive
@@ -21,8 +23,10 @@ from daedalus.simulation.result.samples import Samples
 CONSISTENT = 1e-8
 
 
-def continued_row(system: System, start: Samples, drive: Drive, t0: float, p: np.ndarray) -> np.ndarray | None:
-    """The row from samples at one time; None where a name is missing or the values do not fit the equations.
+def continued_row(system: System, start: Samples | Start, drive: Drive, t0: float, p: np.ndarray) -> np.ndarray | None:
+    """The row from a moment of a run or from what `dd.initialise` found, of whatever form of the model.
+
+    None where a name is missing or the values do not fit the equations.
 
     Example
     -------
@@ -35,20 +39,32 @@ def continued_row(system: System, start: Samples, drive: Drive, t0: float, p: np
     >>> continued_row(m.freeze(), end, Drive(np.zeros(0)), 1.0, np.zeros(0)).round(6).tolist()
     [0.540302, 0.841471, 1.0, -0.841471, 0.540302]
     """
-    if start._times.size != 1:
+    if isinstance(start, Samples) and start._times.size != 1:
         return None
-    own = start._plant.system.labels
+    own = start._plant.system.labels if isinstance(start, Samples) else start.system.labels
     try:
         x, z, xdot = (
-            start._vector(k)[0] if own[k] == system.labels[k] else np.array([float(start[n]) for n in system.labels[k]])
-            for k in ("x", "z", "xdot")
+            _vector(start, k) if own[k] == system.labels[k] else _by_name(system, start, k) for k in ("x", "z", "xdot")
         )
-    except InputError:
+    except (InputError, KeyError):  # a name is missing
         return None
     u = drive.at_time(t0)
     left, size = once(system, _checks)(np.array([t0]), xdot, x, z, u, p)
     fits = np.all(np.isfinite(left)) and np.all(np.abs(left) <= CONSISTENT * size)
     return np.concatenate([x, z, xdot]) if fits else None
+
+
+def _vector(start: Samples | Start, letter: str) -> np.ndarray:
+    return start._vector(letter)[0] if isinstance(start, Samples) else start.vectors[letter]
+
+
+def _by_name(system: System, start: Samples | Start, letter: str) -> np.ndarray:
+    """One vector of a system from the values of another form of its model."""
+    labels = system.labels[letter]
+    if letter == "x":
+        states = states_in(system, start)
+        return np.array([states[label] for label in labels])
+    return np.array([float(np.asarray(start[label]).reshape(())) for label in labels])
 
 
 def _checks(system: System) -> Compiled:

@@ -14,6 +14,8 @@ import numpy as np
 from daedalus.errors import InconsistentStartError, InputError
 from daedalus.initialisation.initialise import initialise
 from daedalus.initialisation.start import Start
+from daedalus.initialisation.start_in_form import by_states, states_in
+from daedalus.initialisation.written_states import with_given_elsewhere
 from daedalus.model.model import Model, as_system
 from daedalus.model.system.once import KeptByKey, once
 from daedalus.model.system.system import System
@@ -67,10 +69,14 @@ def first_row(
     system, plain = plant.system, start is None or type(start) is dict
     if not plain and isinstance(start, Start) and _begins(start, system, t0, p):
         return start.row
-    if not plain and isinstance(start, Samples):
+    if not plain and isinstance(start, (Samples, Start)):
         row = continued_row(system, start, drive, t0, p)
         if row is not None:
             return row
+    if isinstance(start, Start):
+        start = states_in(system, start)
+    elif not isinstance(start, Samples):
+        start = with_given_elsewhere(system, by_states(system, start or {})) or start
     key = _key(system, drive, start, t0, p) if at_once and (plain or not isinstance(start, Samples)) else None
     known = None if key is None else once(system, _rows).get(key)
     if known is not None:

@@ -10,6 +10,8 @@ import numpy as np
 
 from daedalus.errors import InconsistentStartError, InputError
 from daedalus.initialisation.start import Start as ConsistentStart
+from daedalus.initialisation.start_in_form import by_states, states_in
+from daedalus.initialisation.written_states import has_other_states, with_given_elsewhere
 from daedalus.model.mechanics.joint_sides import check_joint_sides, joint_sides
 from daedalus.model.system.conservation import check_kept, has_declared
 from daedalus.model.system.system import System
@@ -17,14 +19,14 @@ from daedalus.model.values import given_start
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.held_levels import system_with_levels
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
-from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.run.request import Start
 from daedalus.simulation.run.road import Road
 from daedalus.simulation.run.settings import Settings
 from daedalus.simulation.start.allowed_share import allowed_share
-from daedalus.simulation.start.consistent_start import check_on_invariants, consistent_start, is_off
+from daedalus.simulation.start.consistent_start import check_on_invariants, completed_start, consistent_start, is_off
 from daedalus.simulation.start.implicit_start import first_row
+from daedalus.simulation.start.vanishing_divisor import vanishing_divisor
 
 # At how many times of the span inputs are read to see whether what was declared is kept.
 INPUTS_LOOKED_AT = 4
@@ -59,11 +61,18 @@ def _row(road: Road, t0: float, p: np.ndarray, start: Start | None) -> tuple[np.
     plant, system = settings.plant, settings.plant.system
     if plant.is_implicit:
         return _implicit_row(road, t0, p, start), drive
-    row = system.default_start if start is None else read_start(plant, drive, start, t0, p, settings)
+    mapping = start_mapping(system, start)
+    given = given_start(system, mapping)
+    if np.isnan(given["x"]).any() and (len(given) > 1 or has_other_states(system)):
+        # Open states follow from what is given for others, for derivatives and for algebraic variables.
+        row, done = completed_start(request, road.inputs, system, t0, p, mapping)
+    else:
+        row, done = _states(road, given, t0, p, mapping), ()
     if system.constrains_start:
-        row, done = consistent_start(request, road.inputs, plant, drive, t0, row, p, start)
-        drive = drive._replace(notes=(*drive.notes, *done)) if done else drive
-    return row, drive
+        known = start if isinstance(start, (Samples, ConsistentStart)) else mapping
+        row, more = consistent_start(request, road.inputs, plant, drive, t0, row, p, known or None)
+        done = (*done, *more)
+    return row, drive._replace(notes=(*drive.notes, *done)) if done else drive
 
 
 def _implicit_row(road: Road, t0: float, p: np.ndarray, start: Start | None) -> np.ndarray:
@@ -73,7 +82,7 @@ def _implicit_row(road: Road, t0: float, p: np.ndarray, start: Start | None) -> 
     row = first_row(road.request.model, plant, drive, start, road.inputs, t0, p, allowed=allowed_share(rtol))
     if not plant.system.constrains_start or not is_off(plant, drive, t0, row, p, rtol):
         return row
-    if np.isnan(given_start(plant.system, _plain(start))["x"]).any():
+    if np.isnan(given_start(plant.system, _plain(plant.system, start))["x"]).any():
         whole = first_row(road.request.model, plant, drive, start, road.request.inputs or {}, t0, p, at_once=False)
         if not is_off(plant, drive, t0, whole, p, rtol):
             return whole
@@ -81,43 +90,70 @@ def _implicit_row(road: Road, t0: float, p: np.ndarray, start: Start | None) -> 
     return row
 
 
-def _plain(start: Start | None) -> Mapping[str, Any] | None:
-    return None if isinstance(start, Samples) else start
+def _plain(system: System, start: Start | None) -> Mapping[str, Any] | None:
+    return None if start is None or isinstance(start, Samples) else start_mapping(system, start)
 
 
-def read_start(plant: Plant, drive: Drive, start: Start, t0: float, p: np.ndarray, settings: Settings) -> np.ndarray:
+def _states(
+    road: Road, given: Mapping[str, np.ndarray], t0: float, p: np.ndarray, mapping: Mapping[str, Any]
+) -> np.ndarray:
     """x at the start; given derivatives and algebraic values must agree with the equations."""
-    if isinstance(start, ConsistentStart) and start.system.labels["x"] == plant.system.labels["x"]:
-        return start.vectors["x"]
-    given = given_start(plant.system, _start_mapping(plant.system, start))
     x0 = given["x"]
     if not math.isfinite(x0.dot(x0)):
-        x0 = np.where(np.isnan(x0), 0.0, x0)
+        x0 = np.where(np.isnan(x0), road.settings.plant.system.default_start, x0)
     if len(given) > 1:
-        _check_given(plant, drive, given, t0, x0, p, settings)
+        error = _contradiction(road.settings, road.drive, given, t0, x0, p)
+        if error is not None:
+            _check_with_equations(road, t0, x0, p, mapping, error)
     return x0
 
 
-def _start_mapping(system: System, start: Start) -> Mapping[str, Any]:
-    """Start values by name; a snapshot of another run gives those of its states that this model has."""
-    if not isinstance(start, Samples):
-        return start
-    if start._times.size != 1:
+def _check_with_equations(
+    road: Road, t0: float, x0: np.ndarray, p: np.ndarray, mapping: Mapping[str, Any], error: InconsistentStartError
+) -> None:
+    """Refuse given values that differ from what formulas give, unless the equations as written take them.
+
+    Where an equation loses its unknown the formulas give one value of many, or none.
+    """
+    request, plant = road.request, road.settings.plant
+    try:
+        completed_start(request, road.inputs, plant.system, t0, p, mapping)
+    except InconsistentStartError as found:
+        if vanishing_divisor(request.model, plant, road.drive, t0, x0, p) is not None:
+            raise found from None
+        raise error from None
+
+
+def gives(start: Start | None, name: str) -> bool:
+    """Whether somebody gave a value for a derivative or an algebraic variable."""
+    if isinstance(start, ConsistentStart):
+        return name in start and start.origin[name] == "given"
+    return isinstance(start, Mapping) and start.get(name) is not None
+
+
+def start_mapping(system: System, start: Start | None) -> Mapping[str, Any]:
+    """Start values by name; what `dd.initialise` found, or a moment of a run, gives those states that this form has.
+
+    What was written for states that this form has not is given too, unless another value is.
+    """
+    if not isinstance(start, (Samples, ConsistentStart)):
+        return with_given_elsewhere(system, by_states(system, start or {}))
+    if isinstance(start, Samples) and start._times.size != 1:
         raise InputError(
             "A start is one moment of a run.", f"got {start._times.size} times", remedy="start=tr.at(t) with one t"
         )
-    names = [name for name, place in system.places.items() if place.letter == "x"]
-    single = {name: start._values(name)[0] for name in names if name in start}
-    if not single:
+    single = states_in(system, start)
+    if not single and system.sizes["x"]:
+        names = [name for name, place in system.places.items() if place.letter == "x"]
         raise InputError("The start has no state of this model.", f"the model has {', '.join(names[:8])}")
     return single
 
 
-def _check_given(
-    plant: Plant, drive: Drive, given: Mapping[str, np.ndarray], t0: float, x0: np.ndarray, p: np.ndarray,
-    settings: Settings,
-) -> None:  # fmt: skip
-    """Refuse given derivatives or algebraic values that the equations contradict."""
+def _contradiction(
+    settings: Settings, drive: Drive, given: Mapping[str, np.ndarray], t0: float, x0: np.ndarray, p: np.ndarray
+) -> InconsistentStartError | None:
+    """The first given derivative or algebraic value that differs from what the formulas give."""
+    plant = settings.plant
     for letter in ("xdot", "z"):
         asked = np.flatnonzero(~np.isnan(given[letter])) if letter in given else ()
         if not len(asked):
@@ -128,10 +164,11 @@ def _check_given(
             wanted, name = given[letter][k], plant.system.labels[letter][k]
             gap = abs(actual[k] - wanted)
             floor = settings.call["atol"][k] if letter == "xdot" else 1e-9
-            if gap > 10 * (settings.rtol * abs(wanted) + floor):
-                raise InconsistentStartError(
+            if not gap <= 10 * (settings.rtol * abs(wanted) + floor):
+                return InconsistentStartError(
                     f"The given {name} contradicts the equations.",
                     f"given {wanted:g}, the equations give {actual[k]:g}: a distance of {gap:.3g}",
                     because=f"{name} follows from the states at the start.",
                     remedy=f"leave {name} out of start=, or change the states",
                 )
+    return None

@@ -37,6 +37,7 @@ class VanishingDivisor(NamedTuple):
 
     error: SingularModelError
     of_states: bool
+    unknown: str
 
 
 def vanishing_divisor(
@@ -125,4 +126,4 @@ def _refused(system: System, divisor: Divisor, known: dict[str, object]) -> Vani
         because="there the model is another one: an equation loses the unknown that it is solved for.",
         remedy=f"{choice}, or dd.analyse(m, at={{{point}}}), which says what the model is there",
     )
-    return VanishingDivisor(error, bool(ca.depends_on(divisor.expression, system.symbol("x"))))
+    return VanishingDivisor(error, bool(ca.depends_on(divisor.expression, system.symbol("x"))), divisor.unknown)

@@ -1,0 +1,102 @@
+"""Start values of one form of a model read by another: states by name, also those that stand for a derivative.
+
+A reduction writes derivatives as states, q_rate for q_dot, and what was a state may follow from others. A start, or a
+moment of a run, has all of these values by some name, and each form of the model takes its own states from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from daedalus.model.expressions import elements, symbol_key
+from daedalus.model.names import split_index
+from daedalus.model.system.equation_row import Role
+from daedalus.model.system.once import remembered
+from daedalus.model.system.system import System
+from daedalus.model.values import flat_values
+
+
+def standing_for(system: System, k: int) -> int | None:
+    """The state that stands for the derivative of state k, where the one equation with that derivative says so."""
+    residual, rate = system.residual, system.symbol("xdot")[k]
+    rows = ca.jacobian_sparsity(residual, rate).row()
+    if len(rows) != 1 or system.rows[rows[0]].role is not Role.DERIVATIVE:
+        return None
+    row = residual[rows[0]]
+    inside = {symbol_key(symbol) for symbol in ca.symvar(row)} - {symbol_key(rate)}
+    found = [j for j, symbol in enumerate(elements(system.symbol("x"))) if symbol_key(symbol) in inside]
+    if len(found) != len(inside) or len(found) != 1:
+        return None
+    return found[0] if ca.substitute(row, rate, system.symbol("x")[found[0]]).is_zero() else None
+
+
+@remembered
+def derivatives_as_states(system: System) -> dict[str, str]:
+    """The states that stand for derivatives, each with the name of the derivative: q_rate -> q_dot.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> m = dd.Model("oscillator"); q = m.state("q", start=1.0, rate=0.0); m.equation(m.der(m.der(q)), -q)
+    >>> derivatives_as_states(dd.to_first_order(m).freeze())
+    {'q_rate': 'q_dot'}
+    """
+    if not any(row.role is Role.DERIVATIVE for row in system.rows):
+        return {}
+    own = system.labels["x"]
+    found = {}
+    for k, rate in enumerate(system.labels["xdot"]):
+        if rate not in own and (other := standing_for(system, k)) is not None:
+            found[own[other]] = rate
+    return found
+
+
+def states_in(system: System, moment: Any) -> dict[str, float]:
+    """The states of a system, by label, that a start or a moment of a run of some form of its model has.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> m = dd.Model("oscillator"); q = m.state("q", start=1.0, rate=2.0); m.equation(m.der(m.der(q)), -q)
+    >>> n = dd.to_first_order(m)
+    >>> states_in(n.freeze(), dd.initialise(m)), states_in(m.freeze(), dd.initialise(n))
+    ({'q': 1.0, 'q_rate': 2.0}, {'q': 1.0, 'q_dot': 2.0})
+    """
+    rates = derivatives_as_states(system)
+    found = {}
+    for label in system.labels["x"]:
+        name = label if label in moment else rates.get(label, label)
+        if name in moment:
+            found[label] = float(np.asarray(moment[name]).reshape(()))
+    return found
+
+
+def by_states(system: System, values: Mapping[str, object]) -> Mapping[str, object]:
+    """Values by name with those of derivatives that a state of the system stands for given to that state.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> m = dd.Model("oscillator"); q = m.state("q", start=1.0, rate=2.0); m.equation(m.der(m.der(q)), -q)
+    >>> by_states(dd.to_first_order(m).freeze(), {"q": 0.5, "q_dot": 3.0})
+    {'q': 0.5, 'q_rate': 3.0}
+    """
+    rates = {rate: label for label, rate in derivatives_as_states(system).items()}
+    stems = {split_index(rate)[0] for rate in rates}
+    if not any(split_index(name)[0] in stems for name in values):
+        return values
+    found: dict[str, object] = {}
+    for name, value in values.items():
+        if split_index(name)[0] not in stems:
+            found[name] = value
+            continue
+        place = system.place(name)
+        numbers = flat_values(place, value, "start value", allow_none=True)
+        for letter, k, number in zip(place.letters, place.positions, numbers):
+            label = system.labels[letter][int(k)]
+            found.setdefault(rates.get(label, label), number)
+    return found
