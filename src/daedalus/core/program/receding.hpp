@@ -1,7 +1,10 @@
 // A program solved again and again as its start moves on: real-time iterations.
 //
 // Between two calls the plan is shifted and the program linearised along it (prepare); a call then takes the measured
-// states in and solves one quadratic program in stages (feed back), whose step is added to the plan in full.
+// states in and solves one quadratic program in stages (feed back). Its step is taken as far as the merit
+//     φ = f + ν Σ |what is missing of the rows|
+// falls, in full wherever it can be; ν is large enough for the step to lead downwards (Nocedal, Wright: Numerical
+// Optimization, 18.36). Stages whose cost bends downwards somewhere count by the convex part of their curvature.
 // Diehl, Bock, Schlöder: A real-time iteration scheme for nonlinear optimization in optimal feedback control (2005).
 #pragma once
 
@@ -9,6 +12,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "program/convex_part.hpp"
 #include "program/hpipm.hpp"
 #include "program/ipopt.hpp"
 #include "program/stage_places.hpp"
@@ -19,6 +23,7 @@ struct FeedbackNews {
     QuadraticEnding ending = QuadraticEnding::failed;
     int iterations = 0;
     double largest_step = 0.0;  // of the scaled variables
+    double length = 0.0;        // the share of the step that was taken; 0 where no share of it makes the plan better
 };
 
 // Which variables are measured, which are applied, and what each becomes when the plan moves on by one interval.
@@ -80,6 +85,7 @@ public:
         const double* first = rows ? evaluation_.first(point_.data()) : nullptr;
         if (!first || !evaluation_.second(point_.data(), 1.0, none_.data(), hessian_.data())) return false;
         spread(first);
+        for (std::size_t k = 0; k < curves_.size(); ++k) convex_.project(curves_[k].data(), widths_[k]);
         for (std::size_t k = 0; k < qp_.stages.size(); ++k) write_stage(k, rows, first);
         prepared_ = true;
         return true;
@@ -97,7 +103,7 @@ public:
         news.iterations = qp_.iterations();
         news.largest_step = largest_step();
         if (!std::isfinite(news.largest_step)) news.ending = QuadraticEnding::failed;
-        if (news.ending != QuadraticEnding::failed) move();
+        if (news.ending != QuadraticEnding::failed) news.length = move(news.largest_step);
         prepared_ = false;
         return news;
     }
@@ -107,6 +113,11 @@ private:
     static constexpr double acceptable = 1e-4;
     // How far the last states may move beyond the plan when it is moved on, in scaled variables.
     static constexpr double farthest_tail = 1e3;
+    // The share of a predicted gain that a step has to bring, and that of what is missing that counts as such.
+    static constexpr double sufficient = 1e-4, decrease = 0.5, least_weight = 1e-3;
+    // Steps are halved at most so often; shorter ones than this, in scaled variables, are taken as they are.
+    static constexpr int most_cuts = 6;
+    static constexpr double settled_step = 1e-6;
     // Added to the curvature by the inputs, as a share of the largest: costs that do not see an input stay solvable.
     static constexpr double least_curvature = 1e-9;
 
@@ -282,8 +293,76 @@ private:
         return finite ? largest : std::numeric_limits<double>::quiet_NaN();
     }
 
-    void move() {
-        visit_steps([&](std::size_t v, double step) { point_[v] += step; });
+    // What is missing of the rows, all together.
+    double missing(const double* rows) const {
+        double sum = 0.0;
+        for (std::size_t i = 0; i < program().rows; ++i)
+            sum += std::max({0.0, bounds_.row_lower[i] - rows[i], rows[i] - bounds_.row_upper[i]});
+        return sum;
+    }
+
+    // What the quadratic program says of the objective along its step.
+    double predicted() const {
+        double sum = 0.0;
+        for (const QuadraticStage& stage : qp_.stages) {
+            const auto nu = std::size_t(stage.nu), nx = std::size_t(stage.nx);
+            for (std::size_t i = 0; i < nu; ++i) {
+                double bent = 0.0;
+                for (std::size_t j = 0; j < nu; ++j) bent += 0.5 * stage.R[j * nu + i] * stage.step_u[j];
+                for (std::size_t j = 0; j < nx; ++j) bent += stage.S[j * nu + i] * stage.step_x[j];
+                sum += stage.step_u[i] * (stage.r[i] + bent);
+            }
+            for (std::size_t i = 0; i < nx; ++i) {
+                double bent = 0.0;
+                for (std::size_t j = 0; j < nx; ++j) bent += 0.5 * stage.Q[j * nx + i] * stage.step_x[j];
+                sum += stage.step_x[i] * (stage.q[i] + bent);
+            }
+        }
+        return sum;
+    }
+
+    void place(double length) {
+        std::copy(point_.begin(), point_.end(), moved_.begin());
+        visit_steps([&](std::size_t v, double step) { moved_[v] += length * step; });
+        // What is measured is known, however long the step is.
+        for (std::size_t i = 0; i < offset_.size(); ++i) {
+            const auto v = std::size_t(tables_.measured[i]);
+            moved_[v] = point_[v] + offset_[i];
+        }
+    }
+
+    // The merit at a share of the step, with its two parts; infinite where a function has no value.
+    double merit(double length, double& objective, double& missed) {
+        place(length);
+        const double* rows = evaluation_.values(moved_.data());
+        objective = rows ? rows[program().rows] : std::numeric_limits<double>::infinity();
+        missed = rows ? missing(rows) : std::numeric_limits<double>::infinity();
+        const double found = objective + weight_ * missed;
+        return std::isfinite(found) ? found : std::numeric_limits<double>::infinity();
+    }
+
+    // Moves the plan by the longest share of the step that makes it better; 0 where none does, and the plan stays.
+    double move(double largest) {
+        double objective = 0.0, missed = 0.0;
+        merit(0.0, objective, missed);
+        const double change = predicted();
+        weight_ *= 0.5;
+        if (missed > 0.0) weight_ = std::max(weight_, std::max(change, 0.0) / ((1.0 - decrease) * missed));
+        weight_ = std::max(weight_, least_weight * std::abs(change) / std::max(missed, 1.0));
+        const double before = objective + weight_ * missed;
+        const double rounding = 1e-9 * (std::abs(objective) + weight_ * missed) + 1e-12;
+        const double gain = std::max(0.0, weight_ * missed - change);
+        double length = 1.0;
+        for (int cut = 0; cut <= most_cuts; ++cut, length *= 0.5) {
+            double own = 0.0, left = 0.0;
+            const double after = merit(length, own, left);
+            if (!std::isfinite(before) ? std::isfinite(after)
+                                       : after <= before - sufficient * length * gain + rounding || (largest < settled_step && cut == 0)) {
+                std::swap(point_, moved_);
+                return length;
+            }
+        }
+        return 0.0;
     }
 
     HpipmLibrary library_;
@@ -300,6 +379,8 @@ private:
     std::vector<double> point_, moved_, hessian_, none_, offset_;
     std::vector<std::vector<double>> steps_, curves_, rows_;
     std::vector<std::size_t> widths_;
+    double weight_ = 0.0;  // of what is missing, in the merit
+    ConvexPart convex_;
     bool prepared_ = false;
 };
 

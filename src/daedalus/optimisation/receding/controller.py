@@ -14,6 +14,7 @@ from daedalus.optimisation.optimal_control import OptimalControl
 from daedalus.optimisation.program.ipopt import Listener
 from daedalus.optimisation.program.program_outcome import ProgramOutcome
 from daedalus.optimisation.receding.controller_work import ControllerWork
+from daedalus.optimisation.receding.costs_by_slope import costs_by_slope
 from daedalus.optimisation.receding.horizon import Horizon
 from daedalus.optimisation.receding.measured_states import measured_states
 
@@ -28,8 +29,9 @@ class Controller:
     """`u = controller(x, t)`: the first inputs of the plan that is best from here, once every sampling interval.
 
     Real-time iterations: between calls the last plan is moved on and the problem linearised along it; a call solves one
-    quadratic program with the structure of the horizon (HPIPM, by Riccati recursions). `mode="full"` repeats that until
-    the plan no longer changes. The first call solves the whole problem and takes longer.
+    quadratic program with the structure of the horizon (HPIPM, by Riccati recursions), whose step is taken as far as
+    cost and conditions together become better. `mode="full"` repeats that until the plan no longer changes, and
+    searches by the general solver where it does not settle. The first call solves the whole problem and takes longer.
 
     Parameters
     ----------
@@ -44,7 +46,8 @@ class Controller:
     step_method, steps: how the model is stepped over one interval, as in `ocp.solve(method="shooting")`.
 
     `labels["x"]` and `labels["u"]` name the entries of x and u; `work` counts what happened and how long it took;
-    `prediction` is the plan that was last made.
+    `prediction` is the plan that was last made. Quadratic programs see the curvature of costs as far as it is convex:
+    `notes` names the terms that count by their slope only, in part or as a whole.
 
     Example
     -------
@@ -86,6 +89,7 @@ class Controller:
         system = self._horizon.system
         chosen = tuple(system.labels["u"][k] for k in self._horizon.description.chosen)
         self.labels = {"x": tuple(system.labels["x"]), "u": chosen}
+        self.notes = costs_by_slope(self._horizon.stage)
         self._fallback = _read_fallback(fallback, self.labels["u"])
         self._listener: Listener | None = None
         self.reset()
@@ -141,7 +145,8 @@ class Controller:
     ) -> np.ndarray:
         """The whole problem, without a time limit."""
         self._set_numbers(t, given, values, True)
-        whole = self._search(self._horizon.solving.begin, self._start(states), None)
+        guesses = [self._horizon.solving.begin, self._horizon.at_rest(states) * self._horizon.program.scale]
+        whole = self._search(guesses, self._start(states), lambda: None)
         self._receding.set_point(whole.w / self._horizon.program.scale)
         self._time, self._prepared_for, self._plan_age = t, np.nan, 0.0
         if whole.success:
@@ -176,11 +181,13 @@ class Controller:
 
     def _solved(self, states: np.ndarray, begin: float) -> str | None:
         """One quadratic program, or as many as the mode asks for; what went wrong, or None."""
-        start = self._start(states)
+        start, moved_on = self._start(states), self._receding.point()
         for _ in range(1 if self.mode == "real_time" else MOST_ROUNDS):
             ending, iterations, step = self._receding.feed_back(start, self._time_left(begin))
             self.work.iterations += iterations
-            if ending == FAILED:
+            length = 0.0 if ending == FAILED else self._receding.length()
+            self.work.shortened += 0.0 < length < 1.0
+            if length == 0.0:
                 break
             if self.mode == "real_time" or step < SETTLED:
                 return None
@@ -189,15 +196,18 @@ class Controller:
                 return "no time was left"
             if not self._receding.prepare():
                 break
-        if self.mode == "real_time":
-            return "the quadratic program has no solution"
-        return self._searched(start, begin)
+        if self.mode == "real_time" and (ending == FAILED or self.time_limit is not None):
+            return "the quadratic program has no solution" if ending == FAILED else "no step makes the plan better"
+        return self._searched([self._receding.point(), moved_on, self._horizon.at_rest(states)], start, begin)
 
-    def _searched(self, start: np.ndarray, begin: float) -> str | None:
-        """The whole problem by the general solver, from the plan at hand."""
+    def _searched(self, guesses: list[np.ndarray], start: np.ndarray, begin: float) -> str | None:
+        """The whole problem by the general solver, from the plan at hand, or from others where that leads nowhere."""
         scale = self._horizon.program.scale
-        limit = None if self.time_limit is None else max(self._time_left(begin), 1e-4)
-        whole = self._search(self._receding.point() * scale, start, limit)
+
+        def limit() -> float | None:
+            return None if self.time_limit is None else self._time_left(begin)
+
+        whole = self._search([guess * scale for guess in guesses], start, limit)
         if whole.success:
             self._receding.set_point(whole.w / scale)
             return None
@@ -205,10 +215,20 @@ class Controller:
             self.work.late += 1
         return whole.ending.value
 
-    def _search(self, begin: np.ndarray, start: np.ndarray, limit: float | None) -> ProgramOutcome:
-        found = self._horizon.search(begin, start, self._numbers, limit, self._listener)
-        self.work.searches += 1
-        self.work.iterations += found.iterations
+    def _search(
+        self, guesses: list[np.ndarray], start: np.ndarray, limit: Callable[[], float | None]
+    ) -> ProgramOutcome:
+        """What the first search finds that succeeds, or the last one that there was time for."""
+        for k, guess in enumerate(guesses):
+            left = limit()
+            if k and left is not None and left <= 0:
+                break
+            seconds = None if left is None else max(left, 1e-4)
+            found = self._horizon.search(guess, start, self._numbers, seconds, self._listener)
+            self.work.searches += 1
+            self.work.iterations += found.iterations
+            if found.success:
+                break
         return found
 
     # -- the plan moving on ------------------------------------------------------------------------------------

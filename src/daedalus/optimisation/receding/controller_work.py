@@ -10,15 +10,17 @@ class ControllerWork:
     """Counts and seconds over all calls.
 
     calls: all of them. solved: those that ended with a new plan. iterations: of the solvers inside. searches: whole
-    problems solved by the general solver, as at the first call. late: calls whose time ran out; shifted: calls that
-    were answered with the last plan, moved on; fallbacks: with the user's own answer. preparation, feedback: seconds
-    before and after the measured states are needed; longest: the longest call but the first; first: that one.
+    problems solved by the general solver, as at the first call. shortened: steps that were not taken in full. late:
+    calls whose time ran out; shifted: calls that were answered with the last plan, moved on; fallbacks: with the user's
+    own answer. preparation, feedback: seconds before and after the measured states are needed; longest: the longest
+    call but the first; first: that one.
     """
 
     calls: int = 0
     solved: int = 0
     iterations: int = 0
     searches: int = 0
+    shortened: int = 0
     late: int = 0
     shifted: int = 0
     fallbacks: int = 0

@@ -20,9 +20,9 @@ from daedalus.errors import InputError, SolverError
 from daedalus.model.expressions import concatenate, symbol_key
 from daedalus.model.values import check_mapping
 from daedalus.optimisation.description.description import Description
+from daedalus.optimisation.program.gauss_newton import cost_curvature
 from daedalus.optimisation.transcription.boundary.reference_ends import first_guess, fixed_states
 from daedalus.optimisation.transcription.inputs_at_points import given_values
-from daedalus.optimisation.transcription.interval_curvature import curvature_of_cost
 from daedalus.optimisation.transcription.invariants import kept_quantities
 
 # Steps to a state of rest.
@@ -182,7 +182,7 @@ def _linearised(
         _at_rest(description, part) for part in (form.rates, form.equations, form.applied(description.running))
     )
     v = ca.vertcat(*symbols)
-    weights = curvature_of_cost(running, v, (ca.SX(0, 1), np.zeros(0)))
+    weights = cost_curvature(running, v)
     parts = [ca.jacobian(rates, v), ca.jacobian(equations, v), weights]
     f, g, W = (np.array(p.full()) for p in ca.Function("linear", symbols, parts)(x, z, u))
     n, nz = len(x), len(z)
@@ -191,7 +191,8 @@ def _linearised(
     if nz:
         inner[n : n + nz] = -np.linalg.solve(g[:, n : n + nz], np.hstack([g[:, :n], g[:, n + nz :]]))
     both = f @ inner
-    return both[:, :n], both[:, n:], inner.T @ W @ inner
+    values, vectors = np.linalg.eigh(inner.T @ W @ inner)
+    return both[:, :n], both[:, n:], (vectors * np.maximum(values, 0.0)) @ vectors.T
 
 
 def _level(

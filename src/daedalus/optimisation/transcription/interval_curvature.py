@@ -1,8 +1,4 @@
-"""Gauss and Newton's view of a running cost on an interval: its curvature at a point, to be carried through the flow.
-
-Of a cost whose second derivative is constant and not negative that derivative is taken, of others what comes of their
-squares: for l = Σ w r² it is 2 Σ w ∇r ∇rᵀ. Both are never indefinite.
-"""
+"""Gauss and Newton's view of a running cost: its curvature at points of an interval, to be carried through the flow."""
 
 from __future__ import annotations
 
@@ -13,7 +9,7 @@ import numpy as np
 
 from daedalus.compilation import compile_function
 from daedalus.model.expressions import concatenate
-from daedalus.optimisation.program.gauss_newton import gauss_newton_curvature
+from daedalus.optimisation.program.gauss_newton import cost_curvature
 from daedalus.optimisation.program.mapped_functions import RunningCost
 from daedalus.optimisation.transcription.problem_stage import ProblemStage
 from daedalus.optimisation.transcription.sides_of_jumps import seen_from_inside
@@ -37,35 +33,12 @@ def interval_curvature(stage: ProblemStage) -> RunningCost | None:
         return None
     time, width, p, (running,) = over_interval(stage, [_without_unknowns(stage, stage.expression(written))])
     x, u = stage.states.symbols, stage.inputs.symbols
-    numbers = stage.parameters, np.asarray(stage.description.parameters, dtype=float)
-    matrix = ca.sparsify(stage.length * width * curvature_of_cost(running, ca.vertcat(x, u), numbers))
+    matrix = ca.sparsify(stage.length * width * cost_curvature(running, ca.vertcat(x, u)))
     if not matrix.nnz():
         return None
     rows, columns = (np.array(part, dtype=np.int32) for part in matrix.sparsity().get_triplet())
     function = compile_function(ca.Function("running_curvature", [x, u, p, time], [matrix]))
     return RunningCost(function.core, rows, columns, x.numel(), u.numel())
-
-
-def curvature_of_cost(cost: ca.SX, v: ca.SX, numbers: tuple[ca.SX, np.ndarray]) -> ca.SX:
-    """The second derivative of a cost by v where it is constant and not negative, else that of its squares.
-
-    Example
-    -------
-    >>> import casadi as ca, numpy as np
-    >>> x = ca.SX.sym("x", 2)
-    >>> matrix = curvature_of_cost(x[0]**2 + x[0] * x[1] + x[1]**2, x, (ca.SX(0, 1), np.zeros(0)))
-    >>> ca.evalf(matrix).full().tolist()
-    [[2.0, 1.0], [1.0, 2.0]]
-    """
-    exact = ca.hessian(cost, v)[0]
-    if not ca.depends_on(exact, v):
-        value = ca.Function("curvature", [numbers[0]], [ca.densify(exact)], {"allow_free": True})
-        if not value.get_free():
-            sizes = np.linalg.eigvalsh(value(numbers[1]).full())
-            if sizes[0] >= -1e-12 * max(abs(sizes[-1]), 1e-300):
-                return exact
-    multipliers, matrix = gauss_newton_curvature(cost, v, [True])
-    return ca.substitute([matrix], [multipliers], [ca.SX(1)])[0]
 
 
 def _without_unknowns(stage: ProblemStage, cost: ca.SX) -> ca.SX:

@@ -18,6 +18,7 @@ struct PythonReceding {
     nb::object program;  // kept alive
     std::unique_ptr<RecedingProgram> core;
     double iteration_seconds = 0.0;  // what an iteration took lately
+    double length = 1.0;             // the share of the last step that was taken
 
     void show(auto&& see) { see(program); }
     void forget() { core.reset(); }
@@ -83,6 +84,7 @@ nb::tuple feed_back(PythonReceding& self, nb::object measured, double seconds) {
     const FeedbackNews news = self.core->feed_back(values.data(), most);
     const double taken = std::chrono::duration<double>(Clock::now() - begin).count() / std::max(1, news.iterations);
     self.iteration_seconds = self.iteration_seconds > 0.0 ? 0.8 * self.iteration_seconds + 0.2 * taken : taken;
+    self.length = news.length;
     return nb::make_tuple(static_cast<int>(news.ending), news.iterations, news.largest_step);
 }
 
@@ -98,6 +100,7 @@ void bind_receding(nb::module_& module) {
         .def("shift", [](PythonReceding& self, double share) { self.core->shift(share); }, "share"_a)
         .def("prepare", [](PythonReceding& self) { return self.core->prepare(); })
         .def("feed_back", feed_back, "measured"_a, "seconds"_a)
+        .def("length", [](const PythonReceding& self) { return self.length; })
         .def("applied", applied);
 }
 
