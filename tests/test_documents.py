@@ -60,3 +60,8 @@ def test_every_path_in_contributing_exists():
     # And no room is left out.
     folders = {f"{folder.relative_to(package).as_posix()}/" for folder in package.glob("*/") if folder.name[0] != "_"}
     assert folders <= set(rooms)
+
+
+def test_examples_are_numbered_in_the_order_of_the_flow():
+    numbers = [int(script.name.split("_")[0]) for script in sorted((ROOT / "examples").glob("*.py"))]
+    assert numbers == list(range(1, len(numbers) + 1))

@@ -235,3 +235,10 @@ def test_nothing_is_decided_by_searching_in_prose():
 def test_tests_of_runs_do_not_search_in_notes():
     paths = [path for folder in OF_RUNS for path in sorted((TESTS / folder).rglob("*.py"))]
     assert [found for path in paths for found in searches_in(path, {"note", "notes", "stop_reason"}, whole=False)] == []
+
+
+def test_laws_leave_the_number_of_their_examples_to_the_ring():
+    """`max_examples=examples(60)`: twelve in `make test`, all of them in `make test-all`."""
+    numbers = re.compile(r"max_examples=\d")
+    found = [path.name for path in sorted(TESTS.rglob("*.py")) if numbers.search(path.read_text(encoding="utf-8"))]
+    assert found == []

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rings import examples
 
 from daedalus.simulation.energy.energy_quadrature import BUDGET_OF_CALLS, LONG, SHORT, Rule, integral
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(st.floats(0.1, 300.0), st.floats(0.0, 6.0), st.floats(0.01, 5.0))
 def test_a_sine_of_any_frequency(frequency: float, phase: float, duration: float) -> None:
     w = 2 * np.pi * frequency
