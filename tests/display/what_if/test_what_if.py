@@ -2,7 +2,9 @@
 
 import json
 import re
+from itertools import combinations_with_replacement, product
 
+import casadi as ca
 import numpy as np
 import pytest
 
@@ -79,4 +81,95 @@ def test_a_model_without_geometry_has_its_curves(browser, tmp_path):
     browser.wait("window.whatIf")
     assert browser.ask("daedalus.stage") is None
     assert browser.ask("getComputedStyle(document.querySelector('.dd-scene')).display") == "none"
+    assert browser.errors() == []
+
+
+def spring():
+    m = dd.Model("spring")
+    x, v = m.state("x", start=1.0), m.state("v", start=0.0)
+    stiffness, mass = m.parameter("stiffness", 4.0), m.parameter("mass", 1.0)
+    m.equation([m.der(x), m.der(v)], [v, -stiffness / mass * x])
+    return m, ["stiffness", "mass"], 4.0
+
+
+def damped():
+    m = dd.Model("damped")
+    x, v = m.state("x", start=1.0), m.state("v", start=0.0)
+    k, c, s = m.parameter("k", 9.0), m.parameter("c", 0.4), m.parameter("s", 0.7)
+    m.equation([m.der(x), m.der(v)], [v, -k * ca.sin(x) - c * v + s])
+    return m, ["k", "c", "s"], 3.0
+
+
+def kinetics():
+    m = dd.Model("kinetics")
+    a, b = m.state("a", start=1.0), m.state("b", start=0.2)
+    p = [m.parameter(f"k{i}", value) for i, value in enumerate((1.0, 2.5, 0.7, 1.4))]
+    m.equation([m.der(a), m.der(b)], [-p[0] * a * b - p[1] * a, p[1] * a - p[2] * b**2 + p[3] * 0.1])
+    return m, ["k0", "k1", "k2", "k3"], 3.0
+
+
+def errors(m, names, span, curves, changes):
+    """How far the predictions of second order for changes are from re-runs, in ranges of the curves."""
+    times = np.linspace(0.0, span, 41)
+    base = dd.simulate(m, span, rtol=1e-9, save_at=times)
+    sens = dd.sensitivities(m, span, order=2, wrt=names, rtol=1e-9).at(times)
+    values = np.array([float(m.variables[name].start[0]) for name in names])
+    first = {curve: np.array([sens.d(curve, n) for n in names]) for curve in curves}
+    second = {}
+    for curve, (i, j) in product(curves, combinations_with_replacement(range(len(names)), 2)):
+        second[curve, i, j] = second[curve, j, i] = sens.d(curve, names[i], names[j])
+    found = []
+    for change in changes:
+        truth = dd.simulate(m, span, rtol=1e-9, save_at=times, parameters=dict(zip(names, values + change)))
+        worst = 0.0
+        for curve in curves:
+            y = base[curve] + change @ first[curve]
+            for i, j in np.ndindex(len(names), len(names)):
+                y = y + 0.5 * change[i] * change[j] * second[curve, i, j]
+            size = max(np.ptp(truth[curve]), np.ptp(base[curve]))
+            worst = max(worst, np.abs(y - truth[curve]).max() / size)
+        found.append(worst)
+    return np.array(found)
+
+
+@pytest.mark.parametrize("make", [spring, damped, kinetics])
+def test_what_is_trusted_together_is_within_the_error(make, tmp_path):
+    m, names, span = make()
+    curves = [v.name for v in m.freeze().of_kind("state")]
+    page = dd.simulate(m, span, rtol=1e-9).what_if(names, tmp_path / "page.html", curves=curves)
+    corners, random = np.array(told(page)["corners"]), np.random.default_rng(1)
+    assert len(corners)
+    changes = [random.uniform(0, 1, len(names)) * corner for corner in corners[random.integers(0, len(corners), 12)]]
+    assert errors(m, names, span, curves, [*changes, *corners[:6]]).max() < 0.0305
+
+
+def test_corners_that_are_off_are_not_trusted(tmp_path):
+    """Stiffness and mass against each other change the frequency most, with each other not at all."""
+    m, names, span = spring()
+    page = dd.simulate(m, span, rtol=1e-9).what_if(names, tmp_path / "page.html", curves=["x", "v"])
+    corners, reach = np.array(told(page)["corners"]), np.array(told(page)["reach"])
+
+    def trusted(shares):
+        change = np.array(shares) * reach
+        return any(np.all(change * c >= 0) and np.all(np.abs(change) <= np.abs(c) + 1e-12) for c in corners)
+
+    assert errors(m, names, span, ["x", "v"], [np.array([1.0, -1.0]) * reach])[0] > 0.05
+    assert not trusted([1.0, -1.0])
+    assert trusted([0.2, 0.2])
+    assert told(page)["trusted"][0][0] < 4.0 < told(page)["trusted"][0][1]
+
+
+def test_bands_follow_the_other_sliders(browser, tmp_path):
+    m, names, span = spring()
+    dd.simulate(m, span, rtol=1e-9).what_if(names, tmp_path / "page.html", curves=["x", "v"])
+    browser.open(tmp_path / "page.html")
+    browser.wait("window.whatIf")
+    alone = browser.ask("whatIf.room(0)")
+    browser.ask("whatIf.set(1, 0.8)")
+    together = browser.ask("whatIf.room(0)")
+    assert together is None or together[1] < alone[1]
+    browser.ask("whatIf.set(0, 4.8)")
+    assert browser.ask("whatIf.note.textContent").startswith("beyond")
+    browser.ask("whatIf.set(0, 4.0); whatIf.set(1, 1.0)")
+    assert browser.ask("whatIf.note.textContent").startswith("within 3")
     assert browser.errors() == []

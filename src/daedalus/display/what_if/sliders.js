@@ -21,15 +21,26 @@ class DaedalusSliders {
   }
 
   slider(name, k) {
-    const { values, reach, trusted } = this.told, low = values[k] - reach[k], high = values[k] + reach[k];
-    const share = (v) => (100 * (v - low)) / (high - low);
+    const { values, reach } = this.told, low = values[k] - reach[k], high = values[k] + reach[k];
     const input = made("input", { type: "range", min: low, max: high, step: (high - low) / 400, value: values[k],
       "aria-label": name, oninput: () => this.set(k, Number(input.value)) });
-    const band = made("i", { title: "trusted: checked against re-runs",
-      style: `left:${share(trusted[k][0])}%;width:${share(trusted[k][1]) - share(trusted[k][0])}%` });
+    const band = made("i", { title: "trusted with the other sliders where they are: checked against re-runs" });
     const output = made("output", {});
     this.root.append(made("label", {}, made("b", { text: name }), made("span", { class: "band" }, band, input), output));
-    return { input, output };
+    return { input, output, band };
+  }
+
+  // How far slider k may go, as changes, while the others stay where they are; null where nothing is trusted.
+  room(k) {
+    const within = this.told.corners.filter((corner) => corner.every((far, i) => i === k || this.reaches(far, i)));
+    if (!within.length) return this.change.every((d, i) => i === k || d === 0) ? [0, 0] : null;
+    return [Math.min(0, ...within.map((corner) => corner[k])), Math.max(0, ...within.map((corner) => corner[k]))];
+  }
+
+  // Whether the change of slider i lies between none and the far end of a box.
+  reaches(far, i) {
+    const d = this.change[i], slack = 1e-9 * this.told.reach[i];
+    return d >= Math.min(far, 0) - slack && d <= Math.max(far, 0) + slack;
   }
 
   set(k, value) {
@@ -50,13 +61,14 @@ class DaedalusSliders {
         out[m] = v;
       }
     }
-    let beyond = false;
-    this.inputs.forEach(({ output }, k) => {
-      const value = this.told.values[k] + d[k], [low, high] = this.told.trusted[k], slack = 1e-9 * this.told.reach[k];
-      const outside = value < low - slack || value > high + slack;
-      beyond = beyond || outside;
-      output.textContent = shortNumber(value);
-      output.classList.toggle("beyond", outside);
+    const { values, reach, corners } = this.told;
+    const beyond = !d.every((own) => own === 0) && !corners.some((corner) => corner.every((far, i) => this.reaches(far, i)));
+    this.inputs.forEach(({ output, band }, k) => {
+      const room = this.room(k), [low, high] = room || [0, 0], slack = 1e-9 * reach[k];
+      band.style.left = `${50 + (50 * low) / reach[k]}%`;
+      band.style.width = `${room ? (50 * (high - low)) / reach[k] : 0}%`;
+      output.textContent = shortNumber(values[k] + d[k]);
+      output.classList.toggle("beyond", beyond && (!room || d[k] < low - slack || d[k] > high + slack));
     });
     this.note.textContent = beyond ? "beyond what re-runs confirm" : `within ${100 * this.told.error} % of re-runs`;
     this.note.classList.toggle("beyond", beyond);

@@ -16,6 +16,7 @@ from daedalus.display.motion.page import packed, started_viewer, whole_page
 from daedalus.display.motion.recorded_scene import Columns, drawn_book, moving_shapes
 from daedalus.display.motion.viewer_data import curves_data, panels_of
 from daedalus.display.what_if.prediction import Prediction, inputs_of, parameter_values, system_before
+from daedalus.display.what_if.trusted_region import trusted_corners
 from daedalus.errors import DaedalusError, InputError
 from daedalus.model.names import split_index
 from daedalus.simulation.result.samples import Samples
@@ -23,8 +24,6 @@ from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.simulate import simulate
 
 FRAMES = 201
-# Re-runs are made at these shares of the range of a slider, on either side.
-SHARES = (0.25, 0.5, 1.0)
 # The error that counts as trusted, as a share of the range of the curves.
 TRUSTED = 0.03
 # The step of differences of shapes, as a share of the range of a slider.
@@ -56,9 +55,16 @@ def what_if(
     options["start"] = {name: options["start"][name] for name, place in system.places.items() if place.letter == "x"}
     rerun = partial(simulate, system, span, **options)
     labels = [series["label"] for series in shown]
-    trusted = [_trusted(rerun, prediction, values, change, labels, times) for change in np.diag(reach)]
+
+    def agrees(shares: np.ndarray) -> bool:
+        change = shares * reach
+        again = partial(rerun, parameters=dict(zip(wanted, (values + change).tolist())))
+        return _error(again, prediction, change, labels, times) <= TRUSTED
+
+    corners = trusted_corners(agrees, len(wanted)) * reach
     data["what_if"] = {
-        "names": wanted, "values": values.tolist(), "reach": reach.tolist(), "trusted": trusted, "error": TRUSTED,
+        "names": wanted, "values": values.tolist(), "reach": reach.tolist(), "corners": corners.tolist(),
+        "trusted": _alone(corners, values), "error": TRUSTED,
         "call": f"dd.simulate(m, ({span[0]:g}, {span[1]:g})",
     }  # fmt: skip
     file.write_text(_page(f"{tr.system.name}: what if", data), encoding="utf-8")
@@ -124,24 +130,10 @@ def _add_shape_slopes(
 # -- trust -------------------------------------------------------------------------------------------------------
 
 
-def _trusted(
-    rerun: Callable[..., Trajectory], prediction: Prediction, values: np.ndarray, reach: np.ndarray,
-    labels: list[str], times: np.ndarray,
-) -> list[float]:  # fmt: skip
-    """How far below and above its value a parameter may go while curves agree with re-runs; reach is that of one."""
-    (k,) = np.flatnonzero(reach)
-    ends = []
-    for sign in (-1.0, 1.0):
-        good = values[k]
-        for share in SHARES:
-            change = sign * share * reach
-            moved = float(values[k] + change[k])
-            again = partial(rerun, parameters={prediction.names[k]: moved})
-            if _error(again, prediction, change, labels, times) > TRUSTED:
-                break
-            good = moved
-        ends.append(float(good))
-    return ends
+def _alone(corners: np.ndarray, values: np.ndarray) -> list[list[float]]:
+    """How far below and above its value each parameter may go while the others stay."""
+    ends = np.concatenate([np.zeros((1, len(values))), corners])
+    return np.stack([values + ends.min(axis=0), values + ends.max(axis=0)], axis=1).tolist()
 
 
 def _error(

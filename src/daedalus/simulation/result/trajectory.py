@@ -193,7 +193,8 @@ class Trajectory(RecordedRun):
         """Write a page with a slider for every parameter that moves curves and motion at once; returns its path.
 
         The page holds first and second derivatives along the run, y + Σ δ y' + ½ Σ δ δ y''. A green band on each slider
-        shows how far re-runs confirm them to within 3 %, and a button copies the call that runs the chosen values.
+        shows how far re-runs confirm them to within 3 % with the other sliders where they are: corners of the ranges
+        are re-run, too. A button copies the call that runs the chosen values.
 
         Parameters
         ----------
