@@ -242,3 +242,10 @@ def test_laws_leave_the_number_of_their_examples_to_the_ring():
     numbers = re.compile(r"max_examples=\d")
     found = [path.name for path in sorted(TESTS.rglob("*.py")) if numbers.search(path.read_text(encoding="utf-8"))]
     assert found == []
+
+
+def test_values_kept_by_objects_are_made_without_a_lock():
+    """`daedalus.model.lazy_values` has the reason: in a forked child nobody lets go of the standard one's."""
+    standard = re.compile(r"from functools import .*\bcached_property|functools\.cached_property")
+    asked = [path.name for path in PACKAGE.rglob("*.py") if standard.search(path.read_text())]
+    assert asked == ["lazy_values.py"]

@@ -11,12 +11,14 @@ from typing import Any
 
 import casadi as _casadi
 
+from daedalus.model.forking import make_forks_safe as _make_forks_safe
 from daedalus.model.interrupts import let_interrupts_through as _let_interrupts_through
 
 # NumPy functions on CasADi symbols: no warning, and shapes stay those of CasADi.
 _casadi.GlobalOptions.setNumpyMode(-1)
 # Ctrl-C while expressions are written.
 _let_interrupts_through()
+_make_forks_safe()
 
 __version__ = "0.1.0"
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property, wraps
+from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from daedalus.catalogue.reference import Reference
+from daedalus.model.lazy_values import cached_property
 from daedalus.model.model import Model
 from daedalus.model.names import counted, derivative_name
 from daedalus.model.variables import Variable

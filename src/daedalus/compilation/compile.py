@@ -14,7 +14,6 @@ from daedalus.compilation import background
 from daedalus.compilation.choice import COMPILER_VARIABLE, chosen_compiler
 from daedalus.compilation.compiled import Compiled, Translation
 from daedalus.compilation.counting import count
-from daedalus.compilation.forking import fork_safe_lock
 from daedalus.compilation.instructions import refuse_free_symbols
 from daedalus.compilation.translate import (
     CodeWish,
@@ -24,6 +23,7 @@ from daedalus.compilation.translate import (
     strict_within_reach,
     translate,
 )
+from daedalus.model.forking import fork_safe_lock
 from daedalus.model.interrupts import weak_values
 from daedalus.model.system.function_record import function_of, function_record
 from daedalus.model.system.instruction_list import UnknownOperationError, read_instructions

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from daedalus.compilation.forking import fork_safe_lock
+from daedalus.model.forking import fork_safe_lock
 
 
 class Counts(NamedTuple):

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
-from daedalus.compilation.forking import fork_safe_lock
+from daedalus.model.forking import fork_safe_lock
 
 # How many functions can be loaded before CasADi's list has to move.
 _ROOM = 1024

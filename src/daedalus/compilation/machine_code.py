@@ -16,9 +16,9 @@ import sys
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from daedalus.compilation.forking import fork_safe_lock
 from daedalus.compilation.llvm_code import ENTRY
 from daedalus.compilation.mathematics_library import addresses
+from daedalus.model.forking import fork_safe_lock, hold_across_forks
 
 # Taken around every piece of work in LLVM, for at most one module at a time, so that no child is forked amid one.
 LLVM_LOCK = fork_safe_lock()
@@ -56,6 +56,10 @@ def binding() -> Any:
     with LLVM_LOCK:
         import llvmlite.binding as llvm
 
+        # Libraries that go, in whatever thread, hold this lock alone.
+        own = getattr(getattr(llvm.ffi.lib, "_lock", None), "_lock", None)
+        if own is not None:
+            hold_across_forks(own)
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
         return llvm

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from daedalus.differentiation.variational.implicit_slopes import consistent_row
 from daedalus.errors import InputError, SolverError
 from daedalus.initialisation.written_states import written_states
 from daedalus.integrators.methods import check_known, choose_method, is_implicit, takes_momenta
+from daedalus.model.lazy_values import cached_property
 from daedalus.model.model import Model
 from daedalus.model.names import did_you_mean
 from daedalus.model.switching.delays import refuse_delays

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 
 import casadi as ca
 import numpy as np
 
 from daedalus.compilation import Compiled, compile_function
 from daedalus.errors import InputError
+from daedalus.model.lazy_values import cached_property
 from daedalus.model.model import Model, as_system
 from daedalus.model.names import listed
 from daedalus.model.system.once import once

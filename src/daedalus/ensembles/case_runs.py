@@ -7,7 +7,7 @@ has to be solved for, or its inputs are put into the equations, a case takes the
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property, partial
+from functools import partial
 from itertools import repeat
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from daedalus.ensembles.cases import Cases
 from daedalus.errors import DaedalusError, InputError
+from daedalus.model.lazy_values import cached_property
 from daedalus.model.values import parameter_values, plain_start
 from daedalus.simulation.result.ending import ENDINGS, Ending
 from daedalus.simulation.result.trajectory import Trajectory

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy as np
 from daedalus.ensembles.gpu.device_array import DeviceArray, device_array, is_on_device
 from daedalus.ensembles.sample import Sample
 from daedalus.errors import InputError
+from daedalus.model.lazy_values import cached_property
 from daedalus.model.names import split_index
 from daedalus.model.plain_numbers import without_unit
 from daedalus.model.system.system import Place, System

@@ -10,7 +10,7 @@ import hashlib
 from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from daedalus.ensembles.cases import Cases
 from daedalus.ensembles.collected import CaseResults, joined_results
 from daedalus.ensembles.sweep_plan import SweepPlan
 from daedalus.ensembles.ways import ONE_BY_ONE, OnLanes, WayOfCases, cases_text, find_way
+from daedalus.model.lazy_values import cached_property
 
 # Blocks that wait for every thread of the cluster; results of more would pile up here.
 AHEAD = 3

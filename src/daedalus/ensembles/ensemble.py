@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from daedalus.ensembles.gpu.device_array import DeviceArray
 from daedalus.ensembles.gpu.results_there import ResultsThere
 from daedalus.ensembles.saved_ensemble import save_dataset
 from daedalus.errors import InputError
+from daedalus.model.lazy_values import cached_property
 from daedalus.model.names import did_you_mean
 
 if TYPE_CHECKING:

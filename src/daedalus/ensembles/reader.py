@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from daedalus.ensembles.collected import CaseResults
 from daedalus.ensembles.columns import Column
 from daedalus.ensembles.derivatives.case_derivatives import CaseDerivatives, DerivedRun, read_names
 from daedalus.ensembles.lanes.lane_runs import LaneBlock, StoppedCases
+from daedalus.model.lazy_values import cached_property
 from daedalus.simulation.plant.plant import by_shape
 from daedalus.simulation.result.ending import Ending, time_text
 from daedalus.simulation.result.samples import Samples

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from daedalus.estimation.profile import profile_interval
 from daedalus.estimation.residual_tests import ResidualTests, judged_as_noise
 from daedalus.estimation.unseen_directions import Unseen, linear_covariance, unseen_directions
 from daedalus.estimation.weighted_residuals import WeightedResiduals
+from daedalus.model.lazy_values import cached_property
 from daedalus.model.model import Model
 from daedalus.model.reopened import as_model
 

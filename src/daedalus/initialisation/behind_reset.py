@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import casadi as ca
 import numpy as np
@@ -24,6 +23,7 @@ from daedalus.initialisation.reset_refusals import RefusedReset, contradicts, le
 from daedalus.initialisation.search import Search, SearchOutcome, search_from
 from daedalus.initialisation.start_equations import start_equations
 from daedalus.initialisation.written_states import written_states
+from daedalus.model.lazy_values import cached_property
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.reduction.selection.selected_states import without_choice

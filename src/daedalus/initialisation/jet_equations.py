@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 
 import casadi as ca
 import numpy as np
@@ -13,6 +12,7 @@ from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
 from daedalus.analysis.structure.signature import Signature
 from daedalus.initialisation.jet_evaluation import JetEvaluation
 from daedalus.model.expressions import column, elements, symbol_key
+from daedalus.model.lazy_values import cached_property
 from daedalus.model.names import times_text
 from daedalus.model.system.equation_row import EquationRow, level_name
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from daedalus.initialisation.jet_equations import JetEquations
 from daedalus.initialisation.jet_evaluation import JetEvaluation
 from daedalus.initialisation.least_change import Arrival, least_change
 from daedalus.initialisation.mass_metric import MassMetric, mass_metric
+from daedalus.model.lazy_values import cached_property
 
 # Derivatives and algebraic variables move this much more easily than the states that they follow from.
 EASE = 1e3

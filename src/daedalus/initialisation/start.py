@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from daedalus.analysis.points.operating_point import OperatingPoint, names_of
 from daedalus.errors import InputError
 from daedalus.initialisation.wording import number
+from daedalus.model.lazy_values import cached_property
 from daedalus.model.names import counted, derivative_name, listed, split_derivative, split_index
 from daedalus.model.system.system import System
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from copy import copy
 from dataclasses import replace
-from functools import cached_property
 
 import numpy as np
 
 from daedalus import _core
 from daedalus.errors import InconsistentStartError, SolverError
+from daedalus.model.lazy_values import cached_property
 from daedalus.model.model import Model
 from daedalus.model.system.system import System
 from daedalus.optimisation.description.description import Description

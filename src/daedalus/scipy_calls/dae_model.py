@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import casadi as ca
@@ -17,6 +16,7 @@ from daedalus.analysis.structure.signature import Signature
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.analysis.structure.written_structure import VariableIndex
 from daedalus.errors import SingularModelError
+from daedalus.model.lazy_values import cached_property
 from daedalus.model.model import Model
 from daedalus.model.system.system import System
 from daedalus.scipy_calls.ivp_function import Formula

@@ -7,16 +7,16 @@ function at its own start anyway.
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
-from functools import cached_property
 from typing import Any
 
 import casadi as ca
 import numpy as np
 
 from daedalus.compilation import Compiled, compile_function
+from daedalus.model.forking import fork_safe_lock
+from daedalus.model.lazy_values import cached_property
 from daedalus.scipy_calls.ivp_arguments import Arguments
 from daedalus.tracing.captured import fingerprint
 from daedalus.tracing.trace import disagreement, nearby, trace, traced_column
@@ -59,7 +59,7 @@ class _Kept:
 
     def __init__(self) -> None:
         self._entries: OrderedDict[Hashable, Formula | str] = OrderedDict()
-        self._lock = threading.Lock()
+        self._lock = fork_safe_lock()
 
     def get(self, key: Hashable | None) -> Formula | str | None:
         """What is kept under a key; nothing is under None."""

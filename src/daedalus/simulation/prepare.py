@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import casadi as ca
 import numpy as np
 
 from daedalus.errors import InputError
+from daedalus.model.lazy_values import cached_property
 from daedalus.model.model import Model, as_system
 from daedalus.model.signals import Signal
 from daedalus.model.switching.delays import refuse_delays

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from daedalus.analysis.linear.system_text import describe, labelled
 from daedalus.analysis.linear.transfer import transfer_values
 from daedalus.analysis.linear.transfer_forms import companion, divided
 from daedalus.errors import InputError, SingularModelError
+from daedalus.model.lazy_values import cached_property
 from daedalus.model.names import counted
 
 if TYPE_CHECKING:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from daedalus.analysis.linear.system_text import by_real_part, describe, labelle
 from daedalus.analysis.linear.transfer import transfer_values
 from daedalus.analysis.linear.transfer_forms import companion, divided, from_differential_equation, from_roots
 from daedalus.errors import InputError
+from daedalus.model.lazy_values import cached_property
 
 if TYPE_CHECKING:
     import xarray

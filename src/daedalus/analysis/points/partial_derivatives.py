@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import casadi as ca
@@ -12,6 +11,7 @@ import numpy as np
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.compilation import Compiled, compile_function
 from daedalus.model.expressions import concatenate, plain_shape
+from daedalus.model.lazy_values import cached_property
 from daedalus.model.names import element_label
 from daedalus.model.system.once import once
 from daedalus.model.system.system import LETTERS, System

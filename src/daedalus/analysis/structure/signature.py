@@ -11,12 +11,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import casadi as ca
 import numpy as np
 
 from daedalus import _core
+from daedalus.model.lazy_values import cached_property
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import casadi as ca
 
 from daedalus.analysis.structure.block_form import Block, blocks_in_order
 from daedalus.analysis.structure.signature import Signature, signature, tight_slopes
+from daedalus.model.lazy_values import cached_property
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 

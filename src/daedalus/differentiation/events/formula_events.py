@@ -7,14 +7,13 @@ as in saltation.py, by numbers at one point, since X is no formula where states 
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import casadi as ca
 import numpy as np
 
 from daedalus.differentiation.case import Case
 from daedalus.differentiation.events.residual_events import Jump
 from daedalus.differentiation.events.restarted_state import restarted_state
+from daedalus.model.lazy_values import cached_property
 from daedalus.model.system.once import remembered
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant
 from daedalus.simulation.start.restart import restarts

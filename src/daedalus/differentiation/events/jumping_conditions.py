@@ -10,7 +10,6 @@ equations of its own (sliding_equations.py), or rests on it where slopes are inf
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import casadi as ca
@@ -28,6 +27,7 @@ from daedalus.differentiation.events.sliding_equations import (
 from daedalus.differentiation.events.smoothness import corners as corners_in
 from daedalus.model.event_purpose import EventPurpose
 from daedalus.model.expressions import concatenate, divided, elements
+from daedalus.model.lazy_values import cached_property
 from daedalus.model.switching.held_states import HeldStates
 from daedalus.model.system.closed_loop import ClosedLoop
 from daedalus.model.system.once import once

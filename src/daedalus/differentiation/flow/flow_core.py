@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import casadi as ca
@@ -12,6 +11,7 @@ from daedalus import _core
 from daedalus.differentiation.flow.flow_directions import INPUTS, FlowDirections, StageDependence, block_arguments
 from daedalus.differentiation.flow.flow_stages import Stage, stage_of, written_is_shorter
 from daedalus.integrators.tableaux.tableau import Tableau
+from daedalus.model.lazy_values import cached_property
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.simulation.plant.projection import CORRECTIONS

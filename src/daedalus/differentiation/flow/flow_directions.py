@@ -6,7 +6,6 @@ unless some variable that enters nonlinearly depends on each: the others are lef
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import casadi as ca
@@ -15,6 +14,7 @@ import numpy as np
 from daedalus.compilation import Compiled
 from daedalus.differentiation.flow.flow_blocks import Entry, StageBlock, stage_blocks
 from daedalus.differentiation.flow.flow_stages import Stage, entries_of
+from daedalus.model.lazy_values import cached_property
 
 LANES = 4
 INPUTS = ("x", "u", "p")

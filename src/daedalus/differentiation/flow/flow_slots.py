@@ -8,7 +8,6 @@ or a text once its flow is gone, or in another process, finds no flow of that ma
 from __future__ import annotations
 
 import secrets
-import threading
 from typing import Any
 
 import casadi as ca
@@ -16,8 +15,9 @@ import casadi as ca
 from daedalus import _core
 from daedalus.differentiation.flow.flow_core import FlowCore
 from daedalus.errors import SolverError
+from daedalus.model.forking import fork_safe_lock
 
-_lock = threading.Lock()
+_lock = fork_safe_lock()
 
 
 def casadi_function(core: FlowCore) -> ca.Function:

@@ -8,7 +8,6 @@ derivative Σ m_e ∇²F_e is wanted. Only one stage is compiled: the loops over
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 from typing import Any
 
 import casadi as ca
@@ -17,6 +16,7 @@ import numpy as np
 from daedalus.compilation import Compiled, compile_function
 from daedalus.errors import SolverError
 from daedalus.model.expressions import concatenate, nonzeros
+from daedalus.model.lazy_values import cached_property
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.reduction.forms.explicit_form import ExplicitForm, find_explicit_form

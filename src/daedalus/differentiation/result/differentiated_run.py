@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from daedalus.differentiation.variational.recorded import Recorded, RunPart, joi
 from daedalus.differentiation.variational.residual_augmented import varied_at
 from daedalus.differentiation.variational.tangent_start import TangentStart
 from daedalus.errors import InputError
+from daedalus.model.lazy_values import cached_property
 from daedalus.model.plain_numbers import plain_array
 from daedalus.model.system.system import System
 from daedalus.simulation.result.ending import Ending, Stop, reached, time_text

@@ -6,7 +6,6 @@ M = ∂x/∂x₀, N = ∂x/∂u, O = ∂²x/∂x₀², P = ∂²x/∂x₀∂u, Q
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from daedalus.differentiation.variational.recorded import RunPart
 from daedalus.differentiation.variational.residual_variational import ResidualVariational
 from daedalus.differentiation.variational.variational import Variational
 from daedalus.errors import InputError
+from daedalus.model.lazy_values import cached_property
 from daedalus.model.model import as_system
 from daedalus.model.names import counted
 from daedalus.model.system.once import once

@@ -8,7 +8,6 @@ It is the reverse mode of `dd.flow` over steps of any length (flow_implicit.hpp)
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import casadi as ca
@@ -22,6 +21,7 @@ from daedalus.differentiation.steps.residual_pullback import stage_inputs
 from daedalus.differentiation.steps.sparse_adjoint import SparsePullback
 from daedalus.errors import SolverError
 from daedalus.integrators.tableaux.tableau import Tableau
+from daedalus.model.lazy_values import cached_property
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.simulation.plant.plants import implicit_plant_of

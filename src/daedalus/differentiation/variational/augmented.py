@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import casadi as ca
@@ -23,6 +22,7 @@ from daedalus.differentiation.variational.residual_augmented import (
 from daedalus.differentiation.variational.restart_function import restart_function
 from daedalus.differentiation.variational.tangent_start import TangentStart
 from daedalus.differentiation.variational.variational import Variational
+from daedalus.model.lazy_values import cached_property
 from daedalus.model.switching.held_states import HeldStates
 from daedalus.model.system.once import remembered
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant

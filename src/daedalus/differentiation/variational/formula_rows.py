@@ -6,7 +6,6 @@ In a row S and W are whole matrices, with zeros where the layout of y leaves an 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
 import casadi as ca
@@ -19,6 +18,7 @@ from daedalus.differentiation.variational import kept_invariants
 from daedalus.differentiation.variational.column_equations import ColumnEquations
 from daedalus.differentiation.variational.residual_augmented import inputs_with_weights
 from daedalus.differentiation.variational.variational import Variational
+from daedalus.model.lazy_values import cached_property
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant
 from daedalus.simulation.start.restart import restarts
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from daedalus.differentiation.case import Case
 from daedalus.differentiation.directions import Directions
+from daedalus.model.lazy_values import cached_property
 from daedalus.simulation.result.ending import Ending
 from daedalus.simulation.result.recorded_run import Dense, Work
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import casadi as ca
@@ -18,6 +17,7 @@ from daedalus.differentiation.variational.implicit_slopes import ImplicitSlopes
 from daedalus.differentiation.variational.residual_variational import ResidualVariational
 from daedalus.differentiation.variational.tangent_start import TangentStart
 from daedalus.differentiation.variational.variational import Variational
+from daedalus.model.lazy_values import cached_property
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.start.restart import restarts
 

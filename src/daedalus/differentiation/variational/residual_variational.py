@@ -11,13 +11,12 @@ those of the whole row.
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import casadi as ca
 import numpy as np
 
 from daedalus.differentiation.directions import Directions
 from daedalus.differentiation.variational.variational import Layout, bent, given_seeds
+from daedalus.model.lazy_values import cached_property
 from daedalus.model.system.system import System
 from daedalus.reduction.forms.explicit_form import ExplicitForm
 

@@ -17,7 +17,6 @@ inputs move only what was not given where the constraints let given values stay,
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import casadi as ca
 import numpy as np
@@ -27,6 +26,7 @@ from daedalus.differentiation.directions import Directions
 from daedalus.initialisation.mass_metric import MassMetric, is_mass, mass_blocks, of_positions
 from daedalus.initialisation.written_states import written_states
 from daedalus.model.expressions import concatenate
+from daedalus.model.lazy_values import cached_property
 from daedalus.model.mechanics.mechanics_part import motion_or_none
 from daedalus.model.mechanics.motion_functions import MotionFunctions
 from daedalus.model.model import Model, as_system

@@ -12,12 +12,12 @@ using the Taylor series method, SIAM J. Sci. Comput. 27 (2006).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import casadi as ca
 import numpy as np
 
 from daedalus.differentiation.directions import Directions
+from daedalus.model.lazy_values import cached_property
 from daedalus.model.system.system import System
 from daedalus.reduction.forms.explicit_form import ExplicitForm
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +13,7 @@ from daedalus.ensembles.case_runs import CaseRuns
 from daedalus.ensembles.columns import Column, derivative_name
 from daedalus.ensembles.derivatives.derived_model import DerivedModel, derived_model
 from daedalus.errors import DaedalusError, InputError
+from daedalus.model.lazy_values import cached_property
 from daedalus.model.system.system import System
 from daedalus.simulation.plant.plant import Plant, by_shape
 from daedalus.simulation.run.request import LIMITS

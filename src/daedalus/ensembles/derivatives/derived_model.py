@@ -9,7 +9,6 @@ are differentiated with it. Behind every step x is moved onto what the model kee
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import casadi as ca
 import numpy as np
@@ -22,6 +21,7 @@ from daedalus.differentiation.variational.chain_rule import expression_of
 from daedalus.differentiation.variational.kept_invariants import tangential
 from daedalus.differentiation.variational.variational import Variational, given_seeds
 from daedalus.model.expressions import column
+from daedalus.model.lazy_values import cached_property
 from daedalus.model.system.instruction_list import Instructions
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System

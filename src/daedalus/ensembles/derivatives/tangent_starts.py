@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from daedalus.differentiation.case import given_states
 from daedalus.differentiation.variational.tangent_start import StartMoves
 from daedalus.ensembles.derivatives.derived_model import DerivedModel
+from daedalus.model.lazy_values import cached_property
 from daedalus.simulation.run.road import Road
 
 

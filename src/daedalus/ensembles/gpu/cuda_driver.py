@@ -13,6 +13,7 @@ import numpy as np
 from daedalus.compilation.lanes.ptx import LEAST_CAPABILITY
 from daedalus.ensembles.gpu.device_memory import DeviceMemory, MemoryPool
 from daedalus.errors import SolverError
+from daedalus.model.lazy_values import cached_property
 
 # What the driver calls these attributes of a device and of a function.
 _MULTIPROCESSORS, _MAJOR, _MINOR = 16, 75, 76
@@ -282,7 +283,7 @@ class DeviceKernel:
     def __init__(self, owner: Device, function: c.c_void_p, module: c.c_void_p) -> None:
         self._owner, self._function, self._module = owner, function, module
 
-    @functools.cached_property
+    @cached_property
     def shape(self) -> tuple[int, int]:
         """Threads of a block and blocks of a multiprocessor: as many threads as it holds, in the fewest blocks."""
         found = [(threads, self._owner.active_blocks(self._function, threads)) for threads in _BLOCKS]

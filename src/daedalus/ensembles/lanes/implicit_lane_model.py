@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import casadi as ca
 import numpy as np
@@ -17,6 +16,7 @@ from daedalus.compilation.lanes.words import LaneText, Word
 from daedalus.ensembles.lanes.lane_model import LaneModel
 from daedalus.ensembles.lanes.straight_elimination import Elimination, Place, find_elimination, multiplications
 from daedalus.model.expressions import nonzeros
+from daedalus.model.lazy_values import cached_property
 from daedalus.model.system.instruction_list import Instructions, read_instructions
 
 # Lengths of steps as shares of the span for which pivots should suit.

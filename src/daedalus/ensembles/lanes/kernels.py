@@ -5,13 +5,13 @@ from __future__ import annotations
 import ctypes
 from collections import OrderedDict
 from collections.abc import Callable
-from threading import Lock
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
 from daedalus.compilation.lanes.machine import kernel_code
 from daedalus.ensembles.lanes.kernel_frame import ARGUMENTS
+from daedalus.model.forking import fork_safe_lock
 
 # So many kernels are kept, those used last.
 _KEPT = 32
@@ -34,7 +34,7 @@ class KeptKernels(Generic[Made]):
     """Kernels by their key, each made once; those used last are kept."""
 
     def __init__(self) -> None:
-        self._lock, self._known = Lock(), OrderedDict[object, Made]()
+        self._lock, self._known = fork_safe_lock(), OrderedDict[object, Made]()
 
     def of(self, key: object, make: Callable[[], Made]) -> Made:
         """The kernel of a key, made where it is not known yet."""

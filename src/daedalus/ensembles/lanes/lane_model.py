@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
@@ -19,6 +18,7 @@ from daedalus.compilation.lanes.lane_formulas import (
 )
 from daedalus.compilation.lanes.words import LaneText, Word
 from daedalus.ensembles.lanes.events.lane_events import LaneEvents
+from daedalus.model.lazy_values import cached_property
 from daedalus.model.system.instruction_list import Instructions
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -35,6 +34,7 @@ from daedalus.ensembles.lanes.stiff_lanes import (
     written_vectors,
 )
 from daedalus.ensembles.lanes.tabled_intervals import stops_and_segments, tabled_inputs
+from daedalus.model.lazy_values import cached_property
 from daedalus.model.system.instruction_list import Instructions, UnknownOperationError
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
@@ -97,7 +97,7 @@ class LaneRuns:
     stiff: StiffCases | None = None  # what runs the cases that stability holds back
     tangents: TangentStarts | None = None  # how derivatives begin, which lie behind the states
 
-    @functools.cached_property
+    @cached_property
     def settled(self) -> ConsistentStarts | None:
         """What settles the starts of the cases one by one; None where one look at the shared start was enough."""
         if self.starts is None:
@@ -115,7 +115,7 @@ class LaneRuns:
         """What distinguishes its kernel."""
         return self.lanes, self.watch, self.saves_inside, self.numbers or self.method, self.model.key
 
-    @functools.cached_property
+    @cached_property
     def saves_inside(self) -> bool:
         """Whether a row may be asked for that lies between the ends of steps."""
         return not {*self.times.tolist()} <= {self.settings[SETTINGS.index("t0")], *self.stops.tolist()}
@@ -199,7 +199,7 @@ class StiffCases:
         self._road, self._strict = road, strict
         self.count = 0
 
-    @functools.cached_property
+    @cached_property
     def _model(self) -> ImplicitLaneModel | None:
         found = stiff_model(self._road)
         return None if isinstance(found, str) else replace(found, strict=self._strict)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from functools import cached_property
 from math import factorial
 from typing import Any, final
 
@@ -22,6 +21,7 @@ import numpy as np
 from daedalus.errors import InputError
 from daedalus.integrators.multistep.root_condition import has_only_simple_unit_roots, largest_root
 from daedalus.integrators.tableaux.coefficients import read_vector, write_coefficient
+from daedalus.model.lazy_values import cached_property
 from daedalus.model.names import counted
 
 # An order beyond this is that of a method with more steps than anybody takes.

@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 from daedalus.integrators.tableaux.exact_polynomials import value_at
+from daedalus.model.lazy_values import cached_property
 
 # Width of the interval around θ that most sign questions get by with.
 USUAL_WIDTH = Fraction(1, 2**120)

@@ -12,7 +12,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -32,6 +31,7 @@ from daedalus.integrators.tableaux.exact_polynomials import (
     value_at,
 )
 from daedalus.integrators.tableaux.stage_algebra import TOLERANCE
+from daedalus.model.lazy_values import cached_property
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 
 from daedalus.integrators.tableaux.exact_polynomials import divided, plus, times
+from daedalus.model.lazy_values import cached_property
 
 # A floating tableau counts as given to twelve digits: residuals below this part of the sum of absolute terms are zero.
 TOLERANCE = 1e-12

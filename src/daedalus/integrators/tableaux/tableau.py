@@ -8,7 +8,6 @@ where the coefficients are exact.
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import cached_property
 from typing import Any, final
 
 import numpy as np
@@ -32,6 +31,7 @@ from daedalus.integrators.tableaux.stage_algebra import (
 )
 from daedalus.integrators.tableaux.tableau_problems import find_problems
 from daedalus.integrators.tableaux.tableau_text import butcher_array
+from daedalus.model.lazy_values import cached_property
 
 
 @final

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import casadi as ca
 import numpy as np
 
 from daedalus.model.expressions import LOGICAL
+from daedalus.model.lazy_values import cached_property
 from daedalus.model.reopened import as_model
 from daedalus.model.switching.combined_conditions import COMPARISONS
 from daedalus.model.system.instruction_list import read_instructions

@@ -14,6 +14,7 @@ from collections.abc import Callable, Hashable
 from functools import wraps
 from typing import Any, Generic, TypeVar, TypeVarTuple
 
+from daedalus.model.forking import fork_safe_lock
 from daedalus.model.system.system import System
 
 # Of everything that depends on a key a system keeps this many; beyond that the oldest goes.
@@ -127,7 +128,7 @@ class _Turn:
 
 
 # Held while notes are taken, never while something is made.
-_lock = threading.RLock()
+_lock = fork_safe_lock()
 _turns: dict[tuple[Any, ...], _Turn] = {}
 
 
@@ -163,11 +164,6 @@ def _keep(family: dict[tuple[Any, ...], Any], key: tuple[Any, ...], value: Any, 
     family[tuple(By(None, part.key) if type(part) is By else part for part in key)] = value
 
 
-def _alone_in_child() -> None:
-    # Threads that were making something are not there to finish it.
-    _turns.clear()
-    _lock.release()
-
-
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_alone_in_child)
+    # In a child the threads that were making something are not there to finish it.
+    os.register_at_fork(after_in_child=_turns.clear)

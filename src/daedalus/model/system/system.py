@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, TypeVar
 
 import casadi as ca
@@ -13,6 +12,7 @@ import numpy as np
 from daedalus.errors import InputError
 from daedalus.model.event_purpose import EventPurpose
 from daedalus.model.expressions import elements
+from daedalus.model.lazy_values import cached_property
 from daedalus.model.names import (
     Shape,
     counted,

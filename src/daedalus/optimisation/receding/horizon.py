@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
-from functools import cached_property
 
 import casadi as ca
 import numpy as np
 
 from daedalus import _core
 from daedalus.errors import InputError
+from daedalus.model.lazy_values import cached_property
 from daedalus.model.names import did_you_mean
 from daedalus.model.values import check_mapping
 from daedalus.optimisation.description.description import Description, FixedValue

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any, NoReturn
 
 import casadi as ca
 import numpy as np
 
 from daedalus.errors import InputError
+from daedalus.model.lazy_values import cached_property
 from daedalus.model.signals import KINDS, Signal
 from daedalus.model.system.plain_record import PlainRecord
 from daedalus.model.system.system import System

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from daedalus.initialisation.wording import number
+from daedalus.model.lazy_values import cached_property
 from daedalus.model.model import Model
 from daedalus.model.names import counted
 from daedalus.model.signals import Signal

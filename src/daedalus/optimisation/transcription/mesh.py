@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
+from daedalus.model.lazy_values import cached_property
 from daedalus.optimisation.transcription.collocation_points import CollocationPoints, collocation_points
 from daedalus.optimisation.transcription.sides_of_jumps import seen_from_inside
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import casadi as ca
 import numpy as np
 
 from daedalus.model.expressions import concatenate, elements
+from daedalus.model.lazy_values import cached_property
 from daedalus.optimisation.transcription.along_rows import AlongRows
 from daedalus.optimisation.transcription.inputs_at_points import given_values
 from daedalus.optimisation.transcription.problem_stage import ProblemStage

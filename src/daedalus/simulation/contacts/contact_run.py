@@ -6,7 +6,6 @@ The answer is computed on a system of index 1 with the same states: the system t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy as np
 from daedalus import _core
 from daedalus.analysis.structure.written_structure import variable_index
 from daedalus.errors import DaedalusError
+from daedalus.model.lazy_values import cached_property
 from daedalus.model.system.system import System
 from daedalus.reduction.forms.no_form import NoForm
 from daedalus.simulation.contacts.contact_laws import ContactLaws, ContactPlace, contacts_of, laws_of

@@ -15,12 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from daedalus.errors import InputError
+from daedalus.model.lazy_values import cached_property
 from daedalus.model.plain_numbers import plain_array
 from daedalus.simulation.energy.energy_jumps import jumped_energy
 from daedalus.simulation.energy.energy_quadrature import BUDGET, BUDGET_OF_CALLS, Integral, integral

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import casadi as ca
@@ -10,6 +9,7 @@ import casadi as ca
 from daedalus.compilation import Compiled
 from daedalus.errors import SolverError
 from daedalus.model.expressions import concatenate
+from daedalus.model.lazy_values import cached_property
 from daedalus.model.system.system import System
 from daedalus.reduction.forms.explicit_form import explicit_form
 from daedalus.simulation.plant.invariant_projection import invariant_projection

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import cached_property
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,6 +19,7 @@ from daedalus.analysis.structure.written_structure import VariableIndex, variabl
 from daedalus.compilation import Compiled, compile_function
 from daedalus.errors import SolverError
 from daedalus.model.expressions import nonzeros
+from daedalus.model.lazy_values import cached_property
 from daedalus.model.system.system import System
 from daedalus.simulation.plant.held_levels import held_levels
 from daedalus.simulation.plant.invariant_projection import invariant_projection

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,6 +12,7 @@ from daedalus import _core
 from daedalus.compilation import Compiled
 from daedalus.errors import SolverError
 from daedalus.model.expressions import concatenate
+from daedalus.model.lazy_values import cached_property
 from daedalus.model.system.system import System
 from daedalus.simulation.plant.invariant_projection import invariant_projection
 from daedalus.simulation.plant.linear_model import linear_model

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from functools import cached_property
 from typing import Any
 
 import casadi as ca
@@ -14,6 +13,7 @@ from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.compilation import Compiled, compile_function
 from daedalus.errors import InputError
 from daedalus.model.expressions import concatenate, plain_shape
+from daedalus.model.lazy_values import cached_property
 from daedalus.model.names import element_label, flat_index, split_index
 from daedalus.model.system.closed_loop import opened
 from daedalus.model.system.open_algebraics import smallest_taken

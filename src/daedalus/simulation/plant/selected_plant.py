@@ -6,7 +6,6 @@ than the value w that the reduced equations have for it.
 
 from __future__ import annotations
 
-from functools import cached_property
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy as np
 
 from daedalus.analysis.structure.written_structure import VariableIndex
 from daedalus.compilation import Compiled
+from daedalus.model.lazy_values import cached_property
 from daedalus.model.system.system import System
 from daedalus.reduction.selection.selected_states import SelectedStates, selected_states
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant

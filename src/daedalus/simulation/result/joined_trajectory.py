@@ -8,12 +8,12 @@ is no event of the whole.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from itertools import groupby, pairwise
 from typing import Any
 
 import numpy as np
 
+from daedalus.model.lazy_values import cached_property
 from daedalus.simulation.result.ending import Ending
 from daedalus.simulation.result.recorded_run import EventRecord, Outcome, Work
 from daedalus.simulation.result.records import Record

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from daedalus.compilation import Compiled
 from daedalus.errors import InputError
+from daedalus.model.lazy_values import cached_property
 from daedalus.model.names import split_index
 from daedalus.model.system.system import System
 from daedalus.simulation.inputs.read_inputs import Drive

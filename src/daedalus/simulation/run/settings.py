@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import casadi as ca
@@ -14,6 +13,7 @@ from daedalus import _core
 from daedalus.errors import InputError
 from daedalus.initialisation.written_states import has_other_states
 from daedalus.integrators.methods import METHODS, choose_method, is_implicit, takes_momenta
+from daedalus.model.lazy_values import cached_property
 from daedalus.model.plain_numbers import plain_array, plain_number
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System

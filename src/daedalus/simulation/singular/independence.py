@@ -9,13 +9,13 @@ vanishes where the rows of G become dependent.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 
 import casadi as ca
 import numpy as np
 
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.compilation import Compiled
+from daedalus.model.lazy_values import cached_property
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant

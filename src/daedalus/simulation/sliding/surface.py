@@ -8,7 +8,6 @@ or on the surface itself, and all others as they were.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
 from typing import NamedTuple
 
 import casadi as ca
@@ -16,6 +15,7 @@ import numpy as np
 
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.model.expressions import concatenate, contains, divided, elements
+from daedalus.model.lazy_values import cached_property
 from daedalus.model.system.system import System
 from daedalus.reduction.switches import LETTERS, SWITCHING, Switches, switches_of
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant

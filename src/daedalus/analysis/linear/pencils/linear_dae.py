@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from daedalus.analysis.linear.axis_names import Names
 from daedalus.analysis.linear.pencils.pencil import Pencil, pencil
+from daedalus.model.lazy_values import cached_property
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +14,7 @@ from daedalus.analysis.linear.real_matrix import matrix
 from daedalus.analysis.linear.system_text import by_real_part, complex_text
 from daedalus.analysis.rank_decision import CLEAR_GAP, RankDecision, default_tolerance
 from daedalus.errors import InputError
+from daedalus.model.lazy_values import cached_property
 from daedalus.model.names import counted, listed
 
 if TYPE_CHECKING:

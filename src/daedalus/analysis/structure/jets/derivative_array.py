@@ -8,7 +8,6 @@ is the derivative array of S. L. Campbell (1987).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from typing import Any
 
 import casadi as ca
@@ -17,6 +16,7 @@ import numpy as np
 from daedalus.analysis.structure.system_structure import SystemStructure, structure_of
 from daedalus.model.expressions import column, elements, nonzeros, symbol_key
 from daedalus.model.input_rates import system_rates
+from daedalus.model.lazy_values import cached_property
 from daedalus.model.names import Shape, derivative_name, element_label, split_derivative
 from daedalus.model.system.equation_row import EquationRow
 from daedalus.model.system.system import System, state_order

@@ -7,10 +7,10 @@ has a guard behind those of the events, and turns where that passes zero.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from daedalus.compilation.lanes.lane_formulas import kernel_formulas
+from daedalus.model.lazy_values import cached_property
 from daedalus.model.system.instruction_list import Instructions, UnknownOperationError
 from daedalus.model.system.once import By, once
 from daedalus.model.system.system import System
