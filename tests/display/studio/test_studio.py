@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -220,6 +221,22 @@ def test_strangers_are_refused(studio):
     assert studio.ask("/wrong-token/model", Origin=None)[0] == 403
     assert studio.ask("run", "POST", "x" * 300_000)[0] == 413
     assert studio.process.poll() is None
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b"OPTIONS *", b"GET *", b"GET x", b"GET http://127.0.0.1/", b"\xff\xfe \x00", b"GET /" + b"9" * 9000, b"GET"],
+)
+def test_lines_that_are_no_request_get_an_answer(studio, line):
+    """Byte for byte, as no library would send them."""
+    own = f"Host: {studio.parts.netloc}\r\nOrigin: http://{studio.parts.netloc}\r\n".encode()
+    with socket.create_connection((studio.parts.hostname, studio.parts.port), 30) as connection:
+        connection.sendall(line + b" HTTP/1.1\r\n" + own + b"Connection: close\r\n\r\n")
+        answer = connection.recv(4096)
+    assert re.match(rb"HTTP/1\.1 4\d\d", answer), answer[:80]
+    status, told = studio.ask("jobs/" + "7" * 5000)
+    assert (status, told["error"]["what"]) == (422, "There is no run " + "7" * 40 + ".")
+    assert studio.ask("jobs")[0] == 200
 
 
 def test_the_page_is_whole_and_held_to_its_own_address(studio):

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import casadi as ca
 
 from daedalus.components import electrical
+from daedalus.components.spice.netlist_size import check_size
 from daedalus.components.spice.netlist_text import Card, number, read_cards
+from daedalus.components.spice.node_words import node_words
 from daedalus.components.spice.steady_start import steady_start
 from daedalus.components.spice.waveforms import wave_of
 from daedalus.errors import ModelError
@@ -74,6 +76,7 @@ def from_spice(text: str, folder: str | Path | None = None) -> Model:
         )
     title, cards = read_cards(text, Path(folder) if folder is not None else None)
     netlist = _Netlist(cards)
+    check_size(netlist.top.cards, {name: block.cards for name, block in netlist.blocks.items()})
     name = suggest_name(title.lower().strip("* ") or "circuit")
     m = netlist.model(name, netlist.top, {}, ())
     m.name = title.strip("* ") or "circuit"
@@ -89,6 +92,11 @@ class _Block:
     defaults: Callable[[dict[str, float]], dict[str, float]] = lambda known: {}
     cards: list[Card] = field(default_factory=list)
 
+    @cached_property
+    def port_words(self) -> dict[str, str]:
+        """The nodes outside, as ports of the model; an element may be called like one."""
+        return node_words(self.ports, taken=node_words(card.words[0] for card in self.cards).values())
+
 
 class _Netlist:
     """Blocks, models and settings of one netlist."""
@@ -99,6 +107,7 @@ class _Netlist:
         self.parameters: dict[str, float] = {}
         self.gmin, self.step, self.stop, self.starts_given = 1e-12, 1e-9, 1.0, False
         self.given: dict[str, tuple[float, Card]] = {}  # .ic
+        self.words: dict[str, str] = {}  # the nodes of the circuit itself, as its outputs name them
         block, opened = self.top, None
         for card in cards:
             word = card.words[0]
@@ -108,6 +117,10 @@ class _Netlist:
                     raise card.refuse("begins a .subckt inside another", f"line {opened.line} has no .ends.", ".ends")
                 opened = card
                 nodes = tuple(word for word in card.words[2:] if "=" not in word and word != "params:")
+                if len(set(nodes)) < len(nodes):
+                    raise card.refuse(
+                        "names a node twice", "each node of a subcircuit is one of its own.", "other names"
+                    )
                 block = _Block(nodes, partial(values_of, card))
                 self.blocks[card.words[1]] = block
             elif word == ".ends":
@@ -171,15 +184,25 @@ class _Netlist:
 
     def model(self, name: str, block: _Block, parameters: dict[str, float], above: tuple[str, ...]) -> Model:
         """The model of a block; inner ones are parts with ports."""
-        circuit = _Circuit(self, Model(name), {**self.parameters, **parameters}, above)
-        for node in block.ports:
-            circuit.nodes.setdefault(node, []).append(circuit.m.port(_word(node), "electrical"))
-        coupled = {n for card in block.cards if card.words[0][0] == "k" for n in card.words[1:3]}
+        elements = node_words(card.words[0] for card in block.cards)
+        circuit = _Circuit(self, Model(name), {**self.parameters, **parameters}, above, elements)
+        for node, word in block.port_words.items():
+            circuit.nodes.setdefault(node, []).append(circuit.m.port(word, "electrical"))
+        coupled = {n for card in block.cards if card.words[0][0] == "k" for n in card.words[1:3] if n[0] == "l"}
         circuit.coils = {c.words[0]: c for c in block.cards if c.words[0] in coupled}
+        met: dict[str, Card] = {}
         for card in block.cards:
+            first = met.setdefault(card.words[0], card)
+            if first is not card:
+                raise card.refuse(
+                    f"has a second {card.words[0]!r}", f"line {first.line} has the first.", "a name for each element"
+                )
+            circuit.check(card)
             if card.words[0] not in coupled:
                 circuit.read(card)
         circuit.join(top=not above)
+        if not above:
+            self.words = circuit.words
         return circuit.m
 
     def set_start(self, m: Model) -> None:
@@ -187,7 +210,7 @@ class _Netlist:
         system = m._flat().freeze()
         held: dict[str, float] = {}
         for node, (value, card) in self.given.items():
-            name = _state_of(m, node)
+            name = _state_of(m, self.words.get(node, ""))
             if name not in system.labels["x"]:
                 raise card.refuse(
                     f"gives V({node}) a start", "it is no node with a capacitor to ground, and follows from others.",
@@ -209,23 +232,23 @@ def values_of(card: Card, known: dict[str, float]) -> dict[str, float]:
     return found
 
 
-def _state_of(m: Model, node: str) -> str:
+def _state_of(m: Model, word: str) -> str:
     """The state that the voltage of a node is; empty where it is none."""
     flat = m._flat()
-    known = flat._outputs.get(f"v_{_word(node)}")
+    known = flat._outputs.get(f"v_{word}")
     return flat._known[int(known.element_hash())][0] if known is not None and known.is_symbolic() else ""
-
-
-def _word(node: str) -> str:
-    """A node as a word: `1` is n1."""
-    return suggest_name(f"n{node}" if node[0].isdigit() else node)
 
 
 class _Circuit:
     """The parts of one block and the ports at each of its nodes."""
 
-    def __init__(self, netlist: _Netlist, m: Model, parameters: dict[str, float], above: tuple[str, ...]) -> None:
+    def __init__(
+        self, netlist: _Netlist, m: Model, parameters: dict[str, float], above: tuple[str, ...],
+        elements: dict[str, str],
+    ) -> None:  # fmt: skip
         self.netlist, self.m, self.parameters, self.above = netlist, m, parameters, above
+        self.elements = elements  # their names in the model
+        self.words: dict[str, str] = {}
         self.nodes: dict[str, list[Any]] = {}
         self.coils: dict[str, Card] = {}
         self.parts: dict[str, Any] = {}
@@ -233,9 +256,12 @@ class _Circuit:
 
     def read(self, card: Card) -> None:
         """One element."""
+        getattr(self, f"_read_{card.words[0][0]}")(card, self.elements[card.words[0]])
+
+    def check(self, card: Card) -> None:
+        """Refuse an element of no known kind, one that is not complete, and one that says too much."""
         name = card.words[0]
-        reader = getattr(self, f"_read_{name[0]}", None)
-        if reader is None:
+        if name[0] not in _WORDS:
             raise card.refuse(
                 "has an element that is not read", f"{name!r} is of no known kind.", "R C L K V I D Q M E F G H X"
             )
@@ -250,26 +276,31 @@ class _Circuit:
         further += plain[most:] if most is not None else []
         if further:
             raise card.refuse(f"says {further[0]!r} of {name!r}", "that is not modelled.", "without it")
-        reader(card, suggest_name(name))
 
     def join(self, top: bool) -> None:
         """Join what meets at each node; the ground is that of the whole circuit."""
         for late in self.waiting:
             late()
+        # An element may be called as the voltage of a node is.
+        self.words = node_words(self.nodes, "v_", set(self.elements.values())) if top else {}
         for node, ports in self.nodes.items():
             if node in _GROUND:
                 ports.append(self.m.add(electrical.Ground("ground")).pin)
             if len(ports) > 1:
                 self.m.connect(*ports)
             if top:
-                self.m.output(f"v_{_word(node)}", ports[0].voltage)
+                self.m.output(f"v_{self.words[node]}", ports[0].voltage)
 
     def _add(self, part: Any, name: str, ends: dict[str, str]) -> Any:
         handle = self.m.add(part) if not isinstance(part, Model) else self.m.add(part, name=name)
         self.parts[name] = handle
         for port, node in ends.items():
-            self.nodes.setdefault(node, []).append(getattr(handle, port))
+            self.nodes.setdefault(self._one_ground(node), []).append(getattr(handle, port))
         return handle
+
+    def _one_ground(self, node: str) -> str:
+        """The node; all names of the ground are the first of them that was met."""
+        return next((known for known in self.nodes if known in _GROUND), node) if node in _GROUND else node
 
     def _value(self, word: str, card: Card) -> float:
         return number(word, card, self.parameters)
@@ -354,7 +385,7 @@ class _Circuit:
 
     def _measured(self, card: Card) -> ca.SX:
         """gain times the current through a voltage source."""
-        source = self.parts.get(card.words[3])
+        source = self.parts.get(self.elements.get(card.words[3], ""))
         if source is None:
             raise card.refuse("measures a source that is not there", f"{card.words[3]!r} is no element.", "a V element")
         gained: ca.SX = self._value(card.words[4], card) * source.current
@@ -404,4 +435,4 @@ class _Circuit:
             )  # fmt: skip
         values = {**self.parameters, **block.defaults(self.parameters), **values_of(card, self.parameters)}
         inner = self.netlist.model(name, block, values, (*self.above, title))
-        self._add(inner, name, dict(zip(map(_word, block.ports), nodes)))
+        self._add(inner, name, dict(zip(block.port_words.values(), nodes)))

@@ -21,20 +21,23 @@ _OPERATIONS: dict[type, Any] = {
     ast.Pow: operator.pow, ast.USub: operator.neg, ast.UAdd: operator.pos,
 }  # fmt: skip
 DEEPEST = 8  # so many files inside each other are read
+MOST_FILES, MOST_CARDS, MOST_CHARACTERS = 200, 50_000, 16_000_000
 _FUNCTIONS = {name: getattr(math, name) for name in ("sqrt", "exp", "log", "log10", "sin", "cos", "tan")}
 
 
 @dataclass(frozen=True)
 class Card:
-    """One card: its line in the text, and its words in lower case, with =, ( and ) as spaces between them."""
+    """One card: its line in its file, and its words in lower case, with =, ( and ) as spaces between them."""
 
     line: int
     text: str
     words: tuple[str, ...]
+    file: str = ""  # that was included; empty for the netlist itself
 
     def refuse(self, what: str, because: str, remedy: str) -> ModelError:
         """The error for this card."""
-        return ModelError(f"Line {self.line} of the netlist {what}.", self.text.strip(), because=because, remedy=remedy)
+        place = f"Line {self.line} of {self.file or 'the netlist'}"
+        return ModelError(f"{place} {what}.", self.text.strip()[:200], because=because, remedy=remedy)
 
     def needs(self, count: int, example: str) -> None:
         """Refuse the card where it has fewer words."""
@@ -47,29 +50,87 @@ class Card:
 def read_cards(text: str, folder: Path | None) -> tuple[str, list[Card]]:
     """The title and the cards of a netlist, includes put in; the first line is the title, as in SPICE."""
     title, _, rest = text.partition("\n")
-    return title.strip(), _cards(rest, folder, 2, 0)
+    reader = _Reader(folder)
+    if len(text) > MOST_CHARACTERS:
+        raise Card(1, title, ()).refuse("begins too long a text", _too_much("text"), "a part of it")
+    reader.read(rest, "", 2, 0)
+    return title.strip(), reader.cards
 
 
-def _cards(text: str, folder: Path | None, first: int, depth: int) -> list[Card]:
-    joined: list[tuple[int, str]] = []
+def _too_much(what: str) -> str:
+    return f"of {what} at most {MOST_CARDS} cards in {MOST_FILES} files and {MOST_CHARACTERS:.0e} characters are read."
+
+
+class _Reader:
+    """Reads a netlist and the files that it includes, up to a size in all."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self.folder, self.cards = folder, list[Card]()
+        self._files = self._characters = 0
+
+    def read(self, text: str, file: str, first: int, depth: int) -> None:
+        """Add the cards of a text."""
+        for number, line in _joined(text, first):
+            words = tuple(_words(line))
+            if not words:
+                raise Card(number, line, (), file).refuse("has no words", "a card begins with a name.", "R1 in out 1k")
+            card = Card(number, line, words, file)
+            if words[0] in (".include", ".inc"):
+                self._include(card, depth)
+            elif words[0] == ".end":
+                return
+            elif len(self.cards) >= MOST_CARDS:
+                raise card.refuse("is too much", _too_much("a netlist"), "a part of the circuit")
+            else:
+                self.cards.append(card)
+
+    def _include(self, card: Card, depth: int) -> None:
+        path, name = self._path(card, depth)
+        size = path.stat().st_size
+        self._files, self._characters = self._files + 1, self._characters + size
+        if self._files > MOST_FILES or self._characters > MOST_CHARACTERS:
+            raise card.refuse("includes too much", _too_much("a netlist and its files"), "each file once")
+        self.read(path.read_text(encoding="utf-8", errors="replace"), name, 1, depth + 1)
+
+    def _path(self, card: Card, depth: int) -> tuple[Path, str]:
+        if self.folder is None:
+            raise card.refuse(
+                "includes a file, and no folder is given", "files are read from one folder only, which you name.",
+                "from_spice(text, folder=...)",
+            )  # fmt: skip
+        if depth > DEEPEST:
+            raise card.refuse(
+                "includes files that include each other",
+                f"more than {DEEPEST} lie inside each other.",
+                "each file once",
+            )
+        card.needs(2, ".include file.cir")
+        name = card.text.split(None, 1)[1].strip().strip("\"'")
+        try:
+            path = (self.folder / name).resolve()
+            there = path.is_relative_to(self.folder.resolve()) and path.is_file()
+        except (OSError, ValueError, RuntimeError):  # a name that no file can have
+            there = False
+        if not there:
+            raise card.refuse(
+                "includes a file that is not there", f"only files inside {self.folder.name!r} are read.",
+                "a file in the folder",
+            )  # fmt: skip
+        return path, name
+
+
+def _joined(text: str, first: int) -> list[tuple[int, str]]:
+    """Lines without comments, each with its number and what continues it."""
+    joined: list[tuple[int, list[str]]] = []
     for number, line in enumerate(text.splitlines(), first):
         bare = re.split(r"[;$]", line, maxsplit=1)[0].rstrip()
         if not bare.strip() or bare.lstrip().startswith("*"):
             continue
         if bare.lstrip().startswith("+") and joined:
-            joined[-1] = (joined[-1][0], joined[-1][1] + " " + bare.lstrip()[1:])
+            joined[-1][1].append(bare.lstrip()[1:])
         else:
-            joined.append((number, bare))
-    found: list[Card] = []
-    for number, line in joined:
-        card = Card(number, line, tuple(_words(line)))
-        if card.words[0] in (".include", ".inc"):
-            found += _included(card, folder, depth)
-        elif card.words[0] == ".end":
-            break
-        else:
-            found.append(card)
-    return found
+            joined.append((number, [bare]))
+    return [(number, " ".join(parts)) for number, parts in joined]
 
 
 def _words(line: str) -> list[str]:
@@ -92,29 +153,9 @@ def _pairs(parts: list[str]) -> list[str]:
     return found
 
 
-def _included(card: Card, folder: Path | None, depth: int) -> list[Card]:
-    if folder is None:
-        raise card.refuse(
-            "includes a file, and no folder is given", "files are read from one folder only, which you name.",
-            "from_spice(text, folder=...)",
-        )  # fmt: skip
-    if depth > DEEPEST:
-        raise card.refuse(
-            "includes files that include each other", f"more than {DEEPEST} lie inside each other.", "each file once"
-        )
-    card.needs(2, ".include file.cir")
-    name = card.text.split(None, 1)[1].strip().strip("\"'")
-    path = (folder / name).resolve()
-    if not path.is_relative_to(folder.resolve()) or not path.is_file():
-        raise card.refuse(
-            "includes a file that is not there", f"only files inside {folder.name!r} are read.", "a file in the folder"
-        )
-    return _cards(path.read_text(encoding="utf-8", errors="replace"), folder, 1, depth + 1)
-
-
 def number(word: str, card: Card, parameters: Mapping[str, float]) -> float:
     """A number with a suffix, a parameter, or a formula in braces or quotes."""
-    if word[0] in "{'":
+    if word[:1] in ("{", "'"):
         return formula(word[1:-1], card, parameters)
     match = _NUMBER.fullmatch(word)
     if match is None:
@@ -136,7 +177,7 @@ def formula(text: str, card: Card, parameters: Mapping[str, float]) -> float:
         return float(_value(ast.parse(plain.strip(), mode="eval").body, parameters))
     except (ArithmeticError, TypeError, ValueError):
         because = "it has no real value."
-    except (SyntaxError, KeyError, RecursionError):
+    except (SyntaxError, KeyError, RecursionError, MemoryError):
         because = f"formulas are of numbers, names of .param, + - * / ** and {', '.join(_FUNCTIONS)}."
     raise card.refuse(f"has a formula that cannot be read: {text}", because, "numbers, + - * / **, .param")
 

@@ -7,6 +7,7 @@ its path the token that the studio drew as it began.
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
@@ -19,6 +20,7 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 HOSTS = ("127.0.0.1", "localhost")
 LONGEST_BODY = 256 * 1024
+LENGTH = re.compile(r"[0-9]{1,12}")
 # The page is whole in itself: it loads nothing, is framed by nobody, and talks to its own address only.
 HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
@@ -65,11 +67,11 @@ class Guard:
             return 403, "A request that changes something must tell its origin."
         if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
             return 403, "Requests from other sites are refused."
-        given = scope["path"].split("/")[1]
-        if not secrets.compare_digest(given.encode(), self._token.encode()):
+        given = scope["path"].removeprefix("/").partition("/")[0] if scope["path"].startswith("/") else ""
+        if not secrets.compare_digest(given.encode("utf-8", "replace"), self._token.encode()):
             return 403, "The address has not the token of this studio; it is printed where the studio was started."
         length = headers.get("content-length", "0")
-        if not length.isdigit() or int(length) > LONGEST_BODY:
+        if not LENGTH.fullmatch(length) or int(length) > LONGEST_BODY:
             return 413, f"A request holds at most {LONGEST_BODY} bytes."
         return None
 

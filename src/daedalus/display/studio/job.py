@@ -94,18 +94,19 @@ def read_values(told: object) -> RunValues:
             f"A run has no {str(unknown[0])[:60]!r}.", f"it has {', '.join(GROUPS)}, begin, end, method, rtol"
         )
     values: dict[str, Any] = {group: _texts(group, told.get(group, {})) for group in GROUPS}
-    values |= {name: _text(name, told[name]) for name in ("begin", "end", "method", "rtol") if name in told}
+    values |= {name: read_text(name, told[name]) for name in ("begin", "end", "method", "rtol") if name in told}
     return RunValues(**values)
 
 
 def _texts(group: str, told: object) -> dict[str, str]:
     if not isinstance(told, dict) or len(told) > MOST_FIELDS:
         raise InputError(f"{group} are texts by name.", f"got {type(told).__name__}")
-    return {_text("a name", name): _text(str(name), text) for name, text in told.items()}
+    return {read_text("a name", name): read_text(str(name), text) for name, text in told.items()}
 
 
-def _text(name: str, text: object) -> str:
-    if not isinstance(text, str) or len(text) > LONGEST_TEXT:
+def read_text(name: str, text: object) -> str:
+    """A short text of characters that can be written to a file."""
+    if not isinstance(text, str) or len(text) > LONGEST_TEXT or text != text.encode("utf-8", "replace").decode():
         raise InputError(f"The value of {name[:60]} is no short text.", f"got {type(text).__name__}", remedy='"0.5"')
     return text
 

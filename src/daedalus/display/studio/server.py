@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import secrets
 import socket
 from collections.abc import Awaitable, Callable
@@ -15,13 +17,22 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route
 
 from daedalus.display.studio.guard import Guard
-from daedalus.display.studio.job import LONGEST_TEXT, error_parts, read_comparison, read_values
+from daedalus.display.studio.job import error_parts, read_comparison, read_text, read_values
 from daedalus.display.studio.python_text import python_text
 from daedalus.display.studio.studio_page import studio_page
 from daedalus.display.studio.workshop import Limits, Workshop
 from daedalus.errors import DaedalusError, InputError
 
 REFUSED = 422
+NUMBER = re.compile(r"[0-9]{1,9}")
+
+
+class PlainJSON(JSONResponse):
+    """JSON of plain characters: whatever a request holds can be told back."""
+
+    def render(self, content: Any) -> bytes:
+        """The answer as bytes."""
+        return json.dumps(content, allow_nan=False, separators=(",", ":")).encode("ascii")
 
 
 class Doors:
@@ -39,12 +50,12 @@ class Doors:
             Route(f"{root}/jobs", told(self.jobs)),
             Route(f"{root}/run", told(self.run), methods=["POST"]),
             Route(f"{root}/compare", told(self.compare), methods=["POST"]),
-            Route(f"{root}/jobs/{{number:int}}", told(self.job)),
-            Route(f"{root}/jobs/{{number:int}}", told(self.forget), methods=["DELETE"]),
-            Route(f"{root}/jobs/{{number:int}}", told(self.change), methods=["PATCH"]),
-            Route(f"{root}/jobs/{{number:int}}/stop", told(self.stop), methods=["POST"]),
-            Route(f"{root}/jobs/{{number:int}}/data", told(self.data)),
-            Route(f"{root}/jobs/{{number:int}}/python", told(self.python)),
+            Route(f"{root}/jobs/{{number}}", told(self.job)),
+            Route(f"{root}/jobs/{{number}}", told(self.forget), methods=["DELETE"]),
+            Route(f"{root}/jobs/{{number}}", told(self.change), methods=["PATCH"]),
+            Route(f"{root}/jobs/{{number}}/stop", told(self.stop), methods=["POST"]),
+            Route(f"{root}/jobs/{{number}}/data", told(self.data)),
+            Route(f"{root}/jobs/{{number}}/python", told(self.python)),
         ]
 
     async def page(self, request: Request) -> Response:
@@ -53,56 +64,55 @@ class Doors:
 
     async def model(self, request: Request) -> Response:
         """The form of the model; empty while it is being loaded."""
-        return JSONResponse(
-            {"form": self._workshop.form, "unusable": self._workshop.unusable, "address": self._address}
-        )
+        return PlainJSON({"form": self._workshop.form, "unusable": self._workshop.unusable, "address": self._address})
 
     async def jobs(self, request: Request) -> Response:
         """All runs that are remembered."""
-        return JSONResponse([job.told_to_page() for job in self._workshop.jobs()])
+        return PlainJSON([job.told_to_page() for job in self._workshop.jobs()])
 
     async def run(self, request: Request) -> Response:
         """Begin a run."""
         values = read_values(await _body(request))
-        return JSONResponse((await run_in_threadpool(self._workshop.run, values)).told_to_page())
+        return PlainJSON((await run_in_threadpool(self._workshop.run, values)).told_to_page())
 
     async def compare(self, request: Request) -> Response:
         """Begin a comparison."""
         runs = read_comparison(await _body(request))
-        return JSONResponse((await run_in_threadpool(self._workshop.compare, runs)).told_to_page())
+        return PlainJSON((await run_in_threadpool(self._workshop.compare, runs)).told_to_page())
 
     async def job(self, request: Request) -> Response:
         """How far a job is."""
-        return JSONResponse(self._workshop.job(request.path_params["number"]).told_to_page())
+        return PlainJSON(self._workshop.job(_number(request)).told_to_page())
 
     async def stop(self, request: Request) -> Response:
         """End a job."""
-        self._workshop.stop(request.path_params["number"])
-        return JSONResponse({})
+        self._workshop.stop(_number(request))
+        return PlainJSON({})
 
     async def forget(self, request: Request) -> Response:
         """Drop a job."""
-        self._workshop.forget(request.path_params["number"])
-        return JSONResponse({})
+        self._workshop.forget(_number(request))
+        return PlainJSON({})
 
     async def change(self, request: Request) -> Response:
         """Name a run, or keep it."""
         asked = await _body(request)
         label, kept = (asked.get("label"), asked.get("kept")) if isinstance(asked, dict) else (None, None)
-        if not isinstance(label, str | None) or not isinstance(kept, bool | None) or len(label or "") > LONGEST_TEXT:
-            raise InputError("A run has a label (text) and is kept (true) or not (false).")
-        return JSONResponse(self._workshop.change(request.path_params["number"], label, kept).told_to_page())
+        if not isinstance(kept, bool | None):
+            raise InputError("A run is kept (true) or not (false).", f"got {str(kept)[:60]}", remedy='{"kept": true}')
+        label = None if label is None else read_text("the label", label)
+        return PlainJSON(self._workshop.change(_number(request), label, kept).told_to_page())
 
     async def data(self, request: Request) -> Response:
         """What the viewer shows of a job."""
-        job = self._workshop.job(request.path_params["number"])
+        job = self._workshop.job(_number(request))
         if not job.data:
             raise InputError(f"There is nothing to show of number {job.number}.", f"it is {job.state}")
         return Response(job.data, media_type="application/json")
 
     async def python(self, request: Request) -> Response:
         """A run as Python."""
-        job = self._workshop.job(request.path_params["number"])
+        job = self._workshop.job(_number(request))
         if job.values is None:
             raise InputError(f"Number {job.number} is a comparison.", remedy="the number of a run")
         return PlainTextResponse(python_text(self._address, job.values))
@@ -117,9 +127,17 @@ def told(door: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], 
         except ClientDisconnect:
             return PlainTextResponse("The request was too long, or broken off.", 413)
         except (DaedalusError, ValueError) as error:
-            return JSONResponse({"error": error_parts(error)}, REFUSED)
+            return PlainJSON({"error": error_parts(error)}, REFUSED)
 
     return answer
+
+
+def _number(request: Request) -> int:
+    """The number of a job in a path."""
+    text = request.path_params["number"]
+    if not NUMBER.fullmatch(text):
+        raise InputError(f"There is no run {text[:40]}.", "runs have numbers", remedy="1")
+    return int(text)
 
 
 async def _body(request: Request) -> Any:
