@@ -50,6 +50,7 @@ def test_random_linear_systems_have_the_index_of_their_pencil(shapes, seed):
     assert not report.undetermined
 
 
+@pytest.mark.wide
 @given(
     st.lists(st.tuples(st.sampled_from(["infinite", "finite"]), st.integers(1, 4)), min_size=1, max_size=4),
     st.one_of(st.none(), st.tuples(st.integers(0, 2), st.integers(0, 2))),

@@ -49,6 +49,7 @@ def test_equations_are_paired_in_few_phases(chain):
     assert highest.row_prices.sum() + highest.column_prices.sum() == -s.degrees_of_freedom
 
 
+@pytest.mark.wide
 def test_a_chain_is_understood(chain):
     report = dd.analyse(chain)
     assert (report.index, report.structural_index) == (3, 3)

@@ -94,6 +94,7 @@ def test_a_tool_whose_repeated_calls_answer_otherwise_is_found_out(monkeypatch, 
     assert kept or point["failure"] == "error 1.0e+00 in a repeated call, 1.0e-06 at first"
 
 
+@pytest.mark.wide
 def test_a_dae_runs_without_peers_by_every_way_of_ours():
     session = Session(ALONE, FAST)
     ways = ("radau5", "prepared-radau9", "auto", "mechanics")

@@ -44,6 +44,7 @@ def test_fewer_coordinates_reach_the_reference(name):
         assert known.reference.error(key, tr[f"end.{key}"][-1]) < 1e-8
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(("name", "rtol", "allowed"), [("andrews", 1e-8, 1e-6), ("car_axis", 1e-6, 1e-4)])
 def test_differentiated_constraints_reach_the_published_values(name, rtol, allowed):
     known = catalogue.load(name)

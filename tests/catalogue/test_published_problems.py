@@ -95,6 +95,7 @@ def test_the_published_start_of_the_wheelset_follows_from_five_digits_of_its_sta
     assert accelerations == pytest.approx(published, abs=2e-3)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("rtol", [1e-8, 1e-10, 1e-11, 1e-12])
 def test_the_wheelset_has_an_error_of_the_tolerance_behind_hundreds_of_switches(rtol):
     """Two switches within rounding of each other must not be joined by a step, which forces would not survive."""

@@ -41,6 +41,7 @@ def test_the_force_on_the_line_makes_it_grow_by_eleven_thirds():
     assert x[0] == pytest.approx(np.exp(11 / 3), rel=1e-14)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("name", "free", "complete"),
     [
@@ -84,6 +85,7 @@ def node_voltages(t, v):
     return np.array([y2 - v[0], y2, v[1], y5 - v[2], y5, v[3], y7, y7 + v[4]]), g1, g2
 
 
+@pytest.mark.wide
 def test_scipy_reaches_the_published_voltages_of_the_amplifier():
     """An ODE for the five capacitor voltages, whose currents are what the resistors and transistors leave."""
     known = catalogue.load("transistor_amplifier")

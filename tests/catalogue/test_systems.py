@@ -16,6 +16,7 @@ QUICK = [name for name in FORMS if name != "hires"]
 STEP_ERROR = max(1e-16, 1000 * float(np.finfo(np.longdouble).eps))
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", QUICK)
 def test_another_form_by_another_method_reaches_the_reference(name):
     known, form = catalogue.load(name), FORMS[name](np.longdouble)

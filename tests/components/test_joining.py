@@ -332,6 +332,7 @@ def calls_for_a_ladder(cells):
     return calls_of(lambda: catalogue.load("rlc_ladder", cells=cells).model.freeze())
 
 
+@pytest.mark.wide
 def test_the_work_of_joining_is_linear_in_the_parts():
     calls_for_a_ladder(3)
     small, middle, large = (calls_for_a_ladder(cells) for cells in (25, 50, 100))
@@ -349,6 +350,7 @@ def signal_chain(blocks):
     return m.freeze()
 
 
+@pytest.mark.wide
 def test_the_work_of_joining_signals_is_linear_in_the_blocks():
     signal_chain(3)
     small, middle, large = (calls_of(lambda n=n: signal_chain(n)) for n in (25, 50, 100))

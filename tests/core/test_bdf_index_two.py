@@ -87,6 +87,7 @@ def test_stiff_and_nonlinear_in_the_multiplier(rtol):
     assert abs(result.y[2, -1] - 2 - np.sin(5)) < 100 * rtol
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", ["slider_crank", "four_bar", "pendulum_3d", "rod_chain"])
 @pytest.mark.parametrize("rtol", [1e-5, 1e-7])
 def test_mechanisms_with_both_constraints_take_few_steps(name, rtol):

@@ -47,6 +47,7 @@ def test_not_finite_at_the_start_stops_at_once(native, integrate):
     assert (run.status, run.culprit, run.culprit_stage, run.rhs_calls) == ("not_finite", 1, "state", 0)
 
 
+@pytest.mark.wide
 def test_steps_near_the_spacing_of_numbers_that_lead_nowhere_end_a_run(python, integrate):
     """x = sin 1e12 (t - 1): a second of it would take 1e12 steps, a run of 1e-9 s is meant to be that short."""
     fast = python(lambda t, x, u, p: [1e12 * math.cos(1e12 * (t[0] - 1))], 1)

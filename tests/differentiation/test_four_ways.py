@@ -86,6 +86,7 @@ def test_they_agree_for_implicit_methods_too(name, monkeypatch):
     assert sens.states.method == ALSO_IMPLICIT[name]["method"]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", WITH_CORNERS)
 def test_second_derivatives_are_refused_where_there_are_corners(name):
     known = catalogue.load(name)

@@ -58,6 +58,7 @@ def test_derivatives_come_from_a_cluster_too(client):
     assert dd.sweep(m, 1.0, on=client, **bands).data.equals(dd.sweep(m, 1.0, **bands).data)
 
 
+@pytest.mark.wide
 def test_a_killed_worker_loses_nothing(client, tmp_path):
     m, here, flag = pendulum(), os.getpid(), tmp_path / "not yet"
     flag.touch()
@@ -79,6 +80,7 @@ def test_a_killed_worker_loses_nothing(client, tmp_path):
     assert there.notes != ("130 cases on 2 workers of a Dask cluster, one by one",)
 
 
+@pytest.mark.wide
 def test_results_stay_on_the_cluster_until_somebody_asks(client, tmp_path):
     m, here, log, flag = pendulum(), os.getpid(), tmp_path / "runs", tmp_path / "not yet"
 
@@ -109,6 +111,7 @@ def test_results_stay_on_the_cluster_until_somebody_asks(client, tmp_path):
     np.testing.assert_array_equal(lazy["speed"].isel(angle_start=0).mean("length").compute().values.shape, (2,))
 
 
+@pytest.mark.wide
 def test_what_is_no_place_is_told():
     with pytest.raises(dd.InputError) as caught:
         dd.sweep(pendulum(), 1.0, over={"length": [1.0]}, inputs={"u": 0.0}, on="moon")

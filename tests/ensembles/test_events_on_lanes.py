@@ -180,6 +180,7 @@ def test_a_guard_that_is_zero_at_the_start():
     compare(down, 0.7, "v", np.array([-1.0, 0.0, 2.0, 3.0]), key="start")
 
 
+@pytest.mark.wide
 def test_what_is_not_clear_is_left_to_the_core():
     levels = np.array([0.9, 0.99, 1 - 1e-6, 1 - 1e-9, 1.0 + 1e-9, 1.1])
     compare(touching(), 10.0, "level", levels)

@@ -112,6 +112,7 @@ def explosion():
     return m
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("options", [{"method": "tsit5"}, {"method": "rk4", "step": 0.01}])
 def test_a_case_that_fails_has_the_reason_and_the_rows_of_the_scalar_core(options):
     over = {"k": [0.1, 1.0, np.nan, 0.2, 0.3]}

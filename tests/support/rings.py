@@ -1,7 +1,8 @@
 """The rings of the test run: what `make test` runs, and what waits for `make test-all` (marker `wide`).
 
 A product of methods and cases runs `auto` and `radau5` by default; the other methods are `wide`. A product that has
-neither of the two keeps its first and its last method. Tests of the methods themselves run all of them, always.
+neither of the two keeps its first and its last method. Tests of the methods themselves run all of them, always. A test
+over the known systems leaves the largest of them to the wide ring, unless it keeps a promise of `tests/promises`.
 """
 
 from collections import defaultdict
@@ -14,6 +15,13 @@ import pytest
 USUAL_METHODS = ("auto", "radau5")
 # Folders whose tests are about the methods themselves, one by one.
 ABOUT_METHODS = ("tests/core", "tests/integrators")
+# Known systems that take seconds to prepare or to run.
+LARGE_SYSTEMS = {
+    *("two_bit_adder", "wheelset", "bridge_rectifier", "water_tube", "nand_gate", "fekete", "medical_akzo", "beam"),
+    *("emep", "andrews", "flexible_slider_crank", "ring_modulator", "ring_modulator_of_parts", "amplifier_of_parts"),
+}
+# Where they run by default too.
+PROMISES = "tests/promises"
 # Random examples of a law: those of a run that people wait for.
 USUAL_EXAMPLES = 12
 
@@ -32,12 +40,17 @@ def examples(count: int) -> int:
 
 
 def mark_wide_products(items: Iterable[pytest.Item], root: Path) -> None:
-    """Mark the members of products of methods and cases that `make test` leaves out."""
+    """Mark the members of products of methods, known systems and cases that `make test` leaves out."""
     products = defaultdict(list)
     for item in items:
         call = getattr(item, "callspec", None)
-        method = call.params.get("method") if call else None
-        if not isinstance(method, str) or item.path.relative_to(root).as_posix().startswith(ABOUT_METHODS):
+        if call is None:
+            continue
+        method, folder = call.params.get("method"), item.path.relative_to(root).as_posix()
+        words = {value for value in call.params.values() if isinstance(value, str)}
+        if words & LARGE_SYSTEMS and not folder.startswith(PROMISES):
+            item.add_marker(pytest.mark.wide)
+        if not isinstance(method, str) or folder.startswith(ABOUT_METHODS):
             continue
         others = tuple((name, _key(value)) for name, value in sorted(call.params.items()) if name != "method")
         products[item.path, item.originalname, others].append((method, item))

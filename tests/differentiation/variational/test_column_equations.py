@@ -38,6 +38,7 @@ def counts(run):
     return run.steps, run.rejected, run.newton, run.jacobians, run.factorisations
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("order", [1, 2])
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("model", MODELS)

@@ -288,6 +288,7 @@ def test_a_long_run_is_stopped_and_shows_what_it_has(studio):
     assert studio.ended(studio.ask("run", "POST", {"end": "1"})[1]["number"])["state"] == "done"
 
 
+@pytest.mark.wide
 def test_what_was_seen_of_a_run_stays_when_its_worker_falls(tmp_path):
     one = Studio(tmp_path, DEAF)
     try:
@@ -445,6 +446,7 @@ def test_stop_and_ten_quick_clicks_in_the_page(page):
     assert page.errors() == []
 
 
+@pytest.mark.wide
 def test_run_and_stop_are_in_reach_in_a_narrow_window(page):
     page.window(420, 900)
     try:

@@ -1,6 +1,7 @@
 """Redundant constraints told apart from undetermined motion."""
 
 import casadi as ca
+import pytest
 
 import daedalus as dd
 
@@ -47,6 +48,7 @@ def test_only_the_multipliers_involved_are_named():
     assert report.degrees_of_freedom == 2
 
 
+@pytest.mark.wide
 def test_independent_constraints_are_not_redundant():
     report = dd.analyse(twice_held(lambda q: q[0] - 0.6))
     assert report.redundant == []
