@@ -27,7 +27,11 @@ def test_an_end_out_of_reach():
     ocp.finish({"x": 1.0, "v": 0.0})
     ocp.bound("u", -3.0, 3.0)
     assert story(ocp) == (
-        "These cannot hold together with the start and the duration of 1 s:\n  x >= 1 m at 1 s: 0.25 m short"
+        "These cannot hold together with the start and the duration of 1 s:\n"
+        "  u >= -3 N between 0.5 s and 0.9 s: 3.17 N short, would have to be -6.167 N\n"
+        "  u <= 3 N between 0 s and 0.4 s: 3.17 N short, would have to be 6.167 N\n"
+        "  v <= 0 m/s at 1 s: 0.556 m/s short, would have to be 0.5556 m/s\n"
+        "  x >= 1 m at 1 s: 0.25 m short, would have to be 0.75 m"
     )
 
 
@@ -37,8 +41,8 @@ def test_a_wall_before_the_end():
     ocp.subject_to(m["x"] <= 0.8, name="wall")
     told = story(ocp)
     assert told.startswith("These cannot hold together with the start and the duration of 1 s:\n")
-    assert "wall <= 0.8 at 1 s" in told
-    assert "x >= 1 m at 1 s" in told
+    assert "wall <= 0.8 at 1 s: 0.2 short, would have to be 1" in told
+    assert "x >= 1 m at 1 s: 0.2 m short, would have to be 0.8 m" in told
 
 
 def test_two_conditions_that_contradict_each_other():
@@ -46,8 +50,8 @@ def test_two_conditions_that_contradict_each_other():
     ocp.subject_to(m["v"] >= 2.0, at="end", name="fast")
     ocp.subject_to(m["v"] <= 1.0, at="end", name="slow")
     told = story(ocp)
-    assert "fast >= 2 at 1 s" in told or "slow <= 1 at 1 s" in told
-    assert "short" in told
+    assert "fast >= 2 at 1 s: 1 short, would have to be 1" in told
+    assert "slow <= 1 at 1 s: 1 short, would have to be 2" in told
 
 
 def test_an_input_that_changes_too_slowly():
@@ -56,9 +60,20 @@ def test_an_input_that_changes_too_slowly():
     ocp.subject_to(m["u"] == 0.0, at="start", name="no push at first")
     ocp.finish({"v": 2.0})
     told = story(ocp)
-    # What is missing, 1.5 m/s, is shared out between the two that can give way.
-    assert "no push at first <= 0 at 0 s: 0.75 short" in told
-    assert "v >= 2 m/s at 1 s: 0.75 m/s short" in told
+    # From rest at a slope of 1 the speed is ½ at the end; each of the three could make up for what is missing.
+    assert "no push at first <= 0 at 0 s: 1.5 short, would have to be 1.5" in told
+    assert "v >= 2 m/s at 1 s: 1.5 m/s short, would have to be 0.5 m/s" in told
+    assert "slope of u <= 1 between 0 s and 0.9 s: 3 short, would have to be 4" in told
+
+
+def test_a_duration_that_is_too_short():
+    _, ocp = cart(dd.unknown(1.0, 0.5, 1.2))
+    ocp.finish({"x": 1.0})
+    ocp.bound("u", -1.0, 1.0)
+    plan = ocp.solve(most_iterations=200)
+    told = {part.name: part.needed for part in plan.explain().conflicts}
+    assert told == pytest.approx({"u": 2 / 1.44, "x": 0.72, "the duration": np.sqrt(2)}, rel=1e-4)
+    assert "the duration <= 1.2: 0.214 short, would have to be 1.414" in str(plan.explain())
 
 
 def test_a_start_outside_its_bounds():

@@ -340,7 +340,10 @@ def test_phases_explain_themselves_together(method):
     assert not plan.success
     told = "These cannot hold together with the start and the durations of 0.5 s and 0.5 s:\n"
     # Full push for half a second and full brake for another lead 0.75 m far, as in one piece.
-    told += "  x (phase 2) >= 1 m at 1 s: 0.25 m short"
+    told += "  u (phase 2) >= -3 between 0.5 s and 0.95 s: 2.22 short, would have to be -5.222\n"
+    told += "  u (phase 1) <= 3 between 0 s and 0.45 s: 2.22 short, would have to be 5.222\n"
+    told += "  v (phase 2) <= 0 at 1 s: 0.526 short, would have to be 0.5263\n"
+    told += "  x (phase 2) >= 1 m at 1 s: 0.25 m short, would have to be 0.75 m"
     assert str(plan.explain()) == told
     assert str(plan.phases[0].explain()) == told
     # Within reach: what holds it, when, and in which phase.

@@ -34,7 +34,7 @@ def cost_curvature(cost: ca.SX, v: ca.SX) -> ca.SX:
     >>> x = ca.SX.sym("x", 2)
     >>> matrix = cost_curvature(x[0]**2 + x[0] * x[1] + x[1]**2 + (ca.sin(x[0]) - 1)**2, x)
     >>> matrix[0, 0], matrix[0, 1]
-    (SX((2+(2*sq(cos(x_0))))), SX(1))
+    (SX((2+(2.*sq(cos(x_0))))), SX(1))
     """
     quadratic, matrix = ca.SX(0), ca.SX(v.numel(), v.numel())
     for factor, term in summands(cost, v):

@@ -1,91 +1,160 @@
-"""Elastic mode: every condition and bound may give way, and the least sum of what they give is looked for."""
+"""Which conditions cannot hold together: an irreducible set of them, by problems in which conditions give way.
+
+Every condition, bound or end may give way by one number, and the least sum of these numbers is looked for, as shares of
+the sizes of what gives way. Where it is not zero the conditions that press there contradict each other. Of these one
+after the other is taken away: where the rest still cannot hold, it was not needed. What remains is irreducible
+(J. W. Chinneck, Feasibility and Infeasibility in Optimization, 2008, section 6.2: the deletion filter).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from daedalus.optimisation.program.draft import OBJECTIVE, Draft, PlacedBlock
 from daedalus.optimisation.program.ipopt import solve_with_ipopt
-from daedalus.optimisation.program.program import assembled, joined
+from daedalus.optimisation.program.program import Program, assembled, joined
+from daedalus.optimisation.program.program_outcome import ProgramOutcome
 from daedalus.optimisation.transcription.collocated import Transcription
 from daedalus.optimisation.transcription.program_layout import values_of
 
 RELAXED = ("condition", "end", "periodic", "rate")
+# Conditions that give way by less than this share of their size hold.
+HOLDS = 1e-5
+# Multipliers below this share of the largest belong to conditions that do not press.
+PRESSES = 1e-6
+# A duration without its upper bound may be so many times as long.
+LONGEST = 100.0
 
 
 @dataclass(frozen=True, eq=False)
 class Relaxed:
-    """Something that may give way: its name, where it is asked for, and the variables for below and above."""
+    """One side of something that may give way: its name, where it is asked for, and the number by which it does.
 
+    shares: of the duration; those of what belongs to no instant are no numbers.
+    """
+
+    phase: int
     name: str
+    side: str  # "lower" or "upper"
     shares: np.ndarray
-    slack: np.ndarray  # (places, 2): what is missing below the lower bound, what is too much above the upper one
-    lower: np.ndarray
-    upper: np.ndarray
+    bounds: np.ndarray
+    rows: np.ndarray
+    variable: int
 
 
 @dataclass(frozen=True, eq=False)
-class ElasticPoint:
-    """The least relaxation: whether it was found, and by how much everything gives way, (places, 2) each."""
+class ConflictPart:
+    """A part of an irreducible set: by how much it alone would have to give way, and the shares at which it presses."""
+
+    part: Relaxed
+    short: float
+    shares: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Contradiction:
+    """What cannot hold together; none where all can. found: whether that is known. durations: of the phases."""
 
     found: bool
-    parts: list[tuple[Relaxed, np.ndarray]]
-    duration: float
+    conflicts: tuple[ConflictPart, ...]
+    durations: tuple[float, ...]
 
 
-def least_relaxation(transcriptions: Sequence[Transcription], begin: np.ndarray) -> list[ElasticPoint]:
-    """Solve the problem whose cost is what conditions and bounds give way; one point for each of several phases."""
-    draft, relaxed = _relaxed_draft(transcriptions)
-    program = assembled(draft)
-    guess = np.concatenate([begin, np.full(program.shape[0] - len(begin), 1e-2)])
-    outcome = solve_with_ipopt(program, guess, tolerance=1e-7, most_iterations=500)
-    points = []
-    for transcription, own in zip(transcriptions, relaxed):
-        (duration,) = values_of(transcription.layout.length[:1], outcome.w, program.parameters)
-        points.append(ElasticPoint(outcome.success, [(part, outcome.w[part.slack]) for part in own], float(duration)))
-    return points
+def contradiction(transcriptions: Sequence[Transcription], begin: np.ndarray) -> Contradiction:
+    """An irreducible set of conditions that cannot hold together."""
+    problem = _Elastic(transcriptions, begin)
+    first = problem.solved(problem.parts)
+    if not first.success:
+        return Contradiction(False, (), problem.durations(first))
+    if first.objective <= HOLDS:
+        return Contradiction(True, (), problem.durations(first))
+    kept = problem.pressing(first)
+    if not problem.cannot_hold(kept):
+        kept = list(problem.parts)
+    for part in list(kept):
+        rest = [other for other in kept if other is not part]
+        if problem.cannot_hold(rest):
+            kept = rest
+    conflicts = [
+        ConflictPart(part, problem.needed(part, kept), problem.shares_of_pressure(part, kept)) for part in kept
+    ]
+    return Contradiction(True, tuple(conflicts), problem.durations(first))
 
 
-def _relaxed_draft(transcriptions: Sequence[Transcription]) -> tuple[Draft, list[list[Relaxed]]]:
-    """The draft that all phases share, without its cost, and what gives way in each of them."""
-    source = transcriptions[0].draft
-    draft = replace(
+class _Elastic:
+    """A problem without its cost, whose conditions may give way."""
+
+    def __init__(self, transcriptions: Sequence[Transcription], begin: np.ndarray) -> None:
+        self._transcriptions = transcriptions
+        draft = _without_costs(transcriptions[0].draft)
+        self.parts = [part for k, made in enumerate(transcriptions) for part in _relaxed(draft, made, k)]
+        self._program = assembled(draft)
+        beside = np.full(self._program.shape[0] - len(begin), 1e-2)
+        self._begin = np.concatenate([begin, beside])
+        self._solved: dict[tuple[int, ...], ProgramOutcome] = {}
+
+    def solved(self, asked: Sequence[Relaxed], yielding: Sequence[Relaxed] | None = None) -> ProgramOutcome:
+        """The least by which what is asked for gives way; `yielding`: the parts that may, others hold as written."""
+        yielding = asked if yielding is None else yielding
+        key = (*sorted(part.variable for part in asked), -1, *sorted(part.variable for part in yielding))
+        if key not in self._solved:
+            self._solved[key] = self._search(asked, yielding)
+        return self._solved[key]
+
+    def _search(self, asked: Sequence[Relaxed], yielding: Sequence[Relaxed]) -> ProgramOutcome:
+        program = self._program
+        low, high = program.row_lower.copy(), program.row_upper.copy()
+        for part in self.parts:
+            if not any(part is other for other in asked):
+                low[part.rows], high[part.rows] = -np.inf, np.inf
+        upper = program.upper.copy()
+        fixed = [part.variable for part in self.parts if not any(part is other for other in yielding)]
+        upper[fixed] = 0.0
+        own: Program = replace(program, row_lower=low, row_upper=high, upper=upper)
+        begin = np.clip(self._begin, own.lower, own.upper)
+        return solve_with_ipopt(own, begin, tolerance=1e-7, most_iterations=500)
+
+    def cannot_hold(self, asked: Sequence[Relaxed]) -> bool:
+        """Whether the least by which these give way is known, and is not zero."""
+        found = self.solved(asked)
+        return found.success and found.objective > HOLDS
+
+    def pressing(self, outcome: ProgramOutcome) -> list[Relaxed]:
+        """The parts that press, those that press least first."""
+        forces = [float(np.abs(outcome.multipliers[part.rows]).sum()) for part in self.parts]
+        order = np.argsort(forces, kind="stable")
+        return [self.parts[k] for k in order if forces[k] > PRESSES * max(forces)]
+
+    def needed(self, part: Relaxed, kept: Sequence[Relaxed]) -> float:
+        """By how much a part would have to give way for the others of its set to hold."""
+        found = self.solved(kept, [part])
+        if not found.success:
+            found = self.solved(kept)
+        return float(found.w[part.variable])
+
+    def shares_of_pressure(self, part: Relaxed, kept: Sequence[Relaxed]) -> np.ndarray:
+        """Where a part presses when all of its set give way."""
+        forces = np.abs(self.solved(kept).multipliers[part.rows])
+        return part.shares[forces > 1e-3 * max(float(forces.max(initial=0.0)), 1e-300)]
+
+    def durations(self, outcome: ProgramOutcome) -> tuple[float, ...]:
+        """How long the phases take."""
+        lengths = (made.layout.length[:1] for made in self._transcriptions)
+        return tuple(float(values_of(own, outcome.w, self._program.parameters)[0]) for own in lengths)
+
+
+def _without_costs(source: Draft) -> Draft:
+    """A copy of a draft without its cost, whose bounds can be changed."""
+    return replace(
         source,
         lower=[joined(source.lower)], upper=[joined(source.upper)], scale=list(source.scale),
-        row_lower=list(source.row_lower), row_upper=list(source.row_upper), parameters=list(source.parameters),
-        blocks=[_without_cost(block) for block in source.blocks],
+        row_lower=[joined(source.row_lower)], row_upper=[joined(source.row_upper)],
+        parameters=list(source.parameters), blocks=[_without_cost(block) for block in source.blocks],
         linear=[_rows_only(part) for part in source.linear],
     )  # fmt: skip
-    return draft, [_relaxed_parts(draft, source, transcription) for transcription in transcriptions]
-
-
-def _relaxed_parts(draft: Draft, source: Draft, transcription: Transcription) -> list[Relaxed]:
-    layout, stage = transcription.layout, transcription.stage
-    low, high = joined(source.row_lower), joined(source.row_upper)
-    relaxed = []
-    for group in layout.groups:
-        if group.kind not in RELAXED:
-            continue
-        for k, name in enumerate(group.names):
-            rows = group.rows[:, k]
-            size = np.maximum(1.0, np.abs(np.where(np.isfinite(high[rows]), high[rows], 0.0)))
-            relaxed.append(_give_way(draft, name, rows, group.shares, low[rows], high[rows], size))
-    at_points = layout.mesh.point_shares
-    n = stage.model_states + len(stage.linear)
-    held = [
-        (stage.inputs, layout.inputs, layout.shares[:-1], range(stage.inputs.size)),
-        (stage.unknowns, layout.unknowns, at_points, range(stage.unknowns.size)),
-        (stage.states, layout.nodes[1:], layout.shares[1:], range(n)),
-    ]
-    for quantity, variables, shares, columns in held:
-        for k in columns:
-            part = _free_bounds(draft, quantity.labels[k], variables[:, k], shares, quantity.nominal[k])
-            if part is not None:
-                relaxed.append(part)
-    return relaxed
 
 
 def _without_cost(block: PlacedBlock) -> PlacedBlock:
@@ -97,25 +166,80 @@ def _rows_only(part: tuple[np.ndarray, np.ndarray, np.ndarray]) -> tuple[np.ndar
     return part[0][use], part[1][use], part[2][use]
 
 
-def _give_way(
-    draft: Draft, name: str, rows: np.ndarray, shares: np.ndarray, low: np.ndarray, high: np.ndarray, size: np.ndarray
-) -> Relaxed:
-    """Two variables for every row, whose size is the cost."""
-    slack = draft.add_variables((len(rows), 2), lower=0.0)
-    draft.add_linear(rows[:, None], slack, np.array([1.0, -1.0]))
-    draft.add_linear(np.full(slack.shape, OBJECTIVE), slack, (1.0 / size)[:, None])
-    return Relaxed(name, shares, slack, low, high)
+def _relaxed(draft: Draft, made: Transcription, phase: int) -> list[Relaxed]:
+    """Everything of a problem that may give way, side by side."""
+    found: list[Relaxed] = []
+    for group in made.layout.groups:
+        if group.kind in RELAXED:
+            for k, name in enumerate(group.names):
+                variables, low, high = _as_variables(draft, group.rows[:, k])
+                size = max(1.0, float(np.abs(np.concatenate([low, high])[np.isfinite([*low, *high])]).max(initial=0.0)))
+                found += _sides(draft, phase, name, variables, group.shares, low, high, size)
+    for name, variables, shares, size in _bounded(made):
+        low, high = draft.lower[0][variables].copy(), draft.upper[0][variables].copy()
+        draft.lower[0][variables], draft.upper[0][variables] = -np.inf, np.inf
+        found += _sides(draft, phase, name, variables, shares, low, high, size)
+    if made.layout.length[0] >= 0:
+        # A duration stays positive, and no search is to lose itself in very long ones.
+        length, size = made.layout.length[:1], made.description.expected_duration
+        low, high = draft.lower[0][length].copy(), draft.upper[0][length].copy()
+        draft.upper[0][length] = LONGEST * np.where(np.isfinite(high), high, size)
+        found += _sides(draft, phase, "the duration", length, np.full(1, np.nan), np.full(1, -np.inf), high, size)
+    return found
 
 
-def _free_bounds(draft: Draft, name: str, variables: np.ndarray, shares: np.ndarray, nominal: float) -> Relaxed | None:
-    """Bounds of variables as rows that may give way; None where there are none."""
-    lower, upper = draft.lower[0], draft.upper[0]
-    use = (variables >= 0) & (np.isfinite(lower[variables]) | np.isfinite(upper[variables]))
-    if not use.any():
-        return None
-    own = variables[use]
-    low, high = lower[own].copy(), upper[own].copy()
-    lower[own], upper[own] = -np.inf, np.inf
-    rows = draft.add_rows((len(own),), lower=low, upper=high)
-    draft.add_linear(rows, own, 1.0)
-    return _give_way(draft, name, rows, shares[use], low, high, np.full(len(own), max(nominal, 1e-12)))
+def _as_variables(draft: Draft, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Variables that stand for rows, and the bounds that the rows had."""
+    low, high = draft.row_lower[0][rows].copy(), draft.row_upper[0][rows].copy()
+    draft.row_lower[0][rows] = draft.row_upper[0][rows] = 0.0
+    variables = draft.add_variables((len(rows),))
+    draft.add_linear(rows, variables, -1.0)
+    # Bounds of variables stand in one array.
+    draft.lower, draft.upper = [joined(draft.lower)], [joined(draft.upper)]
+    return variables, low, high
+
+
+def _bounded(made: Transcription) -> Iterator[tuple[str, np.ndarray, np.ndarray, float]]:
+    """Variables with bounds by name: inputs, unknowns, states on the way and at the end, free parameters."""
+    layout, stage = made.layout, made.stage
+    at_points, count = layout.mesh.point_shares, stage.model_states + len(stage.linear)
+    for quantity, table, shares in (
+        (stage.inputs, layout.inputs, layout.shares[:-1]),
+        (stage.unknowns, layout.unknowns, at_points),
+    ):
+        for k, name in enumerate(quantity.labels):
+            yield name, table[:, k], shares, float(quantity.nominal[k])
+    for k in range(count):
+        name, size = stage.states.labels[k], float(stage.states.nominal[k])
+        ends = layout.nodes[-1:, k]
+        own = np.concatenate([layout.nodes[1:-1, k], layout.points[:, k] if len(layout.points) else ends[:0]])
+        at = np.concatenate([layout.shares[1:-1], at_points if len(layout.points) else at_points[:0]])
+        use = own != ends[0]
+        unique = np.unique(own[use], return_index=True)[1]
+        yield name, own[use][unique], at[use][unique], size
+        yield name, ends, np.ones(1), size
+    for k, wanted in made.description.free.items():
+        label = made.description.system.labels["p"][k]
+        yield label, layout.parameters[:1, k], np.full(1, np.nan), max(abs(wanted.guess), 1e-3)
+
+
+def _sides(
+    draft: Draft, phase: int, name: str, variables: np.ndarray, shares: np.ndarray, low: np.ndarray, high: np.ndarray,
+    size: float,
+) -> list[Relaxed]:  # fmt: skip
+    """Rows v + s >= lower and v - s <= upper with one s each, whose size is the cost."""
+    found = []
+    for side, bounds, sign in (("lower", low, 1.0), ("upper", high, -1.0)):
+        use = np.isfinite(bounds)
+        if not use.any():
+            continue
+        own = bounds[use]
+        limits = {"lower": own, "upper": np.inf} if side == "lower" else {"lower": -np.inf, "upper": own}
+        rows = draft.add_rows((len(own),), **limits)
+        draft.add_linear(rows, variables[use], 1.0)
+        slack = int(draft.add_variables((1,), lower=0.0, scale=max(size, 1e-12))[0])
+        draft.add_linear(rows, slack, sign)
+        draft.add_linear(OBJECTIVE, slack, 1.0 / max(size, 1e-12))
+        found.append(Relaxed(phase, name, side, shares[use], own, rows, slack))
+    draft.lower, draft.upper = [joined(draft.lower)], [joined(draft.upper)]
+    return found

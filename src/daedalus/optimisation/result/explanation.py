@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,20 +10,22 @@ import numpy as np
 from daedalus.initialisation.wording import joined, number
 from daedalus.model.names import split_derivative, split_index
 from daedalus.model.system.system import System
+from daedalus.optimisation.description.unknown import Unknown
 from daedalus.optimisation.program.program_outcome import ProgramOutcome
-from daedalus.optimisation.result.elastic import Relaxed, least_relaxation
+from daedalus.optimisation.result.elastic import ConflictPart, contradiction
 from daedalus.optimisation.transcription.collocated import Transcription
 from daedalus.optimisation.transcription.program_layout import values_of
 
-# Conditions that give way by less than this share of their size hold.
-HOLDS = 1e-5
 # Multipliers below this share of the largest belong to bounds that do not press.
 PRESSES = 1e-4
 
 
 @dataclass(frozen=True)
 class Shortfall:
-    """A condition or bound over a stretch of time: by how much it is missed (`short`), or what it costs (`price`)."""
+    """A condition or bound over a stretch of time: by how much it is missed (`short`), or what it costs (`price`).
+
+    needed: what the bound would have to be, if it alone were another, for the others beside it to hold.
+    """
 
     name: str
     side: str  # "upper" or "lower"
@@ -34,14 +36,22 @@ class Shortfall:
     price: float = 0.0
     unit: str = ""
 
+    @property
+    def needed(self) -> float:
+        """What the bound would have to be."""
+        return self.bound + (self.short if self.side == "upper" else -self.short)
+
     def __str__(self) -> str:
         unit = f" {self.unit}" if self.unit else ""
-        when = f"at {number(self.begin, 4)} s" if self.begin == self.end else (
-            f"between {number(self.begin, 4)} s and {number(self.end, 4)} s"
+        when = f" at {number(self.begin, 4)} s" if self.begin == self.end else (
+            f" between {number(self.begin, 4)} s and {number(self.end, 4)} s"
         )  # fmt: skip
-        what = f"{self.name} {'<=' if self.side == 'upper' else '>='} {number(self.bound, 6)}{unit} {when}"
+        # The duration and parameters belong to no instant.
+        when = "" if np.isnan(self.begin) else when
+        what = f"{self.name} {'<=' if self.side == 'upper' else '>='} {number(self.bound, 6)}{unit}{when}"
         if self.short:
-            return f"{what}: {number(self.short, 3)}{unit} short"
+            needed = f"would have to be {number(self.needed, 4)}{unit}"
+            return f"{what}: {number(self.short, 3)}{unit} short, {needed}"
         return f"{what}: worth {number(self.price, 3)} a unit"
 
 
@@ -49,8 +59,9 @@ class Shortfall:
 class Explanation:
     """What `plan.explain()` returns; printing it tells the story.
 
-    success: whether the plan is a solution. conflicts: of a plan that is none, what cannot hold together, with the
-    least relaxation. tight: of a solution, the bounds and conditions that press. headline: the verdict in a sentence.
+    success: whether the plan is a solution. conflicts: of a plan that is none, what cannot hold together: without any
+    one of them the others can, and each is told with what it alone would have to be. tight: of a solution, the bounds
+    and conditions that press. headline: the verdict in a sentence.
     """
 
     success: bool
@@ -73,19 +84,21 @@ def explained(transcriptions: Sequence[Transcription], outcome: ProgramOutcome, 
         tight.sort(key=lambda c: (-float(number(c.price, 3)), c.begin))
         headline = "Solved; these bounds and conditions hold it:" if tight else "Solved; no bound or condition presses."
         return Explanation(True, headline, tight=tuple(tight[:12]))
-    points = least_relaxation(transcriptions, begin)
-    missed = [
-        [conflict for part, slack in point.parts for conflict in _missed(made, part, slack, point.duration)]
-        for made, point in zip(transcriptions, points)
-    ]
-    durations = [point.duration for point in points]
+    found = contradiction(transcriptions, begin)
+    durations = list(found.durations)
+    missed: list[list[Shortfall]] = [[] for _ in transcriptions]
+    for conflict in found.conflicts:
+        own, phase = transcriptions[conflict.part.phase], conflict.part.phase
+        missed[phase].append(_missed(own, conflict, durations[phase]))
     conflicts = _by_phase(missed, durations, transcriptions)
     told = joined([f"{number(duration, 4)} s" for duration in durations])
     length = f"the duration{'s' if len(durations) > 1 else ''} of {told}"
     if conflicts:
-        headline = f"These cannot hold together with the start and {length}:"
+        # A duration that may be longer is one of the conflicts, or no part of them.
+        free = any(isinstance(made.description.duration, Unknown) for made in transcriptions)
+        headline = f"These cannot hold together with the start{'' if free else f' and {length}'}:"
         return Explanation(False, headline, tuple(_largest(conflicts)))
-    if points[0].found:
+    if found.found:
         return Explanation(
             False, f"All conditions can hold together with {length}, but the search failed: {outcome.ending.value}. "
             "Try: a better guess, ocp.guess(trajectory=...), or bounds on what runs away.",
@@ -116,21 +129,17 @@ def _by_phase(
     ]
 
 
-def _largest(conflicts: list[Shortfall], most: int = 8) -> list[Shortfall]:
-    return sorted(conflicts, key=lambda c: -c.short / max(1.0, abs(c.bound)))[:most]
+def _largest(conflicts: list[Shortfall]) -> list[Shortfall]:
+    return sorted(conflicts, key=lambda c: -c.short / max(1.0, abs(c.bound)))
 
 
-def _missed(transcription: Transcription, part: Relaxed, slack: np.ndarray, duration: float) -> Iterable[Shortfall]:
-    times = _begin(transcription) + duration * part.shares
-    for column, side, bounds in ((0, "lower", part.lower), (1, "upper", part.upper)):
-        short = slack[:, column] - np.minimum(slack[:, 0], slack[:, 1])
-        size = np.maximum(1.0, np.abs(np.where(np.isfinite(bounds), bounds, 0.0)))
-        for stretch in _stretches(short > HOLDS * size):
-            worst = stretch[int(np.argmax(short[stretch]))]
-            yield Shortfall(
-                part.name, side, float(bounds[worst]), float(times[stretch[0]]), float(times[stretch[-1]]),
-                float(short[worst]), unit=unit_of(transcription.description.system, part.name),
-            )  # fmt: skip
+def _missed(made: Transcription, conflict: ConflictPart, duration: float) -> Shortfall:
+    part = conflict.part
+    times = _begin(made) + duration * conflict.shares
+    # Bounds that differ along the way are told by the strictest.
+    bound = float(part.bounds.min() if part.side == "upper" else part.bounds.max())
+    unit = unit_of(made.description.system, part.name)
+    return Shortfall(part.name, part.side, bound, float(times.min()), float(times.max()), conflict.short, unit=unit)
 
 
 def _begin(transcription: Transcription) -> float:

@@ -283,7 +283,10 @@ class Plan:
         >>> ocp.start(); ocp.finish({"x": 1.0, "v": 0.0}); ocp.bound(u, -3.0, 3.0); ocp.minimise(running=u**2)
         >>> print(ocp.solve().explain())
         These cannot hold together with the start and the duration of 1 s:
-          x >= 1 at 1 s: 0.25 short
+          u >= -3 N between 0.5 s and 0.9 s: 3.17 N short, would have to be -6.167 N
+          u <= 3 N between 0 s and 0.4 s: 3.17 N short, would have to be 6.167 N
+          v <= 0 at 1 s: 0.556 short, would have to be 0.5556
+          x >= 1 at 1 s: 0.25 short, would have to be 0.75
         """
         if self._checked.failed:
             return unkept(self.status, self.broken, self._checked.remedy)
