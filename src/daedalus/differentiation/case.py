@@ -323,13 +323,16 @@ def _case(road: Road, formulas: bool, request: Request, grid: Any) -> Case:
 
 def _hybrid_case(request: Request, grid: Any) -> Case:
     """The case of a model in which something is assigned at instants: its run tells of them, and is differentiated."""
+    if isinstance(request.start, Samples):
+        request = request._replace(start=request.start.begins(request.t0) or request.start)
     names = tuple(v.name for v in request.system.of_kind("discrete"))
     start = with_first_modes(request, whole_start(request.system, request.start))
     held = request._replace(model=with_held_states(request.system), start=start)
     case = replace(_case(*_road(held, names), request, grid), redundancy=None)
     solved, system, drive, left = _driven(request)
     located = request._replace(locate_switches=True)
-    fired: frozenset[str] = getattr(request.start, "_fired", frozenset())
+    behind = request.start.begins(request.t0) if isinstance(request.start, Samples) else None
+    fired: frozenset[str] = frozenset() if behind is None else behind._fired
     while True:
         settings = settings_of(
             system, case.method, request.rtol, request.atol, *request.limits, locate_switches=True

@@ -19,6 +19,8 @@ inline namespace DAEDALUS_ISA {
 // Switching to and fro: this many turns of modes at one time, or without leaving a tiny interval, or of one switch that
 // comes back to zero without ever being away from it.
 inline constexpr long long most_turns = 50;
+// A mode that is known at the start rests within so much of where its guard is.
+inline constexpr double known_within = 4;
 inline void turn(Guards& guards, long long guard, bool on) noexcept {
     mode_of(guards, guard) = on ? 1 : 0;
     guards.last_turned = guard - (guards.count - guards.switches);
@@ -67,7 +69,8 @@ inline void record_held(Integration& s, bool later_values) noexcept {
     push_held(s.recorder.held, s.recorder.steps.count - 1, s.t, guards.held, guards.discretes + guards.switches);
 }
 
-// The modes at the start: the first row solves the equations already, so all of them are read off before any solve.
+// The modes at the start: the first row solves the equations already, so all of them are read off before any solve. One
+// that turned at this moment in the run before is marked and known: rounding may have left its guard on the other side.
 inline Status first_modes(Integration& s) noexcept {
     Guards& guards = s.guards;
     bool changed = true;
@@ -77,6 +80,10 @@ inline Status first_modes(Integration& s) noexcept {
         if (s.abort_called) return Status::aborted;
         changed = false;
         for (long long guard = guards.count - guards.switches; guard < guards.count; ++guard) {
+            if (guards.fresh[guard]) {
+                guards.reference[guard] = 0, guards.floor[guard] = known_within * std::fabs(guards.now[guard]);
+                continue;
+            }
             const double on = guards.now[guard] > 0 ? 1 : 0;
             changed |= mode_of(guards, guard) != on;
             mode_of(guards, guard) = on;

@@ -173,10 +173,8 @@ private:
         return done;
     }
 
-    // Modes alone are of use to those only who make the dense output later.
-    bool keeps_held() const {
-        return request_.discretes > 0 || (request_.switches > 0 && request_.keep_steps && !request_.implicit);
-    }
+    // Modes alone are of use to those only who make the dense output later, or go on from within the run.
+    bool keeps_held() const { return request_.discretes > 0 || (request_.switches > 0 && request_.keep_steps); }
 
     bool grow_held(long long capacity) {
         HeldRows& held = workspace_.state().recorder.held;

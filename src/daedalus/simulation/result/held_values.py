@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -54,3 +54,30 @@ class HeldValues:
         sign = 1.0 if forward else -1.0
         place = np.searchsorted(sign * self.times, sign * np.asarray(times), side=side) - 1
         return self.values[np.maximum(place, 0)]
+
+
+class ConditionModes(NamedTuple):
+    """The modes of the conditions in the equations, 1 where one holds, at a moment."""
+
+    conditions: tuple[str, ...]
+    values: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class HeldModes:
+    """The modes of conditions along a run: from which times (changes,) on they have which values."""
+
+    conditions: tuple[str, ...]
+    held: HeldValues
+
+    @staticmethod
+    def of_run(run: Any, conditions: tuple[str, ...]) -> HeldModes | None:
+        """The record of a core run behind its discrete variables; None where it kept none."""
+        rows, times, values = run.held
+        if not len(times) or not conditions:
+            return None
+        return HeldModes(conditions, HeldValues(rows, times, values[:, values.shape[1] - len(conditions) :].copy()))
+
+    def at(self, t: float) -> ConditionModes:
+        """The modes at a time, the later ones where they change."""
+        return ConditionModes(self.conditions, self.held.at(np.array([t]))[0])

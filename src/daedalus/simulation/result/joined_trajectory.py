@@ -135,13 +135,23 @@ class JoinedTrajectory(Joined, Trajectory):
     @property
     def end(self) -> Samples:
         """The last moment of the run."""
-        return self._pieces[-1].end
+        found = self._pieces[-1].end
+        if self.system.events:
+            found._fired = self.fired_at_end(float(found._times[0]))
+        return found
+
+    def _of_instant(self, found: Samples) -> Samples:
+        """One moment with what happened there in all pieces: the one before may have ended with it."""
+        found._fired, ahead = self.happened(float(found._times[0]))
+        found._later = None if ahead is None else lambda: self.at(ahead)
+        return found
 
     def _between(self, times: np.ndarray, inside: np.ndarray, scalar: bool, project: bool) -> Samples:
         owner = self._owners(inside)
         asked = np.unique(owner)
         if len(asked) == 1:
-            return self._pieces[asked[0]]._between(times, inside, scalar, project)
+            found = self._pieces[asked[0]]._between(times, inside, scalar, project)
+            return self._of_instant(found) if scalar and self.system.events else found
         places = [np.flatnonzero(owner == k) for k in asked]
         parts = [self._pieces[k]._between(times[p], inside[p], False, project) for k, p in zip(asked, places)]
         return JoinedSamples(parts, np.argsort(np.concatenate(places)), times)

@@ -18,9 +18,9 @@ from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.result.consistent_rows import consistent_rows
 from daedalus.simulation.result.ending import ENDINGS, Ending, Stop
 from daedalus.simulation.result.event_records import named_events
-from daedalus.simulation.result.held_values import HeldValues
+from daedalus.simulation.result.held_values import ConditionModes, HeldModes, HeldValues
 from daedalus.simulation.result.records import Record, sentences
-from daedalus.simulation.result.samples import Samples
+from daedalus.simulation.result.samples import SAME_INSTANT, Samples
 
 
 @dataclass(frozen=True)
@@ -100,8 +100,10 @@ class RecordedRun(Samples):
         outcome: Outcome | Callable[[], Outcome],
         source: Any,
         held: HeldValues | None = None,
+        modes: HeldModes | None = None,
     ) -> None:
         self._held_values = held  # discrete variables along the run
+        self._held_modes = modes  # modes of conditions along it, for who goes on from within
         self._plant, self._drive, self._parameters = plant, drive, parameters
         if times is not None and x is not None:
             self._times, self._x = times, x
@@ -142,7 +144,8 @@ class RecordedRun(Samples):
             parameters = np.concatenate([parameters[: len(parameters) - len(last)], last])
         times, x = (self._times, self._x) if samples is None else samples
         source = self._source if source is None else source
-        return type(self)(self._plant, self._drive, parameters, times, x, status, outcome, source, held)
+        base = (self._plant, self._drive, parameters, times, x, status, outcome, source, held)
+        return type(self)(*base, self._held_modes)
 
     # -- how it went -------------------------------------------------------------------------------------------
 
@@ -228,17 +231,43 @@ class RecordedRun(Samples):
         base = (self._plant, self._drive, self._parameters, np.array([t]), one[:, :width])
         return Samples(*base, scalar=True, held=held, fired=fired)
 
+    def _modes_at(self, t: float) -> ConditionModes | None:
+        return None if self._held_modes is None else self._held_modes.at(t)
+
     def _discrete_rows(self) -> np.ndarray | None:
         return None if self._held_values is None else self._held_values.at_rows(len(self._times))
 
-    def fired_at(self, t: float) -> frozenset[str]:
-        """The events and clocks that happened at a time of the run: a run that begins there does not repeat them."""
-        closest = 8 * float(np.finfo(float).eps) * max(abs(t), abs(float(self._times[-1])) if len(self._times) else 0.0)
-        events = {self.system.events[k].name for k, time, *_ in self.outcome.events if abs(time - t) <= closest}
+    def happened(self, t: float) -> tuple[frozenset[str], float | None]:
+        """What happened at a time of the run, which a run that begins there does not repeat; and the time of the rest.
+
+        Of what happens at this instant, to rounding, that before t or at it has happened in the values at t; the time
+        of the last of what comes after t, None where there is none.
+        """
+        low, high = self._reach()
+        forward = self._direction
+        told = self._told_near(t, low, high)
+        ahead = [time for _, time in told if forward * (time - t) > 0]
+        done = frozenset(name for name, time in told if forward * (time - t) <= 0)
+        return done, (max(ahead, key=lambda time: forward * time) if ahead else None)
+
+    def _told_near(self, t: float, low: float, high: float) -> list[tuple[str, float]]:
+        """Events and clocks of a run from low to high that happen at a time, to rounding, each with its own time."""
+        closest = SAME_INSTANT * max(abs(t), abs(low), abs(high))
+        told = [(self.system.events[k].name, time) for k, time, *_ in self.outcome.events if abs(time - t) <= closest]
         for event in self.system.events:
-            if event.manner.schedule is not None and len(event.manner.schedule.ticks(t, t)):
-                events.add(event.name)
-        return frozenset(events)
+            if event.manner.schedule is not None:
+                ticks = np.clip(event.manner.schedule.ticks(t - closest, t + closest), low, high)
+                told += [(event.name, float(tick)) for tick in ticks]
+        return told
+
+    def fired_at_end(self, t: float) -> frozenset[str]:
+        """The events and clocks that happened where the run stopped: a run that begins there does not repeat them."""
+        return frozenset(name for name, _ in self._told_near(t, t, t))
+
+    @property
+    def _direction(self) -> float:
+        starts, ends = self.dense_spans
+        return -1.0 if len(starts) and ends[-1] < starts[0] else 1.0
 
     def __repr__(self) -> str:
         begin, end = (self.time[0], self.time[-1]) if len(self.time) else (np.nan, np.nan)
@@ -279,7 +308,9 @@ class RecordedRun(Samples):
             t, row = self._source.stop_time, self._source.end
             if self._held_values is not None:
                 row = np.concatenate([row, self._held_values.values[-1]])
-            return self._snapshot(t, row, self.fired_at(t) if self.system.events else frozenset())
+            found = self._snapshot(t, row, self.fired_at_end(t) if self.system.events else frozenset())
+            found._modes = self._modes_at(t)
+            return found
         return self.at(self.dense_spans[1][-1] if len(self.dense_spans[1]) else self._times[-1])
 
     def at(self, t: object, project: bool = False) -> Samples:
@@ -327,9 +358,11 @@ class RecordedRun(Samples):
         dense = self.dense
         x = dense.at(inside) if len(dense.starts) else np.repeat(self._x[-1:], len(times), axis=0)
         held = None if self._held_values is None else self._held_values.at(times)
-        fired = self.fired_at(float(times[0])) if scalar and self.system.events else frozenset()
+        fired, ahead = self.happened(float(times[0])) if scalar and self.system.events else (frozenset(), None)
+        later = None if ahead is None else lambda: self.at(ahead)
         base = (self._plant, self._drive, self._parameters, times, x)
-        found = Samples(*base, scalar=scalar, held=held, fired=fired)
+        found = Samples(*base, scalar=scalar, held=held, fired=fired, later=later)
+        found._modes = self._modes_at(float(times[0])) if scalar else None
         if project and self._plant.projection is not None:
             found._x = self._plant.projection.core.evaluate_many(*found._arguments())[0]
         if project and isinstance(self._plant, ImplicitPlant):

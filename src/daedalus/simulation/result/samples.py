@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,10 @@ from daedalus.model.names import split_index
 from daedalus.model.system.system import System
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.plant import Plant, by_shape, labels_of
+from daedalus.simulation.result.held_values import ConditionModes
+
+# Two times that differ by less than this share are one instant: those of clocks are products of decimals.
+SAME_INSTANT = 8 * float(np.finfo(float).eps)
 
 
 class Samples:
@@ -40,6 +44,7 @@ class Samples:
         scalar: bool = False,
         held: np.ndarray | None = None,
         fired: frozenset[str] = frozenset(),
+        later: Callable[[], Samples] | None = None,
     ) -> None:
         self._plant = plant
         self._drive = drive
@@ -49,10 +54,30 @@ class Samples:
         self._x = x  # rows of the run: x, or (x, z, x') of an implicit method
         self._held = held  # discrete variables at each time, (nt, entries)
         self._fired = fired  # what happened at the one time asked for
+        self._modes: ConditionModes | None = None  # of conditions at the one time asked for
+        self._later = later  # where something happens at the very time, to rounding: the moment behind it
 
     def __reduce__(self) -> tuple[Any, ...]:
         drive = self._drive.sampled(self._times)
         return _kept_samples, (self._plant.system, drive, self._parameters, self._times, self._x, self._scalar)
+
+    def begins(self, t: float) -> Samples | None:
+        """The moment that a run from t on goes on with, behind all that happens there; None where t is another time.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> m = dd.Model("decay")
+        >>> x = m.state("x", start=1.0)
+        >>> m.equation(m.der(x), -x)
+        >>> tr = dd.simulate(m, 1.0)
+        >>> tr.at(0.5).begins(0.5)["x"] == tr.at(0.5)["x"], tr.at(0.5).begins(0.6)
+        (True, None)
+        """
+        own = float(self._times[0]) if self._times.size == 1 else np.nan
+        if not abs(own - t) <= SAME_INSTANT * max(abs(own), abs(t)):
+            return None
+        return self if self._later is None else self._later()
 
     @property
     def time(self) -> np.ndarray:

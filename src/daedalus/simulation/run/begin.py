@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from daedalus.model.values import parameter_values, plain_start
 from daedalus.reduction.reduction_record import check_held_values
+from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.run.pieces import Piece
 from daedalus.simulation.run.request import Start, made
 from daedalus.simulation.run.reselection import with_choice
@@ -24,6 +25,11 @@ def begin(road: Road, t0: float, start: Start | None, may_turn: bool = True) -> 
     if request.parameters:
         check_held_values(request.system, request.parameters)
     fired: frozenset[str] = frozenset()
+    behind = start.begins(t0) if isinstance(start, Samples) else None
+    goes_on = behind is not None and {e.name for e in system.events} <= {e.name for e in behind.system.events}
+    modes = behind._modes if goes_on and behind is not None else None
+    if behind is not None:
+        start, fired = behind, behind._fired
     if system.discrete_count:
         p, start = with_discrete_start(system, p, start)
     if system.delayed:
@@ -31,10 +37,9 @@ def begin(road: Road, t0: float, start: Start | None, may_turn: bool = True) -> 
     if settings.begins_anywhere and (start is None or type(start) is dict):
         plain = plain_start(system, start)
         if plain is not None:
-            return made(Piece, (settings, road.drive, p, t0, plain, road.why, fired, frozenset()))
-    fired = getattr(start, "_fired", fired)
+            return made(Piece, (settings, road.drive, p, t0, plain, road.why, fired, frozenset(), False, None))
     row, drive = start_row(road, t0, p, start)
-    first = made(Piece, (settings, drive, p, t0, row, road.why, fired, frozenset()))
+    first = made(Piece, (settings, drive, p, t0, row, road.why, fired, frozenset(), goes_on, modes))
     if settings.plant.is_implicit:
         return with_choice(first) if system.choices else first
     lost = vanishing_divisor(request.model, settings.plant, drive, t0, row, p)

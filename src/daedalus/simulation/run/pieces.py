@@ -32,7 +32,7 @@ from daedalus.simulation.contacts.contact_run import has_contacts
 from daedalus.simulation.inputs.callbacks import rhs_with_callbacks
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.result.ending import ENDINGS, Ending, Obstacle, Stop, time_text
-from daedalus.simulation.result.held_values import HeldValues
+from daedalus.simulation.result.held_values import ConditionModes, HeldModes, HeldValues
 from daedalus.simulation.result.joined_trajectory import joined
 from daedalus.simulation.result.recorded_run import Outcome, Work
 from daedalus.simulation.result.records_of_methods import MethodChoice
@@ -46,7 +46,7 @@ from daedalus.simulation.run.stop_reason import ended_from_outside, refused_cont
 from daedalus.simulation.singular.leading_matrix import undetermined_places
 from daedalus.simulation.singular.leading_over import until
 from daedalus.simulation.start.vanishing_divisor import passages
-from daedalus.simulation.switching.agenda import agenda_of, order_of
+from daedalus.simulation.switching.agenda import agenda_of, near_zero, order_of
 from daedalus.simulation.switching.instant_end import held_at_start, instant_end
 from daedalus.simulation.switching.touches import touches
 
@@ -65,6 +65,8 @@ class Piece(NamedTuple):
     why: MethodChoice | None = None  # this method, where it was not asked for
     fired: frozenset[str] | None = None  # what happened at its beginning already; None in the midst of a run
     told: frozenset[str] = frozenset()  # in the midst of a run: events that the piece before ended with
+    goes_on: bool = False  # whether it goes on where another run of the same events was: its start is none
+    modes: ConditionModes | None = None  # of the conditions, as they were there
 
 
 Next = Piece | Trajectory | Stop | None
@@ -149,8 +151,10 @@ def run_piece(
     limits: dict[str, Any] | None = None,
 ) -> Trajectory:
     """One core run; `limits` take the place of those in the settings."""
-    settings, drive, p, begin, row, _, fired, told = piece
+    settings, drive, p, begin, row, _, fired, told, goes_on, modes = piece
     plan = settings.plan
+    if goes_on and any(settings.call.get("at_start", ())):
+        limits = {**(limits or {}), "at_start": [0] * len(settings.call["at_start"])}
     if drive.callbacks or limits:
         rhs = rhs_with_callbacks(settings, drive) if drive.callbacks else settings.rhs
         kinked = {"kinked": True} if drive.callbacks and settings.plant.is_implicit else {}
@@ -162,13 +166,16 @@ def run_piece(
         u, tables = settings.core_inputs(u, tables, p, (begin, t1))
     agenda = None
     if settings.plant.system.events:
+        known: list[int] = []
+        if modes is not None and settings.switches is not None and modes.conditions == settings.switches.conditions:
+            core_p, known = known_modes(settings, modes, begin, row, (u, core_p))
         agenda = agenda_of(
-            settings.plant, settings.core_plant, p, (begin, t1), (fired, told), row, drive.at_time(begin)
+            settings.plant, settings.core_plant, p, (begin, t1), (fired, told), row, drive.at_time(begin), known
         )
-    known, codes = (None, None) if agenda is None else agenda
+    due, codes = (None, None) if agenda is None else agenda
     delays = None if drive.delayed is None else drive.delayed.core(settings.core_plant, settings.plant.system)
     seen = progress.of_piece(settings.plant, drive, p, begin, t1) if isinstance(progress, Onlooker) else None
-    run = plan.run(begin, t1, row, u, core_p, save_at, tables, progress, cancel, known, delays, seen)
+    run = plan.run(begin, t1, row, u, core_p, save_at, tables, progress, cancel, due, delays, seen)
     done = read_piece(piece, run, t1, save_at is not None, codes)
     if isinstance(progress, Onlooker):
         progress.ended(done)
@@ -179,7 +186,7 @@ def read_piece(
     piece: Piece, run: Any, t1: float, sampled: bool = False, codes: Mapping[str, Any] | None = None
 ) -> Trajectory:
     """A core run of a piece as a trajectory; records are made when somebody asks for them."""
-    settings, drive, p, begin, _, why, fired, _ = piece
+    settings, drive, p, begin, _, why, fired, *_ = piece
     plant = settings.plant
     if drive.delayed is not None:
         drive = drive._replace(delayed=drive.delayed.recorded(run))
@@ -189,15 +196,32 @@ def read_piece(
     held = HeldValues.of_run(run, count, sampled) if count else None
     if held is not None:
         p = np.concatenate([p[: len(p) - count], held.values[-1]])
+    modes = None
+    if settings.switches is not None and plant.system.events:
+        modes = HeldModes.of_run(run, settings.switches.conditions)
     return Trajectory(
         plant, drive, p, None, None, ENDINGS[run.status],
-        lambda: explain(run, settings, drive, p, (begin, t1), why, codes, fired), run, held,
+        lambda: explain(run, settings, drive, p, (begin, t1), why, codes, fired), run, held, modes,
     )  # fmt: skip
+
+
+def known_modes(
+    settings: Settings, modes: ConditionModes, t: float, row: np.ndarray, given: tuple[np.ndarray, np.ndarray]
+) -> tuple[np.ndarray, list[int]]:
+    """p with the modes that a moment had, and the guards of those that rounding has left on the other side of zero."""
+    plant, count = settings.core_plant, len(modes.values)
+    if plant.guards.function.n_in() != 4:  # they need a solve
+        return given[1], []
+    u, p = given[0], np.concatenate([given[1][: len(given[1]) - count], modes.values])
+    values, near = near_zero(plant, t, row, u, p)
+    first = len(values) - count
+    wrong = (values[first:] > 0) != (modes.values > 0.5)
+    return p, (first + np.flatnonzero(wrong & near[first:])).tolist()
 
 
 def _told_last(done: Trajectory, t: float) -> frozenset[str]:
     """The events that a piece told where the next one begins, which does not tell them again."""
-    return done.fired_at(t) if done.system.events else frozenset()
+    return done.fired_at_end(t) if done.system.events else frozenset()
 
 
 def _over(settings: Settings, clock: float, cancel: Any) -> Ending | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -66,11 +66,12 @@ class Agenda(NamedTuple):
 def agenda_of(
     plant: Plant, core_plant: Plant, p: np.ndarray, span: tuple[float, float],
     happened: tuple[frozenset[str] | None, frozenset[str]], row: np.ndarray, u: np.ndarray,
+    modes: Sequence[int] = (),
 ) -> Agenda | None:  # fmt: skip
     """The agenda of a run over a span from a row under inputs; None where nothing is known of it beforehand.
 
     happened: events and clocks that happened at the beginning already; None where it goes on in the midst of a run, and
-    the events that were told there.
+    the events that were told there. modes: guards of conditions whose modes are known.
     """
     system = plant.system
     if not system.events:
@@ -103,7 +104,7 @@ def agenda_of(
     place = np.argsort(every if span[1] >= span[0] else -every, kind="stable")
     numbers, ways = (np.concatenate(column)[place].tolist() for column in (what, rising))
     resting = told if fired is None else done
-    known = [k for k in range(len(order.events)) if names[k] in resting]
+    known = [*(k for k in range(len(order.events)) if names[k] in resting), *modes]
     if not scheduled and not order.clocks and not known:
         return None
     calls, codes = _codes(plant, core_plant, order)
@@ -120,10 +121,15 @@ def still_there(
     order = order_of(plant.system)
     if not fired or not order.events or plant.guards.function.n_in() != 4:
         return fired
+    _, near = near_zero(plant, t, row, u, p)
+    return fired - {plant.system.events[k].name for k, is_near in zip(order.events, near) if not is_near}
+
+
+def near_zero(plant: Plant, t: float, row: np.ndarray, u: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The guards of a plant at a moment, and which of them are at zero but for a small share of what they read."""
     found = once(plant.system, _guards_and_sizes, plant.is_implicit, By(plant))(t, row, u, p)
     values, sizes = (part.full().ravel() for part in found)
-    moved = {plant.system.events[k].name for k, v, s in zip(order.events, values, sizes) if abs(v) > AT_ZERO * s}
-    return fired - moved
+    return values, np.abs(values) <= AT_ZERO * sizes
 
 
 def _guards_and_sizes(system: System, implicit: bool, plant: By[Plant]) -> ca.Function:

@@ -1,0 +1,116 @@
+"""Two joined runs equal one: a start carries the instant it belongs to, before or after what happens there."""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+import pytest
+from support.state_machines import instants, machine, told
+
+import daedalus as dd
+
+SPAN = 2.0
+EXACT = {"rtol": 1e-9, "atol": 1e-11}
+
+
+def around(t: float) -> list[float]:
+    """A time, its neighbours among numbers, and times just before and after it."""
+    beside = [float(np.nextafter(t, 0)), float(np.nextafter(t, 2 * t)), t - 3 * float(np.spacing(t))]
+    return [t, *beside, t - 1e-9, t + 1e-9]
+
+
+def joined_differ(seed: int, count: int, method: str = "auto") -> list[tuple[float, str]]:
+    """Of a random machine the joins that do not end as one run does."""
+    m, rng = machine(seed), np.random.default_rng(seed)
+    one = dd.simulate(m, SPAN, method=method, **EXACT)
+    assert one.success, one.stop_reason
+    known = [t for t in instants(one) if 0 < t < SPAN]
+    found = []
+    for t in rng.choice(known, min(count, len(known)), replace=False).tolist():
+        for s in around(t):
+            starts = {"at": one.at(s), "end": dd.simulate(m, s, method=method, **EXACT).end}
+            for way, start in starts.items():
+                two = dd.simulate(m, (s, SPAN), start=start, method=method, **EXACT)
+                if np.abs(told(two) - told(one)).max() > 1e-5:
+                    found.append((s, way))
+    return found
+
+
+@pytest.mark.parametrize("seed", [2, 3, 14, 18])
+def test_random_machines_joined_at_their_instants(seed: int) -> None:
+    assert joined_differ(seed, 2) == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("method", ["auto", "radau5", "bdf"])
+@pytest.mark.parametrize("seed", range(40, 52))
+def test_more_random_machines(seed: int, method: str) -> None:
+    assert joined_differ(seed, 4, method) == []
+
+
+@pytest.mark.parametrize("period", [0.15, 0.1, 0.07, 1 / 3])
+def test_clocks_at_products_of_their_period(period: float) -> None:
+    m = dd.Model("clock")
+    x, n = m.state("x", start=0.0), m.discrete("n", start=0)
+    m.equation(m.der(x), n)
+    m.every(period, {"n": n + 1})
+    one = dd.simulate(m, 1.0)
+    for k in range(1, int(1 / period)):
+        for s in around(k * period):
+            two = dd.simulate(m, (s, 1.0), start=one.at(s))
+            assert two.end["n"] == one.end["n"], (k, s)
+            assert two.end["x"] == pytest.approx(float(one.end["x"]), abs=1e-12)
+
+
+def test_values_just_before_an_instant_are_those_before_it() -> None:
+    m = dd.Model("clock")
+    x, n = m.state("x", start=0.0), m.discrete("n", start=0)
+    m.equation(m.der(x), 1.0)
+    m.every(0.5, {"n": n + 1})
+    tr = dd.simulate(m, 1.2)
+    assert [float(tr.at(s)["n"]) for s in (np.nextafter(0.5, 0), 0.5, np.nextafter(0.5, 1))] == [1.0, 2.0, 2.0]
+
+
+def test_a_condition_that_counts_at_the_start_does_not_count_where_a_run_goes_on() -> None:
+    m = dd.Model("counted once")
+    x, n = m.state("x", start=1.0), m.discrete("n", start=0)
+    m.equation(m.der(x), -x)
+    m.when(x > 0.5, {"n": n + 1}, at_start=True)
+    one = dd.simulate(m, 0.3)
+    assert float(one.end["n"]) == 1
+    assert float(dd.simulate(m, (0.3, 0.6), start=one.end)["n"][-1]) == 1
+    # Elsewhere in time it is a start like any other.
+    assert float(dd.simulate(m, (0.0, 0.3), start=one.end)["n"][-1]) == 2
+
+
+@pytest.mark.parametrize("delay", [0.15, 0.31])
+def test_delays_go_on(delay: float) -> None:
+    m = dd.Model("seen late")
+    x, on = m.state("x", start=0.0), m.discrete("on", start=1)
+    late = m.delay(x, delay, name="late")
+    m.equation(m.der(x), ca.if_else(on > 0.5, 1.0, -1.0) - 0.2 * late)
+    m.when(late > 0.4, {"on": 0})
+    m.when(late < 0.1, {"on": 1})
+    m.every(0.15, {"x": x + 0.01})
+    one = dd.simulate(m, 3.0, **EXACT)
+    known = [event.time for event in one.events] + [0.45, 0.45 + delay]
+    for t in known[:6]:
+        for s in around(t):
+            two = dd.simulate(m, (s, 3.0), start=one.at(s), **EXACT)
+            assert two.end["x"] == pytest.approx(float(one.end["x"]), abs=1e-6), s
+            assert two.end["on"] == one.end["on"]
+
+
+def test_bounces_go_on() -> None:
+    m = dd.Model("ball")
+    h, v, n = m.state("h", start=1.0), m.state("v", start=0.0), m.discrete("n", start=0)
+    m.equation(m.der(h), v)
+    m.equation(m.der(v), -9.81)
+    m.event("bounce", h, direction=-1, reset={"v": -0.8 * v, "n": n + 1})
+    one = dd.simulate(m, 2.5, **EXACT)
+    for event in one.events:
+        for s in around(event.time):
+            for start in (one.at(s), dd.simulate(m, s, **EXACT).end):
+                two = dd.simulate(m, (s, 2.5), start=start, **EXACT)
+                assert two.end["n"] == one.end["n"], s
+                assert two.end["h"] == pytest.approx(float(one.end["h"]), abs=1e-6)
