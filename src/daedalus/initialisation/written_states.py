@@ -59,11 +59,12 @@ def given_elsewhere(system: System) -> dict[str, float]:
     Example
     -------
     >>> import daedalus as dd
-    >>> m = dd.Model("coupled"); a, b = m.state("a", start=1.0, rate=0.5), m.state("b", start=0.0); f = m.algebraic("f")
-    >>> m.equation(m.der(m.der(a)), f); m.equation(m.der(b), -f); m.equation(m.der(a) + m.der(b), 0.0)
+    >>> m = dd.Model("coupled"); a, b, c = m.state("a", rate=0.5), m.state("b"), m.state("c"); f = m.algebraic("f", 2)
+    >>> m.equation(m.der(m.der(a)), f[0] + f[1]); m.equation(m.der(b), f[1]); m.equation(m.der(m.der(c)), -f[0])
+    >>> m.equation([2 * m.der(a) + m.der(c), 2 * m.der(a) - m.der(b)], [0.0, 0.0])
     >>> n = dd.reduce(m).freeze()
     >>> n.labels["x"], given_elsewhere(n)
-    (('a', 'b'), {'a_dot': 0.5})
+    (('a', 'b', 'c', 'c_dot'), {'a_dot': 0.5})
     """
     first = first_written(system)
     if first is system:
