@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from daedalus.ensembles.columns import derivative_name
+from daedalus.ensembles.further_names import name_behind
 from daedalus.ensembles.gpu.device_array import DeviceArray
 from daedalus.ensembles.gpu.results_there import ResultsThere
 from daedalus.ensembles.saved_ensemble import save_dataset
@@ -56,10 +57,11 @@ class Ensemble:
         return self._there.array(name)
 
     def __getitem__(self, name: str) -> xarray.DataArray:
-        if name not in self.data:
+        own = name if name in self.data else name_behind(self.data.attrs, name)
+        if own not in self.data:
             names = [str(n) for n in self.data.data_vars]
             raise InputError(f"The sweep has no variable {name!r}.", remedy=did_you_mean(name, names))
-        return self.data[name]
+        return self.data[own]
 
     def d(self, name: str, by: str) -> xarray.DataArray:
         """The derivative of what is kept by a parameter, start value or input that `wrt=` named, of every case.

@@ -5,12 +5,14 @@ To add a kind of values: one line in `_described`, one in `_rebuilt`.
 
 from __future__ import annotations
 
+import json
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from daedalus.ensembles.further_names import FURTHER_NAMES
 from daedalus.model.system.plain_record import PlainRecord
 from daedalus.simulation.result.sealed_record import save_sealed
 
@@ -27,6 +29,7 @@ def save_dataset(data: xarray.Dataset, path: Path) -> None:
     def described() -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         arrays: dict[str, np.ndarray] = {}
         told = {"kind": KIND, "title": data.attrs["title"], "notes": data.attrs.get("notes", "")}
+        told |= {key: data.attrs[key] for key in (FURTHER_NAMES,) if key in data.attrs}
         return {**told, "variables": [_described(str(name), data[name], arrays) for name in data.variables]}, arrays
 
     save_sealed(path, "sweep", 'en.save("sweep.nc")', lambda: _with_plain_labels(data), described)
@@ -36,7 +39,7 @@ def dataset_of(record: PlainRecord, arrays: dict[str, np.ndarray]) -> xarray.Dat
     """The data of the ensemble that a record describes."""
     import xarray
 
-    record.only(("kind", "title", "notes", "variables"))
+    record.only(("kind", "title", "notes", "variables", FURTHER_NAMES))
     variables: dict[str, Any] = {}
     coordinates: dict[str, Any] = {}
     for part in record.parts("variables"):
@@ -45,7 +48,20 @@ def dataset_of(record: PlainRecord, arrays: dict[str, np.ndarray]) -> xarray.Dat
         units = part.text("units")
         place[part.text("name")] = (part.texts("dims"), _rebuilt(part, arrays), {"units": units} if units else {})
     told = {"title": record.text("title"), "notes": record.text("notes") if "notes" in record else ""}
+    if FURTHER_NAMES in record:
+        told[FURTHER_NAMES] = checked_names(record.text(FURTHER_NAMES), record)
     return xarray.Dataset(variables, coords=coordinates, attrs=told)
+
+
+def checked_names(text: str, record: PlainRecord) -> str:
+    """Further names as a file has them; refused where they are anything but names of names."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict) or not all(isinstance(own, str) for own in found.values()):
+        raise record.misfit(FURTHER_NAMES, "names of variables", text[:40])
+    return text
 
 
 def _described(name: str, values: Any, arrays: dict[str, np.ndarray]) -> dict[str, Any]:

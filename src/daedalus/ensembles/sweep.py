@@ -15,6 +15,7 @@ from daedalus.ensembles.cluster import OnCluster, is_cluster
 from daedalus.ensembles.collected import KeptCases, SummarisedCases
 from daedalus.ensembles.dask_arrays import dask_variables
 from daedalus.ensembles.ensemble import Ensemble
+from daedalus.ensembles.further_names import further_names
 from daedalus.ensembles.gpu.cuda_driver import why_no_gpu
 from daedalus.ensembles.sample import Sample
 from daedalus.ensembles.statistics import Statistic, read_summary
@@ -197,7 +198,7 @@ def _workers(workers: int | None) -> int:
 def _dataset_to_be(opened: OpenSweep, made: tuple[Any, Any], note: str) -> Callable[[], Any]:
     """The Dataset of a sweep, which takes as long as a hundred small runs: made when it is first looked at."""
     variables, coordinates = made
-    told = {"title": opened.road.system.name, "notes": note}
+    told = {"title": opened.road.system.name, "notes": note, **further_names(opened.road.system)}
     return partial(_dataset, variables, {**coordinates, "time": ("time", opened.times)}, told)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from daedalus.errors import InputError
-from daedalus.initialisation.start_in_form import standing_for, states_in
+from daedalus.initialisation.start_in_form import standing_for, states_in, without_signs
 from daedalus.initialisation.written_states import given_elsewhere
 from daedalus.model.mechanics.mechanics_part import Mechanics
 from daedalus.model.system.system import Place, System
@@ -50,9 +50,10 @@ def read_wanted(system: System, values: object, fixed: object, free: object) -> 
     if moment:
         _read_moment(system, wanted, values)
     else:
-        passed = {name: _start_place(system, name) for name in check_mapping(values, "values")}
+        known = without_signs(system, check_mapping(values, "values"))
+        passed = {name: _start_place(system, name) for name in known}
         for name, place in passed.items():
-            _put(wanted, place, values[name])  # type: ignore[index]
+            _put(wanted, place, known[name])
         _pass_on(system, wanted, list(passed.values()))
     held, loose = _places(system, fixed, "fixed"), _places(system, free, "free")
     both = sorted(_elements(held) & _elements(loose))

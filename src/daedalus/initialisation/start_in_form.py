@@ -85,6 +85,7 @@ def by_states(system: System, values: Mapping[str, object]) -> Mapping[str, obje
     >>> by_states(dd.to_first_order(m).freeze(), {"q": 0.5, "q_dot": 3.0})
     {'q': 0.5, 'q_rate': 3.0}
     """
+    values = without_signs(system, values)
     rates = {rate: label for label, rate in derivatives_as_states(system).items()}
     stems = {split_index(rate)[0] for rate in rates}
     if not any(split_index(name)[0] in stems for name in values):
@@ -100,3 +101,27 @@ def by_states(system: System, values: Mapping[str, object]) -> Mapping[str, obje
             label = system.labels[letter][int(k)]
             found.setdefault(rates.get(label, label), number)
     return found
+
+
+@remembered
+def negative_states(system: System) -> dict[str, str]:
+    """Outputs that are a state with the other sign, each with that state: a capacitor joined the other way round."""
+    if not system.aliases:
+        return {}
+    labels = {symbol_key(symbol): label for symbol, label in zip(elements(system.symbol("x")), system.labels["x"])}
+    found = {}
+    for name, expression in system.outputs.items():
+        if expression.is_scalar() and expression.is_op(ca.OP_NEG) and symbol_key(expression.dep(0)) in labels:
+            found[name] = labels[symbol_key(expression.dep(0))]
+    return found
+
+
+def without_signs(system: System, values: Mapping[str, object]) -> Mapping[str, object]:
+    """Values by name with those of states with the other sign given to these."""
+    negative = negative_states(system)
+    if not any(name in negative for name in values):
+        return values
+    return {
+        negative.get(name, name): -value if name in negative and isinstance(value, (int, float)) else value
+        for name, value in values.items()
+    }

@@ -68,6 +68,7 @@ def record(
         original=original,
         structural_index=plan.index,
         stabilise=stabilise,
+        index=plan.lowered_index,
         alpha=alpha,
         levels=tuple([plan.level(i, int(s.c[i])) for i in plan.constraints] if levels is None else levels),
         inputs=plan.inputs,

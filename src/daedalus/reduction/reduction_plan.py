@@ -68,6 +68,12 @@ class ReductionPlan:
         most = int(c[self.constraints].max(initial=0)) if self.constraints else 0
         return [(i, times) for times in range(most) for i in self.constraints if c[i] > times]
 
+    @property
+    def lowered_index(self) -> int:
+        """The index of the equations as they are differentiated here: one more than that where an unknown has none."""
+        most = int(self.signature.c[self.constraints].max(initial=0)) if self.constraints else 0
+        return max(self.index, most + int(bool(most) and bool(np.any(self.signature.d == 0))))
+
     def level(self, i: int, times: int) -> EquationRow:
         """Where an equation comes from that was differentiated so often."""
         return self.rows[i].differentiated(times)

@@ -33,7 +33,8 @@ _TREATMENTS = {
 class Reduction:
     """What `dd.reduce` did; `print(n.reduction)` tells it.
 
-    original: the snapshot of the model before. structural_index: that of the model before, from its pattern. levels:
+    original: the snapshot of the model before. structural_index: that of the model before, from its pattern. index:
+    the same once equations were combined where the pattern misleads. levels:
     the equations that were differentiated, each with how often. inputs: how often each input was differentiated.
     states, algebraic: the unknowns of the reduced model. stabilise, alpha: as used. constraints: what solutions keep at
     zero, by name. degrees_of_freedom: how many start values may be chosen freely. findings: what else should be known.
@@ -45,6 +46,7 @@ class Reduction:
     original: System
     structural_index: int
     stabilise: str | None
+    index: int = 0
     alpha: float | None = None
     levels: tuple[EquationRow, ...] = ()
     inputs: dict[str, int] = field(default_factory=dict)
@@ -71,7 +73,7 @@ class Reduction:
     def told(self) -> tuple[Finding, ...]:
         """What a run tells of the reduction that it was made with."""
         inputs = [DifferentiatedInput(name, times) for name, times in self.inputs.items() if times]
-        lowered = LoweredIndex(self.structural_index, self.levels)
+        lowered = LoweredIndex(max(self.index, self.structural_index), self.levels)
         return (lowered, *inputs, *(finding for finding in self.findings if finding.told))
 
     @property

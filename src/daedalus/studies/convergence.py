@@ -15,19 +15,19 @@ import numpy as np
 
 from daedalus.analysis.structure.written_structure import variable_index
 from daedalus.errors import InputError, SolverError
-from daedalus.integrators.methods import METHODS, choose_method, is_implicit, is_multistep
+from daedalus.integrators.methods import is_implicit
 from daedalus.integrators.multistep.multistep import Multistep
-from daedalus.integrators.tableaux.dae_orders import dae_orders
 from daedalus.integrators.tableaux.tableau import Tableau
 from daedalus.model.frozen_mapping import FrozenMapping
 from daedalus.model.model import Model, as_system
-from daedalus.model.names import did_you_mean, element_label
+from daedalus.model.names import element_label
 from daedalus.model.system.system import System
 from daedalus.simulation.result.ending import Ending
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.request import read_span
 from daedalus.simulation.simulate import simulate
+from daedalus.studies.expected_order import TIGHT, expected_order
 from daedalus.studies.measured_order import (
     FAILED,
     ROUNDING,
@@ -43,7 +43,7 @@ from daedalus.studies.measured_order import (
 # Without a span the run takes this many of the largest steps.
 STEPS_OF_DEFAULT_SPAN = 10
 # The reference, and the run that tells how far to trust it: ten times looser, so ten times further off.
-TIGHT, LOOSER = 1e-13, 1e-12
+LOOSER = 1e-12
 # The tolerance of the stages of an implicit method at index 2 and 3, below the errors that are measured.
 STAGES = 1e-9
 # Steps are typed with some six digits at least.
@@ -102,7 +102,7 @@ def convergence(
     """
     system = as_system(model)
     sizes, (t0, t1) = _read_steps(steps, span)
-    expected = _expected_order(system, method, sizes[0])
+    expected = expected_order(system, method, sizes[0])
     run = partial(simulate, model, (t0, t1), start, inputs, parameters, progress=False)
     answer = _answer(system, run, reference, t1)
     rtol = STAGES if is_implicit(method) and variable_index(system).largest > 1 else 1e-6
@@ -112,33 +112,6 @@ def convergence(
 
 
 # -- reading the arguments -------------------------------------------------------------------------------------
-
-
-def _expected_order(system: System, method: Any, step: float) -> int:
-    """The order of the states with this method, which the index of the model may lower.
-
-    A name or tableau that `simulate` would refuse is refused here.
-    """
-    if method == "auto":
-        raise InputError(
-            "The order is measured for one method at a time.",
-            'method = "auto"',
-            because='"auto" chooses among methods of different orders.',
-            remedy=did_you_mean("auto", METHODS),
-        )
-    if is_multistep(method):
-        return int(method.order)
-    choose_method(method, TIGHT, step)
-    whole = METHODS[method].order if isinstance(method, str) else int(method.order)
-    if not is_implicit(method) or (isinstance(method, str) and METHODS[method].family not in ("radau", "tableau")):
-        return whole
-    index = variable_index(system)
-    found = dae_orders(method, min(index.largest, 3))
-    if found.orders is None:
-        return whole
-    # Positions have index 1, velocities 2.
-    kinds = list(found.orders.values())
-    return min(kinds[k - 1] for k in {*index.index[: system.sizes["x"]].tolist()} if k <= len(kinds))
 
 
 def _read_steps(steps: Any, span: Any) -> tuple[np.ndarray, tuple[float, float]]:

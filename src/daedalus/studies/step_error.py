@@ -18,6 +18,7 @@ from daedalus.model.names import did_you_mean
 from daedalus.model.system.system import System
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.simulate import simulate
+from daedalus.studies.expected_order import expected_step_order
 from daedalus.studies.measured_order import fitted_order
 
 # The order is fitted to steps h, h/2, h/4, ...; errors that rounding may have made are left out.
@@ -38,7 +39,7 @@ class StepError:
     errors: x₁ - x(t₀ + h) of each state, by name.
     error: the norm of these.
     order: how fast it falls, fitted over halved steps; NaN where rounding leaves fewer than two.
-    expected: the order of the method plus one.
+    expected: the order of the method plus one, or less where the index of the model takes it.
     steps, norms: the steps and norms that the order was fitted to.
 
     Example
@@ -81,8 +82,9 @@ def step_error(
     """The error of one step of a method on a model, and its order; `dd.convergence` measures that of whole runs.
 
     The error of one step is O(h^(p+1)) for a method of order p, document 002's one-step error; T / h of them add up to
-    O(h^p). The right answer is a run with "dop853" at rtol = 1e-13, or "radau9" where x' and z have no formulas. A
-    multistep method makes its step from right past values.
+    O(h^p). At index 2 and 3 implicit methods have lower orders (`dd.methods()`). The right answer is a run with
+    "dop853" at rtol = 1e-13, or "radau9" where x' and z have no formulas. A multistep method makes its step from right
+    past values.
 
     Parameters
     ----------
@@ -123,9 +125,8 @@ def step_error(
     order = fitted_order(sizes, norms, norms > ROUNDING * size)
     errors = FrozenMapping(dict(zip(labels, gaps[0])))
     name = method if isinstance(method, str) else named.name or type(method).__name__
-    return StepError(
-        system.name, name, float(time), float(h), errors, float(norms[0]), order, int(named.order) + 1, sizes, norms
-    )
+    expected = expected_step_order(system, method, float(h))
+    return StepError(system.name, name, float(time), float(h), errors, float(norms[0]), order, expected, sizes, norms)
 
 
 def _right(model: Model | System, span: tuple[float, float], start: Any, given: Any, times: np.ndarray) -> Any:

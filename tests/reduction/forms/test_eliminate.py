@@ -124,3 +124,53 @@ def test_old_expressions_without_it_stay_valid():
     n = dd.eliminate(m, "z")
     n.output("double", 2 * m["x"])
     assert float(ca.evalf(ca.substitute(n["z"], m["x"], 4.0))) == 0.25
+
+
+def rod(equations=False):
+    """A pendulum by energies, or by equations with one more algebraic variable."""
+    m = dd.Model("pendulum")
+    if not equations:
+        q = m.coordinate("q", 2, start=[0.8, -0.6], rate=[0.6, 0.8])
+        m.kinetic_energy(0.5 * ca.sumsqr(m.rate(q)))
+        m.potential_energy(9.81 * q[1])
+        m.constraint("rod", ca.sumsqr(q) - 1)
+        return m
+    x, v = m.state("x", 2, start=[0.8, -0.6]), m.state("v", 2, start=[0.6, 0.8])
+    force, wind = m.algebraic("rod"), m.algebraic("wind")
+    m.equation(m.der(x), v)
+    m.equation(m.der(v), [force * x[0] - 0.1 * v[0] + wind, force * x[1] - 9.81])
+    m.equation(ca.sumsqr(x), 1)
+    m.equation(wind, 0.1 * force + v[0])
+    return m
+
+
+@pytest.mark.parametrize("stabilise", ["projection", "baumgarte", None])
+@pytest.mark.parametrize(("equations", "names"), [(False, ["rod"]), (True, ["rod"]), (True, ["rod", "wind"])])
+def test_the_force_of_a_differentiated_constraint(stabilise, equations, names):
+    m = rod(equations)
+    n = dd.eliminate(dd.reduce(m, stabilise=stabilise), names)
+    tr, reference = dd.simulate(n, 1.0, rtol=1e-8), dd.simulate(m, 1.0, rtol=1e-8)
+    assert not set(names) & set(n.freeze().labels["z"])
+    for name in (*names, *m.freeze().labels["x"]):
+        assert tr[name][-1] == pytest.approx(reference[name][-1], abs=1e-6)
+
+
+def test_the_remedy_of_what_cannot_be_eliminated_helps():
+    m = rod()
+    with pytest.raises(dd.SingularModelError, match=r"Try: dd\.reduce\(m\) first"):
+        dd.eliminate(m, "rod")
+    # Index 2 has to be reduced in another way.
+    with pytest.raises(dd.SingularModelError, match='with stabilise="projection" or "baumgarte"'):
+        dd.eliminate(dd.reduce(m, stabilise="ggl"), "rod")
+
+
+def test_a_note_tells_the_index_that_was_lowered():
+    """The pattern says 0; the equations combined have no derivative left."""
+    m = dd.Model("sum")
+    x, y = m.state("x", start=1.0), m.state("y")
+    m.equation(m.der(x) + m.der(y), 0.3 - x - y)
+    m.equation(2 * m.der(x) + 2 * m.der(y), -3 * x - y)
+    assert dd.analyse(m).index == 1
+    lowered = dd.reduce(m).reduction
+    assert lowered.structural_index == 0
+    assert str(lowered.told[0]).startswith("reduced from index 1: ")

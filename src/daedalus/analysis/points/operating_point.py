@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import casadi as ca
 import numpy as np
 
 from daedalus.errors import InputError
+from daedalus.model.expressions import concatenate, plain_shape
+from daedalus.model.names import flat_index, split_index
 from daedalus.model.plain_numbers import by_name, result_at
+from daedalus.model.system.once import once
 from daedalus.model.system.system import LETTERS, Place, System
 from daedalus.model.values import check_mapping, flat_values, parameter_values, wrong_kind
 
@@ -38,9 +42,29 @@ class OperatingPoint(Mapping[str, "float | np.ndarray"]):
     def __getitem__(self, name: str) -> float | np.ndarray:
         if name == "t" and "t" not in self.system.places:
             return self.time
+        stem, index = split_index(name)
+        if stem in self.system.outputs and stem not in self.system.places:
+            return self._output(stem, index)
         place = self.system.place(name)
         flat = np.array([self.vectors[letter][k] for letter, k in zip(place.letters, place.positions)])
         return float(flat[0]) if place.shape == () else flat.reshape(place.shape, order="F")
+
+    def _output(self, name: str, index: tuple[int, ...] | None) -> float | np.ndarray:
+        """The value of an output, or of one element of it."""
+        values = np.array(once(self.system, _outputs)(*(self.vectors[letter] for letter in ("t", *LETTERS))))
+        first = 0
+        for own, expression in self.system.outputs.items():
+            if own == name:
+                break
+            first += int(expression.numel())
+        shape = plain_shape(expression)
+        flat = values.ravel()[first : first + int(expression.numel())]
+        if index is not None:
+            k = flat_index(shape, index)
+            if k is None:
+                raise InputError(f"{name} has no element {list(index)}.", f"{name} has shape {shape}")
+            return float(flat[k])
+        return float(flat[0]) if shape == () else flat.reshape(shape, order="F")
 
     def __contains__(self, name: object) -> bool:
         try:
@@ -83,6 +107,12 @@ class OperatingPoint(Mapping[str, "float | np.ndarray"]):
         )
         more = ", …" if len(self) > 8 else ""
         return f"{type(self).__name__}({self.system.name!r}: {values}{more})"
+
+
+def _outputs(system: System) -> ca.Function:
+    """All outputs below each other."""
+    arguments = [system.symbol(letter) for letter in ("t", *LETTERS)]
+    return ca.Function("outputs", arguments, [ca.densify(concatenate(system.outputs.values()))])
 
 
 def names_of(system: System, letter: str) -> list[str]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import casadi as ca
 
 from daedalus.errors import ModelError
+from daedalus.model.assembly.derivatives_of_outputs import name_derivatives
 from daedalus.model.assembly.flattening import Flattening, ScalarRow
 from daedalus.model.assembly.ledger import Entry, Ledger
 from daedalus.model.assembly.ledger_entries import ledger_entries
@@ -228,6 +229,7 @@ class _Writer:
                     flat._aliases[name] = unknowns.names[root]
                 else:
                     flat._outputs[name] = self.values[unknowns.keys[k]]
+        name_derivatives(book, flat, self.values)
         for name, (variable, order) in book._assembly.names.items():
             known = flat._aliases.get(variable, variable)
             if known in flat._variables:

@@ -15,8 +15,12 @@ from daedalus.errors import InputError, SingularModelError, SolverError
 from daedalus.model.expressions import at_values, column, concatenate, divided, elements, nonzeros, symbol_key
 from daedalus.model.model import Model
 from daedalus.model.names import did_you_mean, with_article
+from daedalus.model.system.equation_row import Role
+from daedalus.model.system.sampled_points import independent_rows
 from daedalus.model.system.system import System
+from daedalus.reduction.forms.explicit_form import find_explicit_form
 from daedalus.reduction.forms.linearity import is_linear
+from daedalus.reduction.forms.no_form import FormObstacle, NoForm
 from daedalus.reduction.forms.torn_solve import solve_linear, torn
 from daedalus.reduction.rewriting import (
     ReducedModel,
@@ -42,7 +46,8 @@ def eliminate(model: Model | System, names: str | Iterable[str] | None = None) -
 
     As many equations without derivatives as there are unknowns to eliminate are solved for them; where there is a
     choice, those that are best conditioned at the start. They must be linear in the unknowns of each block that is
-    solved together.
+    solved together. What such equations do not determine, such as the force of a constraint that was differentiated,
+    is solved for together with the derivatives, where these have formulas.
 
     Parameters
     ----------
@@ -74,8 +79,12 @@ def eliminate(model: Model | System, names: str | Iterable[str] | None = None) -
         return book
     z_labels = [book._variables[name].label(k) for name in wanted for k in range(book._variables[name].size)]
     candidates = [i for i, row in enumerate(rows) if not has_derivative(book, row) and ca.depends_on(row, z)]
-    chosen = _chosen_rows(book, rows, candidates, z, z_labels, labels)
-    values = _solved(book, concatenate(rows[i] for i in chosen), z, z_labels, [labels[i] for i in chosen])
+    together = None if _rank_somewhere(rows, candidates, z) == z.numel() else _with_derivatives(book, wanted, rows)
+    if together is None:
+        chosen = _chosen_rows(book, rows, candidates, z, z_labels, labels)
+        values = _solved(book, concatenate(rows[i] for i in chosen), z, z_labels, [labels[i] for i in chosen])
+    else:
+        chosen, values = together
     n = rewritten(book, dict.fromkeys(wanted))
     rest = [i for i in range(len(rows)) if i not in set(chosen)]
     write_rows(n, [origins[i] for i in rest], [rows[i] for i in rest])
@@ -130,16 +139,61 @@ def _aliases(book: Model, rows: list[ca.SX]) -> list[str]:
 # -- which equations -------------------------------------------------------------------------------------------
 
 
+def _draw(count: int) -> np.ndarray:
+    """Values of either sign, well away from zero."""
+    draw = np.random.default_rng(1965)
+    return draw.uniform(0.4, 1.6, count) * draw.choice([-1.0, 1.0], count)
+
+
+def _slope_function(rows: list[ca.SX], which: list[int], unknowns: ca.SX) -> tuple[ca.Function, list[ca.SX]]:
+    """The slopes of some equations as a function of the symbols in them, and these."""
+    slopes = ca.jacobian(concatenate(rows[i] for i in which), unknowns) if which else ca.SX(0, unknowns.numel())
+    symbols = ca.symvar(slopes)
+    return ca.Function("slopes", [concatenate(symbols)], [ca.densify(slopes)]), symbols
+
+
+def _rank_somewhere(rows: list[ca.SX], which: list[int], unknowns: ca.SX) -> int:
+    """The rank of the slopes of some equations at values drawn at random."""
+    function, symbols = _slope_function(rows, which, unknowns)
+    return _rank(function(_draw(len(symbols))).full()) if which else 0
+
+
+def _with_derivatives(book: Model, wanted: list[str], rows: list[ca.SX]) -> tuple[list[int], ca.SX] | None:
+    """Equations to leave out and formulas for unknowns that follow together with derivatives; None where none do.
+
+    With z put in, as many equations as there are other unknowns must determine these: written ones before those that
+    were differentiated.
+    """
+    system = book.freeze()
+    found = find_explicit_form(system)
+    if isinstance(found, NoForm):
+        return None
+    places = [system.place(name) for name in wanted]
+    values = concatenate(found.z[int(k)] for place in places for k in place.positions)
+    gone = {int(k) for place in places for k in place.positions}
+    others = [system.symbol("z")[k] for k in range(system.sizes["z"]) if k not in gone]
+    unknowns = ca.vertcat(*(book._derivative_scalar(*entry) for entry in _highest(book, system)), *others)
+    put = [ca.substitute(row, concatenate(book._symbols[name] for name in wanted), values) for row in rows]
+    origins = equation_rows(book)
+    order = sorted(range(len(rows)), key=lambda i: (origins[i].times, i))
+    function, symbols = _slope_function(put, order, unknowns)
+    kept = independent_rows(function(_draw(len(symbols))).full())
+    if len(kept) < unknowns.numel() or len(rows) - len(kept) != values.numel():
+        return None
+    return sorted(set(range(len(rows))) - {order[k] for k in kept}), ca.densify(values)
+
+
+def _highest(book: Model, system: System) -> list[tuple[str, int, int]]:
+    """The highest derivative of every element of every state, as (name, element, order)."""
+    return [(v.name, k, system.orders[v.name][k]) for v in system.of_kind("state") for k in range(v.size)]
+
+
 def _chosen_rows(
     book: Model, rows: list[ca.SX], candidates: list[int], z: ca.SX, z_labels: list[str], labels: list[str]
 ) -> list[int]:
     """As many equations as unknowns, with a regular matrix at random values, the best ones at the start."""
-    slopes = ca.jacobian(concatenate(rows[i] for i in candidates), z) if candidates else ca.SX(0, z.numel())
-    symbols = ca.symvar(slopes)
-    function = ca.Function("slopes", [concatenate(symbols)], [ca.densify(slopes)])
-    draw = np.random.default_rng(1965)
-    values = np.array([start_value(book, s) for s in symbols])
-    random = draw.uniform(0.4, 1.6, len(symbols)) * draw.choice([-1.0, 1.0], len(symbols))
+    function, symbols = _slope_function(rows, candidates, z)
+    values, random = np.array([start_value(book, s) for s in symbols]), _draw(len(symbols))
     somewhere = _rank(function(random).full()) if candidates else 0
     where = [labels[i] for i in candidates]
     if somewhere < z.numel():
@@ -150,7 +204,7 @@ def _chosen_rows(
                 f"these equations contain them: {', '.join(where[:6])}" if where else "no such equation contains them",
             ],
             because="they are determined only together with derivatives, or by differentiated constraints.",
-            remedy="dd.reduce(m) first, which differentiates the constraints",
+            remedy=_remedy(book),
         )
     at_start = function(np.where(np.isnan(values), random, values)).full()
     if not np.all(np.isfinite(at_start)) or _rank(at_start) < z.numel():
@@ -170,6 +224,16 @@ def _chosen_rows(
     scaled = at_start / _slopes_of_all(book, [rows[i] for i in candidates])[:, None]
     _, _, order = qr(scaled.T, pivoting=True)
     return sorted(candidates[i] for i in order[: z.numel()])
+
+
+def _remedy(book: Model) -> str:
+    """What helps: a reduction that was not made yet, or another one."""
+    form = find_explicit_form(book.freeze())
+    if isinstance(form, NoForm) and form.obstacle is not FormObstacle.SINGULAR:
+        return "keep them as unknowns: derivatives and they follow from equations that have no formulas"
+    if any(row.times or row.role is Role.PUSHED for row in equation_rows(book)):
+        return 'dd.eliminate(dd.reduce(m), ...) of the model as it was, with stabilise="projection" or "baumgarte"'
+    return "dd.reduce(m) first, which differentiates the constraints"
 
 
 def _slopes_of_all(book: Model, rows: list[ca.SX]) -> np.ndarray:

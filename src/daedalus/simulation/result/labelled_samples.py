@@ -26,6 +26,11 @@ def recorded_names(samples: Samples) -> list[str]:
     return [name for name in (*names, *rates, *samples._plant.output_slices) if name in known]
 
 
+def readable_names(samples: Samples) -> list[str]:
+    """The same with further names: those of variables of parts that are equal to others."""
+    return [*recorded_names(samples), *(name for name in samples._plant.system.aliases if name in samples)]
+
+
 def unit_of(system: System, name: str) -> str:
     """The unit label of a name; that of a derivative gets /s."""
     stem = split_index(name)[0]
@@ -40,7 +45,7 @@ def to_dataset(tr: RecordedRun) -> xarray.Dataset:
     """The samples as labelled arrays."""
     import xarray
 
-    variables = {name: labelled_values(tr.system, name, tr[name]) for name in recorded_names(tr)}
+    variables = {name: labelled_values(tr.system, name, tr[name]) for name in readable_names(tr)}
     attributes = {
         "title": tr.system.name,
         "method": tr.method,
@@ -62,7 +67,7 @@ def to_dataframe(tr: RecordedRun) -> pandas.DataFrame:
     import pandas
 
     columns: dict[str, np.ndarray] = {}
-    for name in recorded_names(tr):
+    for name in readable_names(tr):
         columns.update(element_columns(name, tr[name]))
     return pandas.DataFrame(columns, index=pandas.Index(tr.time, name="time"))
 

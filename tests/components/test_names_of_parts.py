@@ -1,0 +1,95 @@
+"""Every variable that a part wrote can be read in every result, whatever connections made of it."""
+
+import numpy as np
+import pytest
+from random_networks import network
+
+import daedalus as dd
+
+
+def names_of(m):
+    """All names of a model that have values over time, derivatives of states too."""
+    for name, variable in m.variables.items():
+        if variable.kind != "parameter":
+            yield name
+        if variable.kind == "state":
+            yield f"{name}_dot"
+    yield from m._assembly.names
+
+
+def check(seed, tmp_path, forms=("auto", "radau5")):
+    m = network(seed)
+    names, start = list(names_of(m)), dd.initialise(m)
+    runs = {method: dd.simulate(m, 1.0, method=method) for method in forms}
+    runs["reduced"] = dd.simulate(dd.reduce(m), 1.0)
+    runs["auto"].save(tmp_path / "run.nc")
+    runs["loaded"] = dd.load(tmp_path / "run.nc")
+    for word, tr in runs.items():
+        table, frame, half = tr.to_xarray(), tr.to_dataframe(), tr.at(0.5)
+        for name in names:
+            assert np.isfinite(tr[name]).all(), (word, name)
+            assert np.isfinite(half[name]), (word, name)
+            assert tr.end[name] == pytest.approx(tr[name][-1]), (word, name)
+        for name, variable in m.variables.items():
+            if variable.kind != "parameter":
+                assert table[name].values == pytest.approx(tr[name]), (word, name)
+                assert name in frame, (word, name)
+                assert start[name] == pytest.approx(tr[name][0], abs=1e-7), (word, name)
+        assert tr.energy_balance().error == pytest.approx(0.0, abs=1e-3), word
+    # What is called a derivative is one.
+    tr = dd.simulate(m, 1.0, rtol=1e-9, atol=1e-12)
+    for name in (n for n, v in m.variables.items() if v.kind == "state"):
+        before, after = tr.at(0.5 - 1e-4)[name], tr.at(0.5 + 1e-4)[name]
+        assert (after - before) / 2e-4 == pytest.approx(tr.at(0.5)[f"{name}_dot"], rel=1e-3, abs=1e-4), name
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_random_networks(seed, tmp_path):
+    check(seed, tmp_path, forms=("auto",))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(5, 85))
+def test_more_random_networks(seed, tmp_path):
+    check(seed, tmp_path)
+
+
+def two_capacitors():
+    """Two capacitors in parallel, joined the other way round, beside a resistor."""
+    C, m = dd.components.electrical, dd.Model("two capacitors")
+    ground, r = m.add(C.Ground("ground")), m.add(C.Resistor("r", resistance=2.0))
+    c1, c2 = m.add(C.Capacitor("c1", capacitance=1.0)), m.add(C.Capacitor("c2", capacitance=3.0))
+    m.connect(c1.plus, c2.minus, r.plus)
+    m.connect(c1.minus, c2.plus, r.minus, ground.pin)
+    return m
+
+
+@pytest.mark.parametrize("method", ["auto", "radau5"])
+def test_a_capacitor_joined_the_other_way_round(method):
+    m = two_capacitors()
+    for start in ({"c1.voltage": 5.0}, {"c2.voltage": -5.0}, dd.initialise(m, {"c2.voltage": -5.0})):
+        tr = dd.simulate(m, 1.0, start=start, method=method, rtol=1e-8)
+        end = 5.0 * np.exp(-1 / 8)
+        assert [tr["c1.voltage"][-1], tr["c2.voltage"][-1]] == pytest.approx([end, -end], rel=1e-6)
+        assert [tr["c1.voltage_dot"][-1], tr["c2.voltage_dot"][-1]] == pytest.approx([-end / 8, end / 8], rel=1e-6)
+
+
+def test_a_capacitor_on_a_source_has_a_derivative():
+    C = dd.components.electrical
+    m = dd.Model("driven")
+    source, ground = m.add(C.VoltageSource("source", voltage=2 * m.time**2)), m.add(C.Ground("ground"))
+    c = m.add(C.Capacitor("c", capacitance=3.0))
+    m.connect(source.plus, c.minus)
+    m.connect(source.minus, c.plus, ground.pin)
+    tr = dd.simulate(m, 1.0)
+    assert [tr["c.voltage"][-1], tr["c.voltage_dot"][-1], tr["c.current"][-1]] == pytest.approx([-2.0, -4.0, -12.0])
+
+
+def test_a_sweep_has_all_names(tmp_path):
+    m = two_capacitors()
+    en = dd.sweep(m, 1.0, over={"r.resistance": [1.0, 2.0]}, start={"c1.voltage": 5.0})
+    en.save(tmp_path / "sweep.nc")
+    for result in (en, dd.load(tmp_path / "sweep.nc")):
+        for name in ("c1.voltage", "c2.voltage", "r.voltage", "r.plus.voltage", "c2.minus.voltage", "c2.current"):
+            assert np.isfinite(result[name].values).all()
+        assert result["r.voltage"].values == pytest.approx(result["c1.voltage"].values)
