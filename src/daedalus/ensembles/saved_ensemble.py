@@ -46,7 +46,11 @@ def dataset_of(record: PlainRecord, arrays: dict[str, np.ndarray]) -> xarray.Dat
         part.only(("name", "dims", "shape", "what", "texts", "labels", "units", "coordinate"))
         place = coordinates if part.flag("coordinate") else variables
         units = part.text("units")
-        place[part.text("name")] = (part.texts("dims"), _rebuilt(part, arrays), {"units": units} if units else {})
+        dims = part.texts("dims", distinct=True)
+        for word, name in [("name", part.text("name")), *(("dims", dim) for dim in dims)]:
+            if not name or "/" in name:
+                raise part.misfit(word, "a name", name)
+        place[part.text("name")] = (dims, _rebuilt(part, arrays), {"units": units} if units else {})
     told = {"title": record.text("title"), "notes": record.text("notes") if "notes" in record else ""}
     if FURTHER_NAMES in record:
         told[FURTHER_NAMES] = checked_names(record.text(FURTHER_NAMES), record)
@@ -97,16 +101,22 @@ def _rebuilt(part: PlainRecord, arrays: dict[str, np.ndarray]) -> np.ndarray:
         texts = part.texts("texts")
         codes = _codes(part, numbers, len(texts))
         return np.array(texts, dtype=str)[codes].reshape(shape) if texts else np.zeros(shape, dtype=str)
+    if what != _NUMBERS and not np.all(_whole(numbers)):
+        raise part.misfit("what", what, numbers.tolist()[:8])
     kinds = {_NUMBERS: float, _FLAGS: bool, _COUNTS: int}
     return numbers.astype(kinds[what]).reshape(shape)
 
 
 def _codes(part: PlainRecord, numbers: np.ndarray, count: int) -> np.ndarray:
     """Which text each entry is."""
-    codes = numbers.astype(int)
-    if np.any(codes != numbers) or np.any(codes < 0) or np.any(codes >= max(count, 1)):
+    if not np.all(_whole(numbers) & (numbers >= 0) & (numbers < max(count, 1))):
         raise part.misfit("texts", f"numbers of {count} texts", numbers.tolist()[:8])
-    return codes
+    return numbers.astype(int)
+
+
+def _whole(numbers: np.ndarray) -> np.ndarray:
+    """Which numbers are whole, and of a size that counts have."""
+    return np.isfinite(numbers) & (numbers == np.round(numbers)) & (np.abs(numbers) < 2**53)
 
 
 def _with_plain_labels(data: Any) -> Any:

@@ -84,6 +84,9 @@ class Variable:
         gaps: dict[str, Any] = {name: record.numbers(name, counts, gaps=True) for name in ("start", "rate")}
         whole: dict[str, Any] = {name: record.numbers(name, counts) for name in ("nominal", "lower", "upper", "guess")}
         delayed = "delayed" in record and record.flag("delayed")
+        missing = record.word("kind", KINDS) == "state" and len(whole["nominal"]) < counts[1]
+        if missing or not all(0 < size < math.inf for size in whole["nominal"]):
+            raise record.misfit("nominal", "a positive size for every element", whole["nominal"])
         name, kind, unit = record.text("name"), record.word("kind", KINDS), record.text("unit")
         return Variable(name, kind, shape, unit, **gaps, **whole, delayed=delayed)
 

@@ -18,6 +18,7 @@ from daedalus.optimisation.program.program_outcome import ProgramEnding, Program
 from daedalus.optimisation.result.explanation import Explanation
 from daedalus.optimisation.result.phased_plan import PhasedPlan
 from daedalus.optimisation.result.plan import Plan
+from daedalus.optimisation.result.plan_arrays import PlanArrays, check_numbers
 from daedalus.optimisation.result.saved_plan import COMMON, OF_LAYOUT, OF_PROGRAM
 from daedalus.optimisation.stage_form import stage_form
 from daedalus.optimisation.transcription.collocated import Transcription
@@ -58,9 +59,12 @@ def plan_of(record: PlainRecord, arrays: Arrays) -> Plan:
     """The plan that a record describes."""
     record.only(ENTRIES)
     system = System.from_record(record.entry("system"))
-    description = _description(record, arrays, system)
+    check_numbers(record, "begin", "duration")
+    checked = PlanArrays(arrays)
+    variables, parameters, rows = checked.program()
+    description = _description(record, checked, system)
     stage = stage_of(description)
-    layout = _layout(record, arrays)
+    layout = _layout(record, checked, (variables, parameters, rows), stage)
     outcome = ProgramOutcome(
         record.text("solver"),
         ProgramEnding[record.word("ending", [ending.name for ending in ProgramEnding])],
@@ -72,8 +76,8 @@ def plan_of(record: PlainRecord, arrays: Arrays) -> Plan:
         record.number("seconds"),
     )
     transcription = Transcription(stage, layout, _program(arrays), None, record.texts("notes"))  # type: ignore[arg-type]
-    plan = _PlanOfFile(system, transcription, outcome, arrays["values"], outcome.w, _not_again)
-    plan.kept_defects = arrays.get("defects")
+    plan = _PlanOfFile(system, transcription, outcome, checked.get("values", parameters), outcome.w, _not_again)
+    plan.kept_defects = checked.get("defects", None, None) if "defects" in checked else None
     plan.interpolant.vectors(layout.shares[:1])
     return plan
 
@@ -90,17 +94,19 @@ def phases_of(record: PlainRecord, arrays: Arrays) -> PhasedPlan:
     return PhasedPlan(plans)
 
 
-def _description(record: PlainRecord, arrays: Arrays, system: System) -> Description:
+def _description(record: PlainRecord, arrays: PlanArrays, system: System) -> Description:
     description = Description(
         system, system, stage_form(system), record.number("begin"), record.number("duration"),
-        len(arrays["layout/shares"]) - 1, ca.SX.sym("duration"),
+        len(arrays.increasing("layout/shares")) - 1, ca.SX.sym("duration"),
     )  # fmt: skip
     description.kinds = {int(k): InputKind("linear") for k in record.integers("linear", below=system.sizes["u"])}
     for k, part in enumerate(record.parts("given")):
         positions = tuple(part.integers("positions", below=system.sizes["u"]).tolist())
         shape = tuple(part.integers("shape").tolist())
-        kind, own = part.word("kind", KINDS), arrays.get(f"given_{k}/coefficients")
-        table = Signal(arrays[f"given_{k}/times"], arrays[f"given_{k}/values"], kind, shape, own)
+        kind, times, own = part.word("kind", KINDS), arrays.increasing(f"given_{k}/times"), None
+        if kind == "spline":
+            own = arrays.get(f"given_{k}/coefficients", len(times) - 1, None, len(positions))
+        table = Signal(times, arrays.get(f"given_{k}/values", len(times), len(positions)), kind, shape, own)
         description.given_names.append((positions, table))
         description.given.update(dict.fromkeys(positions, table))
     description.parameters = np.nan_to_num(system.start["p"])
@@ -112,22 +118,34 @@ def _description(record: PlainRecord, arrays: Arrays, system: System) -> Descrip
     return description
 
 
-def _layout(record: PlainRecord, arrays: Arrays) -> ProgramLayout:
-    parts: dict[str, Any] = {name: arrays[f"layout/{name}"].astype(int) for name in OF_LAYOUT[1:]}
+def _layout(record: PlainRecord, arrays: PlanArrays, sizes: tuple[int, int, int], stage: Any) -> ProgramLayout:
+    variables, parameters, rows = sizes
+    shares = arrays.increasing("layout/shares")
+    intervals = len(shares) - 1
+    if "degree" in record:
+        degrees = np.full(intervals, record.integer("degree", 1, 101))
+    else:
+        degrees = record.integers("degrees", intervals, lowest=1, below=101)
+    mesh = mesh_of(shares, record.word("points", ("radau", "legendre")), degrees)
+    count, states, given = len(mesh.point_shares), stage.states.size, stage.parameters.numel()
+    shapes: dict[str, tuple[int | None, ...]] = {
+        "nodes": (intervals + 1, states), "points": (count, states), "unknowns": (count, stage.unknowns.size),
+        "inputs": (intervals, stage.inputs.size), "length": (intervals + 1,), "parameters": (intervals + 1, given),
+    }  # fmt: skip
     if "degree" in record:
         # Before every interval had a degree of its own: points stood in a table (intervals, degree, states).
-        degrees = np.full(len(arrays["layout/shares"]) - 1, record.integer("degree", 1, 101))
         for name in ("points", "unknowns"):
-            parts[name] = parts[name].reshape(-1, parts[name].shape[-1])
-    else:
-        degrees = record.integers("degrees", below=101)
-    layout = ProgramLayout(
-        mesh_of(arrays["layout/shares"], record.word("points", ("radau", "legendre")), degrees), **parts
-    )
+            shapes[name] = (intervals, None, shapes[name][1])
+    parts: dict[str, Any] = {}
+    for name in OF_LAYOUT[1:]:
+        parts[name] = arrays.places(f"layout/{name}", -parameters, variables, *shapes[name])
+    for name in ("points", "unknowns"):
+        parts[name] = parts[name].reshape(count, parts[name].shape[-1])
+    layout = ProgramLayout(mesh, **parts)
     for k, part in enumerate(record.parts("groups")):
-        names = tuple(part.texts("names"))
-        rows = arrays[f"group_{k}/rows"].astype(int)
-        layout.groups.append(RowGroup(part.text("kind"), names, rows, arrays[f"group_{k}/shares"]))
+        names, own = tuple(part.texts("names")), arrays.get(f"group_{k}/shares", None)
+        group = arrays.places(f"group_{k}/rows", 0, rows, len(own), len(names))
+        layout.groups.append(RowGroup(part.text("kind"), names, group, own))
     return layout
 
 

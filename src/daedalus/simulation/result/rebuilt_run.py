@@ -23,6 +23,9 @@ from daedalus.simulation.result.records_as_data import from_data
 from daedalus.simulation.result.saved_run import Arrays
 from daedalus.simulation.result.trajectory import Trajectory
 
+# Times that differ by less than this share of the largest are one.
+SAME = 1e-9
+
 
 def rebuilt_run(description: PlainRecord, arrays: Mapping[str, np.ndarray], systems: list[System]) -> Trajectory:
     """The trajectory of a description whose systems were read before; InputError where it does not hold together."""
@@ -68,7 +71,9 @@ def _rebuilt_piece(told: PlainRecord, arrays: _PieceArrays, system: System) -> T
     coefficients = arrays.get("coefficients", count, None, width)
     if count and coefficients.shape[1] < 1:
         raise told.misfit("coefficients", "at least one power", coefficients.shape)
+    times = arrays.get("times", len(x))
     dense = Dense(starts, arrays.get("ends", count), coefficients)
+    _check_times(told, dense, times)
     drive = Drive(arrays.get("constants", sizes["u"]), _rebuilt_tables(told, arrays, sizes["u"]))
     if system.delayed:
         drive = drive._replace(delayed=_rebuilt_delays(told, arrays, system))
@@ -79,10 +84,27 @@ def _rebuilt_piece(told: PlainRecord, arrays: _PieceArrays, system: System) -> T
         tuple(_rebuilt_record(part) for part in told.parts("records")),
         _rebuilt_events(told, arrays, len(system.events), width + system.discrete_count),
     )
-    times, parameters = arrays.get("times", len(x)), arrays.get("parameters", sizes["p"])
+    parameters = arrays.get("parameters", sizes["p"])
     held = _rebuilt_held(told, arrays, system.discrete_count) if system.discrete_count else None
     plant = plant_for_rows(system, x)
     return Trajectory(plant, drive, parameters, times, x, outcome.stop.ending, outcome, dense, held)
+
+
+def _check_times(told: PlainRecord, dense: Dense, times: np.ndarray) -> None:
+    """Refuse times that do not run one way, and rows that the steps do not reach."""
+    if not len(times) or not all(np.all(np.isfinite(part)) for part in (times, dense.starts, dense.ends)):
+        raise told.misfit("times", "finite times", times.tolist()[:4])
+    if not len(dense.starts):
+        if np.ptp(times) > 0:
+            raise told.misfit("starts", "steps between the rows", 0)
+        return
+    along = np.concatenate([np.stack([dense.starts, dense.ends], axis=1).ravel(), times])
+    direction, slack = np.sign(dense.ends[-1] - dense.starts[0]) or 1.0, SAME * np.abs(along).max()
+    steps, rows = direction * along[: 2 * len(dense.starts)], direction * times
+    if np.any(np.diff(steps) < -slack) or np.any(np.diff(rows) < -slack):
+        raise told.misfit("times", "times that follow each other", times.tolist()[:4])
+    if rows[0] < steps[0] - slack or rows[-1] > steps[-1] + slack:
+        raise told.misfit("times", "rows within the steps", times[[0, -1]].tolist())
 
 
 def _rebuilt_delays(told: PlainRecord, arrays: _PieceArrays, system: System) -> DelayedInputs:
