@@ -170,13 +170,14 @@ def test_work_is_counted_exactly(name, stages):
     assert run.rejected > 0
     assert run.jacobians == run.steps
     assert run.factorisations == run.steps + run.rejected
-    # And one look into the middle of a step whose end is accepted, but where it is much shorter than the one before.
+    # And one look between the ends of a step that is accepted, but where it is much shorter than the one before; four
+    # or five where its polynomial is mended.
     looks = run.rhs_calls - (1 + run.steps * stages + run.rejected * (stages - 1))
-    assert run.steps - 2 <= looks <= run.steps + run.rejected
+    assert run.steps - 2 <= looks <= 5 * (run.steps + run.rejected)
     assert run.newton == 0
 
 
-WORK = {"rodas4": (123, 0), "rodas5p": (79, 1)}
+WORK = {"rodas4": (123, 0), "rodas5p": (79, 2)}
 
 
 @pytest.mark.parametrize("name", ORDERS)

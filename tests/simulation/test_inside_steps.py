@@ -75,10 +75,8 @@ def test_conditions_that_are_not_located(method, rtol):
     assert tr["voltage"][-1] == pytest.approx(exact, abs=20 * rtol)
 
 
-@pytest.mark.parametrize(
-    ("method", "most"), [("rodas4", 3e-3), ("rodas5p", 3e-5), ("radau3", 3e-3), ("radau5", 3e-4), ("radau9", 3e-4)]
-)
-def test_an_algebraic_variable_that_moves_faster_than_the_states(method, most):
+@pytest.mark.parametrize("method", ["rodas4", "rodas5p", "radau3", "radau5", "radau9", "sdirk4"])
+def test_an_algebraic_variable_that_moves_faster_than_the_states(method):
     m = dd.Model("slow and fast")
     x, z = m.state("x", start=1.0), m.algebraic("z")
     m.equation(m.der(x), -x)
@@ -86,11 +84,10 @@ def test_an_algebraic_variable_that_moves_faster_than_the_states(method, most):
     tr = dd.simulate(m, 2.0, method=method, rtol=1e-6)
     times = np.linspace(0, 2, 2001)
     exact = np.sin(50 * times) + 0.1 * np.exp(-times)
-    # The dense output of rodas4 is of order 3 for states only, and Radau methods aim at less inside.
-    assert np.abs(tr.at(times)["z"] - exact).max() < most
+    assert np.abs(tr.at(times)["z"] - exact).max() < 1e-5
     np.testing.assert_allclose(tr.at(times, project=True)["z"], exact, atol=1e-6)
     # Where nothing moves inside, nothing is held up.
     still = dd.Model("slow")
     y = still.state("y", start=1.0)
     still.equation(still.der(y), -y)
-    assert dd.simulate(still, 2.0, method=method, rtol=1e-6).work.steps < 0.2 * tr.work.steps
+    assert dd.simulate(still, 2.0, method=method, rtol=1e-6).work.steps < 0.3 * tr.work.steps

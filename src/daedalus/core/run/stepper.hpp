@@ -27,7 +27,11 @@ template <class M>
 inline void ensure_dense(Integration& s) noexcept {
     if (s.dense_known) return;
     if constexpr (M::is_explicit) ensure_end_slope<M>(s);
-    M::dense(s);
+    // An implicit step that an event cut is looked at here, others were in the control of the step.
+    if constexpr (requires { M::look_between(s); })
+        (void)M::look_between(s);
+    else
+        M::dense(s);
     s.dense_known = true;
 }
 
@@ -219,11 +223,11 @@ inline Status attempt_implicit(Integration& s) noexcept {
     const bool reaches_end = plan_step(s);
     if (s.t_new == s.t) return Status::step_too_small;
     const double planned = s.h;
+    s.dense_known = false;
     const Status status = M::attempt(s);
     if (status != Status::going || !s.accepted) return status;
     // A step shortened by a stop says nothing against the length that was planned.
     if (reaches_end && std::fabs(s.h) < std::fabs(planned)) s.h = planned;
-    s.dense_known = false;
     if constexpr (!requires { M::dense_on_demand; }) ensure_dense<M>(s);
     return complete<M>(s);
 }

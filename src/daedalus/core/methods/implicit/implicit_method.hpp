@@ -11,7 +11,7 @@
 //      s.taken; where it could not s.x_new is finite or not a number, never stale memory.
 //   5. `dense(s)` writes the polynomial of the last step, of `degree(s)` at most, into s.coefficients: coefficient k belongs
 //      to ((t - s.t) / h)^k; x' in it is the derivative of x. Where `dense_on_demand` is declared, it is asked for only
-//      where somebody looks.
+//      where somebody looks. `look_between(s)`, where declared, writes it mended between its ends, and is its error there.
 //   6. A state's `restarted` says that nothing of the past holds: the method forgets it and puts the flag back.
 //   7. `renew_begin(s)`, where declared, is called with every accepted step: it corrects z at the beginning of one behind a
 //      jump in a model of higher index.
@@ -30,7 +30,9 @@
 //  13. `filter(s, m, b)`: the response of the equations to a raw estimate b, in place; `solve_one(s, m, b)`: one solve with
 //      (a dF/dx' + dF/dw), a about 1/h, in place.
 //  14. `write_middle(s, m, h)`: its polynomial in the middle of the step, the state in `stage` and x' in `rate`.
-//  15. `share_of_last_stage(m)`: how much more the last stage counts in z of index 2 at the end than in the estimate.
+//  15. `solve_slow(s, m, c, b)`: b = dF/dx' c becomes (a dF/dx' + dF/dw)^-1 a b; `slopes_agree(s, m)`: whether the polynomial
+//      is right between the ends as far as slopes tell; `note_estimate(m)`: the filtered estimate is in `error`.
+//  16. `share_of_last_stage(m)`: how much more the last stage counts in z of index 2 at the end than in the estimate.
 //
 // Newton's method and its care over kinks, what rounding leaves, the length of steps, the look inside a step, the last step
 // at index 2 and the naming of culprits are written once for all of them.
@@ -55,7 +57,7 @@ concept ImplicitMethod = !M::is_explicit && requires(Integration& s) {
     { M::degree(s) } -> std::same_as<int>;
 };
 
-// Rules 9 to 15.
+// Rules 9 to 16.
 template <class M, class State>
 concept IncrementMethod = ImplicitMethod<M> && std::derived_from<M, IncrementStep<M, State>> &&
                           std::derived_from<State, IncrementState> &&
@@ -66,6 +68,9 @@ concept IncrementMethod = ImplicitMethod<M> && std::derived_from<M, IncrementSte
                               { M::estimate_order(m) } -> std::same_as<int>;
                               { M::filter(s, m, b) } noexcept;
                               { M::solve_one(s, m, b) } noexcept;
+                              { M::solve_slow(s, m, b, b) } noexcept;
+                              { M::slopes_agree(s, m) } noexcept -> std::same_as<bool>;
+                              { M::note_estimate(m) } noexcept;
                               { M::write_middle(s, m, h) } noexcept;
                               { M::share_of_last_stage(m) } noexcept -> std::same_as<double>;
                           };

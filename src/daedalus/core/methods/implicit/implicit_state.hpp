@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "machine/arena.hpp"
+#include "methods/implicit/between_nodes.hpp"
 #include "model/block_solver.hpp"
 #include "model/column_products.hpp"
 #include "model/implicit_model.hpp"
@@ -42,6 +43,13 @@ struct ImplicitState {
     double *direction_rate = nullptr, *direction = nullptr;
     BlockSolver<double> solver;
 
+    // For looks between the ends of a step: where, what they find, a row, and one over what is allowed.
+    BetweenNodes between;
+    const long long between_lanes;
+    double *between_off, *between_row, *between_weights;
+    double refused_time = std::numeric_limits<double>::quiet_NaN(), refused_error = 0;  // the last step refused because of them
+    int refused_in_vain = 0;
+
     long long jacobians = 0, factorisations = 0, newton = 0, newton_failures = 0, singular = 0;
     int refused_ends = 0;  // last steps refused because of z alone
     int strain = 0;  // failures of Newton's method that come again and again
@@ -63,7 +71,11 @@ struct ImplicitState {
           spare(memory.carve(3 * m.unknowns)),
           spare_row(memory.carve(m.unknowns + m.states)),
           group_count(static_cast<long long>(m.columns.groups.size())),
-          solver(m.matrix, m, 1) {
+          solver(m.matrix, m, 1),
+          between_lanes(padded(m.unknowns)),
+          between_off(memory.carve((most_looks + most_checks + 1) * between_lanes)),
+          between_row(memory.carve(padded(m.unknowns + m.states))),
+          between_weights(memory.carve(between_lanes)) {
         if (m.columns.groups.empty()) return;
         point_rate = memory.carve(m.states), point = memory.carve(m.unknowns);
         column_own = memory.carve(m.columns.unknowns), column_values = memory.carve(most_values(m));

@@ -29,6 +29,7 @@ struct IncrementState : ImplicitState {
     int failures = 0;  // of Newton's method in a row
     int refusals = 0;  // of steps from one time, because of their error
     bool keeps_defect = false, noise_known = false;
+    bool estimate_known = false;  // of the present step, as dense output has use for it
     long long noisiest = -1;  // the unknown whose rounding errors are far above its tolerance, where Newton's method fails
     double factored_step = 0;
     double rate_of_newton = 1, contraction = 1;  // theta of the last solve, and theta / (1 - theta)

@@ -12,7 +12,7 @@
 #include "methods/implicit/column_newton.hpp"
 #include "methods/implicit/first_step.hpp"
 #include "methods/implicit/increment_end.hpp"
-#include "methods/implicit/look_inside.hpp"
+#include "methods/implicit/look_between.hpp"
 #include "methods/implicit/mass_product.hpp"
 #include "methods/implicit/simplified_newton.hpp"
 #include "methods/step_control.hpp"
@@ -33,6 +33,8 @@ inline constexpr double cut_of_first = 0.1;
 // A Jacobian is kept while Newton's method converges that fast with it (radau5: 1e-3); at fixed step, solved to rounding, more
 // corrections are cheaper than it.
 inline constexpr double fast_enough = 1e-3, fast_enough_if_fixed = 1e-2;
+// Corrections left at the end of a step, in units of the tolerance, that Newton's method cannot have meant.
+inline constexpr double very_much_left = 100;
 // Errors below do not count as smaller: the controller's memory of a step without any would be infinite.
 inline constexpr double least_estimate = 1e-10, least_remembered = 1e-2;
 
@@ -52,7 +54,7 @@ struct IncrementStep : StageNewton<M, State> {
     static Status attempt(Integration& s) noexcept {
         State& m = of(s);
         const double h = s.t_new - s.t, length = std::fabs(h);
-        s.accepted = false;
+        s.accepted = m.estimate_known = false;
         if (m.restarted) forget(m);
         if (!ready(s, m, h)) return s.abort_called ? Status::aborted : shorter(s, m, 0.5, Status::singular);
         set_weights(s, m, s.x, m.rtol, m.atol_factor, length);
@@ -84,7 +86,7 @@ struct IncrementStep : StageNewton<M, State> {
         State& m = of(s);
         const double h = s.t_new - s.t;
         if (m.restarted) forget(m);
-        s.taken = false;
+        s.taken = m.estimate_known = false;
         // A component that crosses zero keeps the rounding errors of its size before.
         for (long long i = 0; i < m.unknowns; ++i) m.largest[i] = std::fmax(m.largest[i], std::fabs(s.x[i]));
         set_weights(s, m, s.fixed_step > 0 ? m.largest : s.x, m.rtol, m.atol_factor, std::fabs(h));
@@ -105,7 +107,33 @@ struct IncrementStep : StageNewton<M, State> {
         keep_step(s, m, h);
     }
 
+    // The polynomial of the last step, mended between its ends, and its error there.
+    static double look_between(Integration& s) noexcept {
+        State& m = of(s);
+        const double h = s.t_new - s.t;
+        M::dense(s);
+        s.dense_known = true;
+        if (s.fixed_step > 0 || !m.factored || std::fabs(h) < shortest_looked_into * m.usual_step) return 0;
+        weigh_between(s, m);
+        if (M::slopes_agree(s, m)) return 0;
+        return error_between(s, m, StepMatrix{s, m});
+    }
+
 private:
+    struct StepMatrix {
+        Integration& s;
+        State& m;
+        bool correct(double t, const double* rate, const double* w, double* off) noexcept {
+            if (!residual_at(s, m, t, rate, w, off)) return false;
+            M::solve_one(s, m, off);
+            return true;
+        }
+        void slow_part(const double* c, double* out) noexcept {
+            multiply_mass(m, 1, c, out);
+            M::solve_slow(s, m, c, out);
+        }
+    };
+
     static void forget(State& m) noexcept {
         m.jacobian_known = m.factored = m.step_known = m.step_in_z = false;
         m.first = true, m.contraction = 1, m.restarted = m.noise_known = false;
@@ -128,6 +156,7 @@ private:
     static double estimate(Integration& s, State& m, double h) noexcept {
         if (!M::raw_estimate(s, m, h, false)) return std::numeric_limits<double>::infinity();
         filter(s, m);
+        M::note_estimate(m);
         const double at_end = ends_run(s, m) ? error_at_end<M>(s, m, h) : 0;
         double error = std::fmax(weighted_norm(m, m.error), least_estimate);
         if (error >= 1 && (m.first || m.after_failure) && M::raw_estimate(s, m, h, true)) {
@@ -165,8 +194,21 @@ private:
 
     static double error_inside(Integration& s, State& m, double h) noexcept {
         if (m.first && !m.after_failure) m.usual_step = std::fabs(h);
-        if (!mass_may_be_singular(m.model) || !worth_a_look(s, m, h, m.usual_step)) return 0;
-        return error_inside_of(m, MiddleOfIncrements{s, m, h}, m.turned, m.error);
+        write_end(s, m, h);
+        const bool looked = mass_may_be_singular(m.model) && worth_a_look(s, m, h, m.usual_step);
+        const double left = looked ? left_at_end(s, m) : 0;
+        if (left > 1) return left;
+        if (counts_between(s)) return std::fmax(left, look_between(s));
+        return looked ? std::fmax(left, error_inside_of(m, MiddleOfIncrements{s, m, h}, m.turned, m.error)) : 0;
+    }
+
+    // What Newton's method has left of z at the end. It may believe in the pace of the step before and stop with its first
+    // correction, though this one has led to where the equations are others: then very much is left.
+    static double left_at_end(Integration& s, State& m) noexcept {
+        if (!residual_at(s, m, s.t_new, s.x_new + m.unknowns, s.x_new, m.turned)) return 0;
+        M::solve_one(s, m, m.turned);
+        const double left = weighted_norm(m, m.turned);
+        return std::isfinite(left) ? left / very_much_left : 0;
     }
 
     static void write_end(Integration& s, State& m, double h) noexcept {

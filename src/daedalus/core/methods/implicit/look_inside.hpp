@@ -3,7 +3,8 @@
 // Stages meet equations without a derivative exactly, whatever lies between them, and an estimate that compares two formulas
 // at the end does not see how much a long step leaves out there (compare G. Steinebach, Rosenbrock methods within
 // OrdinaryDiffEq.jl, 2024). A step of Newton's method in the middle, from the polynomial that the dense output has, tells how
-// far z is off. Equations without time have nothing to leave out, and are looked into for the sake of guards only.
+// far z is off. Equations without time have nothing to leave out, and are looked into for the sake of guards only. Where
+// values between the steps may be asked for, more is looked at: look_between.hpp.
 #pragma once
 
 #include <cmath>

@@ -20,6 +20,10 @@ namespace daedalus {
 inline namespace DAEDALUS_ISA {
 
 inline constexpr double last_digit = std::numeric_limits<double>::epsilon();
+// How much larger than a sample rounding errors may be.
+inline constexpr double noise_margin = 8;
+// Last digits of the largest state that are noise at first sight, before a sample is taken.
+inline constexpr double coarse_digits = 64;
 
 // A sign for each place and sample that shows no pattern, the same one in every run: a bit of a mixed number (G. L. Steele,
 // D. Lea, C. H. Flood, Fast splittable pseudorandom number generators, OOPSLA 2014).

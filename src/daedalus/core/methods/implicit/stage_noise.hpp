@@ -14,14 +14,10 @@ inline namespace DAEDALUS_ISA {
 // Corrections of this size, in units of the tolerance, may be left where rounding errors are as large; those that began
 // above it have to have fallen to the second part of that.
 inline constexpr double most_noise = 0.3, fallen_part = 1e-4;
-// How much larger than a sample rounding errors may be.
-inline constexpr double noise_margin = 8;
 // A tolerance is not widened by more: what rounding leaves then is not the answer that was asked for.
 inline constexpr double most_widening = 1000;
 // What the noise counts after one more step.
 inline constexpr double noise_decay = 0.99;
-// Last digits of the largest state that are noise at first sight, before a sample is taken.
-inline constexpr double coarse_digits = 64;
 
 // M is a method of increments, see implicit_method.hpp, and State what it keeps.
 template <class M, class State>

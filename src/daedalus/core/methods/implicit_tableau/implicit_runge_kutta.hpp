@@ -62,7 +62,7 @@ struct ImplicitRungeKutta {
         outcome = find_end(s, m);
         if (s.abort_called) return Status::aborted;
         if (outcome != NewtonOutcome::converged) return shorter(s, m, outcome);
-        error = std::fmax(error, error_inside(s, m));
+        error = std::fmax(error, counts_between(s) && can_look(m) ? look_between(s, m) : error_inside(s, m));
         if (s.abort_called) return Status::aborted;
         if (!(error <= 1)) return reject(s, m, error);
         s.accepted = true;
@@ -112,6 +112,15 @@ struct ImplicitRungeKutta {
     }
 
 private:
+    // The polynomial of the step, mended between its ends, and its error there.
+    static double look_between(Integration& s, StepState& m) noexcept {
+        dense(s);
+        s.dense_known = true;
+        if (std::fabs(m.step) < shortest_looked_into * std::fabs(s.last_step)) return 0;
+        weigh_between(s, m);
+        return slopes_agree(s, m, degree(s)) ? 0 : error_between(s, m, MiddleOfStages{s, m});
+    }
+
     // After an error that is too large: a shorter step.
     static Status reject(Integration& s, StepState& m, double error) noexcept {
         const double h = s.t_new - s.t;

@@ -28,6 +28,8 @@ struct SdirkState : IncrementState {
 
     SdirkState(const ImplicitModel& m, const ImplicitCalls& calls, const ImplicitTableau& t)
         : IncrementState(m, calls, numbers, t.stages), tableau(t), z_degree(std::min(t.z_degree, most_stages)) {
+        const double ends[] = {0, 1};
+        between = between_nodes(ends, 2, t.degree());
         numbers.stages = stages;
         for (int i = 0; i < stages; ++i) numbers.c[i] = t.c[static_cast<std::size_t>(i)];
         invert();
@@ -112,6 +114,18 @@ struct Sdirk : IncrementStep<Sdirk, SdirkState> {
                           double factor = 0) noexcept {
         solve_step_matrix(s, m, m.solver, m.factor_of(m.factored_step), b, other, factor);
     }
+
+    static void solve_slow(Integration& s, SdirkState& m, const double* c, double* out) noexcept {
+        const double a = m.factor_of(m.factored_step);
+        for (long long i = 0; i < m.unknowns; ++i) out[i] *= a;
+        solve_one(s, m, out, c, -a);
+    }
+
+    static bool slopes_agree(const Integration& s, const SdirkState& m) noexcept {
+        return daedalus::slopes_agree(s, m, m.tableau.degree());
+    }
+
+    static void note_estimate(SdirkState&) noexcept {}
 
     // The coefficient of the last stage in the estimate, as the one in its slope is 1 / gamma.
     static double share_of_last_stage(const SdirkState& m) noexcept { return 1 / std::fabs(m.estimate[m.stages - 1]); }

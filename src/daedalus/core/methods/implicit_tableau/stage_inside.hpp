@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "methods/implicit/look_inside.hpp"
+#include "methods/implicit/look_between.hpp"
 #include "methods/implicit/mass_product.hpp"
 #include "methods/implicit_tableau/stage_start.hpp"
 
@@ -45,8 +45,11 @@ struct MiddleOfStages {
     void write_middle() noexcept { daedalus::write_middle(s, m, m.stage, m.trial); }
     bool correct_middle(double* off) noexcept { return correct(s.t + 0.5 * m.step, m.trial, m.stage, off); }
     bool correct_end(double* off) noexcept { return correct(s.t_new, s.x_new + m.unknowns, s.x_new, off); }
-
-private:
+    void slow_part(const double* c, double* out) noexcept {
+        multiply_mass(m, 1, c, out);
+        m.solver.solve_own(out);
+        for (long long i = m.states; i < m.unknowns; ++i) out[i] /= m.step * m.tableau.gamma;
+    }
     bool correct(double t, const double* rate, const double* state, double* off) noexcept {
         if (!residual_at(s, m, t, rate, state, off)) return false;
         const double scaled = m.step * m.tableau.gamma;
@@ -59,11 +62,13 @@ private:
 
 // Only methods whose estimate has left such a matrix, and that end in a stage. Columns of derivatives follow the steps of
 // their model.
-inline double error_inside(Integration& s, StepState& m) noexcept {
+inline bool can_look(const StepState& m) noexcept {
     const ImplicitTableau& tableau = m.tableau;
-    if (!mass_may_be_singular(m.model) || m.group_count > 1) return 0;
-    if (tableau.error.empty() || tableau.gamma == 0 || !tableau.ends_in_last_stage) return 0;
-    if (!worth_a_look(s, m, m.step, std::fabs(s.last_step))) return 0;
+    return m.group_count <= 1 && !tableau.error.empty() && tableau.gamma != 0 && tableau.ends_in_last_stage;
+}
+
+inline double error_inside(Integration& s, StepState& m) noexcept {
+    if (!mass_may_be_singular(m.model) || !can_look(m) || !worth_a_look(s, m, m.step, std::fabs(s.last_step))) return 0;
     return error_inside_of(m, MiddleOfStages{s, m}, m.change, m.error);
 }
 

@@ -23,7 +23,10 @@ struct StepState : StageState {
     double rtol = 0, atol_factor = 1;
 
     StepState(const ImplicitModel& m, const ImplicitCalls& calls, const ImplicitTableau& t)
-        : StageState(m, calls, t), reached(memory.carve(t.stages * m.unknowns)) {}
+        : StageState(m, calls, t), reached(memory.carve(t.stages * m.unknowns)) {
+        const double ends[] = {0, 1};
+        between = between_nodes(ends, 2, t.degree());
+    }
 };
 
 enum class Start { prolonged, plain, reached };

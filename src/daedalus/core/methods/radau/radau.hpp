@@ -15,7 +15,7 @@ namespace daedalus {
 
 inline namespace DAEDALUS_ISA {
 
-// A slope that changes the polynomial by more, in units of the tolerance, does not belong to it.
+// A jump of z that is larger, in units of the tolerance, is none of rounding.
 inline constexpr double fitting_slope = 10;
 
 struct Radau : IncrementStep<Radau, RadauState> {
@@ -101,6 +101,30 @@ struct Radau : IncrementStep<Radau, RadauState> {
         solve_step_matrix(s, m, *m.pairs[0], pair_factor(m.method, 0, h), b, m.stage);
     }
 
+    // With the products of dF/dx' and c in `out`.
+    static void solve_slow(Integration& s, RadauState& m, const double* c, double* out) noexcept {
+        const double h = m.factored_step, a = m.method.gamma / h;
+        if (m.method.has_real) {
+            for (long long i = 0; i < m.unknowns; ++i) out[i] *= a;
+            return solve_step_matrix(s, m, m.solver, a, out, c, -a);
+        }
+        solve_one(s, m, out);
+        for (long long i = 0; i < m.unknowns; ++i)
+            out[i] = (m.method.alpha[0] * out[i] - m.method.beta[0] * m.stage[i]) / h;
+    }
+
+    // Whether the slope at the beginning is that of the polynomial; at the end it always is. The slope there has the error of
+    // the step before, which with an even number of stages has the same sign as that of this one, and may hide it.
+    static bool slopes_agree(const Integration& s, const RadauState& m) noexcept {
+        if (mass_may_be_singular(m.model) || !m.method.has_real) return false;
+        const double part = reach_of_slopes / m.method.weight, h = s.t_new - s.t;
+        for (long long i = 0; i < m.states; ++i)
+            if (const double stiff = raw_of(s, m, h, i) - m.slow[static_cast<std::size_t>(i)];
+                !(part * std::fabs(stiff) * m.between_weights[i] <= worth_looking))
+                return false;
+        return true;
+    }
+
     static void write_middle(Integration& s, RadauState& m, double h) noexcept {
         double place[most_stages] = {}, slope[most_stages] = {}, power = 1;
         for (int j = 0; j < m.stages; ++j, power *= 0.5)
@@ -111,8 +135,15 @@ struct Radau : IncrementStep<Radau, RadauState> {
         add_rows_twice(m.lanes, s.x, place, 1 / h, slope, m.stages, m.z, m.stage, m.rate);
     }
 
+    // What of the estimate belongs to slow components, with its sign.
+    static void note_estimate(RadauState& m) noexcept {
+        for (long long i = 0; i < m.unknowns; ++i) m.slow[static_cast<std::size_t>(i)] = -m.error[i];
+        m.estimate_known = true;
+    }
+
     // The polynomial through the stages, and x' as its derivative. At index 1 the slopes of the stages and the one at
-    // the beginning give x with one order more, which still ends at w_new: the weight of the first node is zero.
+    // the beginning give slow components with one order more, and these still end at w_new: the weight of the first node is
+    // zero. In stiff components the slope at the beginning is an error of x_n magnified.
     static void dense(Integration& s) noexcept {
         RadauState& m = of(s);
         const CollocationCoefficients& method = m.method;
@@ -126,12 +157,11 @@ struct Radau : IncrementStep<Radau, RadauState> {
             double* row = c + (j + 1) * s.lanes;
             for (long long i = 0; i < n; ++i) row[i] = j < stages ? m.turned[j * m.lanes + i] : 0;
         }
-        for (long long i = 0; i < (m.model.higher_index ? 0 : nx); ++i) {
-            if (!slope_serves(s, m, h, i)) continue;
+        if (!m.model.higher_index) {
+            if (!m.estimate_known) find_slow(s, m, h);
             for (int j = 0; j <= stages; ++j) {
-                double sum = method.slope[j] * h * s.x[n + i];
-                for (int k = 0; k < stages; ++k) sum += method.better[j][k] * m.z[k * m.lanes + i];
-                c[(j + 1) * s.lanes + i] = sum;
+                const double weight = method.slope[j] / method.weight;
+                for (long long i = 0; i < n; ++i) c[(j + 1) * s.lanes + i] += weight * m.slow[static_cast<std::size_t>(i)];
             }
         }
         for (int j = 0; j <= stages; ++j)
@@ -163,14 +193,20 @@ struct Radau : IncrementStep<Radau, RadauState> {
     }
 
 private:
-    // Whether x'_n fits to the stages. In a stiff component it is an error of x_n magnified, and the estimate before it
-    // is filtered shows that; steps of fixed length have no tolerance to compare with.
-    static bool slope_serves(const Integration& s, const RadauState& m, double h, long long i) noexcept {
-        if (!m.model.has_derivative[static_cast<std::size_t>(i)]) return false;
-        if (s.fixed_step > 0) return true;
+    // The same where the step was taken without an estimate.
+    static void find_slow(Integration& s, RadauState& m, double h) noexcept {
+        double *raw = m.kept, *slow = m.slow.data();
+        for (long long i = 0; i < m.unknowns; ++i)
+            raw[i] = i < m.states && m.model.has_derivative[static_cast<std::size_t>(i)] ? raw_of(s, m, h, i) : 0;
+        multiply_mass(m, 1, raw, slow);
+        solve_slow(s, m, raw, slow);
+        m.estimate_known = true;
+    }
+
+    static double raw_of(const Integration& s, const RadauState& m, double h, long long i) noexcept {
         double raw = m.method.weight * h * s.x[m.unknowns + i];
         for (int k = 0; k < m.method.stages; ++k) raw += m.method.error[k] * m.z[k * m.lanes + i];
-        return std::fabs(raw) * m.weights[i] <= fitting_slope;
+        return raw;
     }
 
     static void multiply(const RadauState& m, const double (&matrix)[most_stages][most_stages], const double* in,

@@ -18,6 +18,7 @@
 #include "methods/implicit/blame.hpp"
 #include "methods/implicit/column_newton.hpp"
 #include "methods/implicit/implicit_method.hpp"
+#include "methods/implicit/mass_product.hpp"
 #include "methods/implicit/refined_solve.hpp"
 #include "methods/implicit/weighted_rows.hpp"
 #include "methods/rosenbrock/rosenbrock_coefficients.hpp"
@@ -54,6 +55,8 @@ struct RosenbrockState : ImplicitState {
           method(t),
           lanes(padded(m.unknowns)),
           least_root(std::pow(1e-2, 1.0 / t.order)) {
+        const double ends[] = {0, 1};
+        between = between_nodes(ends, 2, t.degree);
         k = memory.carve(t.stages * lanes);
         stage = memory.carve(lanes), rate = memory.carve(lanes), none = memory.carve(lanes);
         first = memory.carve(lanes), next = memory.carve(lanes), drift_now = memory.carve(lanes);
@@ -139,6 +142,17 @@ struct Rosenbrock {
             for (long long i = 0; i < nx; ++i) c[j * s.lanes + n + i] = (j + 1) / h * row[i];
         }
         for (long long i = 0; i < nx; ++i) c[degree * s.lanes + n + i] = 0;
+    }
+
+    // The polynomial of the last step, mended between its ends, and its error there.
+    static double look_between(Integration& s) noexcept {
+        RosenbrockState& m = of(s);
+        const double h = s.t_new - s.t;
+        dense(s);
+        s.dense_known = true;
+        if (s.fixed_step > 0 || m.factored_step != h || std::fabs(h) < shortest_looked_into * m.usual_step) return 0;
+        weigh_between(s, m);
+        return slopes_agree(s, m, degree(s)) ? 0 : error_between(s, m, MiddleOfRosenbrock{s, m, h});
     }
 
 private:
@@ -259,8 +273,11 @@ private:
         }
         bool correct_middle(double* off) noexcept { return correct(s.t + 0.5 * h, m.rate, m.stage, off); }
         bool correct_end(double* off) noexcept { return correct(s.t_new, s.x_new + m.unknowns, s.x_new, off); }
-
-    private:
+        void slow_part(const double* c, double* out) noexcept {
+            const double a = 1 / (h * m.method.gamma[0]);
+            multiply_mass(m, a, c, out);
+            solve_step_matrix(s, m, m.solver, a, out, c, -a);
+        }
         bool correct(double t, const double* rate, const double* w, double* off) noexcept {
             if (!residual_at(s, m, t, rate, w, off)) return false;
             solve_step_matrix(s, m, m.solver, 1 / (h * m.method.gamma[0]), off);
@@ -270,6 +287,7 @@ private:
 
     // A dense output of much lower order tells of itself alone.
     static double error_inside(Integration& s, RosenbrockState& m, double h) noexcept {
+        if (counts_between(s)) return look_between(s);
         const bool tells = m.method.degree + 1 >= m.method.order;
         if (!tells || !worth_a_look(s, m, h, m.usual_step)) return 0;
         return error_inside_of(m, MiddleOfRosenbrock{s, m, h}, m.next, m.error);
