@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from daedalus.components.spice.steady_start import steady_start
 from daedalus.components.spice.waveforms import wave_of
 from daedalus.errors import ModelError
 from daedalus.model.expressions import described
+from daedalus.model.lazy_values import cached_property
 from daedalus.model.model import Model
 from daedalus.model.names import suggest_name
 
