@@ -17,6 +17,7 @@ from daedalus.analysis.structure.examination import Examination, examine_away_fr
 from daedalus.analysis.structure.hidden_constraints import FoundConstraint, constraints_of
 from daedalus.analysis.structure.jets.consistent_jet import Jet, JetStart, jet_start
 from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
+from daedalus.analysis.structure.joined_index import joined_index
 from daedalus.analysis.structure.judgement import judge, structure_warnings
 from daedalus.analysis.structure.numeric_index import TOLERANCE
 from daedalus.analysis.structure.regimes import regime_warnings
@@ -86,9 +87,8 @@ def analyse(
     start = jet_start(system, vectors)
     notes = [f"the motion does not feel {listed(smallest)}: a run takes the values of least norm"] if smallest else []
     examination = examine_away_from_special_values(array, s, start, vectors, notes)
-    if examination is None:
-        return _structural_report(array, s, start)
-    return _report(array, s, examination, notes)
+    found = _structural_report(array, s, start) if examination is None else _report(array, s, examination, notes)
+    return replace(found, joined=joined_index(model)) if isinstance(model, Model) else found
 
 
 def _snapshot(model: Model | System) -> tuple[System, tuple[str, ...]]:

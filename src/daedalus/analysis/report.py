@@ -11,6 +11,7 @@ import casadi as ca
 from daedalus.analysis.points.operating_point import OperatingPoint
 from daedalus.analysis.rank_decision import CLEAR_GAP, RankDecision
 from daedalus.analysis.structure.block_form import Block
+from daedalus.analysis.structure.joined_index import JoinedIndex
 from daedalus.analysis.structure.signature import Signature
 from daedalus.model.names import counted, listed, times_text
 from daedalus.model.system.packed_expressions import packed, unpacked
@@ -35,6 +36,9 @@ class Report:
     kind: "explicit ODE", "implicit ODE", "semi-explicit DAE" or "fully implicit DAE".
     is_linear: linear in x', x, z and u. is_dae: dF/dx' is rank deficient at the point.
     index: the differential index at the point, 0 for an ODE, None where the equations do not determine all derivatives.
+        Of a model of parts that of the equations that joining left, in the unknowns of this report.
+    joined, joined_index: of a model of parts the index of all equations as joined, ports and currents included, with
+        the names of what is differentiated and of what was eliminated; None, and the same as `index`, for others.
     structural_index: that of the signature method, from the pattern of the equations; None for a singular pattern.
     directly_solvable: [dF/dx' dF/dz] has full rank, so that x' and z follow from the equations as written.
     solvable: x' and z follow from the equations and their derivatives.
@@ -88,6 +92,7 @@ class Report:
     block_indices: list[int | None] = field(default_factory=list)
     tolerance: float
     ranks: tuple[RankDecision, ...] = ()
+    joined: JoinedIndex | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         written = [expression for _, expression in (*self.hidden_constraints, *self.written_constraints)]
@@ -104,6 +109,11 @@ class Report:
     def gap(self) -> float:
         """The narrowest ratio of kept to dropped singular values over all rank decisions."""
         return min((rank.gap for rank in self.ranks), default=float("inf"))
+
+    @property
+    def joined_index(self) -> int | None:
+        """The index of the equations as parts are joined, before anything was eliminated."""
+        return self.index if self.joined is None else self.joined.index
 
     @property
     def verdict(self) -> str:
@@ -164,6 +174,9 @@ class Report:
         structural = "singular" if self.structural_index is None else f"index {self.structural_index}"
         largest = max((len(b.unknowns) for b in self.blocks), default=0)
         lines.append(f"  structure: {structural}, {counted(len(self.blocks), 'block')}, the largest with {largest}")
+        if self.joined is not None:
+            left = self._whole_names([*self.differential, *self.algebraic])
+            lines.append(f"  {self.joined.sentence(self.index, left)}")
         return lines
 
     def _whole_names(self, labels: list[str]) -> list[str]:
