@@ -33,7 +33,7 @@ from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.run.rechosen_constraints import Halt, Rechosen, rechosen_at
 
 # A run is given up where this many parts fall into so small a share of the span.
-IN_A_ROW, SHARE = 30, 1e-6
+IN_A_ROW, SHARE = 16, 1e-6
 
 
 class RestsOnCorner(Exception):

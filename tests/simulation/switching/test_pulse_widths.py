@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import casadi as ca
 import numpy as np
 import pytest
@@ -26,7 +28,7 @@ def exact(period: float, count: int, times: np.ndarray, duties: np.ndarray, dela
     cuts = sorted({*ends, *times.tolist()})
     rates = np.array([[-1 / delays[0], 0, 1 / delays[0]], [1 / delays[1], -1 / delays[1], 0], [0, 0, 0]])
     y = np.zeros(3)
-    for begin, end in zip(cuts, cuts[1:]):
+    for begin, end in pairwise(cuts):
         middle = 0.5 * (begin + end)
         y[2] = middle % period < duties[np.searchsorted(times, middle)] * period
         y = expm(rates * (end - begin)) @ y

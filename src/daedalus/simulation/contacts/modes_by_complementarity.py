@@ -84,8 +84,7 @@ def _motion(laws: ContactLaws, place: ContactPlace, modes: np.ndarray) -> Contac
 def _turned(laws: ContactLaws, motion: ContactMotion, modes: np.ndarray, k: int, stiffness: float) -> float | None:
     """The mode that a contact at rest turns to where its present one contradicts itself; None where it does not."""
     force, change = motion.force[k], motion.change[k]
-    largest = float(np.max(np.abs(motion.force), initial=0.0))
-    slack = ACCELERATION * abs(stiffness) * max(largest, abs(motion.level[k]) if laws.is_friction[k] else 0.0)
+    largest, slack = float(np.max(np.abs(motion.force), initial=0.0)), _slack(laws, motion, k, stiffness)
     if laws.is_friction[k]:
         if modes[k] == 0:
             return None if abs(force) <= motion.level[k] + FORCE * largest else float(-np.sign(force))
@@ -93,6 +92,12 @@ def _turned(laws: ContactLaws, motion: ContactMotion, modes: np.ndarray, k: int,
     if modes[k]:
         return None if force >= -FORCE * largest else 0.0
     return None if change >= -slack else 1.0
+
+
+def _slack(laws: ContactLaws, motion: ContactMotion, k: int, stiffness: float) -> float:
+    """A change of the rate that is not told from zero beside the forces of the problem."""
+    largest = float(np.max(np.abs(motion.force), initial=0.0))
+    return ACCELERATION * abs(stiffness) * max(largest, abs(motion.level[k]) if laws.is_friction[k] else 0.0)
 
 
 def _all_settled(
@@ -124,7 +129,8 @@ def _check_single(
     found = _all_settled(laws, place, modes, free, stiffness)
     changes = [motion.change for _, motion in found]
     size = max((float(np.max(np.abs(c), initial=0.0)) for c in changes), default=0.0)
-    if any(np.max(np.abs(c - changes[0])) > 1e-6 * size for c in changes):
+    same = max((_slack(laws, motion, k, stiffness[k]) for _, motion in found for k in free), default=0.0)
+    if any(np.max(np.abs(c - changes[0])) > 1e-6 * size + 2 * same for c in changes):
         names = listed([laws.names[k] for k in free])
         raise RefusedContacts(
             f"The contacts {names} may go on in more than one way.",

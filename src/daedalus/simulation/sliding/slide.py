@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import casadi as ca
@@ -25,27 +26,30 @@ from daedalus.simulation.run.pieces import Next, Piece
 from daedalus.simulation.run.road import Road
 from daedalus.simulation.run.settings import settings_for
 from daedalus.simulation.sliding.sliding_system import (
-    MOST_SURFACES,
     Sliding,
+    condition_like,
+    levels_of,
     resting_system,
+    sliding_along,
     sliding_system,
-    vanishes,
 )
-from daedalus.simulation.sliding.solved_slopes import Undetermined, slopes_of, solved
-from daedalus.simulation.sliding.surface import Surface
+from daedalus.simulation.sliding.solved_slopes import Undetermined, slopes_of
+from daedalus.simulation.sliding.surface import Surface, conditions_at_zero, moved_onto
+from daedalus.simulation.sliding.surfaces_together import SLIDES, NotDecided, PlaceOnSurfaces, met_together
 
 # A share may be out of 0 … 1 by this. Fields are looked at this far beside a surface, in nominal values; the jump on
 # the surface is at least this share of them, else the equations are continuous there.
 BEYOND, BESIDE, JUMPS = 1e-7, 1e-6, 1e-3
 # So much nearer to the surface a rate falls by as much where the equations are smooth, and by a tenth of that at most
-# where their slopes are infinite.
-NEARER, STEEP = 1e-4, 10.0
+# where their slopes are infinite; where they jump it does not fall.
+NEARER, STEEP, FALLS = 1e-4, 10.0, 0.9
 # Not nearer than so many spacings of the state; and a surface that is this many tolerances away is met.
 RESOLVED, WITHIN = 64.0, 10.0
 # Pieces of fewer steps than this lead nowhere.
 FEWEST_STEPS = 3
-# Where a run has been on a surface it goes on this far beside it. So many events end a stay on one.
-LEAVES, LEAVING = 1e-12, 3
+# Where a run has been on a surface it goes on this far beside it. So many events end a stay on one: it goes below,
+# above, or is carried off.
+LEAVES, LEAVING, CARRIED_OFF = 1e-12, 3, 2
 
 
 def slide_along(road: Road, first: Piece, done: Trajectory) -> Next:
@@ -58,16 +62,53 @@ def slide_along(road: Road, first: Piece, done: Trajectory) -> Next:
     if not surface.is_of_states or _moves_by_table(done, surface):
         return None
     below = system.part(Sliding)
-    if below is not None and (below.depth >= MOST_SURFACES or below.rests):
+    if below is not None and below.rests:
         return _too_many(t, surface.condition)
+    base = system if below is None else below.base
+    try:
+        met = _met_at(done, base, t, [surface])
+        if len(met) > 1:
+            return _together(road, done, base, t, met, {})
+    except (NotDecided, Undetermined):
+        return _too_many(t, surface.condition) if below is not None else None
+    return _alone(road, done, t, which)
+
+
+def _met_at(done: Trajectory, base: System, t: float, also: Sequence[Surface]) -> set[int]:
+    """The surfaces that a run is on, by the first of their conditions among those of the system without sliding."""
+    held = [condition_like(base, level.guard) for level in (*levels_of(done.system), *also)]
+    x = np.array(done._source.end)[done._plant.row_parts["x"]]
+    near = conditions_at_zero(base, t, x, done._drive.at_time(t), done._parameters)
+    return {*held, *(k for k in near if once(base, Surface, k).is_of_states)}
+
+
+def _together(road: Road, done: Trajectory, base: System, t: float, met: set[int], leaves: dict[int, float]) -> Piece:
+    """The rest of a run that is on several surfaces; leaves: the sides that it is on its way to, for some of them."""
+    u, p, surfaces = done._drive.at_time(t), done._parameters, tuple(sorted(met))
+    levels = levels_of(sliding_along(base, surfaces))
+    nears = [_known(level.system, done) if level.of_unknowns else None for level in levels]
+    x = np.array(done._source.end)[done._plant.row_parts["x"]]
+    x = moved_onto(levels, np.zeros(len(levels)), t, x, u, p, nears)
+    guess = [leaves.get(k, SLIDES) for k in surfaces]
+    found = met_together(base, surfaces, PlaceOnSurfaces(t, x, u, p, _known(base, done)), guess)
+    sides = np.array([0.0 if mode == SLIDES else LEAVES * (2 * mode - 1) for mode in found.modes])
+    kept = tuple(k for k, mode in zip(surfaces, found.modes) if mode == SLIDES)
+    if sides.any():
+        x = moved_onto(levels, sides, t, x, u, p, nears)
+    return _piece(road, done, sliding_along(base, kept), t, x, found.y if kept == surfaces else None)
+
+
+def _alone(road: Road, done: Trajectory, t: float, which: int) -> Next:
+    """The rest of a run that met one surface."""
+    system, surface = done.system, once(done.system, Surface, which)
     u, p = done._drive.at_time(t), done._parameters
     near = _known(system, done) if surface.of_unknowns else None
     try:
-        x = surface.nearest(t, np.array(run.end)[done._plant.row_parts["x"]], u, p, near)
+        x = surface.nearest(t, np.array(done._source.end)[done._plant.row_parts["x"]], u, p, near)
     except Undetermined:
         return None
     beside = [_rate_beside(surface, away, t, x, u, p, near) for away in (BESIDE, -BESIDE)]
-    pull, y = _started(once(system, sliding_system, which), t, x, u, p, near)
+    pull, y = _started(system, which, t, x, u, p, _known(system, done))
     if pull < -JUMPS * max(abs(rate) for rate in beside):
         return _piece(road, done, once(system, sliding_system, which), t, x, y)
     if _leads_to_rest(surface, t, x, u, p, near):
@@ -109,9 +150,10 @@ def _leads_to_rest(
     nearer = max(
         NEARER, RESOLVED * float(np.max(np.spacing(np.abs(x)) / surface.system.nominal["x"], initial=0.0)) / BESIDE
     )
-    above, below = (_rate_beside(surface, away, t, x, u, p, near) for away in (BESIDE, -BESIDE))
+    rates = [_rate_beside(surface, away, t, x, u, p, near) for away in (BESIDE, -BESIDE)]
     closer = [abs(_rate_beside(surface, nearer * away, t, x, u, p, near)) for away in (BESIDE, -BESIDE)]
-    return above < 0 < below and closer[0] > STEEP * nearer * abs(above) and closer[1] > STEEP * nearer * abs(below)
+    steep = all(STEEP * nearer * abs(rate) < close < FALLS * abs(rate) for rate, close in zip(rates, closer))
+    return rates[0] < 0 < rates[1] and steep
 
 
 def leave_surface(road: Road, first: Piece, done: Trajectory) -> Next:
@@ -123,22 +165,19 @@ def leave_surface(road: Road, first: Piece, done: Trajectory) -> Next:
         return None
     t, x = float(done.end.time), np.array(done._source.end)[done._plant.row_parts["x"]]
     face, which = divmod(events[-1][0] - len(done.system.events) + LEAVING * sliding.depth, LEAVING)
-    if face == sliding.depth - 1:
-        return _piece(road, done, sliding.outside, t, _beside(done, sliding, which, t, x), None)
-    # It stays on the surface that it came to last, and leaves the one below it.
-    below = sliding.outside.part(Sliding)
-    assert below is not None
-    kept = once(below.outside, sliding_system, _condition_outside(sliding, below))
-    return _piece(road, done, kept, t, _beside(done, below, which, t, x), None)
-
-
-def _condition_outside(sliding: Sliding, below: Sliding) -> int:
-    """The number that the condition of a surface has among those outside the surface below it."""
-    guard, outside = once(sliding.outside, Surface, sliding.which).guard, below.outside
-    found = switches_of(outside)
-    assert found is not None
-    same = [k for k, text in enumerate(found.conditions) if text == sliding.condition]
-    return next((k for k in same if vanishes(outside, once(outside, Surface, k).guard - guard)), same[0])
+    base, level = sliding.base, levels_of(done.system)[face]
+    try:
+        met, left = (_met_at(done, base, t, []), condition_like(base, level.guard)) if not sliding.rests else ({0}, 0)
+        if len(met) == 1:
+            return _piece(road, done, sliding.outside, t, _beside(done, sliding, which, t, x), None)
+        if which == CARRIED_OFF:
+            return _together(road, done, base, t, met - {left}, {})
+        ordered = tuple(sorted(met))
+        own = levels_of(sliding_along(base, ordered))[ordered.index(left)]
+        side = float(1 - which if own.opposes(level) else which)
+        return _together(road, done, base, t, met, {left: side})
+    except (NotDecided, Undetermined):
+        return _too_many(t, level.condition)
 
 
 def _beside(done: Trajectory, sliding: Sliding, which: int, t: float, x: np.ndarray) -> np.ndarray:
@@ -172,23 +211,14 @@ def _moves_by_table(done: Trajectory, surface: Surface) -> bool:
 
 
 def _started(
-    onto: System, t: float, x: np.ndarray, u: np.ndarray, p: np.ndarray, near: np.ndarray | None
+    system: System, which: int, t: float, x: np.ndarray, u: np.ndarray, p: np.ndarray, near: np.ndarray
 ) -> tuple[float, np.ndarray | None]:
     """How much the share lowers the rate of the guard, negative where both sides lead onto the surface; and x', z."""
-    slopes, sliding = slopes_of(onto), onto.part(Sliding)
-    assert sliding is not None
-    guess = np.zeros(slopes.size)
-    if near is not None:
-        guess[: len(near)] = near
-    guess[slopes.size - sliding.depth :] = 0.5
     try:
-        y = slopes.at(t, x, u, p, guess)
-        _, matrix = slopes.equations(t, y, x, u, p)
-        moved = solved(matrix[:-1, :-1], -matrix[:-1, -1])
-    except Undetermined:
+        met = met_together(system, (which,), PlaceOnSurfaces(t, x, u, p, near), (SLIDES,))
+    except (NotDecided, Undetermined):
         return 0.0, None
-    inside = np.all(np.abs(y[slopes.size - sliding.depth :] - 0.5) <= 0.5 + BEYOND)
-    return float(matrix[-1, :-1] @ moved + matrix[-1, -1]) if inside else 0.0, y
+    return (float(met.response[0, 0]), met.y) if met.modes == (SLIDES,) else (0.0, None)
 
 
 def _rate_beside(
@@ -245,8 +275,8 @@ def _too_many(t: float, condition: str) -> Stop:
     return Stop(
         Ending.CHATTERING,
         t,
-        f"more than {MOST_SURFACES} conditions switch to and fro together at {time_text(t)}, {condition} among them",
-        ("how the fields of more surfaces are blended is not determined",),
+        f"several conditions switch to and fro together at {time_text(t)}, {condition} among them",
+        ("how it goes on from there is not determined by their branches",),
         "m.friction for what sticks, or a smooth law in the place of one of them",
         condition=condition,
         obstacle=Obstacle.SLIDING,

@@ -13,6 +13,7 @@ state follows from g = 0, and it ends where ġ is no longer zero.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -21,14 +22,17 @@ import numpy as np
 from daedalus.model.event_purpose import EventPurpose
 from daedalus.model.expressions import concatenate, divided
 from daedalus.model.system.equation_row import Role, rows_of
+from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.model.variables import Event, make_variable
-from daedalus.simulation.sliding.surface import Surface, rate_of
+from daedalus.reduction.switches import switches_of
+from daedalus.simulation.sliding.solved_slopes import Undetermined
+from daedalus.simulation.sliding.surface import Surface, have_one_ratio, rate_of
 
 # How far a run may be carried off the surface, and how fast it may leave one that it rests on, in nominal values.
 OFF, MOVING = 1e-6, 1e-9
 SHARE = "share above {condition}"
-# Conditions that a run slides along together.
+# Conditions whose shares are eliminated together.
 MOST_SURFACES = 2
 
 
@@ -46,6 +50,42 @@ class Sliding:
         """How many surfaces it slides along."""
         below = self.outside.part(Sliding)
         return 1 + (0 if below is None else below.depth)
+
+    @property
+    def base(self) -> System:
+        """The system that holds outside of all surfaces."""
+        below = self.outside.part(Sliding)
+        return self.outside if below is None else below.base
+
+
+def sliding_along(base: System, surfaces: tuple[int, ...]) -> System:
+    """The system that slides along the surfaces of several conditions of a system; that system itself where none is."""
+    system = base
+    for which in surfaces:
+        own = which if system is base else condition_like(system, once(base, Surface, which).guard)
+        system = once(system, sliding_system, own)
+    return system
+
+
+def levels_of(system: System) -> list[Surface]:
+    """The surfaces that a system slides along, in the order of their shares."""
+    own = system.part(Sliding)
+    return [] if own is None else [*levels_of(own.outside), once(own.outside, Surface, own.which)]
+
+
+def condition_like(system: System, guard: ca.SX) -> int:
+    """The first condition of a system whose guard, as written or in states, has a constant ratio to another one.
+
+    Undetermined where none has.
+    """
+    found = switches_of(system)
+    count = 0 if found is None else found.count
+    written = (k for k in range(count) if found is not None and have_one_ratio(found.guards[k], guard))
+    in_states = (k for k in range(count) if have_one_ratio(once(system, Surface, k).guard, guard))
+    which = next(chain(written, in_states), None)
+    if which is None:
+        raise Undetermined
+    return which
 
 
 def sliding_system(system: System, which: int) -> System:

@@ -7,15 +7,16 @@ or on the surface itself, and all others as they were.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
 
 from daedalus.analysis.structure.system_structure import structure_of
-from daedalus.model.expressions import concatenate, contains, divided, elements
+from daedalus.model.expressions import concatenate, contains, divided, elements, symbol_key
 from daedalus.model.lazy_values import cached_property
+from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.reduction.switches import LETTERS, SWITCHING, Switches, switches_of
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant
@@ -24,6 +25,8 @@ from daedalus.simulation.sliding.solved_slopes import slopes_of
 
 # Ratios of guards at random places that differ by less than this are one.
 SAME_RATIO = 1e-9
+# A guard below this part of what it is made of is zero.
+AT_ZERO = 1e-11
 # Unknowns that are eliminated by a formula.
 MOST_UNKNOWNS = 12
 
@@ -147,6 +150,13 @@ class Surface:
         """The system with the conditions of the surface decided as they are above it."""
         return self.system.changed(residual=self.side(True).residual)
 
+    def gap(
+        self, t: float, x: np.ndarray, u: np.ndarray, p: np.ndarray, guess: np.ndarray | None = None
+    ) -> tuple[float, np.ndarray]:
+        """g and ∂g/∂x at a state."""
+        guard, slope, _ = self._at(t, self._unknowns(t, x, u, p, guess), x, u, p)
+        return float(guard[0]), slope
+
     def moved(
         self, away: float, t: float, x: np.ndarray, u: np.ndarray, p: np.ndarray, guess: np.ndarray | None = None
     ) -> np.ndarray:
@@ -172,6 +182,12 @@ class Surface:
             x = x - weights * slope * (guard[0] / steep)
         return x
 
+    def opposes(self, other: Surface) -> bool:
+        """Whether another guard of the same surface has the other sign."""
+        symbols = ca.symvar(ca.vertcat(self.guard, other.guard))
+        values = ca.Function("guards", symbols, [self.guard * other.guard])
+        return float(values(*np.random.default_rng(4).uniform(0.5, 1.5, len(symbols)))) < 0
+
     def side(self, above: bool | None) -> SurfaceSide:
         """The equations above the surface, below it, or with both sides of its conditions equal (None)."""
         sign = {True: 1.0, False: -1.0, None: 0.0}[above]
@@ -182,6 +198,66 @@ class Surface:
         parts = _unfolded([twin.residual, concatenate(guards), self.guard], found, decided)
         outputs = dict(zip(self._outputs, divided(parts[0][count:], self._outputs.values())))
         return SurfaceSide(parts[0][:count], parts[1], outputs, parts[2])
+
+
+def moved_onto(
+    surfaces: Sequence[Surface],
+    sides: np.ndarray,
+    t: float,
+    x: np.ndarray,
+    u: np.ndarray,
+    p: np.ndarray,
+    nears: Sequence[np.ndarray | None],
+) -> np.ndarray:
+    """The state moved onto several surfaces, or a part of the nominal values to a side of some, by the shortest way."""
+    if not surfaces:
+        return x
+    nominal = surfaces[0].system.nominal["x"]
+    for _ in range(2):
+        gaps = [surface.gap(t, x, u, p, near) for surface, near in zip(surfaces, nears)]
+        slopes = np.array([slope for _, slope in gaps]) * nominal
+        wanted = sides * np.abs(slopes).max(axis=1)
+        away = np.array([guard for guard, _ in gaps]) - wanted
+        if not away.any():
+            return x
+        x = x - nominal * (slopes.T @ np.linalg.lstsq(slopes @ slopes.T, away, rcond=1e-12)[0])
+    return x
+
+
+def conditions_at_zero(system: System, t: float, x: np.ndarray, u: np.ndarray, p: np.ndarray) -> list[int]:
+    """The conditions on states alone that are zero at a state to rounding, the first of each surface."""
+    guards, places = once(system, _guards_of_states)
+    if not places:
+        return []
+    values, slopes = (part.full() for part in guards(t, x, u, p))
+    sizes = np.abs(slopes) @ np.maximum(system.nominal["x"], np.abs(x))
+    return [k for k, value, size in zip(places, values.ravel(), sizes) if abs(value) <= AT_ZERO * size]
+
+
+def _guards_of_states(system: System) -> tuple[ca.Function, list[int]]:
+    """The guards that contain neither x', z nor other conditions, with their slopes; of equal ones the first."""
+    found, letters = switches_of(system), ("t", "x", "u", "p")
+    own = [system.symbol(letter) for letter in letters]
+    known = {symbol_key(s) for part in own for s in elements(part)}
+    places: list[int] = []
+    for k, guard in enumerate([] if found is None else found.guards):
+        reads = ca.symvar(guard)
+        of_states = all(symbol_key(s) in known for s in reads) and ca.depends_on(guard, system.symbol("x"))
+        if of_states and not any(have_one_ratio(guard, found.guards[j]) for j in places if found is not None):
+            places.append(k)
+    guards = concatenate([found.guards[k] for k in places] if found is not None else [])
+    return ca.Function("guards", own, [ca.densify(guards), ca.densify(ca.jacobian(guards, own[1]))]), places
+
+
+def have_one_ratio(guard: ca.SX, other: ca.SX) -> bool:
+    """Whether two guards are zero together: their ratio is the same everywhere."""
+    symbols = ca.symvar(ca.vertcat(guard, other))
+    function, rng = ca.Function("guards", symbols, [guard, other]), np.random.default_rng(3)
+    pairs = np.array([[float(v) for v in function(*rng.uniform(0.5, 1.5, len(symbols)))] for _ in range(4)])
+    if not np.all(np.isfinite(pairs)) or np.any(pairs == 0):
+        return False
+    ratios = pairs[:, 0] / pairs[:, 1]
+    return bool(np.all(np.abs(ratios - ratios[0]) <= SAME_RATIO * abs(ratios[0])))
 
 
 def _unfolded(expressions: list[ca.SX], switches: Switches, decided: Mapping[int, ca.SX]) -> list[ca.SX]:
