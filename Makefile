@@ -9,7 +9,7 @@ KERNELS := $(filter %kernels.cpp,$(CORE))
 # Without kept bytecode every process of a test compiles the package and what it needs again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo test test-all check soak format docs bench wheel sanitize clean
+.PHONY: setup demo test test-all check soak format docs bench wheel sanitize sanitize-core sanitize-python clean
 
 setup: $(VENV)/.dev $(STAMP)
 
@@ -84,8 +84,29 @@ wheel: $(VENV)/.tools
 	  cp tests/test_public_names.py "$$place"; cd "$$place"; \
 	  env/bin/daedalus demo; env/bin/python -m pytest -q test_public_names.py
 
-# The core without Python under the address and undefined-behaviour sanitizers.
-sanitize:
+# The core under the address and undefined-behaviour sanitizers: its own tests without Python, then the extension, built
+# with them, in the place of the usual one under those tests that reach most of it. Its runtime comes before all others.
+WATCHED := build/sanitize/python
+WATCHED_TESTS := tests/core tests/simulation/result tests/simulation/switching tests/simulation/contacts \
+  tests/simulation/singular tests/simulation/plant tests/differentiation/steps tests/ensembles/lanes
+sanitize: sanitize-core sanitize-python
+
+sanitize-python: setup
+	PATH="$(CURDIR)/$(BIN):$$PATH" cmake -S . -B $(WATCHED) -G Ninja -DCMAKE_BUILD_TYPE=None -DDAEDALUS_SANITIZE=ON \
+	  -DPython_EXECUTABLE="$(CURDIR)/$(BIN)/python"
+	PATH="$(CURDIR)/$(BIN):$$PATH" cmake --build $(WATCHED)
+	$(CXX) -x c -shared -fPIC tests/core/watched/shallow_dlopen.c -o $(WATCHED)/shallow_dlopen.so -ldl
+	rm -f $(WATCHED)/report.*
+	LD_PRELOAD="$(CURDIR)/$(WATCHED)/shallow_dlopen.so $$($(CXX) -print-file-name=libasan.so) \
+	    $$($(CXX) -print-file-name=libstdc++.so)" \
+	  ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0:allocator_may_return_null=1:log_path=$(CURDIR)/$(WATCHED)/report \
+	  UBSAN_OPTIONS=print_stacktrace=1:log_path=$(CURDIR)/$(WATCHED)/report \
+	  PYTHONMALLOC=malloc PYTHONPATH=$(CURDIR)/tests/core/watched DAEDALUS_WATCHED_CORE=$$(echo $(CURDIR)/$(WATCHED)/_core*.so) \
+	  OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -p no:faulthandler -m "not long" $(WATCHED_TESTS) \
+	  --deselect tests/core/test_without_python.py \
+	  --deselect tests/core/test_stops.py::test_a_machine_without_memory_leaves_what_was_found || { cat $(WATCHED)/report.* 2>/dev/null; exit 1; }
+
+sanitize-core:
 	@mkdir -p build/sanitize
 	$(CXX) -std=c++20 -O1 -g -fopenmp-simd -fno-omit-frame-pointer -fsanitize=address,undefined \
 	  -fno-sanitize-recover=all -Wall -Wextra -Wpedantic -Werror -pthread -Isrc/daedalus/core \

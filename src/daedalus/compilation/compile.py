@@ -28,8 +28,9 @@ from daedalus.model.interrupts import weak_values
 from daedalus.model.system.function_record import function_of, function_record
 from daedalus.model.system.instruction_list import UnknownOperationError, read_instructions
 
-# Code of this many functions is kept even when nobody refers to it, for callers that build the same function again.
-_KEPT = 256
+# Code of this many functions, and of this many bytes, is kept even when nobody refers to it, for callers that build the
+# same function again.
+_KEPT, _KEPT_BYTES = 256, 16_000_000
 
 _lock = fork_safe_lock()
 _by_object: weakref.WeakValueDictionary[tuple[int, CodeWish], Compiled] = weak_values()
@@ -98,7 +99,7 @@ def _translation(f: ca.Function, wish: CodeWish, wait: bool) -> Translation:
         meanwhile = None if wait else interpreted(f, "its machine code is being compiled in the background")
         translation = Translation(lambda own: _long_outcome(own, f, wish), meanwhile)
         if not wait:
-            background.submit(translation.finish)
+            background.submit(_finish_if_wanted(weakref.ref(translation)))
         return translation
     try:
         rows = read_instructions(f)
@@ -106,6 +107,7 @@ def _translation(f: ca.Function, wish: CodeWish, wait: bool) -> Translation:
         return _finished(left_to_interpreter(f, str(unknown)))
     translation = _shared((rows.digest(), wish), Translation(lambda own: translate(f, rows, wish)))
     translation.finish()
+    _forget_oldest()
     return translation
 
 
@@ -131,11 +133,28 @@ def _shared(key: tuple[str, CodeWish], own: Translation) -> Translation:
         translation = _by_content.setdefault(key, own)
         _recent[key] = translation
         _recent.move_to_end(key)
-        while len(_recent) > _KEPT:
-            _recent.popitem(last=False)
+    _forget_oldest()
     if translation is not own:
         count("found_in_memory")
     return translation
+
+
+def _forget_oldest() -> None:
+    """Keep the functions that were asked for last, and no more than there is room for."""
+    with _lock:
+        room = sum(translation.room for translation in _recent.values())
+        while len(_recent) > _KEPT or (room > _KEPT_BYTES and len(_recent) > 1):
+            room -= _recent.popitem(last=False)[1].room
+
+
+def _finish_if_wanted(wanted: weakref.ref[Translation]) -> Callable[[], None]:
+    """A job for the background that keeps no function alive: what was dropped meanwhile is not compiled any more."""
+
+    def job() -> None:
+        if (translation := wanted()) is not None:
+            translation.finish()
+
+    return job
 
 
 def _compiled_again(record: Mapping[str, Any], strict: bool, quick: bool = False) -> Compiled:

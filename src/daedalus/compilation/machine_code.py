@@ -30,10 +30,14 @@ _SERVED = 16
 
 
 class MachineCode(NamedTuple):
-    """The address of a function with CasADi's C signature; valid as long as `owner` lives."""
+    """The address of a function with CasADi's C signature; valid as long as `owner` lives.
+
+    size: bytes of object code it was linked from.
+    """
 
     address: int
     owner: object
+    size: int = 0
 
 
 class Host(NamedTuple):
@@ -142,7 +146,8 @@ def object_code(text: str, level: int) -> bytes:
     llvm = binding()
     with LLVM_LOCK:
         machine = target_machine(level)
-        module = llvm.parse_assembly(text)
+        # In a context of its own: the one that all would share keeps every number that was ever written.
+        module = llvm.parse_assembly(text, llvm.create_context())
         module.triple = machine.triple
         module.data_layout = str(machine.target_data)
         if level:
@@ -161,10 +166,12 @@ def link(objects: Iterable[bytes], strict: bool) -> MachineCode:
     llvm = binding()
     with LLVM_LOCK:
         library = llvm.JITLibraryBuilder().export_symbol(ENTRY)
+        size = 0
         for code in objects:
             library.add_object_img(code)
+            size += len(code)
         linker = _linker()
         library.add_jit_library(linker.mathematics(strict)).add_current_process()
         owner = library.link(linker.jit, f"daedalus {next(_library_numbers)}")
         owner.linker = linker
-        return MachineCode(owner[ENTRY], owner)
+        return MachineCode(owner[ENTRY], owner, size)

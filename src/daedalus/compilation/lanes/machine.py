@@ -55,7 +55,7 @@ def kernel_code(text: str) -> machine_code.MachineCode:
 def optimised(text: str, machine: Any, emit: Callable[[Any], bytes]) -> bytes:
     """What is emitted for a processor of a module of LLVM text, once the passes ran on it."""
     with machine_code.LLVM_LOCK:
-        module = machine_code.binding().parse_assembly(text)
+        module = machine_code.binding().parse_assembly(text, machine_code.binding().create_context())
         module.triple, module.data_layout = machine.triple, str(machine.target_data)
         module.verify()
         passes, builder = _passes(machine)

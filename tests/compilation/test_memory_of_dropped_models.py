@@ -1,0 +1,144 @@
+"""Models that are written, run and dropped give their memory back, whatever they are made of."""
+
+import subprocess
+import sys
+
+import pytest
+
+SCRIPT = """
+import ctypes, gc, os, sys
+import casadi as ca
+import numpy as np
+import daedalus as dd
+from daedalus.compilation import compile as door, machine_code
+from daedalus.scipy_calls import ivp_function
+
+library = ctypes.CDLL(None)
+
+class Heap(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_size_t) for name in
+                "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost".split()]
+
+library.mallinfo2.restype = Heap
+
+def in_use():
+    # What is kept for callers who come again, and is bounded, does not count.
+    door._recent.clear()
+    ivp_function.KEPT.clear()
+    gc.collect()
+    machine_code._present_linker = None
+    gc.collect()
+    heap = library.mallinfo2()
+    return heap.uordblks + heap.hblkhd
+
+def plain(k):
+    m = dd.Model(f"plain{k}")
+    x, y = m.state("x", start=1.0), m.state("y", start=0.0)
+    m.equation(m.der(x), y - 1e-3 * (k + 0.5) * x)
+    m.equation(m.der(y), -ca.sin(x) * (1 + 1e-3 * k))
+    dd.simulate(m, 0.1).at(0.05)["x"]
+
+def algebraic(k):
+    m = dd.Model(f"algebraic{k}")
+    x, z = m.state("x", start=1.0), m.algebraic("z")
+    m.equation(m.der(x), -z)
+    m.equation(z + 0.1 * z**3, x * (1 + 1e-3 * k))
+    dd.simulate(m, 0.1).at(0.05)["z"]
+
+def pendulum(k):
+    m, length = dd.Model(f"pendulum{k}"), 1 + 1e-3 * k
+    x, y, v, w = (m.state(name, start=start) for name, start in (("x", length), ("y", 0.0), ("v", 0.0), ("w", 0.0)))
+    rod = m.algebraic("rod")
+    for state, rate in ((x, v), (y, w), (v, -rod * x), (w, -rod * y - 9.81)):
+        m.equation(m.der(state), rate)
+    m.equation(x * x + y * y, length**2)
+    dd.simulate(m, 0.1)
+
+def driven(k):
+    m = dd.Model(f"driven{k}")
+    x, u = m.state("x", start=1.0), m.input("u")
+    m.equation(m.der(x), u - x * (1 + 1e-3 * k))
+    dd.simulate(m, 0.1, inputs={"u": lambda t: (k + 0.5) * np.sin(t)})
+    dd.simulate(m, 0.1, inputs={"u": lambda t: float(str(k * t))})
+
+def network(k):
+    C, m, pick = dd.components.electrical, dd.Model(f"network{k}"), np.random.default_rng(k)
+    source, ground = m.add(C.VoltageSource("source", voltage=float(pick.uniform(1, 5)))), m.add(C.Ground("ground"))
+    m.connect(source.minus, ground.pin)
+    last = source.plus
+    for j in range(int(pick.integers(2, 5))):
+        r = m.add(C.Resistor(f"R{j}", resistance=float(pick.uniform(1, 5))))
+        c = m.add(C.Capacitor(f"C{j}", capacitance=float(pick.uniform(0.1, 1))))
+        m.connect(last, r.plus)
+        m.connect(r.minus, c.plus)
+        m.connect(c.minus, ground.pin)
+        last = r.minus
+    if k % 2:
+        d = m.add(C.Diode("D", on_resistance=0.01, off_conductance=1e-6))
+        m.connect(last, d.plus)
+        m.connect(d.minus, ground.pin)
+    dd.simulate(m, 0.1).at(0.05)
+
+def events(k):
+    m = dd.Model(f"events{k}")
+    h, v = m.state("h", start=1.0 + 1e-3 * k), m.state("v", start=0.0)
+    m.discrete("low", start=0)
+    m.equation(m.der(h), v)
+    m.equation(m.der(v), -9.81 + ca.if_else(h > 0.5, 0.1, 0.2))
+    m.event("bounce", h, direction=-1, reset={"v": -0.8 * v})
+    m.when(h < 0.7, {"low": 1})
+    dd.simulate(m, 0.6).at(0.3)
+
+def function(k):
+    dd.solve_ivp(lambda t, y: -y * (1 + 1e-3 * k) + np.sin(t), (0, 0.1), [1.0, 2.0])
+    dd.solve_ivp(lambda t, y: np.array([float(str(-y[0]))]), (0, 0.1), [1.0])
+
+def with_parameter(k):
+    m = dd.Model(f"derivative{k}")
+    x, p = m.state("x", start=1.0), m.parameter("p", 1.0)
+    m.equation(m.der(x), -p * x * (1 + 1e-3 * k))
+    return m
+
+def derivative(k):
+    dd.sensitivities(with_parameter(k), 0.1)
+
+def sweep(k):
+    dd.sweep(with_parameter(k), 0.1, over={"p": np.linspace(1.0, 2.0, 8)})
+
+kinds, first, count = [globals()[name] for name in sys.argv[1].split()], int(sys.argv[2]), int(sys.argv[3])
+for kind in kinds:
+    for k in range(first):
+        kind(k)
+    before = in_use()
+    for k in range(first, first + count):
+        kind(k)
+    print(kind.__name__, round((in_use() - before) / count), flush=True)
+"""
+
+KINDS = ("plain", "algebraic", "pendulum", "driven", "network", "events", "function", "derivative", "sweep")
+
+
+def left_behind(kinds, first, count):
+    """Bytes in use that a dropped model leaves, by kind."""
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, " ".join(kinds), str(first), str(count)],
+        env={"DAEDALUS_CACHE": "off", "PATH": "/usr/bin:/bin", "OPENBLAS_NUM_THREADS": "1", "PYTHONMALLOC": "malloc"},
+        capture_output=True, text=True, timeout=3600, check=True,
+    )  # fmt: skip
+    return {name: int(size) for name, size in (line.split() for line in done.stdout.splitlines())}
+
+
+glibc = pytest.mark.skipif(sys.platform != "linux", reason="bytes in use are counted by glibc")
+
+
+@glibc
+def test_dropped_models_leave_nothing_that_grows():
+    found = left_behind(("driven", "network", "events"), 20, 16)
+    assert {kind: size for kind, size in found.items() if size > 5000} == {}
+
+
+@glibc
+@pytest.mark.long
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_thousand_dropped_models_of_a_kind(kind):
+    assert left_behind((kind,), 50, 1000)[kind] < 5000
