@@ -1,4 +1,4 @@
-"""Classic problems with optima in closed form or published, in several variants: each is a success and reaches its own."""
+"""Classic problems in several variants, with optima in closed form or published: each is a success and reaches it."""
 
 import casadi as ca
 import numpy as np
@@ -101,8 +101,9 @@ def test_the_surface_of_a_soap_film(ends):
 
     c = brentq(slack, 0.6, min(ends) - 1e-9) if slack(min(ends) - 1e-9) * slack(0.6) < 0 else None
     if c is None:
-        c, a_of = brentq(lambda c: c * np.cosh((1.0 + c * np.arccosh(ends[0] / c)) / c) - ends[1], 0.5, 0.9999), (
-            lambda c: -c * np.arccosh(ends[0] / c)
+        c, a_of = (
+            brentq(lambda c: c * np.cosh((1.0 + c * np.arccosh(ends[0] / c)) / c) - ends[1], 0.5, 0.9999),
+            (lambda c: -c * np.arccosh(ends[0] / c)),
         )
     a = a_of(c)
     area = c / 2 * (1.0 + c / 2 * (np.sinh(2 * (1 - a) / c) + np.sinh(2 * a / c)))

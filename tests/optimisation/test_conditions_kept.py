@@ -1,5 +1,7 @@
 """Plans keep every condition as it was written, on the plan and on its replay, or say which they break."""
 
+from itertools import combinations
+
 import casadi as ca
 import numpy as np
 import pytest
@@ -77,6 +79,70 @@ def test_a_condition_that_was_left_out_wrongly_is_named(monkeypatch):
     assert not told.success
     assert told.conflicts[0].name == "x[1]"
     assert told.conflicts[0].short == pytest.approx(2 - plan["x"][-1, 1])
+
+
+def on_a_sphere(seed: int) -> tuple[dd.OptimalControl, float] | None:
+    """The least ∫ |ω|² that turns a vector until some of its elements are as given, and that: the angle squared.
+
+    Ends where the given elements fill the sphere, so that the others are zero, and starts at poles are among them.
+    """
+    random = np.random.default_rng(seed)
+    n, size = int(random.integers(2, 5)), 10 ** random.uniform(-1, 1)
+
+    def direction(at_pole: bool) -> np.ndarray:
+        found = np.eye(n)[int(random.integers(n))] if at_pole else random.normal(size=n)
+        return size * found / np.linalg.norm(found)
+
+    start, end = direction(seed % 4 in (1, 3)), direction(seed % 4 == 3)
+    given = sorted(random.permutation(n)[: int(random.integers(1, n + 1))].tolist())
+    free = [k for k in range(n) if k not in given]
+    if seed % 4 == 2:
+        end[free] = 0.0
+        end *= size / np.linalg.norm(end)
+    inside = end[given]
+    rest = np.linalg.norm(start[free]) * np.sqrt(max(0.0, size**2 - inside @ inside))
+    angle = np.arccos(np.clip((start[given] @ inside + rest) / size**2, -1.0, 1.0))
+    if not 0.05 < angle < 2.9:
+        return None
+    m = dd.Model("on a sphere")
+    pairs = list(combinations(range(n), 2))
+    x, w = m.state("x", n, start=start), m.input("w", len(pairs))
+    rates = [ca.SX(0)] * n
+    for k, (i, j) in enumerate(pairs):
+        rates[i], rates[j] = rates[i] - w[k] * x[j], rates[j] + w[k] * x[i]
+    m.equation(m.der(x), rates)
+    ocp = dd.OptimalControl(m, 1.0, 16)
+    ocp.start()
+    ocp.finish({f"x[{k}]": end[k] for k in given})
+    ocp.minimise(running=ca.sumsqr(w))
+    return ocp, float(angle**2)
+
+
+@pytest.mark.parametrize("seed", [0, 2, 3, 5, 6, 10, 11, 15])
+def test_ends_on_spheres_are_reached_whichever_elements_are_given(seed):
+    found = on_a_sphere(seed)
+    if found is not None:
+        plan = found[0].solve("shooting" if seed % 2 else "collocation")
+        assert plan.success, plan
+        assert plan.objective == pytest.approx(found[1], rel=2e-3)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_given_signals_that_jump_at_nodes_and_beside_them_are_kept(seed):
+    random = np.random.default_rng(seed)
+    m = dd.Model("cart")
+    x, v, u, wind = m.state("x", start=0.0), m.state("v", start=0.0), m.input("u"), m.input("wind")
+    m.equation([m.der(x), m.der(v)], [v, u + wind - 0.3 * v])
+    ocp = dd.OptimalControl(m, 2.0, 10)
+    jumps = np.concatenate([[0.0], np.sort(random.choice(np.arange(1, 10), 3, replace=False)) * 0.2])
+    jumps = np.unique(np.append(jumps, random.uniform(0.1, 1.9, seed % 3)))
+    ocp.given("wind", dd.signal(jumps, random.normal(size=len(jumps)), kind="hold"))
+    ocp.start()
+    ocp.finish({"x": 1.0, "v": 0.0})
+    ocp.minimise(running=u**2)
+    plan = ocp.solve("shooting" if seed % 2 else "collocation")
+    assert plan.success, plan
+    assert plan.replay().largest < 1e-6
 
 
 def pendulum() -> tuple[dd.Model, ca.SX]:

@@ -27,6 +27,7 @@ from daedalus.optimisation.search.consistent_states import consistent_states
 from daedalus.optimisation.search.initial_guess import initial_guess
 from daedalus.optimisation.search.mesh_rounds import on_finer_meshes
 from daedalus.optimisation.search.patience import searched
+from daedalus.optimisation.transcription.boundary.independent_ends import possible_ends
 from daedalus.optimisation.transcription.boundary.reference_ends import ReferenceEnds, first_guess, fixed_states
 from daedalus.optimisation.transcription.chain_positions import chain_positions
 from daedalus.optimisation.transcription.collocated import Transcription
@@ -38,6 +39,9 @@ from daedalus.optimisation.transcription.transcribe import drafted, stage_for, t
 
 # After so many iterations IPOPT takes over, whose filter is harder to lose.
 MOST_BY_STAGES = 100
+# Endings after which a guess that leads to another end may help, and how many such ends are tried.
+LEADS_NOWHERE = (ProgramEnding.INFEASIBLE, ProgramEnding.SMALL_STEP, ProgramEnding.DIVERGED, ProgramEnding.NOT_FINITE)
+MOST_ENDS = 2
 
 
 class Solving:
@@ -130,6 +134,18 @@ class Solving:
         begin = self.begin if warm is None else warm.w
         return searched(self.transcription.program, begin, settings, self.description.system.name, warm)
 
+    def _towards_other_ends(self, settings: SolveSettings) -> ProgramOutcome | None:
+        """What is found from guesses that lead to other ends: states that are not given may lie on several branches."""
+        given, starts = fixed_states(self.description.ends), fixed_states(self.description.starts)
+        made = self.transcription
+        for end in possible_ends(self.kept, starts, given, self.ends)[:MOST_ENDS]:
+            ends = replace(self.ends, end=end)
+            begin = initial_guess(made.stage, made.layout, ends, self.kept, made.program.shape[0])
+            found = searched(made.program, begin, settings, self.description.system.name)
+            if found.success or found.ending is ProgramEnding.STOPPED:
+                return found
+        return None
+
     def _still_solved(self, settings: SolveSettings) -> ProgramOutcome | None:
         """The last plan where it obeys the conditions of optimality as it is: a problem that has not changed."""
         began = time.perf_counter()
@@ -167,6 +183,8 @@ class Solving:
                 notes.append(f"ipopt took over from fatrop: {reason}")
         if outcome is None:
             outcome = self._with_ipopt(settings)
+        if outcome.ending in LEADS_NOWHERE:
+            outcome = self._towards_other_ends(settings) or outcome
         self.transcription.notes = [*self.transcription.notes, *notes]
         if outcome.success:
             self.last = outcome

@@ -15,6 +15,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.model.names import counted
+from daedalus.optimisation.transcription.boundary.reference_ends import ReferenceEnds
 from daedalus.optimisation.transcription.invariants import KeptQuantities
 
 # Directions of given values that the kept quantities leave less than this share of are determined by these.
@@ -93,6 +94,24 @@ def independent_values(
         if len(settled) == len(given):
             break
     return every
+
+
+def possible_ends(
+    kept: KeptQuantities, starts: dict[int, float], given: dict[int, float], ends: ReferenceEnds
+) -> list[np.ndarray]:
+    """Different states at the end, (n,) each, that obey the given values and what the start settles, nearest first."""
+    pinned = kept.pinned(starts, len(ends.end))
+    late = kept.at_end
+    if not late.touch(pinned, given):
+        return []
+    wanted = kept.values(ends.start, pinned)
+    wanted[: kept.held.numel()] = 0.0
+    surface = _KeptSurface(late, pinned, wanted)
+    found: list[np.ndarray] = []
+    for point in surface.points(given, ends.end):
+        if all(np.abs((point - other) / surface.size).max() > SAME for other in (ends.end, *found)):
+            found.append(point)
+    return found
 
 
 def _settled(points: list[np.ndarray], given: dict[int, float], size: np.ndarray) -> dict[int, float]:
