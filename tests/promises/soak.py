@@ -11,10 +11,9 @@ import traceback
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-TESTS = Path(__file__).parents[1]
-sys.path.insert(0, str(TESTS / "support"))
-sys.path.insert(0, str(TESTS))
-sys.path.insert(0, str(TESTS.parent))
+sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
+sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from disguise_checks import CHECKS, KINDS
 from disguised_models import disguised
