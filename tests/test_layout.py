@@ -35,7 +35,7 @@ ROAD = [
 ENDS = {"scipy_calls", "display"}
 # What these may import; nothing imports them but the public face and the command line.
 SIDE = {
-    "components": {"geometry", "model"},
+    "components": {"geometry", "model", "analysis", "initialisation"},  # the start of a netlist is its operating point
     "catalogue": {"geometry", "model", "components", "optimisation"},
 }
 MOST_FILES = 25

@@ -4,22 +4,23 @@
 
 from __future__ import annotations
 
-import numbers
 from typing import Any, ClassVar
 
 import casadi as ca
 
 from daedalus.components.poles import HEAT, Meter, losses, two_pole
+from daedalus.components.semiconductors.bipolar import Transistor
+from daedalus.components.semiconductors.diode import Diode
+from daedalus.components.semiconductors.jfet import Jfet
+from daedalus.components.semiconductors.mosfet import Mosfet
 from daedalus.errors import ModelError
 from daedalus.model.assembly.component import Component, Keyword
 
 __all__ = [
-    "Capacitor", "CurrentSensor", "CurrentSource", "Diode", "Ground", "Inductor", "Mosfet", "OpAmp", "Resistor",
+    "Capacitor", "ControlledSwitch", "CurrentSensor", "CurrentSource", "Diode", "Ground", "Inductor", "Jfet", "Mosfet",
+    "OpAmp", "Resistor",
     "Switch", "Transformer", "Transistor", "VoltageSensor", "VoltageSource",
 ]  # fmt: skip
-
-_LEAK = Keyword("S", 0.0, "not negative", nominal=1e-9)
-THERMAL_VOLTAGE = 0.025852  # k T / q at 300 K, in V
 
 
 class _Electrical(Component):
@@ -102,59 +103,6 @@ class CurrentSource(_Electrical):
         m.equation(minus.current + q.current, 0, name="current out")
 
 
-class Diode(_Electrical):
-    """A diode from plus to minus, by Shockley's law or piecewise linear.
-
-    Shockley: current = saturation_current (exp(voltage / thermal_voltage) − 1) + conductance · voltage.
-    Piecewise: `on_resistance` above `threshold`, `off_conductance` below it; continuous at the threshold, where a run
-    locates the change.
-    """
-
-    keywords = {
-        "saturation_current": Keyword("A", None, "positive"),
-        "thermal_voltage": Keyword("V", None, "positive"),
-        "conductance": _LEAK,
-        "on_resistance": Keyword("ohm", None, "positive"),
-        "off_conductance": Keyword("S", None, "not negative"),
-        "threshold": Keyword("V", 0.0),
-        "heat": HEAT,
-    }
-
-    def _check(self) -> None:
-        exponential = self.values["saturation_current"] is not None
-        if exponential == (self.values["on_resistance"] is not None):
-            raise ModelError(
-                f"Diode {self.name!r} is neither exponential nor piecewise linear, or both.",
-                "saturation_current= belongs to the one, on_resistance= to the other",
-                because="a diode has one law.",
-                remedy="saturation_current=1e-14, or on_resistance=0.01 with off_conductance=1e-9",
-            )
-        if exponential and self.values["thermal_voltage"] is None:
-            self.values["thermal_voltage"] = THERMAL_VOLTAGE
-        if not exponential and self.values["off_conductance"] is None:
-            self.values["off_conductance"] = 1e-9
-        leaks = [self.values[word] for word in ("off_conductance", "conductance")]
-        if not exponential and all(isinstance(leak, numbers.Real) and leak == 0 for leak in leaks):
-            raise ModelError(
-                f"Diode {self.name!r} is quite open below its threshold.",
-                f"off_conductance={leaks[0]}, conductance={leaks[1]}",
-                because="an inductor in series would have no voltage then: the index would change with the diode.",
-                remedy="off_conductance=1e-9",
-            )
-
-    @staticmethod
-    def _write(m: Any, q: Any) -> None:
-        voltage, _, current = two_pole(m, "electrical")
-        if q.saturation_current is not None:
-            law = q.saturation_current * (ca.exp(voltage / q.thermal_voltage) - 1) + q.conductance * voltage
-        else:
-            over = voltage - q.threshold
-            law = ca.if_else(over > 0, over / q.on_resistance, q.off_conductance * over) + q.conductance * voltage
-            law = law + q.off_conductance * q.threshold
-        m.equation(current, law, name="law")
-        losses(m, voltage * current, q.heat)
-
-
 class Switch(_Electrical):
     """A switch: closed where the signal `closed` is above one half. Never quite open nor short: the index stays."""
 
@@ -172,72 +120,33 @@ class Switch(_Electrical):
         m.lost(voltage * current)
 
 
-class Transistor(_Electrical):
-    """A bipolar transistor after Ebers and Moll, in transport form; `polarity` "npn" or "pnp".
+class ControlledSwitch(_Electrical):
+    """A switch that the signal `control` closes above threshold + hysteresis and opens below threshold − hysteresis.
 
-    collector current  I_s (e^(v_be / v_t) − e^(v_bc / v_t)) − I_s / reverse_gain (e^(v_bc / v_t) − 1)
-    base current       I_s / forward_gain (e^(v_be / v_t) − 1) + I_s / reverse_gain (e^(v_bc / v_t) − 1)
-
-    Ports base, collector, emitter. `conductance` lies across both junctions, as gmin does in SPICE.
+    `closed` is how it begins where the signal is between the two.
     """
 
     keywords = {
-        "forward_gain": Keyword(default=100.0, needs="positive"),
-        "reverse_gain": Keyword(default=1.0, needs="positive"),
-        "saturation_current": Keyword("A", 1e-16, "positive"),
-        "thermal_voltage": Keyword("V", THERMAL_VOLTAGE, "positive"),
-        "conductance": _LEAK,
-        "polarity": Keyword(default="npn", option="a word", words=("npn", "pnp")),
+        "threshold": Keyword("", 0.0),
+        "hysteresis": Keyword("", 0.0, "not negative", option="a number"),
+        "on_resistance": Keyword("ohm", 1.0, "positive"),
+        "off_resistance": Keyword("ohm", 1e12, "positive"),
+        "closed": Keyword(default=False, option="a switch"),
     }
 
     @staticmethod
     def _write(m: Any, q: Any) -> None:
-        base, collector, emitter = (m.port(name, "electrical") for name in ("base", "collector", "emitter"))
-        sign = 1 if q.polarity == "npn" else -1
-        to_emitter, to_collector = base.voltage - emitter.voltage, base.voltage - collector.voltage
-        forward = q.saturation_current * (ca.exp(sign * to_emitter / q.thermal_voltage) - 1)
-        reverse = q.saturation_current * (ca.exp(sign * to_collector / q.thermal_voltage) - 1)
-        leak_e, leak_c = q.conductance * to_emitter, q.conductance * to_collector
-        m.equation(
-            base.current, sign * (forward / q.forward_gain + reverse / q.reverse_gain) + leak_e + leak_c, name="base"
-        )
-        m.equation(collector.current, sign * (forward - reverse - reverse / q.reverse_gain) - leak_c, name="collector")
-        m.equation(base.current + collector.current + emitter.current, 0, name="emitter")
-        m.lost(to_emitter * base.current + (collector.voltage - emitter.voltage) * collector.current)
-
-
-class Mosfet(_Electrical):
-    """A MOS transistor, SPICE level 1 (Shichman, Hodges 1968); `polarity` "n" or "p"; drain and source may swap.
-
-    With u = v_gs − threshold and λ the channel-length modulation: 0 for u ≤ 0, gain/2 · u² (1 + λ v_ds) in saturation,
-    gain (u − v_ds/2) v_ds (1 + λ v_ds) below it. `gain` is KP · W / L. Ports gate, drain, source; no current at the
-    gate. `conductance` lies between drain and source, so that the transistor is never quite open.
-    """
-
-    keywords = {
-        "threshold": Keyword("V", 1.0),
-        "gain": Keyword("A/V^2", 2e-5, "positive"),
-        "modulation": Keyword("1/V", 0.0, "not negative", nominal=0.01),
-        "conductance": Keyword("S", 1e-9, "not negative", nominal=1e-9),
-        "polarity": Keyword(default="n", option="a word", words=("n", "p")),
-    }
-
-    @staticmethod
-    def _write(m: Any, q: Any) -> None:
-        gate, drain, source = (m.port(name, "electrical") for name in ("gate", "drain", "source"))
-        sign = 1 if q.polarity == "n" else -1
-        across = sign * (drain.voltage - source.voltage)
-        # Where drain and source change roles, the lower one (for n) is the source.
-        over = sign * (gate.voltage - source.voltage) - ca.fmin(across, 0) - sign * q.threshold
-        span = ca.fabs(across)
-        conducting = ca.fmax(over, 0)
-        inner = ca.fmin(span, conducting)
-        channel = q.gain * (conducting - inner / 2) * inner * (1 + q.modulation * span)
-        current = sign * ca.if_else(across >= 0, channel, -channel) + q.conductance * (drain.voltage - source.voltage)
-        m.equation(drain.current, current, name="channel")
-        m.equation(gate.current, 0, name="gate")
-        m.equation(drain.current + source.current, 0, name="source")
-        m.lost((drain.voltage - source.voltage) * drain.current)
+        voltage, _, current = two_pole(m, "electrical")
+        control = m.signal_input("control")
+        if q.hysteresis:
+            is_closed = m.discrete("is_closed", start=1.0 if q.closed else 0.0)
+            m.when(control > q.threshold + q.hysteresis, {"is_closed": 1.0}, name="close", at_start=True)
+            m.when(control < q.threshold - q.hysteresis, {"is_closed": 0.0}, name="open", at_start=True)
+            state = is_closed > 0.5
+        else:
+            state = control > q.threshold
+        m.equation(current, ca.if_else(state, 1 / q.on_resistance, 1 / q.off_resistance) * voltage, name="law")
+        m.lost(voltage * current)
 
 
 class OpAmp(_Electrical):

@@ -38,6 +38,8 @@ class Equilibrium(OperatingPoint):
     directions: (unknowns, k) those changes, in nominal sizes, one column each.
     solved_for: the names of the unknowns, in the order of the rows of `directions`.
     notes: what was assumed.
+    found_by: "Newton's method", "leaks stepped down", "sources stepped up", "steps in time" or "a trust-region method";
+        the result obeys the equations as they are in every case.
 
     Example
     -------
@@ -58,6 +60,7 @@ class Equilibrium(OperatingPoint):
         root: Root,
         solved_for: Sequence[str],
         notes: Sequence[str],
+        found_by: str = "Newton's method",
     ) -> None:
         super().__init__(system, vectors)
         self.residual, self.directions = root.residual, root.null
@@ -67,6 +70,7 @@ class Equilibrium(OperatingPoint):
         self.solved_for = tuple(solved_for)
         self.free = tuple(self.solved_for[k] for k in root.loose())
         self.notes = tuple(notes)
+        self.found_by = found_by
 
     def __str__(self) -> str:
         lines = [f"Equilibrium of {self.system.name!r}, {counted(self.iterations, 'iteration')}"]
@@ -87,8 +91,9 @@ def equilibrium(
     """A point where all derivatives are zero, near a guess.
 
     Newton's method with affine-invariant damping on F(t, 0, x, z, u, p) = 0, in nominal sizes. Where the equations do
-    not determine everything, the shortest steps are taken and what is free is named. Where it fails, a trust-region
-    method tries, within the bounds of the variables.
+    not determine everything, the shortest steps are taken and what is free is named. Where it fails, as for the
+    operating point of a large circuit, leaks are stepped down, sources stepped up, or steps in time taken; then a
+    trust-region method tries, within the bounds of the variables. `found_by` says which arrived.
 
     Parameters
     ----------
@@ -131,7 +136,7 @@ def equilibrium(
         if ("xdot", k) not in held and ("xdot", k) not in sought:
             vectors["xdot"][k] = 0.0
     system = _with_invariants(system)
-    root, outside = search(system, vectors, unknowns)
+    root, outside, found_by = search(system, vectors, unknowns)
     labels = labels_of(system, unknowns)
     if not root.solved or len(outside):
         turning = _turning(system, root, unknowns, sought)
@@ -139,7 +144,7 @@ def equilibrium(
             raise _steady_motion(system, [labels[unknowns.index(("x", k))] for k in turning])
         raise _failure(system, root, labels, outside)
     scatter(vectors, unknowns, root.values)
-    return Equilibrium(as_system(model), vectors, root, labels, notes)
+    return Equilibrium(as_system(model), vectors, root, labels, notes, found_by)
 
 
 def _with_invariants(system: System) -> System:
@@ -214,7 +219,7 @@ def _moves_steadily(system: System, vectors: dict[str, np.ndarray], unknowns: li
     own = {letter: values.copy() for letter, values in vectors.items()}
     rates = [("xdot", k) for k in turning]
     others = [entry for entry in unknowns if entry not in [("x", k) for k in turning]]
-    root, outside = search(system, own, [*others, *rates])
+    root, outside, _ = search(system, own, [*others, *rates])
     return bool(root.solved and not len(outside))
 
 

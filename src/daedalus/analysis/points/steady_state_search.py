@@ -1,7 +1,7 @@
 """Solve the equations of a system for some of its values, within the bounds of the variables.
 
-Newton's method goes first; where it fails or leaves the bounds, a trust-region method looks for the smallest residual
-within them, and Newton's method finishes from there.
+Newton's method goes first; where it fails, leaks, sources or time are stepped (`continuation.py`); where it leaves the
+bounds or nothing helps, a trust-region method finds the smallest residual within them, and Newton's method finishes.
 """
 
 from __future__ import annotations
@@ -12,23 +12,38 @@ from dataclasses import replace
 import numpy as np
 
 from daedalus.analysis.points.complete_point import Entry, equations_in, scatter, solve_for, usual_sizes
+from daedalus.analysis.points.continuation import found_by_continuation
 from daedalus.analysis.points.damped_newton import Equations, Root
 from daedalus.model.system.system import System
 
+NEWTON, TRUST = "Newton's method", "a trust-region method"
 # The most evaluations of the trust-region method.
 EVALUATIONS = 500
 # Bounds may be missed by this share of a variable's size, which is rounding.
 SLACK = 1e-9
 
 
-def search(system: System, vectors: Mapping[str, np.ndarray], unknowns: Sequence[Entry]) -> tuple[Root, np.ndarray]:
-    """The root near the values in the vectors, and the positions of the unknowns outside of their bounds there."""
+def search(
+    system: System, vectors: Mapping[str, np.ndarray], unknowns: Sequence[Entry]
+) -> tuple[Root, np.ndarray, str]:
+    """The root near the values in the vectors, the positions of unknowns outside of their bounds, and what found it.
+
+    A root that the damped method leaves with free directions may hang on conductances that it takes for rounding: where
+    whole steps, or one after the other of `found_by_continuation`, find a regular root, that counts.
+    """
     lower, upper = bounds(system, unknowns)
     size = usual_sizes(system, vectors, unknowns)
     root = solve_for(system, vectors, unknowns)
     outside = _outside(root.values, lower, upper, size)
-    if (root.solved and not len(outside)) or not np.all(np.isfinite(root.residual)):
-        return root, outside
+    if root.solved and not len(outside) and not root.null.shape[1]:
+        return root, outside, NEWTON
+    if not np.all(np.isfinite(root.residual)):
+        return root, outside, NEWTON
+    found = found_by_continuation(system, vectors, unknowns)
+    if found is not None and not len(_outside(found.root.values, lower, upper, size)):
+        return found.root, outside[:0], found.by
+    if root.solved and not len(outside):
+        return root, outside, NEWTON
     guess = np.array([vectors[letter][k] for letter, k in unknowns])
     equations = equations_in(system, vectors, unknowns)
     nearby = {letter: np.array(values) for letter, values in vectors.items()}
@@ -37,8 +52,8 @@ def search(system: System, vectors: Mapping[str, np.ndarray], unknowns: Sequence
     second = replace(second, iterations=root.iterations + second.iterations)
     outside_again = _outside(second.values, lower, upper, size)
     if second.solved and (not len(outside_again) or not root.solved):
-        return second, outside_again
-    return (root, outside) if root.solved or root.worst < second.worst else (second, outside_again)
+        return second, outside_again, TRUST
+    return (root, outside, NEWTON) if root.solved or root.worst < second.worst else (second, outside_again, TRUST)
 
 
 def bounds(system: System, unknowns: Sequence[Entry]) -> tuple[np.ndarray, np.ndarray]:

@@ -1,73 +1,94 @@
-"""The operating point of a circuit: where it comes to rest with its sources as they are at the start.
-
-Implicit Euler steps of growing length from zero follow the circuit to its rest (pseudo-transient continuation: C. T.
-Kelley, D. E. Keyes 1998); the last step is so long that it is Newton's method for the rest itself.
-"""
+"""The start of a circuit: its operating point with sources as they are at time zero, or what the netlist gives."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-import casadi as ca
 import numpy as np
 
+from daedalus.analysis.points.equilibrium import equilibrium
+from daedalus.analysis.points.held_guess import guess_with_held
+from daedalus.components.spice.netlist import Netlist
 from daedalus.errors import SolverError
-from daedalus.model.system.system import System
-
-FIRST_STEP, GROWTH, LAST_STEP = 1e-9, 4.0, 1e15
-MOST_ITERATIONS = 60
+from daedalus.initialisation.initialise import initialise
+from daedalus.model.model import Model
 
 
-def steady_start(system: System, held: Mapping[str, float]) -> dict[str, float]:
-    """The states at rest by name; `held` ones stay at their values, and their rates are what is found instead."""
-    x, z = system.symbol("x"), system.symbol("z")
-    before, step = ca.SX.sym("before", x.numel()), ca.SX.sym("step")
-    rates, places = (x - before) / step, ca.SX(x)
-    is_free = np.ones(x.numel() + z.numel(), dtype=bool)
-    for k, name in enumerate(system.labels["x"]):
-        if name in held:
-            rates[k], places[k], is_free[k] = x[k], held[name], False
-    (residual,) = ca.substitute([system.residual], [system.symbol("xdot"), x], [rates, places])
-    unknowns = ca.vertcat(x, z)
-    known = [system.symbol("t"), system.symbol("u"), system.symbol("p"), before, step]
-    function = ca.Function("rest", [unknowns, *known], [residual, ca.jacobian(residual, unknowns)])
-    p, u = system.start["p"], np.zeros(system.sizes["u"])
-    values, length = np.zeros(unknowns.numel()), FIRST_STEP
-    while length < LAST_STEP:
-        found = _newton(function, values, (0.0, u, p, values[: x.numel()], length), is_free)
-        if found is None:
-            length /= 8
-            if length < 1e-20:
-                raise SolverError(
-                    f"The operating point of {system.name!r} was not found.",
-                    f"steps towards it fell below {length:g} s",
-                    because="the circuit has no rest with its sources as they are at the start, or several.",
-                    remedy=".ic V(node)=... with .tran ... uic",
-                )
+def write_start(netlist: Netlist, m: Model, steady: Model) -> None:
+    """Write the operating point, or what the netlist gives, into the states and as guesses into all else.
+
+    steady: the model with its lines as they are where nothing changes; the model itself where it has none.
+    """
+    held = _held(netlist, steady)
+    if netlist.transient.starts_given:
+        starts: Mapping[str, float] = _given_start(steady, held)
+    else:
+        starts = operating_point(steady, held, _guesses(netlist, steady))
+    for name, value in starts.items():
+        variable = m._variables.get(name)
+        if variable is None or variable.size != 1:
             continue
-        values, length = found, length * GROWTH
-    return {**dict(zip(system.labels["x"], values[: x.numel()].tolist())), **held}
+        if variable.kind == "algebraic" or (variable.kind == "state" and variable.start[0] is None):
+            m._variables[name] = replace(variable, start=(float(value),))
+    m._changed()
 
 
-def _newton(function: Any, start: np.ndarray, known: tuple[object, ...], is_free: np.ndarray) -> np.ndarray | None:
-    from scipy.sparse import csc_matrix
-    from scipy.sparse.linalg import splu
+def _given_start(m: Model, held: Mapping[str, float]) -> dict[str, float]:
+    """States with what the netlist gives, and all others as near to zero as that leaves them."""
+    system = m._flat().freeze()
+    start = {label: value for label, value in zip(system.labels["x"], system.start["x"].tolist()) if np.isfinite(value)}
+    found = initialise(m, {**start, **held})
+    return dict(zip(system.labels["x"], found.vectors["x"].tolist()))
 
-    values = start.copy()
-    for _ in range(MOST_ITERATIONS):
-        left, slopes = function(values, *known)
-        residual = left.full().ravel()
-        if not np.all(np.isfinite(residual)):
-            return None
-        try:
-            matrix = csc_matrix((slopes.nonzeros(), slopes.sparsity().row(), slopes.sparsity().colind()), slopes.shape)
-            change = splu(matrix).solve(-residual)
-        except RuntimeError:
-            return None
-        # Junctions: no unknown moves by more than a few volts at once.
-        change[is_free] = np.clip(change[is_free], -2.0, 2.0)
-        values = values + change
-        if np.all(np.abs(change) <= 1e-12 + 1e-10 * np.abs(values)):
-            return values
-    return None
+
+def operating_point(m: Model, held: Mapping[str, float], guesses: Mapping[str, float]) -> dict[str, float]:
+    """States and algebraic variables at rest by name; `held` states stay, and their rates are what is found instead."""
+    rates = [f"{name}_dot" for name in held]
+    try:
+        guess = guess_with_held(m, guesses) if guesses else None
+        point = equilibrium(m, fixed=dict(held), solve_for=rates, guess=guess)
+    except SolverError as error:
+        raise SolverError(
+            f"The operating point of {m.name!r} was not found.",
+            list(error.facts) if hasattr(error, "facts") else str(error).splitlines()[1:2],
+            because="the circuit has no rest with its sources as they are at the start, or none was reached.",
+            remedy=".nodeset V(node)=... near it, or .ic V(node)=... with .tran ... uic",
+        ) from error
+    system = point.system
+    return {
+        **dict(zip(system.labels["x"], np.array(point.vectors["x"]).tolist())),
+        **dict(zip(system.labels["z"], np.array(point.vectors["z"]).tolist())),
+    }
+
+
+def _held(netlist: Netlist, m: Model) -> dict[str, float]:
+    """The states that .ic gives."""
+    system, found = m._flat().freeze(), dict[str, float]()
+    for node, (value, card) in netlist.given.items():
+        name = _variable_of(m, netlist.words.get(node, ""))
+        if name not in system.labels["x"]:
+            raise card.refuse(
+                f"gives V({node}) a start", "it is no node with a capacitor to ground, and follows from others.",
+                "IC= of the element whose state it is",
+            )  # fmt: skip
+        found[name] = value
+    return found
+
+
+def _guesses(netlist: Netlist, m: Model) -> dict[str, float]:
+    """Where .nodeset wants the search to begin; nodes whose voltage follows from others have none."""
+    system, found = m._flat().freeze(), dict[str, float]()
+    for node, (value, _) in netlist.guessed.items():
+        name = _variable_of(m, netlist.words.get(node, ""))
+        if name in system.places:
+            found[name] = value
+    return found
+
+
+def _variable_of(m: Model, word: str) -> str:
+    """The variable that the voltage of a node is; empty where it is none."""
+    flat: Any = m._flat()
+    known = flat._outputs.get(f"v_{word}")
+    return flat._known[int(known.element_hash())][0] if known is not None and known.is_symbolic() else ""

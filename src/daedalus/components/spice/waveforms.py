@@ -1,4 +1,4 @@
-"""Sources over time as formulas: SIN, PULSE, PWL, EXP. Corners are conditions that a run locates."""
+"""Sources over time as formulas: SIN, PULSE, PWL, EXP, SFFM. Corners are conditions that a run locates."""
 
 from __future__ import annotations
 
@@ -10,7 +10,13 @@ import casadi as ca
 from daedalus.components.spice.netlist_text import Card
 
 Wave = ca.SX | float
-NUMBERS = {"sin": (2, 6), "pulse": (2, 7), "pwl": (2, None), "exp": (2, 6)}  # how many each takes, at least and at most
+NUMBERS = {
+    "sin": (2, 6),
+    "pulse": (2, 7),
+    "pwl": (2, None),
+    "exp": (2, 6),
+    "sffm": (2, 5),
+}  # how many each takes, at least and at most
 
 
 def wave_of(
@@ -21,7 +27,9 @@ def wave_of(
     if kind is None:
         plain = words[: words.index("ac")] if "ac" in words else words
         if len(plain) > 1:
-            raise card.refuse(f"says {plain[1]!r} of {card.words[0]!r}", "that is not modelled.", "SIN PULSE PWL EXP")
+            raise card.refuse(
+                f"says {plain[1]!r} of {card.words[0]!r}", "that is not modelled.", "SIN PULSE PWL EXP SFFM"
+            )
         return number(plain[0]) if plain else 0.0
     values = [number(word) for word in words[words.index(kind) + 1 :]]
     least, most = NUMBERS[kind]
@@ -33,6 +41,8 @@ def wave_of(
         return piecewise(t, values)
     if kind == "sin":
         return sine(t, values, stop)
+    if kind == "sffm":
+        return modulated(t, values, stop)
     return pulse(t, values, step) if kind == "pulse" else exponential(t, values, step)
 
 
@@ -45,6 +55,12 @@ def sine(t: ca.SX, v: list[float], stop: float) -> Wave:
     value = offset + swing * (ca.exp(-late * damping) if damping else 1)
     before = offset + amplitude * float(ca.sin(phase * ca.pi / 180))
     return value if delay == 0 else ca.if_else(t < delay, before, value)
+
+
+def modulated(t: ca.SX, v: list[float], stop: float) -> Wave:
+    """SFFM(offset amplitude carrier index signal): a carrier whose frequency a signal moves."""
+    offset, amplitude, carrier, index, signal = (*v, *[1.0 / stop, 0.0, 1.0 / stop][len(v) - 2 :])
+    return offset + amplitude * ca.sin(2 * ca.pi * carrier * t + index * ca.sin(2 * ca.pi * signal * t))
 
 
 def pulse(t: ca.SX, v: list[float], step: float) -> Wave:

@@ -12,7 +12,7 @@ namespace daedalus {
 
 inline namespace DAEDALUS_ISA {
 
-inline constexpr int most_corrections = 25;
+inline constexpr int most_corrections = 25, most_whole_corrections = 50;
 // Converged where a correction is this small in units of the tolerance, or below the tolerance and shrinks no more:
 // rounding errors are left then.
 inline constexpr double consistent_enough = 1e-3, rounding_enough = 1;
@@ -95,6 +95,37 @@ inline double correct_restart(Integration& s, ImplicitState& m, double* y) noexc
     return size <= rounding_enough ? size : failed;
 }
 
+inline void weigh_restart(const Integration& s, ImplicitState& m, const double* row) noexcept {
+    for (long long i = 0; i < m.unknowns; ++i) {
+        const bool derivative = i < m.states && m.model.has_derivative[static_cast<std::size_t>(i)];
+        const double size = std::fabs(row[derivative ? m.unknowns + i : i]);
+        m.weights[i] = 1 / (s.atol[i] + s.rtol * std::fmax(size, std::fabs(row[i])));
+    }
+}
+
+// Whole corrections, where damped ones lead nowhere: a diode that takes over a current when a switch opens has its answer
+// behind voltages that no damping admits. The answer counts where corrections have become as small as ever.
+inline bool restart_by_whole(Integration& s, ImplicitState& m, double* y) noexcept {
+    copy(y, s.n, m.spare_row);
+    double *row = m.spare_row, *change = m.spare, before = std::numeric_limits<double>::infinity();
+    for (int round = 0; round < most_whole_corrections && !s.abort_called; ++round) {
+        weigh_restart(s, m, row);
+        if (!residual_at(s, m, s.t, row + m.unknowns, row, change) || !jacobian_at(s, m, s.t, row + m.unknowns, row) ||
+            !factor_restart(m))
+            return false;
+        solve_restart_matrix(s, m, change);
+        const double size = weighted_norm(m, change);
+        if (!std::isfinite(size)) return false;
+        move_restart(m, row, 1, change);
+        if (size <= consistent_enough || (size <= rounding_enough && size > 0.5 * before)) {
+            copy(row, s.n, y);
+            return true;
+        }
+        before = size;
+    }
+    return false;
+}
+
 // Asks the model for what lies behind an event, whose row before it is given; false where it has no answer.
 inline bool ask_restart(Integration& s, long long guard, const double* before, double* y) noexcept {
     Guards& guards = s.guards;
@@ -126,20 +157,16 @@ inline bool solve_restart(Integration& s, double* y, bool moved) noexcept {
     copy(y, s.n, m.spare_row);
     double before = std::numeric_limits<double>::infinity();
     for (int round = 0; round < most_corrections; ++round) {
-        for (long long i = 0; i < m.unknowns; ++i) {
-            const bool derivative = i < m.states && m.model.has_derivative[static_cast<std::size_t>(i)];
-            const double size = std::fabs(m.spare_row[derivative ? m.unknowns + i : i]);
-            m.weights[i] = 1 / (s.atol[i] + s.rtol * std::fmax(size, std::fabs(m.spare_row[i])));
-        }
+        weigh_restart(s, m, m.spare_row);
         const double size = correct_restart(s, m, m.spare_row);
-        if (!std::isfinite(size)) return false;
+        if (!std::isfinite(size)) break;
         const bool stagnant = size <= rounding_enough && size > 0.5 * before;
         before = size;
         if (size > consistent_enough && !stagnant) continue;
         copy(m.spare_row, s.n, y);
         return true;
     }
-    return false;
+    return !s.abort_called && !m.singular_restart && restart_by_whole(s, m, y);
 }
 
 // Why no consistent values were found.

@@ -1,4 +1,4 @@
-"""`simulate(m, span, start="equilibrium")`: a run that begins where the model rests."""
+"""`simulate(m, span, start="equilibrium")`, or "operating_point": a run that begins where the model rests."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def start_at_rest(
     t0: float,
 ) -> dict[str, object]:  # fmt: skip
     """The states at rest by name, with inputs as they are at t0."""
-    if word != "equilibrium":
+    if word not in ("equilibrium", "operating_point"):
         raise InputError(
             f"start={word!r} means nothing.",
-            because="start= takes values by name, or the one word for a start at rest.",
-            remedy='start="equilibrium", or start={"name": value}',
+            because="start= takes values by name, or one of two words for a start at rest.",
+            remedy='start="equilibrium", start="operating_point", or start={"name": value}',
         )
     values = {name: _at(value, t0) for name, value in (inputs or {}).items()}
-    found = equilibrium(model, inputs=values, parameters=dict(parameters or {}))
+    found = equilibrium(model, inputs=values, guess={"t": t0}, parameters=dict(parameters or {}))
     return {v.name: found[v.name] for v in as_system(model).of_kind("state")}
 
 

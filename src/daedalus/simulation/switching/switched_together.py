@@ -42,7 +42,7 @@ def with_unknowns_solved_anew(road: Road, first: Piece, done: Trajectory) -> Pie
     if switches is None or not switches.count:
         return None
     t, row = float(run.stop_time), np.array(run.end)
-    if done.status is Ending.CHATTERING and float(done.time[0]) == t:
+    if done.status is Ending.CHATTERING and not done.work.steps:
         return None  # it began here, and nothing was won
     found = _solved_anew(done, t, row, road.request.t1)
     if found is None:

@@ -1,0 +1,1 @@
+"""Diodes and transistors: the laws that SPICE uses, with words as keywords."""

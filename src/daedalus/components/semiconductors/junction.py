@@ -1,0 +1,102 @@
+"""A junction whose exponential law Newton's method can follow from anywhere.
+
+The law i = I_s (e^(v / v_t) − 1) is steep where it conducts and flat where it blocks. Voltage and current are written
+as functions of a third variable w instead, the `drive` of the junction:
+
+    v = V(w) ≈ w              below the critical voltage v_c: the junction blocks and w is its voltage
+    i = I(w) ≈ I_c (w − v_c) / v_t    above it: the junction conducts and w counts its current
+
+The law between v and i is exact for every w. What SPICE does to the iterates between two iterations (limiting: L. W.
+Nagel, SPICE2, UCB/ERL M520, 1975, section 3.2) is done by the variable: voltages of a conducting junction move by the
+logarithm of a current, and nothing overflows. With s = (w − v_c) / v_t and y = asinh(s / 2),
+
+    V(w) = v_c + v_t f(s),   f(s) = ln(1 + e^y) − e^(−y),   f → s for s → −∞,   f → ln s for s → ∞.
+
+Breakdown is the same on the other side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import casadi as ca
+
+# Beyond a current of 10^15 critical ones the voltage grows with it, so that every voltage has a current.
+RIDGE = 1e-15
+GUESS = 0.5  # where the search for a start begins, in V
+
+
+def _compressed(s: ca.SX) -> ca.SX:
+    """f(s): s far below zero, its logarithm far above."""
+    y = ca.asinh(s / 2)
+    return ca.log1p(ca.exp(y)) - ca.exp(-y) + RIDGE * s
+
+
+def critical_voltage(saturation: Any, slope: Any) -> ca.SX:
+    """Where a junction passes from blocking to conducting: v_t ln(v_t / (√2 I_s)), as in SPICE."""
+    return slope * ca.log(slope / (2**0.5 * saturation))
+
+
+def junction_voltage(
+    m: Any, name: str, voltage: Any, saturation: Any, slope: Any, breakdown: tuple[Any, Any] | None = None
+) -> ca.SX:
+    """The voltage across a junction as V(w), with w an unknown of the part called `name`.
+
+    voltage: what it is by the nodes. saturation, slope: I_s and n v_t of the law. breakdown: the voltage below which
+    the current grows by the same exponential backwards, and its slope.
+    """
+    drive = m.algebraic(name, unit="V", start=GUESS)
+    critical = critical_voltage(saturation, slope)
+    law = critical + slope * _compressed((drive - critical) / slope)
+    if breakdown is not None:
+        far, its_slope = breakdown
+        beyond = (-drive - far - critical_voltage(saturation, its_slope)) / its_slope
+        law = law + its_slope * (beyond - _compressed(beyond))
+    m.equation(voltage, law, name=name)
+    return law
+
+
+def exponential(saturation: Any, voltage: Any, slope: Any) -> ca.SX:
+    """I_s (e^(v / v_t) − 1)."""
+    return saturation * (ca.exp(voltage / slope) - 1)
+
+
+def displacement(m: Any, charge: Callable[..., ca.SX], voltages: Sequence[ca.SX], states: Sequence[Any]) -> ca.SX:
+    """The current into a charge Q(v, ...): ∂Q/∂v v' + ..., slopes at the voltages as functions of the drives."""
+    symbols = [ca.SX.sym(f"v{k}") for k in range(len(voltages))]
+    slopes = ca.jacobian(ca.SX(charge(*symbols)), ca.vertcat(*symbols))
+    (here,) = ca.substitute([ca.densify(slopes)], symbols, list(voltages))
+    return ca.SX(sum((here[k] * m.der(state) for k, state in enumerate(states)), ca.SX(0)))
+
+
+class Depletion(NamedTuple):
+    """Charge and energy of a depletion layer: c0 (1 − v / potential)^(−grading), straight above share · potential."""
+
+    capacitance: Any
+    potential: Any
+    grading: Any
+    share: Any
+
+    def charge(self, v: Any) -> ca.SX:
+        """∫ C dv from zero, in C."""
+        pb, m, edge = self.potential, self.grading, self.share * self.potential
+        steep, flat = (1 - self.share) ** (1 + m), 1 - self.share * (1 + m)
+        beyond = (flat * (v - edge) + m / (2 * pb) * (v**2 - edge**2)) / steep
+        below, at_edge = (pb * _power_integral(1 - u / pb, 1 - m) for u in (v, edge))
+        return ca.SX(self.capacitance * ca.if_else(v > edge, at_edge + beyond, below))
+
+    def energy(self, v: Any) -> ca.SX:
+        """∫ v C dv from zero, in J."""
+        pb, m, edge = self.potential, self.grading, self.share * self.potential
+        steep, flat = (1 - self.share) ** (1 + m), 1 - self.share * (1 + m)
+        beyond = (flat * (v**2 - edge**2) / 2 + m / (3 * pb) * (v**3 - edge**3)) / steep
+        below, at_edge = (
+            pb**2 * (_power_integral(1 - u / pb, 1 - m) - _power_integral(1 - u / pb, 2 - m)) for u in (v, edge)
+        )
+        return ca.SX(self.capacitance * ca.if_else(v > edge, at_edge + beyond, below))
+
+
+def _power_integral(a: ca.SX, power: Any) -> ca.SX:
+    """(1 − a^power) / power."""
+    return ca.SX((1 - ca.exp(power * ca.log(a))) / power)

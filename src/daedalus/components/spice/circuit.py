@@ -1,0 +1,477 @@
+"""Elements of a netlist as parts, joined at nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import casadi as ca
+
+from daedalus.components import electrical
+from daedalus.components.semiconductors.device_cards import ModelCard, card_values, keywords_of
+from daedalus.components.spice.controlled_law import controlled_law
+from daedalus.components.spice.coupled_coils import CoupledCoils
+from daedalus.components.spice.netlist import Block, Netlist
+from daedalus.components.spice.netlist_formulas import Scope, formula, number
+from daedalus.components.spice.netlist_text import Card
+from daedalus.components.spice.node_words import node_words
+from daedalus.components.spice.waveforms import wave_of
+from daedalus.model.model import Model
+
+# How many words an element has at least and at most, and which `name=value` it knows; None for any.
+_WORDS: dict[str, tuple[int, int | None, tuple[str, ...] | None]] = {
+    "r": (3, 4, ("r", "tc1", "tc2", "tc", "temp")), "c": (4, 4, ("ic",)), "l": (4, 4, ("ic",)), "k": (4, None, ()),
+    "v": (3, None, ()), "i": (3, None, ()), "d": (4, 6, ("area", "ic", "temp")),
+    "q": (5, 8, ("area", "ic", "temp")), "j": (5, 6, ("area", "ic", "temp")),
+    "m": (6, 7, ("w", "l", "ad", "as", "pd", "ps", "nrd", "nrs", "ic", "m", "temp")), "e": (3, None, None),
+    "g": (3, None, None), "f": (5, None, ()), "h": (5, None, ()), "b": (3, None, None), "x": (2, None, None),
+    "s": (6, 7, ()), "w": (5, 6, ()), "t": (5, 5, ("z0", "td", "f", "nl", "ic")),
+}  # fmt: skip
+GROUND = frozenset({"0", "gnd"})
+
+
+def model_of(
+    netlist: Netlist, name: str, block: Block, parameters: dict[str, float], above: tuple[str, ...], steady: bool
+) -> Model:
+    """The model of a block; inner ones are parts with ports. steady: lines as they are where nothing changes."""
+    circuit = Circuit(netlist, Model(name), {**netlist.parameters, **parameters}, above, steady)
+    circuit.elements = node_words(card.words[0] for card in block.cards)
+    circuit.settings(block)
+    for node, word in block.port_words(netlist.shared if above else ()).items():
+        circuit.nodes.setdefault(node, []).append(circuit.m.port(word, "electrical"))
+    couplings = [card for card in block.cards if card.words[0][0] == "k"]
+    coupled = {n for card in couplings for n in card.words[1:-1] if n[0] == "l"}
+    circuit.coils = {c.words[0]: c for c in block.cards if c.words[0] in coupled}
+    met: dict[str, Card] = {}
+    for card in block.cards:
+        first = met.setdefault(card.words[0], card)
+        if first is not card:
+            raise card.refuse(
+                f"has a second {card.words[0]!r}", f"line {first.line} has the first.", "a name for each element"
+            )
+        circuit.check(card)
+        if card.words[0] not in coupled and card not in couplings:
+            circuit.read(card)
+    circuit.couple(couplings)
+    circuit.join(top=not above)
+    if not above:
+        netlist.words = circuit.words
+    return circuit.m
+
+
+class Circuit:
+    """The parts of one block and the ports at each of its nodes."""
+
+    def __init__(
+        self, netlist: Netlist, m: Model, parameters: dict[str, float], above: tuple[str, ...], steady: bool
+    ) -> None:
+        self.netlist, self.m, self.parameters, self.above, self.steady = netlist, m, parameters, above, steady
+        self.nodes: dict[str, list[Any]] = {}
+        self.coils: dict[str, Card] = {}
+        self.parts: dict[str, Any] = {}
+        self.models: dict[str, ModelCard] = {}
+        self.waiting: list[Callable[[], None]] = []
+        self.probes: dict[tuple[str, ...], ca.SX] = {}
+        self.elements: dict[str, str] = {}  # their names in the model
+        self.words: dict[str, str] = {}  # the nodes, as outputs name them
+
+    @property
+    def scope(self) -> Scope:
+        """What names mean in numbers of this block."""
+        return Scope(self.parameters, self.netlist.functions)
+
+    @property
+    def moving_scope(self) -> Scope:
+        """What names mean in formulas that change during a run."""
+        return Scope(self.parameters, self.netlist.functions, self._probe)
+
+    def settings(self, block: Block) -> None:
+        """Parameters and models of a subcircuit's own."""
+        for card in block.settings:
+            if card.words[0] == ".param":
+                for name, text in (w.split("=", 1) for w in card.words[1:] if "=" in w):
+                    self.parameters[name] = number(text, card, self.scope)
+        for card in block.settings:
+            if card.words[0] == ".model":
+                model = card_values(card, self.scope)
+                self.models[model.name] = model
+
+    def read(self, card: Card) -> None:
+        """One element."""
+        getattr(self, f"_read_{card.words[0][0]}")(card, self.elements[card.words[0]])
+
+    def check(self, card: Card) -> None:
+        """Refuse an element of no known kind, one that is not complete, and one that says too much."""
+        name = card.words[0]
+        if name[0] not in _WORDS:
+            raise card.refuse(
+                "has an element that is not read",
+                f"{name!r} is of no known kind.",
+                "R C L K V I D Q M J S W T E F G H B X",
+            )
+        least, most, options = _WORDS[name[0]]
+        plain = [word for word in card.words if "=" not in word]
+        if len(plain) < least:
+            because = f"{name!r} needs a name, its nodes or coils, and what it is."
+            raise card.refuse("has an element that is not complete", because, "R1 in out 1k")
+        further = [w for w in card.words if "=" in w and options is not None and w.split("=")[0] not in options]
+        further += plain[most:] if most is not None else []
+        if further:
+            raise card.refuse(f"says {further[0]!r} of {name!r}", "that is not modelled.", "without it")
+
+    def join(self, top: bool) -> None:
+        """Join what meets at each node; the ground is that of the whole circuit."""
+        for late in self.waiting:
+            late()
+        # An element may be called as the voltage of a node is.
+        self.words = node_words(self.nodes, "v_", set(self.elements.values())) if top else {}
+        for node, ports in self.nodes.items():
+            if node in GROUND:
+                ports.append(self.m.add(electrical.Ground("ground")).pin)
+            if len(ports) > 1:
+                self.m.connect(*ports)
+            if top:
+                self.m.output(f"v_{self.words[node]}", ports[0].voltage)
+
+    def add(self, part: Any, name: str, ends: dict[str, str]) -> Any:
+        """Add a part with its ports at nodes."""
+        handle = self.m.add(part) if not isinstance(part, Model) else self.m.add(part, name=name)
+        self.parts[name] = handle
+        for port, node in ends.items():
+            self.nodes.setdefault(self._one_ground(node), []).append(getattr(handle, port))
+        return handle
+
+    def _one_ground(self, node: str) -> str:
+        """The node; all names of the ground are the first of them that was met."""
+        return next((known for known in self.nodes if known in GROUND), node) if node in GROUND else node
+
+    def value(self, word: str, card: Card) -> float:
+        """A number of this block."""
+        return number(word, card, self.scope)
+
+    def option(self, card: Card, name: str) -> float | None:
+        """The number behind `name=`."""
+        return next((self.value(w.split("=", 1)[1], card) for w in card.words if w.startswith(f"{name}=")), None)
+
+    # -- probes ------------------------------------------------------------------------------------------------
+
+    def voltage(self, plus: str, minus: str = "0") -> ca.SX:
+        """The voltage between two nodes, measured by a sensor of its own."""
+        key = (plus, minus)
+        if key not in self.probes:
+            name = f"probe_{len(self.probes) + 1}"
+            handle = self.add(electrical.VoltageSensor(name), name, {"plus": plus, "minus": minus})
+            self.probes[key] = handle.output
+        return self.probes[key]
+
+    def current(self, element: str, card: Card) -> ca.SX:
+        """The current through an element."""
+        source = self.parts.get(self.elements.get(element, ""))
+        if source is None or not hasattr(source, "current"):
+            raise card.refuse("measures a source that is not there", f"{element!r} is no element.", "a V element")
+        found: ca.SX = source.current
+        return found
+
+    def _probe(self, kind: str, names: tuple[str, ...]) -> Any:
+        if kind == "time":
+            return self.m.time
+        if kind == "temper":
+            return self.netlist.temperature
+        return self.voltage(*names) if kind == "v" else self.current(names[0], self.card)
+
+    def expression(self, text: str, card: Card) -> Any:
+        """A formula of voltages, currents and time."""
+        self.card = card
+        return formula(text.strip().strip("{}'\" "), card, self.moving_scope)
+
+    def later(self, card: Card, name: str, kind: type, word: str, make: Callable[[], Any]) -> None:
+        """A source whose law is known once all elements are there."""
+        ends = self._two(card)
+
+        def add() -> None:
+            self.add(kind(name, **{word: make()}), name, ends)
+
+        self.waiting.append(add)
+
+    # -- passive elements --------------------------------------------------------------------------------------
+
+    def _two(self, card: Card) -> dict[str, str]:
+        return {"plus": card.words[1], "minus": card.words[2]}
+
+    def _read_r(self, card: Card, name: str) -> None:
+        plain = [w for w in card.words[3:] if "=" not in w]
+        value = self.value(plain[0], card) if plain else self.option(card, "r")
+        if value is None:
+            raise card.refuse("has an element that is not complete", f"{name!r} has no resistance.", "R1 in out 1k")
+        warm = self.netlist.temperature - self.netlist.nominal
+        value *= 1 + (self.option(card, "tc1") or 0.0) * warm + (self.option(card, "tc2") or 0.0) * warm**2
+        self.add(electrical.Resistor(name, resistance=value), name, self._two(card))
+
+    def _read_c(self, card: Card, name: str) -> None:
+        self.add(electrical.Capacitor(name, capacitance=self.value(card.words[3], card)), name, self._two(card))
+        self._given(f"{name}.voltage", card)
+
+    def _read_l(self, card: Card, name: str) -> None:
+        self.add(electrical.Inductor(name, inductance=self.value(card.words[3], card)), name, self._two(card))
+        self._given(f"{name}.current", card)
+
+    def _given(self, state: str, card: Card) -> None:
+        value = self.option(card, "ic")
+        if value is not None:
+            self.m._variables[state] = replace(self.m._variables[state], start=(value,))
+
+    def couple(self, cards: list[Card]) -> None:
+        """Coils that are coupled, directly or through others, are one part."""
+        groups: list[tuple[set[str], list[Card]]] = []
+        for card in cards:
+            names = list(card.words[1:-1])
+            missing = [coil for coil in names if coil not in self.coils]
+            if missing or len(set(names)) < max(2, len(names)):
+                raise card.refuse(
+                    "couples coils that are not there", f"{(missing or names)[0]!r} is no other inductor here.",
+                    "K1 L1 L2 0.9",
+                )  # fmt: skip
+            touching = [group for group in groups if group[0] & set(names)]
+            groups = [group for group in groups if group not in touching]
+            groups.append((set(names).union(*(g[0] for g in touching)), [c for g in touching for c in g[1]] + [card]))
+        for names_in, couplings in groups:
+            coils = [coil for coil in self.coils if coil in names_in]
+            self._coupled(coils, couplings)
+
+    def _coupled(self, coils: list[str], couplings: list[Card]) -> None:
+        inductances = [self.value(self.coils[coil].words[3], self.coils[coil]) for coil in coils]
+        name = self.elements[couplings[0].words[0]]
+        if len(coils) == 2:
+            part: Any = electrical.Transformer(
+                name, primary_inductance=inductances[0], secondary_inductance=inductances[1],
+                coupling=self.value(couplings[0].words[-1], couplings[0]),
+            )  # fmt: skip
+            sides = ("primary", "secondary")
+            ends = {f"{side}_{end}": node for side, coil in zip(sides, coils)
+                    for end, node in self._two(self.coils[coil]).items()}  # fmt: skip
+        else:
+            matrix = [[inductances[i] if i == j else 0.0 for j in range(len(coils))] for i in range(len(coils))]
+            for card in couplings:
+                places = [coils.index(coil) for coil in card.words[1:-1]]
+                for i in places:
+                    for j in places:
+                        if i != j:
+                            matrix[i][j] = self.value(card.words[-1], card) * (inductances[i] * inductances[j]) ** 0.5
+            part = CoupledCoils(name, inductances=matrix)
+            ends = {f"{end}_{k + 1}": node for k, coil in enumerate(coils)
+                    for end, node in self._two(self.coils[coil]).items()}  # fmt: skip
+        self.add(part, name, ends)
+
+    def _read_t(self, card: Card, name: str) -> None:
+        impedance, length = self.option(card, "z0"), self.option(card, "td")
+        if length is None and self.option(card, "f"):
+            length = (self.option(card, "nl") or 0.25) / (self.option(card, "f") or 1.0)
+        if impedance is None or length is None:
+            raise card.refuse(
+                "has an element that is not complete", f"{name!r} needs z0= and td=.", "T1 a 0 b 0 z0=50 td=1n"
+            )
+        near, far = card.words[1:3], card.words[3:5]
+        if self.steady:
+            ends = dict(zip(("primary_plus", "primary_minus", "secondary_plus", "secondary_minus"), (*near, *far)))
+            self.add(electrical.Transformer(name, ratio=1.0), name, ends)
+            return
+        inside = [self.add(electrical.Resistor(f"{name}_{k}", resistance=impedance), f"{name}_{k}",
+                           {"plus": pair[0], "minus": f"{name}#{k}"}) for k, pair in ((1, near), (2, far))]  # fmt: skip
+
+        def join() -> None:
+            for k, pair, other, there in ((1, near, far, inside[1]), (2, far, near, inside[0])):
+                incoming = self.voltage(*other) + impedance * there.current
+                wave = self.m.delay(incoming, length, name=f"{name}_wave_{k}")
+                part = electrical.VoltageSource(f"{name}_source_{k}", voltage=wave)
+                self.add(part, f"{name}_source_{k}", {"plus": f"{name}#{k}", "minus": pair[1]})
+
+        self.waiting.append(join)
+
+    # -- sources -----------------------------------------------------------------------------------------------
+
+    def _read_v(self, card: Card, name: str) -> None:
+        self.add(electrical.VoltageSource(name, voltage=self._wave(card, name, "V")), name, self._two(card))
+
+    def _read_i(self, card: Card, name: str) -> None:
+        self.add(electrical.CurrentSource(name, current=self._wave(card, name, "A")), name, self._two(card))
+
+    def _wave(self, card: Card, name: str, unit: str) -> ca.SX | float:
+        words = [w for w in card.words[3:] if w != "dc"]
+        signal: list[str] = []
+        if "ac" in words:
+            place = words.index("ac")
+            end = place + 1
+            while end < len(words) and end < place + 3 and words[end] not in ("sin", "pulse", "pwl", "exp", "sffm"):
+                end += 1
+            signal, words = words[place + 1 : end], words[:place] + words[end:]
+        run = self.netlist.transient
+        value = wave_of(card, words, partial(self.value, card=card), self.m.time, run.step, run.stop)
+        if "ac" in card.words and not self.above:
+            size = [self.value(word, card) for word in signal]
+            self.netlist.signals[name] = (size[0] if size else 1.0, size[1] if len(size) > 1 else 0.0)
+            return ca.SX(value) + self.m.parameter(f"{name}_ac", 0.0, unit=unit)
+        return value
+
+    # -- devices -----------------------------------------------------------------------------------------------
+
+    def _device(self, card: Card, word: str, kinds: tuple[str, ...]) -> ModelCard:
+        model = self.models.get(word) or self.netlist.models.get(word)
+        if model is None or model.kind not in kinds:
+            raise card.refuse(
+                f"uses the model {word!r}", "no such model is declared for this element.", f".model {word} D(...)"
+            )
+        return model
+
+    def _keywords(self, model: ModelCard) -> dict[str, Any]:
+        known = self.netlist.keywords.get(id(model))
+        if known is None:
+            known = self.netlist.keywords[id(model)] = keywords_of(model, strict=self.netlist.strict)
+        return dict(known)
+
+    def _warm(self, words: dict[str, Any], card: Card) -> dict[str, Any]:
+        """With temperatures and the conductance across junctions; resistances and capacitances of zero are none."""
+        words = {word: value for word, value in words.items() if value != 0 or word in KEPT_AT_ZERO}
+        words["temperature"] = self.option(card, "temp") or self.netlist.temperature
+        words.setdefault("nominal_temperature", self.netlist.nominal)
+        words["conductance"] = self.netlist.gmin
+        return words
+
+    def _scaled(self, words: dict[str, Any], card: Card, places: int) -> dict[str, Any]:
+        """With the area of an element: currents and capacitances grow with it, resistances fall."""
+        plain = [w for w in card.words[places:] if "=" not in w and w not in ("off", "on")]
+        area = self.value(plain[0], card) if plain else self.option(card, "area")
+        if area is None or area == 1.0:
+            return words
+        found = {}
+        for word, value in words.items():
+            grows = isinstance(value, float) and (
+                word in GROWS or word.endswith(("_capacitance", "_leakage", "_current"))
+            )
+            falls = isinstance(value, float) and word.endswith("_resistance")
+            found[word] = value * area if grows else value / area if falls else value
+        return found
+
+    def _read_d(self, card: Card, name: str) -> None:
+        model = self._device(card, card.words[3], ("d",))
+        words = {"saturation_current": 1e-14, **self._keywords(model)}
+        words = self._warm(self._scaled(words, card, 4), card)
+        self.add(electrical.Diode(name, **words), name, self._two(card))
+
+    def _read_q(self, card: Card, name: str) -> None:
+        known = {**self.netlist.models, **self.models}
+        place = 4 if card.words[4] in known or len(card.words) < 6 else 5
+        model = self._device(card, card.words[place], ("npn", "pnp"))
+        words = {"saturation_current": 1e-16, **self._keywords(model)}
+        words = self._warm(self._scaled(words, card, place + 1), card)
+        ends = dict(zip(("collector", "base", "emitter"), card.words[1:4]))
+        if words.get("substrate_capacitance") is not None:
+            ends["substrate"] = card.words[4] if place == 5 else "0"
+        self.add(electrical.Transistor(name, **words), name, ends)
+
+    def _read_m(self, card: Card, name: str) -> None:
+        model = self._device(card, card.words[5], ("nmos", "pmos"))
+        words = {"threshold": 0.0, **self._keywords(model)}
+        words = self._warm(words, card)
+        words.pop("nominal_temperature", None)
+        own = {"width": "w", "length": "l", "drain_area": "ad", "source_area": "as", "drain_perimeter": "pd",
+               "source_perimeter": "ps"}  # fmt: skip
+        words |= {word: self.option(card, short) for word, short in own.items() if self.option(card, short)}
+        words |= {"conductance": 0.0, "bulk_conductance": self.netlist.gmin}
+        if self.option(card, "m"):
+            words["width"] = (words.get("width") or 1e-4) * (self.option(card, "m") or 1.0)
+        ends = dict(zip(("drain", "gate", "source", "bulk"), card.words[1:5]))
+        tied = ends["bulk"] == ends["source"]
+        if tied:
+            del ends["bulk"]
+        self.add(electrical.Mosfet(name, bulk="source" if tied else "port", **words), name, ends)
+
+    def _read_j(self, card: Card, name: str) -> None:
+        model = self._device(card, card.words[4], ("njf", "pjf"))
+        words = self._warm(self._scaled(self._keywords(model), card, 5), card)
+        words.pop("nominal_temperature", None)
+        self.add(electrical.Jfet(name, **words), name, dict(zip(("drain", "gate", "source"), card.words[1:4])))
+
+    def _read_s(self, card: Card, name: str) -> None:
+        self._switch(card, name, self._device(card, card.words[5], ("sw",)), lambda: self.voltage(*card.words[3:5]))
+
+    def _read_w(self, card: Card, name: str) -> None:
+        self._switch(card, name, self._device(card, card.words[4], ("csw",)), lambda: self.current(card.words[3], card))
+
+    def _switch(self, card: Card, name: str, model: ModelCard, control: Callable[[], ca.SX]) -> None:
+        words: dict[str, Any] = {
+            "on_resistance": 1.0,
+            "off_resistance": 1.0 / self.netlist.gmin,
+            **self._keywords(model),
+        }
+        ends = self._two(card)
+
+        def add() -> None:
+            signal = control()
+            handle = self.add(electrical.ControlledSwitch(name, closed="on" in card.words, **words), name, ends)
+            self.m.connect(signal, handle.control)
+
+        self.waiting.append(add)
+
+    # -- controlled sources and subcircuits --------------------------------------------------------------------
+
+    def _read_e(self, card: Card, name: str) -> None:
+        self.later(card, name, electrical.VoltageSource, "voltage", lambda: controlled_law(self, card, by_voltage=True))
+
+    def _read_g(self, card: Card, name: str) -> None:
+        self.later(card, name, electrical.CurrentSource, "current", lambda: controlled_law(self, card, by_voltage=True))
+
+    def _read_f(self, card: Card, name: str) -> None:
+        self.later(
+            card, name, electrical.CurrentSource, "current", lambda: controlled_law(self, card, by_voltage=False)
+        )
+
+    def _read_h(self, card: Card, name: str) -> None:
+        self.later(
+            card, name, electrical.VoltageSource, "voltage", lambda: controlled_law(self, card, by_voltage=False)
+        )
+
+    def _read_b(self, card: Card, name: str) -> None:
+        for word, kind, keyword in (
+            ("v", electrical.VoltageSource, "voltage"), ("i", electrical.CurrentSource, "current")
+        ):  # fmt: skip
+            text = card.behind(f"{word}=") or card.behind(f"{word} =")
+            if any(w.startswith(f"{word}=") for w in card.words) and text is not None:
+                self.later(card, name, kind, keyword, partial(self.expression, text, card))
+                return
+        raise card.refuse(
+            "has an element that is not complete", f"{name!r} has neither V= nor I=.", "B1 out 0 V={2*v(in)}"
+        )
+
+    def _read_x(self, card: Card, name: str) -> None:
+        nodes = [w for w in card.words[1:] if "=" not in w and w != "params:"]
+        title = nodes.pop()
+        block = self.netlist.blocks.get(title)
+        if block is None or len(block.ports) != len(nodes) or title in self.above:
+            raise card.refuse(
+                f"uses the subcircuit {title!r}",
+                "it is not declared, contains itself, or has another number of nodes.", ".subckt with as many nodes",
+            )  # fmt: skip
+        defaults = {} if block.head is None else self._assigned(block.head, dict(self.parameters))
+        values = {**self.parameters, **defaults, **self._assigned(card, dict(self.parameters))}
+        inner = model_of(self.netlist, name, block, values, (*self.above, title), self.steady)
+        words = block.port_words(self.netlist.shared)
+        ends = {words[port]: node for port, node in zip(block.ports, nodes)}
+        ends |= {words[node]: node for node in self.netlist.shared if node not in block.ports}
+        self.add(inner, name, ends)
+
+    def _assigned(self, card: Card, known: dict[str, float]) -> dict[str, float]:
+        """What `name=value` on a card says, one after the other."""
+        found: dict[str, float] = {}
+        for name, text in (word.split("=", 1) for word in card.words[1:] if "=" in word):
+            found[name] = known[name] = number(text, card, Scope(known, self.netlist.functions))
+        return found
+
+
+# Words whose zero means something.
+KEPT_AT_ZERO = frozenset(
+    {"threshold", "modulation", "grading", "emitter_grading", "collector_grading", "substrate_grading", "forward_share",
+     "gain_exponent", "saturation_exponent", "polarity", "bulk_grading", "side_grading", "nominal_temperature"}
+)  # fmt: skip
+GROWS = frozenset({"saturation_current", "transconductance"})

@@ -1,0 +1,167 @@
+"""What a netlist says beside its elements: subcircuits, models, parameters, functions, options and wanted analyses."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from daedalus.components.semiconductors.device_cards import ModelCard, card_values
+from daedalus.components.semiconductors.temperature import ROOM
+from daedalus.components.spice.netlist_formulas import Scope, Unreadable, UserFunction, number, parsed
+from daedalus.components.spice.netlist_text import Card
+from daedalus.components.spice.node_words import node_words
+
+_IGNORED = {".op", ".print", ".plot", ".save", ".probe", ".width", ".title", ".endl", ".end", ".backanno"}
+_READ = {".ac", ".dc", ".tf", ".meas", ".measure"}
+
+
+@dataclass
+class Block:
+    """The cards of the circuit itself or of a .subckt: its ports, its own .param and .model, and elements."""
+
+    ports: tuple[str, ...] = ()
+    head: Card | None = None
+    cards: list[Card] = field(default_factory=list)
+    settings: list[Card] = field(default_factory=list)
+
+    def port_words(self, shared: tuple[str, ...]) -> dict[str, str]:
+        """The nodes outside, as ports of the model; an element may be called like one."""
+        return node_words((*self.ports, *shared), taken=node_words(card.words[0] for card in self.cards).values())
+
+
+@dataclass
+class Transient:
+    """.tran: step and end, where the output begins, and whether starts are given (uic)."""
+
+    step: float = 1e-9
+    stop: float = 1.0
+    begin: float = 0.0
+    starts_given: bool = False
+    is_asked: bool = False
+
+
+class Netlist:
+    """Blocks, models and settings of one netlist."""
+
+    def __init__(self, cards: list[Card], strict: bool = False) -> None:
+        self.strict = strict
+        self.top, self.blocks = Block(), dict[str, Block]()
+        self.models: dict[str, ModelCard] = {}
+        self.functions: dict[str, UserFunction] = {}
+        self.parameters: dict[str, float] = {}
+        self.gmin, self.temperature, self.nominal = 1e-12, ROOM, ROOM
+        self.transient = Transient()
+        self.given: dict[str, tuple[float, Card]] = {}  # .ic
+        self.guessed: dict[str, tuple[float, Card]] = {}  # .nodeset
+        self.analyses: list[Card] = []
+        self.words: dict[str, str] = {}  # the nodes of the circuit itself, as its outputs name them
+        self.shared: tuple[str, ...] = ()  # .global
+        self.signals: dict[str, tuple[float, float]] = {}  # sources with AC: size and phase in degrees
+        self.keywords: dict[int, dict[str, Any]] = {}  # of models that were read
+        late = self._split(cards)
+        # Parameters first, in their order: other cards may name them before they are declared.
+        for card in sorted(
+            late, key=lambda card: card.words[0] not in (".param", ".func", ".options", ".option", ".temp")
+        ):
+            self._setting(card)
+
+    @property
+    def scope(self) -> Scope:
+        """What names mean outside of subcircuits."""
+        return Scope(self.parameters, self.functions)
+
+    def _split(self, cards: list[Card]) -> list[Card]:
+        """Elements to their blocks; the cards that are settings of the whole."""
+        block, opened, settings = self.top, list[Card](), list[Card]()
+        for card in cards:
+            word = card.words[0]
+            if word in (".subckt", ".macro"):
+                card.needs(2, ".subckt name node node")
+                if opened:
+                    raise card.refuse(
+                        "begins a .subckt inside another", f"line {opened[0].line} has no .ends.", ".ends"
+                    )
+                opened.append(card)
+                nodes = tuple(w for w in card.words[2:] if "=" not in w and w not in ("params:", "optional:"))
+                if len(set(nodes)) < len(nodes):
+                    raise card.refuse("names a node twice", "each node of a subcircuit is its own.", "other names")
+                block = self.blocks[card.words[1]] = Block(nodes, card)
+            elif word in (".ends", ".eom"):
+                block, opened = self.top, []
+            elif (word.startswith(".") and word not in (".param", ".model")) or (block is self.top and word[0] == "."):
+                settings.append(card)
+            elif word[0] == ".":
+                block.settings.append(card)
+            else:
+                block.cards.append(card)
+        if opened:
+            raise opened[0].refuse("begins a .subckt that does not end", "no .ends follows.", ".ends")
+        return settings
+
+    def _setting(self, card: Card) -> None:
+        word = card.words[0]
+        pairs = [w.split("=", 1) for w in card.words[1:] if "=" in w]
+        if word == ".param":
+            for name, text in pairs:
+                self.parameters[name.split("(")[0]] = number(text, card, self.scope)
+        elif word == ".func":
+            self._function(card)
+        elif word == ".model":
+            model = card_values(card, self.scope)
+            self.models[model.name] = model
+        elif word in (".ic", ".nodeset"):
+            self._voltages(card)
+        elif word in (".options", ".option"):
+            self._options(card, pairs)
+        elif word == ".temp":
+            card.needs(2, ".temp 27")
+            self.temperature = number(card.words[1], card, self.scope)
+        elif word == ".tran":
+            self._tran(card)
+        elif word == ".global":
+            self.shared = tuple(dict.fromkeys((*self.shared, *card.words[1:])))
+        elif word in _READ:
+            self.analyses.append(card)
+        elif word not in _IGNORED:
+            raise card.refuse("has a card that is not read", f"{word} means nothing here.", "without it")
+
+    def _function(self, card: Card) -> None:
+        match = re.fullmatch(r"\.func\s+(\w+)\s*\(([^)]*)\)\s*=?\s*[{']?(.*?)[}']?\s*", card.text.strip().lower())
+        if match is None:
+            raise card.refuse(
+                "has a .func that cannot be read", "it is a name, arguments and a formula.", ".func f(x) {x*x}"
+            )
+        try:
+            tree = parsed(match[3])
+        except Unreadable as error:
+            raise card.refuse(
+                f"has a formula that cannot be read: {match[3]}", f"{error} is not understood.", ".func f(x) {x*x}"
+            ) from None
+        arguments = tuple(word.strip() for word in match[2].split(",") if word.strip())
+        self.functions[match[1]] = UserFunction(arguments, tree)
+
+    def _voltages(self, card: Card) -> None:
+        """.ic and .nodeset: V(node)=value."""
+        goes_to = self.given if card.words[0] == ".ic" else self.guessed
+        for entry in (w for w in card.words[1:] if w != "v"):
+            if "=" not in entry:
+                raise card.refuse(
+                    f"has a {card.words[0]} that cannot be read", "it is V(node)=value.", f"{card.words[0]} V(out)=1"
+                )
+            name, text = entry.split("=", 1)
+            goes_to[name] = number(text, card, self.scope), card
+
+    def _options(self, card: Card, pairs: list[list[str]]) -> None:
+        for name, text in pairs:
+            if name in ("gmin", "temp", "tnom"):
+                value = number(text, card, self.scope)
+                setattr(self, {"gmin": "gmin", "temp": "temperature", "tnom": "nominal"}[name], value)
+
+    def _tran(self, card: Card) -> None:
+        card.needs(3, ".tran 1u 1m")
+        values = [number(w, card, self.scope) for w in card.words[1:] if w != "uic"]
+        step, stop = values[:2]
+        if not 0 < step <= stop:
+            raise card.refuse("has times that cannot be", "the step is above zero, the end behind it.", ".tran 1u 1m")
+        self.transient = Transient(step, stop, values[2] if len(values) > 2 else 0.0, "uic" in card.words, True)

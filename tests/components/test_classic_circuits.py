@@ -1,0 +1,59 @@
+"""Classic circuits written as netlists agree with ngspice's stored numbers: operating points and waveforms."""
+
+import json
+import re
+
+import casadi as ca
+import numpy as np
+import pytest
+from tests.components.by_ngspice import FOLDER, NUMBERS, netlist, sample_times, watched
+
+import daedalus as dd
+
+KNOWN = json.loads(NUMBERS.read_text(encoding="utf-8"))["circuits"]
+# A switch with hysteresis has no operating point; the line has a delay, which has none by itself.
+WITHOUT_POINT = {"relaxation", "line"}
+# Oscillators and edges of picoseconds differ in phase: the others are compared point by point.
+OSCILLATORS = {"astable", "ring_oscillator", "relaxation", "colpitts", "rc_snubber"}
+EVERYDAY = [
+    "half_wave", "full_bridge_rectifier", "doubler", "zener_regulator", "class_ab", "cascaded_mirror", "darlington",
+    "buck", "boost", "multiplier", "transformer", "warm_amplifier",
+]  # fmt: skip
+SLOW = sorted(set(KNOWN) - set(EVERYDAY))
+ALL = [*EVERYDAY, *(pytest.param(name, marks=pytest.mark.long) for name in SLOW)]
+
+
+def voltages(point):
+    """The voltages of all nodes at a point."""
+    system = point.system
+    letters = ("t", "xdot", "x", "z", "u", "p")
+    function = ca.Function("nodes", [system.symbol(k) for k in letters], [ca.vertcat(*system.outputs.values())])
+    values = function(0, *(point.vectors[k] for k in letters[1:])).full().ravel()
+    return dict(zip(system.outputs, values))
+
+
+def test_every_netlist_has_numbers():
+    assert {file.stem for file in FOLDER.glob("*.cir")} == set(KNOWN)
+    assert len(KNOWN) >= 40
+
+
+@pytest.mark.parametrize("name", [name for name in ALL if getattr(name, "values", [name])[0] not in WITHOUT_POINT])
+def test_operating_points_are_those_of_ngspice(name):
+    text = re.sub(r"^\.(ic|tran).*$", "", netlist(name), flags=re.MULTILINE)
+    m = dd.components.from_spice(text)
+    found, stored = voltages(dd.equilibrium(m)), KNOWN[name]["operating_point"]
+    largest = max(1e-6, *(abs(value) for value in stored.values()))
+    for node, value in stored.items():
+        if f"v_{node}" in found:
+            assert found[f"v_{node}"] == pytest.approx(value, abs=1e-6 * largest), node
+
+
+@pytest.mark.parametrize("name", [name for name in ALL if getattr(name, "values", [name])[0] not in OSCILLATORS])
+def test_waveforms_are_those_of_ngspice(name):
+    text, stored = netlist(name), KNOWN[name]
+    times = sample_times(text)
+    tr = dd.simulate(dd.components.from_spice(text), times[-1], rtol=1e-6, save_at=times)
+    assert tr.success, tr.stop_reason
+    ours, theirs = tr[f"v_{watched(text)}"], np.array(stored["waveform"])
+    allowed = 3 * stored["difference"] + 5e-5 * np.abs(theirs).max()
+    assert np.abs(ours - theirs).max() < allowed

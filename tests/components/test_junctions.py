@@ -1,0 +1,113 @@
+"""Junctions converge from anywhere: diodes and transistors in everyday circuits, by every implicit method."""
+
+import casadi as ca
+import numpy as np
+import pytest
+from scipy.special import lambertw
+
+import daedalus as dd
+
+C = dd.components.electrical
+METHODS = ("auto", "radau5", "bdf", "rodas5p")
+
+
+def exact_output(supply, saturation, slope, resistance):
+    """The voltage behind a diode at a resistance: Lambert's function."""
+    top = (supply + saturation * resistance) / slope
+    log = np.log(saturation * resistance / slope) + top
+    w = log - np.log(log) if log > 500 else float(lambertw(np.exp(log)).real)
+    for _ in range(50):
+        w = w - (w + np.log(w) - log) / (1 + 1 / w)
+    return slope * w - saturation * resistance
+
+
+@pytest.mark.parametrize("supply", [0.2, 1.0, 2.0, 5.0, 12.0, 100.0, 400.0])
+@pytest.mark.parametrize("saturation", [1e-16, 1e-14, 1e-9])
+def test_one_diode_at_any_voltage(supply, saturation):
+    text = f"t\nV1 in 0 DC {supply}\nD1 in out dm\nR1 out 0 1k\n.options gmin=0\n.model dm d(is={saturation})\n"
+    m = dd.components.from_spice(text)
+    slope = 1.380649e-23 * 300.15 / 1.602176634e-19
+    point = dd.equilibrium(m)
+    tr = dd.simulate(m, 1e-6, start="operating_point")
+    assert tr["v_out"][0] == pytest.approx(exact_output(supply, saturation, slope, 1e3), rel=1e-9)
+    assert point.found_by == "Newton's method"
+
+
+def bridge(amplitude):
+    m = dd.Model("bridge")
+    src = m.add(C.VoltageSource("src", voltage=amplitude * ca.sin(2 * np.pi * 50 * m.time)))
+    gnd, load = m.add(C.Ground("gnd")), m.add(C.Resistor("load", resistance=100.0))
+    c = m.add(C.Capacitor("c", capacitance=470e-6))
+    d = [m.add(C.Diode(f"d{k}", saturation_current=1e-12)) for k in range(4)]
+    m.connect(src.plus, d[0].plus, d[1].minus)
+    m.connect(src.minus, d[2].plus, d[3].minus)
+    m.connect(d[0].minus, d[2].minus, load.plus, c.plus)
+    m.connect(d[1].plus, d[3].plus, gnd.pin, load.minus, c.minus)
+    return m
+
+
+def test_the_bridge_rectifier_runs_by_every_method_at_every_tolerance():
+    m = bridge(12.0)
+    for method in METHODS:
+        for rtol in (1e-4, 1e-6, 1e-8):
+            tr = dd.simulate(m, 0.05, rtol=rtol, method=method, start={"c.voltage": 0.0})
+            assert tr.success, (method, rtol, tr.stop_reason)
+            assert tr["c.voltage"][-1] == pytest.approx(9.6671898687, rel=20 * rtol + 1e-9)
+
+
+def test_the_ledger_of_a_bridge_closes():
+    tr = dd.simulate(bridge(12.0), 0.05, rtol=1e-8, start={"c.voltage": 0.0})
+    balance = tr.energy_balance()
+    assert abs(balance.error) < 1e-6 * abs(balance.supplied)
+
+
+def test_a_mosfet_beside_a_diode_starts():
+    m = dd.Model("switch and diode")
+    src, gnd = m.add(C.VoltageSource("src", voltage=12.0)), m.add(C.Ground("gnd"))
+    gate = m.add(C.VoltageSource("gate", voltage=10.0))
+    q = m.add(C.Mosfet("q", threshold=2.0, gain=1.0))
+    d, r = m.add(C.Diode("d", saturation_current=1e-14)), m.add(C.Resistor("r", resistance=100.0))
+    m.connect(src.plus, r.plus)
+    m.connect(r.minus, d.plus)
+    m.connect(d.minus, q.drain)
+    m.connect(gate.plus, q.gate)
+    m.connect(src.minus, gate.minus, q.source, gnd.pin)
+    tr = dd.simulate(m, 1e-3)
+    assert tr.success
+    assert tr["d.voltage"][-1] == pytest.approx(0.025852 * np.log(tr["d.current"][-1] / 1e-14), rel=1e-6)
+
+
+def test_cards_of_vendors_load():
+    with pytest.warns(UserWarning, match="ikf"):
+        d = C.Diode("d1", from_card=".model D1N4148 D(Is=2.52n Rs=.568 N=1.752 Cjo=4p M=.4 tt=20n Ikf=10 mfg=OnSemi)")
+    assert d.values["saturation_current"] == 2.52e-9
+    with pytest.raises(dd.ModelError, match="asks for ikf, which is not modelled"):
+        C.Diode("d1", from_card=".model x D(Is=1n Ikf=10)", strict=True)
+    q = C.Transistor("q1", from_card=".model q PNP(Is=1f Bf=200 Vaf=100)", forward_gain=150.0)
+    assert (q.options["polarity"], q.values["forward_gain"]) == ("pnp", 150.0)
+    with pytest.raises(dd.ModelError, match="cannot be made from this card"):
+        C.Transistor("q1", from_card=".model x D(Is=1n)")
+
+
+def test_a_latch_has_two_operating_points():
+    text = "latch\nVCC vcc 0 5\nR1 vcc c1 1k\nR2 vcc c2 1k\nR3 c1 b2 10k\nR4 c2 b1 10k\nQ1 c1 b1 0 q\nQ2 c2 b2 0 q\n"
+    text += "C1 c1 0 1p\nC2 c2 0 1p\n.model q NPN(IS=1e-15 BF=100)\n"
+    for low, high in (("c1", "c2"), ("c2", "c1")):
+        m = dd.components.from_spice(f"{text}.nodeset V({low})=0.1 V({high})=5\n")
+        tr = dd.simulate(m, 1e-9)
+        assert tr[f"v_{low}"][0] < 0.2 < 4 < tr[f"v_{high}"][0]
+
+
+def test_the_charge_of_a_junction_is_the_integral_of_its_current():
+    text = (
+        "t\nV1 in 0 PULSE(-4 0.4 1n 1n 1n 20n 40n)\nR1 in a 1k\nD1 a 0 dm\n.model dm D(IS=1e-14 CJO=5p VJ=0.8 M=0.4)\n"
+    )
+    m = dd.components.from_spice(text)
+    tr = dd.simulate(m, 80e-9, rtol=1e-9, save_at=np.linspace(0, 80e-9, 8001))
+
+    def charge(v):
+        return 5e-12 * 0.8 * (1 - (1 - v / 0.8) ** 0.6) / 0.6
+
+    v, i = tr["v_a"], tr["d1.current"] - 1e-14 * (np.exp(tr["v_a"] / 0.0258649) - 1) - 1e-12 * tr["v_a"]
+    moved = np.concatenate([[0], np.cumsum((i[1:] + i[:-1]) / 2 * np.diff(tr.time))])
+    np.testing.assert_allclose(charge(v) - charge(v[0]), moved, atol=2e-16)
