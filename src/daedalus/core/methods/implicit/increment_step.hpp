@@ -198,7 +198,7 @@ private:
         const bool looked = mass_may_be_singular(m.model) && worth_a_look(s, m, h, m.usual_step);
         const double left = looked ? left_at_end(s, m) : 0;
         if (left > 1) return left;
-        if (counts_between(s)) return std::fmax(left, look_between(s));
+        if (counts_between(s, m)) return std::fmax(left, look_between(s));
         return looked ? std::fmax(left, error_inside_of(m, MiddleOfIncrements{s, m, h}, m.turned, m.error)) : 0;
     }
 

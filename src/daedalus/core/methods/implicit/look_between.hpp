@@ -49,9 +49,10 @@ inline bool wants_between(const Integration& s) noexcept {
     return s.recorder.pieces.capacity > 0 || s.recorder.save_count > 0 || s.guards.count > 0 || s.inputs.delayed;
 }
 
-// Over kinks that are not located no polynomial is right, and steps are not refused for its sake: it is mended only.
-inline bool counts_between(const Integration& s) noexcept {
-    return wants_between(s) && !(s.kinked && s.guards.switches == 0);
+// Over kinks that are not located no polynomial is right, and variables of a higher index have too low an order: steps are
+// not refused for its sake there, it is mended only.
+inline bool counts_between(const Integration& s, const ImplicitState& m) noexcept {
+    return wants_between(s) && !m.model.higher_index && !(s.kinked && s.guards.switches == 0);
 }
 
 // One over what is allowed between the ends of this step, where variables of a higher index do not count.

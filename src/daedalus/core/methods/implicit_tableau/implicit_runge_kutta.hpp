@@ -62,7 +62,7 @@ struct ImplicitRungeKutta {
         outcome = find_end(s, m);
         if (s.abort_called) return Status::aborted;
         if (outcome != NewtonOutcome::converged) return shorter(s, m, outcome);
-        error = std::fmax(error, counts_between(s) && can_look(m) ? look_between(s, m) : error_inside(s, m));
+        error = std::fmax(error, counts_between(s, m) && can_look(m) ? look_between(s, m) : error_inside(s, m));
         if (s.abort_called) return Status::aborted;
         if (!(error <= 1)) return reject(s, m, error);
         s.accepted = true;

@@ -287,7 +287,7 @@ private:
 
     // A dense output of much lower order tells of itself alone.
     static double error_inside(Integration& s, RosenbrockState& m, double h) noexcept {
-        if (counts_between(s)) return look_between(s);
+        if (counts_between(s, m)) return look_between(s);
         const bool tells = m.method.degree + 1 >= m.method.order;
         if (!tells || !worth_a_look(s, m, h, m.usual_step)) return 0;
         return error_inside_of(m, MiddleOfRosenbrock{s, m, h}, m.next, m.error);
