@@ -2,6 +2,7 @@
 
 import casadi as ca
 import numpy as np
+import pint
 import pytest
 
 import daedalus as dd
@@ -291,3 +292,61 @@ def test_a_plot_shows_data_and_model():
     pytest.importorskip("matplotlib")
     figure = dd.fit(decay(), {"time": TIMES, "x": np.exp(-0.7 * TIMES)}, free="k", inputs={"u": 0.0}).plot()
     assert len(figure.axes[0].lines) == 2
+
+
+def test_quantities_are_taken_wherever_numbers_are():
+    """Bounds, beliefs, noise, data, starts and parameters in any unit of the same quantity; others are refused."""
+    unit = pint.UnitRegistry().Quantity
+    m = dd.Model("spring")
+    x, v = m.state("x", start=1.0, unit="m"), m.state("v", start=0.0, unit="m/s")
+    k = m.parameter("k", 3.0, unit="N/m")
+    m.equation([m.der(x), m.der(v)], [v, -k * x])
+    times = np.linspace(0, 3, 31)
+    plain = {"time": times, "x": np.cos(2 * times)}
+    mine = {"time": unit(1e3 * times, "ms"), "x": unit(1e2 * np.cos(2 * times), "cm")}
+    random = np.random.default_rng(1)
+    for _ in range(5):
+        low, high = np.sort(random.uniform(1.0, 9.0, 2))
+        belief, noise = (
+            (float(random.uniform(2, 5)), float(random.uniform(0.1, 2.0))),
+            float(random.uniform(0.001, 0.1)),
+        )
+        expected = dd.fit(m, plain, "k", bounds={"k": (low, high)}, prior={"k": belief}, noise=noise)
+        bounds = [(unit(low, "N/m"), unit(high * 1e-3, "N/mm")), unit([low, high], "N/m"), (low, unit(high, "N/m"))]
+        prior = (unit(belief[0] * 1e-3, "N/mm"), unit(belief[1] * 1e3, "mN/m"))
+        found = dd.fit(
+            m, mine, "k", bounds={"k": bounds[int(random.integers(3))]}, prior={"k": prior},
+            noise={"x": unit(noise * 1e3, "mm")}, start={"x": unit(100.0, "cm")}, parameters={"k": unit(3e-3, "N/mm")},
+        )  # fmt: skip
+        assert found["k"] == pytest.approx(expected["k"], rel=1e-7)
+        assert found.std["k"] == pytest.approx(expected.std["k"], rel=1e-6)
+    assert dd.fit(m, plain, "k", bounds={"k": (None, unit(9, "N/m"))})["k"] == pytest.approx(4.0)
+    assert dd.fit(m, plain, "k", bounds={"k": (None, None)})["k"] == pytest.approx(4.0)
+    second, wrong = unit(1.0, "s"), dd.InputError
+    for options in ({"bounds": {"k": (second, second)}}, {"prior": {"k": (second, second)}}, {"noise": second},
+                    {"bounds": {"k": 3}}, {"bounds": {"k": ("low", 2)}}, {"bounds": {"k": (1, 2, 3)}}, {"bounds": 3},
+                    {"prior": {"k": (None, 1.0)}}, {"bounds": {"k": (np.nan, 2.0)}}, {"start": {"x": second}},
+                    {"parameters": {"k": second}}):  # fmt: skip
+        with pytest.raises(wrong) as caught:
+            dd.fit(m, plain, ["k", "x"], **options)
+        assert caught.value.what
+    with pytest.raises(wrong, match="The column x is in m"):
+        dd.fit(m, {"time": times, "x": unit(times, "s")}, "k")
+
+
+def test_quantities_in_estimators():
+    unit = pint.UnitRegistry().Quantity
+    m = dd.Model("cart")
+    x, v, u = m.state("x", start=1.0, unit="m"), m.state("v", start=0.0, unit="m/s"), m.input("u", unit="N")
+    m.equation([m.der(x), m.der(v)], [v, u])
+    plain = dd.Estimator(
+        m, ["x"], every=0.1, start_covariance={"x": 1e-4}, process_noise={"v": 0.2}, measurement_noise={"x": 1e-4}
+    )
+    mine = dd.Estimator(
+        m, ["x"], every=unit(100, "ms"), start_covariance={"x": unit(1.0, "cm**2")},
+        process_noise={"v": unit(0.2, "m**2/s**3")}, measurement_noise={"x": unit(100.0, "mm**2")},
+    )  # fmt: skip
+    for y, inputs in ((unit([110.0], "cm"), [unit(1.0, "N")]), ([unit(1.1, "m")], {"u": unit(1e-3, "kN")})):
+        np.testing.assert_allclose(mine(y, inputs), plain([1.1], [1.0]), rtol=1e-9)
+    with pytest.raises(dd.InputError, match="x is in m"):
+        mine([unit(1.0, "s")], [0.0])

@@ -12,8 +12,9 @@ from daedalus.estimation.measured_moments import MeasuredMoment, corrected, gone
 from daedalus.estimation.moving_horizon import smoothed
 from daedalus.estimation.propagation import Propagation
 from daedalus.model.model import Model
-from daedalus.model.plain_numbers import plain_array, plain_number
+from daedalus.model.plain_numbers import plain_array, plain_number, plain_vector
 from daedalus.model.system.system import System
+from daedalus.model.values import unit_of
 
 KINDS = ("ekf", "mhe")
 # Times that differ by less than this share of the interval are one moment.
@@ -71,18 +72,22 @@ class Estimator:
     ) -> None:
         if kind not in KINDS:
             raise InputError(f"kind={kind!r} is no estimator.", remedy='kind="ekf" or kind="mhe"')
-        if not every > 0 or horizon < 1:
+        interval = plain_number(every, "every", "s")
+        if not 0 < interval < np.inf or horizon < 1:
             raise InputError("every and horizon must be positive.", f"got {every!r} and {horizon!r}")
         names = [outputs] if isinstance(outputs, str) else list(outputs)
-        self._model = Propagation(model, names, float(every), start, simulate_options)
+        self._model = Propagation(model, names, interval, start, simulate_options)
         self.labels = {**self._model.labels, "y": tuple(names)}
         self.kind, self.time, self._horizon = kind, 0.0, horizon
         states = self.labels["x"]
         rows, tangent = self._model.outputs_count(), self._model.tangent
-        self._spread = _matrix(start_covariance, len(states), states, "start_covariance")
+        system = self._model.system
+        of_states = [unit_of(system, name) for name in states]
+        self._units = [unit_of(system, name) for name in names]
+        self._spread = _matrix(start_covariance, len(states), states, "start_covariance", _squared(of_states))
         self.covariance = tangent @ self._spread @ tangent.T
-        self._density = _matrix(process_noise, len(states), states, "process_noise")
-        self._noise = _matrix(measurement_noise, rows, names, "measurement_noise")
+        self._density = _matrix(process_noise, len(states), states, "process_noise", _squared(of_states, "/s"))
+        self._noise = _matrix(measurement_noise, rows, names, "measurement_noise", _squared(self._units))
         self.state = self._model.start
         self._moments: list[MeasuredMoment] = []
         self._before: np.ndarray | None = None  # the inputs before the first moment that is remembered
@@ -98,7 +103,7 @@ class Estimator:
         time: when y was measured, `every` after the call before if None. A time before that of an earlier call is that
             of late measurements: they are taken in where they belong, and what came after is gone through again.
         """
-        measured = plain_array(y, "The measurements").ravel()
+        measured = plain_vector(y, "The measurements", self.labels["y"], self._units)
         if measured.shape != (len(self._noise),):
             raise InputError(
                 "The measurements do not fit.", f"got {measured.size} numbers for {', '.join(self.labels['y'])}"
@@ -177,13 +182,19 @@ class Estimator:
         return last if np.any(self._model.open_inputs) else None
 
 
-def _matrix(value: object, size: int, names: Sequence[str], word: str) -> np.ndarray:
+def _squared(units: Sequence[str], rest: str = "") -> list[str]:
+    """The units of variances, and per time those of spectral densities."""
+    return [f"({unit})**2{rest}" if unit else "" for unit in units]
+
+
+def _matrix(value: object, size: int, names: Sequence[str], word: str, units: Sequence[str]) -> np.ndarray:
     """A covariance from a number, a diagonal, a matrix, or variances by name."""
     if isinstance(value, Mapping):
         unknown = [name for name in value if name not in names]
         if unknown:
             raise InputError(f"{word}= has {unknown[0]}.", f"known are {', '.join(list(names)[:8])}")
-        value = [value.get(name, 0.0) for name in names]
+        given = [(value.get(name, 0.0), name, unit) for name, unit in zip(names, units)]
+        value = [plain_number(variance, f"{word} of {name}", unit) for variance, name, unit in given]
     array = plain_array(value, word)
     whole = np.eye(size) * array if array.ndim == 0 else np.diag(array) if array.ndim == 1 else array
     if whole.shape != (size, size) or not np.allclose(whole, whole.T) or np.linalg.eigvalsh(whole)[0] < -1e-12:

@@ -17,6 +17,7 @@ from daedalus.errors import InputError
 from daedalus.model.plain_numbers import plain_array
 from daedalus.model.signals import Signal, signal
 from daedalus.model.system.system import System
+from daedalus.model.values import unit_of
 
 HOLDS = ("linear", "hold")
 
@@ -61,9 +62,9 @@ def _experiment(system: System, data: object, time: str, hold: str, number: int 
     for name, column in columns.items():
         kind = _kind(system, name)
         if kind == "input":
-            inputs[name] = signal(times, _numbers(column, name, len(times), where), hold)
+            inputs[name] = signal(times, _numbers(system, column, name, len(times), where), hold)
         elif kind == "measured":
-            measured[name] = _numbers(column, name, len(times), where).reshape(len(times), -1)
+            measured[name] = _numbers(system, column, name, len(times), where).reshape(len(times), -1)
         else:
             aside.append(name)
     _check_measured(system, measured, aside, where)
@@ -102,8 +103,8 @@ def _kind(system: System, name: str) -> str:
     return "input" if letter == "u" else "measured" if letter in ("x", "z", "xdot") else ""
 
 
-def _numbers(column: object, name: str, count: int, where: str) -> np.ndarray:
-    values = plain_array(column, f"The column {name}{where}")
+def _numbers(system: System, column: object, name: str, count: int, where: str) -> np.ndarray:
+    values = plain_array(column, f"The column {name}{where}", unit_of(system, name))
     if values.shape[:1] != (count,):
         raise InputError(f"The column {name}{where} has {values.shape[0]} rows.", f"there are {count} times")
     return values

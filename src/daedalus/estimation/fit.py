@@ -16,9 +16,10 @@ from daedalus.estimation.fit_result import Fit
 from daedalus.estimation.least_squares_search import LeastSquaresSearch, SearchProgress
 from daedalus.estimation.weighted_residuals import FreeValue, WeightedResiduals
 from daedalus.model.model import Model, as_system
+from daedalus.model.plain_numbers import plain_number
 from daedalus.model.switching.delays import refuse_delays
 from daedalus.model.system.system import System
-from daedalus.model.values import parameter_values
+from daedalus.model.values import check_mapping, parameter_values, unit_of
 
 LOSSES = ("linear", "soft_l1", "huber", "cauchy", "arctan")
 # Runs hold this much more than noise asks for, so that differences between them mean something.
@@ -86,13 +87,13 @@ def fit(
     unknowns = _unknowns(system, free, per_experiment, len(experiments))
     options = {"rtol": RTOL, "atol": ATOL, **simulate_options}
     start, parameters = (dict(options.pop(name, None) or {}) for name in ("start", "parameters"))
-    sigma, estimated = _noise(experiments, noise)
-    priors = _checked_pairs(prior, unknowns, "prior")
+    sigma, estimated = _noise(system, experiments, noise)
+    priors = _checked_pairs(system, prior, unknowns, "prior")
     problem = WeightedResiduals(model, system, experiments, unknowns, sigma, priors, start, parameters, options)
     if loss not in LOSSES:
         raise InputError(f"loss={loss!r} means nothing.", f"known: {', '.join(LOSSES)}")
     theta = _first(system, unknowns, start, parameters)
-    limits = _limits(unknowns, bounds)
+    limits = _limits(system, unknowns, bounds)
     theta = np.clip(theta, *limits)
     problem.both(theta)  # what cannot be run at all is told by its own error
     search = LeastSquaresSearch(problem, limits, loss, SearchProgress(progress, system.name))
@@ -130,7 +131,7 @@ def _unknowns(
 
 
 def _noise(
-    experiments: Sequence[Experiment], noise: Mapping[str, float] | float | None
+    system: System, experiments: Sequence[Experiment], noise: Mapping[str, float] | float | None
 ) -> tuple[dict[str, float], list[str]]:
     """σ by name, and the names whose σ is to be estimated; those begin with the size of their data."""
     sigma: dict[str, float] = {}
@@ -142,12 +143,12 @@ def _noise(
             size = float(np.sqrt(np.nanmean(values**2))) if np.any(np.isfinite(values)) else 0.0
             sigma[name] = size if size > 0 else 1.0
             estimated.append(name)
-        elif not given > 0:
-            raise InputError(
-                f"The noise of {name} must be positive.", f"got {given!r}", remedy="noise=None estimates it"
-            )
         else:
-            sigma[name] = float(given)
+            sigma[name] = plain_number(given, f"The noise of {name}", unit_of(system, name))
+            if not (0 < sigma[name] < np.inf):
+                raise InputError(
+                    f"The noise of {name} must be positive.", f"got {given!r}", remedy="noise=None estimates it"
+                )
     unknown = [name for name in noise if name not in sigma] if isinstance(noise, Mapping) else []
     if unknown:
         raise InputError(f"noise= has {unknown[0]}, which is not measured.", f"measured: {', '.join(sigma)}")
@@ -172,17 +173,34 @@ def _estimate_noise(problem: WeightedResiduals, theta: np.ndarray, names: Sequen
 
 
 def _checked_pairs(
-    pairs: Mapping[str, tuple[float, float]] | None, unknowns: Sequence[FreeValue], word: str
-) -> dict[str, tuple[float, float]]:
-    known = {u.name for u in unknowns} | {u.label for u in unknowns}
-    for name, pair in (pairs or {}).items():
-        if name not in known:
-            raise InputError(f"{word}= has {name}, which is not free.", f"free are {', '.join(sorted(known)[:8])}")
-        if len(pair) != 2 or (word == "prior" and not pair[1] > 0):
+    system: System, pairs: Mapping[str, Any] | None, unknowns: Sequence[FreeValue], word: str
+) -> dict[str, Any]:
+    """Pairs of plain numbers by name, quantities in the unit of what they are for; bounds may be None."""
+    of_label = {label: u.name for u in unknowns for label in (u.name, u.label)}
+    found = {}
+    for name, pair in check_mapping(pairs, word).items():
+        if name not in of_label:
+            raise InputError(f"{word}= has {name}, which is not free.", f"free are {', '.join(sorted(of_label)[:8])}")
+        try:
+            one, other = pair  # type: ignore[misc]
+        except (TypeError, ValueError):
+            one = other = np.nan
+        unit, what = unit_of(system, of_label[name]), f"{word} of {name}"
+        numbers = tuple(None if value is None else plain_number(value, what, unit) for value in (one, other))
+        if any(number is not None and np.isnan(number) for number in numbers) or (
+            word == "prior" and not _is_belief(numbers)
+        ):
             raise InputError(
-                f"{word} of {name} does not fit.", f"got {pair!r}", remedy=f'{word}={{"{name}": (1.0, 0.1)}}'
+                f"{word} of {name} does not fit.", f"got {pair!r}"[:80], remedy=f'{word}={{"{name}": (1.0, 0.1)}}'
             )
-    return dict(pairs or {})
+        found[name] = numbers
+    return found
+
+
+def _is_belief(numbers: tuple[float | None, ...]) -> bool:
+    """Whether numbers are a mean and a standard deviation."""
+    mean, std = numbers
+    return mean is not None and std is not None and bool(np.isfinite(mean)) and 0 < std < np.inf
 
 
 def _first(
@@ -197,14 +215,15 @@ def _first(
             theta.append(float(p[place.positions[0]]))
         else:
             value = start.get(unknown.name, system.start["x"][place.positions[0]])
-            theta.append(0.0 if value is None or not np.isfinite(float(value)) else float(value))  # type: ignore[arg-type]
+            number = np.nan if value is None else plain_number(value, f"The start of {unknown.name}", place.unit)
+            theta.append(number if np.isfinite(number) else 0.0)
     return np.array(theta)
 
 
 def _limits(
-    unknowns: Sequence[FreeValue], bounds: Mapping[str, tuple[float | None, float | None]] | None
+    system: System, unknowns: Sequence[FreeValue], bounds: Mapping[str, tuple[float | None, float | None]] | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    pairs = _checked_pairs(bounds, unknowns, "bounds")  # type: ignore[arg-type]
+    pairs = _checked_pairs(system, bounds, unknowns, "bounds")
     low, high = np.full(len(unknowns), -np.inf), np.full(len(unknowns), np.inf)
     for k, unknown in enumerate(unknowns):
         lower, upper = pairs.get(unknown.label, pairs.get(unknown.name, (None, None)))

@@ -21,9 +21,9 @@ from daedalus.estimation.measured_outputs import measured_outputs
 from daedalus.estimation.noisy_run import noisy_run
 from daedalus.model.model import Model, as_system
 from daedalus.model.names import listed, split_index
-from daedalus.model.plain_numbers import plain_array
+from daedalus.model.plain_numbers import plain_vector
 from daedalus.model.system.system import System
-from daedalus.model.values import check_mapping, flat_values
+from daedalus.model.values import check_mapping, flat_values, unit_of
 
 # A measurement may lead far off the constraints; each correction squares what is left.
 CORRECTIONS = 6
@@ -134,7 +134,7 @@ class Propagation:
         """The inputs of a call, in the order of `labels["u"]`: a vector, or values by name beside those that hold."""
         labels, system = self.labels["u"], self.system
         if not isinstance(u, Mapping):
-            held = plain_array(u, "The inputs").ravel()
+            held = plain_vector(u, "The inputs", labels, [unit_of(system, label) for label in labels])
             if held.shape != (len(labels),):
                 raise InputError(
                     "The inputs do not fit.", f"got {held.size} numbers for {listed(labels) or 'no inputs'}"

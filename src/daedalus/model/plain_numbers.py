@@ -7,7 +7,7 @@ Quantities are converted to the unit of what they are given for, or refused; tim
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -127,6 +127,25 @@ def plain_number(value: Any, what: str, unit: str = "") -> float:
         return np.inf if value > 0 else -np.inf
     except (TypeError, ValueError):
         raise InputError(f"{what} is no number.", f"got {value!r}"[:80], remedy="a finite number") from None
+
+
+def plain_vector(values: Any, what: str, names: Sequence[str], units: Sequence[str]) -> np.ndarray:
+    """Numbers, one for each name, as a flat array; quantities among them are converted to the unit of their name.
+
+    Example
+    -------
+    >>> import pint
+    >>> length = pint.UnitRegistry().Quantity(3.0, "km")
+    >>> plain_vector([length, 4.0], "The positions", ["x", "y"], ["m", "m"]).tolist()
+    [3000.0, 4.0]
+    """
+    several = (
+        list(values) if isinstance(values, (list, tuple)) or np.ndim(getattr(values, "magnitude", 0)) else [values]
+    )
+    if len(several) == len(names) and any(map(is_quantity, several)):
+        parts = zip(several, names, units)
+        return np.array([plain_number(value, name, unit) for value, name, unit in parts])
+    return plain_array(values, what).ravel()
 
 
 def plain_result(value: Any, name: str) -> Any:
