@@ -1,6 +1,8 @@
 // Gauss and Newton's Hessian of a cost along an interval that a flow steps over: with C the curvature of the running cost
 // at a point and S the derivative of that point by v = (x, u) of the interval,
-//     H = ∫ Sᵀ C S   over the interval, by Simpson's rule; half way S and x lie in the middle of both ends.
+//     H = ∫ Sᵀ C S   over the interval, by Simpson's rule.
+// Half way x lies in the middle of both ends, and S on the cubic through both with the slopes S' = F (S; I u) that the
+// rates have there, F their derivative by v.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +13,7 @@
 namespace daedalus::programs {
 
 struct RunningCost {
-    const Function* curvature = nullptr;  // (x, u, p, τ) -> nonzeros of C; null: the block has no such cost
+    const Function* curvature = nullptr;  // (x, u, p, τ) -> nonzeros of C, and F; null: the block has no such cost
     std::vector<int> rows, columns;       // of the nonzeros, among v; both halves
     std::size_t states = 0, inputs = 0;
     std::vector<int> slopes;              // for each entry of the flow's Jacobian its place in S (states, v), or -1
@@ -23,31 +25,55 @@ struct RunningCost {
 class IntervalCurvature {
 public:
     explicit IntervalCurvature(const RunningCost& cost)
-        : cost_(cost), slope_(cost.states * cost.size()), weighted_(cost.size() * cost.size()),
-          point_(cost.states), curvature_(cost.rows.size()) {}
+        : cost_(cost), slope_(cost.states * cost.size()), end_(slope_.size()), bend_(slope_.size()),
+          rates_(slope_.size()), weighted_(cost.size() * cost.size()), point_(cost.states),
+          curvature_(cost.rows.size()) {}
 
     // The lower half of H, row by row, from (x, u, p), the end of the interval and the nonzeros of the flow's Jacobian.
     bool hessian(Call& call, const double* v, const double* end, const double* jacobian, double* out) {
-        std::fill(out, out + cost_.entries(), 0.0);
-        return add(call, v, end, jacobian, 0.0, 1.0 / 6.0, out) && add(call, v, end, jacobian, 0.5, 4.0 / 6.0, out) &&
-               add(call, v, end, jacobian, 1.0, 1.0 / 6.0, out);
+        const std::size_t n = cost_.states, size = cost_.size();
+        std::fill(out, out + cost_.entries(), 0.0), std::fill(end_.begin(), end_.end(), 0.0);
+        for (std::size_t e = 0; e < cost_.slopes.size(); ++e)
+            if (cost_.slopes[e] >= 0) end_[std::size_t(cost_.slopes[e])] = jacobian[e];
+        std::fill(slope_.begin(), slope_.end(), 0.0);
+        for (std::size_t i = 0; i < n; ++i) slope_[i * size + i] = 1.0;
+        if (!add(call, v, end, 0.0, 1.0 / 6.0, out)) return false;
+        bend_ = turning();
+        std::copy(end_.begin(), end_.end(), slope_.begin());
+        if (!add(call, v, end, 1.0, 1.0 / 6.0, out)) return false;
+        const std::vector<double>& last = turning();
+        for (std::size_t k = 0; k < slope_.size(); ++k) slope_[k] = 0.5 * end_[k] + 0.125 * (bend_[k] - last[k]);
+        for (std::size_t i = 0; i < n; ++i) slope_[i * size + i] += 0.5;
+        return add(call, v, end, 0.5, 4.0 / 6.0, out);
     }
 
 private:
-    bool add(Call& call, const double* v, const double* end, const double* jacobian, double tau, double weight,
-             double* out) {
+    bool add(Call& call, const double* v, const double* end, double tau, double weight, double* out) {
         const std::size_t n = cost_.states, size = cost_.size();
         for (std::size_t i = 0; i < n; ++i) point_[i] = (1.0 - tau) * v[i] + tau * end[i];
         call.arg[0] = point_.data(), call.arg[1] = v + n, call.arg[2] = v + size, call.arg[3] = &tau;
-        call.res[0] = curvature_.data();
+        call.res[0] = curvature_.data(), call.res[1] = rates_.data();
         if (evaluate(call) != 0) return false;
-        std::fill(slope_.begin(), slope_.end(), 0.0);
-        for (std::size_t e = 0; e < cost_.slopes.size(); ++e)
-            if (cost_.slopes[e] >= 0) slope_[std::size_t(cost_.slopes[e])] = tau * jacobian[e];
-        for (std::size_t i = 0; i < n; ++i) slope_[i * size + i] += 1.0 - tau;
         weigh(weight);
         multiply(out);
         return true;
+    }
+
+    // S' where F was evaluated last; F stands column by column.
+    const std::vector<double>& turning() {
+        const std::size_t n = cost_.states, size = cost_.size();
+        turning_.assign(slope_.size(), 0.0);
+        for (std::size_t j = 0; j < size; ++j)
+            for (std::size_t i = 0; i < n; ++i) {
+                const double rate = rates_[j * n + i];
+                if (rate == 0.0) continue;
+                if (j >= n) {
+                    turning_[i * size + j] += rate;
+                    continue;
+                }
+                for (std::size_t k = 0; k < size; ++k) turning_[i * size + k] += rate * slope_[j * size + k];
+            }
+        return turning_;
     }
 
     // weighted = weight C S; inputs stay what they are.
@@ -86,7 +112,7 @@ private:
     }
 
     const RunningCost& cost_;
-    std::vector<double> slope_, weighted_, point_, curvature_;
+    std::vector<double> slope_, end_, bend_, rates_, turning_, weighted_, point_, curvature_;
 };
 
 }  // namespace daedalus::programs

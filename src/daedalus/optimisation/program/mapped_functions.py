@@ -13,7 +13,7 @@ from daedalus.compilation import compile_function
 
 @dataclass(frozen=True)
 class RunningCost:
-    """The curvature C of a cost along an interval at one of its points, a function of (x, u, p, τ).
+    """The curvature C of a cost along an interval at one of its points, and the slopes of the rates: of (x, u, p, τ).
 
     row, column: where the nonzeros of C are among v = (x, u), both halves; states, inputs: the sizes of x and u.
     """

@@ -27,17 +27,25 @@ def over_interval(stage: ProblemStage, parts: Sequence[ca.SX]) -> tuple[ca.SX, c
 
 
 def interval_curvature(stage: ProblemStage) -> RunningCost | None:
-    """The curvature of T Δσ l at a point of an interval, as a function of (x, u, p, τ); None where there is none."""
+    """The curvature of T Δσ l at a point of an interval, as a function of (x, u, p, τ); None where there is none.
+
+    With it the derivative of the rates T Δσ f by (x, u), or zero where algebraic unknowns stand in them.
+    """
     written = stage.description.integrated
     if written.is_zero():
         return None
-    time, width, p, (running,) = over_interval(stage, [_without_unknowns(stage, stage.expression(written))])
+    cost = _without_unknowns(stage, stage.expression(written))
+    time, width, p, (running, rates) = over_interval(stage, [cost, stage.rates])
     x, u = stage.states.symbols, stage.inputs.symbols
-    matrix = ca.sparsify(stage.length * width * cost_curvature(running, ca.vertcat(x, u)))
+    v = ca.vertcat(x, u)
+    matrix = ca.sparsify(stage.length * width * cost_curvature(running, v))
     if not matrix.nnz():
         return None
+    slopes = ca.densify(stage.length * width * ca.jacobian(rates, v))
+    if ca.depends_on(stage.rates, stage.unknowns.symbols):
+        slopes = ca.SX.zeros(slopes.shape)
     rows, columns = (np.array(part, dtype=np.int32) for part in matrix.sparsity().get_triplet())
-    function = compile_function(ca.Function("running_curvature", [x, u, p, time], [matrix]))
+    function = compile_function(ca.Function("running_curvature", [x, u, p, time], [matrix, slopes]))
     return RunningCost(function.core, rows, columns, x.numel(), u.numel())
 
 

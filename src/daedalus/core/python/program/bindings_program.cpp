@@ -39,6 +39,9 @@ void read_running_cost(PythonProgram& self, nb::handle given, MappedBlock& block
     const auto entries = static_cast<std::size_t>(cost.curvature->size_out.at(0));
     cost.rows = integers(parts[1], entries), cost.columns = integers(parts[2], entries);
     cost.states = nb::cast<std::size_t>(parts[3]), cost.inputs = nb::cast<std::size_t>(parts[4]);
+    if (cost.curvature->size_out.size() != 2 ||
+        static_cast<std::size_t>(cost.curvature->size_out[1]) != cost.states * cost.size())
+        throw nb::value_error("the curvature of a running cost comes with the slopes of the rates");
     check_range(cost.rows, cost.size()), check_range(cost.columns, cost.size());
 }
 
