@@ -33,7 +33,8 @@ def _method_names(begun: str) -> list[str]:
 File = Annotated[
     str,
     typer.Argument(
-        help="A Python file with a model (and, if wanted, `inputs`, `start`, `parameters`, `span`), or catalogue:NAME.",
+        help="A Python file with a model (and, if wanted, `inputs`, `start`, `parameters`, `span`), a netlist, or "
+        "catalogue:NAME.",
         autocompletion=source_labels,
     ),
 ]

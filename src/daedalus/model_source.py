@@ -16,6 +16,7 @@ from daedalus.errors import DaedalusError, InputError
 from daedalus.model.names import did_you_mean, listed, shape_text, split_index
 
 CATALOGUE = "catalogue:"
+NETLISTS = frozenset({".cir", ".ckt", ".net", ".sp", ".spice"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,10 +85,12 @@ class ModelSource:
 
 
 def load_source(address: str, name: str | None = None) -> ModelSource:
-    """The model behind `file.py` or `catalogue:name`; `name` picks one of several models of a file."""
+    """The model behind `file.py`, a netlist or `catalogue:name`; `name` picks one of several models of a file."""
     if address.startswith(CATALOGUE):
         return _from_catalogue(address)
     file = Path(address)
+    if file.suffix.lower() in NETLISTS and file.exists():
+        return _from_netlist(address, file)
     found = _run_file(file)
     model = _model_among(found, file, name)
     span = found.get("span")
@@ -119,6 +122,14 @@ def _read_span(span: object, file: Path) -> tuple[float, float] | None:
             remedy="span = 10.0, or span = (0.0, 10.0)",
         ) from None
     return begin, end
+
+
+def _from_netlist(address: str, file: Path) -> ModelSource:
+    """The circuit of a netlist; its .tran is the span, and .include reads files beside it."""
+    from daedalus.components.spice.from_spice import read_netlist
+
+    model, netlist = read_netlist(file.read_text(encoding="utf-8", errors="replace"), file.resolve().parent)
+    return ModelSource(address, model, span=(0.0, netlist.transient.stop) if netlist.transient.is_asked else None)
 
 
 def _from_catalogue(address: str) -> ModelSource:

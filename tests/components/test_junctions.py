@@ -111,3 +111,31 @@ def test_the_charge_of_a_junction_is_the_integral_of_its_current():
     v, i = tr["v_a"], tr["d1.current"] - 1e-14 * (np.exp(tr["v_a"] / 0.0258649) - 1) - 1e-12 * tr["v_a"]
     moved = np.concatenate([[0], np.cumsum((i[1:] + i[:-1]) / 2 * np.diff(tr.time))])
     np.testing.assert_allclose(charge(v) - charge(v[0]), moved, atol=2e-16)
+
+
+def test_a_sweep_follows_the_operating_point():
+    text = "t\nV1 in 0 DC 5\nD1 in out dm\nR1 out 0 1k\n.options gmin=0\n.model dm d(is=1e-14)\n"
+    supplies = np.linspace(0.1, 50.0, 25)
+    sweep = dd.equilibrium(dd.components.from_spice(text), over={"v1.voltage": supplies})
+    slope = 1.380649e-23 * 300.15 / 1.602176634e-19
+    exact = [exact_output(supply, 1e-14, slope, 1e3) for supply in supplies]
+    np.testing.assert_allclose(sweep["v_out"], exact, rtol=1e-8)
+    grid = dd.equilibrium(
+        dd.components.from_spice(text), over={"v1.voltage": [1.0, 2.0], "r1.resistance": [1e3, 1e4, 1e5]}
+    )
+    assert grid["v_out"].shape == (2, 3)
+    with pytest.raises(dd.InputError, match="is no parameter and no input"):
+        dd.equilibrium(dd.components.from_spice(text), over={"d1.drive": [1.0]})
+
+
+def test_the_command_line_runs_a_netlist(tmp_path):
+    from typer.testing import CliRunner
+
+    from daedalus.command_line import app
+
+    (tmp_path / "models.lib").write_text(".lib fast\n.model dm D(is=1e-14)\n.endl\n", encoding="utf-8")
+    text = "t\n.lib models.lib fast\nV1 in 0 SIN(0 5 1k)\nD1 in out dm\nR1 out 0 1k\nC1 out 0 1u\n.tran 1u 2m\n.end\n"
+    (tmp_path / "file.cir").write_text(text, encoding="utf-8")
+    done = CliRunner().invoke(app, ["simulate", str(tmp_path / "file.cir"), "--json"])
+    assert done.exit_code == 0, done.output
+    assert "0.002" in done.output

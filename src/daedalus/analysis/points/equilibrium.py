@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import overload
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from daedalus.analysis.points.complete_point import (
     scatter,
 )
 from daedalus.analysis.points.damped_newton import Root
+from daedalus.analysis.points.equilibrium_sweep import EquilibriumSweep, swept
 from daedalus.analysis.points.operating_point import OperatingPoint, put, read_point
 from daedalus.analysis.points.steady_state_search import search
 from daedalus.analysis.structure.system_structure import structure_of
@@ -80,6 +82,7 @@ class Equilibrium(OperatingPoint):
         return "\n".join([*lines, *(f"  {note}" for note in self.notes)])
 
 
+@overload
 def equilibrium(
     model: Model | System,
     inputs: Mapping[str, object] | None = None,
@@ -87,7 +90,32 @@ def equilibrium(
     parameters: Mapping[str, object] | None = None,
     fixed: Mapping[str, object] | Sequence[str] = (),
     solve_for: Sequence[str] = (),
-) -> Equilibrium:
+    over: None = None,
+) -> Equilibrium: ...
+
+
+@overload
+def equilibrium(
+    model: Model | System,
+    inputs: Mapping[str, object] | None = None,
+    guess: object = None,
+    parameters: Mapping[str, object] | None = None,
+    fixed: Mapping[str, object] | Sequence[str] = (),
+    solve_for: Sequence[str] = (),
+    *,
+    over: Mapping[str, object],
+) -> EquilibriumSweep: ...
+
+
+def equilibrium(
+    model: Model | System,
+    inputs: Mapping[str, object] | None = None,
+    guess: object = None,
+    parameters: Mapping[str, object] | None = None,
+    fixed: Mapping[str, object] | Sequence[str] = (),
+    solve_for: Sequence[str] = (),
+    over: Mapping[str, object] | None = None,
+) -> Equilibrium | EquilibriumSweep:
     """A point where all derivatives are zero, near a guess.
 
     Newton's method with affine-invariant damping on F(t, 0, x, z, u, p) = 0, in nominal sizes. Where the equations do
@@ -104,6 +132,8 @@ def equilibrium(
     fixed: unknowns to hold, by name with their value, or names alone to hold them at the guess. A derivative, also one
         that is a state itself such as "q_dot", may be held at another value than zero: steady motion.
     solve_for: inputs and parameters to solve for beside the unknowns (trim), and derivatives to leave open.
+    over: values of parameters or inputs by name; the result is then an `EquilibriumSweep` with an array for each name,
+        every point found from the one before, as `.dc` does in SPICE.
 
     Raises a SolverError that names the equation with the largest scaled residual, the variable that Newton's method
     wants to change most, and what the equations leave undetermined.
@@ -119,7 +149,16 @@ def equilibrium(
     4.0
     >>> dd.equilibrium(m, fixed={"h": 9.0}, solve_for=["q"]).inputs
     {'q': 1.5}
+    >>> dd.equilibrium(m, over={"q": [0.5, 1.0, 1.5]})["h"].round(9).tolist()
+    [1.0, 4.0, 9.0]
     """
+    if over is not None:
+
+        def at(moved: Mapping[str, float], set_to: Mapping[str, float], near: object) -> Equilibrium:
+            given, known = {**(inputs or {}), **moved}, {**(parameters or {}), **set_to}
+            return equilibrium(model, given, guess if near is None else near, known, fixed, solve_for)
+
+        return swept(as_system(model), check_mapping(over, "over"), at)
     system = as_system(model)
     refuse_delays(system, "dd.equilibrium")
     vectors = read_point(system, guess, inputs, parameters, "guess")
