@@ -1,5 +1,11 @@
 """Ctrl-C in the middle of a sweep: what was computed comes back, the rest says that it was not run."""
 
+import os
+import signal
+import threading
+import time
+
+import casadi as ca
 import numpy as np
 import pytest
 
@@ -48,3 +54,34 @@ def test_statistics_are_those_of_the_cases_that_were_run(monkeypatch):
     done = taken[-1].stop
     assert (int(en.data["cases"]), int(en.data["not_run"])) == (done, 2000 - done)
     assert float(en["x"].values[0, 0]) == pytest.approx(np.exp(-rates[:done]).mean(), rel=1e-8)
+
+
+def pendulums():
+    """Runs of a minute and more in all, a few hundred milliseconds each."""
+    m = dd.Model("pendulums")
+    x, v, k = m.state("x", 6, start=[1.0] * 6), m.state("v", 6, start=[0.0] * 6), m.parameter("k", 1.0)
+    m.equation([m.der(x), m.der(v)], [v, -1e3 * k * ca.sin(x) - 0.01 * v])
+    return m
+
+
+@pytest.mark.parametrize(("on", "workers"), [("cpu", 1), ("cpu", 2), ("auto", 2)])
+@pytest.mark.parametrize("after", [0.05, 2.0])
+def test_an_interrupt_is_heard_while_lanes_and_threads_are_at_work(on, workers, after):
+    """While a kernel is compiled, too: what cannot be ended goes on in the background."""
+    sent = []
+
+    def interrupt():
+        sent.append(time.monotonic())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    timer = threading.Timer(after, interrupt)
+    rates = np.linspace(0.5, 2.0, 4000)
+    timer.start()
+    try:
+        en = dd.sweep(pendulums(), 300.0, over={"k": rates}, on=on, workers=workers, save_at="end", rtol=1e-9)
+        assert not en.success.values.all()
+    except KeyboardInterrupt:  # before the first case was begun
+        pass
+    finally:
+        timer.cancel()
+    assert time.monotonic() - sent[0] < 3.0

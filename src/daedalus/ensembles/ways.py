@@ -80,7 +80,7 @@ class InKernels(WayOfCases):
 
     def run(self, block: range) -> CaseResults:
         """The results of a block of cases."""
-        return read_lanes(self._runs, self._reader, block, self._kernels.run(block))
+        return read_lanes(self._runs, self._reader, block, self._kernels.run(block, self._runs.cancel))
 
     def note(self, count: int, left: int) -> str:
         """What was done, how many cases were left to the scalar core, and why this way was chosen."""

@@ -8,6 +8,7 @@ way.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -55,7 +56,7 @@ class GpuRuns:
         key = (id(self.device), *self.lanes.key)
         return _kernels.of(key, lambda: self.device.load(ptx_of(gpu_text(self.lanes)), ENTRY))
 
-    def run(self, block: range) -> LaneBlock:
+    def run(self, block: range, cancel: Any = None) -> LaneBlock:
         """The runs of some cases."""
         return self.start(block).here()
 

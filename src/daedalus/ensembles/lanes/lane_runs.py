@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
+from concurrent.futures import CancelledError
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -51,6 +53,8 @@ MOST_STEPS = 1e6
 # Numbers that a block of cases saves, at most about so many: they stay near the processor.
 BLOCK_NUMBERS = 2**17
 FEWEST, MOST = 64, 4096
+# Lanes that are run in one call of a kernel at first; more while a call takes less than this, so that Ctrl-C is heard.
+GROUP, GROUP_SECONDS = 64, 0.05
 
 
 class NoLanes(NamedTuple):
@@ -148,27 +152,40 @@ class LaneRuns:
         width = max(1, len(self.times) * self.model.saved)
         return int(min(MOST, max(FEWEST, BLOCK_NUMBERS // width)))
 
-    def run(self, block: range) -> LaneBlock:
-        """The runs of some cases, whose numbers follow each other."""
+    def run(self, block: range, cancel: Any = None) -> LaneBlock:
+        """The runs of some cases, whose numbers follow each other; cancel ends them between two groups of lanes."""
         own, nowhere = self.numbers_of(block)
-        return self.block_of(own, *self.run_numbers(own), nowhere)
+        return self.block_of(own, *self.run_numbers(own, cancel), nowhere, cancel)
 
-    def run_numbers(self, own: CaseNumbers) -> tuple[np.ndarray, np.ndarray]:
+    def run_numbers(self, own: CaseNumbers, cancel: Any = None) -> tuple[np.ndarray, np.ndarray]:
         """Saved rows and ends of cases by their numbers."""
         count = own.cases
         # Nothing is read where nothing was written: cases that end early are left to the core whole.
         x = np.empty((len(self.times), self.model.saved, count + 1))
         ends = np.empty((len(ENDS if self.model.events is None else ENDS_WITH_EVENTS), count + 1))
         arrays = [own.values, own.rows, x, ends, self.times, self.stops, self.segments, self.settings]
-        self.kernel()(arrays, count + 1, 0, count, len(self.times), len(self.stops))
+        kernel, begin, size = self.kernel(), 0, GROUP
+        while begin < count:
+            begun, end = time.perf_counter(), min(begin + size, count)
+            kernel(arrays, count + 1, begin, end, len(self.times), len(self.stops))
+            begin = end
+            if cancel is not None and cancel.is_set:
+                raise CancelledError
+            if time.perf_counter() - begun < GROUP_SECONDS:
+                size *= 4
         return x, ends
 
     def block_of(
-        self, own: CaseNumbers | LaterNumbers, x: np.ndarray, ends: np.ndarray, nowhere: np.ndarray | None
+        self,
+        own: CaseNumbers | LaterNumbers,
+        x: np.ndarray,
+        ends: np.ndarray,
+        nowhere: np.ndarray | None,
+        cancel: Any = None,
     ) -> LaneBlock:
         """What a kernel left behind of a block of cases."""
         if self.stiff is not None:
-            self.stiff.run(own, x, ends)
+            self.stiff.run(own, x, ends, cancel)
         status, steps, rejected = ends[:3, : own.cases]
         finished, stopped = status == FINISHED, None
         if self.model.events is not None and np.any(status == EVENT):
@@ -204,7 +221,7 @@ class StiffCases:
         found = stiff_model(self._road)
         return None if isinstance(found, str) else replace(found, strict=self._strict)
 
-    def run(self, own: CaseNumbers | LaterNumbers, x: np.ndarray, ends: np.ndarray) -> None:
+    def run(self, own: CaseNumbers | LaterNumbers, x: np.ndarray, ends: np.ndarray, cancel: Any = None) -> None:
         """Write the runs of stiff cases over what an explicit kernel left of them."""
         cases = np.flatnonzero(ends[0, : own.cases] == STIFF)
         model = self._model if len(cases) else None
@@ -214,7 +231,7 @@ class StiffCases:
         every = own.all()[:, cases]
         numbers = whole_numbers(np.concatenate([every[:n], np.zeros((n, len(cases))), every[n:]]))
         rows, found = _on_lanes(road, model, None, ON_LANES, numbers.values[:0], Cases((), False, ())).run_numbers(
-            numbers
+            numbers, cancel
         )
         x[:, :, cases], ends[:, cases] = rows[:, :, :-1], found[:, :-1]
         self.count += int(np.count_nonzero(found[0, :-1] == FINISHED))
