@@ -89,7 +89,8 @@ class Gear(WithRatio, mechanical.Rotational):
     """shaft_b turns `speed_ratio` times shaft_a: document 002's n, ω_out = n ω_in, T_out = T_in / n.
 
     `reduction=50` is speed_ratio = 1/50. With an `efficiency` below one, torque is lost on the side that is driven,
-    whichever it is. Modelica's `ratio` is the reduction: flange_a.phi = ratio · flange_b.phi.
+    whichever it is. At rest the gear locks, as dry friction does, while the torques on its sides differ by no more than
+    these losses. Modelica's `ratio` is the reduction: flange_a.phi = ratio · flange_b.phi.
     """
 
     keywords = RATIOS
@@ -102,9 +103,10 @@ class Gear(WithRatio, mechanical.Rotational):
         if q.efficiency is None:
             m.equation(a.torque, -ratio * b.torque, name="torques")
             return
-        # Power goes in where torque and speed have one sign; the other side gets its share of it.
-        forward = a.torque * a.speed >= 0
-        m.equation(a.torque * ca.if_else(forward, q.efficiency, 1 / q.efficiency), -ratio * b.torque, name="torques")
+        # Seen from shaft_a, η τ arrives where it drives, τ / η where it is driven; at rest anything between them does.
+        losing, driven = 1 - q.efficiency, 1 / q.efficiency - 1
+        lost = 0.5 * ((losing + driven) * ca.fabs(a.torque) * ca.sign(a.speed) + (losing - driven) * a.torque)
+        m.equation(a.torque, -ratio * b.torque + lost, name="torques")
         m.lost(a.torque * a.speed + b.torque * b.speed)
 
 

@@ -36,6 +36,15 @@ def _found(system: System, model: By[Model | System]) -> System | NoForm:
     return form if isinstance(form, NoForm) else reduced
 
 
+def of_index_1(system: System) -> System:
+    """The system with its index reduced, also where its unknowns have neither formulas nor a linear solve."""
+    return once(without_choice(system), _reduced_once)
+
+
+def _reduced_once(system: System) -> System:
+    return _reduced(system, system)
+
+
 def _reduced(model: Model | System, system: System) -> System:
     from daedalus.reduction.reduce import reduced_with
 

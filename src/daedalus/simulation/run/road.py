@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from daedalus import _core
-from daedalus.errors import SolverError
+from daedalus.analysis.structure.written_structure import variable_index
+from daedalus.errors import DaedalusError, SolverError
 from daedalus.integrators.methods import check_known, is_implicit, takes_momenta
 from daedalus.model.mechanics.momentum_form import momentum_form
 from daedalus.model.reopened import as_model
@@ -31,11 +32,12 @@ from daedalus.simulation.inputs.jumps_differentiated import jumps_differentiated
 from daedalus.simulation.inputs.read_inputs import Drive, read_inputs
 from daedalus.simulation.inputs.tables_in_constraints import check_tables
 from daedalus.simulation.plant.selected_plant import SelectedPlant
-from daedalus.simulation.plant.solvable import solvable
+from daedalus.simulation.plant.solvable import of_index_1, solvable
 from daedalus.simulation.result.records_of_methods import ImplicitChosen, MethodChoice, Stiffness
 from daedalus.simulation.run.method_choice import implicit_choice, runs_smoothly
 from daedalus.simulation.run.request import Request, checked_numbers, made
 from daedalus.simulation.run.settings import Settings, settings_for
+from daedalus.simulation.switching.jumps_on_states import jumps_on_states
 
 if TYPE_CHECKING:
     from daedalus.integrators.tableaux.tableau import Tableau
@@ -149,12 +151,20 @@ def _as_written(request: Request, reason: str | Stiffness) -> tuple[System, Inpu
 
 
 def _independent(request: Request) -> System:
-    """The model as it is written, without equations that follow from others."""
+    """The model as it is written, without equations that follow from others.
+
+    Of a higher index whose equations jump where states change a condition, with its index reduced.
+    """
     found = with_independent_equations(request.system)
     if found is not request.system and as_model(request.model)._mechanics.constraints:
         solved = solvable(request.model)  # of redundant constraints only the reduction can be run
         return found if isinstance(solved, NoForm) else solved
-    return found
+    if request.inputs or not jumps_on_states(found) or variable_index(found).largest <= 1:
+        return found
+    try:
+        return of_index_1(found)
+    except DaedalusError:  # it has no reduction, and is run as it is
+        return found
 
 
 def _has_redundant_constraints(request: Request) -> bool:

@@ -9,7 +9,8 @@ import casadi as ca
 import numpy as np
 
 from daedalus.analysis.structure.system_structure import structure_of
-from daedalus.errors import InputError
+from daedalus.analysis.structure.written_structure import variable_index
+from daedalus.errors import DaedalusError, InputError
 from daedalus.integrators.methods import is_implicit
 from daedalus.model.event_purpose import EventPurpose
 from daedalus.model.system.once import once
@@ -17,6 +18,7 @@ from daedalus.model.system.system import System
 from daedalus.reduction.forms.no_form import NoForm
 from daedalus.reduction.switches import switches_of
 from daedalus.simulation.plant.plants import find_plant
+from daedalus.simulation.plant.solvable import of_index_1
 from daedalus.simulation.result.ending import Ending, Obstacle, Stop, time_text
 from daedalus.simulation.result.records_of_methods import choice_of
 from daedalus.simulation.result.records_on_the_way import SlidesAlong
@@ -58,6 +60,8 @@ def slide_along(road: Road, first: Piece, done: Trajectory) -> Next:
     if done.status is not Ending.CHATTERING or not hasattr(run, "last_turned") or run.last_turned < 0:
         return None
     system, which, t = done.system, int(run.last_turned), float(run.stop_time)
+    if done._plant.is_implicit and variable_index(system).largest > 1:
+        return _with_index_reduced(road, done, t)
     surface = once(system, Surface, which)
     if not surface.is_of_states or _moves_by_table(done, surface):
         return None
@@ -72,6 +76,21 @@ def slide_along(road: Road, first: Piece, done: Trajectory) -> Next:
     except (NotDecided, Undetermined):
         return _too_many(t, surface.condition) if below is not None else None
     return _alone(road, done, t, which)
+
+
+def _with_index_reduced(road: Road, done: Trajectory, t: float) -> Piece | None:
+    """The rest of a run of higher index with the index reduced: shares of sides are found where x' and z follow from x.
+
+    None where the reduction has other states or parameters.
+    """
+    try:
+        reduced = of_index_1(done.system)
+        same = reduced.labels["p"] == done.system.labels["p"] and reduced.labels["u"] == done.system.labels["u"]
+        if not same or not set(reduced.labels["x"]) <= {*done.system.labels["x"], *done.system.labels["xdot"]}:
+            return None
+        return _piece(road, done, reduced, t, np.array([float(done.end[name]) for name in reduced.labels["x"]]), None)
+    except (DaedalusError, Undetermined):
+        return None
 
 
 def _met_at(done: Trajectory, base: System, t: float, also: Sequence[Surface]) -> set[int]:
