@@ -171,3 +171,33 @@ def test_what_is_no_netlist_is_refused(text, start):
     with pytest.raises(dd.ModelError) as caught:
         dd.components.from_spice(text)
     assert str(caught.value).startswith(start)
+
+
+def test_sources_of_ac_keep_their_value_and_what_is_not_computed_is_told():
+    text = "t\nV1 a 0 DC 2 AC 1 90 \nR1 a 0 1\nV2 b 0 AC 1 SIN(1 2 50)\nR2 b 0 1\n.meas tran x MAX v(a)\n"
+    with pytest.warns(UserWarning, match=r"Line 6 of the netlist: \.meas is not computed"):
+        m = dd.components.from_spice(text)
+    tr = dd.simulate(m, 0.005, save_at=[0.0, 0.005])
+    assert (tr["v_a"][0], tr["v_b"][1]) == (pytest.approx(2.0), pytest.approx(3.0))
+
+
+def test_formulas_functions_and_switches():
+    text = """mixed
+.param gain=3
+.func twice(x) {2*x}
+V1 a 0 SIN(0 1 50)
+B1 b 0 V={v(a) > 0 ? twice(v(a)) : gain}
+R1 b 0 1
+E1 e 0 VALUE={limit(v(a), -0.5, 0.5)}
+R2 e 0 1
+E2 f 0 TABLE {v(a)} = (-1, 0) (0, 0) (1, 4)
+R3 f 0 1
+T1 a 0 g 0 z0=50 td=1m
+R4 g 0 50
+"""
+    tr = dd.simulate(dd.components.from_spice(text), 0.02, save_at=[0.003, 0.005, 0.015])
+    wave = np.sin(2 * np.pi * 50 * tr.time)
+    np.testing.assert_allclose(tr["v_b"], [2 * wave[0], 2 * wave[1], 3.0], rtol=1e-6)
+    np.testing.assert_allclose(tr["v_e"], [0.5, 0.5, -0.5], rtol=1e-6)
+    np.testing.assert_allclose(tr["v_f"], [4 * wave[0], 4 * wave[1], 0.0], rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(tr["v_g"], np.sin(2 * np.pi * 50 * (tr.time - 1e-3)), rtol=1e-5)

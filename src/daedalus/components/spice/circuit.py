@@ -292,27 +292,21 @@ class Circuit:
     # -- sources -----------------------------------------------------------------------------------------------
 
     def _read_v(self, card: Card, name: str) -> None:
-        self.add(electrical.VoltageSource(name, voltage=self._wave(card, name, "V")), name, self._two(card))
+        self.add(electrical.VoltageSource(name, voltage=self._wave(card)), name, self._two(card))
 
     def _read_i(self, card: Card, name: str) -> None:
-        self.add(electrical.CurrentSource(name, current=self._wave(card, name, "A")), name, self._two(card))
+        self.add(electrical.CurrentSource(name, current=self._wave(card)), name, self._two(card))
 
-    def _wave(self, card: Card, name: str, unit: str) -> ca.SX | float:
+    def _wave(self, card: Card) -> ca.SX | float:
         words = [w for w in card.words[3:] if w != "dc"]
-        signal: list[str] = []
         if "ac" in words:
             place = words.index("ac")
             end = place + 1
             while end < len(words) and end < place + 3 and words[end] not in ("sin", "pulse", "pwl", "exp", "sffm"):
                 end += 1
-            signal, words = words[place + 1 : end], words[:place] + words[end:]
+            words = words[:place] + words[end:]
         run = self.netlist.transient
-        value = wave_of(card, words, partial(self.value, card=card), self.m.time, run.step, run.stop)
-        if "ac" in card.words and not self.above:
-            size = [self.value(word, card) for word in signal]
-            self.netlist.signals[name] = (size[0] if size else 1.0, size[1] if len(size) > 1 else 0.0)
-            return ca.SX(value) + self.m.parameter(f"{name}_ac", 0.0, unit=unit)
-        return value
+        return wave_of(card, words, partial(self.value, card=card), self.m.time, run.step, run.stop)
 
     # -- devices -----------------------------------------------------------------------------------------------
 

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import re
+import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
-from daedalus.components.semiconductors.device_cards import ModelCard, card_values
+from daedalus.components.semiconductors.device_cards import ModelCard, SpiceWarning, card_values
 from daedalus.components.semiconductors.temperature import ROOM
 from daedalus.components.spice.netlist_formulas import Scope, Unreadable, UserFunction, number, parsed
 from daedalus.components.spice.netlist_text import Card
 from daedalus.components.spice.node_words import node_words
 
-_IGNORED = {".op", ".print", ".plot", ".save", ".probe", ".width", ".title", ".endl", ".end", ".backanno"}
-_READ = {".ac", ".dc", ".tf", ".meas", ".measure"}
+_IGNORED = {".ac", ".dc", ".op", ".print", ".plot", ".save", ".probe", ".width", ".title", ".endl", ".end", ".backanno"}
+# Analyses that a run does not make, and what makes them.
+_LEFT_OUT = {
+    ".meas": "read the result from the trajectory, tr[name]",
+    ".measure": "read the result from the trajectory, tr[name]",
+    ".tf": "use dd.linearise with the source as an input",
+}
 
 
 @dataclass
@@ -54,10 +60,8 @@ class Netlist:
         self.transient = Transient()
         self.given: dict[str, tuple[float, Card]] = {}  # .ic
         self.guessed: dict[str, tuple[float, Card]] = {}  # .nodeset
-        self.analyses: list[Card] = []
         self.words: dict[str, str] = {}  # the nodes of the circuit itself, as its outputs name them
         self.shared: tuple[str, ...] = ()  # .global
-        self.signals: dict[str, tuple[float, float]] = {}  # sources with AC: size and phase in degrees
         self.keywords: dict[int, dict[str, Any]] = {}  # of models that were read
         late = self._split(cards)
         # Parameters first, in their order: other cards may name them before they are declared.
@@ -121,8 +125,8 @@ class Netlist:
             self._tran(card)
         elif word == ".global":
             self.shared = tuple(dict.fromkeys((*self.shared, *card.words[1:])))
-        elif word in _READ:
-            self.analyses.append(card)
+        elif word in _LEFT_OUT:
+            warnings.warn(f"{card.where}: {word} is not computed: {_LEFT_OUT[word]}.", SpiceWarning, stacklevel=2)
         elif word not in _IGNORED:
             raise card.refuse("has a card that is not read", f"{word} means nothing here.", "without it")
 
