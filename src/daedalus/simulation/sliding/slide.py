@@ -263,9 +263,11 @@ def _piece(road: Road, done: Trajectory, system: System, t: float, x: np.ndarray
     except InputError:  # the rate of the surface stands before derivatives, and not every method takes that
         method, why = implicit_choice(system, "the surface moves with derivatives", request.rtol)
         settings = settings_for(request, system, method)
-    sliding = system.part(Sliding)
+    sliding, before = system.part(Sliding), {level.condition for level in levels_of(done.system)}
     if sliding is not None and system is not done.system:
-        settings = replace(settings, notes=(*settings.notes, SlidesAlong(t, sliding.condition, sliding.rests)))
+        new = [level.condition for level in levels_of(system) if level.condition not in before]
+        told = [SlidesAlong(t, condition, sliding.rests) for condition in new]
+        settings = replace(settings, notes=(*settings.notes, *told))
     row = x
     if settings.plant.is_implicit:
         if y is None:
