@@ -33,6 +33,7 @@ from daedalus.simulation.run.request import (
     read_values,
 )
 from daedalus.simulation.run.road import Road, find_road
+from daedalus.simulation.run.sizes_of_parts import by_sizes_of_parts
 from daedalus.simulation.run.stiff_start import begun_anew, stiffness_at_start
 from daedalus.simulation.start.start_at_rest import start_at_rest
 
@@ -78,7 +79,8 @@ def simulate(
         method where the model is stiff from its start on, and goes on with one from where it turns stiff;
         where constraints are kept it holds a tenth of the tolerance.
     rtol, atol: the local error of each component is kept below atol + rtol |x|; a single atol counts in nominal values,
-        atol by name is absolute.
+        atol by name is absolute. States of parts that turn out within a thousand of it get one that follows from their
+        size, in a second run.
     step: fixed step, for methods without error control (or any tableau).
     save_at: times to keep, from the dense output, put on the constraints; without it every step is kept.
     max_step, first_step: limits of the step. max_steps, time_limit (seconds): limits of the run.
@@ -117,7 +119,11 @@ def simulate(
         check_step(request)
     bar = None if progress is False else progress_of(progress, t0, t1, (road or request).system.name)
     try:
-        trajectory = _by_past_values(request, method, bar) if road is None else travel(road, bar, cancel)
+        if road is None:
+            trajectory = _by_past_values(request, method, bar)
+        else:
+            first = travel(road, bar, cancel)
+            trajectory = by_sizes_of_parts(request, first, lambda again: travel(find_road(again), bar, cancel))
     finally:
         if isinstance(bar, ProgressBar):
             bar.close()

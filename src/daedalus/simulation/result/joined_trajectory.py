@@ -17,10 +17,12 @@ from daedalus.model.lazy_values import cached_property
 from daedalus.simulation.result.ending import Ending
 from daedalus.simulation.result.recorded_run import EventRecord, Outcome, Work
 from daedalus.simulation.result.records import Record
-from daedalus.simulation.result.records_of_methods import BelowTolerance
+from daedalus.simulation.result.records_of_methods import BelowTolerance, FewDigits
 from daedalus.simulation.result.records_on_the_way import DeadCentresPassed
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.result.trajectory import Trajectory
+
+SMALL = (BelowTolerance, FewDigits)
 
 
 class Joined(Samples):
@@ -116,7 +118,10 @@ class JoinedTrajectory(Joined, Trajectory):
             method=", then ".join(name for name, _ in groupby(outcome.method for outcome in outcomes)),
             work=sum((outcome.work for outcome in outcomes), Work()),
             # How large a state gets is seen in the whole run alone.
-            records=_with_one_of_places([record for record in records if not isinstance(record, BelowTolerance)]),
+            records=(
+                *_with_one_of_places([record for record in records if not isinstance(record, SMALL)]),
+                *_small_everywhere([outcome.records for outcome in outcomes]),
+            ),
             events=(*events, *outcomes[-1].events),
         )
 
@@ -179,6 +184,21 @@ def _with_one_of_places(records: list[Record]) -> tuple[Record, ...]:
         times = tuple(t for record in records if isinstance(record, DeadCentresPassed) for t in record.times)
         records[places[0]] = DeadCentresPassed(times)
     return tuple(record for k, record in enumerate(records) if k not in places[1:])
+
+
+def _small_everywhere(records: Sequence[Sequence[Record]]) -> tuple[Record, ...]:
+    """What is told of small states in every piece: the larger kind where a state is larger in one of them."""
+    told = [[record for record in own if isinstance(record, SMALL)] for own in records]
+    small, few = (
+        [{name for r in own if isinstance(r, kind) for name in r.variables} for own in told] for kind in SMALL
+    )
+    everywhere = [
+        name for record in told[0] for name in record.variables if all(name in a | b for a, b in zip(small, few))
+    ]
+    largest = max((record.tolerance for own in told for record in own), default=0.0)
+    larger = {name for own in few for name in own}
+    names = (tuple(n for n in everywhere if n not in larger), tuple(n for n in everywhere if n in larger))
+    return tuple(kind(own, largest) for kind, own in zip(SMALL, names) if own)
 
 
 def _own_events(piece: Trajectory) -> int:

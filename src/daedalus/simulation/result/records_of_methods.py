@@ -176,3 +176,41 @@ class BelowTolerance(Record):
             f"nominal= where {'it is' if len(self.variables) == 1 else 'they are'} declared, or "
             f'atol={{"{self.variables[0]}": ...}}'
         )
+
+
+@dataclass(frozen=True)
+class FewDigits(Record):
+    """States that stay within a thousand absolute tolerances over a whole run: few of their digits are under control.
+
+    >>> print(FewDigits(("c.voltage",), 1e-9))
+    c.voltage stays within 1000 times its absolute tolerance (1e-09), so that fewer than three digits of it are ...
+    """
+
+    variables: tuple[str, ...]
+    tolerance: float
+
+    def __str__(self) -> str:
+        names = listed(self.variables, 6)
+        stay, its, of = ("stays", "its", "it") if len(self.variables) == 1 else ("stay", "their", "them")
+        return (
+            f"{names} {stay} within 1000 times {its} absolute tolerance ({self.tolerance:.3g}), so that fewer than "
+            f'three digits of {of} are certain: atol={{"{self.variables[0]}": ...}}'
+        )
+
+
+@dataclass(frozen=True)
+class SizesOfParts(Record):
+    """States of parts that turned out small, so that the run was made again with tolerances in units of their sizes.
+
+    >>> print(SizesOfParts(("c.voltage",)))
+    absolute tolerances of c.voltage follow from its size in a first run, which they did not resolve
+    """
+
+    variables: tuple[str, ...]
+
+    def __str__(self) -> str:
+        its = "its size" if len(self.variables) == 1 else "their sizes"
+        return (
+            f"absolute tolerances of {listed(self.variables, 6)} follow from {its} in a first run, which they did not "
+            "resolve"
+        )

@@ -303,7 +303,7 @@ def explain(
     told = settings.notes + passages(settings.plant, drive, run.t, run.x, p)
     told += undetermined_places(settings.plant, drive, p, run)
     told += held_at_start(settings.plant, drive, run, p, fired)
-    if stop.ending.success:
+    if stop.ending.success or not stop.ending.final:
         told += small_states(settings, run)
     if settings.plant.system.events and settings.watched is None:
         told += touches(settings.plant, drive, p, run, settings.rtol)

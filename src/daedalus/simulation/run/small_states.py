@@ -1,4 +1,4 @@
-"""States that stay below their tolerances in a whole run: told, since no error of theirs is seen."""
+"""States that stay below their tolerances in a whole run, or near them: told, since no error of theirs is seen."""
 
 from __future__ import annotations
 
@@ -6,22 +6,36 @@ from typing import Any
 
 import numpy as np
 
-from daedalus.simulation.result.records_of_methods import BelowTolerance
+from daedalus.simulation.result.records_of_methods import BelowTolerance, FewDigits
 from daedalus.simulation.run.settings import Settings
 
 # Below this share of the largest state a motion may be rounding.
 ROUNDING = 1e-12
+# States within so many absolute tolerances have fewer than three digits under control.
+RESOLVED = 1000.0
 
 
-def small_states(settings: Settings, run: Any) -> tuple[BelowTolerance, ...]:
-    """A record of states that the tolerances of a core run never saw; none where steps are fixed."""
+def moving(x: np.ndarray, largest: float) -> np.ndarray:
+    """Which states move; motions from zero that rounding alone makes, beside larger ones, are none."""
+    sizes = np.abs(x).max(axis=0, initial=0.0)
+    return (sizes > ROUNDING * largest) | ((x[:1] != 0).all(axis=0) & (x != x[:1]).any(axis=0))
+
+
+def small_states(settings: Settings, run: Any) -> tuple[BelowTolerance | FewDigits, ...]:
+    """Records of states that the tolerances of a core run never saw, or hardly; none where steps are fixed."""
     if settings.call.get("step") is not None:
         return ()
     x = run.x[:, settings.plant.row_parts["x"]]
-    largest, atol = np.abs(x).max(axis=0, initial=0.0), np.asarray(settings.call["atol"])[: x.shape[1]]
-    # Motions that rounding alone makes, beside larger ones, are at rest.
-    small = (largest < atol) & (largest > ROUNDING * largest.max(initial=0.0))
-    if not small.any() or np.all(x == x[0]):
+    if len(x) == 0:
         return ()
-    names = tuple(settings.plant.system.labels["x"][k] for k in np.flatnonzero(small))
-    return (BelowTolerance(names, float(atol[small].max())),)
+    largest, atol = np.abs(x).max(axis=0, initial=0.0), np.asarray(settings.call["atol"])[: x.shape[1]]
+    moves = moving(x, largest.max(initial=0.0))
+    small, few = (largest < atol) & moves, (largest >= atol) & (largest < RESOLVED * atol) & moves
+    if not (small | few).any() or np.all(x == x[0]):
+        return ()
+    labels = settings.plant.system.labels["x"]
+    return tuple(
+        kind(tuple(labels[k] for k in np.flatnonzero(which)), float(atol[which].max()))
+        for kind, which in ((BelowTolerance, small), (FewDigits, few))
+        if which.any()
+    )

@@ -1,0 +1,91 @@
+"""Absolute tolerances of networks whose signals turn out small: they follow from the sizes that a first run has shown.
+
+Parts bring voltages, currents and speeds without knowing how large these get: a nominal value of one volt says nothing
+of a network of microvolts. A state of a part that stays within a thousand absolute tolerances over a run is not
+resolved by it, so the run is made once more with tolerances in units of its largest value, as far as the rounding
+errors of the largest state allow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from daedalus.simulation.result.joined_trajectory import joined
+from daedalus.simulation.result.records_of_methods import SizesOfParts
+from daedalus.simulation.result.trajectory import Trajectory
+from daedalus.simulation.run.request import Request
+from daedalus.simulation.run.settings import SMALLEST
+from daedalus.simulation.run.small_states import RESOLVED, moving
+
+# Rounding errors of the largest state, in its last digits, that smaller ones may feel.
+NOISE = 64 * np.finfo(float).eps
+# A run is made again so often at most.
+MOST_RUNS = 4
+
+
+def by_sizes_of_parts(request: Request, whole: Trajectory, again: Callable[[Request], Trajectory]) -> Trajectory:
+    """The run, or the one that `again` makes with tolerances that follow from it, where that ends well too.
+
+    Tolerances by name, fixed steps and models with discrete variables, whose clocks may call Python code, stay as they
+    are. A run that resolved nothing may show sizes that are far too large: those of the next one count then.
+    """
+    number = isinstance(request.atol, (int, float, np.integer, np.floating))
+    if not number or request.step is not None or not whole.success or whole.system.discrete_count:
+        return whole
+    atol = float(request.atol)  # type: ignore[arg-type]
+    told: dict[str, None] = {}
+    tolerances: dict[str, float] = {}
+    *limits, time_limit = request.limits
+    for _ in range(MOST_RUNS):
+        tolerances, small = _tolerances(whole, atol, tolerances)
+        if time_limit is not None:
+            time_limit -= whole.work.seconds
+        if not small or (time_limit is not None and time_limit <= whole.work.seconds):
+            break
+        second = again(request._replace(atol=tolerances, limits=(*limits, time_limit)))
+        if not second.success:
+            break
+        whole = second
+        told.update(dict.fromkeys(small))
+    return _told(whole, tuple(told)) if told else whole
+
+
+def _tolerances(whole: Trajectory, atol: float, before: dict[str, float]) -> tuple[dict[str, float], tuple[str, ...]]:
+    """The tolerance of every state by name, and the states of parts for which it is smaller than it was before."""
+    largest: dict[str, float] = {}
+    tolerances: dict[str, float] = {}
+    moved: set[str] = set()
+    for piece in whole.pieces:
+        plant: Any = piece._plant
+        labels, x = plant.system.labels["x"], piece._x[:, plant.row_parts["x"]]
+        if len(x) == 0:
+            continue
+        sizes = np.abs(x).max(axis=0, initial=0.0)
+        moves = moving(x, float(sizes.max(initial=0.0))) & (x != x[:1]).any(axis=0)
+        for k, label in enumerate(labels):
+            largest[label] = max(largest.get(label, 0.0), float(sizes[k]))
+            tolerances[label] = before.get(label, max(atol * float(plant.system.nominal["x"][k]), SMALLEST))
+        moved.update(label for k, label in enumerate(labels) if moves[k])
+    top, small = max(largest.values(), default=0.0), []
+    for label, size in largest.items():
+        own = max(atol * size, NOISE * top, SMALLEST)
+        if _is_of_part(label) and label in moved and size < RESOLVED * tolerances[label] and own < tolerances[label]:
+            tolerances[label] = own
+            small.append(label)
+    return tolerances, tuple(small)
+
+
+def _is_of_part(name: str) -> bool:
+    """Whether a name is a path through parts."""
+    return len(name.split(".")) > 1
+
+
+def _told(whole: Trajectory, small: tuple[str, ...]) -> Trajectory:
+    first, *rest = whole.pieces
+    outcome = replace(first.outcome, records=(*first.outcome.records, SizesOfParts(small)))
+    told = first.remade(first.status, outcome)
+    return joined([told, *rest]) if rest else told
