@@ -376,13 +376,14 @@ inline Status instant(Integration& s, Happened& all) noexcept {
     if (status == Status::conflict || status == Status::call_failed || status == Status::not_finite ||
         status == Status::aborted)
         return status;
-    if (all.moved && s.recorder.event_rows) {
+    const bool holds_anew = all.turned || all.changed || (guards.switches > 0 && all.restarts);
+    if ((all.moved || holds_anew) && s.recorder.event_rows) {
         if (s.starting)
             keep_later_values(s);
         else
-            push_row(s.recorder.steps, s.t, s.x, s.n);
+            push_later_row(s);
     }
-    if (all.turned || all.changed || (guards.switches > 0 && all.restarts)) record_held(s, !all.moved);
+    if (holds_anew) record_held(s, false);
     if (all.terminal) return Status::event;
     if (status != Status::going) return status;
     return s.abort_called ? Status::aborted : Status::going;

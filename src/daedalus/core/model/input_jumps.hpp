@@ -71,6 +71,15 @@ inline void keep_before(Inputs& inputs, double t) noexcept {
     }
 }
 
+// Whether any input jumped at a stop, with u as it is behind it; a table without values tells of what jumps by itself.
+inline bool inputs_jumped(Inputs& inputs, double t) noexcept {
+    if (inputs.any_slope) write_slopes(inputs, t);
+    bool any = false;
+    for (long long k = 0; k < inputs.count; ++k) any |= inputs.tables[k].width == 0;
+    for (long long k = 0; k < inputs.slots; ++k) any |= !(std::fabs(inputs.u[k] - inputs.before[k]) <= inputs.rounding[k]);
+    return any;
+}
+
 // With u as it is behind a stop: what did not jump there is put back as it was before, for guards to be judged with, and
 // `before` keeps the later values. Whether anything jumped.
 inline bool put_back(Inputs& inputs) noexcept {

@@ -310,6 +310,14 @@ inline void keep_later_values(Integration& s) noexcept {
         if (rows->count > 0 && rows->t[rows->count - 1] == s.t) copy(s.x, s.n, rows->x + (rows->count - 1) * s.n);
 }
 
+// A second row of this time has the values behind what happened there; of several jumps it has those behind the last.
+inline void push_later_row(Integration& s) noexcept {
+    Rows& rows = s.recorder.steps;
+    const bool is_second = rows.count > 1 && rows.t[rows.count - 2] == s.t;
+    if (!is_second) push_row(rows, s.t, s.x, s.n);
+    keep_later_values(s);
+}
+
 DAEDALUS_HOST_DEVICE inline bool first_not_finite(const double* values, long long n, long long& index) {
     for (long long i = 0; i < n; ++i)
         if (!std::isfinite(values[i])) {

@@ -1,8 +1,8 @@
 """A run that consists of pieces, read as one: each piece is a trajectory with its own method, equations and rows.
 
 A piece begins where the one before it stopped. Their common moment is one sample, that of the later piece; where an
-event happened there too, the sample before the event stays. An event that ended a piece so that another could begin
-is no event of the whole.
+event happened there too, or where it begins or ceases to slide, the sample before it stays. An event that ended a piece
+so that another could begin is no event of the whole.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from daedalus.model.event_purpose import EventPurpose
 from daedalus.model.lazy_values import cached_property
 from daedalus.simulation.result.ending import Ending
 from daedalus.simulation.result.recorded_run import EventRecord, Outcome, Work
@@ -213,6 +214,12 @@ def _before(piece: Trajectory, later: Trajectory) -> Samples:
     if not len(later._times) or later._times[0] != stop:
         return piece
     keep = len(times) - int(np.sum(times == stop))
-    if any(t == stop for _, t, *_ in piece.outcome.events[: _own_events(piece)]):
+    slides_anew = _surfaces(piece) != _surfaces(later)
+    if slides_anew or any(t == stop for _, t, *_ in piece.outcome.events[: _own_events(piece)]):
         keep += 1
     return piece._some(slice(keep))
+
+
+def _surfaces(piece: Trajectory) -> int:
+    """How many events a piece has that end its stay on surfaces."""
+    return sum(event.purpose is EventPurpose.LEAVES_SURFACE for event in piece.system.events)

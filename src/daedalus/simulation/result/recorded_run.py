@@ -15,6 +15,7 @@ from daedalus.model.plain_numbers import plain_array
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.plant.plant import Plant
+from daedalus.simulation.result.beside_jumps import NEXT_TO, BesideJumps, neighbours_of_jumps
 from daedalus.simulation.result.consistent_rows import consistent_rows
 from daedalus.simulation.result.ending import ENDINGS, Ending, Stop
 from daedalus.simulation.result.event_records import named_events
@@ -233,6 +234,21 @@ class RecordedRun(Samples):
 
     def _modes_at(self, t: float) -> ConditionModes | None:
         return None if self._held_modes is None else self._held_modes.at(t)
+
+    @cached_property
+    def _beside_jumps(self) -> BesideJumps | None:  # type: ignore[override]
+        times, x = self._times, self._x
+        cut = self.status in (Ending.CHATTERING, Ending.EVENT) and self.work.steps < len(times)  # not rows of save_at
+        rows, beside = neighbours_of_jumps(times, cut)
+        if not len(rows):
+            return None
+        part = np.array(NEXT_TO)
+        near = times[rows, None] + part * (times[beside] - times[rows])[:, None]
+        states = x[rows, None, :] + part[None, :, None] * (x[beside] - x[rows])[:, None, :]
+        held = self._discrete_rows()
+        base = (self._plant, self._drive, self._parameters, near.ravel(), states.reshape(-1, x.shape[1]))
+        points = Samples(*base, held=None if held is None else np.repeat(held[rows], 3, axis=0))
+        return BesideJumps(rows, points)
 
     def _discrete_rows(self) -> np.ndarray | None:
         return None if self._held_values is None else self._held_values.at_rows(len(self._times))

@@ -14,6 +14,7 @@ from daedalus.model.names import split_index
 from daedalus.model.system.system import System
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.plant import Plant, by_shape, labels_of
+from daedalus.simulation.result.beside_jumps import BesideJumps
 from daedalus.simulation.result.held_values import ConditionModes
 
 # Two times that differ by less than this share are one instant: those of clocks are products of decimals.
@@ -157,22 +158,33 @@ class Samples:
         """Some rows, each exactly as it is here."""
         held = self._discrete_rows()
         base = (self._plant, self._drive, self._parameters, self._times[rows], np.ascontiguousarray(self._x[rows]))
-        return Samples(*base, held=None if held is None else held[rows])
+        found = Samples(*base, held=None if held is None else held[rows])
+        if self._beside_jumps is not None:
+            found._beside_jumps = self._beside_jumps.of_rows(np.arange(len(self._times))[rows])
+        return found
+
+    _beside_jumps: BesideJumps | None = None  # how rows at jumps are read
+
+    def _from_own_side(self, values: np.ndarray, read: Callable[[Samples], np.ndarray]) -> np.ndarray:
+        """Values that follow from rows by formulas, with those at jumps from their own side."""
+        return values if self._beside_jumps is None else self._beside_jumps.limits(values, read)
 
     @cached_property
     def _inputs(self) -> np.ndarray:
-        return self._drive.at(self._times)
+        return self._from_own_side(self._drive.at(self._times), lambda points: points._inputs)
 
     def _arguments(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         return self._times[:, None], self._x, self._inputs, self._held_parameters
 
     @cached_property
     def _readout(self) -> np.ndarray:
-        return self._plant.readout.core.evaluate_many(*self._arguments())[0]
+        found = self._plant.readout.core.evaluate_many(*self._arguments())[0]
+        return self._from_own_side(found, lambda points: points._readout)
 
     @cached_property
     def _derivatives(self) -> np.ndarray:
-        return self._plant.rhs.core.evaluate_many(*self._arguments())[0]
+        found = self._plant.rhs.core.evaluate_many(*self._arguments())[0]
+        return self._from_own_side(found, lambda points: points._derivatives)
 
     def violations(self) -> dict[str, float]:
         """The largest violation of each equation without derivatives, invariant or watched constraint."""

@@ -1,0 +1,93 @@
+"""Two rows share the time of a jump, before and after: trapezoids over rows are exact for what is linear between."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import daedalus as dd
+
+TIMES = (0.7, 2.2)
+
+
+def jumping(seed: int) -> tuple[dd.Model, dict[str, float]]:
+    """A model whose signals jump at clocks, given times, conditions and inputs, and their integrals over 4 s."""
+    rng = np.random.default_rng(seed)
+    place, first, second = rng.uniform(0.3, 3.7), *np.sort(rng.uniform(0.2, 3.8, 2))
+    high, low, slope = rng.uniform(1, 3), rng.uniform(-2, 0), rng.uniform(0.5, 2)
+    m = dd.Model("jumping")
+    x, y, n = m.state("x", start=0.0), m.state("y", start=0.0), m.state("n", start=0.0)
+    u, w = m.discrete("u", start=0), m.input("w")
+    m.discrete("tick", start=0)
+    m.equation(m.der(x), slope)
+    m.equation(m.der(y), ca.if_else(x > slope * place, high, low))
+    m.equation(m.der(n), w)
+    m.schedule([float(first)], {"u": 2.0})
+    m.when(x > slope * second, {"u": 0.5})
+    m.every(0.5, {"tick": m.time}, offset=0.25)
+    m.output("level", ca.if_else(x > slope * place, high, low) + u)
+    area = 2.0 * (second - first) + 0.5 * (4 - second)
+    step = place * low + (4 - place) * high
+    ticks = 0.25 + 0.5 * np.arange(8)
+    held = float(np.sum(ticks[:-1] * 0.5) + ticks[-1] * (4 - ticks[-1]))
+    return m, {
+        "u": area,
+        "y_dot": step,
+        "level": step + area,
+        "tick": held,
+        "w": 0.7 + 4.5 - 1.8,
+        "n_dot": 0.7 + 4.5 - 1.8,
+    }
+
+
+def driven(m: dd.Model, **options: object) -> dd.Trajectory:
+    wave = dd.signal([0.0, *TIMES], [1.0, 3.0, -1.0], kind="hold")
+    return dd.simulate(m, 4.0, inputs={"w": wave}, **options)
+
+
+@pytest.mark.parametrize("method", ["auto", "tsit5", "radau5", "bdf"])
+@pytest.mark.parametrize("seed", range(3))
+def test_trapezoids_over_rows_are_exact(seed: int, method: str, tmp_path: Path) -> None:
+    m, exact = jumping(seed)
+    tr = driven(m, method=method)
+    tr.save(tmp_path / "run.nc")
+    frame, data, loaded = tr.to_dataframe(), tr.to_xarray(), dd.load(tmp_path / "run.nc")
+    for name, area in exact.items():
+        for values in (tr[name], loaded[name]):
+            assert np.trapezoid(values, tr.time) == pytest.approx(area, abs=1e-8), name
+    for name in ("u", "tick"):
+        for values in (frame[name], data[name]):
+            assert np.trapezoid(np.asarray(values), tr.time) == pytest.approx(exact[name], abs=1e-8)
+    twice = tr.time[1:][np.diff(tr.time) == 0]
+    assert len(np.unique(twice)) == len(twice)  # two rows, never three
+    assert tr.time[1] > tr.time[0]  # row 0 stays one, behind the ticks of the start
+    for t in TIMES:
+        assert np.sum(np.abs(tr.time - t) < 1e-12) == 2
+
+
+def test_given_times_have_one_row_each_with_the_later_value() -> None:
+    m, _ = jumping(1)
+    asked = np.array([0.0, 0.25, 0.7, 0.75, 2.2, 4.0])
+    tr = driven(m, save_at=asked)
+    assert tr.time.tolist() == asked.tolist()
+    assert tr["tick"].tolist() == [0.0, 0.25, 0.25, 0.75, 1.75, 3.75]
+    assert tr["w"].tolist() == [1.0, 1.0, 3.0, 3.0, -1.0, -1.0]
+
+
+def test_what_bends_and_does_not_jump_has_one_row() -> None:
+    m = dd.Model("driven")
+    x, w = m.state("x", start=0.0), m.input("w")
+    m.equation(m.der(x), w)
+    tr = dd.simulate(m, 2.0, inputs={"w": dd.signal([0.0, 0.3, 1.1, 2.0], [0.0, 1.0, -2.0, 0.5], kind="linear")})
+    assert np.all(np.diff(tr.time) > 0)
+
+
+def test_a_run_that_begins_to_slide() -> None:
+    m = dd.Model("relay")
+    x = m.state("x", start=0.5)
+    m.equation(m.der(x), -ca.if_else(x > 0, 1.0, -1.0))
+    tr = dd.simulate(m, 2.0)
+    assert np.trapezoid(tr["x_dot"], tr.time) == pytest.approx(-0.5, abs=1e-9)
