@@ -17,7 +17,7 @@ from daedalus.model.names import split_index
 from daedalus.model.system.equation_row import Role
 from daedalus.model.system.once import remembered
 from daedalus.model.system.system import System
-from daedalus.model.values import flat_values
+from daedalus.model.values import check_mapping, flat_values
 
 
 def standing_for(system: System, k: int) -> int | None:
@@ -26,12 +26,20 @@ def standing_for(system: System, k: int) -> int | None:
     rows = ca.jacobian_sparsity(residual, rate).row()
     if len(rows) != 1 or system.rows[rows[0]].role is not Role.DERIVATIVE:
         return None
-    row = residual[rows[0]]
+    row = _as_selected(system, residual[rows[0]])
     inside = {symbol_key(symbol) for symbol in ca.symvar(row)} - {symbol_key(rate)}
     found = [j for j, symbol in enumerate(elements(system.symbol("x"))) if symbol_key(symbol) in inside]
     if len(found) != len(inside) or len(found) != 1:
         return None
-    return found[0] if ca.substitute(row, rate, system.symbol("x")[found[0]]).is_zero() else None
+    return found[0] if ca.simplify(ca.substitute(row, rate, system.symbol("x")[found[0]])).is_zero() else None
+
+
+def _as_selected(system: System, row: ca.SX) -> ca.SX:
+    """A row in which every state of a choice is integrated: s' - f_s, whatever stands in its place elsewhere."""
+    parameters = elements(system.symbol("p"))
+    places = {int(k) for choice in system.choices for k in system.place(choice.parameter).positions}
+    chosen = [parameters[k] for k in sorted(places)]
+    return ca.substitute([row], [ca.vertcat(*chosen)], [ca.SX.zeros(len(chosen))])[0] if chosen else row
 
 
 @remembered
@@ -75,7 +83,7 @@ def states_in(system: System, moment: Any) -> dict[str, float]:
     return found
 
 
-def by_states(system: System, values: Mapping[str, object]) -> Mapping[str, object]:
+def by_states(system: System, values: object) -> Mapping[str, object]:
     """Values by name with those of derivatives that a state of the system stands for given to that state.
 
     Example
@@ -85,7 +93,7 @@ def by_states(system: System, values: Mapping[str, object]) -> Mapping[str, obje
     >>> by_states(dd.to_first_order(m).freeze(), {"q": 0.5, "q_dot": 3.0})
     {'q': 0.5, 'q_rate': 3.0}
     """
-    values = without_signs(system, values)
+    values = without_signs(system, check_mapping(values, "start"))
     rates = {rate: label for label, rate in derivatives_as_states(system).items()}
     stems = {split_index(rate)[0] for rate in rates}
     if not any(split_index(name)[0] in stems for name in values):

@@ -76,7 +76,7 @@ def first_row(
     if isinstance(start, Start):
         start = states_in(system, start)
     elif not isinstance(start, Samples):
-        start = with_given_elsewhere(system, by_states(system, start or {})) or start
+        start = with_given_elsewhere(system, by_states(system, start)) or start
     key = _key(system, drive, start, t0, p) if at_once and (plain or not isinstance(start, Samples)) else None
     known = None if key is None else once(system, _rows).get(key)
     if known is not None:

@@ -137,7 +137,7 @@ def start_mapping(system: System, start: Start | None) -> Mapping[str, Any]:
     What was written for states that this form has not is given too, unless another value is.
     """
     if not isinstance(start, (Samples, ConsistentStart)):
-        return with_given_elsewhere(system, by_states(system, start or {}))
+        return with_given_elsewhere(system, by_states(system, start))
     if isinstance(start, Samples) and start._times.size != 1:
         raise InputError(
             "A start is one moment of a run.", f"got {start._times.size} times", remedy="start=tr.at(t) with one t"
