@@ -362,8 +362,8 @@ class Flow:
         repetitions: int = 1000,
     ) -> float: ...
 
-    # Over any interval, from a time on: x, its covariance with noise of a density gathered on the way, the derivative by
-    # x and that noise alone, and the step to begin the next one with; empty where the steps do not get there.
+    # Over any interval, from a time on: x, its covariance with noise of a density gathered on the way, the derivative
+    # by x and that noise alone, and the step to begin the next one with; empty where the steps do not get there.
     # slopes: ∂x'/∂x, onto: the projector of what is kept, by rows; tolerances: rtol, atol, that of the covariance, and
     # how much better two steps are than one.
     def carry(
