@@ -65,9 +65,9 @@ def casadi_by_hand(problem: Any) -> tuple[float, int, float]:
     import casadi as ca
     import numpy as np
 
+    from daedalus.optimisation.transcription.boundary.reference_ends import fixed_states
     from daedalus.optimisation.transcription.collocation_points import collocation_points
     from daedalus.optimisation.transcription.problem_stage import stage_of
-    from daedalus.optimisation.transcription.reference_ends import fixed_states
 
     description = problem._description
     stage = stage_of(description)
