@@ -20,7 +20,7 @@ _casadi.GlobalOptions.setNumpyMode(-1)
 _let_interrupts_through()
 _make_forks_safe()
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Where each public name lives, in the order of the road a model takes.
 _PLACES = {
