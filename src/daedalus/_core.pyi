@@ -525,6 +525,7 @@ class Plan:
         contacts: Any = None,
         is_contact: Sequence[int] = ...,
         may_slide: Sequence[int] = ...,
+        rows_at_jumps: bool = False,
     ) -> None: ...
     def run(
         self,

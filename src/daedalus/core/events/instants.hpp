@@ -377,13 +377,16 @@ inline Status instant(Integration& s, Happened& all) noexcept {
         status == Status::aborted)
         return status;
     const bool holds_anew = all.turned || all.changed || (guards.switches > 0 && all.restarts);
-    if ((all.moved || holds_anew) && s.recorder.event_rows) {
+    const bool two_rows = all.moved || (holds_anew && s.recorder.rows_at_jumps);
+    if (two_rows && s.recorder.event_rows) {
         if (s.starting)
             keep_later_values(s);
-        else
+        else if (s.recorder.rows_at_jumps)
             push_later_row(s);
+        else
+            push_row(s.recorder.steps, s.t, s.x, s.n);
     }
-    if (holds_anew) record_held(s, false);
+    if (holds_anew) record_held(s, !two_rows);
     if (all.terminal) return Status::event;
     if (status != Status::going) return status;
     return s.abort_called ? Status::aborted : Status::going;

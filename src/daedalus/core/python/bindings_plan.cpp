@@ -258,14 +258,16 @@ void make_plan(Plan* place, nb::handle model, nb::handle method, double rtol, nb
                bool kinked, std::optional<long long> memory_limit, std::vector<long long> sides,
                std::vector<long long> at_start, long long discretes, std::vector<unsigned char> is_read,
                std::vector<long long> levels, std::vector<unsigned char> writes, bool from_start,
-               nb::handle contacts, std::vector<unsigned char> is_contact, std::vector<unsigned char> may_slide) {
+               nb::handle contacts, std::vector<unsigned char> is_contact, std::vector<unsigned char> may_slide,
+               bool rows_at_jumps) {
     Plan& plan = *new (place) Plan;
     try {
         choose_model(model, plan);
         set_limits(plan.request, step, first_step, max_step, max_steps, time_limit);
         choose_method(method, plan);
         set_tolerances(atol, rtol, plan);
-        plan.request.keep_steps = keep_steps, plan.request.watch_stiffness = watch_stiffness;
+        plan.request.keep_steps = keep_steps, plan.request.rows_at_jumps = rows_at_jumps;
+        plan.request.watch_stiffness = watch_stiffness;
         plan.request.kinked = kinked;
         if (memory_limit) plan.request.memory_limit = *memory_limit;
         plan.directions = std::move(directions);
@@ -299,7 +301,7 @@ nb::class_<Plan> bind_plan(nb::module_& module) {
              "kinked"_a = false, "memory_limit"_a = nb::none(), "sides"_a = nb::list(), "at_start"_a = nb::list(),
              "discretes"_a = 0, "is_read"_a = nb::list(), "levels"_a = nb::list(), "writes"_a = nb::list(),
              "from_start"_a = false, "contacts"_a = nb::none(), "is_contact"_a = nb::list(),
-             "may_slide"_a = nb::list());
+             "may_slide"_a = nb::list(), "rows_at_jumps"_a = false);
 }
 
 }  // namespace daedalus

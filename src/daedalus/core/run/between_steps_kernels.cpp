@@ -54,13 +54,13 @@ void save_at_present(Integration& s) noexcept {
 
 // Inputs may jump at a breakpoint, and z and x' with them: a second row of this time has the later values.
 Status pass_breakpoint(Integration& s, double begin) noexcept {
-    keep_before(s.inputs, begin);
+    if (s.guards.count > 0 || s.recorder.rows_at_jumps) keep_before(s.inputs, begin);
     enter_segments(s.inputs, 0.5 * (begin + interval_end(s)));
     restart(s);
     if (s.implicit && !solve_restart(s, s.x, false)) return restart_failure(s);
     if (s.guards.switches > 0)
         if (const Status status = settle_modes(s); status != Status::going) return status;
-    if (s.recorder.every_step && inputs_jumped(s.inputs, begin))
+    if (s.recorder.every_step && s.recorder.rows_at_jumps && inputs_jumped(s.inputs, begin))
         push_later_row(s);
     else if (s.implicit)
         keep_later_values(s);

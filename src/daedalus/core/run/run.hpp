@@ -62,6 +62,7 @@ public:
         record_.event_width = s.n + request.discretes, record_.held_width = request.discretes + request.switches;
         s.recorder.every_step = request.keep_steps;
         s.recorder.event_rows = request.keep_steps || !request.samples_only;
+        s.recorder.rows_at_jumps = request.rows_at_jumps;
         if (request.implicit && request.keep_steps) record_.dense.degree = request.implicit_degree;
         const bool fits = grow_steps(first_rows) && (s.guards.count == 0 || grow_events(2 * s.guards.root_capacity)) &&
                           (!keeps_held() || grow_held(first_rows));

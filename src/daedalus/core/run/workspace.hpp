@@ -49,6 +49,7 @@ struct Request {
     long long memory_limit = memory_for_rows();  // bytes of what is kept
     bool samples_only = false;  // save_at was given
     bool keep_steps = true;
+    bool rows_at_jumps = false;
     double watch_stiffness = 0;  // steps to come from which on another method pays where stability limits them; 0: none
     bool kinked = false;
     std::span<const double> save_at;

@@ -53,6 +53,7 @@ struct Recorder {
     long long save_count = 0, save_next = 0;
     bool every_step = true;      // else only rows at events
     bool event_rows = true;
+    bool rows_at_jumps = false;  // two rows wherever anything jumps, not at resets alone
 
     bool lost_any() const { return steps.lost || samples.lost || events.lost || pieces.lost || held.lost; }
 };

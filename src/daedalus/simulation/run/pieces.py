@@ -158,7 +158,8 @@ def run_piece(
     if drive.callbacks or limits:
         rhs = rhs_with_callbacks(settings, drive) if drive.callbacks else settings.rhs
         kinked = {"kinked": True} if drive.callbacks and settings.plant.is_implicit else {}
-        plan = _core.Plan(rhs, settings.core_method, **{**settings.call, **kinked, **(limits or {})})
+        call = {**settings.call, **kinked, **(limits or {})}
+        plan = _core.Plan(rhs, settings.core_method, **call, rows_at_jumps=True)
     tables = drive.core_tables() if drive.tables else None
     core_p, u = p, drive.constants
     if settings.switches is not None or settings.stops is not None:

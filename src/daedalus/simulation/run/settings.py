@@ -84,7 +84,7 @@ class Settings:
     @cached_property
     def plan(self) -> _core.Plan:
         """All this as the core takes it: a run adds its span and its numbers."""
-        return _core.Plan(self.rhs, self.core_method, **self.call)
+        return _core.Plan(self.rhs, self.core_method, **self.call, rows_at_jumps=True)
 
     @property
     def events(self) -> tuple[Event, ...]:
