@@ -219,7 +219,8 @@ class _Trial:
             [self._at(self._outputs, side.place + near * part * side.step, row, value) for part, value in (one, other)]
             for near in (NEARER, 1.0)
         ]
-        near, far = (np.abs(a - b) for a, b in pairs)
+        with np.errstate(invalid="ignore"):
+            near, far = (np.abs(a - b) for a, b in pairs)
         return ~((near > VANISHES * far) & (near > ROUNDING * np.maximum(*np.abs(pairs[0]))))
 
     def _values_of(self, row: int) -> tuple[float, float]:

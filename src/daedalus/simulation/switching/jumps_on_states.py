@@ -14,6 +14,7 @@ from daedalus.model.system.once import remembered
 from daedalus.model.system.system import System
 from daedalus.reduction.switches import LETTERS, Switches, switches_of
 from daedalus.simulation.sliding.surface import have_one_ratio
+from daedalus.simulation.sliding.surfaces_together import MOST_TOGETHER
 
 # Places that are looked at, corrections onto a surface, and the part of the equations that counts as a jump.
 PLACES, CORRECTIONS, JUMPS = 3, 20, 1e-6
@@ -21,7 +22,10 @@ PLACES, CORRECTIONS, JUMPS = 3, 20, 1e-6
 
 @remembered
 def jumps_on_states(system: System) -> bool:
-    """Whether some condition on states and time has other equations on its two sides."""
+    """Whether some condition on states and time has other equations on its two sides.
+
+    Networks with more such conditions than can be decided together are run as they are written.
+    """
     found = switches_of(system)
     if found is None:
         return False
@@ -31,7 +35,7 @@ def jumps_on_states(system: System) -> bool:
         k for k, guard in enumerate(found.guards)
         if ca.depends_on(guard, x) and all(symbol_key(s) in known for s in ca.symvar(guard))
     ]  # fmt: skip
-    return any(_jumps(found, x, k) for k in of_states)
+    return len(of_states) <= MOST_TOGETHER and any(_jumps(found, x, k) for k in of_states)
 
 
 def _jumps(found: Switches, x: ca.SX, which: int) -> bool:
@@ -53,7 +57,9 @@ def _jumps(found: Switches, x: ca.SX, which: int) -> bool:
             if steep == 0 or abs(value[0]) <= 1e-12 * np.sqrt(steep):
                 break
             place[at] = place[at] - slope * (value[0] / steep)
-        if np.any(np.abs(above - below) > JUMPS * np.maximum(1.0, np.maximum(np.abs(above), np.abs(below)))):
+        with np.errstate(invalid="ignore"):
+            apart = np.abs(above - below)
+        if np.any(apart > JUMPS * np.maximum(1.0, np.maximum(np.abs(above), np.abs(below)))):
             return True
     return False
 
