@@ -113,7 +113,14 @@ def power(trajectory: RecordedRun, depth: int | None = 1) -> xarray.Dataset:
 
     grouping = _grouping(trajectory, depth)
     parts: Sequence[Samples] = getattr(trajectory, "_filled", [trajectory])
-    powers, rates = (np.concatenate([_values(part, kind, grouping) for part in parts]) for kind in ("powers", "rates"))
+
+    def at_rows(kind: str) -> np.ndarray:
+        def read(samples: Samples) -> np.ndarray:
+            return _values(samples, kind, grouping)
+
+        return np.concatenate([part._from_own_side(read(part), read) for part in parts])
+
+    powers, rates = at_rows("powers"), at_rows("rates")
     received, lost, supplied = np.split(powers, 3, axis=1)
     found = {"supplied": supplied, "stored": rates, "lost": lost, "received": received}
     data = {kind: (("component", "time"), values.T, {"units": "W"}) for kind, values in found.items()}

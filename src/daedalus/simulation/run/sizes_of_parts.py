@@ -8,6 +8,7 @@ errors of the largest state allow.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -42,7 +43,8 @@ def by_sizes_of_parts(request: Request, whole: Trajectory, again: Callable[[Requ
     *limits, time_limit = request.limits
     for _ in range(MOST_RUNS):
         tolerances, small = _tolerances(whole, atol, tolerances)
-        if time_limit is not None:
+        # A limit that no double holds is none.
+        if time_limit is not None and time_limit < sys.float_info.max:
             time_limit -= whole.work.seconds
         if not small or (time_limit is not None and time_limit <= whole.work.seconds):
             break
