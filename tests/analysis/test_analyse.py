@@ -275,6 +275,7 @@ def ladder(n):
     return m
 
 
+@pytest.mark.wide
 def test_a_large_system_is_judged_by_its_system_jacobian_at_a_consistent_point():
     n = 1500
     report = dd.analyse(ladder(n))

@@ -34,6 +34,7 @@ def test_a_curve_is_measured_in_a_process_of_its_own():
     assert curve.compile_seconds > 0
 
 
+@pytest.mark.wide
 def test_missing_and_failing_peers_are_rows_and_the_run_goes_on():
     session = Session(ALONE, FAST)
     cases = [Case("quadrotor", "numbalsoda", "dop853"), Case("quadrotor", "pydiffsol", "bdf")]

@@ -68,6 +68,7 @@ print((resident() - before) / 200, (len(gc.get_objects()) - objects) / 200)
 """
 
 
+@pytest.mark.wide
 @pytest.mark.skipif(sys.platform != "linux", reason="resident memory is read from /proc")
 def test_memory_of_fresh_input_functions_is_freed():
     done = subprocess.run(

@@ -227,6 +227,7 @@ def test_rows_fill_no_more_than_their_memory(native, integrate, method):
     assert run.x.tolist() == whole.x[:98].tolist()
 
 
+@pytest.mark.wide
 @pytest.mark.skipif(sys.platform != "linux", reason="reads its own size from /proc")
 def test_a_machine_without_memory_leaves_what_was_found():
     """In a process of its own that may have little more than it has: no MemoryError, and every row up to there."""

@@ -276,6 +276,7 @@ def test_a_terminal_event_is_verified_at_its_own_time():
     assert sens.verify().passed
 
 
+@pytest.mark.wide
 def test_a_run_that_ignites_is_verified_to_second_order():
     """A reactor whose rate doubles within a few kelvin: increments that suit other runs are too long for it."""
     m = dd.Model("reactor")

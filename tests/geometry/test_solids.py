@@ -14,6 +14,7 @@ def box_mesh(a, b, c):
     return vertices, [t for p, q, r, s in quads for t in ((p, q, r), (p, r, s))]
 
 
+@pytest.mark.wide
 @pytest.mark.document("002", "the inertia dyadic ∫ (rᵀr I − r rᵀ) dm, spherical elements", "`dd.inertia.of`")
 @pytest.mark.parametrize(
     ("shape", "formula", "error"),

@@ -102,6 +102,7 @@ def test_inputs_on_a_grid_add_up_to_a_constant_input():
     np.testing.assert_allclose(parts.N.sum(axis=1), whole.N, atol=1e-7)
 
 
+@pytest.mark.wide
 def test_large_linear_models_equal_their_formulas(monkeypatch):
     """A chain small enough for formulas, once with them and once by solves."""
     options = {"wrt": ("rod0.velocity[0]", "gravity"), "rtol": 1e-8, "atol": 1e-11}

@@ -38,6 +38,7 @@ def test_three_js_is_the_pinned_package_with_its_licence():
     assert f'"{THREE_VERSION.split(".")[1]}"' in source
 
 
+@pytest.mark.wide
 def test_the_slider_moves_the_drawn_pose(browser, tmp_path):
     tr = delta_run()
     tr.animate(tmp_path / "run.html")
@@ -53,6 +54,7 @@ def test_the_slider_moves_the_drawn_pose(browser, tmp_path):
     assert browser.errors() == []
 
 
+@pytest.mark.wide
 def test_play_runs_to_the_end_at_its_speed(browser, tmp_path):
     tr = delta_run()
     tr.animate(tmp_path / "run.html", speed=2.0)
@@ -98,6 +100,7 @@ def test_switches_and_views_work(browser, tmp_path):
     assert browser.errors() == []
 
 
+@pytest.mark.wide
 def test_several_runs_over_each_other(browser, tmp_path):
     k = catalogue.load("pendulum_3d")
     one = dd.simulate(k.model, 2.0, inputs=k.inputs)

@@ -83,6 +83,7 @@ def test_a_short_run_is_sent_once(tmp_path):
     assert len(wire.of("done")) == 1
 
 
+@pytest.mark.wide
 def test_messages_stay_short(tmp_path, monkeypatch):
     def last_seen(longest, fewest):
         monkeypatch.setattr(run_view, "LONGEST_TEXT", longest)

@@ -307,6 +307,7 @@ def test_what_was_seen_of_a_run_stays_when_its_worker_falls(tmp_path):
         one.close()
 
 
+@pytest.mark.wide
 def test_an_endless_model_is_survived(tmp_path):
     one = Studio(tmp_path, ENDLESS, "--time-limit", "1")
     try:

@@ -67,6 +67,7 @@ def test_a_worker_that_still_loads_hears_no_stop():
         shop.close()
 
 
+@pytest.mark.wide
 def test_drawing_what_a_stopped_run_has_may_take_longer_than_hearing(monkeypatch):
     monkeypatch.setattr(workshop, "GRACE", 0.5)
     shop = workshop.Workshop(partial(load_source, "catalogue:mass_spring"), workshop.Limits())

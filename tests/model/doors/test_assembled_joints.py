@@ -19,6 +19,7 @@ def held(kind, turned=None, **more):
     return m
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("kind", KINDS)
 def test_bodies_whose_rotation_is_not_written_are_looked_at_where_runs_start(kind):
     open_pose, written = dd.analyse(held(kind)), dd.analyse(held(kind, np.eye(3)))

@@ -313,6 +313,7 @@ NAME = st.from_regex(r"[a-zλ_][a-z0-9λ₁_]{0,6}(\.[a-z][a-z0-9]{0,3})?", full
 )
 
 
+@pytest.mark.wide
 @given(st.lists(NAME, min_size=5, max_size=5, unique=True), st.integers(0, 10**6))
 def test_renaming_changes_names_and_nothing_else(names, seed):
     plain = random_model(("x", "y", "z", "u", "k"), seed).freeze()
@@ -372,6 +373,7 @@ def test_the_work_grows_with_the_equations_not_with_their_square(monkeypatch):
         assert work(write, 240) < 5 * work(write, 60)
 
 
+@pytest.mark.wide
 def test_five_thousand_scalar_equations():
     m = dd.Model()
     states = [m.state(f"x{k}", start=k) for k in range(5000)]

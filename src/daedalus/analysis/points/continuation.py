@@ -23,6 +23,7 @@ from daedalus.analysis.points.damped_newton import SOLVED, Equations, Root
 from daedalus.model.system.system import System
 
 MOST_ITERATIONS = 80
+MOST_STEPS, OF_A_STEP = 100, 20  # and their iterations, of a continuation: steps in time take 35 from end to end, and some more where they are shortened
 EXACT, ROUNDING = 1e-13, 1e-8  # corrections that are none, and that rounding may leave, in sizes of the unknowns
 LEAST_PART = 1e-3  # of a correction
 LEAST_PIVOT = 1e-14  # of the scaled matrix: below it is rounding
@@ -188,21 +189,23 @@ def _by_sources(equations: Equations, guess: np.ndarray, nominal: np.ndarray) ->
     if not np.all(np.isfinite(whole)):
         return None
     share, step = 0.0, FIRST_SHARE
-    while share < 1.0:
+    for _ in range(MOST_STEPS):
+        if share >= 1.0:
+            return values
         trial = min(1.0, share + step)
 
         def partly(v: np.ndarray, rest: float = 1.0 - trial) -> tuple[np.ndarray, Any, np.ndarray]:
             residual, slopes, scale = equations(v)
             return residual - rest * whole, slopes, scale
 
-        root = newton(partly, values, nominal)
+        root = newton(partly, values, nominal, OF_A_STEP)
         if root.converged:
             values, share, step = root.values, trial, min(2 * step, 0.25)
         else:
             step /= 4
             if step < LEAST_SHARE:
                 return None
-    return values
+    return None
 
 
 def _by_time(
@@ -216,7 +219,9 @@ def _by_time(
     both = equations_in(system, vectors, [*unknowns, *rates])
     places, count = [place for place, _ in moving], len(unknowns)
     values, step, least = np.zeros(count), FIRST_STEP, LEAST_STEP
-    while step < LAST_STEP:
+    for _ in range(MOST_STEPS):
+        if step >= LAST_STEP:
+            return values
         before = values[places].copy()
 
         def stepped(v: np.ndarray, h: float = step, then: np.ndarray = before) -> tuple[np.ndarray, Any, np.ndarray]:
@@ -226,11 +231,11 @@ def _by_time(
             own[:, places] += matrix[:, count:] / h
             return residual, own, scale
 
-        root = newton(stepped, values, nominal)
+        root = newton(stepped, values, nominal, OF_A_STEP)
         if root.converged:
             values, step = root.values, 4 * step
         else:
             step /= 8
             if step < least:
                 return None
-    return values
+    return None
