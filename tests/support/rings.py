@@ -20,8 +20,8 @@ LARGE_SYSTEMS = {
     *("two_bit_adder", "wheelset", "bridge_rectifier", "water_tube", "nand_gate", "fekete", "medical_akzo", "beam"),
     *("emep", "andrews", "flexible_slider_crank", "ring_modulator", "ring_modulator_of_parts", "amplifier_of_parts"),
 }
-# Where they run by default too.
-PROMISES = "tests/promises"
+# Where they run by default too, but for the one that takes half a minute.
+PROMISES, LARGEST = "tests/promises", "two_bit_adder"
 # Random examples of a law: those of a run that people wait for.
 USUAL_EXAMPLES = 12
 
@@ -48,7 +48,7 @@ def mark_wide_products(items: Iterable[pytest.Item], root: Path) -> None:
             continue
         method, folder = call.params.get("method"), item.path.relative_to(root).as_posix()
         words = {value for value in call.params.values() if isinstance(value, str)}
-        if words & LARGE_SYSTEMS and not folder.startswith(PROMISES):
+        if LARGEST in words or (words & LARGE_SYSTEMS and not folder.startswith(PROMISES)):
             item.add_marker(pytest.mark.wide)
         if not isinstance(method, str) or folder.startswith(ABOUT_METHODS):
             continue

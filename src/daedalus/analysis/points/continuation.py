@@ -23,7 +23,7 @@ from daedalus.analysis.points.damped_newton import SOLVED, Equations, Root
 from daedalus.model.system.system import System
 
 MOST_ITERATIONS = 80
-MOST_STEPS, OF_A_STEP = 100, 20  # and their iterations, of a continuation: steps in time take 35 from end to end, and some more where they are shortened
+MOST_STEPS, OF_A_STEP = 100, 20  # of a continuation, and their iterations: steps in time take 35 where none fails
 EXACT, ROUNDING = 1e-13, 1e-8  # corrections that are none, and that rounding may leave, in sizes of the unknowns
 LEAST_PART = 1e-3  # of a correction
 LEAST_PIVOT = 1e-14  # of the scaled matrix: below it is rounding

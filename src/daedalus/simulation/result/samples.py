@@ -72,7 +72,7 @@ class Samples:
         >>> x = m.state("x", start=1.0)
         >>> m.equation(m.der(x), -x)
         >>> tr = dd.simulate(m, 1.0)
-        >>> tr.at(0.5).begins(0.5)["x"] == tr.at(0.5)["x"], tr.at(0.5).begins(0.6)
+        >>> bool(tr.at(0.5).begins(0.5)["x"] == tr.at(0.5)["x"]), tr.at(0.5).begins(0.6)
         (True, None)
         """
         own = float(self._times[0]) if self._times.size == 1 else np.nan

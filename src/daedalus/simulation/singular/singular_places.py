@@ -60,6 +60,9 @@ def singular_places(measure: Independence, piece: Trajectory, rtol: float, has_s
     if highest + LOW < lowest:  # nearly every run ends here
         return []
     times, values = samples._times, measure.logarithms(samples)
+    # Two rows share the time of a jump; neighbours are rows of other times.
+    last = np.append(times[1:] != times[:-1], True)[: len(times)]
+    times, values = times[last], values[last]
     if len(values) >= SEEN and np.all(np.abs(np.diff(values)) < -LOW):
         return []
     if len(times) < FEW:
