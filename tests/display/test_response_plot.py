@@ -18,7 +18,7 @@ def test_outputs_over_time_with_their_names():
     (panel,) = r.plot().axes
     assert [line.get_label() for line in panel.lines] == ["angle", "rate"]
     assert np.array_equal(panel.lines[0].get_ydata(), r["angle"])
-    assert panel.get_xlabel() == "time"
+    assert panel.get_xlabel() == "time [s]"
 
 
 def test_chosen_names_in_a_given_panel():

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from daedalus.display.look import COLOURS, Axes, labelled, legend, look, panel_column
+from daedalus.display.look import COLOURS, TIME_LABEL, Axes, labelled, legend, look, panel_column
 from daedalus.display.trajectory_plot import fine_samples
 from daedalus.errors import InputError
 from daedalus.model.names import split_index
@@ -60,7 +60,7 @@ def compare(
                 panel.plot(sample.time, column, DASHES[k % len(DASHES)], color=colour, label=text)
             panel.set_ylabel(labelled(label, unit_of(runs[0].system, split_index(label)[0])))
         legend(panels[0], beside=ax is None)
-        panels[-1].set_xlabel("time")
+        panels[-1].set_xlabel(TIME_LABEL)
     return figure
 
 

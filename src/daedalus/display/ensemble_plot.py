@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from daedalus.display.look import COLOURS, Axes, labelled, look, panel_of
+from daedalus.display.look import COLOURS, TIME_LABEL, Axes, labelled, look, panel_of
 from daedalus.ensembles.ensemble import Ensemble
 from daedalus.errors import InputError
 from daedalus.model.names import did_you_mean, split_index
@@ -28,7 +28,7 @@ def plot_ensemble(en: Ensemble, name: str | None, ax: Axes | None, bands: bool |
             _draw_bands(ax, en.data["time"].values, rows)
         else:
             _draw_lines(figure, ax, en, rows)
-        ax.set(xlabel="time", ylabel=labelled(name, values.attrs.get("units", "")))
+        ax.set(xlabel=TIME_LABEL, ylabel=labelled(name, values.attrs.get("units", "")))
         failed = len(en.failed)
         count = int(en.data["cases"]) if en.is_summary else en.success.size
         title = str(en.data.attrs.get("title", ""))

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from daedalus.display.look import TIME_LABEL
 from daedalus.estimation.fit_result import Fit
 
 
@@ -24,7 +25,7 @@ def plot_fit(fit: Fit, ax: Any = None) -> Any:
             for point, line in zip(points, curves[name][0].T):
                 panel.plot(one.times, line, color=point.get_color())
         panel.set_ylabel(name)
-    axes[-1].set_xlabel("time")
+    axes[-1].set_xlabel(TIME_LABEL)
     return axes[0].figure
 
 
@@ -52,5 +53,5 @@ def plot_residuals(fit: Fit, ax: Any = None) -> Any:
         over_time.axhspan(-2, 2, color="0.5", alpha=0.15, linewidth=0)
         over_time.set_ylabel(f"{name}, residual / σ")
         quantiles.set_xlabel("normal noise")
-    panels[-1][0].set_xlabel("time")
+    panels[-1][0].set_xlabel(TIME_LABEL)
     return panels[0][0].figure

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,9 @@ else:
 
 # M. Okabe and K. Ito, Color Universal Design (2008), the dark ones first; yellow, which vanishes on paper, left out.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6d31", "#666666")
-MOST_LEGEND_ENTRIES = 12
+MOST_LEGEND_ENTRIES = 16
+TIME_LABEL = "time [s]"
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 # Curves that leave the range of their inner 90 % by this factor have blown up.
 BLOW_UP = 50.0
 
@@ -42,7 +45,23 @@ def labelled(name: str, unit: str) -> str:
     >>> labelled("speed", "m/s"), labelled("mode", "")
     ('speed [m/s]', 'mode')
     """
-    return f"{name} [{unit}]" if unit else name
+    return f"{name} [{unit_text(unit)}]" if unit else name
+
+
+def unit_text(unit: str) -> str:
+    """A unit label as it is read: powers raised, products with a dot, seconds below the line taken together.
+
+    Example
+    -------
+    >>> unit_text("kg*m^2"), unit_text("m/s/s"), unit_text("ohm"), unit_text("1/s")
+    ('kg·m²', 'm/s²', 'Ω', '1/s')
+    """
+    seconds = len(unit) - len(unit.rstrip("/s")) if unit.endswith("/s/s") else 0
+    if seconds:
+        order = seconds // 2
+        unit = f"{unit[:-seconds]}/s^{order}"
+    unit = re.sub(r"(?:\^|\*\*)(-?\d+)", lambda power: power[1].translate(_RAISED), unit)
+    return re.sub(r"\bohm\b", "Ω", unit.replace("*", "·"))
 
 
 def panel_of(ax: Axes | None, size: tuple[float, float], **options: Any) -> tuple[Any, Any]:
@@ -72,12 +91,18 @@ def draw_axes(panel: Axes, **style: Any) -> None:
 
 
 def legend(panel: Axes, beside: bool) -> None:
-    """A legend while it stays readable: beside a panel of our own, inside one that was given."""
-    count = len(panel.get_legend_handles_labels()[1])
-    if not 1 <= count <= MOST_LEGEND_ENTRIES:
+    """A legend: beside a panel of our own, inside one that was given; of very many curves the first and the last."""
+    handles, labels = panel.get_legend_handles_labels()
+    if not labels:
         return
+    if len(labels) > MOST_LEGEND_ENTRIES:
+        import matplotlib.lines
+
+        gap = matplotlib.lines.Line2D([], [], linestyle="none")
+        handles = [*handles[: MOST_LEGEND_ENTRIES - 2], gap, handles[-1]]
+        labels = [*labels[: MOST_LEGEND_ENTRIES - 2], f"… {len(labels) - MOST_LEGEND_ENTRIES + 1} more", labels[-1]]
     place: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.01, 0.5), "frameon": False} if beside else {}
-    panel.legend(fontsize="small", **place)
+    panel.legend(handles, labels, fontsize="small", **place)
 
 
 def mark_events(panel: Axes, times: Sequence[float]) -> None:

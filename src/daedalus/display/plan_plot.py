@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from daedalus.display.look import labelled, legend, look, panel_column
+from daedalus.display.look import TIME_LABEL, labelled, legend, look, panel_column
 from daedalus.optimisation.result.plan import Plan
 from daedalus.simulation.result.labelled_samples import element_columns, unit_of
 
@@ -27,7 +27,7 @@ def plot_plan(plan: Plan, names: str | Sequence[str] | None, ax: Any) -> Any:
         for panel, name in zip(axes, wanted):
             _draw(panel, plan, name)
             legend(panel, beside=ax is None)
-        axes[-1].set_xlabel("time")
+        axes[-1].set_xlabel(TIME_LABEL)
     return figure
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from daedalus.display.look import panel_of
+from daedalus.display.look import TIME_LABEL, panel_of
 
 if TYPE_CHECKING:
     import xarray
@@ -43,7 +43,7 @@ def plot_areas(power: xarray.Dataset, ax: Any = None) -> Any:
                     )
                     tops[side] = tops[side] + part
     ax.axhline(0, color="black", lw=0.8)
-    ax.set_xlabel("time")
+    ax.set_xlabel(TIME_LABEL)
     ax.set_ylabel("power (W), supplied up, stored and lost down")
     ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=8)
     ax.figure.tight_layout()

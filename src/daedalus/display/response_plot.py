@@ -9,7 +9,7 @@ import numpy as np
 
 from daedalus.analysis.linear.frequency_response import FrequencyResponse
 from daedalus.analysis.linear.responses.response import Response
-from daedalus.display.look import Axes, legend, look, panel_of
+from daedalus.display.look import TIME_LABEL, Axes, legend, look, panel_of
 
 
 @look()
@@ -22,7 +22,7 @@ def plot_response(response: Response, names: str | Sequence[str] | None, ax: Axe
         for k, column in enumerate(np.atleast_2d(values.T)):
             label = name if values.ndim == 1 else f"{name}[{k}]"
             panel.plot(response.time, column, label=label, linewidth=1.4)
-    panel.set_xlabel("time")
+    panel.set_xlabel(TIME_LABEL)
     panel.grid(alpha=0.3)
     legend(panel, beside=True)
     return figure

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from daedalus.differentiation.result.sensitivity_result import Sensitivities
-from daedalus.display.look import Axes, look, mark_events
+from daedalus.display.look import TIME_LABEL, Axes, look, mark_events
 from daedalus.model.names import element_label
 
 # The relative change that the bands show, the most panels and curves drawn unasked, and the points in time.
@@ -50,7 +50,7 @@ def plot_sensitivities(
     grid[0, 0].set_title(f"course, and its band for changes of {CHANGE:.0%}", fontsize="medium")
     grid[0, 1].set_title("derivative × size of what changes", fontsize="medium")
     for panel in grid[-1]:
-        panel.set_xlabel("time")
+        panel.set_xlabel(TIME_LABEL)
     return figure
 
 

@@ -1,17 +1,16 @@
-"""Draw a trajectory over time: a panel for each unit, events as thin lines, the drift of constraints on top."""
+"""Draw a trajectory over time: at most six panels by unit, events as thin lines, the drift of constraints on top."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
 
-from daedalus.display.look import Axes, labelled, legend, look, mark_events, panel_column, readable_limits
+from daedalus.display.curves import MOST_PANELS, CurvePanel, chosen_panels, named_panels
+from daedalus.display.look import TIME_LABEL, Axes, labelled, legend, look, mark_events, panel_column, readable_limits
 from daedalus.display.mode_bands import draw_bands, is_mode
-from daedalus.model.switching.delays import BEFORE, SIGNAL, TIME
-from daedalus.model.system.system import System
-from daedalus.simulation.result.labelled_samples import element_columns, unit_of
 from daedalus.simulation.result.trajectory import Trajectory
 
 # Points per piece of dense output, so that curves are smooth between long steps.
@@ -19,29 +18,56 @@ POINTS_PER_STEP = 12
 MOST_POINTS = 20_000
 # Constraints that drift by more than this are marked.
 LARGE_DRIFT = 1e-6
+# Bands of modes, which are a quarter as high as a panel.
+MOST_BANDS = 4
+# Characters beside an axis.
+LONGEST_LABEL = 12
 
 
 def plot_trajectory(tr: Trajectory, names: str | Sequence[str] | None, ax: Axes | None) -> Any:
     """Draw variables over time and return the figure; with `ax` everything goes into that panel."""
-    wanted = _default_names(tr) if names is None else [names] if isinstance(names, str) else list(names)
-    modes = [] if ax is not None else [name for name in wanted if is_mode(tr, name)]
-    shown = [name for name in wanted if name not in modes]
-    panels = [wanted] if ax is not None else by_unit(tr.system, shown)
     samples = fine_samples(tr)
+    left_out: list[str] = []
+    if names is None:
+        bands = [v.name for v in tr.system.of_kind("discrete") if is_mode(tr, v.name)]
+        modes = [name for name in bands if np.ptp(np.asarray(tr[name])) > 0][:MOST_BANDS]
+        panels, left_out = chosen_panels(samples, bands, MOST_PANELS - (len(modes) + 1) // 2)
+        left_out += [name for name in bands if name not in modes]
+    else:
+        wanted = [names] if isinstance(names, str) else list(names)
+        modes = [] if ax is not None else [name for name in wanted if is_mode(tr, name)]
+        panels = named_panels(samples, [name for name in wanted if name not in modes])
+    if ax is not None:
+        panels, modes = [CurvePanel("", [curve for panel in panels for curve in panel.curves])], []
     with look():
-        heights = [1.9] * len(panels) + [0.4] * len(modes)
+        heights = [_height(panel) for panel in panels] + [0.4] * len(modes)
         ratios = {"height_ratios": heights}
         figure, axes = panel_column(ax, len(heights), 1.2 + sum(heights), gridspec_kw=ratios)
         if ax is None:
             figure.suptitle(tr.system.name if tr.success else f"{tr.system.name}: {tr.stop_reason}", wrap=True)
             _tell_drift(axes[0], tr)
+            tell_left_out(figure, left_out)
         for panel, group in zip(axes, panels):
             _draw(panel, tr, samples, group)
             legend(panel, beside=ax is None)
         for panel, name in zip(axes[len(panels) :], modes):
             draw_bands(panel, tr, name)
-        axes[-1].set_xlabel("time")
+        axes[-1].set_xlabel(TIME_LABEL)
     return figure
+
+
+def _height(panel: CurvePanel) -> float:
+    """Inches of a panel: enough for its legend."""
+    return min(max(1.9, 0.4 + 0.19 * len(panel.curves)), 4.5)
+
+
+def tell_left_out(figure: Any, names: Sequence[str], call: str = "tr.plot([...])") -> None:
+    """What a picture does not show, below it, with how to see it."""
+    if not names:
+        return
+    shown = ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
+    text = f"Not shown ({len(names)}): {shown}. {call} draws the names you give; tr.keys() lists them."
+    figure.supxlabel("\n".join(wrap(text, 90)), fontsize="small", color="0.4")
 
 
 def _tell_drift(panel: Axes, tr: Trajectory) -> None:
@@ -55,24 +81,6 @@ def _tell_drift(panel: Axes, tr: Trajectory) -> None:
         f"constraints kept within {worst:.1e}" + (f" ({name})" if large else ""),
         loc="right", fontsize="small", color="#d55e00" if large else "0.45",
     )  # fmt: skip
-
-
-def _default_names(tr: Trajectory) -> list[str]:
-    system = tr.system
-    states = [n for n, place in system.places.items() if place.letter == "x"]
-    known = set(tr.keys())
-    others = [v.name for kind in ("algebraic", "discrete") for v in system.of_kind(kind)]
-    aside = {v.name + more for v in system.delayed for more in (SIGNAL, TIME, BEFORE)}
-    names = [*states, *others, *(name for name in tr._plant.output_slices if name not in aside)]
-    return [name for name in names if name in known]
-
-
-def by_unit(system: System, names: list[str]) -> list[list[str]]:
-    """Names with a common unit share a panel; names without one get a panel of their own."""
-    panels: dict[str, list[str]] = {}
-    for name in names:
-        panels.setdefault(unit_of(system, name) or f"name:{name}", []).append(name)
-    return list(panels.values())
 
 
 def fine_samples(tr: Trajectory) -> Any:
@@ -100,18 +108,22 @@ def _changes(tr: Trajectory) -> np.ndarray:
     return np.clip(held.times, low, high)
 
 
-def _draw(panel: Axes, tr: Trajectory, samples: Any, names: list[str]) -> None:
+def _draw(panel: Axes, tr: Trajectory, samples: Any, group: CurvePanel) -> None:
     discrete = {v.name for v in tr.system.of_kind("discrete")}
     forward = len(samples.time) < 2 or samples.time[-1] >= samples.time[0]
     step = "steps-post" if forward else "steps-pre"
-    for name in names:
-        drawn = step if name in discrete else "default"
-        for label, column in element_columns(name, samples[name]).items():
-            panel.plot(samples.time, column, label=label, drawstyle=drawn)
+    for curve in group.curves:
+        drawn = step if curve.name in discrete else "default"
+        values = curve.values if curve.flat is None else np.full(len(samples.time), curve.flat)
+        panel.plot(samples.time, values, label=curve.legend, drawstyle=drawn)
     count = len(panel.lines)
     mark_events(panel, [t for _, t, *_ in tr.outcome.events])
-    units = {unit_of(tr.system, name) for name in names} - {""}
-    panel.set_ylabel(labelled(names[0] if len(names) == 1 else "", ", ".join(sorted(units))).strip() or names[0])
+    units = sorted({curve.unit for curve in group.curves} - {""})
+    alone = group.names[0] if len(group.names) == 1 else ""
+    # A long name would run into the next panel; the legend has it.
+    alone = "" if len(alone) > LONGEST_LABEL and units else alone
+    panel.set_ylabel(labelled(alone, ", ".join(units)).strip()[: 2 * LONGEST_LABEL])
+    panel.ticklabel_format(axis="y", useOffset=False)
     # A run that ends in a blow-up keeps a readable scale.
     if not tr.success and count:
         even = np.linspace(samples.time[0], samples.time[-1], 400)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from daedalus.display.curves import FLAT, settled
 from daedalus.display.look import COLOURS
 
 STYLE = """<style>
@@ -70,14 +71,13 @@ def values_text(values: Any, digits: int = 6) -> str:
 
 def small_curves(times: np.ndarray, columns: np.ndarray, width: int = 220, height: int = 44) -> str:
     """Curves without axes, in the colours of the package, as SVG; values that are no numbers leave gaps."""
-    columns = np.atleast_2d(columns.T).T
+    columns = settled(np.atleast_2d(columns.T).T)
     finite = columns[np.isfinite(columns)]
     if not len(finite) or times[0] == times[-1]:
         return ""
     low, high = np.quantile(finite, [0.002, 0.998])
     size = max(abs(low), abs(high))
-    # What is constant but for rounding is a straight line.
-    if high - low <= 1e-9 * size:
+    if high - low <= FLAT * size:
         low, high = low - (size or 1.0), high + (size or 1.0)
     x = 2 + (width - 4) * (times - times[0]) / (times[-1] - times[0])
     y = 2 + (height - 4) * (1 - (np.clip(columns, low, high) - low) / (high - low))

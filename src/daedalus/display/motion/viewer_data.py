@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from daedalus.display.curves import CurvePanel, chosen_panels, named_panels
 from daedalus.display.look import COLOURS, labelled
 from daedalus.display.motion.page import packed
 from daedalus.display.motion.scene import MovingShape, Scene
-from daedalus.display.trajectory_plot import by_unit
-from daedalus.simulation.result.labelled_samples import element_columns, unit_of
+from daedalus.simulation.result.labelled_samples import element_columns
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.result.trajectory import Trajectory
 
-# More curves than these are not drawn unasked, nor more of a kind of extra shape.
-MOST_CURVES, MOST_PANELS, MOST_EXTRAS = 9, 4, 4
+# More panels than these are not drawn unasked, nor more of a kind of extra shape.
+MOST_PANELS, MOST_EXTRAS = 4, 4
 # Events that are marked.
 MOST_EVENTS = 200
 # The longest arrow, as a share of the scene's radius.
@@ -137,36 +137,28 @@ def _shape(shape: MovingShape, painted: dict[str, str]) -> dict[str, Any]:
 
 def panels_of(samples: Sequence[Samples], labels: Sequence[str], curves: Sequence[str] | None) -> list[dict[str, Any]]:
     """Curves by unit; several runs share a panel, each drawn in its own colour where there is one element."""
-    names = _default_curves(samples[0]) if curves is None else list(curves)
-    system, panels = samples[0].system, []
-    for group in by_unit(system, names)[: None if curves is not None else MOST_PANELS]:
-        series: list[dict[str, Any]] = []
-        alone = len(group) == 1 and np.asarray(samples[0][group[0]]).ndim == 1
-        for k, (sample, label) in enumerate(zip(samples, labels)):
-            for name in group:
-                if k and name not in sample:
-                    continue
-                for j, (text, column) in enumerate(element_columns(name, np.asarray(sample[name])).items()):
-                    series.append({
-                        "label": text if len(samples) == 1 else f"{text}, {label}",
-                        "values": packed(np.where(np.isfinite(column), column, np.nan)),
-                        "colour": COLOURS[(len(series) if len(samples) == 1 else k if alone else j) % len(COLOURS)],
-                        "dash": [[], [6, 3], [2, 3], [8, 3, 2, 3]][k % 4],
-                    })  # fmt: skip
-        panels.append({"label": labelled(", ".join(group), unit_of(system, group[0])), "series": series})
-    return panels
+    first = samples[0]
+    panels = chosen_panels(first, (), MOST_PANELS)[0] if curves is None else named_panels(first, list(curves))
+    return [_panel(panel, samples, labels) for panel in panels]
 
 
-def _default_curves(samples: Samples) -> list[str]:
-    """States and multipliers that are few enough to be read, then outputs."""
-    system, known = samples.system, set(samples.keys())
-    names = [v.name for v in system.variables if v.kind in ("state", "algebraic")]
-    found, count = [], 0
-    for name in (*names, *samples._plant.output_slices):
-        if name not in known:
-            continue
-        size = int(np.prod(np.asarray(samples[name]).shape[1:], dtype=int))
-        if count + size <= MOST_CURVES:
-            found.append(name)
-            count += size
-    return found
+def _panel(panel: CurvePanel, samples: Sequence[Samples], labels: Sequence[str]) -> dict[str, Any]:
+    series: list[dict[str, Any]] = []
+    alone = len(panel.curves) == 1
+    for k, (sample, label) in enumerate(zip(samples, labels)):
+        for j, curve in enumerate(panel.curves):
+            if k and curve.name not in sample:
+                continue
+            column = element_columns(curve.name, np.asarray(sample[curve.name]))[curve.label] if k else curve.values
+            if not k and curve.flat is not None:
+                column = np.full(len(column), curve.flat)
+            text = curve.label if k else curve.legend
+            series.append({
+                "label": text if len(samples) == 1 else f"{curve.label}, {label}",
+                "values": packed(np.where(np.isfinite(column), column, np.nan)),
+                "colour": COLOURS[(k if alone and len(samples) > 1 else j) % len(COLOURS)],
+                "dash": [[], [6, 3], [2, 3], [8, 3, 2, 3]][k % 4],
+            })  # fmt: skip
+    # The legend names the curves; the heading says what they share.
+    names = panel.names if len(panel.names) <= 3 else [*panel.names[:2], "…"]
+    return {"label": labelled(", ".join(names), panel.unit), "series": series}

@@ -1,0 +1,106 @@
+"""What a picture of a run shows: few panels, units, flat lines, nothing twice, nothing over each other."""
+
+import casadi as ca
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from tests.support.pictures import outside_texts, overlapping_texts
+
+import daedalus as dd
+from daedalus import catalogue
+from daedalus.display.curves import MOST_CURVES, chosen_panels
+
+SYSTEMS = ("motor_lift", "bridge_rectifier", "rod_chain", "slider_crank", "double_pendulum", "quadrotor", "robertson",
+           "delta_robot", "emep", "driven_arm", "cart_pendulum")  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def close():
+    yield
+    plt.close("all")
+
+
+def known_run(name, **options):
+    k = catalogue.load(name)
+    return dd.simulate(k.model, k.span, start=k.start, inputs=k.inputs, **options)
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_a_picture_nobody_specified_has_few_panels_that_do_not_collide(name):
+    tr = known_run(name)
+    figure = tr.plot()
+    assert 1 <= len(figure.axes) <= 6
+    for panel in figure.axes:
+        assert panel.get_legend() is not None
+        assert len([line for line in panel.lines if not line.get_label().startswith("_")]) <= MOST_CURVES
+    assert figure.axes[-1].get_xlabel() == "time [s]"
+    assert not overlapping_texts(figure)
+    assert not outside_texts(figure)
+
+
+def test_states_are_shown_and_parameters_and_copies_of_parts_are_not():
+    tr = known_run("motor_lift")
+    panels, left = chosen_panels(tr)
+    shown = {curve.name for panel in panels for curve in panel.curves}
+    assert {"motor.motor.current", "motor.shaft.angle"} <= shown
+    assert not shown & {"motor.motor.resistance", "motor.motor.inertia", "battery.minus.voltage"}
+    assert "motor.motor.resistance" in left
+    currents = [c for panel in panels for c in panel.curves if c.unit == "A"]
+    assert len(currents) == 1, "the same current flows through every port"
+
+
+def test_curves_of_one_unit_share_a_panel():
+    panels, _ = chosen_panels(known_run("slider_crank"))
+    units = [panel.unit for panel in panels if panel.unit]
+    assert len(units) == len(set(units)) == 4
+
+
+def test_what_is_left_out_is_told_with_how_to_see_it():
+    below = known_run("driven_arm").plot()._supxlabel.get_text().replace("\n", " ")
+    assert below.startswith("Not shown (")
+    assert "tr.plot([...])" in below
+    figure = known_run("mass_spring").plot()
+    assert figure._supxlabel is None
+
+
+def cradle():
+    m = dd.Model("cradle")
+    a = m.coordinate("a", 5, start=[-0.3, 0, 0, 0, 0], rate=0.0)
+    m.kinetic_energy(0.5 * ca.sumsqr(m.rate(a)))
+    m.potential_energy(-9.81 * ca.sum1(ca.cos(a)))
+    for k in range(4):
+        m.unilateral(f"contact{k}", a[k + 1] - a[k], restitution=1.0)
+    return dd.simulate(m, 1.0)
+
+
+def test_rounding_is_a_flat_line_with_its_value():
+    tr = cradle()
+    figure = tr.plot()
+    assert len(figure.axes) <= 6
+    lines = {line.get_label(): line for panel in figure.axes for line in panel.lines}
+    assert "a[1] = 0 (constant)" in lines
+    assert np.ptp(lines["a[1] = 0 (constant)"].get_ydata()) == 0.0
+    assert "a[0]" in lines
+    assert not overlapping_texts(figure)
+
+
+def test_what_truly_varies_is_never_flat():
+    m = dd.Model("small")
+    x = m.state("x", start=1e-12)
+    y = m.state("y", start=[1.0, 1e-9], shape=2)
+    m.equation(m.der(x), -x)
+    m.equation(m.der(y), -y)
+    tr = dd.simulate(m, 1.0, atol=1e-20)
+    assert all(curve.flat is None for panel in chosen_panels(tr)[0] for curve in panel.curves)
+
+
+def test_all_that_is_asked_for_is_drawn():
+    tr = known_run("motor_lift")
+    names = [name for name in tr if "voltage" in name or "current" in name]
+    figure = tr.plot(names)
+    assert sum(len(panel.lines) for panel in figure.axes) == len(names)
+
+
+def test_bands_of_modes_that_never_change_are_left_out():
+    figure = cradle().plot()
+    assert not any("mode" in panel.get_ylabel() for panel in figure.axes)
