@@ -3,6 +3,8 @@
 import ast
 import re
 from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -46,30 +48,81 @@ FACE = {"__init__", "command_line", "demo", "installation", "model_source", "sav
 DOOR = {"model/system/once.py", "model/system/system.py"}
 
 
+# Names of what is written for people to read.
+PROSE = {"note", "notes", "label", "reason", "reasons", "stop_reason", "remedy", "message", "sentence"}
+SEARCHES = {"startswith", "endswith", "partition", "rpartition", "split", "rsplit", "find", "removeprefix"}
+
+# One worker reads all files, once.
+pytestmark = pytest.mark.xdist_group("layout")
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """What these tests ask of one file; its syntax tree, of thousands of objects, is not kept."""
+
+    text: str
+    docstring: str | None
+    # Every import, and whether it stands inside a function.
+    imports: tuple[tuple[ast.Import | ast.ImportFrom, bool], ...]
+    classes: tuple[str, ...]
+    # Searches in prose: the words searched in, where, and whether a sentence is looked for among many notes.
+    searches: tuple[tuple[set[str], str, bool], ...]
+
+
 @cache
-def tree_of(path: Path) -> ast.Module:
+def read(path: Path) -> SourceFile:
     """A file as Python reads it."""
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
-@cache
-def import_statements(path: Path) -> list[tuple[ast.Import | ast.ImportFrom, bool]]:
-    """Every import of a file, and whether it stands inside a function."""
-    found = []
-    below = [(node, False) for node in tree_of(path).body]
+    text = text_of(path)
+    tree = ast.parse(text)
+    imports, classes = [], []
+    below = [(node, False) for node in tree.body]
     while below:
         node, inside = below.pop()
         if isinstance(node, (ast.Import, ast.ImportFrom)):
-            found.append((node, inside))
+            imports.append((node, inside))
+        elif isinstance(node, ast.ClassDef):
+            classes.append(node.name)
         inside = inside or isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
         below += [(child, inside) for child in ast.iter_child_nodes(node) if not isinstance(child, ast.expr)]
-    return found
+    # Only files that name prose can search in it.
+    searches = searches_in(tree, path.name) if re.search(rf"\b({'|'.join(PROSE)})\b", text) else ()
+    return SourceFile(text, ast.get_docstring(tree), tuple(imports), tuple(classes), tuple(searches))
+
+
+@cache
+def text_of(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+def word_of(node: ast.expr) -> str:
+    """The last name of what an expression is taken from: `notes` of `done.notes[0]`."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+
+
+def searches_in(tree: ast.Module, name: str) -> Iterator[tuple[set[str], str, bool]]:
+    """Where a file looks into prose: in which words, the line, and whether it asks for a sentence among notes."""
+    for node in ast.walk(tree):
+        among_notes = False
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            words = {word_of(arg) for arg in node.args} if word_of(node.func.value) == "re" else set()
+            if node.func.attr in SEARCHES:
+                words.add(word_of(node.func.value))
+        elif isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.In, ast.NotIn)):
+            right = node.comparators[0]
+            words = {word_of(right)}
+            among_notes = words == {"notes"} and not isinstance(right, ast.Subscript)
+        else:
+            continue
+        if words & PROSE:
+            yield words & PROSE, f"{name}:{node.lineno} {ast.unparse(node)}", among_notes
 
 
 def imports_of(path: Path) -> list[tuple[str, bool]]:
     """(folder, inside a function) for every import of another part of the package."""
     found = []
-    for node, inside in import_statements(path):
+    for node, inside in read(path).imports:
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
@@ -80,6 +133,7 @@ def imports_of(path: Path) -> list[tuple[str, bool]]:
     return found
 
 
+@cache
 def source_files() -> list[Path]:
     return sorted(PACKAGE.rglob("*.py"))
 
@@ -111,12 +165,12 @@ def test_folders_are_known():
 
 
 def test_files_stay_readable():
-    long = [str(p.relative_to(PACKAGE)) for p in source_files() if len(p.read_text().splitlines()) > 500]
+    long = [str(p.relative_to(PACKAGE)) for p in source_files() if len(read(p).text.splitlines()) > 500]
     assert not long
 
 
 def test_every_file_opens_with_a_sentence():
-    silent = [p.name for p in source_files() if p.read_text().strip() and not ast.get_docstring(tree_of(p))]
+    silent = [p.name for p in source_files() if read(p).text.strip() and not read(p).docstring]
     assert not silent
 
 
@@ -132,7 +186,7 @@ def imported_files(path: Path) -> set[Path]:
     The doors to `display`, which are imports inside functions, are left out.
     """
     found = set()
-    for node, inside in import_statements(path):
+    for node, inside in read(path).imports:
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         else:
@@ -170,17 +224,8 @@ def test_no_two_classes_share_a_name():
     for path in source_files():
         if path.relative_to(PACKAGE).parts[0] == "components":
             continue
-        for node in ast.walk(tree_of(path)):
-            if isinstance(node, ast.ClassDef):
-                places[node.name.lstrip("_")].append(str(path.relative_to(PACKAGE)))
-    assert {name: where for name, where in places.items() if len(where) > 1} == {}
-
-
-def test_no_two_files_share_a_name():
-    places = defaultdict(list)
-    for path in source_files():
-        places[path.name].append(str(path.relative_to(PACKAGE)))
-    del places["__init__.py"]
+        for name in read(path).classes:
+            places[name.lstrip("_")].append(str(path.relative_to(PACKAGE)))
     assert {name: where for name, where in places.items() if len(where) > 1} == {}
 
 
@@ -190,62 +235,35 @@ def test_memory_of_a_system_is_reached_by_its_door():
     for path in [*source_files(), *sorted(tests.rglob("*.py"))]:
         place = path.relative_to(PACKAGE if path.is_relative_to(PACKAGE) else tests).as_posix()
         if place not in DOOR and path != Path(__file__):
-            wrong += [f"{place}: {line.strip()}" for line in past_the_door(path.read_text(encoding="utf-8"))]
+            wrong += [f"{place}: {line.strip()}" for line in past_the_door(text_of(path))]
     assert not wrong
 
 
 def past_the_door(text: str) -> list[str]:
     """The lines that reach into the memory of a system themselves."""
-    return [line for line in text.splitlines() if re.search(r"\._memory\b|\bsystem\.(prepared|lock)\b", line)]
-
-
-# Names of what is written for people to read.
-PROSE = {"note", "notes", "label", "reason", "reasons", "stop_reason", "remedy", "message", "sentence"}
-SEARCHES = {"startswith", "endswith", "partition", "rpartition", "split", "rsplit", "find", "removeprefix"}
-
-
-def word_of(node: ast.expr) -> str:
-    """The last name of what an expression is taken from: `notes` of `done.notes[0]`."""
-    while isinstance(node, ast.Subscript):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
-
-
-def searches_in(path: Path, prose: set[str], whole: bool) -> list[str]:
-    """Where a file looks into prose; `whole`: whether asking for a sentence among notes counts too."""
-    found = []
-    for node in ast.walk(tree_of(path)):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            by_pattern = word_of(node.func.value) == "re" and any(word_of(arg) in prose for arg in node.args)
-            wrong = by_pattern or (node.func.attr in SEARCHES and word_of(node.func.value) in prose)
-        elif isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.In, ast.NotIn)):
-            right = node.comparators[0]
-            one_of_many = word_of(right) == "notes" and not isinstance(right, ast.Subscript)
-            wrong = word_of(right) in prose and (whole or not one_of_many)
-        else:
-            continue
-        found += [f"{path.name}:{node.lineno} {ast.unparse(node)}"] * wrong
-    return found
+    return re.findall(r"^.*(?:\._memory|\bsystem\.(?:prepared|lock))\b.*$", text, re.MULTILINE)
 
 
 def test_nothing_is_decided_by_searching_in_prose():
-    assert [found for path in source_files() for found in searches_in(path, PROSE, whole=True)] == []
+    assert [line for path in source_files() for _, line, _ in read(path).searches] == []
 
 
 def test_tests_of_runs_do_not_search_in_notes():
     paths = [path for folder in OF_RUNS for path in sorted((TESTS / folder).rglob("*.py"))]
-    assert [found for path in paths for found in searches_in(path, {"note", "notes", "stop_reason"}, whole=False)] == []
+    searched = [search for path in paths for search in read(path).searches]
+    notes = {"note", "notes", "stop_reason"}
+    assert [line for words, line, among_notes in searched if words & notes and not among_notes] == []
 
 
 def test_laws_leave_the_number_of_their_examples_to_the_ring():
     """`max_examples=examples(60)`: twelve in `make test`, all of them in `make test-all`."""
     numbers = re.compile(r"max_examples=\d")
-    found = [path.name for path in sorted(TESTS.rglob("*.py")) if numbers.search(path.read_text(encoding="utf-8"))]
+    found = [path.name for path in sorted(TESTS.rglob("*.py")) if numbers.search(text_of(path))]
     assert found == []
 
 
 def test_values_kept_by_objects_are_made_without_a_lock():
     """`daedalus.model.lazy_values` has the reason: in a forked child nobody lets go of the standard one's."""
     standard = re.compile(r"from functools import .*\bcached_property|functools\.cached_property")
-    asked = [path.name for path in PACKAGE.rglob("*.py") if standard.search(path.read_text())]
+    asked = [path.name for path in source_files() if standard.search(read(path).text)]
     assert asked == ["lazy_values.py"]
