@@ -15,8 +15,8 @@ inline namespace DAEDALUS_ISA {
 // on Mathematical Software 47 (2021) article 5; constants as proposed there: k1 = 0.2 / (b - a), k2 = 2, n0 = 1).
 // value_a and value_b have opposite signs; value_b may be zero. Returns a point within `tolerance` of a sign change.
 template <class Function>
-DAEDALUS_HOST_DEVICE inline double find_zero(Function&& value_at, double a, double value_a, double b, double value_b,
-                                             double tolerance) noexcept {
+inline double find_zero(Function&& value_at, double a, double value_a, double b, double value_b,
+                        double tolerance) noexcept {
     if (value_b == 0) return b;
     const double width = b - a, k1 = 0.2 / width;
     const double limit = std::ceil(std::log2(std::max(width / (2 * tolerance), 1.0))) + 1;

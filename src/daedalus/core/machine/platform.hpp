@@ -1,11 +1,5 @@
-// Words for the compiler: where a kernel may run, and for which instruction set this translation unit is compiled.
+// Words for the compiler: for which instruction set this translation unit is compiled, and how to compile a function.
 #pragma once
-
-#if defined(__CUDACC__)
-#define DAEDALUS_HOST_DEVICE __host__ __device__
-#else
-#define DAEDALUS_HOST_DEVICE
-#endif
 
 // Kernels live in an inline namespace named after the instruction set, so two builds of them never mix at link time.
 #ifndef DAEDALUS_ISA
@@ -36,19 +30,19 @@ namespace daedalus {
 // Vectors are padded with zeros to full lanes of this many doubles, so that no kernel has a remainder loop.
 inline constexpr long long lane_count = 4;
 
-DAEDALUS_HOST_DEVICE constexpr long long padded(long long n) { return (n + lane_count - 1) / lane_count * lane_count; }
+constexpr long long padded(long long n) { return (n + lane_count - 1) / lane_count * lane_count; }
 
 // A number of lanes known when this is compiled, or 0 for any multiple of lane_count.
 template <long long known>
 struct Lanes {
-    DAEDALUS_HOST_DEVICE static constexpr long long count(long long lanes) {
+    static constexpr long long count(long long lanes) {
         return known ? known : lanes & ~(lane_count - 1);
     }
 };
 
 // Calls work(Lanes<...>) with the number known where it is small: loops over few components are unrolled.
 template <class Work>
-DAEDALUS_HOST_DEVICE DAEDALUS_INLINE auto with_lanes(long long lanes, Work&& work) {
+DAEDALUS_INLINE auto with_lanes(long long lanes, Work&& work) {
     switch (lanes) {
         case 4: return work(Lanes<4>());
         case 8: return work(Lanes<8>());

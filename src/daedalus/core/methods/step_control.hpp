@@ -23,7 +23,7 @@ inline double interval_end(const Integration& s) { return s.stops[s.stop_next]; 
 
 // Gustafsson's controller in Hairer's form: h_new = h safety err^-(1/k - 0.75 beta) err_before^beta.
 template <class M>
-DAEDALUS_HOST_DEVICE inline double growth_after_acceptance(Integration& s, double error) noexcept {
+inline double growth_after_acceptance(Integration& s, double error) noexcept {
     const double exponent = 1.0 / M::control_order(s) - 0.75 * M::memory;
     // Seven digits are plenty for a factor, and the quicker functions.
     const double log_error = std::log(static_cast<float>(error > 1e-10 ? error : 1e-10));
@@ -36,20 +36,19 @@ DAEDALUS_HOST_DEVICE inline double growth_after_acceptance(Integration& s, doubl
 }
 
 template <class M>
-DAEDALUS_HOST_DEVICE inline double shrinkage_after_rejection(const Integration& s, double error) noexcept {
+inline double shrinkage_after_rejection(const Integration& s, double error) noexcept {
     const double exponent = 1.0 / M::control_order(s) - 0.75 * M::memory;
     return std::clamp(safety * std::pow(error, -exponent), M::shrink, 1.0);
 }
 
 // Forgets the past: the solution's derivatives may have jumped.
-DAEDALUS_HOST_DEVICE inline void restart_control(Integration& s) noexcept {
+inline void restart_control(Integration& s) noexcept {
     s.log_error_before = std::log(smallest_error);
     s.after_rejection = false;
 }
 
 // RMS norm in units of the tolerance.
-DAEDALUS_HOST_DEVICE inline double scaled_norm(const Integration& s, const double* values,
-                                               const double* minus) noexcept {
+inline double scaled_norm(const Integration& s, const double* values, const double* minus) noexcept {
     double sum = 0;
     for (long long i = 0; i < s.n; ++i) {
         const double part = (values[i] - (minus ? minus[i] : 0)) / (s.atol[i] + s.rtol * std::fabs(s.x[i]));

@@ -49,7 +49,7 @@ struct Call {
 
 inline namespace DAEDALUS_ISA {
 
-DAEDALUS_HOST_DEVICE DAEDALUS_INLINE int evaluate(const Call& call) noexcept {
+DAEDALUS_INLINE int evaluate(const Call& call) noexcept {
     if (const MachineCode code = call.function->machine_code.load(std::memory_order_acquire)) [[likely]]
         return code(call.arg, call.res, call.iw, call.w, call.memory);
     return call.without_code(call);

@@ -105,12 +105,12 @@ inline Stops stop_times(double t0, double t1, std::span<const Table* const> tabl
 
 inline namespace DAEDALUS_ISA {
 
-DAEDALUS_HOST_DEVICE inline bool has_slope(const ActiveTable& table) {
+inline bool has_slope(const ActiveTable& table) {
     return (table.linear || table.degree > 0) && table.segment > 0 && table.segment < table.count;
 }
 
 // Chooses the segments around the time `middle` and writes what stays constant in them.
-DAEDALUS_HOST_DEVICE inline void enter_segments(Inputs& inputs, double middle) {
+inline void enter_segments(Inputs& inputs, double middle) {
     inputs.any_slope = inputs.delayed != nullptr;
     for (long long k = 0; k < inputs.count; ++k) {
         ActiveTable& table = inputs.tables[k];
@@ -133,7 +133,7 @@ DAEDALUS_HOST_DEVICE inline void enter_segments(Inputs& inputs, double middle) {
 }
 
 // The polynomials of the active segment at t, or their derivatives, by Horner's rule.
-DAEDALUS_HOST_DEVICE inline void write_curve(const ActiveTable& table, double t, bool rate, double* out) {
+inline void write_curve(const ActiveTable& table, double t, bool rate, double* out) {
     const double s = t - table.times[table.segment - 1];
     const double* rows = table.coefficients + (table.segment - 1) * (table.degree + 1) * table.width;
     for (long long i = 0; i < table.width; ++i) {
@@ -145,7 +145,7 @@ DAEDALUS_HOST_DEVICE inline void write_curve(const ActiveTable& table, double t,
 }
 
 // Writes the tables that change inside their segment, and delayed signals.
-DAEDALUS_HOST_DEVICE DAEDALUS_COLD void write_slopes(Inputs& inputs, double t) {
+DAEDALUS_COLD void write_slopes(Inputs& inputs, double t) {
     if (inputs.delayed) write_delayed(*inputs.delayed, inputs.u, t);
     for (long long k = 0; k < inputs.count; ++k) {
         const ActiveTable& table = inputs.tables[k];
@@ -164,7 +164,7 @@ DAEDALUS_HOST_DEVICE DAEDALUS_COLD void write_slopes(Inputs& inputs, double t) {
 }
 
 // Writes the slopes of all tables at t in their active segments; inputs without a table keep the rate 0.
-DAEDALUS_HOST_DEVICE inline void write_rates(Inputs& inputs, double t) {
+inline void write_rates(Inputs& inputs, double t) {
     for (long long k = 0; k < inputs.count; ++k) {
         const ActiveTable& table = inputs.tables[k];
         const bool moves = has_slope(table);

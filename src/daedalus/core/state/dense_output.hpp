@@ -8,8 +8,7 @@ namespace daedalus {
 inline namespace DAEDALUS_ISA {
 
 // out = sum_j c_j theta^j by Horner's rule; c has degree + 1 rows.
-DAEDALUS_HOST_DEVICE inline void evaluate_polynomial(const double* c, int degree, long long lanes, double theta,
-                                                     double* out) noexcept {
+inline void evaluate_polynomial(const double* c, int degree, long long lanes, double theta, double* out) noexcept {
     DAEDALUS_SIMD
     for (long long i = 0; i < lanes; ++i) {
         double sum = c[degree * lanes + i];

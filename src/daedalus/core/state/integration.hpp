@@ -239,13 +239,13 @@ struct Integration {
 
 inline namespace DAEDALUS_ISA {
 
-DAEDALUS_HOST_DEVICE DAEDALUS_COLD void note_failure(Integration& s, int failed, double* out, long long size) noexcept {
+DAEDALUS_COLD void note_failure(Integration& s, int failed, double* out, long long size) noexcept {
     s.abort_called |= failed == aborted;
     for (long long i = 0; i < size; ++i) out[i] = std::numeric_limits<double>::quiet_NaN();
 }
 
 // The time that functions of the model are asked at, and inputs as they are there.
-DAEDALUS_HOST_DEVICE DAEDALUS_INLINE void set_time(Integration& s, double t) noexcept {
+DAEDALUS_INLINE void set_time(Integration& s, double t) noexcept {
     s.stage_time = t;
     if (s.inputs.any_slope) write_slopes(s.inputs, t);
 }
@@ -273,7 +273,7 @@ DAEDALUS_COLD bool slope_by_solve(Integration& s, double t, const double* x, dou
 }
 
 // One call of the right-hand side; a failed one counts as not finite.
-DAEDALUS_HOST_DEVICE DAEDALUS_INLINE void slope_at(Integration& s, double t, const double* x, double* out) noexcept {
+DAEDALUS_INLINE void slope_at(Integration& s, double t, const double* x, double* out) noexcept {
     if (s.linear.gives_slopes) [[unlikely]] {
         slope_by_solve(s, t, x, out);
         return;
@@ -318,7 +318,7 @@ inline void push_later_row(Integration& s) noexcept {
     keep_later_values(s);
 }
 
-DAEDALUS_HOST_DEVICE inline bool first_not_finite(const double* values, long long n, long long& index) {
+inline bool first_not_finite(const double* values, long long n, long long& index) {
     for (long long i = 0; i < n; ++i)
         if (!std::isfinite(values[i])) {
             index = i;
@@ -328,7 +328,7 @@ DAEDALUS_HOST_DEVICE inline bool first_not_finite(const double* values, long lon
 }
 
 // The distance to the next number, or up to twice that.
-DAEDALUS_HOST_DEVICE inline double spacing(double t) {
+inline double spacing(double t) {
     const double distance = std::numeric_limits<double>::epsilon() * std::fabs(t);
     return distance > std::numeric_limits<double>::min() ? distance : std::numeric_limits<double>::min();
 }

@@ -60,28 +60,28 @@ struct Recorder {
 
 inline namespace DAEDALUS_ISA {
 
-DAEDALUS_HOST_DEVICE inline void copy(const double* from, long long n, double* to) {
+inline void copy(const double* from, long long n, double* to) {
     for (long long i = 0; i < n; ++i) to[i] = from[i];
 }
 
 // Whether there is room for one more.
 template <class Kept>
-DAEDALUS_HOST_DEVICE inline bool takes_one(Kept& kept) {
+inline bool takes_one(Kept& kept) {
     if (kept.count < kept.capacity) [[likely]]
         return true;
     kept.lost = true;
     return false;
 }
 
-DAEDALUS_HOST_DEVICE inline void push_row(Rows& rows, double t, const double* x, long long n) {
+inline void push_row(Rows& rows, double t, const double* x, long long n) {
     if (!takes_one(rows)) return;
     rows.t[rows.count] = t;
     copy(x, n, rows.x + rows.count * n);
     ++rows.count;
 }
 
-DAEDALUS_HOST_DEVICE inline void push_event(EventRows& events, long long guard, double t, const double* before,
-                                            const double* after, long long n) {
+inline void push_event(EventRows& events, long long guard, double t, const double* before,
+                       const double* after, long long n) {
     if (!takes_one(events)) return;
     events.guard[events.count] = guard;
     events.t[events.count] = t;
@@ -90,8 +90,7 @@ DAEDALUS_HOST_DEVICE inline void push_event(EventRows& events, long long guard, 
     ++events.count;
 }
 
-DAEDALUS_HOST_DEVICE inline void push_held(HeldRows& held, long long row, double t, const double* values,
-                                           long long count) {
+inline void push_held(HeldRows& held, long long row, double t, const double* values, long long count) {
     if (held.capacity == 0 || !takes_one(held)) return;
     held.row[held.count] = row;
     held.t[held.count] = t;
@@ -99,8 +98,8 @@ DAEDALUS_HOST_DEVICE inline void push_held(HeldRows& held, long long row, double
     ++held.count;
 }
 
-DAEDALUS_HOST_DEVICE inline void push_piece(PieceRows& pieces, double begin, double end, const double* coefficients,
-                                            int degree, long long lanes, long long n) {
+inline void push_piece(PieceRows& pieces, double begin, double end, const double* coefficients,
+                       int degree, long long lanes, long long n) {
     if (!takes_one(pieces)) return;
     pieces.starts[pieces.count] = begin;
     pieces.ends[pieces.count] = end;

@@ -44,7 +44,7 @@ struct UpperWeights {
 
 // sum_j Weights::at(j) k_j of one component, zeros left out.
 template <class Weights>
-DAEDALUS_HOST_DEVICE DAEDALUS_INLINE double weighted(const double* k, long long lanes, long long component) noexcept {
+DAEDALUS_INLINE double weighted(const double* k, long long lanes, long long component) noexcept {
     return [&]<std::size_t... j>(std::index_sequence<j...>) {
         const double* slope = k + component;
         double sum = 0;
@@ -55,8 +55,7 @@ DAEDALUS_HOST_DEVICE DAEDALUS_INLINE double weighted(const double* k, long long 
 
 // out = x + h * (weights * k). The last slope was written a moment ago, number by number.
 template <class Weights>
-DAEDALUS_HOST_DEVICE DAEDALUS_INLINE void combine(double h, const double* x, const double* k, long long lanes,
-                                                  double* out) noexcept {
+DAEDALUS_INLINE void combine(double h, const double* x, const double* k, long long lanes, double* out) noexcept {
     constexpr std::size_t last = Weights::count - 1;
     for (long long i = 0; i < lanes; i += wide) {
         const double* slope = k + i;
@@ -80,10 +79,10 @@ struct Named {
     static constexpr int degree(const Integration&) { return T::degree; }
     static constexpr int control_order(const Integration&) { return T::control_order; }
     static constexpr bool error_needs_end(const Integration&) { return T::error_needs_end; }
-    DAEDALUS_HOST_DEVICE static double* end_slope(const Integration& s) { return s.k + T::inner * s.lanes; }
+    static double* end_slope(const Integration& s) { return s.k + T::inner * s.lanes; }
 
     // The stages and x_new; the slope at (t, x) is in row 0 already.
-    DAEDALUS_HOST_DEVICE static void take(Integration& s) noexcept {
+    static void take(Integration& s) noexcept {
         with_lanes(s.lanes, [&](auto known) {
             const long long lanes = known.count(s.lanes);
             const double h = s.t_new - s.t;
@@ -93,12 +92,12 @@ struct Named {
     }
 
     // The RMS norm of the error estimate in units of the tolerance; not finite where anything of the step is not.
-    DAEDALUS_HOST_DEVICE static double error(const Integration& s) noexcept {
+    static double error(const Integration& s) noexcept {
         return with_lanes(s.lanes, [&](auto known) { return error_norm(s, known.count(s.lanes)); });
     }
 
     // The estimate of one component in units of its tolerance, to name the culprit.
-    DAEDALUS_HOST_DEVICE static double error_of(const Integration& s, long long i) noexcept {
+    static double error_of(const Integration& s, long long i) noexcept {
         const double scale = s.atol[i] + s.rtol * std::fmax(std::fabs(s.x[i]), std::fabs(s.x_new[i]));
         if constexpr (requires { T::error5; })
             return std::fabs(weighted<CombinedErrorWeights<T, 5>>(s.k, s.lanes, i)) / scale;
@@ -109,7 +108,7 @@ struct Named {
     // The coefficients of the dense output; the slope at the end is in row `inner` already. All parts vanish with the
     // step, so that their rounding errors do, and only small integers multiply them (Hairer, Norsett, Wanner: cubic
     // Hermite plus a bump theta^2 (1 - theta)^2 in section II.6, plus four upper parts in section II.10).
-    DAEDALUS_HOST_DEVICE static void dense(Integration& s) noexcept {
+    static void dense(Integration& s) noexcept {
         const long long lanes = Lanes<0>::count(s.lanes);
         const double h = s.t_new - s.t;
         stages<T::inner + 1, T::rows>(s, h, lanes);
@@ -147,7 +146,7 @@ struct Named {
     // h |lambda| as two evaluations at the end of the step show it, and the cosine between the differences of slopes and
     // of states: -1 for damping, 0 for an oscillation. A component that passes zero counts by its change in the step, since
     // its weight would make |lambda| look larger than it is. The slope at the end is in row `inner` already.
-    DAEDALUS_HOST_DEVICE static Stiffness stiffness(Integration& s) noexcept {
+    static Stiffness stiffness(Integration& s) noexcept {
         const double h = s.t_new - s.t;
         const long long lanes = Lanes<0>::count(s.lanes);
         combine<StageWeights<T, T::inner - 1>>(h, s.x, s.k, lanes, s.stage);
@@ -165,7 +164,7 @@ struct Named {
 
 private:
     template <int row, int end>
-    DAEDALUS_HOST_DEVICE DAEDALUS_INLINE static void stages(Integration& s, double h, long long lanes) noexcept {
+    DAEDALUS_INLINE static void stages(Integration& s, double h, long long lanes) noexcept {
         if constexpr (row < end) {
             combine<StageWeights<T, row>>(h, s.x, s.k, lanes, s.stage);
             slope_at(s, s.t + T::c[row] * h, s.stage, s.k + row * lanes);
@@ -173,7 +172,7 @@ private:
         }
     }
 
-    DAEDALUS_HOST_DEVICE DAEDALUS_INLINE static double error_norm(const Integration& s, long long lanes) noexcept {
+    DAEDALUS_INLINE static double error_norm(const Integration& s, long long lanes) noexcept {
         const double *k = s.k, *x = s.x, *x_new = s.x_new, *atol = s.atol;
         const double rtol = s.rtol, h = std::fabs(s.t_new - s.t), n = static_cast<double>(s.n > 0 ? s.n : 1);
         double sum = 0, sum_low = 0, finite = 0;

@@ -12,8 +12,8 @@ namespace daedalus {
 inline namespace DAEDALUS_ISA {
 
 // sum_j weight_j k_j for one group of lanes.
-DAEDALUS_HOST_DEVICE inline void weighted_lanes(const WeightRow& row, const double* k, long long lanes, long long i,
-                                                double (&sum)[lane_count]) noexcept {
+inline void weighted_lanes(const WeightRow& row, const double* k, long long lanes, long long i,
+                           double (&sum)[lane_count]) noexcept {
     for (double& lane : sum) lane = 0;
     for (int j = 0; j < row.count; ++j) {
         const double weight = row.weight[j];
@@ -25,12 +25,12 @@ DAEDALUS_HOST_DEVICE inline void weighted_lanes(const WeightRow& row, const doub
 struct General {
     static constexpr bool is_explicit = true;
     static constexpr double memory = 0.04, shrink = 0.2, grow = 10.0;  // as for dopri5
-    DAEDALUS_HOST_DEVICE static int degree(const Integration& s) { return s.general->degree; }
-    DAEDALUS_HOST_DEVICE static int control_order(const Integration& s) { return s.general->control_order; }
-    DAEDALUS_HOST_DEVICE static bool error_needs_end(const Integration& s) { return s.general->error_needs_end; }
-    DAEDALUS_HOST_DEVICE static double* end_slope(const Integration& s) { return s.k + s.general->inner * s.lanes; }
+    static int degree(const Integration& s) { return s.general->degree; }
+    static int control_order(const Integration& s) { return s.general->control_order; }
+    static bool error_needs_end(const Integration& s) { return s.general->error_needs_end; }
+    static double* end_slope(const Integration& s) { return s.k + s.general->inner * s.lanes; }
 
-    DAEDALUS_HOST_DEVICE static void take(Integration& s) noexcept {
+    static void take(Integration& s) noexcept {
         const double h = s.t_new - s.t;
         const int inner = s.general->inner;
         for (int row = 1; row < inner; ++row) {
@@ -40,7 +40,7 @@ struct General {
         combine_row(s, inner, h, s.x_new);
     }
 
-    DAEDALUS_HOST_DEVICE static double error(const Integration& s) noexcept {
+    static double error(const Integration& s) noexcept {
         const WeightRow& row = s.general->stage[s.general->inner + 1];
         double sum[lane_count], total = 0, finite = 0;
         for (long long i = 0; i < s.lanes; i += lane_count) {
@@ -54,13 +54,13 @@ struct General {
         return std::fabs(s.t_new - s.t) * std::sqrt(total / static_cast<double>(s.n > 0 ? s.n : 1)) + finite;
     }
 
-    DAEDALUS_HOST_DEVICE static double error_of(const Integration& s, long long i) noexcept {
+    static double error_of(const Integration& s, long long i) noexcept {
         double sum[lane_count];
         weighted_lanes(s.general->stage[s.general->inner + 1], s.k, s.lanes, i / lane_count * lane_count, sum);
         return std::fabs(sum[i % lane_count]) / scale(s, i);
     }
 
-    DAEDALUS_HOST_DEVICE static void dense(Integration& s) noexcept {
+    static void dense(Integration& s) noexcept {
         const double h = s.t_new - s.t;
         const double *first = s.k, *last = end_slope(s);
         double* c = s.coefficients;
@@ -76,11 +76,11 @@ struct General {
     }
 
 private:
-    DAEDALUS_HOST_DEVICE static double scale(const Integration& s, long long i) noexcept {
+    static double scale(const Integration& s, long long i) noexcept {
         return s.atol[i] + s.rtol * std::fmax(std::fabs(s.x[i]), std::fabs(s.x_new[i]));
     }
 
-    DAEDALUS_HOST_DEVICE static void combine_row(const Integration& s, int row, double h, double* out) noexcept {
+    static void combine_row(const Integration& s, int row, double h, double* out) noexcept {
         double sum[lane_count];
         for (long long i = 0; i < s.lanes; i += lane_count) {
             weighted_lanes(s.general->stage[row], s.k, s.lanes, i, sum);
@@ -89,7 +89,7 @@ private:
     }
 
     // Slopes on the present interpolant at the nodes, then the interpolant through all of them.
-    DAEDALUS_HOST_DEVICE static void raise(Integration& s, const HermiteLevel& level, double h) noexcept {
+    static void raise(Integration& s, const HermiteLevel& level, double h) noexcept {
         const int nodes = level.degree - 3;
         double* slopes = end_slope(s) + s.lanes;
         for (int i = 0; i < nodes; ++i) {
