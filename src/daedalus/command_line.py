@@ -141,8 +141,13 @@ def simulate(
     start: Starts = [],  # noqa: B006
     as_json: AsJson = False,
 ) -> None:
-    """Run the model in FILE and say how it went."""
-    trajectory = _run(load_source(file, name).with_values(inputs, parameters, start), until, method, rtol, step)
+    """Run the model in FILE and say how it went; of a netlist, make all analyses that it asks for."""
+    source = load_source(file, name).with_values(inputs, parameters, start)
+    trajectory = None if source.is_only_analysed(until) else _run(source, until, method, rtol, step)
+    if source.netlist is not None:
+        _analyse_netlist(source.netlist, trajectory, out, plot, as_json)
+        return
+    assert trajectory is not None
     if out is not None:
         trajectory.save(out)
     if plot is not None:
@@ -250,6 +255,24 @@ def _run(source: ModelSource, until: float | None, method: str, rtol: float, ste
     source.check_complete()
     options: dict[str, Any] = {"method": method, "rtol": rtol, "step": step}
     return run(source.model, source.until(until), **source.options(), **options)
+
+
+def _analyse_netlist(netlist: Any, trajectory: Any, out: Path | None, plot: Path | None, as_json: bool) -> None:
+    """Make the analyses of a netlist beside its run, and tell their results."""
+    from daedalus.components.spice.analyses.run_spice import run_netlist
+
+    results = run_netlist(netlist, trajectory)
+    written: dict[str, Path | None] = {"saved": out, "drew": plot}
+    if out is not None:
+        results.save(out)
+    if plot is not None:
+        _save_picture(results.plot(), plot)
+    if as_json:
+        _print_json({**results.plain(), "files": {word: str(path) for word, path in written.items() if path}})
+    else:
+        typer.echo("\n".join([str(results), *(f"{word} {path}" for word, path in written.items() if path)]))
+    if trajectory is not None and not trajectory.success:
+        raise typer.Exit(STOPPED_EARLY)
 
 
 def _tell_run(trajectory: Any, files: dict[str, Path | None], as_json: bool) -> None:

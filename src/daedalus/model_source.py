@@ -24,7 +24,7 @@ class ModelSource:
     """A model and how it is to be run.
 
     address: as it was asked for. span: (t0, t1), or None where the source says nothing. problem: an optimal control
-    problem that comes with it, or None.
+    problem that comes with it, or None. netlist: what a netlist asks for beside a run, or None.
     """
 
     address: str
@@ -34,6 +34,7 @@ class ModelSource:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     span: tuple[float, float] | None = None
     problem: Any = None
+    netlist: Any = None
 
     def with_values(self, inputs: Sequence[str], parameters: Sequence[str], start: Sequence[str]) -> ModelSource:
         """With values from the command line, `name=value`, which come before those of the file."""
@@ -72,6 +73,10 @@ class ModelSource:
                     because=f"a run needs every {kind}.",
                     remedy=f"{option} {missing[0]}={value}",
                 )
+
+    def is_only_analysed(self, end: float | None) -> bool:
+        """Whether a netlist asks for analyses alone, and nobody for a run."""
+        return self.netlist is not None and self.span is None and end is None
 
     def options(self) -> dict[str, Any]:
         """What every verb takes: start, inputs and parameters."""
@@ -129,7 +134,8 @@ def _from_netlist(address: str, file: Path) -> ModelSource:
     from daedalus.components.spice.from_spice import read_netlist
 
     model, netlist = read_netlist(file.read_text(encoding="utf-8", errors="replace"), file.resolve().parent)
-    return ModelSource(address, model, span=(0.0, netlist.transient.stop) if netlist.transient.is_asked else None)
+    span = (0.0, netlist.transient.stop) if netlist.transient.is_asked else None
+    return ModelSource(address, model, span=span, netlist=netlist if netlist.analyses else None)
 
 
 def _from_catalogue(address: str) -> ModelSource:

@@ -10,6 +10,7 @@ import numpy as np
 
 from daedalus.errors import InputError
 from daedalus.model.expressions import concatenate, plain_shape
+from daedalus.model.lazy_values import cached_property
 from daedalus.model.names import flat_index, split_index
 from daedalus.model.plain_numbers import by_name, result_at
 from daedalus.model.system.once import once
@@ -43,7 +44,7 @@ class OperatingPoint(Mapping[str, "float | np.ndarray"]):
         if name == "t" and "t" not in self.system.places:
             return self.time
         stem, index = split_index(name)
-        if stem in self.system.outputs and stem not in self.system.places:
+        if stem not in self.system.places and stem in once(self.system, _output_places):
             return self._output(stem, index)
         place = self.system.place(name)
         flat = np.array([self.vectors[letter][k] for letter, k in zip(place.letters, place.positions)])
@@ -51,20 +52,19 @@ class OperatingPoint(Mapping[str, "float | np.ndarray"]):
 
     def _output(self, name: str, index: tuple[int, ...] | None) -> float | np.ndarray:
         """The value of an output, or of one element of it."""
-        values = np.array(once(self.system, _outputs)(*(self.vectors[letter] for letter in ("t", *LETTERS))))
-        first = 0
-        for own, expression in self.system.outputs.items():
-            if own == name:
-                break
-            first += int(expression.numel())
-        shape = plain_shape(expression)
-        flat = values.ravel()[first : first + int(expression.numel())]
+        first, shape = once(self.system, _output_places)[name]
+        flat = self._output_values[first : first + int(np.prod(shape, dtype=int))]
         if index is not None:
             k = flat_index(shape, index)
             if k is None:
                 raise InputError(f"{name} has no element {list(index)}.", f"{name} has shape {shape}")
             return float(flat[k])
         return float(flat[0]) if shape == () else flat.reshape(shape, order="F")
+
+    @cached_property
+    def _output_values(self) -> np.ndarray:
+        """All outputs below each other."""
+        return np.array(once(self.system, _outputs)(*(self.vectors[letter] for letter in ("t", *LETTERS)))).ravel()
 
     def __contains__(self, name: object) -> bool:
         try:
@@ -107,6 +107,15 @@ class OperatingPoint(Mapping[str, "float | np.ndarray"]):
         )
         more = ", …" if len(self) > 8 else ""
         return f"{type(self).__name__}({self.system.name!r}: {values}{more})"
+
+
+def _output_places(system: System) -> dict[str, tuple[int, tuple[int, ...]]]:
+    """Where each output begins among all of them, and its shape."""
+    found, first = dict[str, tuple[int, tuple[int, ...]]](), 0
+    for name, expression in system.outputs.items():
+        found[name] = (first, plain_shape(expression))
+        first += int(expression.numel())
+    return found
 
 
 def _outputs(system: System) -> ca.Function:

@@ -12,7 +12,8 @@ import casadi as ca
 
 KELVIN = 273.15
 ROOM = 27.0  # where SPICE measures and simulates unless told otherwise
-BOLTZMANN_PER_CHARGE = 1.380649e-23 / 1.602176634e-19
+BOLTZMANN, CHARGE = 1.380649e-23, 1.602176634e-19  # J/K and C, exact since 2019
+BOLTZMANN_PER_CHARGE = BOLTZMANN / CHARGE
 REFERENCE = 300.15  # K, where the band gap below is known
 
 

@@ -17,7 +17,9 @@ from daedalus.components.spice.netlist import Block, Netlist
 from daedalus.components.spice.netlist_formulas import Scope, formula, number
 from daedalus.components.spice.netlist_text import Card
 from daedalus.components.spice.node_words import node_words
-from daedalus.components.spice.waveforms import wave_of
+from daedalus.components.spice.purpose import Purpose
+from daedalus.components.spice.small_signal_inputs import SmallSignalInputs
+from daedalus.components.spice.waveforms import source_words, wave_of
 from daedalus.model.model import Model
 
 # How many words an element has at least and at most, and which `name=value` it knows; None for any.
@@ -33,10 +35,10 @@ GROUND = frozenset({"0", "gnd"})
 
 
 def model_of(
-    netlist: Netlist, name: str, block: Block, parameters: dict[str, float], above: tuple[str, ...], steady: bool
+    netlist: Netlist, name: str, block: Block, parameters: dict[str, float], above: tuple[str, ...], purpose: Purpose
 ) -> Model:
-    """The model of a block; inner ones are parts with ports. steady: lines as they are where nothing changes."""
-    circuit = Circuit(netlist, Model(name), {**netlist.parameters, **parameters}, above, steady)
+    """The model of a block for an analysis; inner ones are parts with ports."""
+    circuit = Circuit(netlist, Model(name), {**netlist.parameters, **parameters}, above, purpose)
     circuit.elements = node_words(card.words[0] for card in block.cards)
     circuit.settings(block)
     for node, word in block.port_words(netlist.shared if above else ()).items():
@@ -56,8 +58,9 @@ def model_of(
             circuit.read(card)
     circuit.couple(couplings)
     circuit.join(top=not above)
-    if not above:
-        netlist.words = circuit.words
+    netlist.small[id(circuit.m)] = circuit.small
+    if not above and not purpose.is_small:
+        netlist.words, netlist.elements = circuit.words, circuit.elements
     return circuit.m
 
 
@@ -65,9 +68,9 @@ class Circuit:
     """The parts of one block and the ports at each of its nodes."""
 
     def __init__(
-        self, netlist: Netlist, m: Model, parameters: dict[str, float], above: tuple[str, ...], steady: bool
+        self, netlist: Netlist, m: Model, parameters: dict[str, float], above: tuple[str, ...], purpose: Purpose
     ) -> None:
-        self.netlist, self.m, self.parameters, self.above, self.steady = netlist, m, parameters, above, steady
+        self.netlist, self.m, self.parameters, self.above, self.purpose = netlist, m, parameters, above, purpose
         self.nodes: dict[str, list[Any]] = {}
         self.coils: dict[str, Card] = {}
         self.parts: dict[str, Any] = {}
@@ -76,6 +79,7 @@ class Circuit:
         self.probes: dict[tuple[str, ...], ca.SX] = {}
         self.elements: dict[str, str] = {}  # their names in the model
         self.words: dict[str, str] = {}  # the nodes, as outputs name them
+        self.small = SmallSignalInputs(self)
 
     @property
     def scope(self) -> Scope:
@@ -208,6 +212,7 @@ class Circuit:
         warm = self.netlist.temperature - self.netlist.nominal
         value *= 1 + (self.option(card, "tc1") or 0.0) * warm + (self.option(card, "tc2") or 0.0) * warm**2
         self.add(electrical.Resistor(name, resistance=value), name, self._two(card))
+        self.small.thermal(name, value, *card.words[1:3])
 
     def _read_c(self, card: Card, name: str) -> None:
         self.add(electrical.Capacitor(name, capacitance=self.value(card.words[3], card)), name, self._two(card))
@@ -273,7 +278,7 @@ class Circuit:
                 "has an element that is not complete", f"{name!r} needs z0= and td=.", "T1 a 0 b 0 z0=50 td=1n"
             )
         near, far = card.words[1:3], card.words[3:5]
-        if self.steady:
+        if self.purpose.steady and not self.purpose.is_small:
             ends = dict(zip(("primary_plus", "primary_minus", "secondary_plus", "secondary_minus"), (*near, *far)))
             self.add(electrical.Transformer(name, ratio=1.0), name, ends)
             return
@@ -283,7 +288,9 @@ class Circuit:
         def join() -> None:
             for k, pair, other, there in ((1, near, far, inside[1]), (2, far, near, inside[0])):
                 incoming = self.voltage(*other) + impedance * there.current
-                wave = self.m.delay(incoming, length, name=f"{name}_wave_{k}")
+                word = f"{name}_wave_{k}"
+                small = self.purpose.is_small
+                wave = self.small.wave(word, incoming, length) if small else self.m.delay(incoming, length, name=word)
                 part = electrical.VoltageSource(f"{name}_source_{k}", voltage=wave)
                 self.add(part, f"{name}_source_{k}", {"plus": f"{name}#{k}", "minus": pair[1]})
 
@@ -292,21 +299,26 @@ class Circuit:
     # -- sources -----------------------------------------------------------------------------------------------
 
     def _read_v(self, card: Card, name: str) -> None:
-        self.add(electrical.VoltageSource(name, voltage=self._wave(card)), name, self._two(card))
+        self.add(electrical.VoltageSource(name, voltage=self._wave(card, name)), name, self._two(card))
 
     def _read_i(self, card: Card, name: str) -> None:
-        self.add(electrical.CurrentSource(name, current=self._wave(card)), name, self._two(card))
+        self.add(electrical.CurrentSource(name, current=self._wave(card, name)), name, self._two(card))
 
-    def _wave(self, card: Card) -> ca.SX | float:
-        words = [w for w in card.words[3:] if w != "dc"]
-        if "ac" in words:
-            place = words.index("ac")
-            end = place + 1
-            while end < len(words) and end < place + 3 and words[end] not in ("sin", "pulse", "pwl", "exp", "sffm"):
-                end += 1
-            words = words[:place] + words[end:]
-        run = self.netlist.transient
-        return wave_of(card, words, partial(self.value, card=card), self.m.time, run.step, run.stop)
+    def _wave(self, card: Card, name: str) -> ca.SX | float:
+        """What a source gives: over time, or the value it has at rest, and an input where it is driven."""
+        words = source_words(card)
+        run, read = self.netlist.transient, partial(self.value, card=card)
+        if not self.purpose.at_rest:
+            return wave_of(card, words.over_time or words.steady, read, self.m.time, run.step, run.stop)
+        if words.steady:
+            value = wave_of(card, words.steady, read, self.m.time, run.step, run.stop)
+        else:  # without a value of its own, that of the time zero
+            value = wave_of(card, words.over_time, read, self.m.time, run.step, run.stop)
+        if isinstance(value, ca.SX):
+            value = float(ca.DM(ca.evalf(ca.substitute(value, self.m.time, 0.0))))
+        if card.words[0] in self.purpose.driven:
+            return value + self.m.input(self.purpose.input_of(name))
+        return value
 
     # -- devices -----------------------------------------------------------------------------------------------
 
@@ -351,7 +363,9 @@ class Circuit:
         model = self._device(card, card.words[3], ("d",))
         words = {"saturation_current": 1e-14, **self._keywords(model)}
         words = self._warm(self._scaled(words, card, 4), card)
-        self.add(electrical.Diode(name, **words), name, self._two(card))
+        ends = self.small.outside(name, words, self._two(card), {"plus": "series_resistance"})
+        self.add(electrical.Diode(name, **words), name, ends)
+        self.small.shot(name, "current", ends["plus"], ends["minus"])
 
     def _read_q(self, card: Card, name: str) -> None:
         known = {**self.netlist.models, **self.models}
@@ -362,7 +376,13 @@ class Circuit:
         ends = dict(zip(("collector", "base", "emitter"), card.words[1:4]))
         if words.get("substrate_capacitance") is not None:
             ends["substrate"] = card.words[4] if place == 5 else "0"
+        drops = {"collector": "collector_resistance", "emitter": "emitter_resistance"}
+        if not {"least_base_resistance", "base_resistance_current", "inner_base_share"} & words.keys():
+            drops["base"] = "base_resistance"
+        ends = self.small.outside(name, words, ends, drops)
         self.add(electrical.Transistor(name, **words), name, ends)
+        self.small.shot(name, "collector.current", ends["collector"], ends["emitter"])
+        self.small.shot(name, "base.current", ends["base"], ends["emitter"])
 
     def _read_m(self, card: Card, name: str) -> None:
         model = self._device(card, card.words[5], ("nmos", "pmos"))
@@ -379,13 +399,18 @@ class Circuit:
         tied = ends["bulk"] == ends["source"]
         if tied:
             del ends["bulk"]
+        ends = self.small.outside(name, words, ends, {"drain": "drain_resistance", "source": "source_resistance"})
         self.add(electrical.Mosfet(name, bulk="source" if tied else "port", **words), name, ends)
+        self.small.channel(name, ends["drain"], ends["source"], "gain")
 
     def _read_j(self, card: Card, name: str) -> None:
         model = self._device(card, card.words[4], ("njf", "pjf"))
         words = self._warm(self._scaled(self._keywords(model), card, 5), card)
         words.pop("nominal_temperature", None)
-        self.add(electrical.Jfet(name, **words), name, dict(zip(("drain", "gate", "source"), card.words[1:4])))
+        ends = dict(zip(("drain", "gate", "source"), card.words[1:4]))
+        ends = self.small.outside(name, words, ends, {"drain": "drain_resistance", "source": "source_resistance"})
+        self.add(electrical.Jfet(name, **words), name, ends)
+        self.small.channel(name, ends["drain"], ends["source"], "transconductance")
 
     def _read_s(self, card: Card, name: str) -> None:
         self._switch(card, name, self._device(card, card.words[5], ("sw",)), lambda: self.voltage(*card.words[3:5]))
@@ -449,11 +474,14 @@ class Circuit:
             )  # fmt: skip
         defaults = {} if block.head is None else self._assigned(block.head, dict(self.parameters))
         values = {**self.parameters, **defaults, **self._assigned(card, dict(self.parameters))}
-        inner = model_of(self.netlist, name, block, values, (*self.above, title), self.steady)
+        inner = model_of(self.netlist, name, block, values, (*self.above, title), self.purpose)
         words = block.port_words(self.netlist.shared)
         ends = {words[port]: node for port, node in zip(block.ports, nodes)}
         ends |= {words[node]: node for node in self.netlist.shared if node not in block.ports}
-        self.add(inner, name, ends)
+        handle = self.add(inner, name, ends)
+        for word in [word for word, variable in inner.variables.items() if variable.kind == "input"]:
+            self.m.connect(self.m.input(f"{name}_{word}"), getattr(handle, word))
+        self.small.inside(name, self.netlist.small.pop(id(inner), None))
 
     def _assigned(self, card: Card, known: dict[str, float]) -> dict[str, float]:
         """What `name=value` on a card says, one after the other."""

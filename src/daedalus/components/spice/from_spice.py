@@ -8,12 +8,15 @@ PULSE, PWL, EXP, SFFM. Names are in lower case; `v_node` is the voltage of a nod
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
+from daedalus.components.semiconductors.device_cards import SpiceWarning
 from daedalus.components.spice.circuit import model_of
 from daedalus.components.spice.netlist import Netlist
 from daedalus.components.spice.netlist_size import check_size
 from daedalus.components.spice.netlist_text import read_cards
+from daedalus.components.spice.purpose import OVER_TIME, STEADY, Purpose
 from daedalus.components.spice.steady_start import write_start
 from daedalus.errors import ModelError
 from daedalus.model.expressions import described
@@ -47,11 +50,22 @@ def from_spice(
     >>> round(float(dd.simulate(m, 1e-3)["v_out"][-1]), 4)
     0.6321
     """
-    return read_netlist(text, include if include is not None else folder, strict)[0]
+    m, netlist = read_netlist(text, include if include is not None else folder, strict)
+    for card in netlist.analyses:
+        if card.words[0] not in (".op", ".ac", ".dc"):
+            told = f"{card.where}: {card.words[0]} is not computed: dd.components.run_spice computes it."
+            warnings.warn(told, SpiceWarning, stacklevel=2)
+    return m
 
 
 def read_netlist(text: str, include: str | Path | None = None, strict: bool = False) -> tuple[Model, Netlist]:
     """The model of a netlist, and what the netlist says beside it: the analyses that it asks for."""
+    netlist = netlist_of(text, include, strict)
+    return model_over_time(netlist), netlist
+
+
+def netlist_of(text: str, include: str | Path | None, strict: bool) -> Netlist:
+    """What a netlist says, before a model is made of it."""
     if not isinstance(text, str) or not text.strip():
         raise ModelError(
             "from_spice takes the text of a netlist.",
@@ -60,11 +74,20 @@ def read_netlist(text: str, include: str | Path | None = None, strict: bool = Fa
             remedy='from_spice("RC\\nR1 in 0 1k\\n...") or from_spice(Path("file.cir").read_text())',
         )
     title, cards = read_cards(text, Path(include) if include is not None else None)
-    netlist = Netlist(cards, strict)
+    netlist = Netlist(cards, strict, title.strip("* ") or "circuit")
     check_size(netlist.top.cards, {name: block.cards for name, block in netlist.blocks.items()})
-    name = suggest_name(title.lower().strip("* ") or "circuit")
-    m = model_of(netlist, name, netlist.top, {}, (), steady=False)
-    m.name = title.strip("* ") or "circuit"
-    lines = any(card.words[0][0] == "t" for block in (netlist.top, *netlist.blocks.values()) for card in block.cards)
-    write_start(netlist, m, model_of(netlist, name, netlist.top, {}, (), steady=True) if lines else m)
-    return m, netlist
+    return netlist
+
+
+def model_over_time(netlist: Netlist) -> Model:
+    """The circuit with its sources over time, started where the netlist says."""
+    m = circuit_for(netlist, OVER_TIME)
+    write_start(netlist, m, circuit_for(netlist, STEADY) if netlist.has_lines else m)
+    return m
+
+
+def circuit_for(netlist: Netlist, purpose: Purpose) -> Model:
+    """The model of the whole circuit for an analysis."""
+    m = model_of(netlist, suggest_name(netlist.title.lower()), netlist.top, {}, (), purpose)
+    m.name = netlist.title
+    return m

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import re
-import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
-from daedalus.components.semiconductors.device_cards import ModelCard, SpiceWarning, card_values
+from daedalus.components.semiconductors.device_cards import ModelCard, card_values
 from daedalus.components.semiconductors.temperature import ROOM
 from daedalus.components.spice.netlist_formulas import Scope, Unreadable, UserFunction, number, parsed
 from daedalus.components.spice.netlist_text import Card
 from daedalus.components.spice.node_words import node_words
 
-_IGNORED = {".ac", ".dc", ".op", ".print", ".plot", ".save", ".probe", ".width", ".title", ".endl", ".end", ".backanno"}
-# Analyses that a run does not make, and what makes them.
-_LEFT_OUT = {
-    ".meas": "read the result from the trajectory, tr[name]",
-    ".measure": "read the result from the trajectory, tr[name]",
-    ".tf": "use dd.linearise with the source as an input",
-}
+_IGNORED = {".print", ".plot", ".save", ".probe", ".width", ".title", ".endl", ".end", ".backanno"}
+# What `run_spice` computes; a model alone is the circuit over time.
+ANALYSES = frozenset({".op", ".dc", ".ac", ".tf", ".noise", ".four", ".meas", ".measure"})
 
 
 @dataclass
@@ -50,8 +45,8 @@ class Transient:
 class Netlist:
     """Blocks, models and settings of one netlist."""
 
-    def __init__(self, cards: list[Card], strict: bool = False) -> None:
-        self.strict = strict
+    def __init__(self, cards: list[Card], strict: bool = False, title: str = "circuit") -> None:
+        self.strict, self.title = strict, title
         self.top, self.blocks = Block(), dict[str, Block]()
         self.models: dict[str, ModelCard] = {}
         self.functions: dict[str, UserFunction] = {}
@@ -61,6 +56,9 @@ class Netlist:
         self.given: dict[str, tuple[float, Card]] = {}  # .ic
         self.guessed: dict[str, tuple[float, Card]] = {}  # .nodeset
         self.words: dict[str, str] = {}  # the nodes of the circuit itself, as its outputs name them
+        self.elements: dict[str, str] = {}  # its elements, as the model names them
+        self.small: dict[int, Any] = {}  # the inputs for small signals of a model, by its id
+        self.analyses: list[Card] = []  # .op .dc .ac .tf .noise .four .meas, in their order
         self.shared: tuple[str, ...] = ()  # .global
         self.keywords: dict[int, dict[str, Any]] = {}  # of models that were read
         late = self._split(cards)
@@ -69,6 +67,11 @@ class Netlist:
             late, key=lambda card: card.words[0] not in (".param", ".func", ".options", ".option", ".temp")
         ):
             self._setting(card)
+
+    @property
+    def has_lines(self) -> bool:
+        """Whether there is a lossless line anywhere."""
+        return any(card.words[0][0] == "t" for block in (self.top, *self.blocks.values()) for card in block.cards)
 
     @property
     def scope(self) -> Scope:
@@ -125,8 +128,8 @@ class Netlist:
             self._tran(card)
         elif word == ".global":
             self.shared = tuple(dict.fromkeys((*self.shared, *card.words[1:])))
-        elif word in _LEFT_OUT:
-            warnings.warn(f"{card.where}: {word} is not computed: {_LEFT_OUT[word]}.", SpiceWarning, stacklevel=2)
+        elif word in ANALYSES:
+            self.analyses.append(card)
         elif word not in _IGNORED:
             raise card.refuse("has a card that is not read", f"{word} means nothing here.", "without it")
 

@@ -25,7 +25,7 @@ def write_start(netlist: Netlist, m: Model, steady: Model) -> None:
     if netlist.transient.starts_given:
         starts: Mapping[str, float] = _given_start(steady, held)
     else:
-        starts = operating_point(steady, held, _guesses(netlist, steady))
+        starts = operating_point(steady, held, guesses_of(netlist, steady))
     for name, value in starts.items():
         variable = m._variables.get(name)
         if variable is None or variable.size != 1:
@@ -77,7 +77,7 @@ def _held(netlist: Netlist, m: Model) -> dict[str, float]:
     return found
 
 
-def _guesses(netlist: Netlist, m: Model) -> dict[str, float]:
+def guesses_of(netlist: Netlist, m: Model) -> dict[str, float]:
     """Where .nodeset wants the search to begin; nodes whose voltage follows from others have none."""
     system, found = m._flat().freeze(), dict[str, float]()
     for node, (value, _) in netlist.guessed.items():

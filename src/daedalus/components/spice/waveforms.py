@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from typing import NamedTuple
 
 import casadi as ca
 
@@ -19,18 +20,54 @@ NUMBERS = {
 }  # how many each takes, at least and at most
 
 
+class SourceWords(NamedTuple):
+    """The words of a source: its steady value, its small signal (AC magnitude phase), and what it gives over time."""
+
+    steady: list[str]
+    small: list[str] | None
+    over_time: list[str]
+
+
+def source_words(card: Card) -> SourceWords:
+    """The words of a V or I element by what they say.
+
+    Example
+    -------
+    >>> from daedalus.components.spice.netlist_text import cards_of
+    >>> source_words(cards_of("V1 a 0 DC 2 AC 1 90 SIN(0 1 1k)")[0])
+    SourceWords(steady=['2'], small=['1', '90'], over_time=['sin', '0', '1', '1k'])
+    """
+    steady, over_time = list[str](), list[str]()
+    small: list[str] | None = None
+    words = list(card.words[3:])
+    while words:
+        word = words.pop(0)
+        if word in NUMBERS:
+            over_time, words = [word, *words], []
+            # A small signal may stand behind the wave.
+            if "ac" in over_time:
+                place = over_time.index("ac")
+                over_time, words = over_time[:place], over_time[place:]
+        elif word == "ac":
+            small = []
+            while words and len(small) < 2 and words[0] not in NUMBERS and words[0] != "dc":
+                small.append(words.pop(0))
+        elif word != "dc":
+            steady.append(word)
+    return SourceWords(steady, small, over_time)
+
+
 def wave_of(
     card: Card, words: list[str], number: Callable[[str], float], t: ca.SX, step: float, stop: float
 ) -> Wave:  # fmt: skip
     """What a source gives over time; `step` and `stop` are those of .tran, which stand for numbers left out."""
     kind = next((word for word in words if word in NUMBERS), None)
     if kind is None:
-        plain = words[: words.index("ac")] if "ac" in words else words
-        if len(plain) > 1:
+        if len(words) > 1:
             raise card.refuse(
-                f"says {plain[1]!r} of {card.words[0]!r}", "that is not modelled.", "SIN PULSE PWL EXP SFFM"
+                f"says {words[1]!r} of {card.words[0]!r}", "that is not modelled.", "SIN PULSE PWL EXP SFFM"
             )
-        return number(plain[0]) if plain else 0.0
+        return number(words[0]) if words else 0.0
     values = [number(word) for word in words[words.index(kind) + 1 :]]
     least, most = NUMBERS[kind]
     if not least <= len(values) <= (most or len(values)) or (kind == "pwl" and len(values) % 2):

@@ -1,0 +1,1 @@
+"""The analyses that a netlist asks for: `.op`, `.dc`, `.ac`, `.tf`, `.noise`, `.tran`, `.four` and `.meas`."""
