@@ -10,6 +10,7 @@ from unittest import mock
 
 import pytest
 
+from daedalus import catalogue
 from daedalus.command_line import main
 
 DAEDALUS = [sys.executable, "-m", "daedalus.command_line"]
@@ -195,7 +196,7 @@ def test_animate_writes_a_page(tmp_path):
     assert (tmp_path / "run.html").read_text().startswith("<!DOCTYPE html>")
     out = call("animate", "catalogue:robertson", cwd=tmp_path)
     assert out.returncode == 2
-    assert "Nothing of 'robertson' can be drawn" in out.stderr
+    assert "'robertson' has no geometry to draw" in out.stderr
 
 
 def test_version_and_completion(tmp_path):
@@ -215,3 +216,65 @@ def test_version_and_completion(tmp_path):
 def test_methods_and_info_as_json():
     assert any(m["name"] == "radau5" for m in json.loads(call("methods", "--json").stdout))
     assert "casadi" in json.loads(call("info", "--json").stdout)
+
+
+# What takes more than seconds waits for the wide ring.
+SLOW = {"two_bit_adder", "nand_gate", "water_tube", "fekete", "medical_akzo", "emep", "ring_modulator", "wheelset",
+        "pollution", "beam", "four_bar", "andrews", "charge_pump"}  # fmt: skip
+EVERY = [pytest.param(name, marks=[pytest.mark.wide] if name in SLOW else []) for name in catalogue.names()]
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_every_known_system_runs_with_no_further_argument(name):
+    out = call("simulate", f"catalogue:{name}")
+    assert out.returncode == 0, out.stderr
+    assert out.stdout.startswith(f"{name}: reached t = ")
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize("name", catalogue.names())
+@pytest.mark.parametrize("command", ["analyse", "simulate", "animate", "report"])
+def test_every_command_on_every_system(name, command, tmp_path):
+    more = ["--json"] if command in ("analyse", "simulate") else ["-o", "page.html"]
+    out = call(command, f"catalogue:{name}", *more, cwd=tmp_path)
+    if command == "animate" and out.returncode == 2:
+        assert "has no geometry to draw" in out.stderr
+        return
+    assert out.returncode == 0, out.stderr
+    if more == ["--json"]:
+        found = json.loads(out.stdout)
+        assert not any("…" in text for text in found.get("hidden_constraints", ()))
+    else:
+        assert (tmp_path / "page.html").stat().st_size > 1000
+
+
+@pytest.mark.parametrize("name", ["delta_robot", "slider_crank", "pendulum_3d"])
+def test_json_never_cuts_a_formula(name):
+    found = json.loads(call("analyse", f"catalogue:{name}", "--json").stdout)
+    assert found["hidden_constraints"]
+    for text in found["hidden_constraints"]:
+        assert "…" not in text
+        assert text.endswith(" = 0")
+        assert "differentiated" in text.partition(": ")[0]
+
+
+def test_the_catalogue_is_listed_with_a_line_each():
+    lines = call("catalogue").stdout.splitlines()[1:]
+    assert [line.split()[0] for line in lines] == list(catalogue.names())
+    assert all(len(line.split()) > 3 for line in lines)
+    found = json.loads(call("catalogue", "--json").stdout)
+    assert {entry["name"] for entry in found} == set(catalogue.names())
+
+
+def test_help_keeps_its_brackets():
+    assert 'pip install "daedalus[studio]"' in call("studio", "--help").stdout
+
+
+def test_inputs_of_parts_that_are_joined_are_not_asked_for():
+    out = call("simulate", "catalogue:hydraulic_servo", "--input", "control.setpoint=0")
+    assert out.returncode == 2
+    assert "it has no inputs" in out.stderr
+
+
+def test_end_values_have_units():
+    assert "K" in next(line for line in call("simulate", "catalogue:heated_house").stdout.splitlines() if "air" in line)

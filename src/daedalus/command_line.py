@@ -1,4 +1,4 @@
-"""The command line: `daedalus demo`, `analyse`, `simulate`, `animate`, `report`, `studio`, `methods`, `info`."""
+"""The command line: `daedalus demo`, `analyse`, `simulate`, `animate`, `report`, `studio`, `catalogue` and others."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ import numpy as np
 import typer
 
 from daedalus.errors import DaedalusError, InputError
+from daedalus.model.names import seconds_text
 from daedalus.model_source import ModelSource, load_source, source_labels
 
 app = typer.Typer(
-    help="Daedalus: write a dynamic system, understand it, simulate it, look at it.",
+    help="Daedalus: model, analyse, simulate and optimise dynamic systems.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -33,17 +34,19 @@ def _method_names(begun: str) -> list[str]:
 File = Annotated[
     str,
     typer.Argument(
-        help="A Python file with a model (and, if wanted, `inputs`, `start`, `parameters`, `span`), a netlist, or "
-        "catalogue:NAME.",
+        help="A Python file with a model (and, optionally, `inputs`, `start`, `parameters`, `span`), a netlist, or "
+        "catalogue:NAME (see `daedalus catalogue`).",
         autocompletion=source_labels,
     ),
 ]
-Name = Annotated[str | None, typer.Option("--model", help="The variable that holds the model, where FILE has several.")]
-Inputs = Annotated[list[str], typer.Option("--input", help="torque=0, or force=1,0,0: a constant input.")]
-Parameters = Annotated[list[str], typer.Option("--parameter", help="L=0.8: the value of a parameter.")]
-Starts = Annotated[list[str], typer.Option("--start", help="angle=0.1: a start value.")]
+Name = Annotated[str | None, typer.Option("--model", help="Name of the model variable, if FILE defines several.")]
+Inputs = Annotated[
+    list[str], typer.Option("--input", help="Set a constant input: torque=0, or force=1,0,0 for a vector.")
+]
+Parameters = Annotated[list[str], typer.Option("--parameter", help="Set a parameter: L=0.8.")]
+Starts = Annotated[list[str], typer.Option("--start", help="Set a start value: angle=0.1.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
-Until = Annotated[float | None, typer.Option("--until", help="End of the run, in the model's time.")]
+Until = Annotated[float | None, typer.Option("--until", help="End of the run, in seconds of the model's time.")]
 Method = Annotated[str, typer.Option("--method", help="A name from `daedalus methods`.", autocompletion=_method_names)]
 Rtol = Annotated[float, typer.Option("--rtol", help="Relative tolerance.")]
 
@@ -67,9 +70,9 @@ def _common(
 
 @app.command()
 def demo(
-    folder: Annotated[Path, typer.Option("--out", help="Where the picture and the data go.")] = Path("demo"),
+    folder: Annotated[Path, typer.Option("--out", help="Folder for the pictures and the data.")] = Path("demo"),
 ) -> None:
-    """Fly a quadrotor, swing pendulums, run a DAE of index 3; writes a picture and a NetCDF file."""
+    """Run five examples (a quadrotor, pendulums, a DAE, a sweep, a plan) and save pictures and data."""
     from daedalus.demo import run_demo
 
     run_demo(folder)
@@ -77,7 +80,7 @@ def demo(
 
 @app.command()
 def methods(as_json: AsJson = False) -> None:
-    """Print the integration methods."""
+    """List the integration methods."""
     from rich.console import Console
     from rich.table import Table
 
@@ -99,14 +102,14 @@ def methods(as_json: AsJson = False) -> None:
 @app.command()
 def analyse(
     file: File,
-    plot: Annotated[Path | None, typer.Option("--plot", help="Draw the incidence into this picture.")] = None,
+    plot: Annotated[Path | None, typer.Option("--plot", help="Save a plot of the incidence matrix.")] = None,
     name: Name = None,
     inputs: Inputs = [],  # noqa: B006
     parameters: Parameters = [],  # noqa: B006
     start: Starts = [],  # noqa: B006
     as_json: AsJson = False,
 ) -> None:
-    """Say what the system in FILE is: its kind, index, hidden constraints, and what is too much or too little."""
+    """Analyse the system in FILE: kind, index, hidden constraints, over- and under-determined parts."""
     from daedalus.analysis.analyse import analyse as examine
 
     source = load_source(file, name).with_values(inputs, parameters, start)
@@ -118,7 +121,7 @@ def analyse(
         words = ("kind", "verdict", "is_dae", "is_linear", "index", "structural_index", "degrees_of_freedom",
                  "differential", "algebraic", "undetermined", "overdetermined", "redundant", "warnings")  # fmt: skip
         told = {word: getattr(report, word) for word in words}
-        hidden = [text for text, _ in report.hidden_constraints]
+        hidden = [_whole(report, text, expression) for text, expression in report.hidden_constraints]
         _print_json({"model": report.system.name, **told, "hidden_constraints": hidden})
         return
     typer.echo(str(report))
@@ -132,16 +135,16 @@ def simulate(
     until: Until = None,
     method: Method = "auto",
     rtol: Rtol = 1e-6,
-    step: Annotated[float | None, typer.Option("--step", help="Fixed step, for methods without error control.")] = None,
-    out: Annotated[Path | None, typer.Option("--out", help="Write the run to this NetCDF file.")] = None,
-    plot: Annotated[Path | None, typer.Option("--plot", help="Draw the run into this picture.")] = None,
+    step: Annotated[float | None, typer.Option("--step", help="Step size in seconds, for fixed-step methods.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Save the run as a NetCDF file.")] = None,
+    plot: Annotated[Path | None, typer.Option("--plot", help="Save a plot of the run.")] = None,
     name: Name = None,
     inputs: Inputs = [],  # noqa: B006
     parameters: Parameters = [],  # noqa: B006
     start: Starts = [],  # noqa: B006
     as_json: AsJson = False,
 ) -> None:
-    """Run the model in FILE and say how it went; of a netlist, make all analyses that it asks for."""
+    """Simulate the model in FILE and print a summary; of a netlist, run all the analyses that it asks for."""
     source = load_source(file, name).with_values(inputs, parameters, start)
     trajectory = None if source.is_only_analysed(until) else _run(source, until, method, rtol, step)
     if source.netlist is not None:
@@ -161,7 +164,7 @@ def simulate(
 def animate(
     file: File,
     out: Annotated[Path, typer.Option("-o", "--out", help="The page (.html) or film (.gif, .mp4).")] = Path("run.html"),
-    speed: Annotated[float, typer.Option("--speed", help="Seconds of the model per second of watching.")] = 1.0,
+    speed: Annotated[float, typer.Option("--speed", help="Playback speed: model seconds per second.")] = 1.0,
     until: Until = None,
     method: Method = "auto",
     rtol: Rtol = 1e-6,
@@ -171,7 +174,7 @@ def animate(
     start: Starts = [],  # noqa: B006
     as_json: AsJson = False,
 ) -> None:
-    """Run the model in FILE and write its motion as one page that opens offline."""
+    """Simulate the model in FILE and write an animation: one HTML page that opens offline, or a film."""
     trajectory = _run(load_source(file, name).with_values(inputs, parameters, start), until, method, rtol, None)
     trajectory.animate(out, speed=speed)
     _tell_run(trajectory, {"wrote": out}, as_json)
@@ -191,7 +194,7 @@ def report(
     parameters: Parameters = [],  # noqa: B006
     start: Starts = [],  # noqa: B006
 ) -> None:
-    """Write equations, verdict, start, motion, run and sensitivities of FILE as one page that prints well."""
+    """Write a report of FILE as one HTML page: equations, analysis, start values, animation, plots, sensitivities."""
     from daedalus.display.report.report_page import report as write
 
     source = load_source(file, name).with_values(inputs, parameters, start)
@@ -203,15 +206,17 @@ def report(
 @app.command()
 def studio(
     file: File,
-    port: Annotated[int, typer.Option("--port", help="The port on the loopback; 0 for any that is free.")] = 0,
+    port: Annotated[int, typer.Option("--port", help="The local port; 0 picks a free one.")] = 0,
     browse: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
-    seconds: Annotated[float, typer.Option("--time-limit", help="Seconds that one run may take.", min=1.0)] = 120.0,
-    memory: Annotated[float, typer.Option("--memory", help="GiB that the runs may use.", min=1.0)] = 6.0,
+    seconds: Annotated[
+        float, typer.Option("--time-limit", help="Longest time of one run, in seconds.", min=1.0)
+    ] = 120.0,
+    memory: Annotated[float, typer.Option("--memory", help="Memory for all runs, in GiB.", min=1.0)] = 6.0,
     name: Name = None,
 ) -> None:
-    """Edit the values of FILE on a local page, run it, look at it and compare runs; Ctrl-C ends it.
+    """Open FILE in a local page: edit its values, run it and compare runs. Ctrl-C ends it.
 
-    Needs `pip install "daedalus[studio]"`. The page answers on the loopback alone, to whoever has the address printed.
+    Needs `pip install "daedalus\\[studio]"`. Only this machine can reach the page, by the address that is printed.
     """
     from functools import partial
 
@@ -238,8 +243,22 @@ def studio(
 
 
 @app.command()
+def catalogue(as_json: AsJson = False) -> None:
+    """List the known systems; `daedalus simulate catalogue:NAME` runs one."""
+    from daedalus.catalogue import describe, names
+    from daedalus.catalogue.loading import FIELDS
+
+    if as_json:
+        _print_json([{"name": name, "field": FIELDS[name], "description": describe(name)} for name in names()])
+        return
+    typer.echo("Known systems; run one with: daedalus simulate catalogue:NAME")
+    for name in names():
+        typer.echo(f"  {name:<{max(map(len, names()))}}  {describe(name)}")
+
+
+@app.command()
 def info(as_json: AsJson = False) -> None:
-    """Print versions, the compiler in use and where compiled code is kept."""
+    """Print versions, the compiler in use and where compiled code is cached."""
     from daedalus.installation import describe
 
     if as_json:
@@ -277,6 +296,10 @@ def _analyse_netlist(netlist: Any, trajectory: Any, out: Path | None, plot: Path
 
 def _tell_run(trajectory: Any, files: dict[str, Path | None], as_json: bool) -> None:
     """How a run went, where it ended, and what was written."""
+    from daedalus.display.cards.card import values_text
+    from daedalus.display.look import unit_text
+    from daedalus.simulation.result.labelled_samples import unit_of
+
     work, written = trajectory.work, {word: str(path) for word, path in files.items() if path is not None}
     states = [n for n, place in trajectory.system.places.items() if place.letter == "x"]
     if as_json:
@@ -291,11 +314,22 @@ def _tell_run(trajectory: Any, files: dict[str, Path | None], as_json: bool) -> 
         return
     typer.echo(f"{trajectory.system.name}: {trajectory.stop_reason}")
     typer.echo(f"{trajectory.method}, {work.steps} steps, {work.rejected} rejected, {work.rhs} evaluations, "
-               f"{1e3 * work.seconds:.3g} ms")  # fmt: skip
+               f"{seconds_text(work.seconds)}")  # fmt: skip
     for name in states[:12]:
-        typer.echo(f"  {name} = {trajectory[name][-1]}")
+        unit = unit_text(unit_of(trajectory.system, name))
+        typer.echo(f"  {name} = {values_text(trajectory[name][-1])} {unit}".rstrip())
+    if len(states) > 12:
+        typer.echo(f"  … and {len(states) - 12} more; --json prints all of them")
     for word, path in written.items():
         typer.echo(f"{word} {path}")
+
+
+def _whole(report: Any, text: str, expression: Any) -> str:
+    """A hidden constraint with its formula in full; `text` has its name before the colon."""
+    from daedalus.display.formulas.system_formulas import whole_text
+
+    rows = whole_text(report.system, expression)
+    return f"{text.partition(': ')[0]}: {'; '.join(f'{row} = 0' for row in rows)}"
 
 
 def _print_json(data: object) -> None:

@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 
 from daedalus.errors import DaedalusError, InputError
+from daedalus.model.lazy_values import cached_property
 from daedalus.model.names import did_you_mean, listed, shape_text, split_index
+from daedalus.model.system.system import System
 
 CATALOGUE = "catalogue:"
 NETLISTS = frozenset({".cir", ".ckt", ".net", ".sp", ".spice"})
@@ -41,7 +43,7 @@ class ModelSource:
         variables = self.model.variables
         kinds = {name: v.kind for name, v in variables.items()}
         given = {
-            "input": _assigned("--input", inputs, variables, [n for n, kind in kinds.items() if kind == "input"]),
+            "input": _assigned("--input", inputs, variables, self._open_inputs() if inputs else []),
             "parameter": _assigned(
                 "--parameter", parameters, variables, [n for n, kind in kinds.items() if kind == "parameter"]
             ),
@@ -56,13 +58,22 @@ class ModelSource:
             start={**_values(self.start), **given["start"]} if given["start"] else self.start,
         )
 
+    def _open_inputs(self) -> list[str]:
+        return [v.name for v in self._system.of_kind("input")]
+
+    @cached_property
+    def _system(self) -> System:
+        """The model as it is run; inputs of parts that are joined to something are no inputs of it."""
+        return self.model.freeze()
+
     def check_complete(self) -> None:
         """Refuse inputs and parameters without a value, in the words of the command line."""
+        open_names = {v.name for v in self._system.variables}
         for option, kind, given in (("--input", "input", self.inputs), ("--parameter", "parameter", self.parameters)):
             missing = [
                 name
                 for name, v in self.model.variables.items()
-                if v.kind == kind and name not in given and (kind == "input" or None in v.start)
+                if v.kind == kind and name not in given and name in open_names and (kind == "input" or None in v.start)
             ]
             if missing:
                 shape = self.model.variables[missing[0]].shape

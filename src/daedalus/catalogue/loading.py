@@ -7,6 +7,7 @@ KnownSystem`; adding one is that file and its name in the table below.
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable
 from functools import lru_cache
 from importlib import import_module
@@ -53,6 +54,21 @@ def names() -> tuple[str, ...]:
     ('mass_spring', 'cart_pendulum', ...)
     """
     return SYSTEMS
+
+
+def describe(name: str) -> str:
+    """One line about a known system: what it is, without formulas.
+
+    Example
+    -------
+    >>> from daedalus import catalogue
+    >>> catalogue.describe("motor_lift")
+    'A geared motor winds up a rope with a load'
+    """
+    first = (sys.modules[_builder(name).__module__].__doc__ or "").strip().splitlines()[0]
+    # A formula follows a colon; so does what a system is made of, which is kept.
+    head, _, rest = first.partition(": ")
+    return (head if any(sign in rest for sign in "='") else first).rstrip(".")
 
 
 def load(name: str, **options: Any) -> KnownSystem:

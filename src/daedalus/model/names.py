@@ -103,6 +103,20 @@ def shape_text(shape: Shape) -> str:
     return counted(shape[0], "number") if len(shape) == 1 else f"a {shape[0]} × {shape[1]} matrix"
 
 
+def seconds_text(seconds: float) -> str:
+    """A time that something took, in a unit that suits it.
+
+    Example
+    -------
+    >>> [seconds_text(t) for t in (3.2e-5, 0.0042, 0.25, 31.4, 400.0)]
+    ['32 µs', '4.2 ms', '250 ms', '31.4 s', '6.67 min']
+    """
+    for limit, factor, unit in ((1e-3, 1e6, "µs"), (1.0, 1e3, "ms"), (120.0, 1.0, "s"), (7200.0, 1 / 60, "min")):
+        if seconds < limit:
+            return f"{seconds * factor:.3g} {unit}"
+    return f"{seconds / 3600:.3g} h"
+
+
 def counted(count: int, noun: str) -> str:
     """A count in a sentence: `1 equation`, `2 equations`."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -72,7 +72,7 @@ def test_angles_are_no_points():
     m = dd.Model("two angles")
     a = m.coordinate("a", 2, start=[0, 1], rate=[0, 0], unit="rad")
     m.kinetic_energy(0.5 * ca.sumsqr(m.rate(a)))
-    with pytest.raises(dd.InputError, match="Nothing of 'two angles' can be drawn") as error:
+    with pytest.raises(dd.InputError, match="'two angles' has no geometry to draw") as error:
         scene_of(m)
     assert "m.draw" in str(error.value)
 

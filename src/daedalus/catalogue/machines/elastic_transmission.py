@@ -1,4 +1,4 @@
-"""A motor and a load on a shaft that twists, document 002's θ_m and θ_L.
+"""A motor and a load on a shaft that twists: the angles θ_m and θ_L.
 
 Without damping θ_e = θ_L - θ_m swings with ω² = K / J_e, J_e = J_m J_L / (J_m + J_L); seen from the motor the
 anti-resonance is at √(K / J_L).

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from daedalus.analysis.report import Report
 from daedalus.differentiation.result.sensitivity_result import Sensitivities
 from daedalus.display.cards.card import card, listing, paragraph, section, small_curves, table, values_text
-from daedalus.display.formulas.model_equations import broken
-from daedalus.display.formulas.normal_form import Ordered
-from daedalus.display.formulas.styles import MathML
-from daedalus.display.formulas.writing import FormulaWriter
+from daedalus.display.formulas.system_formulas import formula_html
 from daedalus.ensembles.ensemble import Ensemble
 from daedalus.initialisation.start import Start
-from daedalus.model.names import counted
+from daedalus.model.names import counted, seconds_text
 from daedalus.simulation.result.labelled_samples import recorded_names, unit_of
 from daedalus.simulation.result.trajectory import Trajectory
 
@@ -41,26 +38,13 @@ def report_card(report: Report) -> str:
         report.system.name,
         paragraph(report.verdict, bad),
         table(("", ""), rows),
-        section("hidden constraints", *(_constraint(report, e) for _, e in list(report.hidden_constraints)[:6])),
+        section(
+            "hidden constraints", *(formula_html(report.system, e) for _, e in list(report.hidden_constraints)[:6])
+        ),
         section("cannot all hold", listing(report.overdetermined)),
         section("determined by nothing", listing(report.undetermined)),
         section("warnings", listing(report.warnings)),
     )
-
-
-def _constraint(report: Report, expression: Any) -> str:
-    from daedalus.model.expressions import elements, symbol_key
-
-    system = report.system
-    labels = {
-        symbol_key(symbol): label
-        for letter in ("xdot", "x", "z", "u", "p")
-        for symbol, label in zip(elements(system.symbol(letter)), system.labels[letter])
-    }
-    ordered = Ordered(labels)
-    writer = FormulaWriter(ordered, MathML())
-    rows = [[*writer.terms(ordered.value(row)), "<mo>=</mo>", "<mn>0</mn>"] for row in elements(expression)[:6]]
-    return "".join(broken(row, "") for row in rows)
 
 
 def start_card(start: Start) -> str:
@@ -93,7 +77,7 @@ def trajectory_card(tr: Trajectory) -> str:
     return card(
         tr.system.name,
         paragraph(tr.stop_reason, bad=not tr.success),
-        paragraph(f"{tr.method}, {work.steps} steps, {1e3 * work.seconds:.3g} ms{worst}"),
+        paragraph(f"{tr.method}, {work.steps} steps, {seconds_text(work.seconds)}{worst}"),
         table(("name", "unit", f"t = {times[0]:g} to {times[-1]:g}", "at the end"), rows),
         _further(len(recorded_names(tr)) - len(rows)),
         section("events", listing(events, 8)),
@@ -116,7 +100,7 @@ def plan_card(plan: Plan) -> str:
         paragraph(plan.status, bad=not plan.success),
         paragraph(
             f"cost {plan.objective:.6g}, duration {plan.duration:.6g}; {plan.solver}, "
-            f"{counted(plan.iterations, 'iteration')}, {1e3 * plan.seconds:.3g} ms"
+            f"{counted(plan.iterations, 'iteration')}, {seconds_text(plan.seconds)}"
         ),
         table(("name", "unit", f"t = {times[0]:g} to {times[-1]:g}", "first", "last"), rows),
         _further(len(names) - len(rows)),

@@ -16,17 +16,17 @@ DIVISORS = (2, 3, 4, 6, 8, 12)
 class FormulaWriter:
     """Writes values of one table in one style."""
 
-    def __init__(self, table: Ordered, style: Text) -> None:
-        self.table, self.style, self._left = table, style, LONGEST
+    def __init__(self, table: Ordered, style: Text, longest: int = LONGEST) -> None:
+        self.table, self.style, self.longest, self._left = table, style, longest, longest
 
     def write(self, value: Value) -> str:
         """A value as text; cut with … where it is longer than anyone reads."""
-        self._left = LONGEST
+        self._left = self.longest
         return self._value(value)[0]
 
     def terms(self, value: Value) -> list[str]:
         """A value as the texts of its terms, each with its sign, so that a long one can be broken between them."""
-        self._left = LONGEST
+        self._left = self.longest
         terms = self.table.terms(value)
         if len(terms) < 2:
             return [self._value(value)[0]]

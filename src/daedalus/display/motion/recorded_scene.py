@@ -31,7 +31,7 @@ def recorded_scene(samples: Samples, label: str) -> Scene:
     shapes = shapes_of(book, system)
     if not shapes:
         raise InputError(
-            f"Nothing of {system.name!r} can be drawn.",
+            f"{system.name!r} has no geometry to draw.",
             "it has no body, no position as a coordinate, and no shape was written",
             because="an animation shows bodies, points and the shapes of m.draw.",
             remedy='m.draw("point", at=[x, y]) before the run, or tr.plot()',
@@ -39,7 +39,7 @@ def recorded_scene(samples: Samples, label: str) -> Scene:
     moving = moving_shapes(book, system, Columns(system, samples, times, book))
     if not moving:
         raise InputError(
-            f"Nothing of {system.name!r} can be drawn.",
+            f"{system.name!r} has no geometry to draw.",
             "the run does not hold the variables that its shapes depend on",
             remedy="tr.plot()",
         )
