@@ -30,6 +30,7 @@ ROAD = [
     "optimisation",
     "estimation",
     "studies",
+    "derivations",
     "scipy_calls",
     "display",
 ]

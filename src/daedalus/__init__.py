@@ -90,6 +90,8 @@ _PLACES = {
     "estimation.fit_result": "Fit",
     "estimation.estimator": "Estimator",
     "estimation.design": "design Design",
+    "derivations.derive": "derive",
+    "derivations.derivation": "Derivation",
     "display.comparison_plot": "compare",
     "display.motion.animation": "Animation",
     "display.report.report_page": "report",

@@ -13,6 +13,8 @@ from daedalus.analysis.lipschitz import lipschitz as lipschitz
 from daedalus.analysis.points.equilibrium import equilibrium as equilibrium
 from daedalus.analysis.report import Report as Report
 from daedalus.analysis.same import same as same
+from daedalus.derivations.derivation import Derivation as Derivation
+from daedalus.derivations.derive import derive as derive
 from daedalus.differentiation.flow.flow import flow as flow
 from daedalus.differentiation.gradient import Gradient as Gradient
 from daedalus.differentiation.gradient import gradient as gradient

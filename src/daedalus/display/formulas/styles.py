@@ -99,6 +99,22 @@ class Text:
         (value, condition), (other, _) = cases
         return f"({value} if {condition} else {other})"
 
+    def matrix(self, rows: list[list[str]]) -> str:
+        """Rows with semicolons between."""
+        return f"[{'; '.join(', '.join(row) for row in rows)}]"
+
+    def partial(self, of: str, by: str) -> str:
+        """A partial derivative."""
+        return f"d{of}/d{by}"
+
+    def time_derivative(self, of: str) -> str:
+        """A derivative by time."""
+        return f"d/dt {of}"
+
+    def juxtaposed(self, pieces: list[str]) -> str:
+        """Matrices and columns one after another."""
+        return " ".join(piece.strip() for piece in pieces)
+
     def together(self, parts: list[str]) -> str:
         """In a row; a minus in front stands close."""
         text = "".join(parts)
@@ -181,6 +197,19 @@ class Latex(Text):
         rows = " \\\\ ".join(f"{value} & {condition or otherwise}" for value, condition in cases)
         return f"\\begin{{cases}} {rows} \\end{{cases}}"
 
+    def matrix(self, rows: list[list[str]]) -> str:
+        """In square brackets."""
+        inside = " \\\\ ".join(" & ".join(row) for row in rows)
+        return f"\\begin{{bmatrix}} {inside} \\end{{bmatrix}}"
+
+    def partial(self, of: str, by: str) -> str:
+        """A partial derivative."""
+        return f"\\frac{{\\partial {of}}}{{\\partial {by}}}"
+
+    def time_derivative(self, of: str) -> str:
+        """A derivative by time."""
+        return f"\\frac{{\\mathrm{{d}}}}{{\\mathrm{{d}} t}} {of}"
+
     def together(self, parts: list[str]) -> str:
         """In a row."""
         return "".join(parts).strip()
@@ -252,6 +281,23 @@ class MathML(Text):
             for value, condition in cases
         )
         return f'<mrow><mo>{{</mo><mtable columnalign="left left">{rows}</mtable></mrow>'
+
+    def matrix(self, rows: list[list[str]]) -> str:
+        """A table in square brackets."""
+        inside = "".join(f"<mtr>{''.join(f'<mtd>{entry}</mtd>' for entry in row)}</mtr>" for row in rows)
+        return f"<mrow><mo>[</mo><mtable>{inside}</mtable><mo>]</mo></mrow>"
+
+    def partial(self, of: str, by: str) -> str:
+        """A partial derivative."""
+        return f"<mfrac><mrow><mo>∂</mo>{of}</mrow><mrow><mo>∂</mo>{by}</mrow></mfrac>"
+
+    def time_derivative(self, of: str) -> str:
+        """A derivative by time."""
+        return f"<mrow><mfrac><mi>d</mi><mrow><mi>d</mi><mi>t</mi></mrow></mfrac>{of}</mrow>"
+
+    def juxtaposed(self, pieces: list[str]) -> str:
+        """Matrices and columns one after another."""
+        return f"<mrow>{''.join(pieces)}</mrow>"
 
     def together(self, parts: list[str]) -> str:
         """In a row."""

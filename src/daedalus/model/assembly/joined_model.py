@@ -36,15 +36,15 @@ def joined_model(book: Model) -> Model:
         variable = whole._variables[name]
         empty = (None,) * variable.size
         whole._variables[name] = replace(variable, kind="algebraic", start=empty, rate=empty)
-    for name, residual in _connections(book).items():
+    for name, residual in (pair for rows in connection_rows(book).values() for pair in rows.items()):
         whole._equations[name] = Equation(name, residual)
     return whole
 
 
-def _connections(book: Model) -> dict[str, ca.SX]:
-    """What connections and signals say, by name."""
+def connection_rows(book: Model) -> dict[str, dict[str, ca.SX]]:
+    """What connections and signals say, by kind ("equal", "balance", "signal", "place") and name."""
     written, symbols = book._assembly, book._symbols
-    found: dict[str, ca.SX] = {}
+    found: dict[str, dict[str, ca.SX]] = {"equal": {}, "balance": {}, "signal": {}, "place": {}}
     for sides in joined_sets(written):
         ports = [written.ports[side.port] for side in sides]
         names = listed([port.name for port in ports], 4)
@@ -52,12 +52,12 @@ def _connections(book: Model) -> dict[str, ca.SX]:
             symbols[ports[0].shared] - symbols[port.shared] for port in ports[1:] if port.shared != ports[0].shared
         ]
         if others:
-            found[f"equal at {names}"] = concatenate(others)
+            found["equal"][f"equal at {names}"] = concatenate(others)
         flows = [(-1 if side.inside else 1) * symbols[port.balanced] for side, port in zip(sides, ports)]
-        found[f"balance at {names}"] = sum(flows[1:], flows[0])
+        found["balance"][f"balance at {names}"] = sum(flows[1:], flows[0])
     for name in {**written.sources, **written.defaults}:
         source = written.sources.get(name, ca.SX(written.defaults.get(name, 0.0)))
-        found[f"signal to {name}"] = column(symbols[name]) - column(source)
+        found["signal"][f"signal to {name}"] = column(symbols[name]) - column(source)
     for name, position in written.anchors.items():
-        found[f"place of {name}"] = column(symbols[written.ports[name].shared]) - column(position)
+        found["place"][f"place of {name}"] = column(symbols[written.ports[name].shared]) - column(position)
     return found

@@ -1,0 +1,114 @@
+"""A derivation: steps that lead from what was written to what is solved, each with a check that was made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import overload
+
+from daedalus.derivations.formula.line import FormulaLine
+
+
+@dataclass(frozen=True, eq=False)
+class DerivationStep:
+    """One step: a sentence, formulas before and after, and the largest residual at random points.
+
+    part: the part of the derivation it belongs to, such as "lagrange". kind: what is done, in a word or two. where:
+    names for parts that the formulas repeat. Names in the sentence stand between backticks.
+    """
+
+    part: str
+    kind: str
+    text: str
+    before: tuple[FormulaLine, ...]
+    after: tuple[FormulaLine, ...]
+    check: float
+    where: tuple[FormulaLine, ...] = ()
+
+    def __str__(self) -> str:
+        from daedalus.display.formulas.derivation_pages import step_text
+
+        return step_text(self)
+
+
+class Derivation(Sequence[DerivationStep]):
+    """The way to the equations that are solved, as a list of steps; `dd.derive` makes it.
+
+    `d[k]` is a step, `d.equations` are the formulas that the last one leads to, `d.check` is the largest residual of
+    all checks. `print(d)`, `d.to_latex()`, `d.to_html()` and `d.to_markdown()` write it.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> m = dd.Model("oscillator"); x = m.coordinate("x"); k = m.parameter("k", 4.0)
+    >>> m.kinetic_energy(0.5 * m.rate(x) ** 2); m.potential_energy(0.5 * k * x**2)
+    >>> d = dd.derive(m, "lagrange")
+    >>> [step.kind for step in d][:5]
+    ['kinetic energy', 'potential energy', 'Lagrange function', 'momenta', 'rates of momenta']
+    >>> print(d[3])
+    Differentiate the Lagrange function by every rate.
+        dL/dx_dot = x_dot
+    >>> d.check < 1e-9
+    True
+    """
+
+    def __init__(self, title: str, steps: Iterable[DerivationStep]) -> None:
+        self.title = title
+        self.steps = tuple(steps)
+
+    @overload
+    def __getitem__(self, place: int) -> DerivationStep: ...
+    @overload
+    def __getitem__(self, place: slice) -> Derivation: ...
+    def __getitem__(self, place: int | slice) -> DerivationStep | Derivation:
+        return Derivation(self.title, self.steps[place]) if isinstance(place, slice) else self.steps[place]
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def __add__(self, other: Derivation) -> Derivation:
+        return Derivation(self.title, (*self.steps, *other.steps))
+
+    @property
+    def check(self) -> float:
+        """The largest residual of all checks; NaN where one could not be made."""
+        checks = [step.check for step in self.steps]
+        return float("nan") if any(c != c for c in checks) else max(checks, default=0.0)
+
+    @property
+    def equations(self) -> tuple[FormulaLine, ...]:
+        """What the last step leads to."""
+        return self.steps[-1].after if self.steps else ()
+
+    def part(self, name: str) -> Derivation:
+        """The steps of one part."""
+        return Derivation(self.title, [step for step in self.steps if step.part == name])
+
+    def __repr__(self) -> str:
+        return f"Derivation({self.title!r}, {len(self.steps)} steps)"
+
+    def __str__(self) -> str:
+        from daedalus.display.formulas.derivation_pages import derivation_text
+
+        return derivation_text(self)
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+    def to_latex(self, document: bool = False) -> str:
+        """The derivation in LaTeX with amsmath; `document=True`: a whole file that a TeX engine compiles."""
+        from daedalus.display.formulas.derivation_pages import derivation_latex
+
+        return derivation_latex(self, document)
+
+    def to_html(self, path: object = None) -> str:
+        """The derivation as HTML with MathML, which browsers typeset without a script; `path` writes it to a file."""
+        from daedalus.display.formulas.derivation_pages import derivation_html
+
+        return derivation_html(self, path)
+
+    def to_markdown(self) -> str:
+        """The derivation as Markdown with formulas between dollar signs."""
+        from daedalus.display.formulas.derivation_pages import derivation_markdown
+
+        return derivation_markdown(self)

@@ -1,0 +1,225 @@
+"""A polynomial written with its common factors outside: a x² + b x² as (a + b) x²."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import casadi as ca
+
+from daedalus.derivations.formula.polynomial import (
+    Atoms,
+    Monomial,
+    Polynomial,
+    common_factor,
+    divided_by,
+    key_of,
+    nice,
+    scaled,
+    times,
+)
+
+
+class Nesting:
+    """Writes polynomials as CasADi expressions, equal parts once.
+
+    collect: atoms whose factors are gathered before all others, in that order: accelerations, multipliers.
+    nest: whether factors that only some terms share come out too.
+    """
+
+    def __init__(self, atoms: Atoms, collect: Collection[int] = (), nest: bool = True) -> None:
+        self.atoms, self.collect, self.nest = atoms, list(collect), nest
+        self._written: dict[object, ca.SX] = {}
+        self._weights: dict[int, int] = {}
+
+    def write(self, polynomial: Polynomial) -> ca.SX:
+        """The expression of a polynomial."""
+        key = key_of(polynomial)
+        if key not in self._written:
+            self._written[key] = self._sum(polynomial)
+        return self._written[key]
+
+    def collected(self, polynomial: Polynomial, constants: Collection[int]) -> ca.SX:
+        """Terms with the same variables together, their coefficients of constants in front.
+
+        The factors of the chosen atoms are gathered before; what all terms share comes out where nothing is gathered.
+        """
+        shared = () if self.collect else common_factor(polynomial)
+        rest = {divided_by(m, shared): f for m, f in polynomial.items()}
+        terms = []
+        for atom in self.collect:
+            for factor, cofactor in self._taken(rest, atom):
+                ((monomial, _),) = factor.items()
+                found = self._by_variables(cofactor, constants)
+                if len(found) == 1:
+                    sign, number, own, coefficient = found[0]
+                    terms.append((sign, self._product(number, times(own, monomial), coefficient)))
+                else:
+                    sign = -1.0 if all(group[0] < 0 for group in found) else 1.0
+                    inside = _added([(sign * s, self._product(n, own, c)) for s, n, own, c in found])
+                    terms.append((sign, self._product(1.0, monomial, inside)))
+        terms += [(s, self._product(n, own, c)) for s, n, own, c in self._by_variables(rest, constants)]
+        if not terms:
+            return ca.SX(0)
+        return self._product(1.0, shared, _added(terms)) if shared else _added(terms)
+
+    def _by_variables(
+        self, polynomial: Polynomial, constants: Collection[int]
+    ) -> list[tuple[float, float, Monomial, ca.SX | None]]:
+        """(sign, number, monomial, coefficient) of every group of terms with the same variables."""
+        groups: dict[Monomial, Polynomial] = {}
+        for monomial, factor in polynomial.items():
+            moving = tuple((atom, e) for atom, e in monomial if atom not in constants)
+            groups.setdefault(moving, {})[divided_by(monomial, moving)] = factor
+        found: list[tuple[float, float, Monomial, ca.SX | None]] = []
+        for moving, coefficient in groups.items():
+            shared, number = common_factor(coefficient), common_number(list(coefficient.values()))
+            own = times(moving, shared)
+            rest = {divided_by(m, shared): nice(f / number) for m, f in coefficient.items()}
+            inside = None if list(rest) == [()] else self.write(rest)
+            number = number if inside is not None else nice(number * rest[()])
+            found.append((1.0 if number > 0 else -1.0, abs(number), own, inside))
+        return found
+
+    # -- sums --------------------------------------------------------------------------------------------------
+
+    def _sum(self, polynomial: Polynomial) -> ca.SX:
+        if not polynomial:
+            return ca.SX(0)
+        if len(polynomial) == 1:
+            ((monomial, factor),) = polynomial.items()
+            return self._product(factor, monomial, None) if factor > 0 else -self._product(-factor, monomial, None)
+        shared = common_factor(polynomial)
+        number = common_number(list(polynomial.values()))
+        if not self.nest:
+            shared, number = tuple((a, e) for a, e in shared if e < 0), 1.0
+        if shared or number != 1.0:
+            rest = {divided_by(m, shared): nice(f / number) for m, f in polynomial.items()}
+            if len(rest) > 1:
+                whole = self._product(abs(number), shared, self.write(rest))
+                return whole if number > 0 else -whole
+        return _added(self._terms(polynomial))
+
+    def _terms(self, polynomial: Polynomial) -> list[tuple[float, ca.SX]]:
+        """The terms of a sum with their signs, those with a shared factor together."""
+        groups = self._groups(polynomial) if self.nest else []
+        inside = [(factor, cofactor) for factor, cofactor in groups if len(factor) > 1 or len(cofactor) > 1]
+        alone = {m: f for factor, cofactor in groups if len(factor) == 1 == len(cofactor) for m, f in
+                 self.atoms.multiply(factor, cofactor).items()}  # fmt: skip
+        alone = alone if self.nest else polynomial
+        terms = [self._of_group(*group) for group in inside]
+        plain = all(self.atoms.content[atom][0] == "symbol" for monomial in alone for atom, _ in monomial)
+        ordered = sorted(alone.items()) if plain and not terms else list(alone.items())
+        return [*terms, *((factor, self._product(abs(factor), monomial, None)) for monomial, factor in ordered)]
+
+    def _of_group(self, factor: Polynomial, cofactor: Polynomial) -> tuple[float, ca.SX]:
+        """A product of two polynomials with its sign in front."""
+        sign = 1.0
+        if len(factor) > 1:
+            return 1.0, self.write(factor) * self.write(cofactor)
+        ((monomial, number),) = factor.items()
+        if all(value < 0 for value in cofactor.values()):
+            sign, cofactor = -1.0, scaled(cofactor, -1.0)
+        inner = common_number(list(cofactor.values()))
+        if inner != 1.0:
+            number, cofactor = nice(number * inner), {m: nice(f / inner) for m, f in cofactor.items()}
+        shared = common_factor(cofactor)
+        if shared:
+            monomial, cofactor = times(monomial, shared), {divided_by(m, shared): f for m, f in cofactor.items()}
+        return sign * number, self._product(abs(number), monomial, self.write(cofactor))
+
+    def _groups(self, polynomial: Polynomial) -> list[tuple[Polynomial, Polynomial]]:
+        """(factor, cofactor) whose products add up to a polynomial; equal cofactors share a factor."""
+        rest, found = dict(polynomial), []
+        for atom in self.collect:
+            found += self._taken(rest, atom)
+        while (best := self._best_atom(rest)) is not None:
+            found += self._taken(rest, best)
+        found += [({monomial: factor}, {(): 1.0}) for monomial, factor in rest.items()]
+        joined: dict[object, tuple[Polynomial, Polynomial]] = {}
+        for factor, cofactor in found:
+            first = cofactor[min(cofactor)]
+            normal = {m: nice(f / first) for m, f in cofactor.items()}
+            key = key_of(normal) if len(normal) > 1 else ("alone", len(joined))
+            before = joined.get(key, ({}, normal))[0]
+            joined[key] = (self.atoms.add(before, scaled(factor, first)), normal)
+        return list(joined.values())
+
+    def _taken(self, rest: Polynomial, atom: int) -> list[tuple[Polynomial, Polynomial]]:
+        """Take all terms with an atom out of the rest; powers of it apart."""
+        own = {m: f for m, f in rest.items() if dict(m).get(atom, 0.0)}
+        groups: dict[float, Polynomial] = {}
+        signs = {dict(m)[atom] > 0 for m in own}
+        least = min((dict(m)[atom] for m in own), key=abs, default=0.0) if len(signs) == 1 else None
+        for monomial, factor in own.items():
+            exponent = dict(monomial)[atom] if least is None or atom in self.collect else least
+            groups.setdefault(exponent, {})[divided_by(monomial, ((atom, exponent),))] = factor
+            del rest[monomial]
+        return [({((atom, exponent),): 1.0}, cofactor) for exponent, cofactor in groups.items()]
+
+    def _best_atom(self, polynomial: Polynomial) -> int | None:
+        """The atom that saves most when it is written once: the one in most terms, functions before letters."""
+        counts: dict[tuple[int, bool], int] = {}
+        for monomial in polynomial:
+            for atom, exponent in monomial:
+                counts[atom, exponent > 0] = counts.get((atom, exponent > 0), 0) + 1
+        gains = [((n - 1) * self._weight(atom), -atom) for (atom, _), n in counts.items() if n > 1]
+        return -max(gains)[1] if gains else None
+
+    def _weight(self, atom: int) -> int:
+        """Operations that are saved when an atom is written once less."""
+        if atom not in self._weights:
+            content = self.atoms.content[atom]
+            parts = [] if content[0] == "symbol" else [content[1]] if content[0] == "sum" else content[2]
+            self._weights[atom] = 1 + sum(sum(1 + len(m) for m in part) for part in parts)
+        return self._weights[atom]
+
+    # -- products ----------------------------------------------------------------------------------------------
+
+    def _product(self, factor: float, monomial: Monomial, last: ca.SX | None) -> ca.SX:
+        """A number, powers of atoms and one more factor, what divides below."""
+        above = [(a, e) for a, e in monomial if e > 0]
+        below = [(a, -e) for a, e in monomial if e < 0]
+        result = self._all(above)
+        if last is not None:
+            result = last if result is None else result * last
+        if factor != 1.0 or result is None:
+            result = ca.SX(factor) if result is None else factor * result
+        lower = self._all(below)
+        return result if lower is None else result / lower
+
+    def _all(self, powers: list[tuple[int, float]]) -> ca.SX | None:
+        total: ca.SX | None = None
+        for atom, exponent in sorted(powers, key=lambda p: (self.atoms.content[p[0]][0] != "symbol", p[0])):
+            own = self._atom(atom)
+            own = own if exponent == 1 else ca.sqrt(own) if exponent == 0.5 else own**exponent
+            total = own if total is None else total * own
+        return total
+
+    def _atom(self, atom: int) -> ca.SX:
+        content = self.atoms.content[atom]
+        if content[0] == "symbol":
+            return content[1]  # type: ignore[no-any-return]
+        if content[0] == "sum":
+            return self.write(content[1])
+        parts = [self.write(part) for part in content[2]]
+        if len(parts) == 1:
+            return ca.SX.unary(content[1], parts[0])
+        return ca.SX.binary(content[1], *parts)
+
+
+def common_number(factors: list[float]) -> float:
+    """The number that comes out of a sum: one that all terms share, or a whole one that divides all of them."""
+    least = min(factors, key=abs)
+    shared = all(abs(abs(f) - abs(least)) <= 1e-13 * abs(least) for f in factors)
+    if not shared and (abs(least) < 2 or any(abs(f / least - round(f / least)) > 1e-12 for f in factors)):
+        return 1.0 if any(f > 0 for f in factors) else -1.0
+    return abs(least) if any(f > 0 for f in factors) else -abs(least)
+
+
+def _added(terms: list[tuple[float, ca.SX]]) -> ca.SX:
+    """A sum: what is added first, then what is taken away."""
+    ordered = [term for term in terms if term[0] > 0] + [term for term in terms if term[0] < 0]
+    total = ordered[0][1] if ordered[0][0] > 0 else -ordered[0][1]
+    for sign, term in ordered[1:]:
+        total = total + term if sign > 0 else total - term
+    return total

@@ -1,0 +1,228 @@
+"""Expressions as polynomials in what cannot be taken apart: symbols, function values, and sums under a power.
+
+A monomial is a sorted tuple of (atom, exponent), a polynomial a dict from monomials to numbers. Exponents may be
+negative or fractions: a denominator that is a sum is an atom with a negative exponent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import casadi as ca
+
+from daedalus.model.expressions import elements, folded, symbol_key
+
+Monomial = tuple[tuple[int, float], ...]
+Polynomial = dict[Monomial, float]
+
+# A sum of numbers that is smaller than this share of them is rounding.
+ROUNDING = 1e-13
+_TWO = {ca.OP_ADD, ca.OP_SUB, ca.OP_MUL, ca.OP_DIV}
+_POWERS = {ca.OP_SQ: 2.0, ca.OP_INV: -1.0, ca.OP_SQRT: 0.5}
+
+
+class TooManyTerms(Exception):
+    """An expanded expression has more terms than anybody reads."""
+
+
+def nice(number: float) -> float:
+    """The number without the rounding that stands between it and a multiple of one twelfth."""
+    twelfths = round(number * 12)
+    near = twelfths / 12
+    return near if twelfths and abs(number - near) <= ROUNDING * abs(near) else number
+
+
+def key_of(polynomial: Polynomial) -> tuple[tuple[Monomial, float], ...]:
+    """What tells two polynomials apart, the order of terms aside."""
+    return tuple(sorted(polynomial.items()))
+
+
+class Atoms:
+    """The atoms of some expressions and their polynomials.
+
+    expand: whether products and powers of sums are multiplied out. most: how many terms a polynomial may have.
+    symbols: in the order in which they are read in products and sums; others follow as they are met.
+    units: columns of symbols whose squares add up to one, such as a unit quaternion.
+
+    Example
+    -------
+    >>> import casadi as ca
+    >>> x, y = ca.SX.sym("x"), ca.SX.sym("y")
+    >>> atoms = Atoms(expand=True)
+    >>> sorted(atoms.polynomial((x + y) ** 2 - x**2).values())
+    [1.0, 2.0]
+    """
+
+    def __init__(
+        self,
+        expand: bool,
+        most: int = 600,
+        symbols: Iterable[ca.SX] = (),
+        units: Iterable[ca.SX] = (),
+    ) -> None:
+        self.expand, self.most = expand, most
+        self._places: dict[object, int] = {}
+        self.content: list[tuple] = []  # ("symbol", SX) | ("call", operation, polynomials, key) | ("sum", polynomial)
+        self._known: dict[int, Polynomial] = {}
+        self._nodes: list[ca.SX] = []  # keys of nodes are valid while the nodes live
+        self._units: set[object] = set()
+        for symbol in symbols:
+            self.polynomial(symbol)
+        self._units = {key_of(self._squares(unit)) for unit in units}
+
+    def _squares(self, unit: ca.SX) -> Polynomial:
+        """The sum of the squares of some symbols."""
+        return {tuple((a, 2.0 * e) for a, e in m): 1.0 for s in elements(unit) for m in self.polynomial(s)}
+
+    # -- from CasADi -------------------------------------------------------------------------------------------
+
+    def polynomial(self, expression: ca.SX) -> Polynomial:
+        """The polynomial of a scalar expression; raises TooManyTerms."""
+        return folded(expression, self._known, self._made)
+
+    def _made(self, node: ca.SX, operands: list[ca.SX]) -> Polynomial:
+        self._nodes.append(node)
+        if node.is_constant():
+            value = float(node)
+            return {(): value} if value else {}
+        if node.is_symbolic():
+            return self.of_atom(self._place(("symbol", symbol_key(node)), ("symbol", node)))
+        parts = [self._known[symbol_key(operand)] for operand in operands]
+        operation = node.op()
+        if operation in (ca.OP_ADD, ca.OP_SUB):
+            return self.add(parts[0], parts[1], 1.0 if operation == ca.OP_ADD else -1.0)
+        if operation in (ca.OP_NEG, ca.OP_TWICE):
+            return scaled(parts[0], -1.0 if operation == ca.OP_NEG else 2.0)
+        if operation == ca.OP_MUL:
+            return self.multiply(parts[0], parts[1])
+        if operation == ca.OP_DIV:
+            return self.multiply(parts[0], self.power(parts[1], -1.0))
+        if operation in _POWERS:
+            return self.power(parts[0], _POWERS[operation])
+        if operation in (ca.OP_POW, ca.OP_CONSTPOW) and set(parts[1]) <= {()}:
+            return self.power(parts[0], parts[1].get((), 0.0))
+        return self.call(operation, parts)
+
+    # -- atoms -------------------------------------------------------------------------------------------------
+
+    def _place(self, key: object, content: tuple) -> int:
+        if key not in self._places:
+            self._places[key] = len(self.content)
+            self.content.append(content)
+        return self._places[key]
+
+    def of_atom(self, atom: int, exponent: float = 1.0) -> Polynomial:
+        """An atom by itself."""
+        return {((atom, exponent),): 1.0}
+
+    def call(self, operation: int, parts: list[Polynomial]) -> Polynomial:
+        """A function of polynomials; odd and even ones take the sign of what they are applied to."""
+        sign = 1.0
+        if operation in (ca.OP_SIN, ca.OP_COS) and parts[0] and min(key_of(parts[0]))[1] < 0:
+            parts, sign = [scaled(parts[0], -1.0)], -1.0 if operation == ca.OP_SIN else 1.0
+        if not parts[0] and operation == ca.OP_COS:
+            return {(): 1.0}
+        if not parts[0] and operation == ca.OP_SIN:
+            return {}
+        key = ("call", operation, tuple(key_of(part) for part in parts))
+        return scaled(self.of_atom(self._place(key, ("call", operation, parts, key[2]))), sign)
+
+    def of_sum(self, polynomial: Polynomial, exponent: float) -> Polynomial:
+        """A power of a sum that stays together; its first term counts positive and without a number."""
+        first = min(key_of(polynomial))[1]
+        number = first if exponent == int(exponent) else abs(first)
+        own = {monomial: nice(factor / number) for monomial, factor in polynomial.items()}
+        if key_of(own) in self._units:
+            return {(): nice(number**exponent)}
+        atom = self._place(("sum", key_of(own)), ("sum", own))
+        return {((atom, exponent),): nice(number**exponent)}
+
+    # -- arithmetic --------------------------------------------------------------------------------------------
+
+    def add(self, one: Polynomial, two: Polynomial, factor: float = 1.0) -> Polynomial:
+        """one + factor · two, without what cancels."""
+        total = dict(one)
+        for monomial, own in two.items():
+            before = total.get(monomial, 0.0)
+            after = before + factor * own
+            if abs(after) <= ROUNDING * max(abs(before), abs(own)):
+                total.pop(monomial, None)
+            else:
+                total[monomial] = nice(after)
+        self._count(len(total))
+        return total
+
+    def multiply(self, one: Polynomial, two: Polynomial) -> Polynomial:
+        """The product: multiplied out, or of sums that stay together."""
+        if not self.expand:
+            one, two = (self.of_sum(part, 1.0) if len(part) > 1 else part for part in (one, two))
+        self._count(len(one) * len(two) // 4)
+        total: Polynomial = {}
+        for first, left in one.items():
+            for second, right in two.items():
+                monomial = times(first, second)
+                total[monomial] = total.get(monomial, 0.0) + left * right
+        largest = max((abs(value) for value in total.values()), default=0.0)
+        return {m: nice(v) for m, v in total.items() if abs(v) > ROUNDING**2 * largest and v}
+
+    def power(self, base: Polynomial, exponent: float) -> Polynomial:
+        """A power: of one term its factors', of a sum multiplied out where that is wanted."""
+        if not exponent:
+            return {(): 1.0}
+        whole = exponent == int(exponent)
+        if not base:
+            return {} if exponent > 0 else self.call(ca.OP_INV, [base])
+        if len(base) == 1:
+            ((monomial, factor),) = base.items()
+            safe = all(own != int(own) or own % 2 for _, own in monomial) and len(monomial) <= 1
+            if whole or (factor > 0 and safe):
+                # √(x²) is |x|, not x: only whole powers, and roots of single odd powers, go into a product.
+                return {tuple((atom, own * exponent) for atom, own in monomial): nice(factor**exponent)}
+            return self.of_sum(base, exponent)
+        if whole and exponent > 0 and self.expand:
+            total = base
+            for _ in range(int(exponent) - 1):
+                total = self.multiply(total, base)
+            return total
+        return self.of_sum(base, exponent)
+
+    def _count(self, terms: int) -> None:
+        if terms > self.most:
+            raise TooManyTerms
+
+
+def scaled(polynomial: Polynomial, factor: float) -> Polynomial:
+    """A polynomial times a number."""
+    return {monomial: nice(own * factor) for monomial, own in polynomial.items()} if factor else {}
+
+
+def times(one: Monomial, two: Monomial) -> Monomial:
+    """The product of two monomials."""
+    if not one or not two:
+        return one or two
+    total = dict(one)
+    for atom, exponent in two:
+        after = total.get(atom, 0.0) + exponent
+        if after:
+            total[atom] = after
+        else:
+            del total[atom]
+    return tuple(sorted(total.items()))
+
+
+def divided_by(monomial: Monomial, factor: Monomial) -> Monomial:
+    """What is left of a monomial when another one is taken out of it."""
+    return times(monomial, tuple((atom, -exponent) for atom, exponent in factor))
+
+
+def common_factor(monomials: Iterable[Monomial]) -> Monomial:
+    """The largest monomial in all of some: the least power of every atom, denominators included."""
+    shared: dict[int, float] | None = None
+    for monomial in monomials:
+        own = dict(monomial)
+        if shared is None:
+            shared = own
+            continue
+        both = {atom: min(shared.get(atom, 0.0), own.get(atom, 0.0)) for atom in {*shared, *own}}
+        shared = {atom: exponent for atom, exponent in both.items() if exponent}
+    return tuple(sorted((shared or {}).items()))

@@ -1,0 +1,137 @@
+"""The shortest of several ways to write an expression, kept only if numbers say that it is the same.
+
+Compared with SymPy 1.14 and SymEngine (see docs/derivations.md): SymPy's `simplify` finds the same forms and takes a
+hundred times as long, SymEngine has no trigonometric shortening; both would be one more package to install.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import casadi as ca
+
+from daedalus.derivations.formula.agreement import largest_difference
+from daedalus.derivations.formula.angles import with_squares, with_sums_of_angles, without_squares
+from daedalus.derivations.formula.denominators import over_one_denominator
+from daedalus.derivations.formula.formula_length import operations
+from daedalus.derivations.formula.nesting import Nesting
+from daedalus.derivations.formula.polynomial import Atoms, Polynomial, TooManyTerms
+from daedalus.model.expressions import elements, symbol_key
+
+# Expressions with more operations than these are left as they are: nobody reads them.
+LONGEST = 4000
+# The largest relative difference at random points of what counts as the same.
+SAME = 1e-9
+
+
+# A form with the factors of chosen symbols gathered may be longer than the shortest one by this factor.
+GATHERED = 1.4
+
+
+class Wish(NamedTuple):
+    """What is gathered, the order in which symbols are read, and which are constants or have the length one."""
+
+    collect: list[ca.SX]
+    order: list[ca.SX]
+    constants: set[int]
+    units: list[ca.SX]
+
+
+def simplified(
+    expression: ca.SX,
+    collect: Iterable[ca.SX] = (),
+    order: Iterable[ca.SX] = (),
+    constants: Iterable[ca.SX] = (),
+    units: Iterable[ca.SX] = (),
+) -> ca.SX:
+    """An expression with its terms collected and cancelled, common factors out and sines and cosines shortened.
+
+    Every entry by itself. The result agrees with the expression at random points, or the expression is given back.
+
+    Parameters
+    ----------
+    collect: symbols whose factors are gathered first, such as accelerations and multipliers.
+    order: symbols as they are read in products and sums, parameters first; by their names where it is left out.
+    constants: symbols that count as numbers: terms that differ in these alone are taken together.
+    units: columns of symbols whose squares add up to one.
+
+    Example
+    -------
+    >>> import casadi as ca
+    >>> a, b, x = ca.SX.sym("a"), ca.SX.sym("b"), ca.SX.sym("x")
+    >>> simplified(a * ca.sin(x) ** 2 + b * x - a + b * x)
+    SX(((2.*(b*x))-(a*sq(cos(x)))))
+    """
+    gathered, ordered, fixed = (
+        [s for part in parts for s in elements(ca.densify(part))] for parts in (collect, order, constants)
+    )
+    used = [*ordered, *sorted(ca.symvar(ca.densify(expression)), key=lambda s: s.name())]
+    wish = Wish(gathered, used, {symbol_key(s) for s in fixed}, list(units))
+    entries = [_shortest(entry, wish) for entry in elements(ca.densify(expression))]
+    return ca.reshape(ca.vertcat(*entries), *expression.shape) if entries else expression
+
+
+def _shortest(entry: ca.SX, wish: Wish) -> ca.SX:
+    length = operations(entry)
+    if length == 0 or length > LONGEST:
+        return entry
+    found = [(entry, length, False), *_candidates(entry, wish)]
+    least = min(own for _, own, _ in found)
+    # A gathered form first where it is not much longer; of equally short ones the later, which is collected.
+    near = GATHERED * least + 1
+    found.reverse()
+    ranked = sorted(found, key=lambda one: (not (one[2] and one[1] <= near), one[1]))
+    for candidate, own, _ in ranked:
+        if own <= length and (candidate is entry or largest_difference(entry, candidate, wish.units) < SAME):
+            return candidate
+    return entry
+
+
+def _candidates(entry: ca.SX, wish: Wish) -> Iterator[tuple[ca.SX, int, bool]]:
+    """Ways to write an expression, the plainest first, with their lengths and whether chosen symbols are gathered."""
+    present = {symbol_key(s) for s in ca.symvar(entry)}
+    for expand in (False, True):
+        atoms = Atoms(expand, symbols=[s for s in wish.order if symbol_key(s) in present], units=wish.units)
+        try:
+            polynomial = atoms.polynomial(entry)
+            gathered, constants = _gathered(atoms, wish.collect), _constants(atoms, wish.constants)
+            for form in _forms(atoms, polynomial):
+                yield _measured(Nesting(atoms, (), nest=False).write(form), False)
+                yield _measured(Nesting(atoms, (), nest=True).write(form), False)
+                if gathered or constants:
+                    yield _measured(Nesting(atoms, gathered).collected(form, constants), expand)
+        except TooManyTerms:
+            continue
+
+
+def _measured(expression: ca.SX, gathered: bool) -> tuple[ca.SX, int, bool]:
+    return expression, operations(expression), gathered
+
+
+def _gathered(atoms: Atoms, collect: list[ca.SX]) -> list[int]:
+    place = {symbol_key(content[1]): k for k, content in enumerate(atoms.content) if content[0] == "symbol"}
+    return [place[symbol_key(s)] for s in collect if symbol_key(s) in place]
+
+
+def _constants(atoms: Atoms, constants: set[int]) -> set[int]:
+    """The atoms that count as numbers."""
+    return {
+        k for k, content in enumerate(atoms.content) if content[0] == "symbol" and symbol_key(content[1]) in constants
+    }
+
+
+def _forms(atoms: Atoms, polynomial: Polynomial) -> Iterator[Polynomial]:
+    """A polynomial, over one denominator where it has some, and what its sines and cosines can be turned into."""
+    yield polynomial
+    if atoms.expand:
+        joined = over_one_denominator(atoms, polynomial)
+        if joined is not None:
+            yield joined
+            polynomial = joined
+    for function in (ca.OP_SIN, ca.OP_COS):
+        plain = without_squares(atoms, polynomial, function)
+        joined = with_sums_of_angles(atoms, plain)
+        for form in (plain, joined, with_squares(atoms, joined)):
+            if form != polynomial:
+                yield form

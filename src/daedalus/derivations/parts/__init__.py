@@ -1,0 +1,1 @@
+"""The parts of a derivation: Lagrange, bodies, connections, reduction, start values, linearisation, first order."""

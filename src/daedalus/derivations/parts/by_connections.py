@@ -1,0 +1,156 @@
+"""Parts and connections: laws of parts, what joined ports share and balance, and what was eliminated by what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import casadi as ca
+import numpy as np
+
+from daedalus.derivations.compiled_residual import compiled_residual
+from daedalus.derivations.derivation import DerivationStep
+from daedalus.derivations.formula.agreement import largest_difference
+from daedalus.derivations.formula.line import FormulaLine
+from daedalus.derivations.reading import Reading
+from daedalus.errors import DaedalusError, ModelError
+from daedalus.model.assembly.joined_model import connection_rows, joined_model
+from daedalus.model.expressions import column, concatenate, elements, symbol_key
+from daedalus.model.model import Model
+from daedalus.model.names import counted, element_label
+from daedalus.reduction.forms.explicit_form import explicit_form
+from daedalus.reduction.reduce import reduce
+
+PART = "parts"
+
+
+class ConnectionSteps:
+    """The way from parts to the equations that are left."""
+
+    def __init__(self, model: Model) -> None:
+        if model._assembly.is_empty:
+            raise ModelError(
+                f"The model {model.name!r} has no parts.",
+                because="connections join the ports of parts.",
+                remedy="m.add(...) and m.connect(...), or dd.derive(m) for what the model has",
+            )
+        self.model, self.joined, self.flat = model, joined_model(model), model._flat()
+        self.read = Reading(self.joined)
+        self.own = Reading(self.flat)
+        self.read.labels.update(self.own.labels)
+        self.equations = self.joined._all_equations()
+
+    def steps(self) -> Iterator[DerivationStep]:
+        """Laws, shared quantities, balances, signals, eliminations, and what is left."""
+        written = self.model._all_equations()
+        added = connection_rows(self.model)
+        laws = {n: e.residual for n, e in written.items()}
+        kinds = (
+            ("laws", "Every part brings its own laws.", laws),
+            ("shared quantities", "Joined ports share one quantity.", added["equal"]),
+            ("balances", "At every joint the other quantity adds up to zero, counted positive into the parts.",
+             added["balance"]),
+            ("signals", "Signals are passed on.", added["signal"]),
+            ("places", "Grounds and anchors have their places.", added["place"]),
+        )  # fmt: skip
+        check = self._on_solutions()
+        for kind, text, rows in kinds:
+            if rows:
+                residual = concatenate(column(r) for r in rows.values())
+                short = self.read.short(residual)
+                lines = [self._line(e) for e in elements(short)]
+                yield self.read.step(PART, kind, text, [], lines, max(check, largest_difference(residual, short)))
+        gone = self._eliminated()
+        if gone:
+            words = counted(len(gone), "unknown")
+            text = f"{words} follow from others by one of these equations and are put in everywhere."
+            lines = [self.read.line(symbol, self.own.short(value)) for symbol, value in gone]
+            yield self.read.step(PART, "eliminated", text, [], lines, check)
+        yield self._left()
+
+    def _line(self, entry: ca.SX) -> FormulaLine:
+        """a − b as a = b."""
+        if not entry.is_constant() and not entry.is_symbolic() and entry.op() == ca.OP_SUB:
+            return self.read.line(entry.dep(0), entry.dep(1))
+        return self.read.line(entry, ca.SX(0))
+
+    def _eliminated(self) -> list[tuple[ca.SX, ca.SX]]:
+        """Symbols of the parts that are gone, with what they are."""
+        present = {symbol_key(s) for e in self.flat._all_equations().values() for s in ca.symvar(e.residual)}
+        outputs = self.flat._outputs
+        found = []
+        for name, variable in self.joined._variables.items():
+            if variable.kind not in ("state", "algebraic") or name not in outputs or name in self.flat._variables:
+                continue
+            for symbol, value in zip(elements(column(self.joined._symbols[name])), elements(column(outputs[name]))):
+                if symbol_key(symbol) not in present:
+                    found.append((symbol, value))
+        return found
+
+    def _left(self) -> DerivationStep:
+        read = self.own
+        system = self.flat.freeze()
+        derived, lines = {}, []
+        for name, equation in self.flat._all_equations().items():
+            short = read.short(equation.residual)
+            shape = () if short.numel() == 1 else (short.numel(),)
+            for k, entry in enumerate(elements(short)):
+                label = element_label(name, shape, k)
+                if label in system.equation_labels:
+                    derived[label] = entry
+                lines.append(read.line(entry, ca.SX(0)))
+        text = f"{counted(len(lines), 'equation')} left, in {counted(system.sizes['x'], 'state')}"
+        text += f" and {counted(system.sizes['z'], 'algebraic unknown')}." if system.sizes["z"] else "."
+        return read.step(PART, "equations left", text, [], lines, compiled_residual(system, derived))
+
+    def _on_solutions(self) -> float:
+        """The largest residual of all laws and connections at random states, all else from the equations left."""
+        flat: Model = self.flat
+        try:
+            form = explicit_form(flat.freeze())
+        except DaedalusError:
+            try:
+                flat = reduce(flat)
+                form = explicit_form(flat.freeze())
+            except DaedalusError:
+                return float("nan")
+        system = flat.freeze()
+        rows = concatenate(e.residual for e in self.equations.values())
+        old, new = [], []
+        for symbol in ca.symvar(rows):
+            value = self._value_of(flat, symbol)
+            if value is not None:
+                old.append(symbol)
+                new.append(value)
+        put = ca.densify(ca.substitute(rows, concatenate(old), concatenate(new))) if old else rows
+        put = form.applied(system, put)
+        letters = ("t", "x", "u", "p")
+        free = {symbol_key(s) for letter in letters for s in elements(system.symbol(letter))}
+        usable = [e for e in elements(put) if all(symbol_key(s) in free for s in ca.symvar(e))]
+        if not usable:
+            return float("nan")
+        function = ca.Function("rows", [system.symbol(letter) for letter in letters], [ca.vertcat(*usable)])
+        draw, worst = np.random.default_rng(1788), 0.0
+        p = np.nan_to_num(system.start["p"], nan=1.0)
+        for _ in range(4):
+            values = [draw.uniform(0.2, 1.0, system.symbol(letter).numel()) for letter in ("t", "x", "u")]
+            left = function(*values, p).full().ravel()
+            worst = max(worst, float(np.max(np.abs(left[np.isfinite(left)]), initial=0.0)))
+        return worst
+
+    def _value_of(self, flat: Model, symbol: ca.SX) -> ca.SX | None:
+        """What a symbol of the parts is in the model that is left."""
+        variable, k, order = self.joined._known[symbol_key(symbol)]
+        if variable == "t":
+            return None
+        for name in (self.joined._label(variable, k, order),):
+            if name in flat._outputs and flat._outputs[name].is_scalar():
+                return flat._outputs[name]
+        stem = variable if order == 0 else f"{variable}_{'d' * order}ot"
+        if stem in flat._outputs and stem not in flat._variables:
+            return column(flat._outputs[stem])[k]
+        return None
+
+
+def connection_steps(model: Model) -> list[DerivationStep]:
+    """The way from parts and connections to the equations that are left."""
+    return list(ConnectionSteps(model).steps())

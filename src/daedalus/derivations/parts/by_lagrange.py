@@ -1,0 +1,219 @@
+"""Equations of motion from energies, as on the board: T, V, L, ∂L/∂q', d/dt, ∂L/∂q, forces, collected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import casadi as ca
+
+from daedalus.derivations.compiled_residual import compiled_residual
+from daedalus.derivations.derivation import DerivationStep
+from daedalus.derivations.formula.agreement import largest_difference
+from daedalus.derivations.formula.line import FormulaLine
+from daedalus.derivations.formula.notation import Juxtaposed, Matrix, name, rate, sign, slope
+from daedalus.derivations.numbers_along import rate_residual, slope_residual
+from daedalus.derivations.parts.split_sides import split_terms
+from daedalus.derivations.reading import Reading
+from daedalus.errors import ModelError
+from daedalus.model.expressions import concatenate, elements, symbol_key
+from daedalus.model.mechanics.equations_of_motion import force_sides, gradient, time_derivative
+from daedalus.model.model import Model
+
+# Larger mass matrices are not shown as matrices.
+LARGEST_MATRIX = 6
+PART = "lagrange"
+
+
+class Lagrange:
+    """One derivation by Lagrange; the terms are those of the coordinates alone, bodies have a part of their own."""
+
+    def __init__(self, model: Model) -> None:
+        self.book = model._flat()
+        self.written = self.book._mechanics
+        if not self.written.coordinates:
+            raise ModelError(
+                f"The model {model.name!r} has no coordinates.",
+                because="Lagrange's equations belong to coordinates with energies.",
+                remedy="m.coordinate(...) and m.kinetic_energy(...), or dd.derive(m) for what the model has",
+            )
+        self.read = Reading(self.book)
+        names = self.written.coordinates
+        self.q = concatenate(self.book._symbols[n] for n in names)
+        self.v = concatenate(self.book._derivative_symbol(n, 1) for n in names)
+        self.a = concatenate(self.book._derivative_symbol(n, 2) for n in names)
+        self.multipliers = concatenate(self.book._symbols[n] for n in self.written.constraints)
+        self.collect = [self.a, self.multipliers]
+        self.labels = [self.read.label(s) for s in elements(self.v)]
+
+    def steps(self) -> Iterator[DerivationStep]:
+        """The steps in their order."""
+        read, written = self.read, self.written
+        kinetic, potential = (read.short(e) for e in (written.kinetic, written.potential))
+        yield self._energy("kinetic energy", "T", "The kinetic energy as it was written, its terms collected.",
+                           written.kinetic, kinetic)  # fmt: skip
+        yield self._energy("potential energy", "V", "The potential energy as it was written, its terms collected.",
+                           written.potential, potential)  # fmt: skip
+        function = read.short(written.kinetic - written.potential)
+        yield read.step(
+            PART, "Lagrange function", "The Lagrange function is the kinetic less the potential energy.",
+            [read.line(name("L"), Juxtaposed((name("T"), sign("-"), name("V"))))], [read.line(name("L"), function)],
+            largest_difference(function, written.kinetic - written.potential),
+        )  # fmt: skip
+        yield from self._slopes(function)
+        yield from self._forces()
+        yield self._equations()
+        if 1 < self.q.numel() <= LARGEST_MATRIX:
+            yield self._matrices()
+
+    def _energy(self, kind: str, letter: str, text: str, written: ca.SX, short: ca.SX) -> DerivationStep:
+        read = self.read
+        lines = [read.line(name(letter), written)]
+        return read.step(PART, kind, text, lines, [read.line(name(letter), short)], largest_difference(written, short))
+
+    def _slopes(self, function: ca.SX) -> Iterator[DerivationStep]:
+        read = self.read
+        momenta = read.short(gradient(function, self.v))
+        rates_of = [read.line(slope("L", label), entry) for label, entry in zip(self.labels, elements(momenta))]
+        yield read.step(
+            PART, "momenta", "Differentiate the Lagrange function by every rate.", [read.line(name("L"), function)],
+            rates_of, slope_residual(function, elements(self.v), momenta),
+        )  # fmt: skip
+        along = read.short(time_derivative(self.book, self.written, momenta), self.collect)
+        moving, speeds = self._motion(momenta)
+        yield read.step(
+            PART, "rates of momenta", "Differentiate these by time; every coordinate and rate moves.", rates_of,
+            [read.line(rate(slope("L", label)), entry) for label, entry in zip(self.labels, elements(along))],
+            rate_residual(momenta, moving, speeds, along),
+        )  # fmt: skip
+        pull = read.short(gradient(function, self.q))
+        yield read.step(
+            PART, "slopes", "Differentiate the Lagrange function by every coordinate.",
+            [read.line(name("L"), function)],
+            [read.line(slope("L", read.label(s)), entry) for s, entry in zip(elements(self.q), elements(pull))],
+            slope_residual(function, elements(self.q), pull),
+        )  # fmt: skip
+
+    def _motion(self, expression: ca.SX) -> tuple[list[ca.SX], list[ca.SX]]:
+        """What moves in an expression, and how fast."""
+        moving, speeds = [self.book._time], [ca.SX(1)]
+        for symbol in ca.symvar(expression):
+            variable, k, order = self.book._known[symbol_key(symbol)]
+            if variable != "t" and self.book._variables[variable].kind == "state":
+                moving.append(symbol)
+                speeds.append(self.book._derivative_scalar(variable, k, order + 1))
+        return moving, speeds
+
+    def _forces(self) -> Iterator[DerivationStep]:
+        """Dissipation, applied forces and those of constraints, where there are any."""
+        read, written = self.read, self.written
+        if not written.dissipation.is_zero():
+            loss = read.short(gradient(written.dissipation, self.v))
+            yield read.step(
+                PART, "dissipation", "Differentiate the dissipation by every rate.",
+                [read.line(name("D"), written.dissipation)],
+                [read.line(slope("D", label), entry) for label, entry in zip(self.labels, elements(loss))],
+                slope_residual(written.dissipation, elements(self.v), loss),
+            )  # fmt: skip
+        own = {n: e for n, e in written.applied.items() if n in written.coordinates and not e.is_zero()}
+        if own:
+            lines = [
+                read.line(name(f"tau_{read.label(s)}"), entry)
+                for n, force in own.items()
+                for s, entry in zip(elements(self.book._symbols[n]), elements(read.short(force)))
+            ]
+            text = "Applied forces act on the coordinates through the work that they do on them."
+            check = max(largest_difference(e, read.short(e)) for e in own.values())
+            yield read.step(PART, "applied forces", text, [], lines, check)
+        if written.constraints:
+            yield self._constraint_forces()
+
+    def _constraint_forces(self) -> DerivationStep:
+        read, written = self.read, self.written
+        kinds = {c.kind for c in written.constraints.values()}
+        stacked = concatenate(c.expression for c in written.constraints.values())
+        by = self.q if kinds == {"holonomic"} else self.v
+        forces = read.short(self._push(), [self.multipliers])
+        before = [read.line(entry, ca.SX(0)) for entry in elements(read.short(stacked))]
+        lines = [
+            read.line(name(f"F_{read.label(s)}"), entry)
+            for s, entry in zip(elements(self.q), elements(forces))
+            if not entry.is_zero()
+        ]
+        words = ", ".join(f"`{read.label(s)}`" for s in elements(self.multipliers))
+        text = f"Every constraint exerts a force along its slopes, times its multiplier: {words}."
+        check = largest_difference(forces, self._push())
+        if len(kinds) == 1:
+            virtual = ca.dot(stacked, self.multipliers)
+            check = max(check, slope_residual(virtual, elements(by), forces))
+        return read.step(PART, "constraint forces", text, before, lines, check)
+
+    def _push(self) -> ca.SX:
+        """The forces of constraints on the coordinates."""
+        total = force_sides(self.book, self.written)
+        return concatenate(
+            total[n] - self.written.applied.get(n, ca.SX.zeros(total[n].shape)) for n in self.written.coordinates
+        )
+
+    def _equations(self) -> DerivationStep:
+        """Everything put together, against the equations that the package runs."""
+        read = self.read
+        known = self.book._all_equations()
+        own = [known[f"motion of {n}"].residual for n in self.written.coordinates]
+        residual = concatenate(own)
+        short = read.short(residual, self.collect)
+        lines = [self._sides(entry) for entry in elements(short)]
+        lines += [
+            read.line(entry, ca.SX(0))
+            for c in self.written.constraints.values()
+            for entry in elements(read.short(c.expression))
+        ]
+        text = "Put together: the rate of momentum less the slope equals the forces on every coordinate."
+        names = [self.book._variables[n].label(k) for n in self.written.coordinates
+                 for k in range(self.book._variables[n].size)]  # fmt: skip
+        derived = {f"motion of {label}": line.residual for label, line in zip(names, lines)}
+        check = compiled_residual(self.book.freeze(), derived)
+        letters = [rate(slope("L", label)) for label in self.labels]
+        before = [
+            read.line(Juxtaposed((letter, sign("-"), slope("L", read.label(s)))), name(f"Q_{read.label(s)}"))
+            for letter, s in zip(letters, elements(self.q))
+        ]
+        return read.step(PART, "equations of motion", text, before, lines, check)
+
+    def _sides(self, entry: ca.SX) -> FormulaLine:
+        """Inertia on the left; inputs and multipliers on the right where they are terms of their own."""
+        wanted = {symbol_key(s) for s in elements(self.multipliers)}
+        wanted |= {
+            symbol_key(s)
+            for v in self.book._variables.values()
+            if v.kind == "input"
+            for s in elements(self.book._symbols[v.name])
+        }
+        left, right = split_terms(entry, wanted)
+        return self.read.line(left, right)
+
+    def _matrices(self) -> DerivationStep:
+        """M(q) q'' + h = Q + Gᵀ λ, with the mass matrix of the package's own functions as the check."""
+        read = self.read
+        known = self.book._all_equations()
+        residual = concatenate(known[f"motion of {n}"].residual for n in self.written.coordinates)
+        mass = read.short(ca.densify(ca.jacobian(residual, self.a)))
+        rest = ca.densify(ca.substitute(residual, self.a, ca.SX.zeros(self.a.shape)))
+        bias = read.short(ca.densify(ca.substitute(rest, self.multipliers, ca.SX.zeros(self.multipliers.shape))))
+        pieces: list = [Matrix(-bias)]
+        total = mass @ self.a + bias
+        if self.multipliers.numel():
+            push = read.short(-ca.densify(ca.jacobian(rest, self.multipliers)))
+            pieces += [sign("+"), Matrix(push), Matrix(self.multipliers)]
+            total = total - push @ self.multipliers
+        line = read.line(
+            Juxtaposed((Matrix(mass), Matrix(self.a))), Juxtaposed((Matrix(read.short(-bias)), *pieces[1:]))
+        )
+        text = "In matrix form: the mass matrix times the accelerations, and what moves them."
+        hessian = ca.hessian(self.written.kinetic, self.v)[0]
+        check = max(largest_difference(total, residual), largest_difference(mass, hessian))
+        return read.step(PART, "matrix form", text, [], [line], check)
+
+
+def lagrange_steps(model: Model) -> list[DerivationStep]:
+    """The derivation of the equations of motion of a model written by energies."""
+    return list(Lagrange(model).steps())

@@ -1,0 +1,103 @@
+"""Linearisation on the board: E, A, B, C, D as formulas of the point, then their numbers at one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from daedalus.analysis.linear.linearisation import row_order
+from daedalus.analysis.linear.linearise import linearise
+from daedalus.derivations.derivation import DerivationStep
+from daedalus.derivations.formula.notation import Matrix, name
+from daedalus.derivations.numbers_along import slope_residual
+from daedalus.derivations.reading import Reading
+from daedalus.model.expressions import concatenate, elements
+from daedalus.model.model import Model
+
+PART = "linearise"
+# Larger matrices are not shown as formulas.
+LARGEST = 16
+
+
+def linearisation_steps(model: Model, at: object = None, **options: Any) -> list[DerivationStep]:
+    """The steps to E δx' = A δx + B δu; `at` and further options are those of `dd.linearise`."""
+    read = Reading(model._flat())
+    system = model.freeze()
+    order = row_order(system)
+    residual = system.residual[[int(k) for k in order]]
+    states, unknowns, inputs = system.symbol("xdot"), _unknowns(system), system.symbol("u")
+    for symbol, label in zip(elements(states), system.labels["xdot"]):
+        read.name(symbol, label)
+    rows = [read.line(entry, ca.SX(0)) for entry in elements(read.short(residual))]
+    slopes = {
+        "E": ca.horzcat(ca.jacobian(residual, states), ca.SX(residual.numel(), system.sizes["z"])),
+        "A": -ca.jacobian(residual, unknowns),
+        "B": -ca.jacobian(residual, inputs),
+    }
+    steps = []
+    found: dict[str, ca.SX] = {}
+    texts = {
+        "E": "E: the slopes of the equations by the derivatives of the states.",
+        "A": "A: the slopes by states and algebraic variables, with the other sign.",
+        "B": "B: the slopes by the inputs, with the other sign.",
+    }
+    by = {"E": states, "A": unknowns, "B": inputs}
+    for letter, slope in slopes.items():
+        if not slope.numel():
+            continue
+        small = slope.shape[0] <= LARGEST and slope.shape[1] <= LARGEST
+        found[letter] = read.short(ca.densify(slope)) if small else ca.densify(slope)
+        check = _slopes_check(residual, by[letter], found[letter], -1.0 if letter != "E" else 1.0)
+        lines = [read.line(name(letter), Matrix(found[letter]))]
+        steps.append(read.step(PART, letter, texts[letter], rows, lines, check))
+    lin = linearise(model, at=at, **options)
+    lines, check = [], 0.0
+    letters = ("t", "xdot", "x", "z", "u", "p")
+    arguments = [system.symbol(letter) for letter in letters]
+    values = [np.asarray(lin.point.vectors[letter]) for letter in letters]
+    for letter, matrix in found.items():
+        numbers = ca.Function("at", arguments, [matrix])(*values).full()
+        known = np.asarray(getattr(lin, letter))
+        numbers = numbers[: known.shape[0], : known.shape[1]]
+        if numbers.shape == known.shape:
+            check = max(check, float(np.max(np.abs(numbers - known) / np.maximum(1.0, np.abs(known)), initial=0.0)))
+        else:
+            check = float("nan")
+        lines.append(read.line(name(letter), Matrix(ca.SX(ca.DM(known)))))
+    for letter in ("C", "D"):
+        numbers = np.asarray(getattr(lin, letter))
+        if numbers.size and numbers.shape[0] <= LARGEST:
+            lines.append(read.line(name(letter), Matrix(ca.SX(ca.DM(numbers)))))
+    text = f"At the point {_point_text(lin)} these are numbers. {_verdict(lin)}"
+    steps.append(read.step(PART, "at the point", text, [], lines, check))
+    return steps
+
+
+def _unknowns(system: Any) -> ca.SX:
+    return concatenate([system.symbol("x"), system.symbol("z")])
+
+
+def _slopes_check(residual: ca.SX, by: ca.SX, found: ca.SX, sign: float) -> float:
+    entries = elements(by)
+    checks = [slope_residual(residual[i], entries, sign * found[i, : len(entries)].T) for i in range(residual.numel())]
+    return max(checks, default=0.0)
+
+
+def _point_text(lin: Any) -> str:
+    pairs = [f"`{label}` = {value:.4g}" for label, value in zip(lin.point.system.labels["x"], lin.point.vectors["x"])]
+    return ", ".join(pairs[:8]) + (" …" if len(pairs) > 8 else "")
+
+
+def _verdict(lin: Any) -> str:
+    poles = np.asarray(lin.poles())
+    if not poles.size:
+        return "There are no finite poles."
+    worst = float(poles.real.max())
+    texts = ", ".join(f"{p.real:.4g}{f' {chr(43) if p.imag > 0 else chr(45)} {abs(p.imag):.4g}i' if p.imag else ''}"
+                      for p in poles[:8])  # fmt: skip
+    scale = max(1.0, float(np.abs(poles).max()))
+    words = "asymptotically stable" if worst < -1e-9 * scale else "unstable" if worst > 1e-9 * scale else (
+        "on the edge: the linearisation does not decide stability")  # fmt: skip
+    return f"Poles: {texts}; {words}."

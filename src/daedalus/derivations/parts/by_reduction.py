@@ -1,0 +1,297 @@
+"""Index reduction on the board: what is differentiated how often, the hidden constraint each time, the final system."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import casadi as ca
+import numpy as np
+
+from daedalus.derivations.compiled_residual import compiled_residual
+from daedalus.derivations.derivation import DerivationStep
+from daedalus.derivations.formula.agreement import largest_difference
+from daedalus.derivations.numbers_along import rate_residual
+from daedalus.derivations.planned_reduction import planned
+from daedalus.derivations.reading import Reading
+from daedalus.errors import InputError
+from daedalus.model.expressions import concatenate, elements, symbol_key
+from daedalus.model.model import Model
+from daedalus.model.names import counted, derivative_name, listed, split_derivative, times_text
+from daedalus.reduction.reduce import STABILISATIONS, reduce
+from daedalus.reduction.rewriting import ReducedModel
+from daedalus.reduction.stabilise import damped
+
+PART = "reduce"
+# A number that stands for a symbolic rate of Baumgarte's damping where the result is checked.
+RATE = 3.0
+
+
+class ReductionSteps:
+    """The steps of one reduction.
+
+    stabilise: as in `dd.reduce`. alpha: the rate of Baumgarte's damping, a number or a name that stays a symbol.
+    """
+
+    def __init__(self, model: Model, stabilise: str | None, alpha: object) -> None:
+        self.model, self.stabilise = model, stabilise
+        self.plan, self.inputs = planned(model)
+        self.read = Reading(self.plan.book)
+        for own, symbol in self.inputs.items():
+            size = symbol.numel()
+            for k, entry in enumerate(elements(symbol)):
+                self.read.name(entry, own if size == 1 else f"{own}[{k}]")
+        self._input_rates = {}
+        for own, symbol in self.inputs.items():
+            origin, order = split_derivative(own)
+            above = self.inputs.get(derivative_name(origin, order + 1))
+            if above is not None:
+                pairs = zip(elements(symbol), elements(above))
+                self._input_rates.update({symbol_key(entry): rate for entry, rate in pairs})
+        self.alpha, self.symbol = self._read_alpha(alpha)
+        # Derivatives above those that were written have names too.
+        self.read.labels.update(self.plan.book._labels())
+
+    def _read_alpha(self, alpha: object) -> tuple[ca.SX | None, ca.SX | None]:
+        if self.stabilise != "baumgarte":
+            if alpha is not None:
+                raise InputError(
+                    f"alpha={alpha!r} cannot be used.",
+                    f"stabilise={self.stabilise!r}",
+                    because="alpha is the rate of Baumgarte's damping.",
+                    remedy='dd.derive(m, "reduce", stabilise="baumgarte", alpha="alpha")',
+                )
+            return None, None
+        if alpha is None or isinstance(alpha, str):
+            symbol = ca.SX.sym(alpha or "alpha")
+            self.read.name(symbol, alpha or "alpha")
+            self.read.constants.append(symbol)
+            return symbol, symbol
+        return ca.SX(float(alpha)), None  # type: ignore[arg-type]
+
+    # -- the steps ---------------------------------------------------------------------------------------------
+
+    def steps(self) -> Iterator[DerivationStep]:
+        """The steps in their order."""
+        yield self._structure()
+        if not self.plan.constraints:
+            return
+        if self.plan.flow.row:
+            yield self._put_in()
+        most = int(self.plan.signature.c.max())
+        for times in range(1, most + 1):
+            yield self._level(times)
+        yield self._hidden()
+        yield self._final()
+
+    def _structure(self) -> DerivationStep:
+        plan, read = self.plan, self.read
+        lines = [read.line(row, ca.SX(0)) for row in elements(self._short(plan.residual))]
+        if not plan.constraints:
+            text = "Nothing has to be differentiated: the equations determine every highest derivative as they stand."
+            return read.step(PART, "structure", text, lines, lines, self._written_check())
+        words = [f"{plan.rows[i].label} {times_text(int(plan.signature.c[i]))}" for i in plan.constraints]
+        text = (
+            f"The index is {plan.lowered_index}: the equations do not determine every highest derivative and algebraic "
+            f"variable. To be differentiated: {listed(words, 12)}."
+        )
+        return read.step(PART, "structure", text, lines, lines, self._written_check())
+
+    def _written_check(self) -> float:
+        """The equations of the plan against those that the model runs with."""
+        system = self.model.freeze()
+        known = set(system.equation_labels)
+        rows = {row.label: e for row, e in zip(self.plan.rows, elements(self.plan.residual)) if row.label in known}
+        return compiled_residual(system, rows)
+
+    def _put_in(self) -> DerivationStep:
+        """Equations such as q' = v are put into the others instead of being differentiated."""
+        plan, read = self.plan, self.read
+        lines = []
+        for j, value in plan.flow.value.items():
+            variable, k = plan.unknowns[j]
+            symbol = plan.book._derivative_scalar(variable, k, plan.flow.order[j])
+            read.labels.update(plan.book._labels())
+            lines.append(read.line(symbol, self._short(value)))
+        text = "These derivatives are known by equations of their own and are put in wherever they appear."
+        old = concatenate(line.left for line in lines if isinstance(line.left, ca.SX))
+        new = concatenate(plan.flow.value.values())
+        rows = concatenate(elements(plan.residual)[i] for i in plan.flow.row.values())
+        left = ca.densify(ca.substitute(rows, old, new))
+        check = largest_difference(left, ca.SX.zeros(left.shape))
+        return read.step(PART, "put in", text, [], lines, check)
+
+    def _level(self, times: int) -> DerivationStep:
+        plan, read = self.plan, self.read
+        own = [i for i in plan.constraints if plan.signature.c[i] >= times]
+        before = concatenate(plan.levels[i, times - 1] for i in own)
+        after = concatenate(plan.levels[i, times] for i in own)
+        read.labels.update(plan.book._labels())
+        names = listed([plan.rows[i].label for i in own], 8)
+        word = ("once", "once more", "a third time", "a fourth time")[times - 1] if times < 5 else f"{times} times"
+        highest = [i for i in own if plan.signature.c[i] == times]
+        ends = "" if not highest else " It contains highest derivatives now." if len(own) == 1 else (
+            f" {listed([plan.rows[i].label for i in highest], 6)} now contain highest derivatives.")  # fmt: skip
+        moving, rates = self._motion(before)
+        text = f"Differentiate {names} {word}.{ends}"
+        short = self._short(after, self._unknown_symbols())
+        return read.step(
+            PART, f"differentiated {times_text(times)}", text,
+            [read.line(e, ca.SX(0)) for e in elements(self._short(before))],
+            [read.line(e, ca.SX(0)) for e in elements(short)], rate_residual(before, moving, rates, short),
+        )  # fmt: skip
+
+    def _motion(self, expression: ca.SX) -> tuple[list[ca.SX], list[ca.SX]]:
+        """What moves in an expression, and how fast; derivatives that an equation gives by that equation."""
+        plan = self.plan
+        place = {unknown: j for j, unknown in enumerate(plan.unknowns)}
+        symbols, rates = [plan.book._time], [ca.SX(1)]
+        for symbol in ca.symvar(expression):
+            variable, k, order = plan.book._known.get(symbol_key(symbol), ("", 0, 0))
+            if symbol_key(symbol) in self._input_rates:
+                symbols.append(symbol)
+                rates.append(self._input_rates[symbol_key(symbol)])
+            if (variable, k) not in place:
+                continue
+            j = place[variable, k]
+            symbols.append(symbol)
+            solved = plan.flow.order.get(j) == order + 1
+            rates.append(plan.flow.value[j] if solved else plan.book._derivative_scalar(variable, k, order + 1))
+        return symbols, rates
+
+    def _unknown_symbols(self) -> list[ca.SX]:
+        """The highest derivatives, which are collected."""
+        return [
+            self.plan.book._derivative_scalar(*unknown, self.plan.order(j))
+            for j, unknown in enumerate(self.plan.unknowns)
+        ]
+
+    def _hidden(self) -> DerivationStep:
+        plan, read = self.plan, self.read
+        lower = plan.lower_levels
+        lines = [read.line(self._short(plan.levels[at]), ca.SX(0)) for at in lower]
+        hidden = sum(times > 0 for _, times in lower)
+        free = int(plan.signature.d.sum() - plan.signature.c.sum())
+        text = (
+            f"Solutions obey all of these: {counted(len(lower) - hidden, 'written constraint')} and "
+            f"{counted(hidden, 'hidden one')}. {counted(free, 'start value')} may be chosen freely."
+        )
+        other = reduce(self.model)
+        kept = other.constraints
+        found = self._in_names_of(other, concatenate(plan.levels[at] for at in lower))
+        check = _same_set(found, concatenate(kept.values())) if kept else 0.0
+        return read.step(PART, "hidden constraints", text, [], lines, check)
+
+    # -- the end -----------------------------------------------------------------------------------------------
+
+    def _final(self) -> DerivationStep:
+        if self.stabilise == "dummy_derivatives":
+            return self._dummy()
+        if self.stabilise == "ggl":
+            return self._as_reduced("Both levels of every constraint stay, with one more multiplier each (Gear, Gupta, "
+                                    "Leimkuhler); the index is 2.")  # fmt: skip
+        plan, read = self.plan, self.read
+        c = plan.signature.c
+        damping: dict[int, ca.SX] = {}
+        rows: dict[int, ca.SX] = {i: plan.levels[i, 0] for i in range(len(plan.rows)) if i not in plan.constraints}
+        if self.stabilise == "baumgarte":
+            assert self.alpha is not None
+            rows.update({i: plan.levels[i, int(c[i])] for i in plan.constraints})
+            for i in plan.constraints:
+                parts = {k: self._short(plan.levels[i, k], self._unknown_symbols()) for k in range(int(c[i]) + 1)}
+                damping[i] = damped(parts, int(c[i]), self.alpha)
+            letter = read.label(self.symbol) if self.symbol is not None else f"{float(self.alpha):g}"
+            text = (
+                f"Baumgarte: in the place of each differentiated constraint stands (d/dt + `{letter}`) applied as "
+                "often to the constraint, so that errors decay instead of growing. The final system:"
+            )
+        else:
+            rows.update({i: plan.levels[i, int(c[i])] for i in plan.constraints})
+            ends = {
+                "projection": "its lower derivatives are invariants that every step is projected onto",
+                None: "nothing keeps its lower derivatives at zero, so that a run drifts off",
+            }[self.stabilise]
+            text = f"The highest derivative of every constraint takes its place; {ends}. The final system has index 1:"
+        order = sorted(rows)
+        collect = self._unknown_symbols()
+        lines = [read.line(damping.get(i, self._short(rows[i], collect)), ca.SX(0)) for i in order]
+        alpha = RATE if self.symbol is not None else None if self.alpha is None else float(self.alpha)
+        other = reduce(self.model, stabilise=self.stabilise, alpha=alpha)
+        found = self._in_names_of(other, concatenate(line.residual for line in lines))
+        if self.symbol is not None:
+            found = ca.densify(ca.substitute(found, self.symbol, ca.SX(RATE)))
+        return read.step(PART, "final system", text, [], lines, _same_set(found, _rows_of(other)))
+
+    def _dummy(self) -> DerivationStep:
+        n = reduce(self.model, stabilise="dummy_derivatives")
+        own = n.reduction
+        text = (
+            "Dummy derivatives: the constraints and all their derivatives stay as equations. In return the derivatives "
+            f"of as many states become algebraic unknowns: {listed([f'`{s}`' for s in own.dependent], 8)}. Integrated "
+            f"are {listed([f'`{s}`' for s in own.selected], 8)}; a run changes the choice where another is better."
+        )
+        plan, read = self.plan, self.read
+        keep = [plan.levels[i, 0] for i in range(len(plan.rows)) if i not in plan.constraints]
+        levels = [plan.levels[i, k] for i in plan.constraints for k in range(int(plan.signature.c[i]) + 1)]
+        lines = [read.line(self._short(e, self._unknown_symbols()), ca.SX(0)) for e in (*keep, *levels)]
+        other = reduce(self.model)
+        kept = concatenate(other.constraints.values())
+        lower = self._in_names_of(other, concatenate(plan.levels[at] for at in plan.lower_levels))
+        return read.step(PART, "dummy derivatives", text, [], lines, _same_set(lower, kept))
+
+    def _as_reduced(self, text: str) -> DerivationStep:
+        n = reduce(self.model, stabilise=self.stabilise)
+        own = Reading(n)
+        rows = _rows_of(n)
+        short = concatenate(own.short(e) for e in elements(rows))
+        lines = [own.line(e, ca.SX(0)) for e in elements(short)]
+        labels = [row.label for e in n._equations.values() for row in e.rows]
+        system = n.freeze()
+        derived = {label: e for label, e in zip(labels, elements(short)) if label in set(system.equation_labels)}
+        return own.step(PART, "final system", text, [], lines, compiled_residual(system, derived))
+
+    def _in_names_of(self, other: ReducedModel, expression: ca.SX) -> ca.SX:
+        """An expression with the symbols that another model has for derivatives of inputs."""
+        own = [name for name in self.inputs if name in other._symbols]
+        old, new = (concatenate(symbols[n] for n in own) for symbols in (self.inputs, other._symbols))
+        return ca.densify(ca.substitute(expression, old, new)) if own else expression
+
+    def _short(self, expression: ca.SX, collect: list[ca.SX] | None = None) -> ca.SX:
+        return self.read.short(expression, collect or ())
+
+
+def _rows_of(model: ReducedModel) -> ca.SX:
+    return concatenate(e.residual for e in model._equations.values())
+
+
+def _same_set(one: ca.SX, two: ca.SX) -> float:
+    """The largest distance from a row of one set to the nearest row of the other, at random points; signs aside."""
+    symbols = ca.symvar(ca.vertcat(one, two))
+    function = ca.Function("both", [ca.vertcat(*symbols)], [one, two])
+    draw = np.random.default_rng(1788)
+    values = []
+    for k in range(24):
+        point = draw.uniform(0.2, 1.6, len(symbols))
+        if k < 12:
+            point *= draw.choice([-1.0, 1.0], len(symbols))
+        left, right = (part.full().ravel() for part in function(point))
+        if np.all(np.isfinite(left)) and np.all(np.isfinite(right)):
+            values.append((left, right))
+    if not values or one.numel() != two.numel():
+        return float("nan") if not values else float("inf")
+    left, right = (np.array([pair[k] for pair in values]).T for k in (0, 1))
+    worst = 0.0
+    for row in left:
+        scale = max(1.0, float(np.abs(row).max()))
+        worst = max(worst, min(float(np.abs(row - sign * other).max()) / scale for other in right for sign in (1, -1)))
+    return worst
+
+
+def reduction_steps(model: Model, stabilise: str | None = "projection", alpha: object = None) -> list[DerivationStep]:
+    """The steps of `dd.reduce`."""
+    if stabilise not in STABILISATIONS:
+        raise InputError(
+            f"stabilise={stabilise!r} means nothing.",
+            because="it says what is done about drift off the constraints.",
+            remedy='"projection", "baumgarte", "ggl", "dummy_derivatives" or None',
+        )
+    return list(ReductionSteps(model, stabilise, alpha).steps())

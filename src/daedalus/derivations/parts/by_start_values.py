@@ -1,0 +1,163 @@
+"""Consistent start values on the board: what is given, and what follows from which equation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from daedalus.analysis.structure.block_form import triangular_blocks
+from daedalus.derivations.derivation import DerivationStep
+from daedalus.derivations.formula.line import FormulaLine
+from daedalus.derivations.planned_reduction import planned
+from daedalus.derivations.reading import Reading
+from daedalus.errors import DaedalusError, InputError
+from daedalus.initialisation.initialise import initialise
+from daedalus.initialisation.start import Start
+from daedalus.model.expressions import concatenate, elements, symbol_key
+from daedalus.model.model import Model
+from daedalus.model.names import counted, derivative_name, element_label, listed
+
+PART = "start"
+
+
+def start_steps(model: Model, values: object = None, **options: Any) -> list[DerivationStep]:
+    """The steps to a consistent start; `values` and further options are those of `dd.initialise`."""
+    start = initialise(model, values, **options)
+    read = Reading(model._flat())
+    given = _named(start, "given")
+    guessed = _named(start, "guessed")
+    steps = [
+        read.step(
+            PART, "given", f"{counted(len(given), 'value')} given.", [], _value_lines(read, start, given), 0.0
+        )
+    ]  # fmt: skip
+    if guessed:
+        text = f"{counted(len(guessed), 'value')} guessed that no equation moves."
+        steps.append(read.step(PART, "guessed", text, [], _value_lines(read, start, guessed), 0.0))
+    steps += _followed(model, start, read)
+    left = start.largest_residual
+    lines = [read.line(_symbol(read, label), ca.SX(value)) for label, value in _all_values(start)]
+    text = "All values together obey every equation and every hidden constraint."
+    steps.append(read.step(PART, "consistent start", text, [], lines, left))
+    return steps
+
+
+def _named(start: Start, word: str) -> list[str]:
+    """The labels of entries of x and z with an origin."""
+    return [
+        label
+        for letter in ("x", "z")
+        for label, origin in zip(start.system.labels[letter], start.origin._words.get(letter, ()))
+        if origin == word
+    ]
+
+
+def _all_values(start: Start) -> list[tuple[str, float]]:
+    system = start.system
+    pairs = [(label, v) for letter in ("x", "z") for label, v in zip(system.labels[letter], start.vectors[letter])]
+    seen = {label for label, _ in pairs}
+    pairs += [(label, v) for label, v in zip(system.labels["xdot"], start.vectors["xdot"]) if label not in seen]
+    return [(label, float(v)) for label, v in pairs]
+
+
+def _value_lines(read: Reading, start: Start, labels: list[str]) -> list[FormulaLine]:
+    known = dict(_all_values(start))
+    return [read.line(_symbol(read, label), ca.SX(known[label])) for label in labels]
+
+
+def _symbol(read: Reading, label: str) -> ca.SX:
+    symbol = ca.SX.sym(label)
+    read.name(symbol, label)
+    return symbol
+
+
+def _followed(model: Model, start: Start, read: Reading) -> list[DerivationStep]:
+    """Computed values in the order in which they follow, each with its equations."""
+    try:
+        plan, inputs = planned(model)
+    except DaedalusError:
+        return []
+    if inputs:
+        return []
+    book = plan.book
+    c, known = plan.signature.c, dict(_all_values(start))
+    rows = [(i, k) for i in range(len(plan.rows)) for k in range(int(c[i]) + 1) if (i, k) in plan.levels]
+    residual = concatenate(plan.levels[at] for at in rows)
+    labels = {symbol_key(s): _label(book, s) for s in ca.symvar(residual)}
+    held = {*_named(start, "given"), *_named(start, "guessed")}
+    symbols = [
+        s for s in ca.symvar(residual)
+        if _is_unknown(book, s) and labels[symbol_key(s)] not in held
+    ]  # fmt: skip
+    names = [labels[symbol_key(s)] for s in symbols]
+    if not symbols:
+        return []
+    texts = [plan.level(i, k).label for i, k in rows]
+    values = {symbol_key(s): known.get(labels[symbol_key(s)], np.nan) for s in ca.symvar(residual)}
+    steps = []
+    pattern = ca.jacobian_sparsity(residual, concatenate(symbols))
+    filled = set(pattern.row())
+    fixed = [r for r in range(len(rows)) if r not in filled]
+    if fixed:
+        held_rows = concatenate(elements(residual)[r] for r in fixed)
+        lines = [read.line(e, ca.SX(0)) for e in elements(read.short(held_rows))]
+        text = "These equations contain given values alone; the given values obey them."
+        read.labels.update(labels)
+        steps.append(read.step(PART, "obeyed", text, [], lines, _left_of(start, held_rows, book, values)))
+    free = sorted(filled)
+    matrix = ca.jacobian_sparsity(concatenate(elements(residual)[r] for r in free), concatenate(symbols))
+    for own_free, own in _blocks(matrix, len(free), len(symbols)):
+        own_rows = [free[r] for r in own_free]
+        where = "; ".join(texts[r] for r in own_rows[:6]) + ("; …" if len(own_rows) > 6 else "")
+        words = listed([f"`{names[j]}`" for j in own], 8)
+        verb = "follows from" if len(own) == 1 else "follow together from"
+        short = read.short(concatenate(elements(residual)[r] for r in own_rows))
+        before = [read.line(e, ca.SX(0)) for e in elements(short)]
+        after = [read.line(symbols[j], ca.SX(known[names[j]])) for j in own if names[j] in known]
+        read.labels.update(labels)
+        check = _left_of(start, concatenate(elements(residual)[r] for r in own_rows), book, values)
+        steps.append(read.step(PART, "follows", f"{words} {verb} {where}.", before, [*before, *after], check))
+    return steps
+
+
+def _blocks(pattern: ca.Sparsity, rows: int, columns: int) -> list[tuple[list[int], list[int]]]:
+    """Equations with the unknowns that follow from them; all together where the pattern is not square."""
+    if rows == columns:
+        try:
+            found = [(list(r), list(c)) for r, c in triangular_blocks(pattern)]
+            if all(len(r) == len(c) for r, c in found):
+                return found
+        except (DaedalusError, RuntimeError, ValueError):
+            pass
+    return [(list(range(rows)), list(range(columns)))]
+
+
+def _is_unknown(book: Model, symbol: ca.SX) -> bool:
+    variable = book._known[symbol_key(symbol)][0]
+    return variable != "t" and book._variables[variable].kind in ("state", "algebraic")
+
+
+def _label(book: Model, symbol: ca.SX) -> str:
+    variable, k, order = book._known[symbol_key(symbol)]
+    if variable == "t":
+        return "t"
+    return element_label(derivative_name(variable, order), book._variables[variable].shape, k)
+
+
+def _left_of(start: Start, expression: ca.SX, book: Model, values: dict[int, float]) -> float:
+    """What is left of some equations at the start; NaN where it does not know all that is in them."""
+    symbols = ca.symvar(expression)
+    numbers = []
+    for symbol in symbols:
+        value = values.get(symbol_key(symbol), np.nan)
+        if np.isnan(value):
+            label = _label(book, symbol)
+            try:
+                value = start.time if label == "t" else float(np.asarray(start[label]))
+            except (InputError, AttributeError, KeyError, TypeError):
+                return 0.0
+        numbers.append(value)
+    found = ca.Function("left", [ca.vertcat(*symbols)], [expression])(numbers).full()
+    return float(np.max(np.abs(found), initial=0.0))

@@ -1,0 +1,77 @@
+"""The first-order form: derivatives that are states, what is solved for the others, x' = f(x, u)."""
+
+from __future__ import annotations
+
+import casadi as ca
+
+from daedalus.derivations.derivation import DerivationStep
+from daedalus.derivations.formula.formula_length import operations
+from daedalus.derivations.formula.line import FormulaLine
+from daedalus.derivations.formula.notation import Notation, name, rate
+from daedalus.derivations.reading import Reading
+from daedalus.derivations.solved_unknowns import SolvedBlock, left_over, solvable, solved_blocks
+from daedalus.model.expressions import elements, symbol_key
+from daedalus.model.model import Model
+from daedalus.model.names import listed
+from daedalus.model.system.equation_row import Role
+
+PART = "first_order"
+
+
+def first_order_steps(model: Model) -> list[DerivationStep]:
+    """The steps to x' = f(t, x, u, p), z = g(t, x, u, p)."""
+    whole, was_reduced = solvable(model)
+    book = whole._flat()
+    read = Reading(book)
+    system = whole.freeze()
+    rates = {
+        symbol_key(symbol): rate(name(label))
+        for symbol, label in zip(elements(system.symbol("xdot")), system.labels["x"])
+    }
+    steps = []
+    blocks = solved_blocks(whole, read)
+    linking = {row.label for row in system.rows if row.role is Role.DERIVATIVE}
+    links = [b for b in blocks if linking.issuperset(b.equations)]
+    rest = [b for b in blocks if b not in links]
+    if links:
+        text = "Derivatives of higher order are states of their own, so that every state has a first derivative."
+        lines = [line for b in links for line in _lines(read, b, rates)]
+        steps.append(read.step(PART, "states", text, [], lines, left_over(system, links)))
+    if was_reduced:
+        text = "The equations are those of the reduced model: differentiated constraints stand in their places."
+        steps.append(read.step(PART, "reduced equations", text, [], [], 0.0))
+    left = left_over(system, [b for b in blocks if b.values is not None])
+    alone = [b for b in rest if len(b.unknowns) == 1 and b.values is not None]
+    if alone:
+        before = [read.line(e, ca.SX(0)) for b in alone for e in elements(read.short(b.residual, [b.symbols]))]
+        text = "Each of these equations gives one unknown." if len(alone) > 1 else (
+            f"Solve {alone[0].equations[0]} for `{alone[0].unknowns[0]}`.")  # fmt: skip
+        lines = [line for b in alone for line in _lines(read, b, {})]
+        steps.append(read.step(PART, "solved", text, before, lines, left))
+    steps += [_solved(read, block, left) for block in rest if block not in alone]
+    lines = [line for b in (*links, *rest) for line in _lines(read, b, rates, full=True)]
+    text = "Together: the derivative of every state, and every algebraic variable, from states and inputs."
+    steps.append(read.step(PART, "first-order form", text, [], lines, left_over(system, blocks)))
+    return steps
+
+
+def _solved(read: Reading, block: SolvedBlock, check: float) -> DerivationStep:
+    words = listed([f"`{label}`" for label in block.unknowns], 8)
+    before = [read.line(entry, ca.SX(0)) for entry in elements(read.short(block.residual, [block.symbols]))]
+    names = "; ".join(block.equations[:6]) + ("; …" if len(block.equations) > 6 else "")
+    if block.values is None:
+        text = f"{names}: nonlinear in {words}, or too long to be solved as a formula; an implicit method solves it."
+        return read.step(PART, "implicit equations", text, before, before, 0.0)
+    together = " together" if len(block.unknowns) > 1 else ""
+    text = f"Solve{together} for {words}: {names}."
+    return read.step(PART, "solved", text, before, _lines(read, block, {}), check)
+
+
+def _lines(read: Reading, block: SolvedBlock, rates: dict[int, Notation], full: bool = False) -> list[FormulaLine]:
+    """What a block gives: each unknown by those before it where that is shorter, or by states and inputs alone."""
+    if block.values is None or block.successive is None:
+        return [read.line(entry, ca.SX(0)) for entry in elements(read.short(block.residual))]
+    long = 1.5 * operations(block.successive) + 4 < operations(block.values)
+    values = block.successive if long and not full else block.values
+    symbols = elements(block.symbols)
+    return [read.line(rates.get(symbol_key(symbols[j]), symbols[j]), values[j]) for j in block.order]

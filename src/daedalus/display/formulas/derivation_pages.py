@@ -1,0 +1,161 @@
+"""Derivations as plain text, LaTeX, Markdown and HTML."""
+
+from __future__ import annotations
+
+import html
+import re
+from pathlib import Path
+
+from daedalus.derivations.derivation import Derivation, DerivationStep
+from daedalus.derivations.formula.line import FormulaLine
+from daedalus.display.cards.card import card
+from daedalus.display.formulas.sides import line_latex
+from daedalus.display.formulas.styles import Latex, MathML
+
+# Lines that are printed of one step; files have all of them.
+MOST_LINES = 40
+PARTS = {
+    "lagrange": "Equations of motion by Lagrange",
+    "bodies": "Newton and Euler, body by body",
+    "parts": "Parts and their connections",
+    "reduce": "Index reduction",
+    "start": "Consistent start values",
+    "linearise": "Linearisation",
+    "first_order": "First-order form",
+}
+_PREAMBLE = """\\documentclass{article}
+\\usepackage{amsmath}
+\\usepackage[margin=2cm]{geometry}
+\\allowdisplaybreaks
+\\begin{document}
+"""
+
+
+# -- text ------------------------------------------------------------------------------------------------------
+
+
+def step_text(step: DerivationStep) -> str:
+    """A step as plain text."""
+    lines = [step.text.replace("`", "")]
+    lines += [f"    {line}" for line in _printed(step.after)]
+    lines += [f"    where {line}" for line in step.where]
+    return "\n".join(lines)
+
+
+def _printed(lines: tuple[FormulaLine, ...]) -> list[str]:
+    texts = [str(line) for line in lines[:MOST_LINES]]
+    return [*texts, f"… and {len(lines) - MOST_LINES} more lines"] if len(lines) > MOST_LINES else texts
+
+
+def derivation_text(derivation: Derivation) -> str:
+    """All steps, numbered, with what was checked."""
+    lines = [derivation.title]
+    part = ""
+    for number, step in enumerate(derivation, start=1):
+        if step.part != part:
+            part = step.part
+            lines += ["", PARTS.get(part, part)]
+        first, *rest = step_text(step).split("\n")
+        lines += [f"{number}. {first}", *(f"   {line}" for line in rest), f"       {check_text(step.check)}"]
+    return "\n".join(lines)
+
+
+def check_text(check: float) -> str:
+    """What the check of a step found."""
+    if check != check:
+        return "not checked: no random point where the formulas are defined was found"
+    return f"checked: largest residual at random points {check:.1g}" if check else "checked: no difference"
+
+
+# -- LaTeX and Markdown ----------------------------------------------------------------------------------------
+
+
+def derivation_latex(derivation: Derivation, document: bool) -> str:
+    """Paragraphs and aligned blocks."""
+    lines = [f"\\section*{{{_escaped(derivation.title)}}}"]
+    part = ""
+    for step in derivation:
+        if step.part != part:
+            part = step.part
+            lines.append(f"\\subsection*{{{_escaped(PARTS.get(part, part))}}}")
+        lines.append(_sentence_latex(step.text))
+        lines += _block(step.after)
+        if step.where:
+            lines += ["where", *_block(step.where)]
+    text = "\n".join(lines)
+    return f"{_PREAMBLE}{text}\n\\end{{document}}\n" if document else text
+
+
+def _block(lines: tuple[FormulaLine, ...]) -> list[str]:
+    if not lines:
+        return []
+    rows = " \\\\\n".join(line_latex(line, aligned=True) for line in lines)
+    return ["\\begin{align*}", rows, "\\end{align*}"]
+
+
+def _sentence_latex(text: str) -> str:
+    """A sentence with its names typeset."""
+    pieces = re.split(r"`([^`]*)`", text)
+    return "".join(
+        f"${Latex().name(piece)}$" if k % 2 and _is_name(piece) else _escaped(piece) for k, piece in enumerate(pieces)
+    )
+
+
+def _is_name(piece: str) -> bool:
+    return bool(re.fullmatch(r"[^\W\d][\w.]*(\[[\d, ]+\])?", piece))
+
+
+def _escaped(text: str) -> str:
+    for letter in "\\{}$&#%_^~":
+        text = text.replace(letter, "" if letter in "\\^~" else f"\\{letter}")
+    greek = {"λ": "\\lambda", "α": "\\alpha", "τ": "\\tau", "∂": "\\partial", "²": "^2", "−": "-", "·": "\\cdot",
+             "≤": "\\le", "≥": "\\ge", "≠": "\\ne"}  # fmt: skip
+    return "".join(f"${greek[letter]}$" if letter in greek else letter for letter in text)
+
+
+def derivation_markdown(derivation: Derivation) -> str:
+    """Headings, sentences and formulas between dollar signs."""
+    lines = [f"# {derivation.title}", ""]
+    part = ""
+    for number, step in enumerate(derivation, start=1):
+        if step.part != part:
+            part = step.part
+            lines += [f"## {PARTS.get(part, part)}", ""]
+        lines += [f"{number}. {step.text}", ""]
+        for line in step.after:
+            lines += [f"    $${line_latex(line)}$$", ""]
+        for line in step.where:
+            lines += [f"    where $${line_latex(line)}$$", ""]
+        lines += [f"    *{check_text(step.check)}*", ""]
+    return "\n".join(lines)
+
+
+# -- HTML ------------------------------------------------------------------------------------------------------
+
+
+def derivation_html(derivation: Derivation, path: object = None) -> str:
+    """A card of steps with MathML; written to a file of its own where a path is given."""
+    pieces = []
+    part = ""
+    for number, step in enumerate(derivation, start=1):
+        if step.part != part:
+            part = step.part
+            pieces.append(f"<h5>{html.escape(PARTS.get(part, part))}</h5>")
+        pieces.append(f"<p>{number}. {_sentence_html(step.text)}</p>")
+        pieces += [line.to_mathml() for line in step.after]
+        if step.where:
+            pieces += ["<p>where</p>", *(line.to_mathml() for line in step.where)]
+        pieces.append(f"<p><small>{html.escape(check_text(step.check))}</small></p>")
+    text = card(derivation.title, *pieces)
+    if path is not None:
+        page = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{html.escape(derivation.title)}</title>'
+        Path(str(path)).write_text(f"{page}<body>{text}</body></html>", encoding="utf-8")
+    return text
+
+
+def _sentence_html(text: str) -> str:
+    pieces = re.split(r"`([^`]*)`", text)
+    return "".join(
+        f"<math>{MathML().name(piece)}</math>" if k % 2 and _is_name(piece) else html.escape(piece)
+        for k, piece in enumerate(pieces)
+    )
