@@ -1,5 +1,6 @@
-"""Settings for all tests: rings, no windows, Control-C that counts, a cache of compiled code of their own."""
+"""Settings for all tests: rings, no windows, few searches for garbage, Control-C that counts, a cache of their own."""
 
+import gc
 import os
 import signal
 import tempfile
@@ -22,6 +23,13 @@ def pytest_configure(config):
     run_everything("not wide" not in config.option.markexpr)
     settings.register_profile("daedalus", deadline=None, max_examples=examples(50), derandomize=True)
     settings.load_profile("daedalus")
+    # Nothing that collection makes is garbage: half a million objects that later searches for cycles need not see.
+    gc.disable()
+
+
+def pytest_collection_finish():
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import daedalus as dd
-from daedalus.ensembles import memory_needed
+from daedalus.ensembles import collected
 
 
 def decay():
@@ -130,7 +130,7 @@ def test_a_result_beyond_memory_is_refused_at_once(monkeypatch):
     assert 'summary=("mean", "std", 0.05, 0.95), save_at="end", outputs=[...], or fewer combinations' in str(
         caught.value
     )
-    monkeypatch.setattr(memory_needed, "available_bytes", lambda: 1000)
+    monkeypatch.setattr(collected, "available_bytes", lambda: 1000)
     with pytest.raises(dd.InputError, match=r"numbers with \d+ places each"):
         dd.sweep(decay(), 1.0, over={"k": many}, inputs={"u": 0.0}, summary=("mean", 0.5))
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from daedalus.ensembles.cases import Cases
 from daedalus.ensembles.columns import Column
-from daedalus.ensembles.memory_needed import check_memory
 from daedalus.ensembles.quantile_sketch import levels_needed, places_for
 from daedalus.ensembles.statistics import Statistic, Statistics
+from daedalus.errors import InputError
 
 # Cases that statistics take in at once, whatever the number of threads.
 _BLOCK = 64
@@ -179,3 +181,36 @@ def case_variables(
         inner = [] if axis.is_scalar else [f"{axis.name}_index"]
         coordinates[cases.names[k]] = ([dims[k] if cases.product else "case", *inner], axis.values)
     return found, coordinates
+
+
+# Results that cannot be held in memory are refused before anything runs.
+
+# So much is to be had everywhere.
+ALWAYS = 2**24
+
+
+def available_bytes() -> int | None:
+    """The memory that can be had without swapping, None where the system does not tell."""
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return None
+
+
+def check_memory(needed: int, fact: str, remedy: str) -> None:
+    """Refuse a result of so many bytes where they are not to be had."""
+    if needed <= ALWAYS:
+        return
+    free = available_bytes()
+    if free is not None and needed > free:
+        raise InputError(
+            "The result of the sweep does not fit into memory.",
+            f"{fact}: {needed / 2**30:.3g} GiB, {free / 2**30:.3g} GiB are free",
+            remedy=remedy,
+        )

@@ -9,7 +9,6 @@ import numpy as np
 from daedalus.analysis.structure.dependence.dependent_equations import only_repeats
 from daedalus.analysis.structure.jets.consistent_jet import Jet, JetStart
 from daedalus.errors import InconsistentStartError, InputError
-from daedalus.initialisation.closure import closure_at_guess
 from daedalus.initialisation.conflicts import explain
 from daedalus.initialisation.freedom import Freedom, freedom
 from daedalus.initialisation.given_and_guessed import Wanted, brought_along, read_wanted
@@ -22,6 +21,7 @@ from daedalus.initialisation.start_equations import start_equations
 from daedalus.initialisation.wording import number
 from daedalus.model.mechanics.joint_sides import check_joint_sides
 from daedalus.model.model import Model, as_system
+from daedalus.model.system.equation_row import level_name
 from daedalus.model.system.system import System
 from daedalus.model.values import check_mapping, parameter_values
 from daedalus.reduction.selection.selected_states import without_choice
@@ -224,3 +224,35 @@ def _outside_bounds(system: System, vectors: Mapping[str, np.ndarray]) -> list[s
                     where = f"below its lower bound {low:g}" if value < low else f"above its upper bound {high:g}"
                     notes.append(f"{variable.label(k)} = {number(value)} lies {where}")
     return notes
+
+
+# How far joints and constraints are from holding at the guess, before anything is moved.
+
+
+def closure_at_guess(search: Search) -> dict[str, float]:
+    """The length of what the guess leaves of every written row between states alone, by the name of its constraint.
+
+    These are joints, holonomic and velocity constraints, and invariants such as the unit length of a quaternion. A
+    joint counts as one: the distance of a hinge is that of its two points.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> m = dd.Model("pendulum")
+    >>> bob = m.body("bob", 2.0, 0.1, "planar", position=[0.3, -0.4], rotation=0.0)
+    >>> hinge = m.joint("hinge", "revolute", dd.ground, bob, at_b=[0.0, 1.0])
+    >>> s = dd.initialise(m, free=["bob.position", "bob.angle"])
+    >>> {name: round(gap, 6) for name, gap in s.closure.items()}, s.largest_residual < 1e-9
+    ({'hinge': 0.67082}, True)
+    """
+    eq, n = search.equations, search.equations.system.sizes["x"]
+    residual, _ = search.residual(search.guess)
+    gaps: dict[str, float] = {}
+    for row, value in enumerate(residual):
+        own = [eq.unknowns[k] for k in eq.unknowns_in(row)]
+        if eq.rows[row].times or not own or any(order or j >= n for j, order in own):
+            continue
+        origin = eq.rows[row].origin
+        name = level_name(origin.source.equation, origin.times)
+        gaps[name] = float(np.hypot(gaps.get(name, 0.0), value))
+    return gaps

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import casadi as ca
+import numpy as np
 
 from daedalus.errors import ModelError
 from daedalus.model.assembly.flat_model import flattened
@@ -13,19 +15,18 @@ from daedalus.model.doors.equations import EquationDoor
 from daedalus.model.doors.inner_parts import PartDoor
 from daedalus.model.drawing.sketch import Drawing
 from daedalus.model.expressions import elements
-from daedalus.model.from_matrices import write_matrices
 from daedalus.model.garbage_pause import garbage_pause
 from daedalus.model.mechanics.mechanics_part import Mechanics, motion_of
 from daedalus.model.mechanics.motion_functions import MotionFunctions
-from daedalus.model.notebook import Equation, WrittenEvent, new_symbol
+from daedalus.model.notebook import Equation, Notebook, WrittenEvent, new_symbol
 from daedalus.model.printing import WHOLE, expression_text
 from daedalus.model.smallest_values import completed
-from daedalus.model.surplus import set_apart, without_rows
 from daedalus.model.switching.contacts import ContactDoor
 from daedalus.model.switching.delays import DelayDoor
+from daedalus.model.system.equation_row import EquationRow, Role
 from daedalus.model.system.formulas import expressions_of, formulas_of
 from daedalus.model.system.freeze import freeze
-from daedalus.model.system.surplus_equations import Surplus
+from daedalus.model.system.surplus_equations import Surplus, surplus_rows
 from daedalus.model.system.system import System
 from daedalus.model.variables import Variable
 
@@ -328,3 +329,114 @@ def as_system(model: Model | System) -> System:
         because="every verb works on a Model or on the System that m.freeze() gives.",
         remedy="dd.simulate(m, ...) with m = dd.Model(...)",
     )
+
+
+# A model out of matrices: E x' = A x + B u, y = C x + D u, with E singular where it is a DAE.
+
+
+def write_matrices(model: Any, E: object, A: object, B: object, C: object, D: object, start: object) -> None:
+    """Declare x, u and y in an empty model and write the equations."""
+    a = _matrix(A, "A")
+    rows, columns = a.shape
+    e = np.eye(rows, columns) if E is None else _matrix(E, "E", (rows, columns))
+    x = model.state("x", columns if columns > 1 else (), start=start)
+    right, b = ca.DM(a) @ x, None
+    if B is not None:
+        b = _matrix(B, "B", (rows, None))
+        u = model.input("u", b.shape[1] if b.shape[1] > 1 else ())
+        right = right + ca.DM(b) @ u
+    model.equation(ca.DM(e) @ model.der(x), right, name="dynamics")
+    if C is None and D is None:
+        return
+    c = np.eye(columns) if C is None else _matrix(C, "C", (None, columns))
+    reading = ca.DM(c) @ x
+    if D is not None:
+        if b is None:
+            raise _misfit("D", "there is no B, and so no input")
+        reading = reading + ca.DM(_matrix(D, "D", (len(c), b.shape[1]))) @ u
+    model.output("y", reading)
+
+
+def _matrix(given: Any, name: str, shape: tuple[int | None, int | None] = (None, None)) -> np.ndarray:
+    try:
+        values = np.array(given.toarray() if hasattr(given, "toarray") else given, dtype=float)
+    except (TypeError, ValueError):
+        raise _misfit(name, "it is not made of real numbers") from None
+    if values.ndim == 0:
+        values = values.reshape(1, 1)
+    if values.ndim == 1:
+        # A list is a column where the height is known, and a row otherwise.
+        values = values.reshape(-1, 1) if shape[0] not in (None, 1) else values.reshape(1, -1)
+    fits = values.ndim == 2 and all(want in (None, got) for want, got in zip(shape, values.shape))
+    if not fits:
+        wanted = " × ".join("any" if n is None else str(n) for n in shape)
+        raise _misfit(name, f"it is {' × '.join(map(str, values.shape))}, it should be {wanted}")
+    if not np.all(np.isfinite(values)):
+        raise _misfit(name, "it contains NaN or infinity")
+    return values
+
+
+def _misfit(name: str, fact: str) -> ModelError:
+    return ModelError(
+        f"The matrix {name} does not fit.",
+        fact,
+        because="E and A have a row for each equation and a column for each state, B a row for each equation, C a "
+        "column for each state.",
+        remedy="dd.Model.from_matrices(E, A, B, C, D) with E, A (n, n), B (n, nu), C (ny, n), D (ny, nu)",
+    )
+
+
+# Of a model with more equations than unknowns, those that follow from the others, set apart.
+
+
+class SetApart(NamedTuple):
+    """The equations that are left, those that they keep as invariants, and the names of all that was set apart."""
+
+    equations: dict[str, Equation]
+    invariants: dict[str, Equation]
+    names: Surplus
+
+
+def set_apart(book: Notebook) -> SetApart | None:
+    """The written equations, sorted; None where they cannot all be obeyed or that is not decided: they are too many."""
+    try:
+        system = freeze(book, square=False)
+    except ModelError:
+        return None
+    found = surplus_rows(system)
+    if found is None:
+        return None
+    kept, implied = (set(rows) for rows in found)
+    left, invariants, row = {}, {}, 0
+    names: dict[str, list[str]] = {"kept": [], "implied": []}
+    for name, equation in book._equations.items():
+        parts: dict[str, list[int]] = {"left": [], "kept": [], "implied": []}
+        for k in range(equation.residual.numel()):
+            parts["kept" if row in kept else "implied" if row in implied else "left"].append(k)
+            row += 1
+        if parts["left"]:
+            left[name] = _only(equation, parts["left"])
+        if parts["kept"]:
+            invariants[name] = _only(equation, parts["kept"], Role.INVARIANT)
+        for which, told in names.items():
+            told += [equation.rows[k].label for k in parts[which]]
+    return SetApart(left, invariants, Surplus(tuple(names["kept"]), tuple(names["implied"])))
+
+
+def without_rows(equations: dict[str, Equation], rows: Collection[EquationRow]) -> dict[str, Equation]:
+    """The equations without some of their components."""
+    found = {}
+    for name, equation in equations.items():
+        which = [k for k, row in enumerate(equation.rows) if row not in rows]
+        if which:
+            found[name] = _only(equation, which)
+    return found
+
+
+def _only(equation: Equation, which: list[int], role: Role | None = None) -> Equation:
+    """Some components of an equation, which keep their names."""
+    if role is None and len(which) == equation.residual.numel():
+        return equation
+    residual, rows = elements(equation.residual), equation.rows
+    origins = tuple(rows[k] if role is None else replace(rows[k], role=role) for k in which)
+    return Equation(equation.name, ca.vertcat(*(residual[k] for k in which)), origins)

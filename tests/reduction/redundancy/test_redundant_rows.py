@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rings import examples
 
+from daedalus.reduction.redundancy.independent_constraints import group_forms, smallest_multipliers
 from daedalus.reduction.redundancy.redundant_rows import IndependentRows, chosen_rows, grouped, rank_of, scaled
-from daedalus.reduction.redundancy.smallest_multipliers import group_forms, smallest_multipliers
 
 
 def dependent_rows(seed, rows, columns, rank):

@@ -5,9 +5,8 @@ import numpy as np
 import pytest
 
 from daedalus import catalogue
-from daedalus.simulation.plant.normal_on_constraints import normal_on_constraints
 from daedalus.simulation.plant.plants import plant_of
-from daedalus.simulation.plant.projection import corrected, corrected_with_length
+from daedalus.simulation.plant.projection import corrected, corrected_with_length, normal_on_constraints
 from daedalus.simulation.plant.solvable import solvable
 
 

@@ -5,18 +5,20 @@ k_i = f(t + c_i h, x + h Σ_j a_ij k_j),    x_new = x + h Σ_j b_j k_j
 
 from __future__ import annotations
 
+import functools
+import math
+
 from daedalus.compilation.lanes.words import Word
-from daedalus.ensembles.lanes.branch_watch import BranchWatch
-from daedalus.ensembles.lanes.careful_start import leave_other_slopes
 from daedalus.ensembles.lanes.combinations import advanced, combined, weighted
 from daedalus.ensembles.lanes.dense_rows import DenseRows
 from daedalus.ensembles.lanes.events.step_events import StepEvents
 from daedalus.ensembles.lanes.explicit_numbers import ExplicitNumbers
-from daedalus.ensembles.lanes.fixed_grid import FixedGrid
 from daedalus.ensembles.lanes.kernel_frame import KernelFrame
-from daedalus.ensembles.lanes.lane_model import LaneModel
+from daedalus.ensembles.lanes.lane_model import CarefulSlopes, LaneModel
 from daedalus.ensembles.lanes.step_control import StepControl
 from daedalus.ensembles.lanes.stiffness import StiffnessWatch
+from daedalus.reduction.forms.tearing import LARGEST_GROWTH
+from daedalus.simulation.singular.singular_places import LOW, SEEN
 
 
 def explicit_kernel(
@@ -202,3 +204,128 @@ class _ExplicitStep:
         norm = w.mul(w.div(totals[0], w.sqrt(both)), w.sqrt(share))
         norm = w.choose(w.compare("oeq", both, w.num(0.0)), w.num(0.0), norm)
         return w.add(w.mul(size, norm), finite)
+
+
+# Whether constraints stay independent along a run: a lane whose case came near a singular configuration is left.
+#
+# Along the steps log |det| of the constraints is followed, as `daedalus.simulation.singular.singular_places` does for
+# a whole run, and within them on the parabola through both ends with the first slope. A case is clear where det never
+# fell below half of its largest value, or where many places saw it change by less than twice from one to the next;
+# what happened otherwise only the scalar core can tell.
+
+# Places within a step and its end.
+PARTS = (0.25, 0.5, 0.75)
+
+
+class BranchWatch:
+    """The lowest and the highest log |det| of every lane, the largest change from step to step, and the last value."""
+
+    def __init__(self, frame: KernelFrame) -> None:
+        self.frame = frame
+        self.lowest, self.highest, self.change, self.before = frame.cells(4)
+
+    def begin(self, mask: Word) -> None:
+        """Lanes of a mask begin a case."""
+        value = self._independence(self.frame.t.now, self.frame.now())
+        for cell in (self.lowest, self.highest, self.before):
+            cell.set_where(mask, value)
+        self.change.set_where(mask, self.frame.w.num(0.0))
+
+    def _independence(self, t: Word, x: list[Word]) -> Word:
+        return self.frame.formulas("model.independence", t, x)[0][0]
+
+    def look(self, good: Word, t: Word, h: Word, x: list[Word], slope: list[Word], x_new: list[Word]) -> None:
+        """Lanes of a good step from t see how the constraints are along it."""
+        w = self.frame.w
+        for part in PARTS:
+            along = w.mul(h, w.num(part * (1 - part)))
+            inside = [w.fma(along, k, w.fma(w.num(part * part), w.sub(b, a), a)) for a, k, b in zip(x, slope, x_new)]
+            self._see(good, w.fma(w.num(part), h, t), inside)
+        self._see(good, w.add(t, h), x_new)
+
+    def _see(self, good: Word, t: Word, x: list[Word]) -> None:
+        """Lanes of a mask are at a place of the run."""
+        w = self.frame.w
+        value = self._independence(t, x)
+        jump = w.abs(w.sub(value, self.before.now))
+        # What is no number stays none.
+        jump = w.choose(w.compare("uno", value, value), w.num(math.inf), jump)
+        self.lowest.set_where(good, w.smaller(value, self.lowest.now))
+        self.highest.set_where(good, w.larger(value, self.highest.now))
+        self.change.set_where(good, w.larger(jump, self.change.now))
+        self.before.set_where(good, value)
+
+    def unclear(self) -> Word:
+        """The lanes whose case may have met a singular configuration."""
+        w = self.frame.w
+        flat = w.compare("olt", w.add(self.highest.now, w.num(float(LOW))), self.lowest.now)
+        smooth = w.compare("olt", self.change.now, w.num(-float(LOW)))
+        seen = w.compare("oge", self.frame.steps.now, w.num((SEEN - 1.0) / (len(PARTS) + 1)))
+        finite = w.compare("olt", self.change.now, w.num(math.inf))
+        return w.unless(w.both(finite, w.either(flat, w.both(smooth, seen))))
+
+
+# A look at the slopes where a case begins: formulas that divide by its parameters have to give what careful ones give.
+#
+# Where a parameter is zero, or so small that dividing by it costs digits, the case is left to the scalar core, which
+# solves the equations by orthogonal factors. Parameters stay, so that once a case is enough.
+
+# Slopes may differ by this share of the tolerance, and by the growth of rounding errors that tearing allows.
+SHARE_OF_TOLERANCE, ROUNDING = 1e-2, LARGEST_GROWTH * 2.0**-52
+
+
+def leave_other_slopes(frame: KernelFrame, careful: CarefulSlopes, mask: Word) -> None:
+    """Lanes of a mask whose two slopes differ are left to the core."""
+    w, t, x = frame.w, frame.t.now, frame.now()
+    found = frame.slope(t, x, rare=True)
+    (right,) = frame.formulas("model.careful", t, x, rare=True)
+    allowed = w.larger(w.mul(frame.settings["rtol"], w.num(SHARE_OF_TOLERANCE)), w.num(ROUNDING))
+    # In nominal values: the largest slope, or as much as one along the first interval.
+    lengths = [w.abs(w.mul(slope, w.num(1.0 / nominal))) for slope, nominal in zip(right, careful.nominal)]
+    along = w.div(w.num(1.0), w.abs(w.sub(frame.end.now, t)))
+    size = w.mul(allowed, functools.reduce(w.larger, lengths, along))
+    for a, b, nominal in zip(found, right, careful.nominal):
+        alike = w.compare("ole", w.abs(w.sub(a, b)), w.mul(size, w.num(nominal)))
+        frame.leave_where(w.both(mask, w.unless(alike)))
+
+
+# Fixed steps on lanes: as many as fit between two stops, the last one shortened.
+
+
+class FixedGrid:
+    """Where the grid of every lane began, which step it is at, and how many there are up to the next stop."""
+
+    def __init__(self, frame: KernelFrame) -> None:
+        self.frame = frame
+        self.length = frame.w.mul(frame.settings["direction"], frame.settings["step"])
+        self.begin, self.index, self.steps = frame.cells(3)
+
+    def restart(self, mask: Word) -> None:
+        """Lanes of a mask begin a grid here; rounding must not add a tiny step.
+
+        Those that would take too many steps are left to the scalar core.
+        """
+        w, frame = self.frame.w, self.frame
+        share = w.div(w.abs(w.sub(frame.end.now, frame.t.now)), frame.settings["step"])
+        steps = w.larger(w.own("ceil", w.sub(share, w.num(1e-9))), w.num(1.0))
+        limit = w.compare("ogt", w.add(frame.steps.now, steps), frame.settings["limit"])
+        frame.leave_where(w.both(mask, limit))
+        self.begin.set_where(mask, frame.t.now)
+        self.index.set_where(mask, w.num(0.0))
+        self.steps.set_where(mask, steps)
+
+    def plan(self) -> Word:
+        """Where the step ends."""
+        w, frame = self.frame.w, self.frame
+        following = w.add(self.index.now, w.num(1.0))
+        last = w.compare("oge", following, self.steps.now)
+        return w.choose(last, frame.end.now, w.add(self.begin.now, w.mul(self.length, following)))
+
+    def advance(self) -> None:
+        """All lanes have taken a step; what those without a case do is never read."""
+        self.index.set(self.frame.w.add(self.index.now, self.frame.w.num(1.0)))
+
+    def count(self, mask: Word) -> None:
+        """Lanes of a mask have come to a stop."""
+        frame = self.frame
+        frame.steps.set_where(mask, frame.w.add(frame.steps.now, self.index.now))

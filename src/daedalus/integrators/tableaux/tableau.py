@@ -13,7 +13,14 @@ from typing import Any, final
 import numpy as np
 
 from daedalus.errors import InputError
-from daedalus.integrators.tableaux.coefficients import Coefficient, check_shapes, read_matrix, read_vector, settle
+from daedalus.integrators.tableaux.coefficients import (
+    Coefficient,
+    check_shapes,
+    read_matrix,
+    read_vector,
+    settle,
+    write_coefficient,
+)
 from daedalus.integrators.tableaux.rooted_trees import ElementaryWeights, OrderCondition, method_order
 from daedalus.integrators.tableaux.simplifying_assumptions import quadrature_order, stage_order
 from daedalus.integrators.tableaux.stability import (
@@ -30,7 +37,6 @@ from daedalus.integrators.tableaux.stage_algebra import (
     StageAlgebra,
 )
 from daedalus.integrators.tableaux.tableau_problems import find_problems
-from daedalus.integrators.tableaux.tableau_text import butcher_array
 from daedalus.model.lazy_values import cached_property
 
 
@@ -398,3 +404,36 @@ def _read_only(values: Any) -> np.ndarray:
     array = np.array(values, dtype=float) + 0.0
     array.setflags(write=False)
     return array
+
+
+# A tableau as one draws it on paper: nodes to the left, A to the right, the weights below the line.
+
+
+def butcher_array(entries: dict[str, Any], explicit: bool) -> list[str]:
+    """The lines c | A over b (and b_hat); an explicit A is drawn as the triangle it is.
+
+    Example
+    -------
+    >>> from daedalus.integrators.tableaux.tableau import butcher_array
+    >>> entries = {"A": ((0.0, 0.0), (0.5, 0.0)), "b": (0.0, 1.0), "c": (0.0, 0.5), "b_hat": None}
+    >>> for line in butcher_array(entries, explicit=True):
+    ...     print(line)
+      0 |
+    0.5 | 0.5
+    ----+------
+        |   0 1
+    """
+    nodes = [write_coefficient(value) for value in entries["c"]]
+    body = [[write_coefficient(value) for value in row] for row in entries["A"]]
+    if explicit:
+        body = [[text if j < i else "" for j, text in enumerate(row)] for i, row in enumerate(body)]
+    feet = [[write_coefficient(value) for value in entries[part]] for part in ("b", "b_hat") if entries[part]]
+    left = max(map(len, nodes))
+    widths = [max(len(row[j]) for row in body + feet) for j in range(len(nodes))]
+
+    def line(head: str, row: list[str]) -> str:
+        cells = " ".join(text.rjust(width) for text, width in zip(row, widths))
+        return f"{head.rjust(left)} | {cells}".rstrip()
+
+    rule = "-" * (left + 1) + "+" + "-" * (sum(widths) + len(widths))
+    return [*map(line, nodes, body), rule, *(line("", foot) for foot in feet)]

@@ -8,24 +8,27 @@ them.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import casadi as ca
 
 from daedalus.errors import ModelError
-from daedalus.model.assembly.derivatives_of_outputs import name_derivatives
+from daedalus.model.assembly.domains import DOMAINS
 from daedalus.model.assembly.flattening import Flattening, ScalarRow
-from daedalus.model.assembly.ledger import Entry, Ledger
-from daedalus.model.assembly.ledger_entries import ledger_entries
+from daedalus.model.assembly.joined_ports import exposed_ports
+from daedalus.model.assembly.ledger import Account, Entry, Ledger
 from daedalus.model.assembly.put_in_laws import Replacement, chosen_laws, law_values
 from daedalus.model.assembly.solved_laws import solved_laws
 from daedalus.model.assembly.written_assembly import WrittenAssembly
 from daedalus.model.assembly.wrong_networks import check_sources, check_structure, check_sums, check_voltages
 from daedalus.model.expressions import concatenate, elements, symbol_key
+from daedalus.model.mechanics.equations_of_motion import velocity_symbols
 from daedalus.model.names import derivative_name, listed
 from daedalus.model.notebook import Equation
 from daedalus.model.system.equation_row import EquationRow
+from daedalus.model.system.freeze import highest_orders
 
 if TYPE_CHECKING:
     from daedalus.model.doors.inner_parts import PartDoor
@@ -242,3 +245,85 @@ class _Writer:
             elif order and len(book._derivatives.get(variable, ())) >= order:
                 symbol = book._derivatives[variable][order - 1]
                 flat._outputs[name] = self.values.get(symbol_key(symbol), symbol)
+
+
+# Derivatives of states of parts that connections took away: they stay readable beside the values themselves.
+
+
+def name_derivatives(book: PartDoor, flat: PartDoor, values: Mapping[int, ca.SX]) -> None:
+    """Write outputs for derivatives of states that are gone, as far as the flat model determines them.
+
+    values: what stands for a symbol that is gone, by its key.
+    """
+    states = [v for v in flat._variables.values() if v.kind == "state"]
+    residual = concatenate(e.residual for e in flat._all_equations().values())
+    orders = highest_orders(flat, states, residual)
+    for state in book._variables.values():
+        if state.kind != "state" or state.shape != () or state.name in flat._variables:
+            continue
+        other = flat._variables.get(flat._aliases.get(state.name, ""))
+        if other is not None and other.kind == "state":
+            continue  # derivatives of another name of a state are found behind it
+        value = values.get(symbol_key(book._symbols[state.name]))
+        for order in range(1, max(1, len(book._derivatives.get(state.name, ()))) + 1):
+            value = None if value is None else _rate(flat, orders, value)
+            if value is None:
+                break
+            flat._outputs[derivative_name(state.name, order)] = value
+
+
+def _rate(flat: PartDoor, orders: Mapping[str, tuple[int, ...]], value: ca.SX) -> ca.SX | None:
+    """The time derivative of an expression; None where nothing in the flat model determines it."""
+    total = ca.SX(0)
+    for symbol in ca.symvar(value):
+        name, k, order = flat._known.get(symbol_key(symbol), ("", 0, 0))
+        kind = "time" if name == "t" else flat._variables[name].kind if name in flat._variables else ""
+        if kind in ("parameter", "discrete"):
+            continue
+        if kind == "time":
+            total += ca.jacobian(value, symbol)
+        elif kind == "state" and order < orders[name][k]:
+            total += ca.jacobian(value, symbol) * flat._derivative_scalar(name, k, order + 1)
+        else:
+            return None
+    return ca.densify(total)
+
+
+# What the ledger counts of every part: power in at its ports, stored energy and lost power.
+
+
+def ledger_entries(book: PartDoor) -> list[Entry]:
+    """What is known of every part that has ports of its own equations, or says what it stores or loses."""
+    written = book._assembly
+    exposed = exposed_ports(written)
+    found: list[Entry] = []
+    for port in written.ports.values():
+        if port.name in exposed:
+            continue
+        domain, factors = DOMAINS[port.domain], (book._symbols[port.balanced],)
+        if domain.is_mechanical:
+            factors = (*factors, book._derivative_symbol(port.shared, 1))  # type: ignore[assignment]
+        elif not domain.carries_power:
+            factors = (*factors, book._symbols[port.shared])  # type: ignore[assignment]
+        found.append((port.owner, Account.RECEIVED, factors))
+    found += [(path, Account.STORED, (value,)) for path, value in written.stored]
+    found += [(path, Account.LOST, (value,)) for path, value in written.lost]
+    if written.anchors:
+        energy, lost = _of_mechanics(book)
+        found += [("", Account.STORED, (energy,)), ("", Account.LOST, (lost,))]
+    return found
+
+
+def _of_mechanics(book: PartDoor) -> tuple[ca.SX, ca.SX]:
+    """The energy of coordinates and bodies, and the power that their dissipation takes."""
+    written = book._mechanics
+    energy = written.kinetic + written.potential
+    for body in book.bodies.values():
+        energy += body.kinetic_energy
+        own = written.bodies[body.name].gravity
+        gravity = written.gravity if own is None else own
+        if gravity is not None:
+            energy -= body.mass * ca.dot(gravity[: body.size], body.position)
+    rates = velocity_symbols(book, written)
+    lost = ca.jtimes(written.dissipation, rates, rates) if rates.numel() else ca.SX(0)
+    return energy, lost

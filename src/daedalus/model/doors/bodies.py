@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -14,8 +14,7 @@ from daedalus.geometry.euler_angles import rpy_from_rotation, rpy_rate
 from daedalus.geometry.inertia_check import check as check_inertia
 from daedalus.geometry.quaternions import quaternion_from_rotation, quaternion_rate, rotation_from_quaternion
 from daedalus.geometry.rotations import read_rotation
-from daedalus.model.doors.body import ATTITUDES, Body
-from daedalus.model.doors.body_sums import KineticEnergies, angular_momentum_of, kinetic_energies_of, momentum_of
+from daedalus.model.doors.body import ATTITUDES, Body, moment
 from daedalus.model.doors.energies import EnergyDoor
 from daedalus.model.expressions import column
 from daedalus.model.guesses import GuessedStart, value_of
@@ -341,3 +340,73 @@ def _attitude(name: str, orientation: str, rotation: Any) -> ArrayOrSymbol:
             remedy="rotation=dd.rotation_from_rpy([roll, pitch, yaw]) or dd.rotation_exp(vector)",
         )
     return quaternion_from_rotation(matrix) if orientation == "quaternion" else rpy_from_rotation(matrix)
+
+
+# Sums over the bodies of a model: momentum, angular momentum about a point, and kinetic energy after König.
+#
+# With the mass M and velocity V of the common centre of mass C, T = ½ M V² + Σ (½ m |v - V|² + ½ ωᵀ M_c ω) (König) and
+# h about a point P is (C - P) × M V plus h about C.
+
+
+class KineticEnergies(NamedTuple):
+    """The two parts of the kinetic energy of a system of bodies, J."""
+
+    of_centre: ca.SX
+    """½ M V²"""
+    about_centre: ca.SX
+    """of the motion relative to the centre of mass"""
+
+    @property
+    def total(self) -> ca.SX:
+        """The sum."""
+        return self.of_centre + self.about_centre
+
+
+def momentum_of(bodies: list[Body]) -> ca.SX:
+    """Σ m v."""
+    _check(bodies)
+    return sum((body.momentum for body in bodies[1:]), start=bodies[0].momentum)
+
+
+def angular_momentum_of(bodies: list[Body], about: object = None) -> ca.SX:
+    """Σ h about a point of the world, or about the common centre of mass."""
+    _check(bodies)
+    if about is not None:
+        parts = [body.angular_momentum(about) for body in bodies]
+        return sum(parts[1:], start=parts[0])
+    _, centre, velocity = _centre(bodies)
+    parts = [
+        body.angular_momentum() + moment(body.position - centre, body.mass * (body.velocity - velocity))
+        for body in bodies
+    ]
+    return sum(parts[1:], start=parts[0])
+
+
+def kinetic_energies_of(bodies: list[Body]) -> KineticEnergies:
+    """König's two parts."""
+    _check(bodies)
+    mass, _, velocity = _centre(bodies)
+    of_centre = mass * ca.sumsqr(velocity) / 2
+    parts = []
+    for body in bodies:
+        own = body.mass * ca.sumsqr(body.velocity - velocity) / 2
+        parts.append(own + body.kinetic_energy - body.mass * ca.sumsqr(body.velocity) / 2)
+    return KineticEnergies(of_centre, sum(parts[1:], start=parts[0]))
+
+
+def _centre(bodies: list[Body]) -> tuple[ca.SX, ca.SX, ca.SX]:
+    """Mass, position and velocity of the common centre of mass."""
+    mass = sum((body.mass for body in bodies[1:]), start=bodies[0].mass)
+    position = sum((body.mass * body.position for body in bodies), start=0 * bodies[0].position)
+    velocity = sum((body.mass * body.velocity for body in bodies), start=0 * bodies[0].velocity)
+    return mass, position / mass, velocity / mass
+
+
+def _check(bodies: list[Body]) -> None:
+    if not bodies or len({body.size for body in bodies}) > 1:
+        raise ModelError(
+            "There is no sum over these bodies.",
+            "the model has no bodies" if not bodies else "some are in the plane and some in space",
+            because="momenta are added up as vectors of one space.",
+            remedy="m.body(...) for each body, all planar or all in space",
+        )

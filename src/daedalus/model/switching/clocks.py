@@ -6,7 +6,7 @@ import itertools
 import math
 import numbers
 from collections.abc import Callable, Container, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import casadi as ca
 import numpy as np
@@ -15,7 +15,6 @@ from daedalus.errors import ModelError
 from daedalus.model.expressions import described
 from daedalus.model.names import check_name, did_you_mean
 from daedalus.model.switching.events import EventDoor
-from daedalus.model.switching.sampled_code import SampledCode
 from daedalus.model.switching.schedule import Schedule
 from daedalus.model.variables import Code, Manner, check_shape, make_variable, shape_of_values
 
@@ -241,3 +240,18 @@ def _checked_targets(assign: object, own: str) -> Mapping[str, object]:
         because="new values are given by name.",
         remedy='{"mode": 1}',
     )
+
+
+# Objects that can stand on a clock as they are: they know what they read and what they write.
+
+
+@runtime_checkable
+class SampledCode(Protocol):
+    """Something with a method that a clock can call, as a controller: `m.every(0.05, call=controller)`."""
+
+    reads: Sequence[str]
+    writes: Sequence[str]
+
+    def sample(self, t: float, values: tuple[Any, ...], memory: Any) -> tuple[tuple[Any, ...], Any]:
+        """(values of writes, memory) from (values of reads, memory); the memory is None at the first tick of a run."""
+        ...

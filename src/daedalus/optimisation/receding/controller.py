@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from daedalus.errors import InputError
 from daedalus.integrators.tableaux.tableau import Tableau
+from daedalus.model.system.system import System
 from daedalus.optimisation.optimal_control import OptimalControl
 from daedalus.optimisation.program.ipopt import Listener
 from daedalus.optimisation.program.program_outcome import ProgramOutcome
-from daedalus.optimisation.receding.controller_work import ControllerWork
 from daedalus.optimisation.receding.costs_by_slope import costs_by_slope
 from daedalus.optimisation.receding.horizon import Horizon
-from daedalus.optimisation.receding.measured_states import measured_states
 
 MODES = ("real_time", "full")
 # In full mode quadratic programs are solved until their step is shorter than this, in scaled variables.
@@ -347,3 +347,95 @@ def _read_fallback(fallback: Any, labels: tuple[str, ...]) -> Callable[[np.ndarr
         fallback = [fallback[label] for label in labels]
     numbers = np.broadcast_to(np.asarray(fallback, dtype=float).ravel(), (len(labels),)).copy()
     return lambda x, t: numbers.copy()
+
+
+# What a controller did so far: counts and times.
+
+
+@dataclass
+class ControllerWork:
+    """Counts and seconds over all calls.
+
+    calls: all of them. solved: those that ended with a new plan. iterations: of the solvers inside. searches: whole
+    problems solved by the general solver, as at the first call. shortened: steps that were not taken in full. late:
+    calls whose time ran out; shifted: calls that were answered with the last plan, moved on; fallbacks: with the user's
+    own answer. preparation, feedback: seconds before and after the measured states are needed; longest: the longest
+    call but the first; first: that one.
+    """
+
+    calls: int = 0
+    solved: int = 0
+    iterations: int = 0
+    searches: int = 0
+    shortened: int = 0
+    late: int = 0
+    shifted: int = 0
+    fallbacks: int = 0
+    preparation: float = 0.0
+    feedback: float = 0.0
+    first: float = 0.0
+    last: float = 0.0
+    longest: float = 0.0
+    reasons: dict[str, int] = field(default_factory=dict)
+
+    def took(self, seconds: float) -> None:
+        """A call has ended."""
+        self.last = seconds
+        if self.calls == 1:
+            self.first = seconds
+        else:
+            self.longest = max(self.longest, seconds)
+
+    def __str__(self) -> str:
+        mean = (self.preparation + self.feedback) / max(1, self.calls - 1)
+        other = ", ".join(f"{n} {word}" for word, n in self.reasons.items())
+        return (
+            f"{self.calls} calls: {self.solved} solved, {self.shifted} with the last plan, {self.fallbacks} with the "
+            f"fallback; {1e3 * mean:.3g} ms a call, {1e3 * self.longest:.3g} ms the longest"
+            + (f" ({other})" if other else "")
+        )
+
+
+# What a controller is told of the states: a vector in the order of its labels, or values by name.
+
+
+def measured_states(system: System, x: object) -> np.ndarray:
+    """The states of the controller's model, (n,)."""
+    labels = system.labels["x"]
+    if isinstance(x, np.ndarray) and x.shape == (len(labels),) and x.dtype == float:
+        found = x
+    elif isinstance(x, Mapping):
+        found = _by_name(system, x)
+    elif hasattr(x, "keys") and hasattr(x, "__getitem__"):
+        found = np.array([float(np.asarray(x[label])) for label in labels])
+    else:
+        found = np.asarray(x, dtype=float).ravel()
+        if found.shape != (len(labels),):
+            raise InputError(
+                "The measured states do not fit.",
+                f"{len(labels)} states, {found.size} values",
+                because="a vector has the order of controller.labels['x'].",
+                remedy='values by name, {"x": 0.0, ...}, or one number for each label',
+            )
+    if not np.isfinite(found).all():
+        k = int(np.argmin(np.isfinite(found)))
+        raise InputError(f"The measured {labels[k]} is not finite.", f"it is {found[k]}", remedy="a finite number")
+    return np.ascontiguousarray(found)
+
+
+def _by_name(system: System, values: Mapping[Any, Any]) -> np.ndarray:
+    found = np.full(system.sizes["x"], np.nan)
+    for name, value in values.items():
+        place = system.place(name)
+        if place.letter != "x":
+            continue
+        numbers = np.asarray(value, dtype=float).ravel(order="F")
+        found[place.positions] = numbers if numbers.size > 1 or len(place.positions) == 1 else numbers[0]
+    missing = [system.labels["x"][k] for k in np.flatnonzero(np.isnan(found))]
+    if missing:
+        raise InputError(
+            f"Not measured: {', '.join(missing[:6])}{', …' if len(missing) > 6 else ''}.",
+            because="a controller plans from all states of its model.",
+            remedy="a value for each, or dd.Estimator for those that no sensor sees",
+        )
+    return found

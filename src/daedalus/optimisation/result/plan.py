@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import casadi as ca
 import numpy as np
 
+from daedalus.errors import InputError
 from daedalus.initialisation.wording import number
+from daedalus.model.expressions import plain_shape
 from daedalus.model.lazy_values import cached_property
 from daedalus.model.model import Model
-from daedalus.model.names import counted
+from daedalus.model.names import counted, did_you_mean, split_index
 from daedalus.model.signals import Signal
 from daedalus.model.system.system import System
 from daedalus.optimisation.program.program_outcome import ProgramEnding, ProgramOutcome
 from daedalus.optimisation.result.conditions_checked import BrokenCondition, unkept
 from daedalus.optimisation.result.explanation import Explanation, explained
 from daedalus.optimisation.result.interpolant import Interpolant
-from daedalus.optimisation.result.moment import Moment
-from daedalus.optimisation.result.multipliers import Multipliers
 from daedalus.optimisation.result.plan_checked import PlanChecked, checked
 from daedalus.optimisation.result.plan_sensitivity import PlanSensitivity, plan_sensitivity
 from daedalus.optimisation.result.replayed import Replay
@@ -28,6 +29,7 @@ from daedalus.optimisation.result.saved_plan import save_plan
 from daedalus.optimisation.search.consistent_states import projected
 from daedalus.optimisation.transcription.collocated import Transcription
 from daedalus.optimisation.transcription.invariants import kept_quantities
+from daedalus.simulation.plant.plant import by_shape
 from daedalus.simulation.result.trajectory import Trajectory
 
 
@@ -333,3 +335,109 @@ class Plan:
         return "\n".join([head, *rows])
 
     __repr__ = __str__
+
+
+# The values of a plan at one time or at several, by name.
+
+
+class Moment(Mapping[str, "np.ndarray"]):
+    """Values by name: `plan.at(t)["x"]`; names are those of the model, derivatives as "x_dot", and its outputs."""
+
+    def __init__(self, system: System, vectors: Mapping[str, np.ndarray], scalar: bool) -> None:
+        self.system, self.vectors, self._scalar = system, dict(vectors), scalar
+
+    @property
+    def time(self) -> np.ndarray:
+        """The times."""
+        times = self.vectors["t"][:, 0]
+        return times[0] if self._scalar else times
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        outputs = self.system.outputs
+        if name in outputs:
+            return self._shaped(self._output(outputs[name]), plain_shape(outputs[name]))
+        place = self.system.place(name)
+        flat = np.stack([self.vectors[letter][:, k] for letter, k in zip(place.letters, place.positions)], axis=1)
+        return self._shaped(flat, place.shape)
+
+    def _output(self, expression: ca.SX) -> np.ndarray:
+        letters = ("t", "xdot", "x", "z", "u", "p")
+        function = ca.Function("output", [self.system.symbol(k) for k in letters], [ca.vec(ca.densify(expression))])
+        return np.asarray(function(*(self.vectors[k].T for k in letters)).full().T)
+
+    def _shaped(self, flat: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+        rows = by_shape(flat, shape)
+        return rows[0] if self._scalar else rows
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([*self.system.places, *self.system.outputs])
+
+    def __len__(self) -> int:
+        return len(self.system.places) + len(self.system.outputs)
+
+
+# Multipliers of a plan by name: what one unit of a bound or condition is worth.
+
+
+class Pressure(NamedTuple):
+    """Multipliers at shares of the duration: (places,) each; positive where the upper bound presses."""
+
+    shares: np.ndarray
+    values: np.ndarray
+
+
+class Multipliers(Mapping[str, np.ndarray]):
+    """By name of a condition, or of a variable for its bounds, the multipliers over time.
+
+    `multipliers["speed limit"]` has one value a collocation point (or node), positive where the upper bound presses and
+    negative where the lower one does: raising the bound there by one changes the objective by minus that. Those of the
+    equations stand under "dynamics of x". `shares(name)` tells where the values belong, as shares of the duration.
+    """
+
+    def __init__(self, transcription: Transcription, outcome: ProgramOutcome) -> None:
+        layout, stage = transcription.layout, transcription.stage
+        self._found: dict[str, Pressure] = {}
+        for group in layout.groups:
+            for k, name in enumerate(group.names):
+                key = {"dynamics": f"dynamics of {name}", "equation": f"equation {name}"}.get(group.kind, name)
+                self._add(key, group.shares, outcome.multipliers[group.rows[:, k]])
+        held = [
+            (stage.inputs.labels, layout.shares[:-1], layout.inputs),
+            (stage.unknowns.labels, layout.mesh.point_shares, layout.unknowns),
+            (stage.states.labels[: stage.model_states + len(stage.linear)], layout.shares, layout.nodes),
+        ]
+        for labels, shares, variables in held:
+            for name, own in zip(labels, variables.T):
+                self._add(name, shares, outcome.bound_multipliers[own])
+
+    def _add(self, name: str, shares: np.ndarray, values: np.ndarray) -> None:
+        if name in self._found:
+            before = self._found[name]
+            shares, values = np.concatenate([before.shares, shares]), np.concatenate([before.values, values])
+            order = np.argsort(shares, kind="stable")
+            shares, values = shares[order], values[order]
+        self._found[name] = Pressure(shares, values)
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        if name in self._found:
+            return self._found[name].values
+        parts = [key for key in self._found if split_index(key)[0] == name]
+        if parts:
+            return np.stack([self._found[key].values for key in parts], axis=1)
+        raise InputError(
+            f"There are no multipliers of {name!r}.",
+            f"there are those of {', '.join(list(self._found)[:8])}",
+            remedy=did_you_mean(name, self._found),
+        )
+
+    def shares(self, name: str) -> np.ndarray:
+        """Where the multipliers of a name belong, as shares of the duration."""
+        key = name if name in self._found else next((k for k in self._found if split_index(k)[0] == name), name)
+        self[name]
+        return self._found[key].shares
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)

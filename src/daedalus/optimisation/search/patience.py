@@ -9,6 +9,7 @@ Sinclair, D. Zuckerman: Optimal speedup of Las Vegas algorithms, Information Pro
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -20,7 +21,6 @@ from daedalus.optimisation.description.solve_settings import SolveSettings
 from daedalus.optimisation.program.ipopt import solve_with_ipopt
 from daedalus.optimisation.program.program import Program
 from daedalus.optimisation.program.program_outcome import ProgramEnding, ProgramOutcome
-from daedalus.optimisation.search.iteration_line import IterationLine, listener_of
 
 # Iterations of the first search: plans of ordinary problems are found in a few tens.
 FIRST = 100
@@ -70,3 +70,44 @@ def _hopeless(outcomes: list[ProgramOutcome]) -> bool:
     """Whether both kinds of steps ended for another reason than their patience."""
     ended = [k for k, found in enumerate(outcomes) if found.ending is not ProgramEnding.MANY_ITERATIONS]
     return len({k % len(STEPS) for k in ended}) == len(STEPS)
+
+
+# The iterations of a search on one line of the terminal, or told to a function.
+
+
+class IterationLine:
+    """Writes over one line on standard error; `close` ends it."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self._written = name, False
+
+    def __call__(self, iteration: int, objective: float, violation: float, stationarity: float) -> bool:
+        """Write the news of an iteration."""
+        text = f"{self.name}: iteration {iteration}, cost {objective:.6g}, off by {violation:.1e}, {stationarity:.1e}"
+        sys.stderr.write(f"\r{text:<78}")
+        sys.stderr.flush()
+        self._written = True
+        return True
+
+    def close(self) -> None:
+        """End the line."""
+        if self._written:
+            sys.stderr.write("\n")
+
+
+def listener_of(progress: Any, name: str) -> Callable[[int, float, float, float], bool] | None:
+    """What is told of iterations: a line where `progress` is True (or None on a terminal), a function, or nothing.
+
+    A function gets (iteration, objective, violation); where it returns False the search ends.
+    """
+    if progress is None:
+        progress = sys.stderr.isatty()
+    if progress is False:
+        return None
+    if progress is True:
+        return IterationLine(name)
+
+    def told(iteration: int, objective: float, violation: float, stationarity: float) -> bool:
+        return progress(iteration, objective, violation) is not False
+
+    return told

@@ -10,14 +10,20 @@ reduced model keeps is not projected onto here: the damping of its constraints b
 
 from __future__ import annotations
 
+import ctypes
+import functools
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import casadi as ca
 import numpy as np
 
-from daedalus.differentiation.flow.flow import flow
+from daedalus import _core
+from daedalus.compilation import compile_function
+from daedalus.differentiation.flow.flow import Flow, flow
 from daedalus.integrators.tableaux.tableau import Tableau
 from daedalus.model.expressions import concatenate
 from daedalus.model.system.equation_row import rows_of
@@ -26,11 +32,12 @@ from daedalus.model.system.system_content import SystemContent
 from daedalus.model.variables import Variable
 from daedalus.optimisation.description.description import Description, StandIn
 from daedalus.optimisation.program.draft import OBJECTIVE
+from daedalus.optimisation.program.gauss_newton import cost_curvature
+from daedalus.optimisation.program.mapped_functions import MappedFunctions, RunningCost
+from daedalus.optimisation.program.program import joined, table
 from daedalus.optimisation.transcription.boundary.ends import add_ends
 from daedalus.optimisation.transcription.collocation_points import CollocationPoints, collocation_points
 from daedalus.optimisation.transcription.cost_along_the_way import cost_along_the_way
-from daedalus.optimisation.transcription.flow_functions import flow_functions
-from daedalus.optimisation.transcription.interval_curvature import interval_curvature, over_interval
 from daedalus.optimisation.transcription.mesh import Mesh
 from daedalus.optimisation.transcription.node_conditions import add_node_conditions
 from daedalus.optimisation.transcription.problem_draft import ProblemDraft, add_carried
@@ -178,3 +185,116 @@ def with_points(
 def shooting_stage(description: Description, formulas: bool = True) -> ProblemStage:
     """The stage of a problem for shooting; `formulas`: given inputs are formulas of time, else held on intervals."""
     return stage_of(for_shooting(cost_along_the_way(description)), formulas)
+
+
+# The step of a flow as functions that a program maps: value, Jacobian and contracted Hessian, called in the core.
+
+LETTERS = ("x", "u", "p")
+
+
+@functools.cache
+def _exported() -> Any:
+    return ctypes.CDLL(_core.__file__)
+
+
+def _part(flow: Flow, prefix: str, sizes_in: list[int], sizes_out: list[int]) -> _core.Function:
+    """One function of a flow behind its exported symbol."""
+    name = prefix + flow.name()
+    address = ctypes.cast(getattr(_exported(), name), ctypes.c_void_p).value or 0
+    core = _core.Function(name, sizes_in, sizes_out, len(sizes_in), len(sizes_out), 0, 0)
+    core.set_machine_code(address, flow)
+    return core
+
+
+def flow_functions(
+    flow: Flow, of_parameters: bool = True, exact: bool = True, running: RunningCost | None = None
+) -> MappedFunctions:
+    """x⁺ = φ(x, u, p) with its derivatives by v = (x, u, p), or by (x, u) alone where no parameter is free.
+
+    exact: with its second derivative; else Gauss and Newton's of a cost along the way, where there is one.
+    """
+    shapes = flow.core.shapes()
+    value_in = [pattern.nnz() for pattern in shapes[0][0]]
+    offsets = dict(zip(LETTERS, np.concatenate([[0], np.cumsum(value_in)[:-1]]).astype(int)))
+    first_rows, first_columns = [], []
+    letters = LETTERS if of_parameters else LETTERS[:2]
+    wanted = tuple(int(k % 5 < len(letters) and k // 5 < len(letters)) for k in range(15))
+    for letter, pattern in zip(letters, shapes[1][1]):
+        rows, columns = np.array(pattern.get_triplet())
+        first_rows.append(rows)
+        first_columns.append(columns + offsets[letter])
+    second_rows, second_columns = [], []
+    for k, pattern in enumerate(shapes[3][1]):
+        if wanted[k] and exact:
+            rows, columns = np.array(pattern.get_triplet())
+            second_rows.append(rows + offsets[LETTERS[k // 5]])
+            second_columns.append(columns + offsets[LETTERS[k % 5]])
+    value, first, second = (
+        _part(flow, prefix, [p.nnz() for p in shapes[k][0]], [p.nnz() for p in shapes[k][1]])
+        for prefix, k in (("", 0), ("jac_", 1), ("jac_adj1_", 3))
+    )
+    if running is not None:
+        lower = np.tril_indices(running.states + running.inputs)
+        second_rows, second_columns = [lower[0]], [lower[1]]
+    return MappedFunctions(
+        value,
+        first,
+        second if exact else None,
+        table(joined(first_rows)),
+        table(joined(first_columns)),
+        table(joined(second_rows)),
+        table(joined(second_columns)),
+        first_wanted=(1, 1, int(of_parameters)),
+        second_wanted=wanted,
+        multiplier_input=4,
+        running=running,
+    )
+
+
+# Gauss and Newton's view of a running cost: its curvature at points of an interval, to be carried through the flow.
+
+# Unknowns in a cost are solved for by formulas where there are at most so many.
+MOST_UNKNOWNS = 8
+
+
+def over_interval(stage: ProblemStage, parts: Sequence[ca.SX]) -> tuple[ca.SX, ca.SX, ca.SX, list[ca.SX]]:
+    """Time on an interval of unit length, Δσ, the parameters of the interval, and expressions in terms of these."""
+    width, begin, time = ca.SX.sym("width"), ca.SX.sym("begin"), ca.SX.sym("t")
+    share = seen_from_inside(begin, width, time, stage.description.rounding)
+    found = [ca.substitute([part], [stage.share], [share])[0] for part in parts]
+    return time, width, concatenate([stage.parameters, stage.given, stage.length, width, begin]), found
+
+
+def interval_curvature(stage: ProblemStage) -> RunningCost | None:
+    """The curvature of T Δσ l at a point of an interval, as a function of (x, u, p, τ); None where there is none.
+
+    With it the derivative of the rates T Δσ f by (x, u), or zero where algebraic unknowns stand in them.
+    """
+    written = stage.description.integrated
+    if written.is_zero():
+        return None
+    cost = _without_unknowns(stage, stage.expression(written))
+    time, width, p, (running, rates) = over_interval(stage, [cost, stage.rates])
+    x, u = stage.states.symbols, stage.inputs.symbols
+    v = ca.vertcat(x, u)
+    matrix = ca.sparsify(stage.length * width * cost_curvature(running, v))
+    if not matrix.nnz():
+        return None
+    slopes = ca.densify(stage.length * width * ca.jacobian(rates, v))
+    if ca.depends_on(stage.rates, stage.unknowns.symbols):
+        slopes = ca.SX.zeros(slopes.shape)
+    rows, columns = (np.array(part, dtype=np.int32) for part in matrix.sparsity().get_triplet())
+    function = compile_function(ca.Function("running_curvature", [x, u, p, time], [matrix, slopes]))
+    return RunningCost(function.core, rows, columns, x.numel(), u.numel())
+
+
+def _without_unknowns(stage: ProblemStage, cost: ca.SX) -> ca.SX:
+    """A cost with algebraic unknowns solved for, where the equations are linear in them; else without their share."""
+    z = stage.unknowns.symbols
+    if not stage.unknowns.size or not ca.depends_on(cost, z):
+        return cost
+    slope = ca.jacobian(stage.equations, z)
+    if stage.unknowns.size > MOST_UNKNOWNS or ca.depends_on(slope, z):
+        return ca.substitute([cost], [z], [ca.SX.zeros(z.numel(), 1)])[0]
+    rest = ca.substitute([stage.equations], [z], [ca.SX.zeros(z.numel(), 1)])[0]
+    return ca.substitute([cost], [z], [-ca.solve(ca.densify(slope), rest)])[0]

@@ -21,6 +21,7 @@ from daedalus.model.variables import Event
 from daedalus.reduction.switches import switches_of
 from daedalus.simulation.contacts.contact_run import Contacts, has_contacts
 from daedalus.simulation.contacts.gap_projection import gap_projection
+from daedalus.simulation.plant.constant_mass import varying_mass
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.plant.plant import Plant
@@ -29,12 +30,12 @@ from daedalus.simulation.plant.switched_plant import switched_plant
 from daedalus.simulation.result.records import Record
 from daedalus.simulation.result.records_of_methods import (
     ExplicitChosen,
+    FirstStepsWrong,
     MethodAsked,
     MethodChoice,
     NotSymplectic,
     ToleranceTightened,
 )
-from daedalus.simulation.run.fitting_method import caveats, check_fits
 from daedalus.simulation.run.method_choice import implicit_cost
 from daedalus.simulation.run.request import Request, checked_numbers
 from daedalus.simulation.singular.independence import independence_of
@@ -46,6 +47,7 @@ from daedalus.simulation.switching.condition_times import condition_times
 if TYPE_CHECKING:
     from daedalus.integrators.tableaux.tableau import Tableau
     from daedalus.reduction.switches import Switches
+
 
 # Constrained mechanisms pass local errors on much enlarged: on the car axis a component ends up to 560 rtol away from
 # what is published, with SciPy's DOP853 as with ours. With a tenth of the tolerance in the error test each component is
@@ -344,3 +346,61 @@ def _read_discretes(system: System) -> list[int]:
     readers = ca.vertcat(system.residual, system.guards)
     own = system.symbol("p")[system.sizes["p"] - system.discrete_count :]
     return [int(ca.depends_on(readers, own[k])) for k in range(system.discrete_count)]
+
+
+# Refuse an implicit method on a model that it cannot solve, with the reason.
+
+
+def check_fits(plant: ImplicitPlant, method: str | Tableau) -> None:
+    """An InputError where the index is too high for the method, or its form does not fit the model."""
+    found = plant.index.largest
+    name, highest, why = _ability(method, found)
+    if found > highest:
+        labels = [*plant.system.labels["x"], *plant.system.labels["z"]]
+        deep = [labels[k] for k in np.flatnonzero(plant.index.index > highest)]
+        raise InputError(
+            f"The method {name!r} does not solve a model of index {found}.",
+            f"{', '.join(deep[:6])} {'has' if len(deep) == 1 else 'have'} an index above {highest}",
+            because=why or "each derivative of the constraints costs an order, and none is left.",
+            remedy='dd.simulate(dd.reduce(m), ...), or method="auto"',
+        )
+    if name in METHODS and METHODS[name].family == "rosenbrock":
+        _check_mass(plant, name)
+
+
+def caveats(plant: ImplicitPlant, method: str | Tableau) -> tuple[Record, ...]:
+    """What a method that fits still does badly on a model."""
+    if plant.index.largest < 3 or not _is_implicit_euler(method):
+        return ()
+    labels = [*plant.system.labels["x"], *plant.system.labels["z"]]
+    return (FirstStepsWrong(tuple(labels[k] for k in np.flatnonzero(plant.index.index > 2))),)
+
+
+def _is_implicit_euler(method: str | Tableau) -> bool:
+    return method == "implicit_euler" if isinstance(method, str) else bool(method.stages == 1 and method.A[0, 0] == 1)
+
+
+def _ability(method: str | Tableau, index: int) -> tuple[str, int, str]:
+    """The name of a method, the highest index that it solves, and why not a higher one."""
+    if isinstance(method, str):
+        known = METHODS[method]
+        return method, known.highest_index, known.why_not_higher
+    from daedalus.integrators.tableaux.dae_orders import dae_orders
+
+    name = method.name or "tableau"
+    for highest in range(1, min(index, 3) + 1):
+        orders = dae_orders(method, highest)
+        if orders.is_refused:
+            return name, highest - 1, f"{orders.reason}."
+    return name, 3, ""
+
+
+def _check_mass(plant: ImplicitPlant, name: str) -> None:
+    moving = varying_mass(plant.system)
+    if moving:
+        raise InputError(
+            f"The method {name!r} does not fit this model.",
+            f"what stands before the derivatives depends on {', '.join(moving[:6])}",
+            because="a Rosenbrock method keeps its order only where M x' = f(t, x, z) has a constant M.",
+            remedy='method="radau5", or m.algebraic variables for the derivatives',
+        )
