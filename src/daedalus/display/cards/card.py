@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from daedalus.display.curves import FLAT, settled
+from daedalus.display.formulas.math_font import FAMILIES
 from daedalus.display.look import COLOURS
 
 STYLE = """<style>
@@ -18,8 +19,13 @@ STYLE = """<style>
 .dd-card td, .dd-card th { padding: 1px 12px 1px 0; text-align: left; vertical-align: top; border: none; }
 .dd-card th { font-weight: 600; opacity: .75; } .dd-card .bad { color: #d55e00; font-weight: 600; }
 .dd-card svg { vertical-align: middle; }
-.dd-formula { margin: 6px 0; padding-left: 2em; text-indent: -2em; line-height: 2; overflow-x: auto; font-size: 14px; }
-</style>"""
+.dd-formula { margin: 6px 0; padding-left: 2em; text-indent: -2em; line-height: 2; overflow-x: auto; overflow-y: hidden;
+  font-size: 15px; overflow-wrap: anywhere; }
+.dd-formula math { font-family: __FAMILIES__; }
+.dd-whole { max-height: 60vh; overflow: auto; border-left: 3px solid #8884; padding-left: 8px; }
+.dd-long summary { cursor: pointer; }
+.dd-scroll { overflow-x: auto; max-width: 100%; }
+</style>""".replace("__FAMILIES__", FAMILIES)
 
 
 def card(title: str, *pieces: str) -> str:
@@ -52,7 +58,7 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]], most: int = 24
     body = "".join("<tr>" + "".join(f"<td>{cell_html(cell)}</td>" for cell in row) + "</tr>" for row in rows[:most])
     if len(rows) > most:
         body += f"<tr><td>… and {len(rows) - most} more</td></tr>"
-    return f"<table><tr>{head}</tr>{body}</table>"
+    return f'<div class="dd-scroll"><table><tr>{head}</tr>{body}</table></div>'
 
 
 def cell_html(cell: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 # Points of a small curve, and the most curves of a card.
 POINTS, MOST_ROWS = 160, 16
+# Hidden constraints of a card.
+MOST_CONSTRAINTS = 6
 
 
 def report_card(report: Report) -> str:
@@ -39,12 +41,20 @@ def report_card(report: Report) -> str:
         paragraph(report.verdict, bad),
         table(("", ""), rows),
         section(
-            "hidden constraints", *(formula_html(report.system, e) for _, e in list(report.hidden_constraints)[:6])
+            "hidden constraints",
+            *(_constraint(report, *own) for own in list(report.hidden_constraints)[:MOST_CONSTRAINTS]),
+            _further(len(report.hidden_constraints) - MOST_CONSTRAINTS, "constraint"),
         ),
         section("cannot all hold", listing(report.overdetermined)),
         section("determined by nothing", listing(report.undetermined)),
         section("warnings", listing(report.warnings)),
     )
+
+
+def _constraint(report: Report, text: str, expression: Any) -> str:
+    """A hidden constraint under its name."""
+    name = text.partition(": ")[0]
+    return paragraph(name) + formula_html(report.system, expression, name)
 
 
 def start_card(start: Start) -> str:
@@ -108,9 +118,9 @@ def plan_card(plan: Plan) -> str:
     )
 
 
-def _further(count: int) -> str:
+def _further(count: int, what: str = "name") -> str:
     """How many names a table leaves out."""
-    return paragraph(f"… and {counted(count, 'name')} more" if count > 0 else "")
+    return paragraph(f"… and {counted(count, what)} more" if count > 0 else "")
 
 
 def sensitivities_card(sens: Sensitivities) -> str:

@@ -9,10 +9,14 @@ import casadi as ca
 
 from daedalus.display.formulas.normal_form import Ordered, Value
 from daedalus.display.formulas.styles import Latex, MathML, Text
-from daedalus.display.formulas.writing import FormulaWriter
+from daedalus.display.formulas.writing import FormulaWriter, letters_of
 from daedalus.model.expressions import elements
 from daedalus.model.model import Model
 from daedalus.model.names import derivative_name, element_label
+
+# Letters of a piece that is not broken, and of a formula that fills a screen.
+WIDEST, SCREEN = 48, 1200
+_SIGNS, _OPENING = ("<mo>+</mo>", "<mo>−</mo>"), ("<mo>=</mo>", "<mo>(</mo>")
 
 
 @dataclass(frozen=True)
@@ -97,7 +101,8 @@ class Equations:
         writer = FormulaWriter(self.table, MathML())
         shown = self.lines if most is None else self.lines[:most]
         rows = [
-            broken([*writer.terms(line.left), "<mo>=</mo>", *writer.terms(line.right)], line.label) for line in shown
+            broken([*writer.pieces(line.left, WIDEST), "<mo>=</mo>", *writer.pieces(line.right, WIDEST)], line.label)
+            for line in shown
         ]
         if len(shown) < len(self.lines):
             rows.append(f"<p>… and {len(self.lines) - len(shown)} more</p>")
@@ -110,12 +115,24 @@ class Equations:
         shape = () if len(rows) == 1 else (len(rows),)
         names = [element_label(label, shape, k) for k in range(len(rows))]
         return "".join(
-            broken([MathML().name(name), "<mo>=</mo>", *writer.terms(self.table.value(row))], name)
+            broken([MathML().name(name), "<mo>=</mo>", *writer.pieces(self.table.value(row), WIDEST)], name)
             for name, row in zip(names, rows)
         )
 
 
 def broken(pieces: list[str], label: str) -> str:
-    """A formula as a paragraph of pieces, between which a browser may begin a new line."""
-    inside = " ".join(f'<math displaystyle="true"><mrow>{piece}</mrow></math>' for piece in pieces)
-    return f'<p class="dd-formula" title="{html.escape(label, quote=True)}">{inside}</p>'
+    """A formula as a paragraph of pieces, between which a browser may begin a new line.
+
+    One that is longer than a screen is shown by its name; the whole of it opens below and scrolls.
+    """
+    letters = sum(letters_of(piece) for piece in pieces)
+    # A sign between two pieces keeps its room on both sides.
+    spaced = [piece.replace("<mo>", '<mo form="infix">', 1) if piece.startswith(_SIGNS) and k and not
+              pieces[k - 1].startswith(_OPENING) else piece for k, piece in enumerate(pieces)]  # fmt: skip
+    inside = " ".join(f'<math displaystyle="true"><mrow>{piece}</mrow></math>' for piece in spaced)
+    name = html.escape(label, quote=True)
+    whole = f'<p class="dd-formula" title="{name}">{inside}</p>'
+    if letters <= SCREEN:
+        return whole
+    told = f"{name or 'formula'} ({letters:,} characters)"
+    return f'<details class="dd-long"><summary>{told}</summary><div class="dd-whole">{whole}</div></details>'

@@ -51,12 +51,27 @@ def name_pieces(label: str) -> tuple[str, list[str], int]:
     return own, below, order
 
 
+def is_word_rate(label: str) -> bool:
+    """Whether a name is the derivative of a word, which is written d/dt: dots are for single letters.
+
+    Example
+    -------
+    >>> is_word_rate("position_dot"), is_word_rate("theta_dot[0]"), is_word_rate("position")
+    (True, False, False)
+    """
+    own, _, order = name_pieces(label)
+    return bool(order) and not (len(own) == 1 or own in _LETTERS)
+
+
 class Text:
     """Plain text, as Python is read: `m*v_dot = F - k*x`; the other styles write the same pieces.
 
     name: a variable. number: one that is not negative. sign: an operator between two texts, + − = < ≤ ≠ and or.
     cases: texts with their conditions; the last condition may be empty, for all else. together: a row of pieces as one.
     """
+
+    # Whether the derivative of a word takes more than one sign, so that a power of it needs brackets.
+    splits_rates = False
 
     def name(self, label: str) -> str:
         """The name itself."""
@@ -134,6 +149,8 @@ def _tight(text: str, breaking: str) -> str:
 class Latex(Text):
     """LaTeX without packages beyond amsmath."""
 
+    splits_rates = True
+
     def name(self, label: str) -> str:
         """A letter, a Greek letter or a word, with dots above and what belongs to it below."""
         if label == "…":
@@ -145,12 +162,16 @@ class Latex(Text):
             text = _FROM_LETTER[own]
         else:
             text = own if len(own) == 1 else f"\\mathrm{{{_escaped(own)}}}"
+        before = ""
+        if is_word_rate(label):
+            raised = f"^{{{order}}}" if order > 1 else ""
+            before, order = f"\\frac{{\\mathrm{{d}}{raised}}}{{\\mathrm{{d}}t{raised}}} ", 0
         text = (
             f"{_ACCENTS[order]}{{{text}}}" if 0 < order < len(_ACCENTS) else f"{text}^{{({order})}}" if order else text
         )
         words = [word if word.replace(",", "").isdigit() or len(word) == 1 else f"\\mathrm{{{_escaped(word)}}}"
                  for word in below]  # fmt: skip
-        return f"{text}_{{{','.join(words)}}}" if words else text
+        return before + (f"{text}_{{{','.join(words)}}}" if words else text)
 
     def number(self, value: float) -> str:
         """With a power of ten where it is needed."""
@@ -222,16 +243,25 @@ def _escaped(word: str) -> str:
 class MathML(Text):
     """MathML, which browsers typeset without any script."""
 
+    splits_rates = True
+
     def name(self, label: str) -> str:
         """A letter or a word, with dots above and what belongs to it below."""
         own, below, order = name_pieces(label)
         letter = html.escape(_LETTERS.get(own, own))
         text = f"<mi>{letter}</mi>" if len(letter) == 1 else f'<mi mathvariant="normal">{letter}</mi>'
-        if order:
+        before = ""
+        if is_word_rate(label):
+            d = '<mi mathvariant="normal">d</mi>'
+            above = d if order == 1 else f"<msup>{d}<mn>{order}</mn></msup>"
+            below_line = "<mi>t</mi>" if order == 1 else f"<msup><mi>t</mi><mn>{order}</mn></msup>"
+            before = f"<mfrac><mrow>{above}</mrow><mrow>{d}{below_line}</mrow></mfrac>"
+        elif order:
             dots = "˙" if order == 1 else "¨" if order == 2 else "." * order
             text = f'<mover accent="true">{text}<mo>{dots}</mo></mover>'
         words = "".join(f"<mtext>{'' if k == 0 else ','}{html.escape(word)}</mtext>" for k, word in enumerate(below))
-        return f"<msub>{text}<mrow>{words}</mrow></msub>" if words else text
+        text = f"<msub>{text}<mrow>{words}</mrow></msub>" if words else text
+        return f"<mrow>{before}{text}</mrow>" if before else text
 
     def number(self, value: float) -> str:
         """With a power of ten where it is needed."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import casadi as ca
 
-from daedalus.display.formulas.model_equations import broken
+from daedalus.display.formulas.model_equations import WIDEST, broken
 from daedalus.display.formulas.normal_form import Ordered
 from daedalus.display.formulas.styles import Latex, MathML, Text
 from daedalus.display.formulas.writing import FormulaWriter
@@ -53,5 +53,8 @@ def formula_html(system: System, expression: ca.SX, label: str = "") -> str:
     """An expression = 0 typeset for a page, a paragraph a row, broken between its terms."""
     ordered = Ordered(labels_of(system))
     writer = FormulaWriter(ordered, MathML())
-    rows = [[*writer.terms(ordered.value(row)), "<mo>=</mo>", "<mn>0</mn>"] for row in elements(expression)[:MOST_ROWS]]
+    rows = [
+        [*writer.pieces(ordered.value(row), WIDEST), "<mo>=</mo>", "<mn>0</mn>"]
+        for row in elements(expression)[:MOST_ROWS]
+    ]
     return "".join(broken(row, label) for row in rows)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 from daedalus.display.formulas.normal_form import Ordered, Value
-from daedalus.display.formulas.styles import Text
+from daedalus.display.formulas.styles import Text, is_word_rate
 
 # How tightly a text binds: sums least, then products, then what needs no brackets.
 SUM, PRODUCT, ATOM = 1, 2, 3
@@ -11,6 +13,19 @@ SUM, PRODUCT, ATOM = 1, 2, 3
 LONGEST = 60_000
 # One part in so many is written as a fraction; tenths and fifths stay decimal.
 DIVISORS = (2, 3, 4, 6, 8, 12)
+# Brackets inside brackets that are still broken.
+DEEPEST = 8
+
+
+def letters_of(text: str) -> int:
+    """How many letters of a formula are seen: tags do not count.
+
+    Example
+    -------
+    >>> letters_of("<mi>x</mi><mo>+</mo><mn>10</mn>")
+    4
+    """
+    return len(re.sub(r"<[^>]*>", "", text))
 
 
 class FormulaWriter:
@@ -32,6 +47,40 @@ class FormulaWriter:
             return [self._value(value)[0]]
         return ["".join(part) for part in self._signed(terms)]
 
+    def pieces(self, value: Value, widest: int) -> list[str]:
+        """The same in pieces: a term of more than `widest` letters is broken between factors and inside brackets."""
+        self._left = self.longest
+        return self._pieces(self.table.terms(value) or [value], widest, DEEPEST)
+
+    def _pieces(self, terms: list[Value], widest: int, depth: int) -> list[str]:
+        found: list[str] = []
+        for parts, term in zip(self._signed(terms), self._in_order(terms)):
+            text = "".join(parts)
+            if letters_of(text) <= widest or not isinstance(term, tuple) or not depth:
+                found.append(text)
+                continue
+            factor, place = term
+            entry = self.table[place]
+            signs = [parts[0]] if len(parts) > 1 else []
+            factors = entry[1] if entry[0] == "product" else ((place, 1.0),)
+            above = [(base, exponent) for base, exponent in factors if exponent > 0]
+            below = [(base, -exponent) for base, exponent in factors if exponent < 0]
+            number = [self.style.number(abs(factor))] if abs(factor) != 1.0 or not above else []
+            head = ["".join([*signs, *number])] if signs or number else []
+            found += [*head, *(piece for own in above for piece in self._broken(*own, widest, depth))]
+            for own in below:
+                found += [self.style.sign("/"), *self._broken(*own, widest, depth)]
+        return found
+
+    def _broken(self, base: int, exponent: float, widest: int, depth: int) -> list[str]:
+        """A factor in pieces: a long sum between brackets, all else whole."""
+        style, entry = self.style, self.table[base]
+        whole = self._factor(base, exponent, 2)
+        if letters_of(whole) <= widest or entry[0] != "sum" or exponent == 0.5:
+            return [whole]
+        close = style.sign(")") if exponent == 1.0 else style.power(style.sign(")"), style.number(exponent))
+        return [style.sign("("), *self._pieces(list(entry[1]), widest, depth - 1), close]
+
     def _value(self, value: Value) -> tuple[str, int]:
         """The text of a value and how tightly it binds."""
         factor, place = value
@@ -51,10 +100,8 @@ class FormulaWriter:
     def _signed(self, terms: list[Value]) -> list[list[str]]:
         """Every term with its sign before it."""
         style = self.style
-        # What is added reads best first; complementary conditions become cases.
-        ordered = sorted(self._joined_cases(terms), key=lambda term: isinstance(term, tuple) and term[0] < 0)
         parts: list[list[str]] = []
-        for term in ordered:
+        for term in self._in_order(terms):
             if isinstance(term, str):
                 parts.append([style.sign("+"), term] if parts else [term])
                 continue
@@ -62,6 +109,10 @@ class FormulaWriter:
             signs = [style.sign("-" if factor < 0 else "+")] if parts or factor < 0 else []
             parts.append([*signs, self._term(abs(factor), place)[0]])
         return parts
+
+    def _in_order(self, terms: list[Value]) -> list[Value | str]:
+        """What is added reads best first; complementary conditions become cases."""
+        return sorted(self._joined_cases(terms), key=lambda term: isinstance(term, tuple) and term[0] < 0)
 
     def _joined_cases(self, terms: list[Value]) -> list[Value | str]:
         """Terms as they are; `a if c` plus `b if not c` as one text."""
@@ -112,7 +163,7 @@ class FormulaWriter:
         if exponent == 0.5:
             return style.root(text)
         if exponent != 1.0:
-            plain = entry[0] == "name"
+            plain = entry[0] == "name" and not (style.splits_rates and is_word_rate(entry[1]))
             return style.power(text if plain else style.brackets(text), style.number(exponent))
         return style.brackets(text) if binding == SUM and beside > 1 else text
 

@@ -16,6 +16,7 @@ from daedalus.differentiation.sensitivities import sensitivities
 from daedalus.display.cards.card import STYLE, paragraph
 from daedalus.display.cards.model_card import model_card
 from daedalus.display.cards.result_cards import report_card, start_card, trajectory_card
+from daedalus.display.formulas.math_font import math_style
 from daedalus.display.motion.animation import Animation, animate
 from daedalus.display.motion.page import started_viewer, whole_page
 from daedalus.errors import DaedalusError, InputError
@@ -86,7 +87,7 @@ def report(
     body = "".join(_section(name, make) for name, make in sections)
     scripts = started_viewer(film.data) if isinstance(film, Animation) else ""
     shown = f"<h1>{html.escape(heading)}</h1>{body}{scripts}"
-    file.write_text(whole_page(heading, STYLE + _LOOK, shown), encoding="utf-8")
+    file.write_text(whole_page(heading, math_style() + STYLE + _LOOK, shown), encoding="utf-8")
     return file
 
 
@@ -169,9 +170,14 @@ _LOOK = """<style>
 body { max-width: 980px; margin: 0 auto; padding: 24px; font: 15px/1.5 system-ui, sans-serif; background: var(--paper);
   color: var(--ink); }
 h1 { font-size: 26px; } h2 { margin-top: 34px; border-bottom: 1px solid var(--line); font-size: 19px; }
-section > .dd-card > h4 { display: none; } img { max-width: 100%; background: #fff; border-radius: 6px; }
+section > .dd-card > h4 { display: none; } .dd-card { max-width: 100%; }
+img { max-width: 100%; background: #fff; border-radius: 6px; }
 #viewer { height: 460px; border: 1px solid var(--line); } #viewer .dd-title { display: none; }
 .why { white-space: pre-wrap; color: var(--soft); } .on-paper { display: none; }
-@media print { body { max-width: none; padding: 0; } #viewer { display: none; } .on-paper { display: block; }
-  section { break-inside: auto; } h2 { break-after: avoid; } img, table, .dd-formula { break-inside: avoid; } }
+@media print {
+  body { max-width: none; padding: 0; font-size: 11px; } .dd-formula { font-size: 11px; overflow: visible; }
+  .dd-card, .dd-scroll { max-width: none; overflow: visible; } .dd-card td { overflow-wrap: anywhere; }
+  #viewer { display: none; } .on-paper { display: block; } section { break-inside: auto; } h2 { break-after: avoid; }
+  img, table, .dd-formula { break-inside: avoid; }
+}
 </style>"""
