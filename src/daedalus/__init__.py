@@ -76,6 +76,8 @@ _PLACES = {
     "integrators.methods": "methods",
     "studies.convergence": "convergence",
     "studies.step_error": "step_error StepError",
+    "studies.branches.branch": "branch",
+    "studies.branches.equilibrium_branch": "Branch",
     "differentiation.flow.flow": "flow",
     "differentiation.gradient": "gradient Gradient",
     "differentiation.sensitivities": "sensitivities",

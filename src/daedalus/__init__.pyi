@@ -131,6 +131,8 @@ from daedalus.simulation.prepare import PreparedRun as PreparedRun
 from daedalus.simulation.prepare import prepare as prepare
 from daedalus.simulation.result.trajectory import Trajectory as Trajectory
 from daedalus.simulation.simulate import simulate as simulate
+from daedalus.studies.branches.branch import branch as branch
+from daedalus.studies.branches.equilibrium_branch import Branch as Branch
 from daedalus.studies.convergence import convergence as convergence
 from daedalus.studies.singular_limit import SingularLimit as SingularLimit
 from daedalus.studies.singular_limit import singular_limit as singular_limit

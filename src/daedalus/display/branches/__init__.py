@@ -1,0 +1,1 @@
+"""Pictures of branches of equilibria and of their special points."""

@@ -1,0 +1,76 @@
+"""`dd.branch(m, "mu", (0, 2))`: equilibria over a parameter, through folds, with what happens on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from daedalus.analysis.points.equilibrium import equilibrium
+from daedalus.model.model import Model, as_system
+from daedalus.model.names import listed
+from daedalus.model.switching.delays import refuse_delays
+from daedalus.model.system.system import System
+from daedalus.studies.branches.equilibrium_branch import Branch
+from daedalus.studies.branches.rest_equations import RestEquations
+from daedalus.studies.branches.walk import Walk, moved_entry, read_range
+
+
+def branch(
+    model: Model | System,
+    parameter: str,
+    span: tuple[float, float],
+    start: object = None,
+    inputs: Mapping[str, object] | None = None,
+    parameters: Mapping[str, object] | None = None,
+    most_points: int = 2000,
+) -> Branch:
+    """Follow the equilibria of a model over a parameter or an input, through folds.
+
+    The equations are taken as they are written, DAEs of any index included. Folds, Hopf points and branch points on the
+    way are located by equations of their own and told with the coefficient of their normal form. Stability comes from
+    the finite eigenvalues of the linearisation.
+
+    Parameters
+    ----------
+    model: what to follow.
+    parameter: the name of a parameter or an input, one number.
+    span: its range; the branch begins at the first value, and ends where it leaves the range on either side.
+    start: a guess for the first equilibrium: values by name, or `tr.end` of a run.
+    inputs, parameters: values by name of all others.
+    most_points: the branch ends after so many.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> m = dd.Model("Brusselator")
+    >>> A = m.parameter("A", 1.0); B = m.parameter("B", 1.0)
+    >>> x = m.state("x", start=1.0); y = m.state("y", start=1.0)
+    >>> m.equation(m.der(x), A + x**2 * y - (B + 1) * x); m.equation(m.der(y), B * x - x**2 * y)
+    >>> br = dd.branch(m, "B", (1.0, 3.0))
+    >>> print(br.points[0])
+    Hopf point at B = 2: a pair of eigenvalues ±1j crosses the imaginary axis; first Lyapunov coefficient -0.5, ...
+    >>> br.stable[0], br.stable[-1]
+    (np.True_, np.False_)
+    """
+    system = as_system(model)
+    refuse_delays(system, "dd.branch")
+    entry, ends = moved_entry(system, parameter), read_range(parameter, span)
+    first = {parameter: float(span[0])}
+    given = dict(inputs or {}), dict(parameters or {})
+    given[0 if entry[0] == "u" else 1].update(first)
+    rest_point = equilibrium(system, given[0] or None, start, given[1] or None)
+    rest = RestEquations(system, rest_point, [entry])
+    direction = np.zeros(rest.n + 1)
+    direction[-1] = float(span[1]) - float(span[0])
+    notes = list(rest_point.notes)
+    if rest_point.free:
+        notes.append(
+            f"{listed(rest_point.free)} may be anywhere and {_stays(rest_point.free)} where the first point has it"
+        )
+    traced = Walk(rest, parameter, ends, most_points)
+    return traced.along(np.append(rest.y, rest.a), direction, tuple(notes))
+
+
+def _stays(names: tuple[str, ...]) -> str:
+    return "stays" if len(names) == 1 else "stay"

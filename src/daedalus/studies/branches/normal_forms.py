@@ -1,0 +1,134 @@
+"""Coefficients of normal forms at special points of rest, for equations F(x', x, z) = 0 as they are written.
+
+The motion on the centre manifold is expanded in the amplitude of the critical mode and put into the equations; what
+resonates is balanced by the left null vector. For x' = f(x) this gives the formulas of Y. A. Kuznetsov, Elements of
+Applied Bifurcation Theory (3rd edition, sections 3.3, 5.4 and 8.7); nothing is divided by E, which may be singular.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from daedalus.studies.branches.rest_equations import RestEquations
+
+# A pitchfork's quadratic term is this small beside the others; a transcritical point's is not.
+SYMMETRIC = 1e-6
+
+
+def null_vectors(matrix: np.ndarray, scales: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """The left and right vectors of the smallest singular value, in the sizes of equations and unknowns.
+
+    Rows and columns are not scaled by their own entries: a row or column of nearly nothing is what is looked for.
+    """
+    rows, columns = scales
+    left, _, right = np.linalg.svd(matrix / rows[:, None] * columns)
+    p, q = left[:, -1] / rows, right[-1].conj() * columns
+    return p / np.linalg.norm(p), q / np.linalg.norm(q)
+
+
+def fold_coefficient(rest: RestEquations, y: np.ndarray, a: np.ndarray) -> float:
+    """b of w' = … + b w² along the critical mode w of unit length; NaN where the zero eigenvalue is double."""
+    slopes = rest.branch(np.append(y, a), *rest.constants)[1]
+    slopes = (slopes if isinstance(slopes, np.ndarray) else slopes.toarray())[:, : rest.n]
+    p, q = null_vectors(slopes, rest.square_scales(y, a))
+    q = q / np.linalg.norm(q[: rest.nx] if np.any(q[: rest.nx]) else q)
+    left = rest.all_rows(p)
+    E, _ = rest.pencil(y, a)
+    moved = float(left @ E @ q)
+    form = rest.second(y, a, rest.direction(q), rest.direction(q)).real
+    if abs(moved) <= 1e-10 * np.linalg.norm(left) * np.linalg.norm(E @ q):
+        return float("nan")
+    # The sign of a null vector is free: b is told for the direction in which the largest state grows.
+    sign = np.sign(q[np.argmax(np.abs(q))])
+    return float(-0.5 * sign * (left @ form) / moved)
+
+
+@dataclass(frozen=True, eq=False)
+class HopfForm:
+    """frequency ω of the critical pair, its vector q, and the first Lyapunov coefficient Re c₁/ω with |q| = 1."""
+
+    frequency: float
+    mode: np.ndarray
+    coefficient: float
+
+
+def hopf_form(rest: RestEquations, y: np.ndarray, a: np.ndarray, frequency: float) -> HopfForm:
+    """z' = iω z + c₁ z |z|² of the critical pair; l₁ = Re c₁/ω, negative where a stable orbit is born."""
+    E, A = rest.pencil(y, a)
+    rows = len(rest.system.equation_labels)
+    E, J = E[:rows], -A[:rows]
+    p, q = null_vectors(J + 1j * frequency * E, rest.scales(y, a))
+    q = q / np.linalg.norm(q[: rest.nx])
+    p = p.conj()
+    Q = rest.direction(q, 1j * frequency)
+    even = -rest.second(y, a, Q, Q.conj())[:rows]
+    double = -rest.second(y, a, Q, Q)[:rows]
+    h11 = np.linalg.lstsq(J.astype(complex), even, rcond=1e-12)[0]
+    h20 = np.linalg.lstsq(J + 2j * frequency * E, double, rcond=1e-12)[0]
+    H11, H20 = rest.direction(h11), rest.direction(h20, 2j * frequency)
+    cubic = rest.third(y, a, [Q, Q, Q.conj()])[:rows] / 2
+    cubic = cubic + rest.second(y, a, Q, H11)[:rows] + rest.second(y, a, Q.conj(), H20)[:rows] / 2
+    c1 = -(p @ cubic) / (p @ (E @ q))
+    return HopfForm(frequency, q, float(c1.real / frequency))
+
+
+@dataclass(frozen=True, eq=False)
+class CrossingForm:
+    """The two directions (y, a) of branches that cross, and what kind of crossing it is."""
+
+    kind: str
+    directions: tuple[np.ndarray, np.ndarray]
+    coefficient: float
+
+
+def crossing_form(rest: RestEquations, Y: np.ndarray, tangent: np.ndarray) -> CrossingForm:
+    """The algebraic bifurcation equation α² c₁₁ + 2 α β c₁₂ + β² c₂₂ = 0 of the two-dimensional kernel of [G_y G_a]."""
+    _, matrix = rest.branch(Y, *rest.constants)
+    matrix = matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
+    n = rest.n
+    y, a = Y[:n], Y[n:]
+    size = np.append(np.maximum(rest.nominal, np.abs(y)), np.maximum(np.abs(a), 1e-3))
+    rows = np.abs(matrix * size).max(axis=1)
+    scaled = matrix * size / np.where(rows > 0, rows, 1.0)[:, None]
+    left, _, right = np.linalg.svd(scaled)
+    psi = left[:, -1] / np.where(rows > 0, rows, 1.0)
+    kernel = right[-2:] * size
+    # One direction is that of the branch we came along; the other one is found in the plane.
+    known = kernel @ (tangent / size**2)
+    known = known / np.linalg.norm(known)
+    first, second = known @ kernel, np.array([-known[1], known[0]]) @ kernel
+    weight = rest.all_rows(psi)
+
+    def form(one: np.ndarray, two: np.ndarray) -> float:
+        d, e = rest.direction(one[:n], 0.0, one[n:]), rest.direction(two[:n], 0.0, two[n:])
+        return float(weight @ rest.second(y, a, d, e).real)
+
+    c11, c12, c22 = form(first, first), form(first, second), form(second, second)
+    largest = max(abs(c11), abs(c12), abs(c22), 1e-300)
+    # α = 1 is a root: c₁₁ = 0 up to rounding. The other: α 2 c₁₂ + β c₂₂ = 0.
+    other = -c22 * first + 2 * c12 * second
+    if np.linalg.norm(other / size) == 0:
+        other = second
+    _, q = null_vectors(matrix[:, :n], rest.square_scales(y, a))
+    quadratic = form(np.append(q, np.zeros(len(a))), np.append(q, np.zeros(len(a))))
+    pitchfork = abs(quadratic) <= SYMMETRIC * largest * max(1.0, float(np.linalg.norm(q / size[:n])) ** 2)
+    E, _ = rest.pencil(y, a)
+    moved = float(weight @ E @ q)
+    if pitchfork:
+        coefficient = _pitchfork(rest, y, a, q, weight)
+    else:
+        coefficient = -0.5 * quadratic / moved if moved else float("nan")
+    return CrossingForm("pitchfork" if pitchfork else "transcritical", (first, other), float(coefficient))
+
+
+def _pitchfork(rest: RestEquations, y: np.ndarray, a: np.ndarray, q: np.ndarray, weight: np.ndarray) -> float:
+    """c of w' = … + c w³: negative where the new branches are stable (supercritical)."""
+    q = q / np.linalg.norm(q[: rest.nx] if np.any(q[: rest.nx]) else q)
+    Q = rest.direction(q)
+    E, A = rest.pencil(y, a)
+    moved = float(weight @ E @ q)
+    h = np.linalg.lstsq(-A, -rest.second(y, a, Q, Q).real, rcond=1e-10)[0]
+    cubic = rest.third(y, a, [Q, Q, Q]).real / 6 + rest.second(y, a, Q, rest.direction(h)).real / 2
+    return float(-(weight @ cubic) / moved) if moved else float("nan")
