@@ -140,3 +140,12 @@ from daedalus.studies.step_error import StepError as StepError
 from daedalus.studies.step_error import step_error as step_error
 
 __version__: str
+from daedalus.derivations.solve_for import solve_for as solve_for
+from daedalus.display.lectures.stability_regions import plot_stability_regions as plot_stability_regions
+from daedalus.studies.newton import NewtonHistory as NewtonHistory
+from daedalus.studies.newton import newton as newton
+from daedalus.studies.one_step import OneStep as OneStep
+from daedalus.studies.one_step import step as step
+from daedalus.studies.passivity import passivity as passivity
+from daedalus.studies.work_precision import WorkPrecision as WorkPrecision
+from daedalus.studies.work_precision import work_precision as work_precision

@@ -4,7 +4,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from daedalus.display.stability_plot import REGION, plot_stability
+from daedalus.display.lectures.stability_plot import REGION, plot_stability
 from daedalus.errors import InputError
 from daedalus.integrators.tableaux.named_tableaux import tableau
 

@@ -161,6 +161,18 @@ class EquationsSetApart(Finding):
 
 
 @dataclass(frozen=True)
+class EliminatedUnknowns(Finding):
+    """Which algebraic variables were put into the other equations, and which have no formula."""
+
+    names: tuple[str, ...]
+    kept: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        gone = f"eliminated: {in_line(self.names)}" if self.names else "nothing was eliminated"
+        return f"{gone}; without a formula: {in_line(self.kept)}" if self.kept else gone
+
+
+@dataclass(frozen=True)
 class TornUnknowns(Finding):
     """How many algebraic unknowns there were, and those that are left."""
 

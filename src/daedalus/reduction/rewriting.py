@@ -18,6 +18,7 @@ from daedalus.model.reopened import as_model
 from daedalus.model.system.equation_row import EquationRow, Role
 from daedalus.model.system.system import System
 from daedalus.model.variables import Variable
+from daedalus.reduction.findings import Finding
 from daedalus.reduction.reduction_record import Reduction
 
 
@@ -44,6 +45,12 @@ class ReducedModel(Model):
                 remedy="dd.reduce(m)",
             )
         return self._reduction
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What should be known of how the model was made, in sentences: what `dd.eliminate` put in."""
+        own = () if self._reduction is None else self._reduction.notes
+        return (*own, *(str(found) for found in self._found if isinstance(found, Finding)))
 
     @property
     def constraints(self) -> dict[str, ca.SX]:

@@ -84,16 +84,31 @@ def test_aliases():
     m.equation(2 * b, 2 * c, name="second")
     m.equation(c, -3 * x, name="law")
     n = dd.eliminate(m)
-    assert sorted(n.outputs) == ["b", "c"]
-    assert sorted(n.equations) == ["balance", "law"]
+    assert sorted(n.outputs) == ["a", "b", "c"]
+    assert list(n.equations) == ["balance"]
+    assert n.notes == ("eliminated: a, b, c",)
     tr = dd.simulate(n, 1.0, rtol=1e-10, atol=1e-12)
     assert tr["b"][-1] == pytest.approx(-3 * np.exp(-3.0), abs=1e-9)
     assert np.array_equal(tr["b"], tr["c"])
 
 
 def test_nothing_to_eliminate():
-    m = product(2.0)
+    m = dd.Model("decay")
+    x = m.state("x", start=1.0)
+    m.equation(m.der(x), -x)
     assert dd.eliminate(m).freeze() == m.freeze()
+
+
+def test_what_has_no_formula_stays_and_is_told():
+    m = dd.Model("two laws")
+    x = m.state("x", start=2.0)
+    y, z = m.algebraic("y", start=1.0), m.algebraic("z")
+    m.equation(m.der(x), y - z, name="balance")
+    m.equation(y**3 + y, x, name="implicit")
+    m.equation(2 * z, x, name="explicit")
+    n = dd.eliminate(m)
+    assert n.notes == ("eliminated: z; without a formula: y",)
+    assert float(dd.simulate(n, 1.0)["z"][0]) == pytest.approx(1.0)
 
 
 def test_events_and_guards_follow():

@@ -205,7 +205,7 @@ class Multistep:
         >>> dd.bdf(3).plot_stability().get_title()
         'bdf3: order 3, A(86.03°)-stable'
         """
-        from daedalus.display.multistep_plot import plot_multistep
+        from daedalus.display.lectures.multistep_plot import plot_multistep
 
         return plot_multistep(self, ax=ax, window=window)
 

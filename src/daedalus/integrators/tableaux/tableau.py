@@ -368,7 +368,7 @@ class Tableau:
         >>> dd.tableau("rk4").plot_stability().get_xlabel()
         'Re z'
         """
-        from daedalus.display.stability_plot import plot_stability
+        from daedalus.display.lectures.stability_plot import plot_stability
 
         return plot_stability(self, ax=ax, order_star=order_star, window=window)
 

@@ -15,9 +15,10 @@ from daedalus.errors import InputError, SingularModelError, SolverError
 from daedalus.model.expressions import at_values, column, concatenate, divided, elements, nonzeros, symbol_key
 from daedalus.model.model import Model
 from daedalus.model.names import did_you_mean, with_article
-from daedalus.model.system.equation_row import Role
+from daedalus.model.system.equation_row import EquationRow, Role
 from daedalus.model.system.sampled_points import independent_rows
 from daedalus.model.system.system import System
+from daedalus.reduction.findings import EliminatedUnknowns
 from daedalus.reduction.forms.explicit_form import find_explicit_form
 from daedalus.reduction.forms.linearity import is_linear
 from daedalus.reduction.forms.no_form import FormObstacle, NoForm
@@ -51,7 +52,7 @@ def eliminate(model: Model | System, names: str | Iterable[str] | None = None) -
 
     Parameters
     ----------
-    names: one name or several; without it all aliases x = y, x = -y, x = 2 y of algebraic variables.
+    names: one name or several; without it every algebraic variable that has a formula goes, and `n.notes` lists them.
 
     Raises
     ------
@@ -72,11 +73,43 @@ def eliminate(model: Model | System, names: str | Iterable[str] | None = None) -
     written.freeze()
     book = written_out(written)
     origins, rows = equation_rows(book), scalar_rows(book)
-    labels = [row.label for row in origins]
-    wanted = _aliases(book, rows) if names is None else _names(book, names)
-    z = concatenate(book._symbols[name] for name in wanted)
+    if names is None:
+        return _everything(book, _aliases(book, rows))
+    return _put_in(book, origins, rows, _names(book, names))
+
+
+def _everything(book: ReducedModel, aliases: list[str]) -> ReducedModel:
+    """The model without all algebraic variables that have formulas: aliases first, then all others that can go."""
+    before = list(book._found)
+    n = _tried(book, aliases) or book
+    left = [v.name for v in n._variables.values() if v.kind == "algebraic"]
+    whole = _tried(n, left)
+    if whole is not None:
+        n = whole
+    else:
+        for name in left:
+            n = _tried(n, [name]) or n
+    kept = tuple(name for name in left if name in n._variables)
+    gone = tuple(v.name for v in book._variables.values() if v.kind == "algebraic" and v.name not in n._variables)
+    if gone or kept:
+        n._know(n._reduction, *before, EliminatedUnknowns(gone, kept))
+    return n
+
+
+def _tried(book: ReducedModel, wanted: list[str]) -> ReducedModel | None:
+    """The model without some variables; None where they have no formulas."""
     if not wanted:
-        return book
+        return None
+    try:
+        return _put_in(book, equation_rows(book), scalar_rows(book), wanted)
+    except (SingularModelError, SolverError):
+        return None
+
+
+def _put_in(book: ReducedModel, origins: list[EquationRow], rows: list[ca.SX], wanted: list[str]) -> ReducedModel:
+    """Some variables solved for and put into all other equations."""
+    labels = [row.label for row in origins]
+    z = concatenate(book._symbols[name] for name in wanted)
     z_labels = [book._variables[name].label(k) for name in wanted for k in range(book._variables[name].size)]
     candidates = [i for i, row in enumerate(rows) if not has_derivative(book, row) and ca.depends_on(row, z)]
     together = None if _rank_somewhere(rows, candidates, z) == z.numel() else _with_derivatives(book, wanted, rows)

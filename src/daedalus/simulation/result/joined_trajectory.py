@@ -66,6 +66,13 @@ class Joined(Samples):
                 found[name] = max(value, found.get(name, 0.0))
         return found
 
+    def violation_series(self) -> dict[str, np.ndarray]:
+        """The violation of each in every row; NaN in pieces of the run that have no such equation."""
+        series = [part.violation_series() for part in self._filled]
+        names = list(dict.fromkeys(name for own in series for name in own))
+        empty = [np.full(len(part._times), np.nan) for part in self._filled]
+        return {n: self._stacked([own.get(n, gap) for own, gap in zip(series, empty)]) for n in names}
+
 
 def shape_of(samples: Samples, name: str) -> tuple[int, ...]:
     """The shape of a name at one time."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self, overload
 
 import numpy as np
 
@@ -385,11 +385,16 @@ class RecordedRun(Samples):
             found._x = consistent_rows(self._plant, self._drive, self._parameters, times, found._x)
         return found
 
-    def drift(self, between: bool = False) -> dict[str, float]:
+    @overload
+    def drift(self, between: bool = False, *, series: Literal[False] = False) -> dict[str, float]: ...
+    @overload
+    def drift(self, between: bool = False, *, series: Literal[True]) -> dict[str, np.ndarray]: ...
+    def drift(self, between: bool = False, *, series: bool = False) -> dict[str, float] | dict[str, np.ndarray]:
         """The largest violation of each equation without derivatives and each invariant in the rows of the result.
 
         between: look at the dense output instead, eight times in each step, which holds them to the tolerance only;
             `at(t, project=True)` puts values of it on the constraints.
+        series: give the violations in every row, over `tr.time`, instead of the largest ones.
 
         Constraints that a reduction differentiated are listed too where nothing holds the run to them: with
         stabilise="baumgarte" and None this is how far it drifts off.
@@ -403,6 +408,14 @@ class RecordedRun(Samples):
         >>> dd.simulate(m, 1.0).drift()["Ohm"] < 1e-15
         True
         """
+        if series and between:
+            raise InputError(
+                "The series of a drift belongs to the rows of the result.",
+                because="between the steps there is no row of `tr.time`.",
+                remedy="tr.drift(series=True), or tr.at(times).violation_series()",
+            )
+        if series:
+            return self.violation_series()
         spans = self.dense_spans if between else ((), ())
         if not len(spans[0]):
             return self.violations()

@@ -188,20 +188,24 @@ class Samples:
 
     def violations(self) -> dict[str, float]:
         """The largest violation of each equation without derivatives, invariant or watched constraint."""
+        return {name: float(values.max(initial=0.0)) for name, values in self.violation_series().items()}
+
+    def violation_series(self) -> dict[str, np.ndarray]:
+        """The violation of each of them in every row."""
         plant = self._plant
-        found: dict[str, float] = {}
+        found: dict[str, np.ndarray] = {}
         if plant.constraint_rows:
             labels = [plant.system.equation_labels[r] for r in plant.constraint_rows]
-            found.update(zip(labels, self._largest(plant.constraints)))
+            found.update(zip(labels, self._sizes(plant.constraints)))
         if plant.system.invariants:
-            found.update(zip(plant.invariant_labels, self._largest(plant.invariants)))
+            found.update(zip(plant.invariant_labels, self._sizes(plant.invariants)))
         if plant.system.watched:
-            found.update(zip(labels_of(plant.system.watched), self._largest(plant.watched)))
+            found.update(zip(labels_of(plant.system.watched), self._sizes(plant.watched)))
         return found
 
-    def _largest(self, function: Compiled) -> list[float]:
-        values = function.core.evaluate_many(*self._arguments())[0]
-        return np.abs(values).max(axis=0, initial=0.0).tolist()
+    def _sizes(self, function: Compiled) -> np.ndarray:
+        """Absolute values, one row for each component."""
+        return np.abs(function.core.evaluate_many(*self._arguments())[0]).T
 
     def __repr__(self) -> str:
         span = f"t = {self._times[0]:g}" if self._scalar else f"{len(self._times)} times"

@@ -242,6 +242,25 @@ class Trajectory(RecordedRun):
 
         return power(self, depth)
 
+    def plot_steps(self, ax: Any = None) -> Any:
+        """Draw the size of every step over time, with events, rejected steps and Newton's iterations counted.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> tr = dd.simulate(dd.catalogue.load("van_der_pol").model, 2.0, method="radau5")
+        >>> figure = tr.plot_steps()
+        >>> figure.axes[0].get_ylabel()
+        'step size'
+        """
+        from daedalus.display.lectures.steps_plot import plot_steps
+
+        starts, ends = (np.asarray(side) for side in self.dense_spans)
+        if not len(starts):
+            starts, ends = self.time[:-1], self.time[1:]
+        times = [float(event.time) for event in self.events]
+        return plot_steps(starts, np.abs(ends - starts), self.work, self.method, times, ax)
+
     def energy_balance(self, depth: int | None = 1, *, from_time: object = None, until: object = None) -> EnergyBalance:
         """Energies over the run in J: `.supplied .stored .lost`, and `.error`, what numerics made or destroyed.
 

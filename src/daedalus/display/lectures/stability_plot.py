@@ -38,7 +38,7 @@ def plot_stability(
     >>> import matplotlib
     >>> matplotlib.use("Agg")
     >>> import daedalus as dd
-    >>> from daedalus.display.stability_plot import plot_stability
+    >>> from daedalus.display.lectures.stability_plot import plot_stability
     >>> plot_stability(dd.tableau("rk4")).get_title()
     'rk4: order 4, stable on [-2.785, 0] and ±2.828i'
     """

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from daedalus.display.stability_plot import REGION, checked_window, complex_plane
+from daedalus.display.lectures.stability_plot import REGION, checked_window, complex_plane
 from daedalus.integrators.multistep.multistep import Multistep
 
 # Each point costs the eigenvalues of a small matrix.

@@ -1,0 +1,174 @@
+"""Newton's method on show: x ← x − τ J⁻¹ f with its iterates, residuals, damping and rates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from daedalus.errors import InputError
+
+# Damping gives up below this share of a step.
+SMALLEST_STEP = 2.0**-20
+# Steps of differences where no Jacobian is given.
+DIFFERENCE = float(np.sqrt(np.finfo(float).eps))
+
+
+@dataclass(frozen=True, eq=False)
+class NewtonHistory:
+    """The way of Newton's method to a root; `dd.newton` makes it.
+
+    x: where it ended. iterates: (k + 1, n), the start first. residuals: ‖f‖ at each. damping: the share of each step
+    that was taken, 1 for whole steps. rates: log(r₂/r₁) / log(r₁/r₀) of successive residuals, 2 where convergence is
+    quadratic; NaN for the first two. converged: whether ‖f‖ reached the tolerance. sentence: what happened, in words.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> n = dd.newton(lambda x: x**2 - 2, 1.0)
+    >>> n.converged, round(float(n.x[0]), 9), len(n.residuals)
+    (True, 1.414213562, 5)
+    """
+
+    x: np.ndarray
+    iterates: np.ndarray
+    residuals: np.ndarray
+    damping: np.ndarray
+    rates: np.ndarray
+    converged: bool
+    sentence: str
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw residuals over iterations, and the share of each step that was taken; returns the figure."""
+        from daedalus.display.lectures.newton_plot import plot_newton
+
+        return plot_newton(self, ax)
+
+    def __str__(self) -> str:
+        lines = [self.sentence, "  iteration  residual    step  rate"]
+        for k, residual in enumerate(self.residuals):
+            taken = f"{self.damping[k - 1]:6.3g}" if k else "      "
+            rate = f"{self.rates[k]:5.2f}" if np.isfinite(self.rates[k]) else ""
+            lines.append(f"  {k:9d}  {residual:8.2e}  {taken}  {rate}".rstrip())
+        return "\n".join(lines)
+
+
+def newton(
+    f: Callable[[np.ndarray], Any],
+    x0: object,
+    jacobian: Callable[[np.ndarray], Any] | None = None,
+    damping: bool = True,
+    tolerance: float = 1e-10,
+    max_iterations: int = 50,
+) -> NewtonHistory:
+    """Solve f(x) = 0 by Newton's method and keep every iterate.
+
+    Parameters
+    ----------
+    f: a function of an array of n numbers with n values; a scalar problem may use plain numbers.
+    x0: where to begin.
+    jacobian: df/dx as an (n, n) array; by differences where it is left out.
+    damping: halve a step until the residual falls (True), or always take whole steps (False), which shows divergence.
+    tolerance: the search ends when ‖f‖ is below it.
+    max_iterations: and it ends after so many steps.
+
+    A search that does not arrive is no error: `.converged` is False and `.sentence` says why.
+
+    Example
+    -------
+    >>> import daedalus as dd, numpy as np
+    >>> n = dd.newton(lambda x: np.arctan(x), 2.0, damping=False, max_iterations=3)
+    >>> n.converged, n.sentence
+    (False, 'Newton did not converge: the residual is 1.6 after 3 iterations.')
+    >>> dd.newton(lambda x: np.arctan(x), 2.0).converged
+    True
+    """
+    x = np.atleast_1d(np.array(x0, dtype=float)).ravel()
+    if not np.all(np.isfinite(x)):
+        raise InputError("The start of Newton's method is not finite.", f"x0 = {x0!r}"[:120], remedy="finite numbers")
+
+    def value(at: np.ndarray) -> np.ndarray:
+        with np.errstate(all="ignore"):
+            return np.atleast_1d(np.asarray(f(at), dtype=float)).ravel()
+
+    residual = value(x)
+    if residual.size != x.size:
+        raise InputError(
+            "Newton's method needs as many equations as unknowns.",
+            f"f has {residual.size} values, x0 has {x.size}",
+            because="each step solves a square system.",
+            remedy="f and x0 of one length",
+        )
+    iterates, norms = [x], [float(np.linalg.norm(residual))]
+    shares: list[float] = []
+    reason = ""
+    while not norms[-1] <= tolerance:
+        if len(shares) >= max_iterations:
+            reason = f"the residual is {norms[-1]:.2g} after {len(shares)} iterations"
+            break
+        step, reason = _direction(value, jacobian, x, residual)
+        if reason:
+            break
+        share, new, norm = _taken(value, x, step, norms[-1], damping)
+        if not np.isfinite(norm):
+            reason = f"the residual is no longer a finite number after {len(shares) + 1} iterations"
+        elif damping and share < SMALLEST_STEP:
+            reason = f"no part of the step lowers the residual of {norms[-1]:.2g}"
+        if reason:
+            break
+        x, residual = new, value(new)
+        iterates.append(x)
+        norms.append(norm)
+        shares.append(share)
+    converged = bool(norms[-1] <= tolerance)
+    plural = "" if len(shares) == 1 else "s"
+    text = (
+        f"Newton converged in {len(shares)} iteration{plural}." if converged else f"Newton did not converge: {reason}."
+    )
+    return NewtonHistory(
+        x, np.array(iterates), np.array(norms), np.array(shares), _rates(np.array(norms)), converged, text
+    )
+
+
+def _direction(value: Any, jacobian: Any, x: np.ndarray, residual: np.ndarray) -> tuple[np.ndarray, str]:
+    """−J⁻¹ f, or why there is none."""
+    matrix = _differences(value, x, residual) if jacobian is None else np.asarray(jacobian(x), dtype=float)
+    matrix = matrix.reshape(x.size, x.size)
+    if not np.all(np.isfinite(matrix)):
+        return x, "the Jacobian is not finite"
+    if np.linalg.matrix_rank(matrix) < x.size:
+        return x, "the Jacobian is singular"
+    return -np.linalg.solve(matrix, residual), ""
+
+
+def _differences(value: Any, x: np.ndarray, residual: np.ndarray) -> np.ndarray:
+    columns = []
+    for k in range(x.size):
+        move = np.zeros(x.size)
+        move[k] = DIFFERENCE * max(1.0, abs(x[k]))
+        columns.append((value(x + move) - value(x - move)) / (2 * move[k]))
+    return np.array(columns).T
+
+
+def _taken(
+    value: Any, x: np.ndarray, step: np.ndarray, before: float, damping: bool
+) -> tuple[float, np.ndarray, float]:
+    """The share of a step that is taken, where it leads, and the residual there."""
+    share = 1.0
+    while True:
+        new = x + share * step
+        norm = float(np.linalg.norm(value(new)))
+        if not damping or norm < before or share < SMALLEST_STEP:
+            return share, new, norm
+        share /= 2
+
+
+def _rates(norms: np.ndarray) -> np.ndarray:
+    """The order of convergence seen in three successive residuals."""
+    rates = np.full(len(norms), np.nan)
+    for k in range(2, len(norms)):
+        if 0 < norms[k] < norms[k - 1] < norms[k - 2]:
+            rates[k] = np.log(norms[k] / norms[k - 1]) / np.log(norms[k - 1] / norms[k - 2])
+    return rates

@@ -1,0 +1,259 @@
+"""Passivity: whether a model stores no more energy than its ports feed it, with the storage function.
+
+A model with inputs u and outputs y is passive with the storage S ≥ 0 if dS/dt ≤ uᵀ y along every motion. For mechanics
+S = T + V; for x' = A x + B u, y = C x + D u it is ½ xᵀ P x with P ≥ 0 and (Kalman, Yakubovich, Popov)
+
+    [ AᵀP + P A    P B − Cᵀ  ]
+    [ BᵀP − C     −(D + Dᵀ)  ]  ≤ 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from daedalus.analysis.linear.linearise import linearise
+from daedalus.analysis.linear.lti import LTI
+from daedalus.errors import DaedalusError, InputError
+from daedalus.model.expressions import column, concatenate, elements, symbol_key
+from daedalus.model.model import Model
+from daedalus.model.system.system import System
+from daedalus.reduction.forms.explicit_form import explicit_form
+from daedalus.reduction.forms.linearity import is_linear
+from daedalus.reduction.reduce import reduce
+from daedalus.reduction.rewriting import read_model
+
+POINTS = 60
+# What is smaller than this share of the powers at a point is rounding.
+ROUNDING = 1e-9
+# D + Dᵀ of a system without feedthrough is raised to this share of the gain while P is looked for.
+REGULAR = 1e-8
+
+
+@dataclass(frozen=True, eq=False)
+class Passivity:
+    """What `dd.passivity` returns.
+
+    passive: True, False, or None where neither storage function decides. storage: S as an expression in the model's
+    symbols, or the matrix P of ½ xᵀ P x. lossless: whether nothing is lost. sentence: the answer with its reason.
+    worst: the largest dS/dt − uᵀ y that was seen, relative to the powers there; for linear models the largest
+    eigenvalue of the matrix of Kalman, Yakubovich and Popov.
+    """
+
+    passive: bool | None
+    storage: Any
+    lossless: bool
+    sentence: str
+    worst: float
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+def passivity(
+    model: Model | System | LTI, inputs: str | Iterable[str] | None = None, outputs: str | Iterable[str] | None = None
+) -> Passivity:
+    """Whether a model is passive from some inputs to some outputs, by its energy or, if it is linear, by its matrices.
+
+    Parameters
+    ----------
+    model: with energies (kinetic and potential), or a linear model or `dd.LTI`.
+    inputs, outputs: names, in pairs whose products are powers, such as a force and the velocity of its point, "q_dot";
+        all inputs, and all outputs, where they are left out.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> m = dd.Model("mass on a spring")
+    >>> x = m.coordinate("x", start=0.0, rate=0.0); k = m.parameter("k", 4.0); force = m.input("force")
+    >>> m.kinetic_energy(0.5 * m.rate(x) ** 2); m.potential_energy(0.5 * k * x**2); m.dissipation(0.1 * m.rate(x) ** 2)
+    >>> m.generalised_force(x, force)
+    >>> p = dd.passivity(m, "force", "x_dot")
+    >>> p.passive, p.lossless
+    (True, False)
+    >>> dd.passivity(m, "force", "x").passive
+    False
+    """
+    if isinstance(model, LTI):
+        return _of_matrices(model.select(inputs=_list(inputs), outputs=_list(outputs)))
+    book = read_model(model, "passivity")
+    system = book.freeze()
+    names_in = _list(inputs) or [v.name for v in system.of_kind("input")]
+    names_out = _list(outputs) or list(system.outputs)
+    u = concatenate(column(book._lookup(name)) for name in names_in)
+    y = concatenate(_output(book, system, name) for name in names_out)
+    if not u.numel() or u.numel() != y.numel():
+        raise InputError(
+            "Inputs and outputs do not come in pairs.",
+            f"{u.numel()} inputs ({', '.join(names_in)}), {y.numel()} outputs ({', '.join(names_out)})",
+            because="the product of each input with its output is a power.",
+            remedy='dd.passivity(m, ["force"], ["x_dot"])',
+        )
+    written = book._flat()._mechanics
+    energy = written.kinetic + written.potential
+    if not energy.is_constant() and not written.bodies:
+        found = _of_energy(book, energy, u, y, names_in, names_out)
+        if found.passive:
+            return found
+        if not _linear(system):
+            return found
+    if _linear(system):
+        return _of_matrices(_state_space(book, names_in, names_out))
+    raise InputError(
+        "The model has no energy that passivity could be judged by.",
+        f"{system.name!r} is nonlinear and has no kinetic or potential energy",
+        because="a storage function is needed, and only linear models have one that can be computed.",
+        remedy="m.kinetic_energy(...) and m.potential_energy(...), or dd.passivity(dd.linearise(m).reduced())",
+    )
+
+
+def _list(names: str | Iterable[str] | None) -> list[str] | None:
+    return None if names is None else [names] if isinstance(names, str) else list(names)
+
+
+def _output(book: Model, system: System, name: str) -> ca.SX:
+    return column(system.outputs[name] if name in system.outputs else book._lookup(name))
+
+
+def _linear(system: System) -> bool:
+    unknowns = concatenate(system.symbol(letter) for letter in ("xdot", "x", "z", "u"))
+    residual = system.residual
+    return bool(is_linear(residual, unknowns, ca.jacobian(residual, unknowns)))
+
+
+# -- by energy -------------------------------------------------------------------------------------------------
+
+
+def _of_energy(book: Model, energy: ca.SX, u: ca.SX, y: ca.SX, names_in: list[str], names_out: list[str]) -> Passivity:
+    """dS/dt − uᵀ y at random states and inputs, on the constraints where there are some."""
+    whole: Model = book
+    try:
+        form = explicit_form(book.freeze())
+    except DaedalusError:
+        whole = reduce(book)
+        form = explicit_form(whole.freeze())
+    system = whole.freeze()
+    x, xdot = elements(system.symbol("x")), elements(form.xdot)
+    rate = ca.jtimes(energy, concatenate(x), concatenate(xdot))
+    power = form.applied(system, ca.dot(u, y))
+    gains = ca.gradient(energy, system.symbol("x")) * form.xdot
+    arguments = [system.symbol(letter) for letter in ("t", "x", "u", "p")]
+    kept = concatenate([*system.invariants.values()]) if system.invariants else ca.SX(0, 1)
+    function = ca.Function("power", arguments, [rate - power, ca.sum1(ca.fabs(gains)) + ca.fabs(power), rate, power])
+    draw, p = np.random.default_rng(1788), np.nan_to_num(system.start["p"], nan=1.0)
+    worst, least = -np.inf, np.inf
+    for _ in range(POINTS):
+        state = _on_constraints(system, kept, draw.uniform(-1.5, 1.5, system.sizes["x"]), p)
+        if state is None:
+            continue
+        excess, scale, *_ = (
+            float(part) for part in function(0.0, state, draw.uniform(-1.5, 1.5, system.sizes["u"]), p)
+        )
+        if np.isfinite(excess):
+            worst, least = max(worst, excess / max(scale, 1e-12)), min(least, excess / max(scale, 1e-12))
+    if not np.isfinite(worst):
+        return Passivity(None, energy, False, "No state was found at which the energy could be judged.", np.nan)
+    pairs = " and ".join(f"{a} · {b}" for a, b in zip(names_in, names_out))
+    if worst > ROUNDING:
+        text = (
+            f"Not passive by its energy from {', '.join(names_in)} to {', '.join(names_out)}: T + V can grow faster "
+            f"than {pairs} feeds it (by {worst:.2g} of the powers at one of {POINTS} random states)."
+        )
+        return Passivity(False, energy, False, text, worst)
+    lossless = least > -ROUNDING
+    ends = "nothing is lost" if lossless else "the rest is lost to dissipation"
+    text = (
+        f"Passive from {', '.join(names_in)} to {', '.join(names_out)} with the storage function T + V: its rate is at "
+        f"most {pairs} at {POINTS} random states; {ends}. T + V has to be bounded from below."
+    )
+    return Passivity(True, energy, lossless, text, worst)
+
+
+def _on_constraints(system: System, kept: ca.SX, x: np.ndarray, p: np.ndarray) -> np.ndarray | None:
+    """The nearest state that obeys what solutions keep at zero, by Gauss and Newton; None where none is found."""
+    if not kept.numel():
+        return x
+    symbols = {symbol_key(s) for letter in ("t", "x", "p") for s in elements(system.symbol(letter))}
+    if any(symbol_key(s) not in symbols for s in ca.symvar(kept)):
+        return x
+    arguments = [system.symbol(letter) for letter in ("t", "x", "p")]
+    function = ca.Function("kept", arguments, [kept, ca.jacobian(kept, system.symbol("x"))])
+    for _ in range(60):
+        value, slopes = (part.full() for part in function(0.0, x, p))
+        if np.abs(value).max() < 1e-12:
+            return x
+        x = x - np.linalg.lstsq(slopes, value.ravel(), rcond=None)[0]
+    return None
+
+
+# -- by matrices -----------------------------------------------------------------------------------------------
+
+
+def _state_space(book: Model, names_in: list[str], names_out: list[str]) -> LTI:
+    """A, B, C, D between the chosen inputs and outputs."""
+    twin = book.copy()
+    chosen = []
+    for k, name in enumerate(names_out):
+        own = f"passivity_{k}"
+        twin.output(own, twin._lookup(name) if name not in twin._outputs else twin._outputs[name])
+        chosen.append(own)
+    lin = linearise(twin)
+    return lin.to_state_space().select(inputs=names_in, outputs=[o for o in lin.outputs if o.split("[")[0] in chosen])
+
+
+def _of_matrices(system: LTI) -> Passivity:
+    """P by the Riccati equation of a slightly raised D, judged by the matrix of Kalman, Yakubovich and Popov."""
+    from scipy.linalg import solve_continuous_are
+
+    A, B, C, D = (np.asarray(getattr(system, letter), dtype=float) for letter in "ABCD")
+    names = f"from {', '.join(system.inputs)} to {', '.join(system.outputs)}"
+    gain = max(1.0, float(np.abs(C).max(initial=0.0)) * float(np.abs(B).max(initial=0.0)))
+    spectrum = _least_real_part(A, B, C, D)
+    if spectrum < -1e-9 * gain:
+        text = f"Not passive {names}: the Hermitian part of the transfer function falls to {spectrum:.3g} on the axis."
+        return Passivity(False, None, False, text, -spectrum)
+    if np.linalg.eigvals(A).real.max(initial=-1.0) > 1e-9 * max(1.0, float(np.abs(A).max(initial=0.0))):
+        return Passivity(False, None, False, f"Not passive {names}: it is unstable.", np.inf)
+    best: tuple[float, np.ndarray] | None = None
+    for share in (REGULAR, 1e-6, 1e-4):
+        raised = D + D.T + 2 * share * gain * np.eye(len(D))
+        try:
+            P = solve_continuous_are(A, B, np.zeros_like(A), -raised, s=-C.T)
+        except (np.linalg.LinAlgError, ValueError):
+            continue
+        P = (P + P.T) / 2
+        matrix = np.block([[A.T @ P + P @ A, P @ B - C.T], [B.T @ P - C, -(D + D.T)]])
+        worst = float(np.linalg.eigvalsh(matrix).max())
+        if best is None or worst < best[0]:
+            best = (worst, P)
+    if best is None:
+        text = f"Positive real {names} at all sampled frequencies; no storage matrix was found."
+        return Passivity(None, None, False, text, np.nan)
+    worst, P = best
+    size = max(1.0, float(np.abs(P).max()))
+    passive = worst <= 1e-3 * gain * size and float(np.linalg.eigvalsh(P).min()) >= -1e-6 * size
+    text = (
+        f"Passive {names} with the storage ½ x'P x: the matrix of Kalman, Yakubovich and Popov has no eigenvalue above "
+    )
+    text += f"{worst:.1g}."
+    if not passive:
+        text = f"Undecided {names}: the best storage matrix leaves an eigenvalue of {worst:.2g}."
+    return Passivity(True if passive else None, P, False, text, worst)
+
+
+def _least_real_part(A: np.ndarray, B: np.ndarray, C: np.ndarray, D: np.ndarray) -> float:
+    """The least eigenvalue of G(iω) + G(iω)* over many frequencies."""
+    rates = np.abs(np.linalg.eigvals(A)) if len(A) else np.ones(1)
+    scale = max(float(rates.max(initial=0.0)), 1e-3)
+    least = float(np.linalg.eigvalsh(D + D.T).min()) if D.size else 0.0
+    for w in np.concatenate([np.linspace(0.0, 3 * scale, 400), scale * np.logspace(-4, 4, 400)]):
+        matrix = 1j * w * np.eye(len(A)) - A
+        if len(A) and np.linalg.cond(matrix) > 1e10:
+            continue
+        G = C @ np.linalg.solve(matrix, B) + D if len(A) else D
+        least = min(least, float(np.linalg.eigvalsh(G + G.conj().T).min()))
+    return least / 2

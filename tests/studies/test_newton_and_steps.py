@@ -1,0 +1,128 @@
+"""Newton's method, single steps, work and precision, passivity: on show, against what is known."""
+
+import casadi as ca
+import numpy as np
+import pytest
+from tests.support import lecture_models as lectures
+
+import daedalus as dd
+from daedalus.derivations.formula.agreement import largest_difference
+
+
+def test_newton_converges_quadratically_near_a_root():
+    n = dd.newton(lambda x: [x[0] ** 2 + x[1] ** 2 - 4, x[0] - x[1]], [1.0, 2.0])
+    assert n.converged
+    assert n.x == pytest.approx([np.sqrt(2), np.sqrt(2)])
+    assert n.iterates.shape == (len(n.residuals), 2)
+    assert dd.newton(lambda x: x**2 - 2, 1.0).rates[-1] == pytest.approx(2.0, abs=0.05)
+    assert len(n.plot().axes) == 1
+
+
+def test_damping_saves_a_search_that_diverges():
+    plain = dd.newton(np.arctan, 3.0, damping=False)
+    damped = dd.newton(np.arctan, 3.0)
+    assert not plain.converged
+    assert damped.converged
+    assert damped.damping.min() < 1
+
+
+def test_a_singular_jacobian_is_told():
+    n = dd.newton(lambda x: x**2 + 1, 0.0)
+    assert not n.converged
+    assert n.sentence == "Newton did not converge: the Jacobian is singular."
+
+
+@pytest.mark.parametrize("method", ["rk4", "heun", "implicit_euler", "gauss2", "radau5", "sdirk3"])
+@pytest.mark.document("002", "Runge–Kutta for implicit equations: one system for all K and z", "dd.step")
+def test_one_step_is_that_of_a_run(method):
+    m = lectures.cart_pendulum()
+    h = 0.05
+    s = dd.step(m, method, {"x": 0.0, "theta": 0.5, "x_dot": 0.1, "theta_dot": -0.2}, h)
+    start = {"theta": 0.5, "x_dot": 0.1, "theta_dot": -0.2}
+    run = dd.simulate(m, h, method=method, step=h, start=start, rtol=1e-12, atol=1e-14)
+    labels = m.freeze().labels["x"]
+    assert s.x == pytest.approx([float(run[label][-1]) for label in labels], abs=1e-9)
+    assert s.stages.shape == (dd.tableau(method).stages, 4)
+    assert all(history.converged for history in s.iterates)
+
+
+def test_one_step_of_a_dae_has_its_algebraic_variables():
+    m = dd.Model("reciprocal")
+    x, z = m.state("x", start=2.0), m.algebraic("z", start=0.5)
+    m.equation(m.der(x), z - x)
+    m.equation(x * z, 1)
+    s = dd.step(m, "radau5", [2.0], 0.1)
+    assert s.z[:, 0] * s.points[:, 0] == pytest.approx(1.0)
+
+
+def test_explicit_steps_refuse_what_they_cannot_solve():
+    with pytest.raises(dd.SolverError, match="could not be solved for"):
+        dd.step(lectures.pendulum_3d(), "rk4", [0.6, 0, -0.8, 0, 0, 0], 0.01)
+
+
+def test_work_and_precision_of_two_methods():
+    m = dd.Model("oscillator")
+    x, v = m.state("x", start=1.0), m.state("v", start=0.0)
+    m.equation([m.der(x), m.der(v)], [v, -x])
+    w = dd.work_precision(m, ["tsit5", "dop853", "rk4"], [1e-3, 1e-6], span=5.0)
+    assert all(np.all(np.diff(errors) < 0) for errors in w.errors.values())
+    assert all(np.all(np.diff(counts) > 0) for counts in w.evaluations.values())
+    labels = [text.get_text() for text in w.plot().axes[0].get_legend().get_texts()]
+    assert labels == ["tsit5", "dop853", "rk4"]
+
+
+def test_drift_as_a_series():
+    m = lectures.pendulum_3d()
+    tr = dd.simulate(dd.reduce(m, stabilise=None), 2.0, rtol=1e-4, atol=1e-6, inputs={"u": 0.0})
+    series = tr.drift(series=True)
+    assert series.keys() == tr.drift().keys()
+    assert all(values.shape == tr.time.shape for values in series.values())
+    assert {name: values.max() for name, values in series.items()} == pytest.approx(tr.drift())
+    assert len(tr.plot_steps().axes) == 1
+
+
+@pytest.mark.document("003", "Baumgarte: c'' + 2 a c' + a^2 c = 0 with a symbol for a", 'dd.derive(m, "reduce")')
+def test_baumgarte_with_a_symbol():
+    m = lectures.pendulum_3d()
+    d = dd.derive(m, "reduce", stabilise="baumgarte", alpha="alpha")
+    p, L = m["p"], m["L"]
+    last = d[-1].after[-1].left
+    alpha = next(s for s in ca.symvar(last) if s.name() == "alpha")
+    c, rate = 0.5 * (ca.sumsqr(p) - L**2), ca.dot(p, m.rate(p))
+    printed = ca.dot(p, m.der(m.rate(p))) + ca.sumsqr(m.rate(p)) + 2 * alpha * rate + alpha**2 * c
+    assert largest_difference(last, printed) < 1e-12
+    assert d.check < 1e-9
+
+
+def test_formula_of_a_multiplier():
+    m = lectures.pendulum_3d()
+    p, v, u, mass, g = m["p"], m.rate(m["p"]), m["u"], m["m"], m["g"]
+    found = dd.solve_for(m, "z")
+    printed = (mass * g * p[2] - mass * ca.sumsqr(v) - ca.dot(p, u)) / ca.sumsqr(p)
+    assert largest_difference(found, printed) < 1e-12
+    assert dd.solve_for(m, "p_ddot").shape == (3, 1)
+    with pytest.raises(dd.InputError, match="has no formula of its own"):
+        dd.solve_for(m, "p")
+
+
+@pytest.mark.parametrize(("output", "passive"), [("v", True), ("x", False)])
+def test_passivity_of_a_linear_model(output, passive):
+    m = dd.Model("mass on a spring")
+    x, v = m.state("x", start=0.0), m.state("v", start=0.0)
+    f = m.input("f")
+    m.equation([m.der(x), m.der(v)], [v, -4 * x - 0.3 * v + f])
+    found = dd.passivity(m, "f", output)
+    assert found.passive is passive
+    if passive:
+        # The energy: v² + 4 x².
+        assert found.storage == pytest.approx(np.diag([4.0, 1.0]), abs=1e-2)
+
+
+def test_passivity_of_a_mechanism_by_its_energy():
+    m = lectures.double_pendulum()
+    torque = m.input("torque")
+    m.generalised_force(m["q"], ca.vertcat(torque, 0))
+    found = dd.passivity(m, "torque", "q_dot[0]")
+    assert found.passive
+    assert found.lossless
+    assert not dd.passivity(m, "torque", "q_dot[1]").passive
