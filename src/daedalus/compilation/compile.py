@@ -35,7 +35,42 @@ _KEPT, _KEPT_BYTES = 256, 16_000_000
 _lock = fork_safe_lock()
 _by_object: weakref.WeakValueDictionary[tuple[int, CodeWish], Compiled] = weak_values()
 _by_content: weakref.WeakValueDictionary[tuple[str, CodeWish], Translation] = weak_values()
-_recent: OrderedDict[tuple[str, CodeWish], Translation] = OrderedDict()
+
+
+class _RecentCode:
+    """The translations asked for last, with the sum of their bytes: adding up hundreds at every call would cost."""
+
+    def __init__(self) -> None:
+        self._translations: OrderedDict[tuple[str, CodeWish], Translation] = OrderedDict()
+        self._unfinished: dict[tuple[str, CodeWish], Translation] = {}
+        self._bytes: dict[tuple[str, CodeWish], int] = {}
+        self._total = 0
+
+    def add(self, key: tuple[str, CodeWish], translation: Translation) -> None:
+        """Make a translation the most recent one."""
+        self._translations[key] = translation
+        self._translations.move_to_end(key)
+        if key not in self._bytes:
+            self._unfinished[key] = translation
+
+    def drop_oldest(self) -> None:
+        """Keep no more translations than `_KEPT` and, but for the most recent one, no more bytes than `_KEPT_BYTES`."""
+        for key in [key for key, translation in self._unfinished.items() if translation.finished]:
+            self._bytes[key] = self._unfinished.pop(key).room
+            self._total += self._bytes[key]
+        while len(self._translations) > _KEPT or (self._total > _KEPT_BYTES and len(self._translations) > 1):
+            key, _ = self._translations.popitem(last=False)
+            self._unfinished.pop(key, None)
+            self._total -= self._bytes.pop(key, 0)
+
+    def clear(self) -> None:
+        """Keep nothing."""
+        for kept in (self._translations, self._unfinished, self._bytes):
+            kept.clear()
+        self._total = 0
+
+
+_recent = _RecentCode()
 
 
 def compile_function(f: ca.Function, *, strict: bool = False, wait: bool = False, quick: bool = False) -> Compiled:
@@ -107,7 +142,8 @@ def _translation(f: ca.Function, wish: CodeWish, wait: bool) -> Translation:
         return _finished(left_to_interpreter(f, str(unknown)))
     translation = _shared((rows.digest(), wish), Translation(lambda own: translate(f, rows, wish)))
     translation.finish()
-    _forget_oldest()
+    with _lock:
+        _recent.drop_oldest()
     return translation
 
 
@@ -131,20 +167,11 @@ def _shared(key: tuple[str, CodeWish], own: Translation) -> Translation:
     """The translation that is known under a key already, or one's own, known from now on."""
     with _lock:
         translation = _by_content.setdefault(key, own)
-        _recent[key] = translation
-        _recent.move_to_end(key)
-    _forget_oldest()
+        _recent.add(key, translation)
+        _recent.drop_oldest()
     if translation is not own:
         count("found_in_memory")
     return translation
-
-
-def _forget_oldest() -> None:
-    """Keep the functions that were asked for last, and no more than there is room for."""
-    with _lock:
-        room = sum(translation.room for translation in _recent.values())
-        while len(_recent) > _KEPT or (room > _KEPT_BYTES and len(_recent) > 1):
-            room -= _recent.popitem(last=False)[1].room
 
 
 def _finish_if_wanted(wanted: weakref.ref[Translation]) -> Callable[[], None]:

@@ -161,6 +161,8 @@ def combined(operation: int, left: ca.SX, right: ca.SX) -> ca.SX:
 def concatenate(parts: Iterable[ca.SX]) -> ca.SX:
     """All entries of all parts in one dense column; an empty column when there are none."""
     flat = list(parts)
+    if len(flat) == 1 and isinstance(flat[0], ca.SX):
+        return column(+flat[0])
     return dense(ca.veccat(*flat)) if flat else ca.SX(0, 1)
 
 

@@ -77,7 +77,7 @@ class Model(EquationDoor, ContactDoor, DelayDoor, PartDoor):
     @property
     def outputs(self) -> dict[str, ca.SX]:
         """The outputs by name."""
-        return {n: ca.SX(v) for n, v in self._outputs.items()}
+        return {n: +v for n, v in self._outputs.items()}
 
     @property
     def equations(self) -> dict[str, list[str]]:

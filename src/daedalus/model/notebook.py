@@ -173,7 +173,7 @@ class Notebook:
         """Put a checked description under a symbol that nobody else writes in, and return a copy of that."""
         self._changed()
         self._enter(variable, symbol)
-        return ca.SX(symbol)
+        return +symbol
 
     def _enter(self, variable: Variable, symbol: ca.SX) -> None:
         """The same for many in a row, after `_changed`."""
@@ -258,7 +258,7 @@ class Notebook:
 
     def __getitem__(self, name: str) -> ca.SX:
         """The symbol (or output expression) of any name: `m["left.x"]`, `m["x[1]"]`, `m["x_dot"]`."""
-        return ca.SX(self._lookup(name))
+        return +self._lookup(name)
 
     def __contains__(self, name: object) -> bool:
         try:

@@ -107,37 +107,39 @@ class System:
             raise AttributeError("a System is a frozen snapshot: change the Model and freeze it again")
         super().__setattr__(name, value)
 
-    # -- expressions (copies: a user's in-place write changes nothing) -----------------------------------------
+    # -- expressions -------------------------------------------------------------------------------------------
+    # Copies, so that a user's in-place write changes nothing; +e is one, in a fourteenth of the time of SX(e), which
+    # searches for the overload that fits.
 
     def symbol(self, letter: str) -> ca.SX:
         """The column of symbols of t, xdot, x, z, u or p."""
-        return ca.SX(self._content.symbols[letter])
+        return +self._content.symbols[letter]
 
     @property
     def residual(self) -> ca.SX:
         """F as an expression, one row an equation."""
-        return ca.SX(self._content.residual)
+        return +self._content.residual
 
     @property
     def outputs(self) -> dict[str, ca.SX]:
         """The output expressions by name."""
-        return {name: ca.SX(value) for name, value in self._content.outputs.items()}
+        return {name: +value for name, value in self._content.outputs.items()}
 
     @property
     def guards(self) -> ca.SX:
         """The guards of the events, one row an event."""
-        return ca.SX(self._content.guards)
+        return +self._content.guards
 
     @property
     def resets(self) -> ca.SX:
         """The states after each event: (number of events) rows of x, as a matrix."""
-        return ca.SX(self._content.resets)
+        return +self._content.resets
 
     @property
     def assigned(self) -> ca.SX:
         """The discrete variables after each event: (number of events) rows, as a matrix."""
         given = self._content.assigned
-        return ca.SX(len(self.events), 0) if given is None or not self.discrete_count else ca.SX(given)
+        return ca.SX(len(self.events), 0) if given is None or not self.discrete_count else +given
 
     @cached_property
     def discrete_count(self) -> int:
@@ -152,7 +154,7 @@ class System:
     @property
     def invariants(self) -> dict[str, ca.SX]:
         """What solutions keep at zero beside the equations, by name: the length of a unit quaternion less one."""
-        return {name: ca.SX(value) for name, value in self._content.invariants.items()}
+        return {name: +value for name, value in self._content.invariants.items()}
 
     @property
     def has_invariants(self) -> bool:
@@ -162,7 +164,7 @@ class System:
     @property
     def watched(self) -> dict[str, ca.SX]:
         """What solutions keep at zero but nothing holds them to, by name: constraints of a reduction that may drift."""
-        return {name: ca.SX(value) for name, value in self._content.watched.items()}
+        return {name: +value for name, value in self._content.watched.items()}
 
     @property
     def constrains_start(self) -> bool:
