@@ -15,6 +15,8 @@ from daedalus.simulation.result.labelled_samples import element_columns, recorde
 from daedalus.simulation.result.trajectory import Trajectory
 
 MOST_PANELS = 8
+# Longer names stand above their panel.
+LONGEST_LABEL = 16
 DASHES = ("-", "--", ":", "-.")
 
 
@@ -58,7 +60,10 @@ def compare(
                 text = titles[k] if ax is None or len(entries) == 1 else f"{label}, {titles[k]}"
                 colour = COLOURS[(k if ax is None or len(entries) == 1 else place) % len(COLOURS)]
                 panel.plot(sample.time, column, DASHES[k % len(DASHES)], color=colour, label=text)
-            panel.set_ylabel(labelled(label, unit_of(runs[0].system, split_index(label)[0])))
+            unit = unit_of(runs[0].system, split_index(label)[0])
+            if len(label) > LONGEST_LABEL and ax is None:
+                panel.set_title(label, loc="left", fontsize="small")
+            panel.set_ylabel(labelled("" if len(label) > LONGEST_LABEL else label, unit).strip())
         legend(panels[0], beside=ax is None)
         panels[-1].set_xlabel(TIME_LABEL)
     return figure

@@ -1,12 +1,13 @@
-"""Draw a sweep: one line a case, coloured by the swept value, or bands of percentiles where there are many."""
+"""Draw a sweep: one panel per output, one line per case coloured by the swept value, or percentile bands."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from daedalus.display.look import COLOURS, TIME_LABEL, Axes, labelled, look, panel_of
+from daedalus.display.look import COLOURS, TIME_LABEL, Axes, labelled, look, panel_column
 from daedalus.ensembles.ensemble import Ensemble
 from daedalus.errors import InputError
 from daedalus.model.names import did_you_mean, split_index
@@ -14,35 +15,58 @@ from daedalus.model.names import did_you_mean, split_index
 # From this many cases on bands tell more than lines.
 MANY_CASES = 40
 BANDS = ((5, 95), (25, 75))
+# Panels that are drawn unasked, and how the values of a second swept name differ.
+MOST_PANELS = 6
+DASHES = ("-", "--", ":", "-.")
 
 
-def plot_ensemble(en: Ensemble, name: str | None, ax: Axes | None, bands: bool | None) -> Any:
-    """Draw one scalar over time, a line a case or percentile bands over all of them, and return the figure."""
-    name, values = _chosen(en, name)
-    rows = values.values.reshape(-1, values.shape[-1])
+def plot_ensemble(en: Ensemble, name: str | Sequence[str] | None, ax: Axes | None, bands: bool | None) -> Any:
+    """Draw scalars over time, a line per case or percentile bands over all of them, and return the figure."""
+    names = _default(en) if name is None else [name] if isinstance(name, str) else list(name)
+    if ax is not None:
+        names = names[:1] if name is None else names
+    chosen = [_chosen(en, one) for one in names]
     with look():
-        figure, ax = panel_of(ax, (8, 4.2))
-        if en.is_summary:
-            _draw_summary(ax, en, rows)
-        elif len(rows) >= MANY_CASES if bands is None else bands:
-            _draw_bands(ax, en.data["time"].values, rows)
-        else:
-            _draw_lines(figure, ax, en, rows)
-        ax.set(xlabel=TIME_LABEL, ylabel=labelled(name, values.attrs.get("units", "")))
+        figure, panels = panel_column(ax, len(chosen), 1.4 + 2.8 * len(chosen))
+        for panel, (label, values) in zip(panels, chosen):
+            _draw(figure, panel, en, label, values, bands)
+        panels[-1].set_xlabel(TIME_LABEL)
         failed = len(en.failed)
         count = int(en.data["cases"]) if en.is_summary else en.success.size
         title = str(en.data.attrs.get("title", ""))
-        ax.set_title(f"{title}: {failed} of {count} cases failed" if failed else title)
+        panels[0].set_title(f"{title}: {failed} of {count} cases failed" if failed else title)
     return figure
 
 
-def _chosen(en: Ensemble, name: str | None) -> tuple[str, Any]:
-    """The scalar that is drawn, `x[0]` too, with time as its last axis."""
+def _draw(figure: Any, panel: Axes, en: Ensemble, label: str, values: Any, bands: bool | None) -> None:
+    rows = values.values.reshape(-1, values.shape[-1])
+    if en.is_summary:
+        _draw_summary(panel, en, rows)
+    elif len(rows) >= MANY_CASES if bands is None else bands:
+        _draw_bands(panel, en.data["time"].values, rows)
+    else:
+        _draw_lines(figure, panel, en, rows)
+    panel.set_ylabel(labelled(label, values.attrs.get("units", "")))
+
+
+def _scalars(en: Ensemble) -> tuple[list[str], list[str]]:
+    """The names of scalars over time and of vectors over time."""
     scalars = [str(n) for n in en.data.data_vars if en.data[n].dims[-1:] == ("time",)]
     vectors = [str(n) for n in en.data.data_vars if en.data[n].dims[-2:-1] == ("time",)]
-    if name is None and not scalars and vectors:
-        name = f"{vectors[0]}[0]"
-    name = name or next(iter(scalars), "")
+    return scalars, vectors
+
+
+def _default(en: Ensemble) -> list[str]:
+    """Every output that was kept, elements of vectors too, as many as a page holds."""
+    scalars, vectors = _scalars(en)
+    elements = [f"{name}[{k}]" for name in vectors for k in range(en.data[name].shape[-1])]
+    numbers = [name for name in scalars if en.data[name].dtype.kind == "f"]
+    return [*numbers, *elements][:MOST_PANELS] or [""]
+
+
+def _chosen(en: Ensemble, name: str) -> tuple[str, Any]:
+    """The scalar that is drawn, `x[0]` too, with time as its last axis."""
+    scalars, vectors = _scalars(en)
     stem, index = split_index(name)
     if name in scalars:
         return name, en[name]
@@ -51,7 +75,7 @@ def _chosen(en: Ensemble, name: str | None) -> tuple[str, Any]:
     raise InputError(
         f"{name} is not a scalar of the sweep." if name else "The sweep has no variable over time to draw.",
         f"scalars: {', '.join([*scalars, *(f'{v}[0]' for v in vectors)]) or 'none'}",
-        because="a plot has one curve a case.",
+        because="each panel shows one scalar.",
         remedy=did_you_mean(name, [*scalars, *(f"{v}[0]" for v in vectors)]) if scalars or vectors else "save_at=None",
     )
 
@@ -81,22 +105,35 @@ def _draw_bands(ax: Axes, time: np.ndarray, rows: np.ndarray) -> None:
 
 
 def _draw_lines(figure: Any, ax: Axes, en: Ensemble, rows: np.ndarray) -> None:
+    """A line per case: colour is the first swept value, the kind of line the second one."""
     import matplotlib.pyplot as plt
 
-    colour = _colour_values(en, len(rows))
+    swept = [str(c) for c in en.data.coords if c != "time" and en.data[c].dtype.kind in "fiu"]
+    colour = _case_values(en, swept[0], len(rows)) if swept else np.zeros(len(rows))
+    second = _case_values(en, swept[1], len(rows)) if len(swept) > 1 else np.zeros(len(rows))
+    kinds = np.unique(second)
     palette = plt.get_cmap("viridis")
     span = np.ptp(colour) or 1.0
-    for row, value in zip(rows, colour):
-        ax.plot(en.data["time"], row, color=palette((value - colour.min()) / span), linewidth=1.1)
+    for row, value, other in zip(rows, colour, second):
+        dash = DASHES[int(np.searchsorted(kinds, other)) % len(DASHES)] if len(kinds) <= len(DASHES) else "-"
+        ax.plot(en.data["time"], row, dash, color=palette(0.9 * (value - colour.min()) / span), linewidth=1.1)
     if np.ptp(colour) > 0:
-        scale = plt.cm.ScalarMappable(cmap=palette, norm=plt.Normalize(colour.min(), colour.max()))
-        swept = [str(c) for c in en.data.coords if c != "time"]
-        figure.colorbar(scale, ax=ax, label=swept[0])
+        scale = plt.cm.ScalarMappable(cmap=palette, norm=plt.Normalize(colour.min(), colour.min() + span / 0.9))
+        scale.set_clim(colour.min(), colour.max())
+        figure.colorbar(scale, ax=ax, label=labelled(swept[0], en.data[swept[0]].attrs.get("units", "")))
+    if 1 < len(kinds) <= len(DASHES):
+        for k, other in enumerate(kinds):
+            ax.plot([], [], DASHES[k], color="0.3", label=f"{swept[1]} = {other:g}")
+        ax.legend(fontsize="small", title=labelled(swept[1], en.data[swept[1]].attrs.get("units", "")))
+    elif len(kinds) > 1:
+        ax.annotate(f"lines of one colour differ in {', '.join(swept[1:])}", (0.01, 0.01), xycoords="axes fraction",
+                    fontsize="small", color="0.4")  # fmt: skip
 
 
-def _colour_values(en: Ensemble, count: int) -> np.ndarray:
-    """The first swept value of every case."""
-    first = next(str(c) for c in en.data.coords if c != "time")
-    spread = en.data[first].broadcast_like(en.success) if first in en.success.dims else en.data[first]
+def _case_values(en: Ensemble, name: str, count: int) -> np.ndarray:
+    """One swept value of every case."""
+    spread = en.data[name].broadcast_like(en.success) if name in en.success.dims else en.data[name]
+    if not set(en.success.dims) <= set(spread.dims):
+        spread = spread.broadcast_like(en.success)
     values = spread.transpose(*en.success.dims).values.reshape(-1)
     return values if len(values) == count else np.zeros(count)

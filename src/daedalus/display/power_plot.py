@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from daedalus.display.look import TIME_LABEL, panel_of
+from daedalus.display.look import TIME_LABEL, legend, look, panel_of
 
 if TYPE_CHECKING:
     import xarray
@@ -14,15 +14,21 @@ if TYPE_CHECKING:
     from daedalus.simulation.energy.power import EnergyBalance
 
 _COLOURS = {"supplied": "#2f7d4f", "stored": "#1f5fa8", "lost": "#b3261e"}
-# Shares below this part of the whole are not drawn.
+# Shares below this part of the whole are drawn together; below the second one they are rounding.
+JOINED, ROUNDING = 0.02, 1e-9
+# Areas below this part of the largest power are not drawn.
 SMALLEST = 1e-4
 # Between what gave energy, and between what took it; the whole is 1.
-GAP = 0.06
+GAP = 0.11
+# Room of a label of two lines.
+LABEL = 0.17
 
 
 def plot_areas(power: xarray.Dataset, ax: Any = None) -> Any:
     """Powers over time: supplied above zero, stored and lost below; one shade a part."""
-    _, ax = panel_of(ax, (8, 4.5), layout=None)
+    given = ax
+    with look():
+        _, ax = panel_of(ax, (9, 4.5))
     time = power["time"].values
     # Each kind is stacked on its side; a store that gives energy back counts on the other side.
     tops = {1: np.zeros(len(time)), -1: np.zeros(len(time))}
@@ -44,45 +50,79 @@ def plot_areas(power: xarray.Dataset, ax: Any = None) -> Any:
                     tops[side] = tops[side] + part
     ax.axhline(0, color="black", lw=0.8)
     ax.set_xlabel(TIME_LABEL)
-    ax.set_ylabel("power (W), supplied up, stored and lost down")
-    ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=8)
-    ax.figure.tight_layout()
+    ax.set_ylabel("power [W]")
+    ax.set_title("Power: supplied above zero, stored and lost below")
+    legend(ax, beside=given is None)
     return ax.figure
 
 
 def plot_flow(balance: EnergyBalance, ax: Any = None) -> Any:
     """Energies of a run as bands from what gave them to what took them (Sankey), widths in proportion."""
-    _, ax = panel_of(ax, (8, 4.5), layout=None)
     given, taken = _shares(balance)
+    with look():
+        _, ax = panel_of(ax, (9, max(4.5, 1.2 + 0.55 * max(len(given), len(taken)))))
     whole = sum(value for _, _, value in given) or 1.0
     left, right = ([value / whole for _, _, value in own] for own in (given, taken))
-    for (name, kind, value), (low, high), inside in zip(given, _levels(left, GAP), _levels(left, 0.0)):
+    for (name, kind, value), (low, high), inside, middle in zip(
+        given, _levels(left, GAP), _levels(left, 0.0), _apart(_levels(left, GAP))
+    ):
         _band(ax, (0.0, low, high), (0.45, *inside), _COLOURS[kind])
-        ax.text(-0.02, (low + high) / 2, f"{name}\n{value:.3g} J", ha="right", va="center", fontsize=9)
-    for (name, kind, value), (low, high), inside in zip(taken, _levels(right, GAP), _levels(right, 0.0)):
+        ax.text(-0.02, middle, f"{name}\n{value:.3g} J", ha="right", va="center", fontsize=9)
+    for (name, kind, value), (low, high), inside, middle in zip(
+        taken, _levels(right, GAP), _levels(right, 0.0), _apart(_levels(right, GAP))
+    ):
         _band(ax, (0.55, *inside), (1.0, low, high), _COLOURS[kind])
-        text = f"{name} {'stores' if kind == 'stored' else 'loses'}\n{value:.3g} J"
-        ax.text(1.02, (low + high) / 2, text, ha="left", va="center", fontsize=9)
+        ax.text(1.02, middle, f"{name}\n{kind} {value:.3g} J", ha="left", va="center", fontsize=9)
     ax.fill_between([0.45, 0.55], 0, 1, color="#cccccc", lw=0)
-    ax.text(0.5, -0.06, f"{whole:.3g} J\nnumerics {-balance.error:.1g} J", ha="center", va="top", fontsize=9)
-    ax.set_xlim(-0.35, 1.4)
-    ax.set_ylim(-0.3, 1.2)
+    error = 0.0 if abs(balance.error) <= ROUNDING * whole else -balance.error
+    lowest = min((low for shares in (left, right) for low, _ in _levels(shares, GAP)), default=0.0)
+    highest = max((top for shares in (left, right) for top in _apart(_levels(shares, GAP))), default=1.0)
+    ax.text(0.5, min(lowest, 0.0) - 0.04, f"{whole:.3g} J in all; numerical error {error:.1g} J", ha="center",
+            va="top", fontsize=9)  # fmt: skip
+    ax.set_title("Energy over the run: who gave it, who took it")
+    ax.set_xlim(-0.45, 1.5)
+    ax.set_ylim(min(lowest, 0.0) - 0.2, max(highest, 1.0) + 0.12)
     ax.axis("off")
     return ax.figure
 
 
 def _shares(balance: EnergyBalance) -> tuple[list[tuple[str, str, float]], list[tuple[str, str, float]]]:
-    """(part, kind, energy) of what gave and of what took energy, all positive."""
-    given: list[tuple[str, str, float]] = []
-    taken: list[tuple[str, str, float]] = []
+    """(part, kind, energy) of what gave and of what took energy, all positive; small shares of a kind joined."""
+    sides: dict[bool, list[tuple[str, str, float]]] = {True: [], False: []}
     for name in balance.components["component"].values:
         for kind, way in (("supplied", 1), ("stored", -1), ("lost", -1)):
             value = way * float(balance.components[kind].sel(component=name))
             if value:
-                (given if value > 0 else taken).append((str(name), kind, abs(value)))
-    largest = max((value for _, _, value in (*given, *taken)), default=1.0)
-    given, taken = ([share for share in own if share[2] > SMALLEST * largest] for own in (given, taken))
-    return given, taken
+                sides[value > 0].append((str(name), kind, abs(value)))
+    return _joined(sides[True]), _joined(sides[False])
+
+
+def _joined(shares: list[tuple[str, str, float]]) -> list[tuple[str, str, float]]:
+    """Shares below 2 % of their side taken together by kind; rounding left out."""
+    whole = sum(value for _, _, value in shares)
+    large = [share for share in shares if share[2] >= JOINED * whole]
+    for kind in _COLOURS:
+        small = [share for share in shares if share[1] == kind and ROUNDING * whole < share[2] < JOINED * whole]
+        if len(small) == 1:
+            large.append((small[0][0], kind, small[0][2]))
+        elif small:
+            large.append((f"{len(small)} others", kind, sum(value for _, _, value in small)))
+    return large
+
+
+def _apart(levels: list[tuple[float, float]]) -> list[float]:
+    """The middles of levels, moved up where two labels of two lines would touch.
+
+    Example
+    -------
+    >>> [round(y, 2) for y in _apart([(0.0, 0.01), (0.02, 0.03), (0.5, 0.6)])]
+    [0.01, 0.18, 0.55]
+    """
+    found: list[float] = []
+    for low, high in levels:
+        middle = (low + high) / 2
+        found.append(max(middle, found[-1] + LABEL) if found else middle)
+    return found
 
 
 def _levels(shares: list[float], gap: float) -> list[tuple[float, float]]:

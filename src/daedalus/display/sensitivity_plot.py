@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from daedalus.differentiation.result.sensitivity_result import Sensitivities
-from daedalus.display.look import TIME_LABEL, Axes, look, mark_events
+from daedalus.display.look import TIME_LABEL, Axes, labelled, look, mark_events
 from daedalus.model.names import element_label
+from daedalus.simulation.result.labelled_samples import unit_of
 
 # The relative change that the bands show, the most panels and curves drawn unasked, and the points in time.
 CHANGE = 0.1
@@ -36,19 +37,20 @@ def plot_sensitivities(
     figure, grid = plt.subplots(
         len(rows), 2, sharex=True, squeeze=False, figsize=(10, 1.0 + 2.1 * len(rows)), layout="constrained"
     )
-    figure.suptitle(f"{sens.system.name}: how it changes")
+    figure.suptitle(f"{sens.system.name}: sensitivities")
     for (left, right), row in zip(grid, rows):
         label, values, slopes = row
         band = CHANGE * np.sqrt(np.sum((slopes[:, columns] * sizes[columns]) ** 2, axis=1))
         left.fill_between(samples.time, values - band, values + band, alpha=0.25, linewidth=0)
-        left.plot(samples.time, values, linewidth=1.4)
-        left.set_ylabel(label)
+        left.plot(samples.time, values, linewidth=1.4, label=label)
+        left.set_ylabel(labelled(label, unit_of(sens.system, label)))
         left.grid(alpha=0.3)
         mark_events(left, [event.time for event in sens.events])
         _curves(right, sens, samples.time, row, columns, sizes)
+        right.set_ylabel(labelled("", unit_of(sens.system, label)).strip())
         _finish(right, beside=True)
-    grid[0, 0].set_title(f"course, and its band for changes of {CHANGE:.0%}", fontsize="medium")
-    grid[0, 1].set_title("derivative × size of what changes", fontsize="medium")
+    grid[0, 0].set_title(f"solution, with the band for changes of {CHANGE:.0%}", fontsize="medium")
+    grid[0, 1].set_title("derivative × size of the parameter or start value", fontsize="medium")
     for panel in grid[-1]:
         panel.set_xlabel(TIME_LABEL)
     return figure

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -162,12 +162,14 @@ class Ensemble:
         """
         save_dataset(self.data, Path(path))
 
-    def plot(self, name: str | None = None, ax: Axes | None = None, bands: bool | None = None) -> Any:
-        """Draw one variable over time: a line a case, or percentile bands where there are many.
+    def plot(self, name: str | Sequence[str] | None = None, ax: Axes | None = None, bands: bool | None = None) -> Any:
+        """Draw variables over time, one panel each: one line per case, or percentile bands if there are many cases.
+
+        Colour shows the first swept value, the kind of line the second one.
 
         Parameters
         ----------
-        name: a scalar, or an element such as "x[0]"; the first scalar by default.
+        name: a scalar, an element such as "x[0]", or a list of them; by default up to six that were kept.
         bands: True for the bands from 5 to 95 and 25 to 75 % with the median, False for lines; by the number of cases.
 
         Example

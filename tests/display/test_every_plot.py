@@ -1,0 +1,112 @@
+"""Every plot of results on several systems: drawn, with units, a title and a legend, and no text over another."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from pictures import outside_texts, overlapping_texts
+
+import daedalus as dd
+from daedalus import catalogue
+from daedalus.display.power_plot import plot_areas
+
+SYSTEMS = ("mass_spring", "van_der_pol", "cart_pendulum", "lotka_volterra", "motor_lift")
+OF_PARTS = ("motor_lift", "motor_speed_loop", "bridge_rectifier", "heated_house", "elastic_transmission")
+
+
+@pytest.fixture(autouse=True)
+def close():
+    yield
+    plt.close("all")
+
+
+def check(figure):
+    assert not overlapping_texts(figure)
+    assert not outside_texts(figure)
+    texts = [figure._suptitle.get_text() if figure._suptitle else "", *(ax.get_title() for ax in figure.axes)]
+    assert any(texts), "no title"
+    over_time = [ax.get_xlabel() for ax in figure.axes if ax.get_xlabel().startswith("time")]
+    assert all(label == "time [s]" for label in over_time)
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_sensitivities(name):
+    k = catalogue.load(name)
+    sens = dd.sensitivities(k.model, k.span, start=k.start, inputs=k.inputs, wrt=("parameters",))
+    check(sens.plot())
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_ensembles_draw_every_output_and_both_swept_names(name):
+    k = catalogue.load(name)
+    parameters = [v for v in k.model.freeze().of_kind("parameter") if v.shape == ()][:2]
+    over = {v.name: np.array([0.9, 1.0, 1.1]) * float(v.start[0]) for v in parameters}
+    states = [v.name for v in k.model.freeze().of_kind("state") if v.shape == ()][:2]
+    en = dd.sweep(k.model, k.span, over=over, start=k.start, inputs=k.inputs, outputs=states or None,
+                  save_at=np.linspace(*k.span, 40))  # fmt: skip
+    figure = en.plot(states or None)
+    check(figure)
+    panels = [ax for ax in figure.axes if len(ax.lines) >= 3]
+    assert len(panels) == max(len(states), 1)
+    if len(over) == 2:
+        assert len({line.get_linestyle() for line in panels[0].lines}) == 3
+        assert parameters[1].name in panels[0].get_legend().get_title().get_text()
+
+
+@pytest.mark.parametrize("name", OF_PARTS)
+def test_powers_and_energies(name):
+    k = catalogue.load(name)
+    tr = dd.simulate(k.model, k.span, start=k.start, inputs=k.inputs)
+    check(plot_areas(tr.power()))
+    check(tr.energy_balance().plot())
+
+
+def test_small_shares_are_joined_and_rounding_is_zero():
+    k = catalogue.load("ring_modulator_of_parts")
+    balance = dd.simulate(k.model, k.span, start=k.start, inputs=k.inputs).energy_balance()
+    figure = balance.plot()
+    check(figure)
+    texts = [text.get_text() for text in figure.axes[0].texts]
+    assert len(texts) < 20
+    assert any("others" in text for text in texts)
+    assert any(text.endswith("numerical error 0 J") for text in texts) or abs(balance.error) > 1e-9 * balance.supplied
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_fits_have_data_model_band_and_residuals(count):
+    m = dd.Model("decay")
+    x = [m.state(f"x{j}", start=1.0, unit="m") for j in range(count)]
+    k = m.parameter("k", 1.0)
+    for j in range(count):
+        m.equation(m.der(x[j]), -(j + 1) * k * x[j])
+    t = np.linspace(0, 2, 30)
+    rng = np.random.default_rng(1)
+    data = {f"x{j}": np.exp(-(j + 1) * 0.7 * t) + 0.01 * rng.normal(size=30) for j in range(count)}
+    fit = dd.fit(m, {"time": t, **data}, free="k", noise=dict.fromkeys(data, 0.01))
+    figure = fit.plot()
+    check(figure)
+    assert len(figure.axes) == 2 * count
+    assert [ax.get_ylabel() for ax in figure.axes[:2]] == ["x0 [m]", "residual [m]"]
+    labels = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+    assert labels == ["x0: data", "x0: model", "± 2 σ"]
+    check(fit.plot_residuals())
+
+
+@pytest.mark.parametrize("count", [1, 2, 6])
+def test_importance(count):
+    m = dd.Model("decay")
+    x = m.state("x", start=1.0)
+    rates = [m.parameter(f"rate{j}", 1.0) for j in range(count)]
+    m.equation(m.der(x), -sum(r * (j + 1) for j, r in enumerate(rates)) * x)
+    imp = dd.importance(m, 1.0, {f"rate{j}": dd.uniform(0.5, 1.5) for j in range(count)}, 32)
+    figure = imp.plot("x")
+    check(figure)
+    assert "t = 1 s" in figure.axes[0].get_title()
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_comparisons(name):
+    k = catalogue.load(name)
+    runs = [dd.simulate(k.model, k.span, start=k.start, inputs=k.inputs, rtol=r) for r in (1e-3, 1e-8)]
+    figure = dd.compare(*runs, labels=["rough", "fine"])
+    assert figure.axes[-1].get_xlabel() == "time [s]"
+    assert not overlapping_texts(figure)
