@@ -77,6 +77,8 @@ _PLACES = {
     "studies.convergence": "convergence",
     "studies.step_error": "step_error StepError",
     "studies.branches.branch": "branch",
+    "studies.lyapunov": "lyapunov",
+    "studies.poincare": "poincare",
     "studies.branches.equilibrium_branch": "Branch",
     "differentiation.flow.flow": "flow",
     "differentiation.gradient": "gradient Gradient",

@@ -134,6 +134,8 @@ from daedalus.simulation.simulate import simulate as simulate
 from daedalus.studies.branches.branch import branch as branch
 from daedalus.studies.branches.equilibrium_branch import Branch as Branch
 from daedalus.studies.convergence import convergence as convergence
+from daedalus.studies.lyapunov import lyapunov as lyapunov
+from daedalus.studies.poincare import poincare as poincare
 from daedalus.studies.singular_limit import SingularLimit as SingularLimit
 from daedalus.studies.singular_limit import singular_limit as singular_limit
 from daedalus.studies.step_error import StepError as StepError

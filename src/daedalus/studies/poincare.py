@@ -1,0 +1,82 @@
+"""`dd.poincare(m, guard, count)`: the points where a motion crosses a surface."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from daedalus.errors import InputError, SolverError
+from daedalus.model.model import Model
+from daedalus.model.names import counted
+from daedalus.simulation.result.trajectory import Trajectory
+from daedalus.simulation.simulate import simulate
+
+NAME = "crossing_of_the_section"
+# The run is made twice as long until there are enough crossings, at most so often without a further one.
+FIRST_SPAN, MOST_IN_VAIN, MOST_DOUBLINGS = 1.0, 8, 60
+
+
+def poincare(
+    model: Model, guard: object, count: int = 100, start: object = None, direction: int = 1, **simulate_options: Any
+) -> Trajectory:
+    """A run whose rows are the first `count` crossings of a surface: a Poincaré section.
+
+    The crossings are located as events are; the run goes on as if nothing were there.
+
+    Parameters
+    ----------
+    model: what moves; it stays as it is.
+    guard: an expression of the model that is zero on the surface, such as `x[2] - 27`; for a section once in a period T
+        of a driven model `ca.sin(2 * ca.pi * m.time / T)`.
+    count: how many crossings.
+    start: as in `dd.simulate`. direction: +1 where the guard rises, -1 where it falls, 0 for both.
+    simulate_options: inputs, parameters, rtol and others of `dd.simulate`.
+
+    Raises a SolverError where the motion comes to an end, or does not come back.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> m = dd.Model("oscillator"); q = m.state("q", start=1.0, rate=0.0)
+    >>> m.equation(m.der(m.der(q)), -q)
+    >>> section = dd.poincare(m, q, 3, rtol=1e-10)
+    >>> (section.time / 3.141592653589793).round(6).tolist(), section["q_dot"].round(6).tolist()
+    ([1.5, 3.5, 5.5], [1.0, 1.0, 1.0])
+    """
+    if not isinstance(model, Model):
+        raise InputError(
+            "A section is written with the symbols of a model.",
+            f"got {type(model).__name__}",
+            remedy="dd.poincare(m, x - 1.0, 100) with the Model itself",
+        )
+    if not isinstance(count, (int, np.integer)) or isinstance(count, bool) or count < 1:
+        raise InputError(f"{count!r} is no number of crossings.", remedy="count=100")
+    watched = model.copy()
+    watched.event(NAME, guard, direction=direction)
+    options = {"start": start, "progress": False, "rtol": 1e-8, "atol": 1e-10, **simulate_options}
+    span, before, in_vain = FIRST_SPAN, 0, 0
+    for _ in range(MOST_DOUBLINGS):
+        run = simulate(watched, span, **options)
+        times = np.array([event.time for event in run.events if event.name == NAME])
+        if len(times) >= count:
+            # The same steps once more, with rows at the crossings alone.
+            return simulate(watched, span, save_at=times[:count], **options)
+        if not run.success or run.time[-1] < span * (1 - 1e-9):
+            raise _too_few(model, len(times), count, float(run.time[-1]), "the run ended there.")
+        in_vain = in_vain + 1 if len(times) == before and before else 0
+        if (in_vain >= MOST_IN_VAIN) or (not len(times) and span > 2.0**20):
+            break
+        # As long as needed at the rate of crossings so far, at most eight times as long.
+        ahead = 1.1 * span * count / len(times) if len(times) else 2 * span
+        span, before = min(max(ahead, 1.2 * span), 8 * span), len(times)
+    raise _too_few(model, len(times), count, span, "the motion does not come back.")
+
+
+def _too_few(model: Model, found: int, count: int, until: float, why: str) -> SolverError:
+    return SolverError(
+        f"{model.name!r} crosses the surface {counted(found, 'time')} in place of {count}.",
+        f"followed until t = {until:.6g}",
+        because=why,
+        remedy="another guard, another start=, direction=0, or a smaller count",
+    )
