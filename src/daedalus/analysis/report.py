@@ -142,6 +142,12 @@ class Report:
 
         return report_card(self)
 
+    def to_latex(self) -> str:
+        """The verdict and all constraints in LaTeX, hidden ones whole."""
+        from daedalus.display.formulas.object_latex import report_latex
+
+        return report_latex(self)
+
     def __str__(self) -> str:
         lines = [f"{self.system.name}: {self.verdict}", *self._counts()]
         lines += _section("cannot all hold", self.overdetermined)

@@ -120,6 +120,12 @@ class Start(OperatingPoint):
 
         return start_card(self)
 
+    def to_latex(self) -> str:
+        """A table of all values and where they come from, in LaTeX."""
+        from daedalus.display.formulas.object_latex import start_latex
+
+        return start_latex(self)
+
     def _ipython_key_completions_(self) -> list[str]:
         return list(self.system.places)
 

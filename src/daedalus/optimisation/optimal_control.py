@@ -298,6 +298,25 @@ class OptimalControl:
 
     # -- solving -----------------------------------------------------------------------------------------------
 
+    def to_latex(self) -> str:
+        """The problem in LaTeX as in a paper: what is minimised over what, and subject to what.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> m = dd.Model("cart"); x = m.state("x", start=0.0); v = m.state("v", start=0.0); u = m.input("u")
+        >>> m.equation([m.der(x), m.der(v)], [v, u])
+        >>> ocp = dd.OptimalControl(m, duration=1.0, intervals=10)
+        >>> ocp.start(); ocp.finish({"x": 1.0, "v": 0.0}); ocp.minimise(running=u**2); ocp.bound(u, -10, 10)
+        >>> print(ocp.to_latex().splitlines()[1])
+        \\min_{u} \\quad & \\int_{0}^{1} {u}^{2} \\, \\mathrm{d} t \\\\
+        """
+        from daedalus.display.formulas.object_latex import problem_latex
+
+        words = {"start": "start value", "end": "end value", "integral": "integral"}
+        named = {symbol_key(own.symbol): words.get(own.where, own.where) for own in self._description.stand_ins}
+        return problem_latex(self._description, named)
+
     def solve(
         self,
         method: str = "collocation",

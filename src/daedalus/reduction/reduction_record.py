@@ -99,6 +99,12 @@ class Reduction:
             lines.append(f"  selected at the start: {in_line(self.selected)}; dependent: {in_line(self.dependent)}")
         return "\n".join([*lines, *(f"  {note}" for note in self.notes)])
 
+    def to_latex(self) -> str:
+        """What was differentiated how often, and the unknowns that are left, in LaTeX."""
+        from daedalus.display.formulas.object_latex import reduction_latex
+
+        return reduction_latex(self)
+
     def __str__(self) -> str:
         return self.text
 

@@ -88,8 +88,8 @@ def test_names_in_latex():
     m.equation(lam, ca.sqrt(q[0]) / 3e-5)
     assert m.to_latex().splitlines()[1:-1] == [
         r"\lambda &= 33333.3333333 \, \sqrt{q_{0}} \\",
-        r"\mathrm{mass} \, \ddot{q}_{0} &= - q_{0} \, {\omega_{0}}^{2} \\",
-        r"\mathrm{mass} \, \ddot{q}_{1} &= - q_{1} \, {\omega_{0}}^{2}",
+        r"\mathrm{mass} \, \ddot{q}_{0} &= - {\omega_{0}}^{2} \, q_{0} \\",
+        r"\mathrm{mass} \, \ddot{q}_{1} &= - {\omega_{0}}^{2} \, q_{1}",
     ]
 
 
@@ -141,5 +141,5 @@ def test_motion_has_accelerations_on_the_left():
 
 def test_print_shows_the_equations():
     k = catalogue.load("pendulum_3d")
-    assert "    mass*position_ddot[0] = force[0] + position[0]*cable" in str(k.model).splitlines()
+    assert "    mass*position_ddot[0] = force[0] + cable*position[0]" in str(k.model).splitlines()
     assert repr(k.model).startswith("Model('pendulum_3d': ")

@@ -306,6 +306,12 @@ class DescriptorSystem(LinearDae, ContinuousSystem):
         rows = default_names("equation", self.E.shape[0])
         return labelled(matrices, ("equation", rows), self.states, self.inputs, self.outputs)
 
+    def to_latex(self) -> str:
+        """The equations in LaTeX, with the names and the numbers of all matrices."""
+        from daedalus.display.formulas.object_latex import linear_system_latex
+
+        return linear_system_latex(self, descriptor=True)
+
     def __str__(self) -> str:
         kind = f"regular, index {self.index}" if self.is_regular else "singular"
         note = f" and {self.pencil.infinite} infinite" if self.pencil.infinite else ""

@@ -411,5 +411,11 @@ class LTI(ContinuousSystem):
             )
         return 0
 
+    def to_latex(self) -> str:
+        """The equations in LaTeX, with the names and the numbers of all matrices."""
+        from daedalus.display.formulas.object_latex import linear_system_latex
+
+        return linear_system_latex(self, descriptor=False)
+
     def __str__(self) -> str:
         return describe("x' = A x + B u, y = C x + D u", self.states, self.inputs, self.outputs, self._poles)

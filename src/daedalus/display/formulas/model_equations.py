@@ -7,9 +7,12 @@ from dataclasses import dataclass
 
 import casadi as ca
 
+from daedalus.derivations.formula.formula_length import operations
+from daedalus.derivations.formula.simplify import simplified
 from daedalus.display.formulas.normal_form import Ordered, Value
 from daedalus.display.formulas.styles import Latex, MathML, Text
 from daedalus.display.formulas.writing import FormulaWriter, letters_of
+from daedalus.model.assembly.joined_model import connection_rows
 from daedalus.model.expressions import elements
 from daedalus.model.model import Model
 from daedalus.model.names import derivative_name, element_label
@@ -17,6 +20,9 @@ from daedalus.model.names import derivative_name, element_label
 # Letters of a piece that is not broken, and of a formula that fills a screen.
 WIDEST, SCREEN = 48, 1200
 _SIGNS, _OPENING = ("<mo>+</mo>", "<mo>−</mo>"), ("<mo>=</mo>", "<mo>(</mo>")
+
+# Longer equations are written as they were derived.
+MOST_OPERATIONS = 500
 
 
 @dataclass(frozen=True)
@@ -59,10 +65,19 @@ class Equations:
         }
 
     def _lines(self, name: str, residual: ca.SX) -> list[EquationLine]:
-        rows = elements(residual)
         written = name in self.model._equations
+        rows = elements(residual) if written else [self._collected(row) for row in elements(residual)]
         shape = () if len(rows) == 1 else (len(rows),)
         return [EquationLine(element_label(name, shape, k), *self._sides(row, written)) for k, row in enumerate(rows)]
+
+    def _collected(self, row: ca.SX) -> ca.SX:
+        """A derived equation with its terms collected and cancelled; long ones as they are."""
+        if operations(row) > MOST_OPERATIONS:
+            return row
+        model = self.model
+        constants = [model._symbols[v.name] for v in model._variables.values() if v.kind == "parameter"]
+        highest = [chain[-1] for chain in model._derivatives.values() if chain]
+        return simplified(row, highest, constants, constants)
 
     def _sides(self, row: ca.SX, written: bool) -> tuple[Value, Value]:
         """As it was written where that can be seen, else what is differentiated = the rest."""
@@ -83,6 +98,16 @@ class Equations:
             return table.sum([(-f, p) for f, p in moving]), table.sum(rest)
         return table.sum(moving), table.sum([(-f, p) for f, p in rest])
 
+    def _joints(self, name: str, residual: ca.SX) -> list[EquationLine]:
+        """What a connection says: a = b, or a sum that is zero."""
+        found = []
+        for row in elements(ca.densify(ca.vec(residual))):
+            left, right = self.table.value(row), (0.0, self.table.one)
+            if not row.is_constant() and not row.is_symbolic() and row.op() == ca.OP_SUB:
+                left, right = self.table.value(row.dep(0)), self.table.value(row.dep(1))
+            found.append(EquationLine(name, left, right))
+        return found
+
     # -- in three styles ---------------------------------------------------------------------------------------
 
     def text(self) -> str:
@@ -93,7 +118,13 @@ class Equations:
     def latex(self) -> str:
         """An aligned block, to be put between dollar signs."""
         writer = FormulaWriter(self.table, Latex())
-        rows = [f"{writer.write(line.left)} &= {writer.write(line.right)}" for line in self.lines]
+        joined = [
+            line
+            for rows in connection_rows(self.model).values()
+            for n, row in rows.items()
+            for line in self._joints(n, row)
+        ]
+        rows = [f"{writer.write(line.left)} &= {writer.write(line.right)}" for line in (*self.lines, *joined)]
         return "\\begin{aligned}\n" + " \\\\\n".join(rows) + "\n\\end{aligned}"
 
     def mathml(self, most: int | None = None) -> str:

@@ -142,7 +142,9 @@ class Ordered:
             elif factor != 1.0:
                 place = self._place(("sum", ((factor, place),)))
                 entry = self._entries[place]
-            inner = entry[1] if entry[0] == "product" else ((place, 1.0),)
+            # √(x²) is |x|: a root of a product stays together.
+            apart = entry[0] == "product" and (exponent == int(exponent) or not entry[1])
+            inner = entry[1] if apart else ((place, 1.0),)
             for base, own in inner:
                 collected[base] = collected.get(base, 0.0) + own * exponent
         number = _snapped(number)

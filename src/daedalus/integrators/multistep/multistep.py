@@ -218,6 +218,19 @@ class Multistep:
         slopes = _terms(list(self.b), [_at("x'", 1 - j) for j in range(self.steps + 1)])
         return f"x[n+1] = {past} + h ({slopes})"
 
+    def to_latex(self) -> str:
+        """The formula in LaTeX.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> print(dd.bdf(2).to_latex())
+        x_{n+1} = \\frac{4}{3} x_{n} - \\frac{1}{3} x_{n-1} + h \\, \\frac{2}{3} f_{n+1}
+        """
+        from daedalus.display.formulas.object_latex import multistep_latex
+
+        return multistep_latex(self.a, self.b)
+
     def __eq__(self, other: object) -> bool:
         return (self.a, self.b) == (other.a, other.b) if isinstance(other, Multistep) else NotImplemented
 

@@ -35,6 +35,19 @@ class OrderCondition(NamedTuple):
     residual: float
     holds: bool
 
+    def to_latex(self) -> str:
+        """The condition in LaTeX.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> print(dd.tableau("rk4").order_conditions(3)[0].to_latex())
+        b^{\\top} A c = \\frac{1}{6}
+        """
+        from daedalus.display.formulas.object_latex import order_condition_latex
+
+        return order_condition_latex(self.tree, self.target)
+
 
 @lru_cache(maxsize=32)
 def trees(order: int, time_leaves: bool = False) -> tuple[Tree, ...]:

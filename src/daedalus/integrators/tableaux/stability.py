@@ -68,6 +68,26 @@ class StabilityFunction:
             values = np.where(np.isinf(z) & (rise > 0), np.inf, ratio * growth)
         return values[()] + 0.0
 
+    def to_latex(self) -> str:
+        """R(z) in LaTeX: a polynomial in z, or a fraction of two.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> print(dd.tableau("trapezoidal").stability_function.to_latex())
+        R(z) = \\frac{1 + \\frac{1}{2} z}{1 - \\frac{1}{2} z}
+        """
+        from daedalus.display.formulas.object_latex import stability_latex
+
+        return stability_latex(self.numerator, self.denominator)
+
+    def __str__(self) -> str:
+        above, below = (
+            " + ".join(f"({a})" + (f" z^{k}" if k > 1 else " z" if k else "") for k, a in enumerate(part) if a != 0)
+            for part in (self.numerator, self.denominator)
+        )
+        return f"R(z) = {above}" if len(self.denominator) == 1 else f"R(z) = [{above}] / [{below}]"
+
     def _as_rationals(self) -> tuple[Polynomial, Polynomial]:
         if self.uncertainties is None:
             return list(self.numerator), list(self.denominator)

@@ -372,6 +372,23 @@ class Tableau:
 
         return plot_stability(self, ax=ax, order_star=order_star, window=window)
 
+    def to_latex(self) -> str:
+        """The Butcher array in LaTeX, exact fractions and roots as a book sets them.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> print(dd.tableau("heun").to_latex())
+        \\begin{array}{c|cc}
+        0 &  &  \\\\
+        1 & 1 &  \\\\ \\hline
+         & \\frac{1}{2} & \\frac{1}{2}
+        \\end{array}
+        """
+        from daedalus.display.formulas.object_latex import tableau_latex
+
+        return tableau_latex(self._entries, self.is_explicit)
+
     def _key(self) -> tuple[Any, ...]:
         return tuple(None if part is None else part.tobytes() for part in (self.A, self.b, self.c, self.b_hat))
 

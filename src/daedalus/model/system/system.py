@@ -176,6 +176,12 @@ class System:
         """F(t, xdot, x, z, u, p) as a CasADi function."""
         return ca.Function("F", self._arguments(), [self._content.residual], ["t", *LETTERS], ["F"])
 
+    def to_latex(self) -> str:
+        """All equations in first order in LaTeX, terms collected, as an `aligned` block."""
+        from daedalus.display.formulas.object_latex import system_latex
+
+        return system_latex(self)
+
     # -- how it was made ---------------------------------------------------------------------------------------
 
     def part(self, kind: type[Kind]) -> Kind | None:

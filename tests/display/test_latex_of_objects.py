@@ -1,0 +1,118 @@
+"""LaTeX of everything that has formulas: exact, whole, and compiled where a TeX engine is installed."""
+
+import re
+import shutil
+import subprocess
+
+import casadi as ca
+import pytest
+from tests.support import lecture_models as lectures
+
+import daedalus as dd
+
+
+def problem():
+    m = dd.Model("cart")
+    x, v = m.state("x", start=0.0), m.state("v", start=0.0)
+    u = m.input("u")
+    m.equation([m.der(x), m.der(v)], [v, u])
+    ocp = dd.OptimalControl(m, duration=dd.unknown(1.0, 0.1, 5.0), intervals=10)
+    ocp.start()
+    ocp.finish({"x": 1.0, "v": 0.0})
+    ocp.minimise(running=u**2, final=x**2)
+    ocp.bound(u, -10, 10)
+    ocp.subject_to(v <= 2, name="speed")
+    return ocp
+
+
+def texts():
+    """Everything with a `to_latex`, by name."""
+    pendulum, circuit = lectures.pendulum_3d(), lectures.series_rlc()
+    lin = dd.linearise(lectures.cart_pendulum())
+    found = {
+        "model": pendulum, "parts": circuit, "system": pendulum.freeze(), "report": dd.analyse(pendulum),
+        "reduction": dd.reduce(pendulum).reduction, "start": dd.initialise(pendulum), "tableau": dd.radau_iia(3),
+        "explicit": dd.tableau("rk4"), "multistep": dd.adams_moulton(3), "descriptor": lin,
+        "lti": lin.to_state_space(), "stability": dd.gauss_legendre(3).stability_function,
+        "condition": dd.tableau("rk4").order_conditions(4)[2], "problem": problem(),
+    }  # fmt: skip
+    return {name: thing.to_latex() for name, thing in found.items()}
+
+
+@pytest.fixture(scope="module")
+def written():
+    return texts()
+
+
+def balanced(text):
+    depth = 0
+    for letter in re.sub(r"\\[{}]", "", text):
+        depth += {"{": 1, "}": -1}.get(letter, 0)
+        assert depth >= 0
+    return depth == 0
+
+
+def test_braces_and_environments_close(written):
+    for name, text in written.items():
+        assert balanced(text), name
+        assert sorted(re.findall(r"\\begin\{(\w+\*?)\}", text)) == sorted(re.findall(r"\\end\{(\w+\*?)\}", text)), name
+        assert text.count("\\left") == text.count("\\right"), name
+
+
+def test_tableaux_of_roots_have_no_decimals(written):
+    assert not re.search(r"\d\.\d", written["tableau"])
+    assert "\\frac{37}{225} - \\frac{169 \\sqrt{6}}{1800}" in written["tableau"]
+
+
+def test_connections_of_parts_are_in_the_model(written):
+    rows = written["parts"].split("\\\\\n")
+    assert sum("voltage" in row and "&=" in row for row in rows) >= 5
+    assert any(row.rstrip().endswith("&= 0") for row in rows)
+
+
+def test_stability_functions_are_rational_functions_of_z(written):
+    above = "1 + \\frac{1}{2} z + \\frac{1}{10} z^{2} + \\frac{1}{120} z^{3}"
+    assert above in written["stability"]
+
+
+def test_the_problem_is_written_as_in_a_paper(written):
+    text = written["problem"]
+    assert "\\min_{u, T}" in text
+    assert "\\text{s.t.}" in text
+    assert "-10 \\le u \\le 10" in text
+
+
+def test_a_cart_pendulum_has_one_line_for_each_coordinate():
+    text = lectures.cart_pendulum().to_latex()
+    assert "\\dot{x}" not in text.replace("\\ddot{x}", "")
+    assert text.count("&=") == 2
+
+
+@pytest.mark.parametrize("part", ["lagrange", "reduce", "first_order", "linearise", "start"])
+def test_derivations_are_written_in_all_styles(part):
+    d = dd.derive(lectures.pendulum_3d(), part)
+    latex, page, markdown = d.to_latex(), d.to_html(), d.to_markdown()
+    assert balanced(latex)
+    assert latex.count("\\begin{align*}") == latex.count("\\end{align*}") > 0
+    assert page.count("<math") == page.count("</math>") > 0
+    assert markdown.count("$$") % 2 == 0
+    assert str(d).startswith("3D pendulum")
+
+
+def test_a_derivation_compiles(tmp_path):
+    engine = next((name for name in ("tectonic", "pdflatex", "xelatex", "lualatex") if shutil.which(name)), None)
+    if engine is None:
+        pytest.skip("no TeX engine is installed")
+    texts_ = "\n".join(f"\\[{text}\\]" for text in texts().values())
+    whole = dd.derive(lectures.pendulum_3d()).to_latex(document=True)
+    (tmp_path / "d.tex").write_text(whole.replace("\\end{document}", texts_ + "\\end{document}"), encoding="utf-8")
+    options = [] if engine == "tectonic" else ["-interaction=nonstopmode", "-halt-on-error"]
+    done = subprocess.run([engine, *options, "d.tex"], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout[-2000:]
+
+
+def test_roots_are_not_taken_out_of_squares():
+    m = dd.Model("distance")
+    x, y = m.state("x", start=1.0), m.state("y", start=1.0)
+    m.equation([m.der(x), m.der(y)], [ca.sqrt(x**2 * y**2), -y])
+    assert "\\sqrt" in m.to_latex()
