@@ -20,6 +20,7 @@ from daedalus.differentiation.variational.chain_rule import check_symbols
 from daedalus.differentiation.variational.implicit_slopes import ImplicitSlopes, consistent_row
 from daedalus.differentiation.variational.tangent_start import tangent_start
 from daedalus.errors import InputError, SolverError
+from daedalus.model.deadline import time_limited
 from daedalus.model.model import Model, as_system
 from daedalus.model.names import element_label
 from daedalus.model.reopened import as_model
@@ -155,6 +156,13 @@ def gradient(
         raise InputError(
             "There is nothing to differentiate.", "neither final= nor running= is given", remedy='final=m["x"]'
         )
+    with time_limited(simulate_options.get("time_limit")):
+        return _gradient(model, span, final, running, wrt, grid, simulate_options)
+
+
+def _gradient(
+    model: Model | System, span: Any, final: Any, running: Any, wrt: Any, grid: Any, simulate_options: dict[str, Any]
+) -> Gradient:
     whole = model if running is None else _with_integral(model, running)
     case = stepwise(read_case(whole, span, simulate_options, grid), "dd.gradient")
     directions = read_directions(case.system, wrt, case.intervals)

@@ -12,6 +12,7 @@ from daedalus.differentiation.directions import read_directions
 from daedalus.differentiation.forward_run import WAYS, differentiate
 from daedalus.differentiation.result.sensitivity_result import Sensitivities
 from daedalus.errors import InputError
+from daedalus.model.deadline import time_limited
 from daedalus.model.model import Model
 from daedalus.model.system.system import System
 
@@ -64,6 +65,7 @@ def sensitivities(
         raise InputError(f"order={order!r} is not offered.", remedy="order=1 or order=2")
     if by not in WAYS:
         raise InputError(f"by={by!r} is no way to differentiate.", remedy='by="variational" or by="discrete"')
-    case = read_case(model, span, simulate_options, grid)
-    directions = read_directions(case.system, wrt, case.intervals)
-    return Sensitivities(*differentiate(case.without_idle_grid(directions), order, directions, by))
+    with time_limited(simulate_options.get("time_limit")):
+        case = read_case(model, span, simulate_options, grid)
+        directions = read_directions(case.system, wrt, case.intervals)
+        return Sensitivities(*differentiate(case.without_idle_grid(directions), order, directions, by))

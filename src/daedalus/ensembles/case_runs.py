@@ -15,6 +15,7 @@ import numpy as np
 
 from daedalus.ensembles.cases import Cases
 from daedalus.errors import DaedalusError, InputError
+from daedalus.model.deadline import time_limited
 from daedalus.model.lazy_values import cached_property
 from daedalus.model.values import parameter_values, plain_start
 from daedalus.simulation.result.ending import ENDINGS, Ending
@@ -61,6 +62,7 @@ class CaseRuns:
         # strict: kernels do every operation as it is written.
         self.road, self.cases, self.cancel, self.strict = road, cases, cancel, strict
         self._request, settings = request, road.settings
+        self._limit = settings.time_limit
         self._plain = plain and independence_of(settings.plant) is None
         self._tables = road.drive.core_tables() if road.drive.tables else None
         self._switches = settings.switches is not None or settings.stops is not None
@@ -87,12 +89,20 @@ class CaseRuns:
                 found.append(flaw)
                 continue
             try:
-                found.append(self._run(case, *own) if own else travel(self.road_of(case), cancel=self.cancel))
+                found.append(self._limited(case, own) if self._limit else self._of_case(case, own))
             except InputError:  # what is wrong with all cases
                 raise
             except DaedalusError as error:
                 found.append(str(error).replace("\n", " "))
         return found
+
+    def _of_case(self, case: int, own: tuple[Any, ...]) -> PlainRun | Trajectory:
+        return self._run(case, *own) if own else travel(self.road_of(case), cancel=self.cancel)
+
+    def _limited(self, case: int, own: tuple[Any, ...]) -> PlainRun | Trajectory:
+        """The run of a case whose searches count, too."""
+        with time_limited(self._limit):
+            return self._of_case(case, own)
 
     # -- numbers written straight into the vectors of the road ----------------------------------------------------
 

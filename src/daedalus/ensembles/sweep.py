@@ -22,6 +22,7 @@ from daedalus.ensembles.statistics import Statistic, read_summary
 from daedalus.ensembles.sweep_plan import OpenSweep, SweepPlan
 from daedalus.ensembles.ways import OnGpu, WayOfCases, find_way
 from daedalus.errors import InputError
+from daedalus.model.deadline import time_limited
 from daedalus.model.model import Model, as_system
 from daedalus.model.system.system import System
 from daedalus.simulation.result.ending import time_text
@@ -120,8 +121,9 @@ def sweep(
     kept = (outputs, end_only, on_stop == "return", names, bool(strict))
     plan = SweepPlan(as_system(model), (t0, t1), values, times, options, *kept)
     cases, statistics = read_cases(plan.system, over, combine), read_summary(summary) if summary else None
-    opened = plan.opened(cases)
-    way = _way(plan, opened, cases, on)
+    with time_limited(options.get("time_limit")):
+        opened = plan.opened(cases)
+        way = _way(plan, opened, cases, on)
     finished = f"reached {time_text(t1)}"
     if keep == "there" and statistics is None:
         if isinstance(way, OnGpu):

@@ -17,6 +17,7 @@ from daedalus.errors import InconsistentStartError, Way
 from daedalus.initialisation.given_and_guessed import BODIES, body_poses
 from daedalus.initialisation.search import Search, SearchOutcome
 from daedalus.initialisation.wording import distances_in_words, number, values_in_words
+from daedalus.model.deadline import poll
 from daedalus.model.names import listed, split_index
 
 # With more candidates than this the filter would take too long: all of them are named.
@@ -103,6 +104,7 @@ def _conflict(search: Search, given: np.ndarray, failed: SearchOutcome) -> Confl
         change = np.abs(relaxed - search.guess) / search.sizes
         # Values that need not move anyway are left out first.
         for k in sorted(candidates, key=lambda k: float(change[k])):
+            poll("a consistent start")
             smaller = [c for c in candidates if c != k]
             found = impossible(smaller)
             if found is not None:
@@ -156,6 +158,7 @@ def _without_one(
     """The values of a conflict that help when they are freed alone: their preference, which, and what they become."""
     found = []
     for k in conflict.given[:MOST_CANDIDATES]:
+        poll("a consistent start")
         held = given.copy()
         held[k] = False
         outcome = search.run(held, upto=upto, thorough=False)
@@ -196,6 +199,7 @@ def _fitted(search: Search, rows: list[int], k: int) -> float | None:
     old, new = float(search.p[k]), float(search.p[k]) + 0.01 * size
     before = left(old)
     for _ in range(50):
+        poll("a consistent start")
         now = left(new)
         if not np.all(np.isfinite(now)):
             return None

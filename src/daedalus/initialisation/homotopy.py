@@ -13,6 +13,7 @@ import numpy as np
 
 from daedalus.analysis.points.damped_newton import Equations, Factors
 from daedalus.initialisation.least_change import DENSE, Arrival, Scaled, least_change
+from daedalus.model.deadline import poll
 
 MOST_STEPS = 400
 FIRST_STEP, LARGEST_STEP, SMALLEST_STEP = 0.05, 5.0, 1e-7
@@ -47,6 +48,7 @@ def follow(equations: Equations, guess: np.ndarray, spread: np.ndarray) -> Arriv
     tangent[-1] = 1.0
     count = 0
     for count in range(1, MOST_STEPS + 1):
+        poll("a consistent start")
         found = curve.tangent(point, tangent)
         if found is None:
             return None
@@ -56,6 +58,7 @@ def follow(equations: Equations, guess: np.ndarray, spread: np.ndarray) -> Arriv
         tangent = found
         ahead = curve.corrected(point + step * tangent)
         while ahead is None:
+            poll("a consistent start")
             step /= 2
             if step < SMALLEST_STEP:
                 return None

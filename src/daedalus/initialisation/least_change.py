@@ -17,6 +17,7 @@ from daedalus.analysis.points.damped_newton import RANK, SOLVED, Equations, Root
 from daedalus.analysis.points.shortened_steps import gauss_newton
 from daedalus.analysis.structure.jets.consistent_jet import shortest_step
 from daedalus.analysis.structure.system_jacobian import singular_share
+from daedalus.model.deadline import poll
 
 # Above this many unknowns with fewer equations the linear algebra is sparse, and the nearest point is not polished.
 DENSE = 600
@@ -134,6 +135,7 @@ def _nearest(equations: Callable[[np.ndarray], Any], root: Root, target: np.ndar
     """Slide along the solutions towards the target while that brings the leading unknowns nearer."""
     best, ones, share = root, np.ones(len(target)), 1.0
     for _ in range(POLISHING):
+        poll("a consistent start")
         # The null space of a root counts in sizes of the unknowns there.
         basis, _ = np.linalg.qr(np.maximum(ones, np.abs(best.values))[:, None] * best.null)
         away = (target - best.values)[leading]

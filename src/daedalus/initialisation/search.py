@@ -19,6 +19,7 @@ from daedalus.initialisation.jet_equations import JetEquations
 from daedalus.initialisation.jet_evaluation import JetEvaluation
 from daedalus.initialisation.least_change import Arrival, least_change
 from daedalus.initialisation.mass_metric import MassMetric, mass_metric
+from daedalus.model.deadline import poll
 from daedalus.model.lazy_values import cached_property
 
 # Derivatives and algebraic variables move this much more easily than the states that they follow from.
@@ -170,6 +171,7 @@ class Search:
             attempts.append((lambda: self._homotopy(rows, columns), "the solution was followed by a homotopy"))
         draw = np.random.default_rng(1990)
         for _ in range(DRAWS if thorough else 1):
+            poll("a consistent start")
             shaken = np.where(columns, self.guess + SPREAD * self.sizes * draw.standard_normal(len(start)), self.guess)
             attempts.append((partial(self._newton, rows, columns, shaken, self.guess), "it began aside of it"))
         for attempt, remark in attempts:

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
+from daedalus.model.deadline import poll
 from daedalus.model.system.instruction_list import Instructions
 
 # Operations with two or three values, which change at once.
@@ -65,6 +66,7 @@ def protection_of(rows: Instructions, sources: Sources) -> Protection:
     trial = _Trial(rows, sources, doubtful, [row for row in range(len(rows)) if limited[row]])
     released, continued = set(), set()
     for row in doubtful:
+        poll("conditions that change")
         places = trial.on_surface(row)
         protects = trial.protected_by(row, places)
         if trial.are_continued(row, places, protects) and trial.jumps(row, places):
@@ -275,6 +277,7 @@ class _Trial:
         """The place moved onto the surface by Newton's method, in sizes of its numbers."""
         free = np.zeros(len(self._number))
         for _ in range(CORRECTIONS):
+            poll("conditions that change")
             guards, slopes = self._guards(y, free, free)
             value, slope = float(guards[number]), slopes[number, :].full().ravel() * self._moving
             scale = np.maximum(np.abs(y), 1e-3)

@@ -10,6 +10,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.errors import InputError
+from daedalus.model.deadline import time_limited
 from daedalus.model.lazy_values import cached_property
 from daedalus.model.model import Model, as_system
 from daedalus.model.signals import Signal
@@ -223,17 +224,18 @@ class PreparedRun:
 
     def _whole(self, run: Any, row: np.ndarray, codes: Mapping[str, Any] | None, u: Numbers, p: Numbers) -> Trajectory:
         """The run as `dd.simulate` returns it, gone on with where the first piece stopped."""
-        road = self._road_with(u, p)
-        request, parameters = road.request, self._p if p is None else np.array(p, dtype=float)
-        fired = self._first.fired if self._has_events else frozenset()
-        piece = Piece(road.settings, road.drive, parameters, request.t0, row, road.why, fired)
-        begun = read_piece(piece, run, request.t1, request.save_at is not None, codes)
-        found = stiffness_at_start(road, piece, begun)
-        if found is not None:
-            anew = begun_anew(road, piece, found)
-            return travel_from(anew.road, anew.first)
-        whole = go_on(begun, partial(next_piece, road, piece), request.t1, request.save_at)
-        return judged(whole, request, piece)
+        with time_limited(self._road.settings.time_limit):
+            road = self._road_with(u, p)
+            request, parameters = road.request, self._p if p is None else np.array(p, dtype=float)
+            fired = self._first.fired if self._has_events else frozenset()
+            piece = Piece(road.settings, road.drive, parameters, request.t0, row, road.why, fired)
+            begun = read_piece(piece, run, request.t1, request.save_at is not None, codes)
+            found = stiffness_at_start(road, piece, begun)
+            if found is not None:
+                anew = begun_anew(road, piece, found)
+                return travel_from(anew.road, anew.first)
+            whole = go_on(begun, partial(next_piece, road, piece), request.t1, request.save_at)
+            return judged(whole, request, piece)
 
     def _road_with(self, u: Numbers, p: Numbers) -> Road:
         """The road with other numbers, by name too, as pieces that follow read them."""
@@ -296,4 +298,5 @@ def prepare(
     >>> run(np.array([2.0, 0.0])).round(6).tolist()
     [[-2.0, -0.0]]
     """
-    return PreparedRun(model, span, start, inputs, parameters, save_at, options)
+    with time_limited(options.get("time_limit")):
+        return PreparedRun(model, span, start, inputs, parameters, save_at, options)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from daedalus.integrators.methods import is_multistep
+from daedalus.model.deadline import OutOfTime, time_limited
 from daedalus.model.model import Model
 from daedalus.model.system.system import System
 from daedalus.simulation.result.trajectory import Trajectory
@@ -17,7 +18,7 @@ from daedalus.simulation.run.beginnings import Beginning, keep_beginning, known_
 from daedalus.simulation.run.dead_centres import over_dead_centres
 from daedalus.simulation.run.judge import judged, raise_stopped
 from daedalus.simulation.run.next_piece import next_piece
-from daedalus.simulation.run.pieces import Piece, go_on, run_piece
+from daedalus.simulation.run.pieces import Piece, cut_short, go_on, run_piece
 from daedalus.simulation.run.progress import ProgressBar, progress_of
 from daedalus.simulation.run.repeated_equations_hold import repeated_equations_hold
 from daedalus.simulation.run.request import (
@@ -84,6 +85,8 @@ def simulate(
     step: fixed step, for methods without error control (or any tableau).
     save_at: times to keep, from the dense output, put on the constraints; without it every step is kept.
     max_step, first_step: limits of the step. max_steps, time_limit (seconds): limits of the run.
+        time_limit counts searches too (starts, modes, reduction), beyond the first two seconds of preparing the run;
+        a SolverError says so where it passes before there is a first row.
     progress: True, False, a function of the time reached, or None for a bar on a terminal.
     on_stop: what to do when a run ends early: "return" what was computed, or "raise" a SolverError that carries it as
         `error.trajectory`. Ctrl-C ends a run early too.
@@ -106,16 +109,45 @@ def simulate(
     """
     if on_stop != "return":
         check_on_stop(on_stop)
+    if time_limit is None:
+        return _simulate(
+            model, span, start, inputs, parameters, method, rtol, atol, save_at,
+            (step, max_step, first_step, max_steps, None), progress, on_stop, cancel, locate_switches,
+        )  # fmt: skip
+    limits = read_limits(step, max_step, first_step, max_steps, time_limit)
+    with time_limited(limits[-1]):
+        return _simulate(
+            model, span, start, inputs, parameters, method, rtol, atol, save_at, limits, progress, on_stop, cancel,
+            locate_switches,
+        )  # fmt: skip
+
+
+def _simulate(
+    model: Model | System,
+    span: float | tuple[float, float],
+    start: Start | str | None,
+    inputs: Mapping[str, object] | None,
+    parameters: Mapping[str, object] | None,
+    method: str | Tableau | Multistep,
+    rtol: float,
+    atol: float | Mapping[str, object],
+    save_at: Sequence[float] | np.ndarray | None,
+    limits: tuple[Any, ...],
+    progress: bool | Callable[[float], None] | None,
+    on_stop: str,
+    cancel: Any,
+    locate_switches: bool,
+) -> Trajectory:
+    """The run, with its limits as LIMITS names them."""
     t0, t1 = read_span(span)
     begins: Start | None = start_at_rest(model, start, inputs, parameters, t0) if isinstance(start, str) else start
     times = None if save_at is None else read_save_at(save_at, t0, t1)
     values = read_values(begins, inputs, parameters)
-    limits = (step, max_step, first_step, max_steps, time_limit)
     if limits != NO_LIMITS:
         limits = read_limits(*limits)
     request = made(Request, (model, t0, t1, *values, times, method, rtol, atol, limits, locate_switches))
     road = None if type(method) is not str and is_multistep(method) else find_road(request)
-    if step is not None:
+    if limits[0] is not None:
         check_step(request)
     bar = None if progress is False else progress_of(progress, t0, t1, (road or request).system.name)
     try:
@@ -169,8 +201,11 @@ def _travelled(road: Road, first: Piece, whole: Trajectory, progress: Any, cance
     if not whole.status.final:
         whole = go_on(whole, partial(next_piece, road, first), t1, save_at, progress, cancel)
     known = 0
-    if first.settings.has_branches:
-        whole, known = over_dead_centres(road, first, whole, progress, cancel)
-    elif type(whole) is Trajectory and whole.status.success:
-        return repeated_equations_hold(whole, save_at is None)  # of which there is nothing else to judge
-    return judged(whole, request, first, known)
+    try:
+        if first.settings.has_branches:
+            whole, known = over_dead_centres(road, first, whole, progress, cancel)
+        elif type(whole) is Trajectory and whole.status.success:
+            return repeated_equations_hold(whole, save_at is None)  # of which there is nothing else to judge
+        return judged(whole, request, first, known)
+    except (OutOfTime, KeyboardInterrupt) as reason:
+        return cut_short(whole, reason)

@@ -20,6 +20,7 @@ import numpy as np
 
 from daedalus.analysis.points.complete_point import Entry, equations_in, usual_sizes
 from daedalus.analysis.points.damped_newton import SOLVED, Equations, Root
+from daedalus.model.deadline import poll
 from daedalus.model.system.system import System
 
 MOST_ITERATIONS = 80
@@ -84,6 +85,7 @@ def newton(equations: Equations, guess: np.ndarray, nominal: np.ndarray, most: i
     step, before = np.zeros_like(v), np.inf
     residual, slopes, scale = equations(v)
     for iteration in range(most):
+        poll("an operating point")
         solve = balanced_factors(slopes) if np.all(np.isfinite(residual)) else None
         change = None if solve is None else solve(-residual)
         if solve is None or change is None or not np.all(np.isfinite(change)):
@@ -104,6 +106,7 @@ def _followed(
     """How far a correction is followed, and where that leads; the shortest part where none helps."""
     length, part = _length(change / size), 1.0
     while True:
+        poll("an operating point")
         trial = v + part * change
         state = equations(trial)
         if np.all(np.isfinite(state[0])):
@@ -160,6 +163,7 @@ def _by_leaks(
     values, level, factor = guess, FIRST_LEAK, 10.0
     arrived: tuple[np.ndarray, float] | None = None
     while level > LEAST_LEAK:
+        poll("an operating point")
         point["p"][leaks] = np.maximum(own, level)
         root = newton(equations_in(system, point, unknowns), values, nominal)
         if root.converged:
@@ -190,6 +194,7 @@ def _by_sources(equations: Equations, guess: np.ndarray, nominal: np.ndarray) ->
         return None
     share, step = 0.0, FIRST_SHARE
     for _ in range(MOST_STEPS):
+        poll("an operating point")
         if share >= 1.0:
             return values
         trial = min(1.0, share + step)
@@ -220,6 +225,7 @@ def _by_time(
     places, count = [place for place, _ in moving], len(unknowns)
     values, step, least = np.zeros(count), FIRST_STEP, LEAST_STEP
     for _ in range(MOST_STEPS):
+        poll("an operating point")
         if step >= LAST_STEP:
             return values
         before = values[places].copy()

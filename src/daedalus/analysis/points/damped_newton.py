@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from daedalus.analysis.rank_decision import sparse_factors
+from daedalus.model.deadline import poll
 
 # A full matrix, or a sparse one of SciPy.
 Matrix = Any
@@ -144,6 +145,7 @@ def damped_newton(equations: Equations, guess: np.ndarray, nominal: np.ndarray, 
         dead = np.full(state[0].shape, np.inf)
         return Root(v, state[0], dead, np.zeros((v.size, 0)), 0, False, np.zeros_like(v))
     for iteration in range(limit):
+        poll("a root of the equations")
         size = np.maximum(nominal, np.abs(v))
         factors = Factors(state[1], size, state[2])
         step = -factors.solve(state[0])
@@ -182,6 +184,7 @@ def _damped_step(
     size, raised = factors.size, False
     length = _length(step, size)
     while damping >= SMALLEST_DAMPING:
+        poll("a root of the equations")
         trial = v + damping * step
         state = equations(trial)
         if not _finite(state):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from daedalus.errors import InputError
+from daedalus.model.deadline import poll
 from daedalus.model.names import listed
 from daedalus.model.system.system import System
 
@@ -64,6 +65,7 @@ def swept(
     points: list[Any] = []
     guess: Any = None
     for row in itertools.product(*values.values()):
+        poll("an operating point")
         own = dict(zip(values, row))
         inputs = {name: float(value) for name, value in own.items() if kinds[name] == "u"}
         point = at(inputs, {name: float(value) for name, value in own.items() if kinds[name] == "p"}, guess)

@@ -8,6 +8,7 @@ import numpy as np
 from daedalus.analysis.points.operating_point import OperatingPoint
 from daedalus.analysis.points.partial_derivatives import Vectors, partial_derivatives
 from daedalus.errors import SolverError
+from daedalus.model.deadline import poll
 from daedalus.model.expressions import contains
 from daedalus.model.names import listed
 from daedalus.model.system.once import remembered
@@ -56,6 +57,7 @@ def jumping_equations(system: System, at: Vectors) -> list[str]:
     usual = sum(np.abs(slopes[a]) @ sizes[b] for a, b in (("x", "x"), ("z", "z"), ("xdot", "x")))
     jumps = np.zeros(len(usual), dtype=bool)
     for _ in range(DIRECTIONS):
+        poll("an operating point")
         ways = {letter: size * draw.standard_normal(len(size)) for letter, size in sizes.items()}
         gaps = []
         for distance in (FAR, NEAR):

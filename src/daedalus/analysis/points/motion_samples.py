@@ -7,6 +7,7 @@ import numpy as np
 
 from daedalus.analysis.points.complete_point import complete_point
 from daedalus.errors import SolverError
+from daedalus.model.deadline import poll
 from daedalus.model.expressions import concatenate
 from daedalus.model.mechanics.motion_functions import MotionFunctions
 from daedalus.model.model import Model
@@ -71,6 +72,7 @@ class MovingModel:
     def _projected(self, x: np.ndarray, t: float, u: np.ndarray) -> np.ndarray:
         """The nearest positions, then the nearest velocities that the constraints allow (Gauss and Newton)."""
         for _ in range(ITERATIONS):
+            poll("the structure of the equations")
             place, slope, _, _ = (part.full() for part in self._constraints(t, x, u, self.parameters))
             if np.max(np.abs(place), initial=0.0) <= CONSISTENT:
                 break

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from daedalus.analysis.points.damped_newton import Equations, Matrix
+from daedalus.model.deadline import poll
 
 # From the values, ∂F/∂v, the sizes of the equations and the scaled residual to the whole step.
 Step = Callable[[np.ndarray, Matrix, np.ndarray, np.ndarray], np.ndarray]
@@ -23,6 +24,7 @@ def gauss_newton(
     residual, jacobian, scale = equations(v)
     count = 0
     while count < most:
+        poll("a root of the equations")
         count += 1
         scaled = residual / scale
         entries = jacobian if isinstance(jacobian, np.ndarray) else jacobian.data

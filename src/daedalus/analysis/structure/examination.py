@@ -26,6 +26,7 @@ from daedalus.analysis.structure.numeric_index import (
 from daedalus.analysis.structure.signature import Signature, signature
 from daedalus.analysis.structure.structural_repair import Structure, repaired_structure
 from daedalus.analysis.structure.system_jacobian import singular_anywhere, structural_index_holds
+from daedalus.model.deadline import poll
 from daedalus.model.names import listed
 
 # A structure that its Jacobian does not confirm may need this many differentiations more than it says.
@@ -116,6 +117,7 @@ def examine(array: DerivativeArray, s: Signature, start: JetStart) -> Examinatio
         limit += max(FURTHER, _pencil_index(array, jet))
     best: Examination | None = None
     while True:
+        poll("the structure of the equations")
         if wanted > order:
             order, before, jet = wanted, jet, consistent_jet(array, start, wanted)
             if best is not None and (not jet.consistent or jet.runs_away_from(before, start.size)):

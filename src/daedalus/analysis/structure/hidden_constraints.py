@@ -21,6 +21,7 @@ from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
 from daedalus.analysis.structure.structural_repair import Structure, in_own_unknowns
 from daedalus.analysis.structure.symbolic_solve import solved_for
 from daedalus.analysis.structure.system_jacobian import is_singular, random_arguments
+from daedalus.model.deadline import poll
 from daedalus.model.expressions import symbol_key
 from daedalus.model.system.equation_row import Role
 
@@ -96,6 +97,7 @@ def _needed(stack: list[ca.SX], symbols: list[ca.SX], partner: list[int]) -> lis
     found: set[int] = set()
     waiting = [r for r in range(len(stack)) if r not in matched]
     while waiting:
+        poll("the structure of the equations")
         inside = {position[key] for s in ca.symvar(stack[waiting.pop()]) if (key := symbol_key(s)) in position}
         waiting += [partner[k] for k in inside - found]
         found |= inside

@@ -19,6 +19,7 @@ from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
 from daedalus.analysis.structure.numeric_index import null_space
 from daedalus.analysis.structure.structural_repair import Structure
 from daedalus.analysis.structure.system_jacobian import system_jacobian
+from daedalus.model.deadline import poll
 from daedalus.model.expressions import elements, symbol_key
 from daedalus.model.names import listed
 
@@ -47,6 +48,7 @@ def regime_warnings(
     """A sentence for every factor that can vanish where the constraints hold."""
     found: dict[str, str] = {}
     for factor in factors_of(array, structure)[:MOST_FACTORS]:
+        poll("the structure of the equations")
         sentence = _sentence(array, structure, jet, size, constraints, factor)
         if sentence:
             found.setdefault(array.text(factor.expression), sentence)

@@ -16,6 +16,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus import _core
+from daedalus.model.deadline import poll
 from daedalus.model.lazy_values import cached_property
 
 
@@ -117,6 +118,7 @@ def raised(s: Signature, least: np.ndarray | int = 0, most: float = math.inf) ->
     on_diagonal[s.rows[own]] = s.orders[own]
     c, rounds = s.c, 0
     while rounds <= most:
+        poll("the structure of the equations")
         d = np.maximum(s.d, least)
         np.maximum.at(d, s.columns, s.orders + c[s.rows])
         higher = np.where(s.partner >= 0, d[s.partner] - on_diagonal, s.c)

@@ -34,6 +34,7 @@ from daedalus.analysis.structure.system_jacobian import (
     system_jacobian,
     with_other_parameters,
 )
+from daedalus.model.deadline import poll
 from daedalus.model.expressions import concatenate, elements, symbol_key
 from daedalus.model.system.equation_row import definition_row
 
@@ -109,6 +110,7 @@ def repaired_structure(array: DerivativeArray, jet: Jet, substitute: bool = True
     """
     now = Structure(array, jet, array.level(0), _signature(array, array.level(0)))
     for passes in range(MOST_REPAIRS + MOST_SUBSTITUTIONS):
+        poll("the structure of the equations")
         if not now.signature.regular:
             return now
         jacobian = system_jacobian(now.array, now.equations, now.signature)

@@ -20,6 +20,7 @@ from daedalus.analysis.structure.structural_repair import Structure, repaired_st
 from daedalus.analysis.structure.system_jacobian import SINGULAR, block_shares
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.errors import SingularModelError
+from daedalus.model.deadline import poll
 from daedalus.model.system.once import once, remembered
 from daedalus.model.system.system import System
 
@@ -143,6 +144,7 @@ def _depth(found: Signature) -> np.ndarray:
     depth[found.partner] = found.c
     user = found.partner[found.rows]
     while True:
+        poll("the structure of the equations")
         deeper = depth.copy()
         np.maximum.at(deeper, user, depth[found.columns])
         if np.array_equal(deeper, depth):

@@ -14,11 +14,14 @@ from collections.abc import Callable, Hashable
 from functools import wraps
 from typing import Any, Generic, TypeVar, TypeVarTuple
 
+from daedalus.model.deadline import poll
 from daedalus.model.forking import fork_safe_lock
 from daedalus.model.system.system import System
 
 # Of everything that depends on a key a system keeps this many; beyond that the oldest goes.
 MOST_KEPT = 64
+# Who waits for another thread looks at the time of its own call every so many seconds.
+PATIENCE = 0.5
 
 Made = TypeVar("Made")
 Value = TypeVar("Value")
@@ -146,7 +149,9 @@ def _made(system: System, make: Callable[..., Made], key: tuple[Any, ...], most:
             if turn.thread == own.thread:
                 raise RecursionError(f"{make.__qualname__} of {system.name!r} needs itself")
             # Where the other one fails, this thread tries for itself.
-            turn.over.wait()
+            while not turn.over.wait(PATIENCE):
+                poll()
+        poll()
         value = make(system, *key)
         with _lock:
             _keep(system._memory.setdefault(make, {}), key, value, most)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
+from daedalus.model.deadline import poll
 from daedalus.model.system.once import remembered
 from daedalus.model.system.system import System
 from daedalus.reduction.forms.linear_form import linear_form
@@ -63,6 +64,7 @@ def condensed(matrix: ca.SX, right: ca.SX, kept: Collection[int] = ()) -> Conden
     known: list[np.ndarray] = []
     values = ca.SX(0, 1)
     while True:
+        poll("reducing the index")
         single, column, coefficients = _alone(matrix, np.isin(rows, list(kept)))
         if len(single) == 0:
             break

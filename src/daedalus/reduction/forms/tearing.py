@@ -20,6 +20,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from daedalus.model.deadline import poll
+
 # Rounding errors may grow by this factor between the torn unknowns and the others.
 LARGEST_GROWTH = 1e3
 
@@ -140,6 +142,7 @@ class _TearingSearch:
     def _next_torn(self) -> int | None:
         """The unknown to tear: it stands in an equation with few open unknowns and in many equations."""
         while self.waiting:
+            poll("reducing the index")
             count, r = self.waiting[0]
             if self.used[r] or count != self.open[r] or not count:
                 heapq.heappop(self.waiting)

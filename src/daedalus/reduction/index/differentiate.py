@@ -9,6 +9,7 @@ import numpy as np
 
 from daedalus.analysis.structure.signature import Signature
 from daedalus.errors import ModelError
+from daedalus.model.deadline import poll
 from daedalus.model.expressions import column, concatenate, elements, symbol_key
 from daedalus.model.input_rates import rates_of
 from daedalus.model.model import Model
@@ -62,6 +63,7 @@ class Differentiation:
     def without_solved(self, expressions: ca.SX) -> ca.SX:
         """The expressions with derivatives that an equation gives put in; higher ones too."""
         while True:
+            poll("reducing the index")
             old, new = [], []
             for symbol in ca.symvar(expressions):
                 name, k, order = self.book._known[symbol_key(symbol)]

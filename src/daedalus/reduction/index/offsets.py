@@ -16,6 +16,7 @@ import numpy as np
 from daedalus.analysis.structure.block_form import coarse_parts
 from daedalus.analysis.structure.signature import Signature, raised, signature
 from daedalus.errors import SingularModelError
+from daedalus.model.deadline import poll
 from daedalus.model.expressions import concatenate, elements, symbol_key
 from daedalus.model.model import Model
 from daedalus.model.names import derivative_name, element_label
@@ -67,6 +68,7 @@ def raised_offsets(s: Signature, unknowns: list[Unknown], floors: np.ndarray) ->
     """The smallest offsets that reach `floors`; elements of one variable all have a derivative or none."""
     floors = floors.copy()
     while True:
+        poll("reducing the index")
         s = raised(s, floors)
         mixed = _mixed(unknowns, s.d)
         if not len(mixed):

@@ -18,6 +18,7 @@ from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
 from daedalus.analysis.structure.signature import Signature, tight_slopes
 from daedalus.analysis.structure.structural_repair import Structure, repaired_structure
 from daedalus.errors import DaedalusError, SingularModelError
+from daedalus.model.deadline import poll
 from daedalus.model.expressions import concatenate, elements, symbol_key
 from daedalus.model.model import Model
 from daedalus.model.names import listed
@@ -112,6 +113,7 @@ def always_singular(book: Model, jacobian: SystemJacobian) -> list[Block]:
     draw = np.random.default_rng(2001)
     common: set[int] | None = None
     for _ in range(3):
+        poll("reducing the index")
         values = np.array([_drawn(book, symbol, draw) for symbol in jacobian.symbols])
         found = jacobian.singular_blocks(values)
         common = found if common is None else common & found

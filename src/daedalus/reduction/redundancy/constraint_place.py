@@ -8,6 +8,7 @@ import numpy as np
 
 from daedalus.analysis.points.motion_samples import MovingModel
 from daedalus.analysis.structure.jets.consistent_jet import shortest_step
+from daedalus.model.deadline import poll
 from daedalus.reduction.redundancy.redundant_rows import rank_of, scaled
 
 # States that are looked at beside one, how far from it, in nominal values, and how well they obey constraints.
@@ -44,6 +45,7 @@ def moved_onto(moving: MovingModel, place: MotionPlace, rows: list[int]) -> Moti
     count = len(moving.mechanics.multipliers) if moving.mechanics is not None else 0
     x = place.x.copy()
     for _ in range(ITERATIONS):
+        poll("reducing the index")
         values, slope = constraints_at(moving, replace(place, x=x))
         held = [*rows, *range(count, len(values))]
         if np.abs(values[held]).max(initial=0.0) <= CONSISTENT:
@@ -79,6 +81,7 @@ def states_nearby(moving: MovingModel, place: MotionPlace, independent: list[int
     draw = np.random.default_rng(2013)
     found = [place]
     for _ in range(SAMPLES):
+        poll("reducing the index")
         away = replace(place, x=place.x + SPREAD * moving.system.nominal["x"] * draw.standard_normal(len(place.x)))
         state = moved_onto(moving, away, independent)
         if state is None or np.abs(constraints_at(moving, state)[0]).max(initial=0.0) > 1e3 * CONSISTENT:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from daedalus.model.deadline import poll
+
 # Singular values of the scaled Jacobian below this count as zero, and so do shares.
 RANK = 1e-7
 # Rows are exchanged while a share exceeds this.
@@ -88,6 +90,7 @@ def chosen_rows(matrix: np.ndarray, rank: int) -> tuple[list[int], list[int], np
     _, _, order = qr(matrix.T, mode="economic", pivoting=True)
     chosen, others = [int(k) for k in order[:rank]], [int(k) for k in order[rank:]]
     for _ in range(MOST_EXCHANGES if others and chosen else 0):
+        poll("reducing the index")
         shares = _shares(matrix, chosen, others)
         i, j = np.unravel_index(np.abs(shares).argmax(), shares.shape)
         if abs(shares[i, j]) <= LARGEST_SHARE:

@@ -13,6 +13,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from daedalus.model.deadline import poll
+
 # Entries of X above this call for other columns; below it the earlier ones stay.
 BOUND = 2.0
 # Exchanges that gain less are not worth making.
@@ -65,6 +67,7 @@ def dominant_columns(matrix: np.ndarray, before: Sequence[int] | None = None) ->
         rates = _rates(scaled, chosen)
     # Every exchange enlarges the determinant: no set of columns comes twice.
     for _ in range(10 * count * size):
+        poll("reducing the index")
         if rates is None or not rates.size:
             break
         rates[:, chosen] = 0.0

@@ -14,6 +14,7 @@ from itertools import product
 
 import numpy as np
 
+from daedalus.model.deadline import poll
 from daedalus.model.names import listed
 from daedalus.simulation.contacts.contact_laws import ContactLaws, ContactMotion, ContactPlace
 from daedalus.simulation.contacts.refused_contacts import RefusedContacts
@@ -35,6 +36,7 @@ def settled_modes(
     """
     modes, seen = guess.copy(), set()
     while True:
+        poll("modes of conditions and contacts")
         motion = _motion(laws, place, modes)
         wrong = next((k for k in free if _turned(laws, motion, modes, k, stiffness[k]) is not None), None)
         if wrong is None:
@@ -109,6 +111,7 @@ def _all_settled(
         raise _none(laws, free)
     found = []
     for chosen in product(*choices):
+        poll("modes of conditions and contacts")
         modes = guess.copy()
         modes[list(free)] = chosen
         try:

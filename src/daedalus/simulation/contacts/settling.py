@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from daedalus.model.deadline import poll
 from daedalus.simulation.contacts.contact_laws import ContactLaws, ContactMotion, ContactPlace, UnitImpulses
 from daedalus.simulation.contacts.impacts import Impact, impulses, replayed
 from daedalus.simulation.contacts.modes_by_complementarity import settled_modes
@@ -45,6 +46,7 @@ def settled(
     # What fired in flight is behind zero, however it moves.
     down = closed & fired.astype(bool) & (modes == 0)
     for _ in range(len(modes) + 1):
+        poll("modes of conditions and contacts")
         moved, impacts = impulses(laws, response, motion.rate, closed, restitution, rest)
         found = _behind(laws, place, motion, response, moved, closed, fired, rest, waiting, landed)
         short = _too_short(found[1], found[2], closed & ((moved > 0) | down), span)

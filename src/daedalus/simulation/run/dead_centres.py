@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from daedalus.model.deadline import poll
 from daedalus.simulation.result.ending import Ending
 from daedalus.simulation.result.joined_trajectory import joined
 from daedalus.simulation.result.trajectory import Trajectory
@@ -27,6 +28,7 @@ def over_dead_centres(
     request, known = road.request, 0
     save_at, t1 = request.save_at, request.t1
     for _ in range(MOST_PLACES):
+        poll("singular places")
         place = next_place(whole, request.rtol, save_at is None, known)
         if place is None or not may_be_led(road, first, whole.pieces[place.piece]):
             break

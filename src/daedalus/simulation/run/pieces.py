@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from daedalus import _core
+from daedalus.model.deadline import Deadline, OutOfTime, current_deadline, poll, undisturbed
 from daedalus.model.system.system import System
 from daedalus.reduction.switches import switches_of
 from daedalus.simulation.contacts.contact_run import has_contacts
@@ -111,7 +112,11 @@ def go_on(
     """The rest of a run whose first piece is there, joined to it."""
     done, clock = [begun], perf_counter() - begun.work.seconds
     while not done[-1].status.final:
-        following = next_piece(done[-1])
+        try:
+            poll("how the run goes on")
+            following = next_piece(done[-1])
+        except (OutOfTime, KeyboardInterrupt) as reason:
+            following = ended_by(reason, float(done[-1].end.time))
         if following is None:
             break
         if isinstance(following, Piece) and (limit := _over(following.settings, clock, cancel)):
@@ -129,8 +134,26 @@ def go_on(
             done.append(following if save_at is None else sampled_piece(following, save_at, project=False))
         else:
             following = following._replace(fired=None, told=_told_last(done[-1], following.begin))
-            done.append(run_piece(following, t1, save_at, progress, cancel, _left(following.settings, done, clock)))
+            try:
+                done.append(run_piece(following, t1, save_at, progress, cancel, _left(following.settings, done, clock)))
+            except (OutOfTime, KeyboardInterrupt) as reason:
+                done[-1] = _stuck(done[-1], ended_by(reason, float(done[-1].end.time)))
     return joined(done)
+
+
+def ended_by(reason: BaseException, t: float) -> Stop:
+    """The end of a run at t for the time of its call, or by Ctrl-C, while nothing was integrated."""
+    if isinstance(reason, KeyboardInterrupt):
+        return ended_from_outside(Ending.INTERRUPTED, t, None)
+    if not isinstance(reason, OutOfTime) or reason.deadline is not current_deadline():
+        raise reason
+    return ended_from_outside(Ending.TIME_LIMIT, t, reason.deadline.seconds)
+
+
+def cut_short(whole: Trajectory, reason: BaseException) -> Trajectory:
+    """A run whose end could not be judged, for the time of its call or by Ctrl-C: it ends there without success."""
+    *before, last = whole.pieces
+    return joined([*before, _stuck(last, ended_by(reason, float(last.end.time)))])
 
 
 def sampled_piece(piece: Trajectory, save_at: np.ndarray, project: bool = True) -> Trajectory:
@@ -152,7 +175,9 @@ def run_piece(
 ) -> Trajectory:
     """One core run; `limits` take the place of those in the settings."""
     settings, drive, p, begin, row, _, fired, told, goes_on, modes = piece
-    plan = settings.plan
+    plan, deadline = settings.plan, current_deadline()
+    if deadline is not None:
+        limits = _limits_within(deadline, settings, limits)
     if goes_on and any(settings.call.get("at_start", ())):
         limits = {**(limits or {}), "at_start": [0] * len(settings.call["at_start"])}
     if drive.callbacks or limits:
@@ -176,7 +201,14 @@ def run_piece(
     due, codes = (None, None) if agenda is None else agenda
     delays = None if drive.delayed is None else drive.delayed.core(settings.core_plant, settings.plant.system)
     seen = progress.of_piece(settings.plant, drive, p, begin, t1) if isinstance(progress, Onlooker) else None
-    run = plan.run(begin, t1, row, u, core_p, save_at, tables, progress, cancel, due, delays, seen)
+    numbers = (begin, t1, row, u, core_p, save_at, tables, progress, cancel, due, delays, seen)
+    if deadline is None:
+        run = plan.run(*numbers)
+    else:  # the core looks at its own limit
+        with undisturbed():
+            run = plan.run(*numbers)
+        if settings.time_limit is None and run.status == Ending.TIME_LIMIT:
+            deadline.check("a run on the way")
     done = read_piece(piece, run, t1, save_at is not None, codes)
     if isinstance(progress, Onlooker):
         progress.ended(done)
@@ -243,6 +275,14 @@ def _left(settings: Settings, done: list[Trajectory], clock: float) -> dict[str,
     if settings.time_limit is not None:
         limits["time_limit"] = max(1e-9, settings.time_limit - (perf_counter() - clock))
     return limits
+
+
+def _limits_within(deadline: Deadline, settings: Settings, limits: dict[str, Any] | None) -> dict[str, Any]:
+    """The limits of a piece, with the time that its call has left."""
+    own = settings.time_limit
+    left = deadline.left if own is None or limits is not None else deadline.begin_steps()
+    known = (limits or {}).get("time_limit", own)
+    return {**(limits or {}), "time_limit": left if known is None else min(left, known)}
 
 
 def _stuck(piece: Trajectory, stop: Stop) -> Trajectory:

@@ -17,6 +17,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.polynomial import legendre
 
+from daedalus.model.deadline import poll
+
 # Of order 16. Even, so that no node lies in the middle.
 STAGES = 8
 # Newton's method for the stages: corrections at most, the last of which is so much below the tolerance, or below the
@@ -77,6 +79,7 @@ def gauss_step(
     identity = np.eye(STAGES * n)
     before = np.inf
     for _ in range(MOST_CORRECTIONS):
+        poll("singular places")
         stages = x + length * (nodes.integral @ slopes)
         left = f(times, stages) - slopes
         matrices = _matrices(f, times, stages, left + slopes, size)

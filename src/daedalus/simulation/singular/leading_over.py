@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from daedalus.model.deadline import poll
 from daedalus.model.event_purpose import EventPurpose
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.plant.linear_plant import AfterSolve, LinearPlant
@@ -78,6 +79,7 @@ def way_over(piece: Trajectory, place: float, t1: float, rtol: float) -> Traject
     independence = _Shares(measure, piece.at(np.linspace(begin, end, LOOKS)))
     length = LONGEST * float(np.max(np.abs(np.subtract(*piece.dense_spans)))) * np.sign(end - begin)
     for _ in range(ATTEMPTS):
+        poll("singular places")
         # Its first half is known, at least to the end of the piece, and as much of the past before it.
         length = min(length, middle - begin, key=abs)
         t = middle - 0.5 * length

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from daedalus import _core
+from daedalus.model.deadline import poll
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.singular.independence import Independence, scales
@@ -122,6 +123,7 @@ def _lowest(
     """The times of the lowest values between neighbours, where these go on falling."""
     before, middle = np.full(len(left), np.inf), 0.5 * (left + right)
     for _ in range(ROUNDS):
+        poll("singular places")
         if not len(left):
             break
         grid = left[:, None] + np.linspace(0.0, 1.0, POINTS) * (right - left)[:, None]

@@ -14,6 +14,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.analysis.structure.system_structure import structure_of
+from daedalus.model.deadline import poll
 from daedalus.model.expressions import concatenate, contains, divided, elements, symbol_key
 from daedalus.model.lazy_values import cached_property
 from daedalus.model.system.once import once
@@ -120,6 +121,7 @@ class Surface:
         rng = np.random.default_rng(1)
         samples = []
         for _ in range(4):
+            poll("modes of conditions and contacts")
             point = [rng.uniform(0.5, 1.5, int(argument.numel())) for argument in arguments]
             samples.append(function(*point).full().ravel())
         values = np.array(samples)

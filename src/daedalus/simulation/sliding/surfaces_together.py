@@ -16,6 +16,7 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
+from daedalus.model.deadline import poll
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.simulation.sliding.sliding_system import sliding_along, vanishes
@@ -91,6 +92,7 @@ class _Complementarity:
         if change is None:
             return None
         for _ in range(CORRECTIONS):
+            poll("modes of conditions and contacts")
             size = _size(change, y)
             for halving in range(HALVINGS):
                 trial = y - change * 0.5**halving
@@ -157,6 +159,7 @@ def _turned_one_by_one(problem: _Complementarity, place: PlaceOnSurfaces, modes:
     seen: set[tuple[float, ...]] = set()
     near = place.near
     while modes not in seen:
+        poll("modes of conditions and contacts")
         seen.add(modes)
         met = problem.solve(place, modes, near)
         if met is None:

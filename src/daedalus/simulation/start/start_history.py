@@ -8,6 +8,7 @@ import numpy as np
 
 from daedalus.errors import InputError
 from daedalus.integrators.methods import METHODS, is_implicit
+from daedalus.model.deadline import poll
 from daedalus.simulation.inputs.delayed_inputs import before_start, check_signals, compiled_signals
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.run.road import Road
@@ -25,6 +26,7 @@ def with_history(road: Road, t0: float, p: np.ndarray, start: Any) -> Road:
     count = sum(v.size for v in system.delayed)
     values = np.zeros(count)
     for _ in range(MOST_ROUNDS):
+        poll("a consistent start")
         delayed = before_start(system, p, t0, values, known)
         road = road._replace(drive=road.drive._replace(delayed=delayed))
         _check_step(road, delayed.delays)

@@ -15,6 +15,7 @@ import numpy as np
 
 from daedalus.analysis.interval_arithmetic import Interval, are_bounded, range_over
 from daedalus.compilation import compile_function
+from daedalus.model.deadline import poll
 from daedalus.model.system.instruction_list import read_instructions
 
 # The shortest stretch that is still halved, as a part of the largest time; so many are looked at together; so many for
@@ -58,6 +59,7 @@ def all_zeros(
     smallest = RESOLVED * max(np.max(np.abs(begin), initial=0.0), np.max(np.abs(end), initial=0.0))
     left, looks, count = [(begin, end, values)], 0, 0
     while left and count <= most:
+        poll("conditions that change")
         begin, end, values = left.pop()
         if len(begin) > TOGETHER:
             half = len(begin) // 2
@@ -135,6 +137,7 @@ def bisected(beyond: Callable[[np.ndarray], np.ndarray], begin: np.ndarray, end:
     """The first number of each stretch from which on something holds."""
     begin, end = begin.copy(), end.copy()
     while True:
+        poll("conditions that change")
         middle = begin + 0.5 * (end - begin)
         inside = (middle > begin) & (middle < end)
         if not inside.any():

@@ -13,6 +13,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.compilation import compile_function
+from daedalus.model.deadline import poll
 from daedalus.model.system.once import By, once
 from daedalus.model.system.system import System
 from daedalus.simulation.switching.all_zeros import bisected
@@ -60,6 +61,7 @@ def _found(
     grid = np.unique(np.concatenate([between, first]))
     times = _changes(at, grid)
     for _ in range(0 if known.all_of_them else MOST_ROUNDS):
+        poll("conditions that change")
         if len(times) > MOST_TIMES:
             raise too_often(low, high)
         ends = np.unique(np.concatenate([[low], times, [high]]))
@@ -87,6 +89,7 @@ def _changes(at: Callable[[np.ndarray], np.ndarray], grid: np.ndarray) -> np.nda
     before, after = values[places], values[places + 1]
     found: list[np.ndarray] = []
     while len(left) and sum(map(len, found)) <= MOST_TIMES:
+        poll("conditions that change")
         end = bisected(lambda times, old=before: np.any(at(times) != old, axis=1), left, right)  # type: ignore[misc]
         found.append(end)
         # Another condition may change between this time and the next of the grid.

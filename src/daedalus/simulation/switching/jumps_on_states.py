@@ -9,6 +9,7 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
+from daedalus.model.deadline import poll
 from daedalus.model.expressions import elements, symbol_key
 from daedalus.model.system.once import remembered
 from daedalus.model.system.system import System
@@ -50,6 +51,7 @@ def _jumps(found: Switches, x: ca.SX, which: int) -> bool:
     function = ca.Function("sides", arguments, [*sides, guard, ca.densify(ca.jacobian(guard, x))])
     rng, at = np.random.default_rng(6), LETTERS.index("x")
     for _ in range(PLACES):
+        poll("conditions that change")
         place = [rng.uniform(0.5, 1.5, int(a.numel())) for a in arguments]
         for _ in range(CORRECTIONS):
             above, below, value, slope = (part.full().ravel() for part in function(*place))

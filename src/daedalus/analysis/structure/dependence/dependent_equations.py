@@ -22,6 +22,7 @@ from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
 from daedalus.analysis.structure.jets.staged_jet import Stages, solved_jet
 from daedalus.analysis.structure.signature import Signature
 from daedalus.analysis.structure.system_jacobian import jacobians_at, scaled_matrix, system_jacobian
+from daedalus.model.deadline import poll
 from daedalus.model.expressions import elements
 from daedalus.model.system.equation_row import EquationRow, Role, Source
 
@@ -136,6 +137,7 @@ class DependenceSearch:
         draw = np.random.default_rng(1958)
         for distance in DISTANCES:
             for _ in range(WITNESSES):
+                poll("the structure of the equations")
                 yield self._stages.nearby(jet, distance, draw, without, still)
 
     # -- contradictions ----------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from daedalus.analysis.rank_decision import EPSILON, RankDecision, decide_rank
+from daedalus.model.deadline import poll
 
 # Singular values below the root of this share of the largest count as zero.
 DAMPING = 1e-14
@@ -74,6 +75,7 @@ class NullSpaceProbe:
         own = np.arange(self.columns) if components is None else components
         count = min(FIRST, len(own) + MARGIN)
         while True:
+            poll("the structure of the equations")
             seen = self.samples(count)[own] * np.sqrt(max(self.columns, 1))
             values = np.linalg.svd(seen, compute_uv=False) if seen.size else np.zeros(0)
             size = max(1.0, float(values.max(initial=0.0)))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from daedalus.analysis.structure.dependence.null_space_probe import NullSpaceProbe
+from daedalus.model.deadline import poll
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_matrix
@@ -78,6 +79,7 @@ def independent_components(vectors: np.ndarray, cost: np.ndarray) -> np.ndarray:
     for most in sorted(set(cost.tolist())):
         own = np.flatnonzero(cost <= most)
         while len(chosen) < len(rest):
+            poll("the structure of the equations")
             below = np.abs(rest[len(chosen) :])
             largest = below[:, own].max(initial=0.0)
             if largest < WEAK * below.max(initial=0.0) or largest == 0.0:

@@ -14,6 +14,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.analysis.structure.system_structure import SystemStructure, structure_of
+from daedalus.model.deadline import poll
 from daedalus.model.expressions import column, elements, nonzeros, symbol_key
 from daedalus.model.input_rates import system_rates
 from daedalus.model.lazy_values import cached_property
@@ -179,6 +180,7 @@ class DerivativeArray:
     def level(self, order: int) -> ca.SX:
         """d^order F / dt^order."""
         while len(self._levels) <= order:
+            poll("the structure of the equations")
             self._levels.append(self.differentiated(self._levels[-1]))
         return self._levels[order]
 
