@@ -90,7 +90,10 @@ def test_quantities_are_converted(name):
         (lambda m: dd.simulate(m, 1 * KG, **IDLE), "The span is in s, and is given a value in kilogram."),
         (lambda m: dd.simulate(m, 0.1, inputs={"u": lambda t: 3 * KN}), "The function for input u gives quantities"),
         (lambda m: dd.initialise(m, inputs={"u": lambda t: 3 * KN}), "The function for input u gives quantities"),
-        (lambda m: dd.signal([0, 1], [1, 2] * KN), "A signal takes plain numbers."),
+        (
+            lambda m: dd.simulate(m, 0.1, inputs={"u": dd.signal([0, 1], [1, 2] * KM)}),
+            "u is in N, and is given a value in kilometer.",
+        ),
         (lambda m: m.state("y", start=3 * S, unit="m"), "y is in m, and is given a value in second."),
         (lambda m: m.parameter("y", 3 * S), "y has no unit, and is given a value in second."),
     ],

@@ -26,6 +26,7 @@ from daedalus.errors import InputError, SolverError
 from daedalus.model.expressions import elements, symbol_key
 from daedalus.model.model import Model, as_system
 from daedalus.model.names import listed
+from daedalus.model.plain_numbers import without_unit
 from daedalus.model.system.system import Place, System
 from daedalus.model.values import check_mapping, flat_values, parameter_values
 
@@ -221,6 +222,7 @@ def _read_box(system: System, right_side: ca.SX, box: Mapping[str, object]) -> t
 def _interval(place: Place, name: str, value: object) -> np.ndarray:
     if not isinstance(value, (tuple, list)) or len(value) != 2:
         raise InputError(f"The interval of {name} is no pair.", f"got {value!r}", remedy=f"{name!r}: (low, high)")
+    value = [without_unit(side, place.unit, name) for side in value]
     count = len(place.positions)
     sides = [
         np.full(count, float(side)) if np.ndim(side) == 0 else np.array(flat_values(place, side, "end"), dtype=float)

@@ -26,6 +26,7 @@ from daedalus.integrators.methods import check_known, choose_method, is_implicit
 from daedalus.model.lazy_values import cached_property
 from daedalus.model.model import Model
 from daedalus.model.names import did_you_mean
+from daedalus.model.plain_numbers import plain_array
 from daedalus.model.switching.delays import refuse_delays
 from daedalus.model.switching.held_states import with_held_states, without_instants
 from daedalus.model.system.closed_loop import ClosedLoop
@@ -440,7 +441,7 @@ def read_grid(grid: int | Sequence[float] | np.ndarray | None, t0: float, t1: fl
         return None
     if isinstance(grid, (int, np.integer)) and not isinstance(grid, bool) and grid > 0:
         return np.linspace(t0, t1, int(grid) + 1)
-    times = np.asarray(grid, dtype=float)
+    times = plain_array(grid, "The times of the grid", "s")
     ordered = times.ndim == 1 and len(times) > 1 and np.all(np.diff(times) * np.sign(t1 - t0) > 0)
     if not ordered or times[0] != t0 or times[-1] != t1:
         raise InputError(

@@ -5,10 +5,44 @@ from __future__ import annotations
 from typing import Any
 
 from daedalus.errors import InputError
+from daedalus.model.plain_numbers import is_quantity, without_unit
+
+
+class DistributionInUnits:
+    """A distribution of numbers in a unit; `dd.sample` draws quantities from it."""
+
+    def __init__(self, distribution: Any, units: Any) -> None:
+        self.distribution, self.units = distribution, units
+
+    def ppf(self, shares: Any) -> Any:
+        """The values below which these shares of all lie, with their unit."""
+        return self.distribution.ppf(shares) * self.units
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "distribution":  # not there yet where a pickle is read
+            raise AttributeError(name)
+        return getattr(self.distribution, name)
+
+    def __repr__(self) -> str:
+        return f"{self.distribution!r} in {self.units}"
+
+
+def _in_one_unit(first: Any, second: Any, name: str) -> tuple[Any, Any, Any]:
+    """Two numbers in the unit of the one that has one, and that unit; a plain number is taken to be in it."""
+    units = next((value.units for value in (first, second) if is_quantity(value)), None)
+    if units is None:
+        return first, second, None
+    return without_unit(first, str(units), name), without_unit(second, str(units), name), units
+
+
+def _with_units(distribution: Any, units: Any) -> Any:
+    return distribution if units is None else DistributionInUnits(distribution, units)
 
 
 def normal(mean: float, std: float) -> Any:
     """The normal distribution with a mean and a standard deviation, for `dd.sample`.
+
+    Quantities with units give quantities, which `dd.sweep` converts to the unit of what they are for.
 
     Example
     -------
@@ -18,8 +52,9 @@ def normal(mean: float, std: float) -> Any:
     """
     from scipy import stats
 
+    mean, std, units = _in_one_unit(mean, std, "A normal distribution")
     _check_positive("std", std)
-    return stats.norm(mean, std)
+    return _with_units(stats.norm(mean, std), units)
 
 
 def uniform(low: float, high: float) -> Any:
@@ -33,9 +68,10 @@ def uniform(low: float, high: float) -> Any:
     """
     from scipy import stats
 
+    low, high, units = _in_one_unit(low, high, "A uniform distribution")
     if not low < high:
         raise InputError("A uniform distribution needs two bounds in order.", f"got {low!r} and {high!r}")
-    return stats.uniform(low, high - low)
+    return _with_units(stats.uniform(low, high - low), units)
 
 
 def lognormal(mean: float, std: float) -> Any:
@@ -50,6 +86,14 @@ def lognormal(mean: float, std: float) -> Any:
     import numpy as np
     from scipy import stats
 
+    for name, value in (("mean", mean), ("std", std)):
+        if is_quantity(value):
+            raise InputError(
+                f"The {name} of a logarithm has no unit.",
+                f"got a value in {value.units}",  # type: ignore[attr-defined]
+                because="mean and std are those of y, and the values are exp(y).",
+                remedy="numbers of logarithms in the unit of the parameter: dd.lognormal(np.log(2.0), 0.1)",
+            )
     _check_positive("std", std)
     return stats.lognorm(std, scale=np.exp(mean))
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from daedalus.errors import InputError
+from daedalus.model.plain_numbers import is_quantity
 
 KINDS = ("random", "latin", "sobol")
 # Points of the cube this close to its faces would give infinite values of unbounded distributions.
@@ -102,7 +103,8 @@ def _unit_points(dimensions: int, count: int, kind: str, seed: int) -> np.ndarra
 
 
 def _drawn(name: str, distribution: Any, points: np.ndarray) -> np.ndarray:
-    values = np.asarray(distribution.ppf(points), dtype=float)
-    if not np.isfinite(values).all():
+    found = distribution.ppf(points)
+    values = found if is_quantity(found) else np.asarray(found, dtype=float)
+    if not np.isfinite(getattr(values, "magnitude", values)).all():
         raise InputError(f"The distribution of {name} gives values that are not finite.", f"got {distribution!r}"[:120])
     return values

@@ -64,7 +64,33 @@ def read_matrix(value: Given, rows: int, columns: int, name: str) -> ArrayOrSymb
     return _read(value, (rows, columns), name)
 
 
+# Units that quantities are converted to, by what they are; the name of a part may follow.
+UNITS = {
+    "mass": "kg", "inertia": "kg*m^2", "moment of inertia": "kg*m^2", "product of inertia": "kg*m^2",
+    **dict.fromkeys(("side", "sides", "radius", "inner radius", "length", "offset", "position", "point"), "m"),
+    **dict.fromkeys(("velocity", "relative velocity"), "m/s"), "angular velocity": "rad/s", "angle": "rad",
+    "rpy": "rad", "zyz": "rad", "rotation vector": "rad",
+    **dict.fromkeys(("acceleration", "relative acceleration"), "m/s^2"), "angular acceleration": "rad/s^2",
+}  # fmt: skip
+
+
+def _converted(value: Any, name: str) -> Any:
+    """The number of a quantity with a unit, as Pint gives it, in the unit of what it is."""
+    unit = UNITS.get(name.split(" of part")[0], "dimensionless")
+    try:
+        return value.m_as(unit)
+    except Exception as error:
+        raise InputError(
+            f"The {name} is in {unit}, and is given a value in {value.units}.",
+            str(error).splitlines()[0],
+            because="the two are not units of the same quantity.",
+            remedy=f"a value that can be converted to {unit}, or a plain number",
+        ) from error
+
+
 def _read(value: Given, shape: tuple[int, ...], name: str) -> ArrayOrSymbol:
+    if hasattr(value, "m_as"):
+        value = _converted(value, name)
     if is_symbol(value):
         symbol = _as_symbol(value)
         wanted = (*shape, 1, 1)[:2]

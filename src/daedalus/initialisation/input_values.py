@@ -12,7 +12,7 @@ from daedalus.errors import InputError
 from daedalus.model.input_rates import expressions_with_rates, system_rates
 from daedalus.model.names import listed, split_derivative, split_index
 from daedalus.model.plain_numbers import result_at
-from daedalus.model.signals import Signal
+from daedalus.model.signals import Signal, SignalInUnits
 from daedalus.model.system.closed_loop import closed_loop
 from daedalus.model.system.system import Place, System
 from daedalus.model.values import check_mapping, flat_values, wrong_kind
@@ -59,8 +59,9 @@ def input_jet(system: System, inputs: Mapping[str, object], time: float, order: 
                     told[positions] = True
                     for level, row in enumerate(rows[k : k + order + 1]):
                         jet[level, positions] = row
-    for name, value in inputs.items():
+    for name, given in inputs.items():
         place, own = _place(system, name)
+        value = in_their_unit(system, name, given)
         if own:
             if own <= order:
                 jet[own, place.positions] = np.array(flat_values(place, value, "value"), dtype=float)
@@ -72,6 +73,14 @@ def input_jet(system: System, inputs: Mapping[str, object], time: float, order: 
         names = [system.labels["u"][k] for k in np.flatnonzero(~told)]
         notes.append(f"{listed(names, 6)} had no value: zero is taken")
     return jet
+
+
+def in_their_unit(system: System, name: str, value: object) -> object:
+    """A table of quantities in the unit of the input that it is given for; all else as it is."""
+    if not isinstance(value, SignalInUnits):
+        return value
+    place, own = _place(system, name)
+    return value.in_unit(f"({place.unit})/s**{own}" if own else place.unit, name)
 
 
 def _place(system: System, name: str) -> tuple[Place, int]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from daedalus.errors import InputError
-from daedalus.model.plain_numbers import is_quantity, plain_array, seconds
+from daedalus.model.plain_numbers import is_quantity, plain_array, seconds, without_unit
 
 KINDS = ("hold", "linear", "spline")
 CUBIC = 3
@@ -129,6 +129,37 @@ def _spline(times: np.ndarray, values: np.ndarray, order: int, shape: tuple[int,
     return _of_pieces(breaks, rows, shape)
 
 
+@dataclass(frozen=True, eq=False)
+class SignalInUnits:
+    """A table whose values are quantities; what it drives says which unit they are converted to.
+
+    Example
+    -------
+    >>> import daedalus as dd, pint
+    >>> kilonewtons = pint.UnitRegistry().kilonewton
+    >>> push = dd.signal([0.0, 1.0], [0.0, 5.0] * kilonewtons)
+    >>> push.in_unit("N", "push")([0.5, 1.0]).tolist()
+    [0.0, 5000.0]
+    """
+
+    times: object
+    values: Any  # with a unit
+    kind: str
+    spline_order: int | None
+
+    def in_unit(self, unit: str, name: str) -> Signal:
+        """The table in the unit of what it drives, or refused by its name."""
+        return signal(self.times, without_unit(self.values, unit, name), self.kind, order=self.spline_order)
+
+    def __repr__(self) -> str:
+        return f"{self.in_unit(str(self.values.units), 'signal')!r}"[:-1] + f" in {self.values.units})"
+
+
+def in_unit(value: Any, unit: str, name: str) -> Any:
+    """A value for an input or a guess in the unit of what it is for: numbers, and tables of quantities."""
+    return value.in_unit(unit, name) if isinstance(value, SignalInUnits) else without_unit(value, unit, name)
+
+
 def signal(times: object, values: object, kind: str = "hold", *, order: int | None = None) -> Signal:
     """An input as a table: held from each time to the next, linear between them, or a smooth spline through them.
 
@@ -139,7 +170,8 @@ def signal(times: object, values: object, kind: str = "hold", *, order: int | No
     ----------
     times: (k,) increasing, in the unit of the model's time; dates count in seconds from the first, durations and
         quantities of time in seconds.
-    values: (k,) for a scalar input, (k, n) for a column, (k, rows, columns) for a matrix.
+    values: (k,) for a scalar input, (k, n) for a column, (k, rows, columns) for a matrix. Quantities are converted to
+        the unit of the input that the table is given for.
     kind: "hold" keeps each value until the next time (the last for ever); "linear" joins them by straight lines and
         "spline" by polynomials that meet smoothly; both are defined between the first and the last time only.
     order: of the polynomials of a spline, 3 unless told. Derivatives below it are continuous, that of this order is
@@ -154,6 +186,10 @@ def signal(times: object, values: object, kind: str = "hold", *, order: int | No
     >>> dd.signal([0, 1, 2, 3, 4, 5], [0, 1, 16, 81, 256, 625], kind="spline", order=4)(2.5).round(9).item()     # t⁴
     39.0625
     """
+    values = _one_quantity(values)
+    if is_quantity(values):
+        plain = signal(times, values.magnitude, kind, order=order)  # type: ignore[attr-defined]
+        return SignalInUnits(plain.times if kind != "spline" else times, values, kind, order)  # type: ignore[return-value]
     grid, table = _checked_table(times, values)
     if kind not in KINDS:
         raise InputError(f"{kind!r} is no kind of signal.", remedy='kind="hold", kind="linear" or kind="spline"')
@@ -166,15 +202,17 @@ def signal(times: object, values: object, kind: str = "hold", *, order: int | No
     return Signal(_sealed(grid), _sealed(flat), kind, shape)
 
 
+def _one_quantity(values: Any) -> Any:
+    """A list of quantities as one, in the unit of the first; all else as it is."""
+    if not isinstance(values, (list, tuple)) or not any(map(is_quantity, values)):
+        return values
+    first = next(value for value in values if is_quantity(value))
+    unit = str(first.units)
+    return np.array([without_unit(value, unit, "A value of the signal") for value in values], dtype=float) * first.units
+
+
 def _checked_table(times: object, values: object) -> tuple[np.ndarray, np.ndarray]:
     """Increasing times and one row of finite values for each."""
-    if is_quantity(values):
-        raise InputError(
-            "A signal takes plain numbers.",
-            f"got values in {values.units}",  # type: ignore[attr-defined]
-            because="it does not know which input it drives, nor the unit of that.",
-            remedy='values.m_as("Pa") with the unit of the input',
-        )
     grid = np.array(seconds(times, "The times of a signal"))
     table = np.array(plain_array(values, "The values of a signal"))
     if grid.ndim != 1 or len(grid) == 0:

@@ -14,6 +14,8 @@ from daedalus.errors import InputError
 from daedalus.integrators.tableaux.tableau import Tableau
 from daedalus.model.expressions import as_expression, column, symbol_key
 from daedalus.model.model import Model, as_system
+from daedalus.model.plain_numbers import plain_number, without_unit
+from daedalus.model.signals import in_unit
 from daedalus.model.system.system import System
 from daedalus.model.values import check_mapping, parameter_values
 from daedalus.optimisation.description.conditions import Condition, read_condition
@@ -24,6 +26,7 @@ from daedalus.optimisation.description.named_elements import (
     elements_of,
     fixed_values,
     given_start,
+    unit_of,
 )
 from daedalus.optimisation.description.solve_settings import (
     SolveSettings,
@@ -199,7 +202,9 @@ class OptimalControl:
     def bound(self, target: object, lower: object = None, upper: object = None) -> None:
         """Keep a variable (by name or symbol), an output or an expression between two values, everywhere."""
         found = elements_of(self._description.system, target, "A bound")
-        lows, highs = (_spread(value, len(found), default) for value, default in ((lower, -np.inf), (upper, np.inf)))
+        unit = unit_of(self._description.system, target)
+        low, high = (without_unit(value, unit, _told(target, "bound")) for value in (lower, upper))
+        lows, highs = (_spread(value, len(found), default) for value, default in ((low, -np.inf), (high, np.inf)))
         for element, low, high in zip(found, lows, highs):
             if not low <= high:
                 raise InputError(
@@ -258,6 +263,7 @@ class OptimalControl:
         own = elements_of(system, name, "A given input")
         if any(element.letter != "u" for element in own):
             raise InputError(f"{name} is no input.", remedy="the name of an input")
+        value = in_unit(value, system.place(name).unit, name)
         for element in own:
             self._description.given[element.position] = value
         positions = tuple(element.position for element in own)
@@ -269,7 +275,10 @@ class OptimalControl:
         """How a chosen input moves: "constant" on each interval or "linear" between nodes; `rate` bounds its change."""
         if kind not in ("constant", "linear"):
             raise InputError(f"kind={kind!r} is not known.", remedy='kind="constant" or kind="linear"')
-        slowest, fastest = (-np.inf, np.inf) if rate is None else (float(rate[0]), float(rate[1]))
+        slowest, fastest = -np.inf, np.inf
+        if rate is not None:
+            unit, told = unit_of(self._description.system, name), _told(name, "rate")
+            slowest, fastest = (plain_number(v, told, f"({unit})/s" if unit else "1/s") for v in rate)
         for element in elements_of(self._description.system, name, "An input"):
             if element.letter != "u":
                 raise InputError(f"{element.label} is no input.", remedy="the name of an input")
@@ -282,6 +291,8 @@ class OptimalControl:
         own = elements_of(system, name, "A free parameter")
         if any(element.letter != "p" for element in own):
             raise InputError(f"{name} is no parameter.", remedy="ocp.start({...: None}) leaves a start value free")
+        unit = system.place(name).unit
+        guess, lower, upper = (without_unit(value, unit, name) for value in (guess, lower, upper))
         guesses = _spread(guess, len(own), np.nan)
         lows, highs = _spread(lower, len(own), -np.inf), _spread(upper, len(own), np.inf)
         for element, value, low, high in zip(own, guesses, lows, highs):
@@ -401,6 +412,11 @@ class OptimalControl:
         self._description.stand_ins.append(StandIn(symbol, where, expression))
         self._changed()
         return ca.SX(symbol)
+
+
+def _told(target: object, what: str) -> str:
+    """What a bound is called in a message."""
+    return f"The {what} of {target if isinstance(target, str) else 'an expression'}"
 
 
 def _spread(value: object, size: int, default: float) -> list[float]:

@@ -178,12 +178,15 @@ def travel(road: Road, progress: Any = None, cancel: Any = None) -> Trajectory:
         return travel_from(known.road, known.first, progress, cancel)
     first = begin(road, request.t0, request.start) if known is None else known.first
     begun = run_piece(first, request.t1, request.save_at, progress, cancel)
-    found = stiffness_at_start(road, first, begun)
-    if found is None:
-        if known is None:
-            keep_beginning(road, Beginning(road, first))
-        return _travelled(road, first, begun, progress, cancel)
-    anew = begun_anew(road, first, found)
+    try:
+        found = stiffness_at_start(road, first, begun)
+        if found is None:
+            if known is None:
+                keep_beginning(road, Beginning(road, first))
+            return _travelled(road, first, begun, progress, cancel)
+        anew = begun_anew(road, first, found)
+    except OutOfTime as reason:
+        return cut_short(begun, reason)
     keep_beginning(road, anew)
     return travel_from(anew.road, anew.first, progress, cancel)
 

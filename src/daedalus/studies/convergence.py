@@ -21,6 +21,7 @@ from daedalus.integrators.tableaux.tableau import Tableau
 from daedalus.model.frozen_mapping import FrozenMapping
 from daedalus.model.model import Model, as_system
 from daedalus.model.names import element_label
+from daedalus.model.plain_numbers import without_unit
 from daedalus.model.system.system import System
 from daedalus.simulation.result.ending import Ending
 from daedalus.simulation.result.samples import Samples
@@ -117,7 +118,7 @@ def convergence(
 def _read_steps(steps: Any, span: Any) -> tuple[np.ndarray, tuple[float, float]]:
     """Step sizes as exact parts of the span, without repetition, largest first; and the span."""
     try:
-        sizes = np.asarray(steps, dtype=float)
+        sizes = np.asarray(without_unit(steps, "s", "steps"), dtype=float)
     except (TypeError, ValueError):
         sizes = np.array(math.nan)
     if sizes.ndim != 1 or not np.all(np.isfinite(sizes)) or np.any(sizes <= 0):

@@ -15,6 +15,7 @@ from daedalus.integrators.tableaux.tableau import Tableau
 from daedalus.model.frozen_mapping import FrozenMapping
 from daedalus.model.model import Model, as_system
 from daedalus.model.names import did_you_mean
+from daedalus.model.plain_numbers import without_unit
 from daedalus.model.system.system import System
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.simulate import simulate
@@ -100,6 +101,7 @@ def step_error(
     >>> dd.step_error(m, "rk4", 0.2)
     rk4 on 'oscillator', one step of 0.2 from t = 0: error 2.67e-06, order 5.00 measured, 5 expected
     """
+    h, time = without_unit(h, "s", "h"), without_unit(time, "s", "time")
     if method == "auto" or not (isinstance(h, (int, float, np.number)) and np.isfinite(h) and h > 0):
         raise InputError(
             "The error of one step is that of one method and one step.",

@@ -20,6 +20,7 @@ from daedalus.analysis.structure.jets.differentiated_equations import is_determi
 from daedalus.errors import InputError, SolverError
 from daedalus.model.input_rates import refuse_rates
 from daedalus.model.names import counted, listed
+from daedalus.model.plain_numbers import plain_array, plain_number
 from daedalus.model.signals import Signal
 from daedalus.model.system.system import LETTERS, Place, System
 from daedalus.model.values import check_mapping, flat_values, wrong_kind
@@ -73,7 +74,8 @@ class LinearTimeVarying:
 
     def at(self, t: float) -> Linearisation:
         """The descriptor system at one time; at the time of a jump the later one."""
-        vectors = {letter: values[0] for letter, values in self._moments(np.array([float(t)])).items()}
+        moment = np.array([plain_number(t, "The time of at()", "s")])
+        vectors = {letter: values[0] for letter, values in self._moments(moment).items()}
         point, notes = complete_point(self.system, vectors)
         refuse_jump(self.system, point)
         return linearised(self.system, point, notes, along_run=True)
@@ -99,7 +101,7 @@ class LinearTimeVarying:
         return self._stacked("D", t)
 
     def _stacked(self, name: str, t: object) -> np.ndarray:
-        times = np.asarray(t, dtype=float)
+        times = plain_array(t, "The times", "s")
         if times.ndim == 0:
             return getattr(self.at(float(times)), name)
         return np.array([getattr(self.at(float(moment)), name) for moment in times])

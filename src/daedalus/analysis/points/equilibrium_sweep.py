@@ -11,6 +11,7 @@ import numpy as np
 from daedalus.errors import InputError
 from daedalus.model.deadline import poll
 from daedalus.model.names import listed
+from daedalus.model.plain_numbers import plain_array
 from daedalus.model.system.system import System
 
 MOST_POINTS = 1_000_000
@@ -50,7 +51,7 @@ def swept(
     system: System, over: Mapping[str, object], at: Callable[[Mapping[str, float], Mapping[str, float], Any], Any]
 ) -> EquilibriumSweep:
     """A point for every combination of values; at(inputs, parameters, guess) finds one."""
-    values = {name: _values(name, given) for name, given in over.items()}
+    values = {name: _values(name, given, system.place(name).unit) for name, given in over.items()}
     for name in values:
         letters = set(system.place(name).letters)
         if not letters <= {"u", "p"}:
@@ -74,8 +75,8 @@ def swept(
     return EquilibriumSweep(values, points)
 
 
-def _values(name: str, given: object) -> np.ndarray:
-    values = np.asarray(given, dtype=float)
+def _values(name: str, given: object, unit: str) -> np.ndarray:
+    values = plain_array(given, f"The values of {name}", unit)
     if values.ndim != 1 or not values.size or not np.all(np.isfinite(values)):
         raise InputError(
             f"The values of {name} are no list of numbers.",

@@ -24,6 +24,7 @@ from daedalus.integrators.tableaux.named_tableaux import tableau
 from daedalus.integrators.tableaux.tableau import Tableau
 from daedalus.model.forking import fork_safe_lock
 from daedalus.model.model import Model
+from daedalus.model.plain_numbers import without_unit
 from daedalus.model.system.system import System
 
 
@@ -104,6 +105,7 @@ def flow(
         raise InputError(
             f"The tableau {chosen.name or 'given'!r} is not consistent.", problems, remedy="correct the coefficients"
         )
+    step = without_unit(step, "s", "step")
     if not isinstance(step, (int, float, np.number)) or not (math.isfinite(step) and step > 0):
         raise InputError("step must be a positive number.", f"got {step!r}", remedy="step=0.05")
     if not isinstance(steps, (int, np.integer)) or isinstance(steps, bool) or steps < 1:

@@ -21,6 +21,7 @@ from daedalus.model.guesses import GuessedStart, value_of
 from daedalus.model.mechanics.written_mechanics import Velocity, WrittenBody
 from daedalus.model.names import check_name, did_you_mean
 from daedalus.model.notebook import size_text
+from daedalus.model.plain_numbers import without_unit
 from daedalus.model.variables import Variable, make_variable
 
 Orientation = Literal["quaternion", "rpy", "planar"]
@@ -87,7 +88,7 @@ class BodyDoor(EnergyDoor):
         >>> m.equations["motion of ball.position"][2]
         '2*ball.velocity_dot[2] + 19.62 = 0'
         """
-        value = column(self._expression(acceleration, "Gravity"))
+        value = column(self._expression(without_unit(acceleration, "m/s^2", "Gravity"), "Gravity"))
         if value.numel() not in (2, 3):
             raise ModelError(
                 "Gravity is a vector.",
@@ -165,7 +166,12 @@ class BodyDoor(EnergyDoor):
         place = value_of(position)
         flat = orientation is None and isinstance(place, (list, tuple, np.ndarray)) and len(place) == 2
         size = 2 if orientation == "planar" or flat else 3
-        weight = self._positive(mass, f"The mass of {name!r}", "a body resists a force along it.", "mass=1.0, in kg")
+        weight = self._positive(
+            without_unit(mass, "kg", f"The mass of {name!r}"),
+            f"The mass of {name!r}",
+            "a body resists a force along it.",
+            "mass=1.0, in kg",
+        )
         written = WrittenBody(name, orientation, size, weight, self._inertia(name, inertia, orientation))
         if self._mechanics.gravity is not None:
             _check_gravity(self._mechanics.gravity, name, size)
@@ -229,8 +235,13 @@ class BodyDoor(EnergyDoor):
             return None
         where = f"The inertia of {name!r}"
         if orientation == "planar":
-            return self._positive(inertia, where, "a planar body turns about one axis only.", "inertia=0.1, in kg m²")
-        value = self._expression(inertia, where)
+            return self._positive(
+                without_unit(inertia, "kg*m^2", where),
+                where,
+                "a planar body turns about one axis only.",
+                "inertia=0.1, in kg m²",
+            )
+        value = self._expression(without_unit(inertia, "kg*m^2", where), where)
         if value.shape == (3, 1):
             value = ca.diag(value)
         value = ca.densify(value)

@@ -14,6 +14,7 @@ import numpy as np
 from daedalus.errors import ModelError
 from daedalus.model.expressions import described
 from daedalus.model.names import check_name, did_you_mean
+from daedalus.model.plain_numbers import without_unit
 from daedalus.model.switching.events import EventDoor
 from daedalus.model.switching.schedule import Schedule
 from daedalus.model.variables import Code, Manner, check_shape, make_variable, shape_of_values
@@ -50,7 +51,7 @@ class ClockDoor(EventDoor):
         (True, [0.0, 1.0])
         """
         check_name(name, "discrete")
-        dims = check_shape(shape, name)
+        dims, start = check_shape(shape, name), without_unit(start, str(unit or ""), name)
         if dims == ():
             dims = shape_of_values(start, name)
         return self._declare(make_variable(name, "discrete", dims, start=start, unit=unit, nominal=nominal))
@@ -220,6 +221,7 @@ class ClockDoor(EventDoor):
 
 
 def _checked_time(value: object, what: str, positive: bool = False) -> float:
+    value = without_unit(value, "s", what)
     number = float(value) if isinstance(value, numbers.Real) and not isinstance(value, bool) else math.nan
     if not math.isfinite(number) or (positive and number <= 0):
         raise ModelError(

@@ -14,6 +14,7 @@ import casadi as ca
 from daedalus.errors import InputError, ModelError
 from daedalus.model.expressions import described, plain_shape
 from daedalus.model.notebook import shaped_like
+from daedalus.model.plain_numbers import without_unit
 from daedalus.model.switching.clocks import ClockDoor
 from daedalus.model.system.system import System
 from daedalus.model.variables import make_variable
@@ -64,7 +65,8 @@ class DelayDoor(ClockDoor):
         return symbol
 
     def _delay_time(self, own: str, time: object) -> ca.SX:
-        length = self._expression(time, f"The time of {own!r}")
+        where = f"The time of {own!r}"
+        length = self._expression(without_unit(time, "s", where), where)
         kinds = self._kinds_in(length, f"The time of {own!r}")
         moving = [name for name, kind in kinds.items() if kind != "parameter"]
         if moving:

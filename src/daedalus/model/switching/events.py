@@ -12,6 +12,7 @@ from daedalus.errors import ModelError
 from daedalus.model.expressions import column, described, elements, operation, symbol_key
 from daedalus.model.names import check_name, did_you_mean
 from daedalus.model.notebook import Notebook, WrittenEvent, shaped_like
+from daedalus.model.plain_numbers import without_unit
 from daedalus.model.switching.combined_conditions import is_condition
 from daedalus.model.unit_labels import checked_unit
 from daedalus.model.variables import Manner
@@ -152,6 +153,8 @@ class EventDoor(Notebook):
             )
         if all(k is not None and self._variables[k[0]].kind == "discrete" for k in keys):
             new = _without_truth_values(new)
+        if (key := keys[0]) is not None:
+            new = without_unit(new, self._variables[key[0]].unit, where)
         return shaped_like(symbol, self._expression(new, where), where, "every element takes one new value.")
 
     def _check_overlap(self, name: str, resets: Mapping[str, ca.SX]) -> None:

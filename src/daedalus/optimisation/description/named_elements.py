@@ -9,7 +9,8 @@ import numpy as np
 
 from daedalus.errors import InputError
 from daedalus.model.expressions import as_expression, column, elements, symbol_key
-from daedalus.model.names import did_you_mean, element_label
+from daedalus.model.names import did_you_mean, element_label, split_index
+from daedalus.model.plain_numbers import without_unit
 from daedalus.model.system.system import System
 from daedalus.model.values import check_mapping, flat_values
 from daedalus.optimisation.description.description import FixedValue
@@ -46,6 +47,17 @@ def elements_of(system: System, target: object, where: str) -> list[Element]:
         own = known.get(symbol_key(entry)) if entry.is_symbolic() else None
         found.append(own or Element(f"expression {k}" if expression.numel() > 1 else "expression", None, k, entry))
     return found
+
+
+def unit_of(system: System, target: object) -> str:
+    """The unit of a name or of a symbol; of an expression none is known."""
+    name = target if isinstance(target, str) else ""
+    if isinstance(target, ca.SX) and target.is_valid_input():
+        own = {split_index(e.label)[0] for e in elements_of(system, target, "A value") if e.letter is not None}
+        name = own.pop() if len(own) == 1 else ""
+    if name in system.outputs:
+        return str(system.output_units.get(name, ""))
+    return system.place(name).unit if name else ""
 
 
 def _by_symbol(system: System) -> dict[int, Element]:
@@ -101,6 +113,7 @@ def fixed_values(system: System, values: object, argument: str) -> list[FixedVal
 
 def _fixed_output(system: System, name: str, value: object, argument: str) -> list[FixedValue]:
     own = elements_of(system, name, argument)
+    value = without_unit(value, unit_of(system, name), name)
     numbers = np.atleast_1d(np.asarray(value, dtype=object)).ravel(order="F")
     if len(numbers) != len(own):
         raise InputError(

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from daedalus.errors import InputError
+from daedalus.model.plain_numbers import is_quantity, plain_number, without_unit
 from daedalus.model.switching.delays import refuse_delays
 from daedalus.model.system.system import System
 from daedalus.optimisation.description.unknown import Unknown
@@ -45,6 +46,9 @@ class SolveSettings:
                 )
         for name in ("tolerance", "time_limit", "mesh_tolerance"):
             value = getattr(self, name)
+            if name == "time_limit" and is_quantity(value):
+                value = plain_number(value, "time_limit", "s")
+                object.__setattr__(self, name, value)
             number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
             if value is not None and not (number and 0 < value < math.inf):
                 raise InputError(f"{name} must be a positive number.", f"got {value!r}", remedy=f"{name}=None")
@@ -67,6 +71,7 @@ class SolveSettings:
 
 def read_duration(value: object) -> float | Unknown:
     """A positive duration, or one to be found."""
+    value = without_unit(value, "s", "The duration")
     if isinstance(value, Unknown):
         if value.upper <= 0:
             raise InputError("The duration is positive.", f"its upper bound is {value.upper:g}")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from daedalus.errors import InputError
+from daedalus.model.plain_numbers import without_unit
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ def unknown(guess: float, lower: float = -math.inf, upper: float = math.inf) -> 
 
     Parameters
     ----------
-    guess: where the search begins.
+    guess: where the search begins, in seconds or as a quantity of time.
     lower, upper: what it must stay between; a duration is positive in any case.
 
     Example
@@ -33,6 +34,10 @@ def unknown(guess: float, lower: float = -math.inf, upper: float = math.inf) -> 
     >>> dd.unknown(2.0, 0.1, 10.0)
     Unknown(guess=2.0, lower=0.1, upper=10.0)
     """
+    guess, lower, upper = (
+        without_unit(value, "s", f"The {name} of an unknown duration")
+        for name, value in (("guess", guess), ("lower", lower), ("upper", upper))
+    )
     values = {"guess": guess, "lower": lower, "upper": upper}
     for name, value in values.items():
         number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)

@@ -11,6 +11,7 @@ import numpy as np
 
 from daedalus.errors import InputError
 from daedalus.integrators.tableaux.tableau import Tableau
+from daedalus.model.plain_numbers import without_unit
 from daedalus.model.system.system import System
 from daedalus.optimisation.optimal_control import OptimalControl
 from daedalus.optimisation.program.ipopt import Listener
@@ -75,6 +76,7 @@ class Controller:
         step_method: str | Tableau = "rk4",
         steps: int = 2,
     ) -> None:
+        every, time_limit = without_unit(every, "s", "every"), without_unit(time_limit, "s", "time_limit")
         _check(ocp, every, mode, time_limit)
         self.every, self.mode, self.time_limit = float(every), mode, time_limit
         self._horizon = Horizon(ocp, step_method, steps)

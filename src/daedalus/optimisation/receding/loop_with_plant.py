@@ -9,6 +9,7 @@ import numpy as np
 
 from daedalus.errors import InputError
 from daedalus.model.model import Model
+from daedalus.model.plain_numbers import without_unit
 from daedalus.model.switching.sampled_inputs import with_sampled_inputs
 from daedalus.model.system.system import System
 from daedalus.optimisation.receding.controller import Controller
@@ -59,6 +60,7 @@ def closed_loop(
     >>> bool(abs(loop["x"][-1]) < 0.01), bool(abs(loop["u"]).max() <= 1.0)
     (True, True)
     """
+    delay = without_unit(delay, "s", "delay")
     if not isinstance(delay, (int, float, np.number)) or isinstance(delay, bool) or not 0 <= delay < np.inf:
         raise InputError("delay is a time of at least zero.", f"got {delay!r}", remedy="delay=0.01")
     names = controller.labels["u"]

@@ -10,7 +10,7 @@ import numpy as np
 
 from daedalus.errors import InputError
 from daedalus.model.expressions import elements, symbol_key
-from daedalus.model.signals import Signal
+from daedalus.model.signals import Signal, in_unit
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.optimisation.description.description import Description
@@ -192,11 +192,12 @@ def _of_trajectory(trajectory: Any, label: str, shares: np.ndarray) -> np.ndarra
 
 def read_guesses(description: Description, values: Mapping[str, object]) -> dict[str, object]:
     """Guesses by name as guesses by element."""
-    from daedalus.optimisation.description.named_elements import elements_of
+    from daedalus.optimisation.description.named_elements import elements_of, unit_of
 
     found: dict[str, object] = {}
     for name, value in values.items():
         own = elements_of(description.system, name, "A guess")
+        value = in_unit(value, unit_of(description.system, name), name)
         for k, element in enumerate(own):
             found[element.label] = value if len(own) == 1 else _component(value, k, len(own))
     return found

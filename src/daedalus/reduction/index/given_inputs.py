@@ -11,7 +11,7 @@ from daedalus.model.expressions import concatenate, symbol_key
 from daedalus.model.input_rates import with_rates
 from daedalus.model.model import Model
 from daedalus.model.names import did_you_mean, times_text
-from daedalus.model.signals import Signal
+from daedalus.model.signals import Signal, SignalInUnits
 from daedalus.reduction.forms.linearity import steps_with
 from daedalus.reduction.rewriting import ReducedModel, rewritten, substituted
 
@@ -61,7 +61,7 @@ def _expression(book: Model, name: str, value: object) -> ca.SX:
             because="inputs= gives expressions for inputs.",
             remedy=did_you_mean(name, known),
         )
-    if isinstance(value, Signal):
+    if isinstance(value, (Signal, SignalInUnits)):
         raise InputError(
             f"The input {name} is a table and cannot be differentiated.",
             f"{value!r}",

@@ -8,9 +8,10 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from daedalus.initialisation.input_values import in_their_unit
 from daedalus.model.model import Model, as_system
 from daedalus.model.names import split_index
-from daedalus.model.signals import Signal
+from daedalus.model.signals import Signal, SignalInUnits
 from daedalus.model.system.system import System
 from daedalus.model.values import check_mapping
 
@@ -31,6 +32,8 @@ def gathered_inputs(model: Model | System, inputs: Mapping[str, object] | None) 
     [1.0, 0.367879]
     """
     given = check_mapping(inputs, "inputs")
+    if any(isinstance(value, SignalInUnits) for value in given.values()):
+        inputs = given = {name: in_their_unit(as_system(model), name, value) for name, value in given.items()}
     if not any(_is_mixed(name, value) for name, value in given.items()):
         return inputs
     system = as_system(model)

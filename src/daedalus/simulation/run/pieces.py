@@ -116,7 +116,7 @@ def go_on(
             poll("how the run goes on")
             following = next_piece(done[-1])
         except (OutOfTime, KeyboardInterrupt) as reason:
-            following = ended_by(reason, float(done[-1].end.time))
+            following = ended_by(reason, done[-1])
         if following is None:
             break
         if isinstance(following, Piece) and (limit := _over(following.settings, clock, cancel)):
@@ -137,23 +137,24 @@ def go_on(
             try:
                 done.append(run_piece(following, t1, save_at, progress, cancel, _left(following.settings, done, clock)))
             except (OutOfTime, KeyboardInterrupt) as reason:
-                done[-1] = _stuck(done[-1], ended_by(reason, float(done[-1].end.time)))
+                done[-1] = _stuck(done[-1], ended_by(reason, done[-1]))
     return joined(done)
 
 
-def ended_by(reason: BaseException, t: float) -> Stop:
-    """The end of a run at t for the time of its call, or by Ctrl-C, while nothing was integrated."""
+def ended_by(reason: BaseException, last: Trajectory) -> Stop:
+    """The end of a run behind its last piece for the time of its call, or by Ctrl-C, while nothing was integrated."""
     if isinstance(reason, KeyboardInterrupt):
-        return ended_from_outside(Ending.INTERRUPTED, t, None)
+        return ended_from_outside(Ending.INTERRUPTED, float(last.end.time), None)
     if not isinstance(reason, OutOfTime) or reason.deadline is not current_deadline():
         raise reason
-    return ended_from_outside(Ending.TIME_LIMIT, t, reason.deadline.seconds)
+    reason.deadline.dismiss()
+    return ended_from_outside(Ending.TIME_LIMIT, float(last.end.time), reason.deadline.seconds)
 
 
 def cut_short(whole: Trajectory, reason: BaseException) -> Trajectory:
     """A run whose end could not be judged, for the time of its call or by Ctrl-C: it ends there without success."""
     *before, last = whole.pieces
-    return joined([*before, _stuck(last, ended_by(reason, float(last.end.time)))])
+    return joined([*before, _stuck(last, ended_by(reason, last))])
 
 
 def sampled_piece(piece: Trajectory, save_at: np.ndarray, project: bool = True) -> Trajectory:
@@ -207,7 +208,9 @@ def run_piece(
     else:  # the core looks at its own limit
         with undisturbed():
             run = plan.run(*numbers)
-        if settings.time_limit is None and run.status == Ending.TIME_LIMIT:
+        if run.status == Ending.TIME_LIMIT and settings.time_limit is not None:
+            deadline.dismiss()
+        elif run.status == Ending.TIME_LIMIT:
             deadline.check("a run on the way")
     done = read_piece(piece, run, t1, save_at is not None, codes)
     if isinstance(progress, Onlooker):

@@ -14,7 +14,7 @@ from daedalus.errors import InputError
 from daedalus.initialisation.written_states import has_other_states
 from daedalus.integrators.methods import METHODS, choose_method, is_implicit, takes_momenta
 from daedalus.model.lazy_values import cached_property
-from daedalus.model.plain_numbers import plain_array, plain_number
+from daedalus.model.plain_numbers import plain_array, plain_number, without_unit
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.model.variables import Event
@@ -240,13 +240,14 @@ def row_tolerance(system: System, atol: object) -> np.ndarray:
     for name, value in atol.items() if isinstance(atol, Mapping) else ():
         place = system.place(name)
         if place.letter == "z":
-            z[place.positions] = np.maximum(_absolute(name, value, len(place.positions)), SMALLEST)
+            z[place.positions] = np.maximum(_absolute(name, value, len(place.positions), place.unit), SMALLEST)
     return np.concatenate([absolute_tolerance(system, of_x), z, np.ones(sizes["x"])])
 
 
-def _absolute(name: str, value: object, count: int) -> np.ndarray:
+def _absolute(name: str, value: object, count: int, unit: str = "") -> np.ndarray:
+    plain = without_unit(value, unit, f"atol of {name}")
     try:
-        entries = plain_array(value, f"atol of {name}").ravel(order="F")
+        entries = plain_array(plain, f"atol of {name}").ravel(order="F")
     except InputError:
         entries = np.array([np.nan])
     if entries.size not in (1, count) or not np.all(entries >= 0):
@@ -266,13 +267,13 @@ def absolute_tolerance(system: System, atol: object) -> np.ndarray:
             place = system.place(name)
             if place.letter == "z":
                 # It follows from x without an error of its own.
-                _absolute(name, value, len(place.positions))
+                _absolute(name, value, len(place.positions), place.unit)
                 continue
             if place.letter != "x":
                 raise InputError(
                     f"atol of {name} means nothing.", "only states have an error of their own with an explicit method"
                 )
-            vector[place.positions] = _absolute(name, value, len(place.positions))
+            vector[place.positions] = _absolute(name, value, len(place.positions), place.unit)
     return np.maximum(vector, SMALLEST)
 
 

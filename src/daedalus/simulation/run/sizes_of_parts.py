@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from daedalus.model.deadline import OutOfTime, current_deadline
 from daedalus.simulation.result.joined_trajectory import joined
 from daedalus.simulation.result.records_of_methods import SizesOfParts
 from daedalus.simulation.result.trajectory import Trajectory
@@ -48,7 +49,13 @@ def by_sizes_of_parts(request: Request, whole: Trajectory, again: Callable[[Requ
             time_limit -= whole.work.seconds
         if not small or (time_limit is not None and time_limit <= whole.work.seconds):
             break
-        second = again(request._replace(atol=tolerances, limits=(*limits, time_limit)))
+        try:
+            second = again(request._replace(atol=tolerances, limits=(*limits, time_limit)))
+        except OutOfTime as reason:
+            if reason.deadline is not current_deadline():
+                raise
+            reason.deadline.dismiss()
+            break
         if not second.success:
             break
         whole = second

@@ -14,6 +14,7 @@ from daedalus.analysis.linear.responses.response import Response
 from daedalus.analysis.linear.riccati import OptimalGains
 from daedalus.errors import InputError
 from daedalus.model.names import counted
+from daedalus.model.plain_numbers import plain_number
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -116,7 +117,7 @@ def discretise(
     A: np.ndarray, B: np.ndarray, C: np.ndarray, D: np.ndarray, h: float, hold: str, names: tuple[Names, Names, Names]
 ) -> DiscreteLTI:
     """The exact sampled system for inputs held ("zero") or joined by lines ("linear") between samples."""
-    step = float(h)
+    step = plain_number(h, "The step between samples", "s")
     if not (np.isfinite(step) and step > 0):
         raise InputError("The step between samples is a positive number.", f"got {h!r}"[:80], remedy="discretise(0.01)")
     if hold not in ("zero", "linear"):
