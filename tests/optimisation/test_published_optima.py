@@ -1,46 +1,15 @@
 """Problems of the literature, each as it is published: their optima are closed forms, or the numbers of the source."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 import casadi as ca
 import numpy as np
 import pytest
 from scipy.integrate import quad, solve_bvp
 from scipy.optimize import brentq, fsolve
+from tests.support.optima import Published, begun, check, ode
 
 import daedalus as dd
-
-
-@dataclass
-class Published:
-    """A problem, its optimum with the largest relative distance from it (absolute where it is 0), and how to solve."""
-
-    build: Callable[[], dd.OptimalControl]
-    optimum: float
-    error: float
-    way: dict = field(default_factory=dict)
-    long: bool = False
-
-
-def ode(names: str, inputs: str, rates: Callable, start: list[float]) -> tuple[dd.Model, list, list]:
-    """x' = rates(x, u) with states and inputs by name."""
-    m = dd.Model("published")
-    x = [m.state(name, start=value) for name, value in zip(names.split(), start)]
-    u = [m.input(name) for name in inputs.split()]
-    m.equation([m.der(s) for s in x], rates(*x, *u))
-    return m, x, u
-
-
-def begun(m: dd.Model, duration: object, intervals: int = 60, linear: str = "", **ends: float) -> dd.OptimalControl:
-    """A problem from the model's start to the given ends, with some inputs linear."""
-    ocp = dd.OptimalControl(m, duration, intervals)
-    ocp.start()
-    if ends:
-        ocp.finish(ends)
-    for name in linear.split():
-        ocp.input(name, kind="linear")
-    return ocp
 
 
 def catalyst_mixing() -> dd.OptimalControl:
@@ -410,15 +379,7 @@ NAMES = [pytest.param(name, marks=[pytest.mark.long] if known.long else []) for 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_published_optima_are_reached(name):
-    known = PUBLISHED[name]
-    plan = known.build().solve(**known.way)
-    assert plan.success, plan
-    if known.optimum:
-        assert plan.objective == pytest.approx(known.optimum, rel=known.error)
-    else:
-        assert abs(plan.objective) < known.error
-    if "mesh_tolerance" in known.way:
-        assert plan.mesh_error.max() <= known.way["mesh_tolerance"]
+    check(PUBLISHED[name])
 
 
 def test_a_mesh_of_two_phases_meets_the_published_zero():

@@ -9,6 +9,8 @@
 
 #include <cmath>
 
+#include "machine/platform.hpp"
+
 namespace daedalus {
 
 inline constexpr int most_looks = 4, most_checks = 2, most_mended = 12;
@@ -20,6 +22,8 @@ struct BetweenNodes {
     int degree = 0;
     double basis[most_looks][most_mended] = {};  // powers of the polynomial that is 1 at a look, 0 at the others and where trusted
 };
+
+inline namespace DAEDALUS_ISA {
 
 // Trusted places, the two ends among them, and the degree that a mended polynomial may have.
 inline BetweenNodes between_nodes(const double* trusted, int count, int degree) noexcept {
@@ -58,5 +62,7 @@ inline BetweenNodes between_nodes(const double* trusted, int count, int degree) 
     }
     return nodes;
 }
+
+}  // namespace DAEDALUS_ISA
 
 }  // namespace daedalus
