@@ -116,10 +116,9 @@ def _draw_lines(figure: Any, ax: Axes, en: Ensemble, rows: np.ndarray) -> None:
     span = np.ptp(colour) or 1.0
     for row, value, other in zip(rows, colour, second):
         dash = DASHES[int(np.searchsorted(kinds, other)) % len(DASHES)] if len(kinds) <= len(DASHES) else "-"
-        ax.plot(en.data["time"], row, dash, color=palette(0.9 * (value - colour.min()) / span), linewidth=1.1)
+        ax.plot(en.data["time"], row, dash, color=palette((value - colour.min()) / span), linewidth=1.1)
     if np.ptp(colour) > 0:
-        scale = plt.cm.ScalarMappable(cmap=palette, norm=plt.Normalize(colour.min(), colour.min() + span / 0.9))
-        scale.set_clim(colour.min(), colour.max())
+        scale = plt.cm.ScalarMappable(cmap=palette, norm=plt.Normalize(colour.min(), colour.max()))
         figure.colorbar(scale, ax=ax, label=labelled(swept[0], en.data[swept[0]].attrs.get("units", "")))
     if 1 < len(kinds) <= len(DASHES):
         for k, other in enumerate(kinds):

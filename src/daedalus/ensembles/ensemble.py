@@ -182,6 +182,13 @@ class Ensemble:
 
         return plot_ensemble(self, name, ax, bands)
 
+    def __array__(self, *_: object, **__: object) -> Any:
+        raise InputError(
+            "An ensemble is not an array.",
+            because="it holds many variables, each of its own shape.",
+            remedy='en["x"] for one variable',
+        )
+
     def _repr_html_(self) -> str:
         from daedalus.display.cards.result_cards import ensemble_card
 

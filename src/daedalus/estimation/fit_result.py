@@ -209,6 +209,11 @@ class Fit(Mapping[str, float]):
 
         return plot_residuals(self, ax)
 
+    def _repr_html_(self) -> str:
+        from daedalus.display.cards.tool_cards import fit_card
+
+        return fit_card(self)
+
     def __repr__(self) -> str:
         rows = [f"  {name} = {self[name]:.6g} ± {self.std[name]:.2g}" for name in self.labels]
         head = f"Fit: χ² = {self.chi_squared:.4g} with {self.degrees_of_freedom} degrees of freedom"

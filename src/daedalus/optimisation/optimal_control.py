@@ -87,6 +87,18 @@ class OptimalControl:
         self._declared_bounds()
         self._solving: Solving | None = None
 
+    def __repr__(self) -> str:
+        d = self._description
+        free = " (free)" if d.expected_duration != d.duration else ""
+        return f"OptimalControl of {d.system.name!r}: {d.intervals} intervals over {d.expected_duration:g} s{free}"
+
+    def _repr_html_(self) -> str:
+        from daedalus.display.cards.tool_cards import words_card
+
+        system = self._description.system
+        labels = {"states": tuple(system.labels["x"]), "inputs": tuple(system.labels["u"])}
+        return words_card(f"{system.name}: optimal control", repr(self), labels)
+
     # -- the ends ----------------------------------------------------------------------------------------------
 
     def start(self, values: Mapping[str, object] | None = None, **by_name: object) -> None:

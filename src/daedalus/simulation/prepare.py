@@ -123,6 +123,14 @@ class PreparedRun:
         """The piece that a call without numbers of its own begins with."""
         return begin(self._road, self._road.request.t0, self._road.request.start, may_turn=False)
 
+    def __repr__(self) -> str:
+        return f"PreparedRun of {self.system.name!r}: call it with x0, u and p"
+
+    def _repr_html_(self) -> str:
+        from daedalus.display.cards.tool_cards import words_card
+
+        return words_card(f"{self.system.name}: prepared run", repr(self), self.labels)
+
     @property
     def labels(self) -> dict[str, tuple[str, ...]]:
         """The names of the entries of x, u and p."""

@@ -44,6 +44,11 @@ class ContinuousSystem(OptimalGains):
 
         return plot_poles(self, ax)
 
+    def _repr_html_(self) -> str:
+        from daedalus.display.cards.tool_cards import linear_card
+
+        return linear_card(self)
+
     def __repr__(self) -> str:
         me: Any = self
         sizes = ((me.states, "state"), (me.inputs, "input"), (me.outputs, "output"))

@@ -454,6 +454,11 @@ class System:
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> System:
         return self
 
+    def _repr_html_(self) -> str:
+        from daedalus.display.cards.tool_cards import system_card
+
+        return system_card(self)
+
     def __repr__(self) -> str:
         counts = ", ".join(f"{n} {letter}" for letter, n in self.sizes.items() if letter != "xdot")
         return f"System({self.name!r}: {counted(len(self.equation_labels), 'equation')}, {counts})"

@@ -316,6 +316,11 @@ class Controller:
             found[horizon.system.labels["u"][k]] = w[layout.nodes[:-1, stage.model_states + place]]
         return found
 
+    def _repr_html_(self) -> str:
+        from daedalus.display.cards.tool_cards import words_card
+
+        return words_card(f"{self._horizon.system.name}: controller", repr(self), dict(self.labels))
+
     def __repr__(self) -> str:
         name, count = self._horizon.system.name, self._horizon.layout.intervals
         return (

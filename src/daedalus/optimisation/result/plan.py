@@ -319,6 +319,13 @@ class Plan:
 
         return plot_plan(self, names, ax)
 
+    def __array__(self, *_: object, **__: object) -> Any:
+        raise InputError(
+            "A plan is not an array.",
+            because="it holds many variables, each of its own shape.",
+            remedy='plan["x"] for one variable',
+        )
+
     def _repr_html_(self) -> str:
         from daedalus.display.cards.result_cards import plan_card
 

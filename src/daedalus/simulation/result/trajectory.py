@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from daedalus.errors import InputError
 from daedalus.model.system.system import System
 from daedalus.simulation.energy.ledger_functions import ledger_record, with_ledger
 from daedalus.simulation.inputs.read_inputs import Drive
@@ -288,6 +289,13 @@ class Trajectory(RecordedRun):
         from daedalus.simulation.energy.power import energy_balance
 
         return energy_balance(self, self.pieces, depth, from_time, until)
+
+    def __array__(self, *_: object, **__: object) -> Any:
+        raise InputError(
+            "A trajectory is not an array.",
+            because="it holds many variables, each of its own shape.",
+            remedy='tr["x"] for one variable, tr.to_dataframe() for all',
+        )
 
     def _repr_html_(self) -> str:
         from daedalus.display.cards.result_cards import trajectory_card
