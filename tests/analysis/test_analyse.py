@@ -292,6 +292,7 @@ def test_a_large_system_is_judged_by_its_system_jacobian_at_a_consistent_point()
     assert len(str(report).splitlines()) < 25
 
 
+@pytest.mark.wide
 def test_a_large_system_without_a_consistent_point_is_judged_by_its_structure():
     m = ladder(400)
     w = m.algebraic("w", start=1.0)

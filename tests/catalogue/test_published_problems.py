@@ -56,6 +56,7 @@ def test_an_index_out_of_range_is_refused():
         catalogue.load("flexible_slider_crank", index=4)
 
 
+@pytest.mark.wide
 def test_a_beam_of_few_elements_is_near_one_of_many():
     """Angles at the free end converge with the square of the element's length."""
     ends = {}

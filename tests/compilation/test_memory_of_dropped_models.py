@@ -131,6 +131,7 @@ def left_behind(kinds, first, count):
 glibc = pytest.mark.skipif(sys.platform != "linux", reason="bytes in use are counted by glibc")
 
 
+@pytest.mark.wide
 @glibc
 def test_dropped_models_leave_nothing_that_grows():
     found = left_behind(("driven", "network", "events"), 20, 16)

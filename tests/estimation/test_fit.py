@@ -104,6 +104,7 @@ def test_the_length_of_a_pendulum_with_a_constraint():
     assert fit["L"] == pytest.approx(1.2, rel=1e-6)
 
 
+@pytest.mark.wide
 def test_estimates_lie_within_their_intervals_at_the_stated_rate():
     random, inside, draws = np.random.default_rng(7), 0, 200
     m, exact = decay(), np.exp(-0.7 * TIMES)

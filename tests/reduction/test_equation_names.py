@@ -87,6 +87,7 @@ def test_runs_are_the_same_whatever_equations_are_called(names):
     check_equal(runs(names))
 
 
+@pytest.mark.wide
 @settings(max_examples=examples(5), deadline=None)
 @given(NAMES)
 def test_runs_are_the_same_for_names_drawn_at_random(names):

@@ -230,6 +230,7 @@ def test_linear_systems_with_a_known_kronecker_form(case):
     assert max(residual_along(m, tr).values()) < 1e-6
 
 
+@pytest.mark.wide
 def test_a_large_system():
     """1000 cells of index 3 in a chain: no motion is left to choose."""
     m = dd.Model("large")

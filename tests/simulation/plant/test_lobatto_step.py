@@ -141,6 +141,7 @@ def long_run(model, method, step, count, samples):
     return run
 
 
+@pytest.mark.wide
 def test_the_energy_of_the_pendulum_stays_bounded_over_a_million_steps():
     # About 4600 swings; the energy error is 7e-3 within each of them.
     run = long_run(pendulum(), "rattle", 0.01, 1_000_000, 2000)

@@ -37,7 +37,7 @@ def test_rows_and_invariants_find_each_other():
     assert all(system.rows[row].source == system.invariant_rows[k].source for row, k in rows.velocities)
 
 
-@pytest.mark.parametrize("rods", [10, 50])
+@pytest.mark.parametrize("rods", [10, pytest.param(50, marks=pytest.mark.wide)])
 @pytest.mark.parametrize("method", ["tsit5", "dop853"])
 def test_chains_stay_together_and_keep_their_energy(rods, method):
     tr = dd.simulate(dd.catalogue.load("rod_chain", rods=rods).model, 0.1, rtol=1e-8, method=method)

@@ -171,6 +171,7 @@ def test_a_reduced_model_chooses_anew_as_well():
     assert len(tr.pieces) > 6
 
 
+@pytest.mark.wide
 def test_a_chain_with_doubled_hinges():
     """By sparse solves; 24 rods, every third hinge written twice: each of the two carries half."""
     known = catalogue.load("rod_chain", rods=24)

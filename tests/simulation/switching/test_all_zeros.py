@@ -31,6 +31,7 @@ def test_narrow_pulses_in_long_runs(method, end):
     assert dd.simulate(pulses(0.99), end, method=method)["x"][-1] == pytest.approx(share * end, rel=1e-9)
 
 
+@pytest.mark.wide
 def test_a_share_of_a_millionth_in_twenty_thousand_periods():
     level = np.cos(np.pi * 1e-6)
     assert dd.simulate(pulses(level), 400.0)["x"][-1] == pytest.approx(400e-6, rel=1e-3)
