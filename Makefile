@@ -51,7 +51,8 @@ check: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest tests/test_layout.py tests/test_core_layout.py
+	$(BIN)/codespell
+	$(BIN)/python -m pytest tests/test_layout.py tests/test_core_layout.py tests/test_words.py
 
 format: setup
 	$(BIN)/ruff format .

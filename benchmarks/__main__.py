@@ -7,7 +7,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from benchmarks import figures, machine, numbers, peers, readme_table, report
+from benchmarks import figures, machine, numbers, peers, readme_plots, readme_table, report
 from benchmarks.cases import Case, all_cases, chosen_cases, matches
 from benchmarks.figure import Figure
 from benchmarks.session import QUICK, Session, Settings
@@ -101,6 +101,7 @@ def main(words: list[str] | None = None) -> int:
     report.save(session, description, folder)
     if not options.quick:
         readme_table.update(readme_table.README, session.by_figure, description)
+        readme_plots.draw()
     console.print(f"{perf_counter() - begin:.0f} s; written to {folder}", highlight=False)
     return 0 if complete else 130
 

@@ -1,4 +1,4 @@
-"""The table of figures in the README, written by a run of the benchmarks: one line a figure, with date and machine.
+"""The table of figures in benchmarks/README.md, written by a run of the benchmarks: one line a figure, with date and machine.
 
 A line says how many times faster than its peers Daedalus was (the least and the most over the comparisons of a figure),
 the share of the time allowed that was used where a figure has a limit, and how many targets were reached. Lines of
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from benchmarks.figure import Row
 
-README = Path(__file__).parent.parent / "README.md"
+README = Path(__file__).parent / "README.md"
 BEGIN, END = "<!-- figures: written by make bench -->", "<!-- figures: end -->"
 HEADING = (
     "| figure | beside | times faster | of the time allowed | targets reached | measured |",
