@@ -8,9 +8,11 @@ import casadi as ca
 import numpy as np
 import pytest
 from scipy.linalg import expm
+from tests.support import lecture_models as lectures
 
 import daedalus as dd
 from daedalus import catalogue
+from daedalus.derivations.formula.agreement import largest_difference
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "corrections.md").read_text(encoding="utf-8")
@@ -234,3 +236,83 @@ def test_the_action_is_stationary_and_not_minimal():
 
     assert abs(action(1e-4) - action(-1e-4)) < 1e-9  # stationary
     assert action(0.1) < action(0.0)
+
+
+# -- found later -------------------------------------------------------------------------------------------------
+
+
+def test_equal_start_values_leave_two_solutions():
+    """x1' + x1 = u, (x1 − x2) x2' + x1 − x2 = 0 from x1 = x2 = 1 with u = 0: both x2 = x1 and x2 = 1 − t obey it."""
+    t = np.linspace(0.0, 1.0, 11)
+    x1 = np.exp(-t)
+    for x2, rate in ((x1, -x1), (1 - t, -np.ones_like(t))):
+        assert x2[0] == x1[0]
+        assert np.allclose((x1 - x2) * rate + x1 - x2, 0.0)
+
+
+def test_implicit_methods_do_not_need_index_one():
+    """One step of Radau IIA on the pendulum as it is written, of index 3: stages exist and obey the constraint."""
+    m = lectures.pendulum_3d()
+    assert dd.analyse(m).index == 3
+    s = dd.step(m, "radau5", [0.6, 0.0, -0.8, 0.0, 0.5, 0.0], 0.01)
+    assert (s.points[:, :3] ** 2).sum(axis=1) == pytest.approx(1.0, abs=1e-10)
+
+
+def test_the_matrix_of_a_step_is_regular_where_the_slope_by_z_is_not():
+    """x' = z, 0 = x − sin t has ∂g/∂z = 0; [I − h F_x, −h F_z; G_x, G_z] is regular for every h > 0."""
+    h = 0.1
+    matrix = np.array([[1.0, -h], [1.0, 0.0]])
+    assert np.linalg.matrix_rank(matrix) == 2
+    assert np.linalg.matrix_rank(matrix[1:, 1:]) == 0
+
+
+def test_the_slopes_by_all_derivatives_are_not_square():
+    """F has as many rows as x and z together, x' is as long as x: ∂F/∂x' has no determinant."""
+    system = lectures.pendulum_3d().freeze()
+    slopes = ca.jacobian(system.residual, system.symbol("xdot"))
+    assert slopes.shape == (7, 6)
+
+
+def test_the_best_order_depends_on_the_tolerance():
+    """Orders 3 to 6 are the best for tolerances of 2.6e-5 to 0.088 of the constant only."""
+    assert all(3 <= dd.best_order(t, constant=1.0).order <= 6 for t in (3e-5, 1e-3, 0.08))
+    assert dd.best_order(1e-8, constant=1.0).order > 6
+    assert dd.best_order(0.5, constant=1.0).order < 3
+
+
+def test_the_region_of_an_a_stable_method_may_be_larger_than_the_half_plane():
+    R = dd.tableau("implicit_euler").stability_function
+    assert R.is_a_stable
+    assert abs(R(3.0)) <= 1
+
+
+def test_angle_and_axis_are_not_unique():
+    axis = np.array([0.0, 0.6, 0.8])
+    one, two = dd.rotation_from_axis_angle(axis, 0.7), dd.rotation_from_axis_angle(-axis, -0.7)
+    three = dd.rotation_from_axis_angle(axis, 0.7 - 2 * np.pi)
+    assert one == pytest.approx(two)
+    assert one == pytest.approx(three)
+
+
+def test_smooth_is_not_lipschitz():
+    """x' = x² is as smooth as can be, and its solution 1/(1 − t) ends at t = 1."""
+    m = dd.Model("square")
+    x = m.state("x", start=1.0)
+    m.equation(m.der(x), x**2)
+    tr = dd.simulate(m, 2.0)
+    assert not tr.success
+    assert tr.time[-1] == pytest.approx(1.0, abs=1e-3)
+
+
+def test_the_force_of_the_rod_is_its_multiplier_times_its_length():
+    """c = ½ (pᵀp − L²): the force is z p, its size |z| ‖p‖ and not |z|."""
+    m = lectures.pendulum_3d()
+    forces = next(step for step in dd.derive(m, "lagrange") if step.kind == "constraint forces").after
+    force = ca.vertcat(*(line.right for line in forces))
+    assert largest_difference(ca.sumsqr(force), m["z"] ** 2 * ca.sumsqr(m["p"])) < 1e-12
+
+
+def test_the_convolution_has_the_input_at_the_inner_time():
+    """x' = −x + u with u = t: ∫ e^{−(t−τ)} u(τ) dτ = t − 1 + e^{−t}; with u(t) it would be t (1 − e^{−t})."""
+    found = dd.LTI([[-1.0]], [[1.0]], [[1.0]], [[0.0]]).respond([0.0, 1.0], inputs=lambda t: t)
+    assert float(found.states[-1, 0]) == pytest.approx(np.exp(-1.0), abs=1e-6)

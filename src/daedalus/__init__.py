@@ -38,7 +38,7 @@ _PLACES = {
     "quaternion_rate",
     "geometry.axis_angle": "rotation_from_axis_angle axis_angle_from_rotation rotation_exp rotation_log",
     "geometry.euler_angles": "rotation_from_rpy rpy_from_rotation rotation_from_zyz zyz_from_rotation rpy_rate_matrix "
-    "rpy_rate zyz_rate_matrix GimbalLockWarning",
+    "rpy_rate zyz_rate zyz_rate_matrix GimbalLockWarning",
     "geometry.angular_velocity": "angular_velocity rotation_rate compose_angular_velocities",
     "geometry.frames": "transform inverse_transform split_transform transform_point point_velocity point_acceleration "
     "point_acceleration_terms",

@@ -60,6 +60,7 @@ from daedalus.geometry.euler_angles import rpy_from_rotation as rpy_from_rotatio
 from daedalus.geometry.euler_angles import rpy_rate as rpy_rate
 from daedalus.geometry.euler_angles import rpy_rate_matrix as rpy_rate_matrix
 from daedalus.geometry.euler_angles import zyz_from_rotation as zyz_from_rotation
+from daedalus.geometry.euler_angles import zyz_rate as zyz_rate
 from daedalus.geometry.euler_angles import zyz_rate_matrix as zyz_rate_matrix
 from daedalus.geometry.frames import inverse_transform as inverse_transform
 from daedalus.geometry.frames import point_acceleration as point_acceleration

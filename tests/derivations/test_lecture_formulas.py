@@ -23,6 +23,7 @@ def rates(m, name):
     return q, m.rate(q), m.der(m.rate(q))
 
 
+@pytest.mark.document("003", "pendulum on a cart: T, V, ∂L/∂q', d/dt and ∂L/∂q", 'dd.derive(m, "lagrange")')
 def test_cart_pendulum_energies_momenta_and_rates():
     m = lectures.cart_pendulum()
     (_, xd, xdd), (th, thd, thdd) = rates(m, "x"), rates(m, "theta")
@@ -42,6 +43,9 @@ def test_cart_pendulum_energies_momenta_and_rates():
     compare([line.right for line in steps["rates of momenta"].after], along)
 
 
+@pytest.mark.document(
+    "003", "pendulum on a cart: M(q) q'' = forces, a line each", 'dd.derive(m, "lagrange")'
+)
 def test_cart_pendulum_has_one_line_in_the_end():
     m = lectures.cart_pendulum()
     (_, _, xdd), (th, thd, thdd) = rates(m, "x"), rates(m, "theta")
@@ -63,6 +67,7 @@ def test_cart_pendulum_has_one_line_in_the_end():
     assert "x_dot" not in str(line)
 
 
+@pytest.mark.document("003", "3D pendulum: m p'' + m g e3 + z p = u with c = ½ (pᵀp − L²)", 'dd.derive(m, "lagrange")')
 def test_pendulum_in_space():
     m = lectures.pendulum_3d()
     p, pd, pdd = rates(m, "p")
@@ -78,6 +83,7 @@ def test_pendulum_in_space():
     compare([levels[1][0].left], [ca.dot(p, pdd) + ca.sumsqr(pd)])
 
 
+@pytest.mark.document("003", "delta robot: energies, arm tips and constraints", 'dd.derive(m, "lagrange")')
 def test_delta_robot():
     m = lectures.delta_robot()
     p, pd, pdd = rates(m, "p")
@@ -157,6 +163,7 @@ def test_series_circuit():
     assert d.check < 1e-9
 
 
+@pytest.mark.document("002", "DC motor: L i' + R i + K ω = u, J ω' = K i − d ω", "dd.derive(m)")
 def test_motor():
     m = lectures.dc_motor()
     d = dd.derive(m)

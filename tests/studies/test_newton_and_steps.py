@@ -9,6 +9,7 @@ import daedalus as dd
 from daedalus.derivations.formula.agreement import largest_difference
 
 
+@pytest.mark.document("002", "Newton's method converges quadratically near a root", "dd.newton")
 def test_newton_converges_quadratically_near_a_root():
     n = dd.newton(lambda x: [x[0] ** 2 + x[1] ** 2 - 4, x[0] - x[1]], [1.0, 2.0])
     assert n.converged
@@ -18,6 +19,7 @@ def test_newton_converges_quadratically_near_a_root():
     assert len(n.plot().axes) == 1
 
 
+@pytest.mark.document("002", "Newton's method with damped steps", "dd.newton")
 def test_damping_saves_a_search_that_diverges():
     plain = dd.newton(np.arctan, 3.0, damping=False)
     damped = dd.newton(np.arctan, 3.0)

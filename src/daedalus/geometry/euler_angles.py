@@ -230,6 +230,37 @@ def rpy_rate(rpy: Given, angular_velocity: Given, frame: Frame = "body") -> Arra
     return build_vector([x + sin(pitch) * yaw_rate, cos(roll) * y - sin(roll) * z, yaw_rate])
 
 
+def zyz_rate(zyz: Given, angular_velocity: Given, frame: Frame = "body") -> ArrayOrSymbol:
+    """The rates (ψ', θ', φ') of a body that turns with an angular velocity.
+
+    At θ = 0 and θ = π no rates give the part of ω along the lost direction: that part is left out (ψ' = 0), with a
+    `GimbalLockWarning` for numbers.
+
+    Parameters
+    ----------
+    zyz: (..., 3) numbers or a 3×1 symbol: ψ, θ, φ in rad.
+    angular_velocity: (..., 3) numbers or a 3×1 symbol, rad/s.
+    frame: "body" or "world", the frame of the angular velocity.
+
+    Example
+    -------
+    >>> import daedalus as dd, numpy as np
+    >>> angles, rates = np.array([0.3, 0.8, -0.4]), np.array([0.1, 0.2, 0.3])
+    >>> dd.zyz_rate(angles, dd.zyz_rate_matrix(angles) @ rates).round(12)
+    array([0.1, 0.2, 0.3])
+    """
+    given, spin = read_vector(zyz, 3, "zyz"), read_vector(angular_velocity, 3, "angular velocity")
+    if read_frame(frame) == "world":
+        spin = apply(transpose(rotation_from_zyz(given)), spin)
+    (_, middle, last), (x, y, z) = components(given), components(spin)
+    level = sin(middle)
+    locked = level * level < LOCK**2
+    if not is_symbol(locked):
+        _warn_where(locked, "θ is 0 or π, so ψ and φ turn about the same line; ψ' was set to 0")
+    first_rate = where(locked, 0.0, sin(last) * y - cos(last) * x) / where(locked, 1.0, level)
+    return build_vector([first_rate, sin(last) * x + cos(last) * y, z - cos(middle) * first_rate])
+
+
 def zyz_rate_matrix(zyz: Given, frame: Frame = "body") -> ArrayOrSymbol:
     """The matrix E of ω = E(zyz) · (ψ', θ', φ'); it has no inverse at θ = 0 and θ = π.
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from daedalus.analysis.linear.linearisation import Linearisation, linearised
+from daedalus.analysis.linear.responses.linear_response import start_numbers
 from daedalus.analysis.linear.responses.radau_propagation import ORDER, Slopes, propagate
 from daedalus.analysis.linear.responses.response import Response
 from daedalus.analysis.points.complete_point import complete_point, linked_states
@@ -134,7 +135,7 @@ class LinearTimeVarying:
         self,
         times: object = None,
         inputs: Mapping[str, object] | None = None,
-        start: Mapping[str, object] | None = None,
+        start: object = None,
         rtol: float | None = None,
     ) -> Response:
         """How the run changes, to first order, when its start and inputs change a little.
@@ -143,7 +144,8 @@ class LinearTimeVarying:
         ----------
         times: where to give the change, in order; the first is where `start` counts. All steps of the run by default.
         inputs: changes of the inputs by name: numbers, functions of time, tables `dd.signal`; others do not change.
-        start: changes of states by name. On a constrained model they must keep the constraints.
+        start: changes of states by name, or of all states in their order. On a constrained model they must keep the
+            constraints.
         rtol: halving the steps changes the result by less than this, relative to its largest values; 1e-8 unless
             given. For an index above 1 it counts for the states only and is 1e-6: the algebraic variables then contain
             derivatives of the dense output, and are good to a few digits.
@@ -160,6 +162,8 @@ class LinearTimeVarying:
         >>> ltv = dd.linearise(m, along=dd.simulate(m, 1.0, inputs={"u": 0.0}))
         >>> ltv.respond([0.0, 0.5, 1.0], inputs={"u": 0.01})["x"].round(6).tolist()
         [0.0, 0.005, 0.01]
+        >>> ltv.respond([0.0, 1.0], start=[0.1])["x"].round(6).tolist()
+        [0.1, 0.1]
         """
         asked = np.atleast_1d(np.asarray(self.run.time if times is None else times, dtype=float))
         asked = asked[np.concatenate([[True], np.diff(asked) != 0])]
@@ -291,8 +295,11 @@ class LinearTimeVarying:
 
         return changes, breaks
 
-    def _start_change(self, start: Mapping[str, object] | None) -> np.ndarray:
+    def _start_change(self, start: object) -> np.ndarray:
         x0 = np.zeros(self.system.sizes["x"])
+        if start is not None and not isinstance(start, Mapping) and not isinstance(start, str):
+            x0[:] = start_numbers(start, len(x0), "the states")
+            return x0
         for name, value in check_mapping(start, "start").items():
             place = self.system.place(name)
             if place.letter != "x":
