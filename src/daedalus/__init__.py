@@ -78,6 +78,7 @@ _PLACES = {
     "studies.step_error": "step_error StepError",
     "studies.branches.branch": "branch",
     "studies.lyapunov": "lyapunov",
+    "studies.periodic": "periodic PeriodicOrbit",
     "studies.poincare": "poincare",
     "studies.branches.equilibrium_branch": "Branch",
     "differentiation.flow.flow": "flow",

@@ -136,6 +136,8 @@ from daedalus.studies.branches.branch import branch as branch
 from daedalus.studies.branches.equilibrium_branch import Branch as Branch
 from daedalus.studies.convergence import convergence as convergence
 from daedalus.studies.lyapunov import lyapunov as lyapunov
+from daedalus.studies.periodic import PeriodicOrbit as PeriodicOrbit
+from daedalus.studies.periodic import periodic as periodic
 from daedalus.studies.poincare import poincare as poincare
 from daedalus.studies.singular_limit import SingularLimit as SingularLimit
 from daedalus.studies.singular_limit import singular_limit as singular_limit

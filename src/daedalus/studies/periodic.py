@@ -1,0 +1,436 @@
+"""`dd.periodic(m)`: motions that repeat themselves, by multiple shooting with exact derivatives of every piece.
+
+Between nodes the run and its derivative by the start come from `dd.sensitivities`, which carries them through events,
+switching and constraints; Newton's method makes the pieces meet (H. B. Keller; J. Stoer and R. Bulirsch, Introduction
+to Numerical Analysis, section 7.3). The product of the derivatives is the monodromy matrix, whose eigenvalues are the
+Floquet multipliers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from daedalus.analysis.points.complete_point import complete_point
+from daedalus.analysis.points.operating_point import read_point
+from daedalus.differentiation.sensitivities import sensitivities
+from daedalus.errors import InputError, SolverError
+from daedalus.initialisation.initialise import initialise
+from daedalus.model.model import Model, as_system
+from daedalus.model.names import counted
+from daedalus.model.system.system import System
+from daedalus.simulation.result.samples import Samples
+from daedalus.simulation.result.trajectory import Trajectory
+from daedalus.simulation.simulate import simulate
+
+# Pieces that are tried one after the other: more of them hold a motion that parts fast.
+PIECES, PARTS_FAST = (1, 4, 16), 50.0
+MOST_STEPS, SMALLEST_DAMPING = 40, 1 / 64
+# Newton's method ends when a correction is at most this share of the sizes of the states, or when the pieces meet as
+# closely after a correction that was small already; rounding may keep it above.
+CONVERGED, ROUNDING, NEARLY = 1e-10, 1e-7, 1e-4
+# The motion found has to close within this share of the sizes when it is run by itself, in one piece.
+CLOSES = 1e-5
+# A motion has come back when it passes its start in the same direction within this share of how far it was away.
+BACK, MOST_DOUBLINGS = 0.25, 14
+
+
+class PeriodicOrbit:
+    """A motion that repeats itself: what `dd.periodic` returns; `orbit["x"]` holds a variable over one period.
+
+    Attributes
+    ----------
+    period: its length in time. multipliers: (k,) complex, Floquet's, largest first; of an autonomous model the trivial
+    1 is among them. stable: whether all others are inside the unit circle. start: values by name at the beginning.
+    trajectory: the run over one period. residual: by how much it misses its beginning, in sizes of the states.
+    iterations: steps of Newton's method. notes: what was done.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> m = dd.Model("van der Pol"); x = m.state("x", start=2.0); y = m.state("y", start=0.0)
+    >>> m.equation([m.der(x), m.der(y)], [y, (1 - x**2) * y - x])
+    >>> orbit = dd.periodic(m)
+    >>> round(orbit.period, 8), orbit.stable, round(float(abs(orbit.multipliers[0])), 6)
+    (6.66328686, True, 1.0)
+    """
+
+    def __init__(self, trajectory: Trajectory, multipliers: np.ndarray, driven: bool, residual: float, iterations: int,
+                 notes: tuple[str, ...]) -> None:  # fmt: skip
+        self.trajectory, self.notes = trajectory, notes
+        self.residual, self.iterations, self.driven = residual, iterations, driven
+        self.multipliers = multipliers[np.argsort(-np.abs(multipliers), kind="stable")]
+        self.multipliers.setflags(write=False)
+        self.period = float(trajectory.time[-1] - trajectory.time[0])
+
+    @property
+    def start(self) -> Samples:
+        """The values at the beginning, ready for `start=` of `dd.simulate`."""
+        return self.trajectory.at(float(self.trajectory.time[0]))
+
+    @property
+    def time(self) -> np.ndarray:
+        """The times of the rows."""
+        return np.asarray(self.trajectory.time)
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        return self.trajectory[name]
+
+    @property
+    def stable(self) -> bool:
+        """Whether neighbouring motions come nearer: all multipliers inside the unit circle but the trivial one."""
+        values = list(self.multipliers)
+        if not self.driven and values:
+            nearest = int(np.argmin(np.abs(np.array(values) - 1)))
+            values.pop(nearest)
+        return bool(np.all(np.abs(values) < 1))
+
+    def at(self, t: object) -> Samples:
+        """Values at any time, the motion repeating itself before and after."""
+        begin = float(self.trajectory.time[0])
+        times = begin + np.mod(np.asarray(t, dtype=float) - begin, self.period)
+        return self.trajectory.at(float(times) if times.ndim == 0 else times)
+
+    def plot(self, names: Any = None, ax: Any = None) -> Any:
+        """The variables over one period; returns the figure."""
+        return self.trajectory.plot(names, ax=ax)
+
+    def __repr__(self) -> str:
+        kind = "stable" if self.stable else "unstable"
+        return f"PeriodicOrbit({self.trajectory.system.name!r}: period {self.period:.10g}, {kind})"
+
+    def __str__(self) -> str:
+        largest = ", ".join(f"{abs(value):.4g}" for value in self.multipliers[:6])
+        lines = [
+            f"Periodic orbit of {self.trajectory.system.name!r}: period {self.period:.10g}, "
+            f"{'stable' if self.stable else 'unstable'}",
+            f"  moduli of the Floquet multipliers: {largest}{', …' if len(self.multipliers) > 6 else ''}",
+            f"  closes within {self.residual:.2g} of the sizes of its states, {counted(self.iterations, 'iteration')}",
+        ]
+        return "\n".join([*lines, *(f"  {note}" for note in self.notes)])
+
+
+def periodic(
+    model: Model | System,
+    start: Any = None,
+    period: float | None = None,
+    inputs: Mapping[str, object] | None = None,
+    parameters: Mapping[str, object] | None = None,
+    begin: float = 0.0,
+    **simulate_options: Any,
+) -> PeriodicOrbit:
+    """A motion that repeats itself, near a start, with its period and Floquet multipliers.
+
+    Parameters
+    ----------
+    model: what moves, DAEs of any index included; events and switching are carried through.
+    start: a point near the orbit: values by name, or `tr.end` of a run that has settled; the model's start without it.
+    period: of an autonomous model a guess, found from a run without it. Of a model that depends on time (inputs,
+        clocks, the time in an equation) the period itself: that of the drive, or a multiple of it.
+    inputs, parameters: as in `dd.simulate`. begin: the time where the motion begins.
+    simulate_options: rtol (1e-10), atol (1e-12), method and others of `dd.simulate`.
+
+    Raises a SolverError where Newton's method does not converge, and where what it found does not close when it is run
+    in one piece.
+
+    Example
+    -------
+    >>> import daedalus as dd, casadi as ca
+    >>> m = dd.Model("driven"); x = m.state("x", start=0.0)
+    >>> m.equation(m.der(x), -x + ca.cos(2 * m.time))
+    >>> orbit = dd.periodic(m, period=3.141592653589793)
+    >>> round(float(orbit["x"][0]), 9), orbit.multipliers.real.round(6).tolist()
+    (0.2, [0.043214])
+    """
+    system = as_system(model)
+    driven = _depends_on_time(system, inputs)
+    options = {"inputs": inputs, "parameters": parameters, "rtol": 1e-10, "atol": 1e-12, **simulate_options}
+    if period is None:
+        if driven:
+            raise InputError(
+                "The period of a driven model has to be given.",
+                f"{system.name!r} depends on time",
+                because="its motion repeats itself with the period of what drives it, or a multiple of it.",
+                remedy="dd.periodic(m, period=0.02)",
+            )
+        period, start = _return_time(model, start, begin, options)
+    if not isinstance(period, (int, float, np.number)) or not np.isfinite(period) or period <= 0:
+        raise InputError(f"{period!r} is no period.", because="it is a positive time.", remedy="period=0.02")
+    for pieces in PIECES:
+        search = _Shooting(model, driven, options, begin, pieces)
+        try:
+            return search.solved(start, float(period))
+        except SolverError:
+            if pieces == PIECES[-1] or search.parting < PARTS_FAST:
+                raise
+    raise AssertionError("the last number of pieces returns or raises")
+
+
+def _depends_on_time(system: System, inputs: Mapping[str, Any] | None) -> bool:
+    """Whether the equations, a clock or an input know what time it is."""
+    t = system.symbol("t")
+    expressions = ca.veccat(system.residual, system.guards, system.resets)
+    varying = any(callable(value) or np.ndim(value) > 1 for value in (inputs or {}).values())
+    return bool(ca.depends_on(expressions, t)) or varying or any(event.is_clock for event in system.events)
+
+
+@dataclass(frozen=True, eq=False)
+class _OrbitPiece:
+    """A run between two nodes: where it begins, on the constraints, where it ends, its derivative by the start, the
+    directions that are free there, and x' in the end."""
+
+    begin: np.ndarray
+    end: np.ndarray
+    derivative: np.ndarray
+    free: np.ndarray
+    rate: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class _PhasePlane:
+    """The plane that the first node stays in: through a point, across the motion there."""
+
+    point: np.ndarray
+    rate: np.ndarray
+
+
+class _Shooting:
+    """Newton's method for the values at the nodes and, of an autonomous model, for the period."""
+
+    def __init__(self, model: Model | System, driven: bool, options: dict[str, Any], begin: float, pieces: int) -> None:
+        self.model, self.driven, self.options, self.begin, self.pieces = model, driven, options, begin, pieces
+        self.system: System | None = None
+        self.parting = 0.0  # the largest entry of a derivative so far
+
+    def solved(self, start: Any, period: float) -> PeriodicOrbit:
+        """The orbit, after the check that it closes."""
+        nodes, sizes = self._first_nodes(start, period)
+        here, pieces = nodes[0].copy(), self._run(nodes, period)
+        phase = _PhasePlane(here, np.zeros(nodes.shape[1]) if self.driven else self._rate(here, self.begin))
+        for iteration in range(1, MOST_STEPS + 1):
+            step, change = self._newton(nodes, period, pieces, sizes, phase)
+            length = float(np.max(np.abs(step / sizes)))
+            length = max(length, abs(change) / period)
+            if not np.isfinite(length):
+                break
+            damping, taken = min(1.0, 0.5 / max(length, 1e-300) if abs(change) > 0.5 * period else 1.0), None
+            misses = self._misses(nodes, pieces, sizes)
+            while damping >= SMALLEST_DAMPING:
+                trial, longer = nodes + damping * step, period + damping * change
+                try:
+                    after = self._run(trial, longer) if longer > 0 else None
+                except SolverError:
+                    after = None
+                if after is not None:
+                    trial = np.array([piece.begin for piece in after])
+                    if self._misses(trial, after, sizes) <= max(misses, CONVERGED):
+                        taken = trial, longer, after
+                        break
+                damping /= 2
+            if taken is None:
+                if length <= ROUNDING:
+                    return self._orbit(nodes, period, pieces, sizes, iteration)
+                break
+            nodes, period, pieces = taken
+            if length <= CONVERGED or (self._misses(nodes, pieces, sizes) <= CONVERGED and length <= NEARLY):
+                return self._orbit(nodes, period, pieces, sizes, iteration)
+        raise SolverError(
+            f"No periodic orbit of {as_system(self.model).name!r} was found near the start.",
+            f"{counted(iteration, 'iteration')}, {counted(self.pieces, 'piece')}, period {period:.6g} in the end",
+            because="Newton's method does not converge from there.",
+            remedy="start=tr.end of a run that has settled, and period= near the right one",
+        )
+
+    # -- runs --------------------------------------------------------------------------------------------------
+
+    def _first_nodes(self, start: Any, period: float) -> tuple[np.ndarray, np.ndarray]:
+        options = {**self.options, "progress": False}
+        run = simulate(self.model, (self.begin, self.begin + period), start=start, **options)
+        last = float(run.time[-1])
+        if self.pieces == 1 and not run.success:
+            self.parting = np.inf
+            raise SolverError(
+                f"The run of {as_system(self.model).name!r} over one period stopped early.",
+                f"at t = {last:.6g}",
+                because=run.stop_reason,
+                remedy="start= nearer to the orbit",
+            )
+        short = self.begin, self.begin + min(period, last - self.begin) / 100
+        self.system = sensitivities(self.model, short, wrt=("start",), start=start, **self.options).system
+        labels = self.system.labels["x"]
+        # Where the run does not reach, a node begins where the run began.
+        times = self.begin + period * np.arange(self.pieces) / self.pieces
+        times = np.where(times < last, times, self.begin)
+        nodes = np.array([[float(run.at(float(t))[label]) for label in labels] for t in times])
+        rows = np.array([np.abs(np.asarray(run[label])).max() for label in labels])
+        if not run.success:
+            rows = np.abs(nodes).max(axis=0)
+        sizes = np.maximum(rows, 1e-3 * np.where(self.system.nominal["x"] > 0, self.system.nominal["x"], 1.0))
+        return nodes, sizes
+
+    def _run(self, nodes: np.ndarray, period: float) -> list[_OrbitPiece]:
+        length = period / self.pieces
+        try:
+            pieces = [self._piece(node, self.begin + k * length, length) for k, node in enumerate(nodes)]
+        except SolverError:
+            self.parting = np.inf
+            raise
+        self.parting = max(self.parting, *(float(np.abs(piece.derivative).max()) for piece in pieces))
+        return pieces
+
+    def _piece(self, node: np.ndarray, begin: float, length: float) -> _OrbitPiece:
+        system = self._known()
+        start = self._start(node, begin)
+        sens = sensitivities(self.model, (begin, begin + length), wrt=("start",), start=start, **self.options)
+        left, values, _ = np.linalg.svd(np.asarray(sens.projector))
+        free = left[:, : int(np.sum(values > 1e-8 * max(float(values[0]), 1e-300)))]
+        end = np.asarray(sens.value).ravel()
+        rate = self._rate(end, begin + length) if not self.driven else np.zeros(system.sizes["x"])
+        held = np.array([float(start[label]) for label in system.labels["x"]])
+        return _OrbitPiece(held, end, np.asarray(sens.M), free, rate)
+
+    def _start(self, node: np.ndarray, t: float) -> Mapping[str, Any]:
+        """The start at a node; where there are constraints, the nearest one that obeys them."""
+        system = self._known()
+        values = dict(zip(system.labels["x"], node.tolist()))
+        if not system.constrains_start:
+            return values
+        given = {"inputs": self.options["inputs"], "parameters": self.options["parameters"]}
+        return initialise(self.model, values, free=list(values), time=t, **given)
+
+    def _rate(self, x: np.ndarray, t: float) -> np.ndarray:
+        """x' at a point, from the equations."""
+        system = self._known()
+        here = {"t": t, **dict(zip(system.labels["x"], x.tolist()))}
+        vectors = read_point(system, here, self.options["inputs"], self.options["parameters"])
+        return np.asarray(complete_point(system, vectors)[0].vectors["xdot"])
+
+    def _known(self) -> System:
+        assert self.system is not None
+        return self.system
+
+    # -- Newton's method ---------------------------------------------------------------------------------------
+
+    def _misses(self, nodes: np.ndarray, pieces: list[_OrbitPiece], sizes: np.ndarray) -> float:
+        gaps = [(piece.end - nodes[(k + 1) % self.pieces]) / sizes for k, piece in enumerate(pieces)]
+        return float(np.sqrt(np.mean(np.square(gaps))))
+
+    def _newton(
+        self, nodes: np.ndarray, period: float, pieces: list[_OrbitPiece], sizes: np.ndarray, phase: _PhasePlane
+    ) -> tuple[np.ndarray, float]:
+        """Corrections of the nodes, along their free directions, and of the period."""
+        n, count = nodes.shape[1], self.pieces
+        first = np.cumsum([0, *(piece.free.shape[1] for piece in pieces)])
+        columns = int(first[-1]) + (0 if self.driven else 1)
+        matrix, right = np.zeros((n * count + (0 if self.driven else 1), columns)), np.zeros(n * count)
+        for k, piece in enumerate(pieces):
+            rows, after = slice(n * k, n * (k + 1)), (k + 1) % count
+            matrix[rows, first[k] : first[k + 1]] += piece.derivative @ piece.free / sizes[:, None]
+            matrix[rows, first[after] : first[after + 1]] -= pieces[after].free / sizes[:, None]
+            if not self.driven:
+                matrix[rows, -1] = piece.rate / count / sizes
+            right[rows] = (nodes[after] - piece.end) / sizes
+        if not self.driven:
+            # The first node stays in the plane across the motion.
+            weight = phase.rate / sizes**2
+            weight = weight / max(float(np.linalg.norm(weight * sizes)), 1e-300)
+            matrix[-1, : first[1]] = weight @ pieces[0].free
+            right = np.append(right, -weight @ (nodes[0] - phase.point))
+        # Levenberg and Marquardt's term goes to zero with what the nodes miss: along a family of orbits, such as those
+        # of a pendulum without friction, it chooses the nearest one and convergence stays quadratic (N. Yamashita and
+        # M. Fukushima, Computing Suppl. 15, 2001).
+        weights = [np.linalg.norm(piece.free / sizes[:, None], axis=0) for piece in pieces]
+        scale = np.concatenate([*weights, [] if self.driven else [1 / period]])
+        matrix = np.vstack([matrix, self._misses(nodes, pieces, sizes) * np.diag(scale)])
+        solution = np.linalg.lstsq(matrix, np.append(right, np.zeros(columns)), rcond=None)[0]
+        step = np.array([piece.free @ solution[first[k] : first[k + 1]] for k, piece in enumerate(pieces)])
+        return step, 0.0 if self.driven else float(solution[-1])
+
+    def _orbit(
+        self, nodes: np.ndarray, period: float, pieces: list[_OrbitPiece], sizes: np.ndarray, iterations: int
+    ) -> PeriodicOrbit:
+        """The orbit by a run in one piece, with the multipliers of all pieces together."""
+        system = self._known()
+        product = np.eye(nodes.shape[1])
+        for piece in pieces:
+            product = piece.derivative @ product
+        free = pieces[0].free
+        multipliers = np.linalg.eigvals(free.T @ product @ free).astype(complex)
+        options = {**self.options, "progress": False}
+        run = simulate(
+            self.model, (self.begin, self.begin + period), start=self._start(nodes[0], self.begin), **options
+        )
+        labels = system.labels["x"]
+        ends = np.array([[float(np.asarray(run[label])[k]) for label in labels] for k in (0, -1)])
+        gap = float(np.max(np.abs(ends[1] - ends[0]) / sizes))
+        parting = max(1.0, float(np.max(np.abs(multipliers), initial=0.0)))
+        moved = float(
+            np.max([np.ptp(np.asarray(run[label])) / size for label, size in zip(labels, sizes)], initial=0.0)
+        )
+        self._check_discrete(run)
+        if not run.success or gap > CLOSES * parting:
+            raise SolverError(
+                f"What was found for {system.name!r} does not close.",
+                f"after one period it misses its beginning by {gap:.2g} of the sizes of its states",
+                because="the pieces meet, but the run in one piece does not come back.",
+                remedy="smaller rtol= and atol=, or a start nearer to the orbit",
+            )
+        if not self.driven and moved < 1e-6:
+            raise SolverError(
+                f"{system.name!r} stands still there: Newton's method went to a point of rest.",
+                f"the motion is {moved:.2g} of the sizes of its states",
+                because="a point of rest repeats itself with every period.",
+                remedy="start=tr.end of a run that has settled on the orbit",
+            )
+        notes = () if self.pieces == 1 else (f"by multiple shooting with {self.pieces} pieces",)
+        return PeriodicOrbit(run, multipliers, self.driven, gap, iterations, notes)
+
+    def _check_discrete(self, run: Trajectory) -> None:
+        for variable in as_system(self.model).of_kind("discrete"):
+            values = np.asarray(run[variable.name])
+            if not np.allclose(values[0], values[-1], rtol=1e-6, atol=1e-9):
+                raise SolverError(
+                    f"{variable.name} does not come back after one period.",
+                    f"{values[0]} in the beginning, {values[-1]} in the end",
+                    because="the orbit is searched for in the states alone; discrete variables keep their start.",
+                    remedy=f"start={{{variable.name!r}: ...}} with the value it has on the orbit, as tr.end has it",
+                )
+
+
+def _return_time(
+    model: Model | System, start: Any, begin: float, options: dict[str, Any]
+) -> tuple[float, dict[str, float]]:
+    """How long a motion takes until it passes a point again in the same direction, and that point."""
+    span = 1.0
+    system = as_system(model)
+    for _ in range(MOST_DOUBLINGS):
+        run = simulate(model, (begin, begin + span), start=start, **{**options, "progress": False, "rtol": 1e-7})
+        times = np.linspace(begin, begin + span, 2001)
+        if not run.success:
+            break
+        seen = run.at(times)
+        x = np.array([np.asarray(seen[label]).ravel() for label in system.labels["x"]]).T
+        # The motion settles in its first half; where it is then is where it is watched from.
+        middle = len(times) // 2
+        size = np.maximum(np.ptp(x[middle:], axis=0), 1e-12)
+        offset = (x - x[middle]) / size
+        forward = offset[middle + 1]
+        height = offset @ forward
+        away = np.linalg.norm(offset, axis=1)
+        farthest = np.maximum.accumulate(away[middle:])
+        for k in range(middle + 2, len(times) - 1):
+            if height[k] < 0 <= height[k + 1] and away[k] < BACK * farthest[k - middle]:
+                share = -height[k] / (height[k + 1] - height[k])
+                point = {label: float(value) for label, value in zip(system.labels["x"], x[middle])}
+                return float(times[k] + share * (times[1] - times[0]) - times[middle]), point
+        span *= 2
+    raise SolverError(
+        f"No period of {system.name!r} was found.",
+        f"followed until t = {begin + span:.6g}",
+        because="the motion does not come back to where it was.",
+        remedy="period= with a guess, and start= near the orbit",
+    )
