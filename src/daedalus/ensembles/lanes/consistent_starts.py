@@ -11,7 +11,7 @@ from daedalus.ensembles.case_runs import CaseRuns
 from daedalus.ensembles.lanes.case_numbers import slots_of
 from daedalus.errors import DaedalusError
 from daedalus.simulation.run.begin import begin
-from daedalus.simulation.start.allowed_share import allowed_share
+from daedalus.simulation.start.start_tolerance import start_tolerance
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +28,7 @@ class ConsistentStarts:
         if any(slots is None or swept & slots for slots in entering):
             return False
         largest = self._violation(*self._split(shared[:, None]))[0]
-        return bool(largest <= allowed_share(self.runs.road.request.rtol))
+        return bool(largest <= start_tolerance(self.runs.road.request.rtol))
 
     def settle(self, block: range, own: np.ndarray) -> np.ndarray:
         """Write consistent states over those that do not fit; which cases have no start at all.
@@ -51,7 +51,7 @@ class ConsistentStarts:
     def _off(self, own: np.ndarray) -> np.ndarray:
         """The cases whose states violate what the model keeps."""
         x, u, p = self._split(own)
-        largest, small = self._violation(x, u, p), allowed_share(self.runs.road.request.rtol)
+        largest, small = self._violation(x, u, p), start_tolerance(self.runs.road.request.rtol)
         return ~((largest <= small) | (largest <= small * np.abs(x).max(axis=1, initial=0.0)))
 
     def _split(self, own: np.ndarray) -> list[np.ndarray]:

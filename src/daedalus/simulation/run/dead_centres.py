@@ -9,8 +9,8 @@ from daedalus.model.deadline import poll
 from daedalus.simulation.result.ending import Ending
 from daedalus.simulation.result.joined_trajectory import joined
 from daedalus.simulation.result.trajectory import Trajectory
+from daedalus.simulation.run.dead_centre_crossing import may_be_led, step_tolerance
 from daedalus.simulation.run.next_piece import next_piece
-from daedalus.simulation.run.over_the_place import may_be_led, step_tolerance
 from daedalus.simulation.run.pieces import Piece, go_on, sampled_piece
 from daedalus.simulation.run.road import Road
 from daedalus.simulation.singular.leading_over import next_place, until, way_over

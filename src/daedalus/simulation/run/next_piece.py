@@ -15,7 +15,7 @@ from daedalus.simulation.result.ending import Ending, Stop
 from daedalus.simulation.result.records_of_methods import FullNewton, choice_of
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.continued_settings import continued_settings
-from daedalus.simulation.run.over_the_place import over_the_place
+from daedalus.simulation.run.dead_centre_crossing import cross_dead_centre
 from daedalus.simulation.run.pieces import Next, Piece
 from daedalus.simulation.run.rechosen_constraints import with_other_constraints
 from daedalus.simulation.run.reselection import with_another_choice
@@ -67,7 +67,7 @@ RULES: tuple[Rule, ...] = (
     piece_without_cuts,
     with_full_newton,
     with_other_constraints,
-    over_the_place,
+    cross_dead_centre,
     name_the_place,
 )
 

@@ -25,7 +25,7 @@ from daedalus.simulation.plant.plant import Plant, labels_of
 from daedalus.simulation.result.records import Record
 from daedalus.simulation.result.records_of_models import StartCompleted, StartMoved
 from daedalus.simulation.run.request import Request
-from daedalus.simulation.start.allowed_share import allowed_share
+from daedalus.simulation.start.start_tolerance import start_tolerance
 
 
 def consistent_start(
@@ -106,7 +106,7 @@ def _off_by(
 ) -> list[str]:
     """What the start violates, the worst first; nothing where it is on all that the model keeps."""
     values = _left(plant, watched, np.array([t0]), x0, drive.at_time(t0), p)
-    largest, small = np.abs(values).max(initial=0.0), allowed_share(rtol)
+    largest, small = np.abs(values).max(initial=0.0), start_tolerance(rtol)
     if largest <= small or largest <= small * np.abs(x0).max(initial=0.0):
         return []
     names = [*plant.invariant_labels, *labels_of(plant.system.watched)]

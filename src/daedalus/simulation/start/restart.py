@@ -21,7 +21,7 @@ from daedalus.model.system.once import remembered
 from daedalus.model.system.system import System
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant
 from daedalus.simulation.plant.plant import Plant
-from daedalus.simulation.start.allowed_share import allowed_share
+from daedalus.simulation.start.start_tolerance import start_tolerance
 from daedalus.simulation.switching.agenda import order_of
 
 # What is left of a constraint by rounding, as a share of the largest value.
@@ -60,7 +60,7 @@ class Restart:
         system = self.plant.system
         jet = _jet_of(system, self.inputs, t, u)
         before = self._before(t, row, u, p)
-        return reset_rule(system).behind(order_of(system).all[event], t, before, jet, p, allowed_share(self.rtol))
+        return reset_rule(system).behind(order_of(system).all[event], t, before, jet, p, start_tolerance(self.rtol))
 
     def row(self, t: float, row: np.ndarray, u: np.ndarray, p: np.ndarray, event: int) -> np.ndarray:
         """The row behind an event; not a number where it is refused."""

@@ -23,9 +23,9 @@ from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.run.request import Start
 from daedalus.simulation.run.road import Road
 from daedalus.simulation.run.settings import Settings
-from daedalus.simulation.start.allowed_share import allowed_share
 from daedalus.simulation.start.consistent_start import check_on_invariants, completed_start, consistent_start, is_off
 from daedalus.simulation.start.implicit_start import first_row
+from daedalus.simulation.start.start_tolerance import start_tolerance
 from daedalus.simulation.start.vanishing_divisor import vanishing_divisor
 
 # At how many times of the span inputs are read to see whether what was declared is kept.
@@ -79,7 +79,7 @@ def _implicit_row(road: Road, t0: float, p: np.ndarray, start: Start | None) -> 
     """(x, z, x') on the equations and on what the model keeps: open values follow from it, given ones never move."""
     plant, drive, rtol = road.settings.plant, road.drive, road.request.rtol
     assert isinstance(plant, ImplicitPlant)
-    row = first_row(road.request.model, plant, drive, start, road.inputs, t0, p, allowed=allowed_share(rtol))
+    row = first_row(road.request.model, plant, drive, start, road.inputs, t0, p, allowed=start_tolerance(rtol))
     if not plant.system.constrains_start or not is_off(plant, drive, t0, row, p, rtol):
         return row
     if np.isnan(given_start(plant.system, _plain(plant.system, start))["x"]).any():

@@ -11,7 +11,7 @@ from daedalus.simulation.singular.leading_over import behind, way_over
 from daedalus.simulation.singular.singular_configuration import singular_end
 
 
-def over_the_place(road: Road, first: Piece, done: Trajectory) -> Next:
+def cross_dead_centre(road: Road, first: Piece, done: Trajectory) -> Next:
     """The way over a dead centre that a piece stopped at, and then the piece behind it."""
     if not may_be_led(road, first, done):
         return None
