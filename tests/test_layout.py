@@ -231,6 +231,12 @@ def test_no_two_classes_share_a_name():
     assert {name: where for name, where in places.items() if len(where) > 1} == {}
 
 
+def test_no_two_files_of_tests_share_a_name():
+    """Pytest imports them by it: two of one name end a whole run."""
+    names = [path.name for path in TESTS.rglob("test_*.py")]
+    assert sorted(name for name in set(names) if names.count(name) > 1) == []
+
+
 def test_memory_of_a_system_is_reached_by_its_door():
     tests = Path(__file__).parent
     wrong = []
