@@ -3,10 +3,9 @@
 #pragma once
 
 #include <cmath>
-#include <limits>
 
-#include "events/consistent_restart.hpp"
 #include "events/modes.hpp"
+#include "events/rate_behind.hpp"
 #include "methods/step_control.hpp"
 #include "state/integration.hpp"
 
@@ -14,30 +13,10 @@ namespace daedalus {
 
 inline namespace DAEDALUS_ISA {
 
-// Rates below this part of the one before are none; and over which part of the last step they are taken.
-inline constexpr double led_back_share = 1e-9, led_back_look = 1e-3;
+// Rates below this part of the one before are none.
+inline constexpr double led_back_share = 1e-9;
 // A switch is away from zero at this many times the floor that it had where it last crossed it.
 inline constexpr double away_from_zero = 16;
-
-// z at a time and place beside the present one, in its row.
-inline bool solve_beside(Integration& s, double t, double* row) noexcept {
-    if (implicit_of(s).settle) return false;
-    const double here = s.t;
-    s.t = t;
-    const bool solved = solve_restart(s, row, false);
-    s.t = here;
-    return solved;
-}
-
-// The rate of a guard at (t, x) along the slopes of the modes that hold now, with z as they follow from x; NaN where they
-// are not found, or lost in the noise of what was.
-inline double rate_behind(Integration& s, long long guard, bool of_unknowns) noexcept {
-    const double reach = s.direction * std::fmax(led_back_look * std::fabs(s.last_step), shortest_chord * spacing(s.t));
-    const double rate = rate_along(s, guard, reach, s.k, 1, [&](double t, double* row) {
-        return !(of_unknowns && s.implicit) || solve_beside(s, t, row);
-    });
-    return within_noise(s.guards, guard, rate * reach) ? std::numeric_limits<double>::quiet_NaN() : rate;
-}
 
 // Whether a switch of this round has come back to zero again and again without being away from it.
 inline bool returns_often(Integration& s) noexcept {

@@ -10,6 +10,7 @@
 
 #include "events/consistent_restart.hpp"
 #include "events/guards.hpp"
+#include "events/rate_behind.hpp"
 #include "state/integration.hpp"
 
 namespace daedalus {
@@ -46,6 +47,20 @@ inline bool is_wrong(const Guards& guards, long long guard) noexcept {
     return !rests && !std::isnan(value) && (value > 0) != (mode_of(guards, guard) != 0);
 }
 
+// A guard that is zero but for rounding has no side: the second of two diodes in series, where the first has ended their
+// current. It keeps its mode and rests. Zero itself has a side, as it is written.
+inline bool rests_by_rounding(Integration& s, long long guard) noexcept {
+    Guards& guards = s.guards;
+    if (!s.implicit || guards.now[guard] == 0) return false;
+    const double value = std::fabs(guards.now[guard]), rounding = guard_rounding(s, guard);
+    if (!(value <= rounding)) {
+        guards_at(s, s.t, s.x, guards.now);
+        return false;
+    }
+    guards.reference[guard] = 0, guards.floor[guard] = rounding;
+    return true;
+}
+
 // Modes that agree with their guards at (t, x); z and x' of an implicit model follow each turn.
 inline Status settle_modes(Integration& s) noexcept {
     Guards& guards = s.guards;
@@ -56,6 +71,7 @@ inline Status settle_modes(Integration& s) noexcept {
         long long guard = guards.count - guards.switches;
         while (guard < guards.count && !is_wrong(guards, guard)) ++guard;
         if (guard == guards.count) return Status::going;
+        if (rests_by_rounding(s, guard)) continue;
         turn(guards, guard, guards.now[guard] > 0);
         if (s.implicit && !solve_restart(s, s.x, false)) return restart_failure(s);
     }

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "events/guards.hpp"
+#include "events/rate_behind.hpp"
 #include "methods/step_control.hpp"
 #include "state/integration.hpp"
 
@@ -14,12 +16,30 @@ inline namespace DAEDALUS_ISA {
 
 // An error of z at the end of a step is below this part of what a guard on it changes by in the step.
 inline constexpr double solved_share = 1e-3;
+// By how much a look at a rate grows at a time, and at most.
+inline constexpr double look_ratio = 32, longest_look = 1e9;
+
+// The rate of a switch that has just turned, to the side it turned to, by the equations that hold there, taken over a time
+// in which it moves by more than rounding; NaN where these do not lead it away from zero, or it is not known.
+inline double rate_away(Integration& s, const Root& root, double rounding) noexcept {
+    constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+    if (!s.implicit || implicit_of(s).model.higher_index || root.contrary || !is_switch(s.guards, root.guard)) return unknown;
+    if ((mode_of(s.guards, root.guard) != 0) != root.rising) return unknown;
+    for (double longer = 1; longer < longest_look; longer *= look_ratio) {
+        const double reach = longer * std::fmax(rate_look * std::fabs(s.last_step), shortest_chord * spacing(s.t));
+        const double rate = (root.rising ? 1 : -1) * rate_behind(s, root.guard, true, longer);
+        if (std::fabs(rate) * reach > 4 * rounding) return rate > 0 ? rate : unknown;
+    }
+    return unknown;
+}
 
 // Guards that fired rest at zero, which they have reached to rounding. A switch may have another slope and unit behind
 // its turn (the voltage of a diode becomes a current), and the way back onto the constraints behind a reset may move a
-// guard: within the error of the step it rests where it is. So does a guard on z that its reset left at zero where z was
-// solved for again: the end of a step has an error in z of its own, which a fixed step tells nothing of. A switch that is
-// led back to zero turns at its floor, which stays as it was: else it would grow from turn to turn.
+// guard: within the error of the step it rests where it is. What rounding leaves of it has the unit behind the turn: the
+// current of a diode that ends becomes a voltage, a billion times as large, and the other way round. So does a guard on z
+// that its reset left at zero where z was solved for again: the end of a step has an error in z of its own, which a fixed
+// step tells nothing of. A switch that is led back to zero turns at its floor, which stays as it was: else it would grow
+// from turn to turn.
 inline void rest_fired(Integration& s) noexcept {
     Guards& guards = s.guards;
     if (s.inputs.delayed) learn_noise(s, s.t, s.x);
@@ -29,11 +49,19 @@ inline void rest_fired(Integration& s) noexcept {
         const bool contrary = guards.roots[r].contrary;
         double level = std::fabs(guards.before[guard]) + std::fabs(guards.rates[guard]) * spacing(s.t) + guards.noise[guard];
         if (contrary) level = guards.met[guard] / 4;
-        const double now = std::fabs(guards.now[guard]);
+        const double value = guards.now[guard], now = std::fabs(value);
         const bool moved = is_switch(guards, guard) || guards.heading[guard] != 0;
         const double way = std::fabs(guards.rates[guard] * s.last_step);
         const bool stayed = s.implicit && std::fabs(guards.written[guard]) <= 4 * level;
-        if ((stayed && now <= solved_share * way) || (moved && now <= s.rtol * way)) level = std::fmax(level, now);
+        bool rests = (stayed && now <= solved_share * way) || (moved && now <= s.rtol * way);
+        if (s.implicit && is_switch(guards, guard)) {
+            const double rounding = guard_rounding(s, guard), rate = rate_away(s, guards.roots[r], rounding);
+            const double unit = rate / std::fabs(guards.rates[guard]), side = guards.roots[r].rising ? 1 : -1;
+            rests |= side * value < 0 && now <= std::fmax(s.rtol * rate * std::fabs(s.last_step), (level + rounding) * unit);
+            if (std::isfinite(unit)) level = std::fmax(level * unit, rounding);
+            guards_at(s, s.t, s.x, guards.now);
+        }
+        if (rests) level = std::fmax(level, now);
         guards.reference[guard] = 0;
         guards.floor[guard] = 4 * level;
         if (!contrary) guards.met[guard] = guards.floor[guard];

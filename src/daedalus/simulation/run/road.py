@@ -37,7 +37,7 @@ from daedalus.simulation.result.records_of_methods import ImplicitChosen, Method
 from daedalus.simulation.run.method_choice import implicit_choice, runs_smoothly
 from daedalus.simulation.run.request import Request, checked_numbers, made
 from daedalus.simulation.run.settings import Settings, settings_for
-from daedalus.simulation.switching.jumps_on_states import jumps_on_states
+from daedalus.simulation.switching.jumps_on_states import jumps_on_states, switches_on_algebraics
 
 if TYPE_CHECKING:
     from daedalus.integrators.tableaux.tableau import Tableau
@@ -153,13 +153,15 @@ def _as_written(request: Request, reason: str | Stiffness) -> tuple[System, Inpu
 def _independent(request: Request) -> System:
     """The model as it is written, without equations that follow from others.
 
-    Of a higher index whose equations jump where states change a condition, with its index reduced.
+    Of a higher index with conditions on algebraic variables, or whose equations jump where states change a condition,
+    with its index reduced.
     """
     found = with_independent_equations(request.system)
     if found is not request.system and as_model(request.model)._mechanics.constraints:
         solved = solvable(request.model)  # of redundant constraints only the reduction can be run
         return found if isinstance(solved, NoForm) else solved
-    if request.inputs or not jumps_on_states(found) or variable_index(found).largest <= 1:
+    switches = jumps_on_states(found) or switches_on_algebraics(found)
+    if request.inputs or not switches or variable_index(found).largest <= 1:
         return found
     try:
         return of_index_1(found)

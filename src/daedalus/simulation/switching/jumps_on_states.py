@@ -9,6 +9,7 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
+from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.model.deadline import poll
 from daedalus.model.expressions import elements, symbol_key
 from daedalus.model.system.once import remembered
@@ -37,6 +38,21 @@ def jumps_on_states(system: System) -> bool:
         if ca.depends_on(guard, x) and all(symbol_key(s) in known for s in ca.symvar(guard))
     ]  # fmt: skip
     return len(of_states) <= MOST_TOGETHER and any(_jumps(found, x, k) for k in of_states)
+
+
+@remembered
+def switches_on_algebraics(system: System) -> bool:
+    """Whether a condition asks for algebraic variables, as that of a diode does for its voltage, and all that a
+    reduction would differentiate is linear, as currents are that meet in a star.
+
+    Above index one such variables have errors of their own on a step, and a crossing may be lost among them.
+    """
+    found = switches_of(system)
+    if found is None or not any(ca.depends_on(guard, system.symbol("z")) for guard in found.guards):
+        return False
+    rows = np.flatnonzero(np.asarray(structure_of(system).signature.c) > 0).tolist()
+    unknowns = ca.vertcat(system.symbol("x"), system.symbol("z"), system.symbol("t"))
+    return bool(rows) and bool(ca.is_linear(system.residual[rows], unknowns))
 
 
 def _jumps(found: Switches, x: ca.SX, which: int) -> bool:

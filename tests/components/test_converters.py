@@ -1,0 +1,131 @@
+"""Converters of ideal switches and diodes at nodes without capacitance: textbook ratios, ripple, and the ledger."""
+
+import numpy as np
+import pytest
+from tests.components import converters as of
+
+import daedalus as dd
+
+
+def run(m, end, rtol=1e-6, **start):
+    states = dict.fromkeys(m._flat().freeze().labels["x"], 0.0)
+    tr = dd.simulate(m, end, start={**states, **start}, rtol=rtol)
+    assert tr.success, tr.stop_reason
+    balance = tr.energy_balance()
+    assert abs(balance.error) < 1e-5 * max(balance.supplied, balance.lost)
+    return tr
+
+
+def mean(tr, name, begin, end, count=4001):
+    times = np.linspace(begin, end, count)
+    return float(np.trapezoid(tr.at(times)[name], times) / (end - begin))
+
+
+EVERY = {
+    "buck": (of.buck, 1e-4), "boost": (of.boost, 1e-4), "buck_boost": (of.buck_boost, 1e-4),
+    "flyback": (of.flyback, 1e-4), "sepic": (of.sepic, 2.5e-4), "cuk": (of.cuk, 1e-4),
+    "full_bridge": (of.full_bridge, 3e-3), "inverter": (of.inverter_three_phase, 0.02),
+}  # fmt: skip
+
+
+# One of each pair every day.
+BY_CLOCKS = {"boost", "sepic", "full_bridge"}
+KINDS = [
+    pytest.param(name, kind, marks=() if (kind == "clock") == (name in BY_CLOCKS) else pytest.mark.wide)
+    for name in EVERY
+    for kind in ("time", "clock")
+]
+
+
+@pytest.mark.parametrize(("name", "kind"), KINDS)
+def test_energy_is_kept_through_every_commutation(name, kind):
+    """Gates by a formula of time and by clocks; every diode obeys its law at all times."""
+    make, end = EVERY[name]
+    tr = run(make(kind=kind), end)
+    times = np.linspace(0.0, end, 997)[1:-1]
+    at = tr.at(times)
+    for part in [p for p in tr.energy_balance().by_part if p.startswith("d")]:
+        voltage, current = at[f"{part}.voltage"], at[f"{part}.current"]
+        law = np.where(voltage > 0, voltage / of.ON, voltage * of.OFF)
+        np.testing.assert_allclose(current, law, atol=1e-4 * max(1.0, np.abs(current).max()))
+
+
+@pytest.mark.parametrize("kind", ["time", "clock"])
+def test_a_flyback_with_leakage_never_sends_current_back_through_its_diode(kind):
+    """A closed switch takes over from the diode within the time that the leakage allows; the diode then blocks."""
+    tr = run(of.flyback(coupling=0.98, kind=kind), 6e-5)
+    at = tr.at(np.linspace(0.0, 6e-5, 3001))
+    assert at["d1.current"].min() > -1e-3
+    assert at["c1.voltage"].min() > -1e-3
+    assert at["c1.voltage"][-1] > 3.0
+
+
+# -- steady states against the textbook (R. W. Erickson, D. Maksimović, Fundamentals of Power Electronics) -----------
+
+
+def settled(make, until, guess, **options):
+    m = make(**options)
+    tr = run(m, until, **guess)
+    return tr, until - of.T
+
+
+@pytest.mark.parametrize(
+    ("make", "duty", "ratio", "vin", "guess"),
+    [
+        (of.buck, 0.4, lambda d: d, 24.0, {"c1.voltage": 9.6, "l1.current": 1.9}),
+        (of.boost, 0.5, lambda d: 1 / (1 - d), 12.0, {"c1.voltage": 24.0, "l1.current": 2.4}),
+        (of.buck_boost, 0.4, lambda d: -d / (1 - d), 12.0, {"c1.voltage": -8.0, "l1.current": 1.3}),
+    ],
+)
+def test_conversion_ratios_in_continuous_conduction(make, duty, ratio, vin, guess):
+    """Means over the last period; on resistances of 1 mΩ take less than 0.2 %."""
+    tr, begin = settled(make, 600 * of.T, guess, duty=duty)
+    assert mean(tr, "c1.voltage", begin, begin + of.T) == pytest.approx(ratio(duty) * vin, rel=3e-3)
+
+
+def test_ripple_of_a_buck_converter():
+    """Δi = V_out (1 − d) T / L, Δv = Δi T / (8 C)."""
+    tr, begin = settled(of.buck, 150 * of.T, {"c1.voltage": 9.6, "l1.current": 1.9}, duty=0.4)
+    at = tr.at(np.linspace(begin, begin + of.T, 2001))
+    ripple = np.ptp(at["l1.current"])
+    assert ripple == pytest.approx(9.6 * 0.6 * of.T / 1e-4, rel=5e-3)
+    assert np.ptp(at["c1.voltage"]) == pytest.approx(ripple * of.T / (8 * 2e-5), rel=2e-2)
+
+
+def test_a_buck_converter_in_discontinuous_conduction():
+    """M = 2 / (1 + √(1 + 4 K / d²)) with K = 2 L / (R T); the boundary lies at K = 1 − d."""
+    duty, load = 0.4, 100.0
+    share = 2 * 1e-4 / (load * of.T)
+    assert share < 1 - duty
+    expected = 24.0 * 2 / (1 + (1 + 4 * share / duty**2) ** 0.5)
+    tr, begin = settled(of.buck, 300 * of.T, {"c1.voltage": expected}, duty=duty, load=load)
+    assert mean(tr, "c1.voltage", begin, begin + of.T) == pytest.approx(expected, rel=5e-3)
+    current = tr.at(np.linspace(begin, begin + of.T, 501))["l1.current"]
+    assert np.mean(np.abs(current) < 1e-4) > 0.1
+
+
+def test_a_six_pulse_rectifier_gives_1_35_times_the_voltage_between_lines():
+    tr = run(of.rectifier_six_pulse(), 0.06, **{"l1.current": 54.0})
+    level = mean(tr, "v_q", 0.04, 0.06) - mean(tr, "v_n", 0.04, 0.06)
+    assert level == pytest.approx(3 * 2**0.5 / np.pi * 400.0, rel=1e-3)
+
+
+def test_an_inverter_of_180_degrees_has_six_steps():
+    """The fundamental between lines is 2 √3 / π of the supply."""
+    tr = run(of.inverter_three_phase(), 0.04)
+    times = np.linspace(0.02, 0.04, 6001)[:-1]
+    between = tr.at(times)["v_a"] - tr.at(times)["v_b"]
+    fundamental = 2 * abs(np.mean(between * np.exp(-2j * np.pi * 50 * times)))
+    assert fundamental == pytest.approx(2 * 3**0.5 / np.pi * 300.0, rel=1e-3)
+
+
+def test_losses_by_device_over_a_window():
+    """In a period of the steady state the losses of switch and diode are those of their mean square currents."""
+    tr, begin = settled(of.buck, 150 * of.T, {"c1.voltage": 9.6, "l1.current": 1.9}, duty=0.4)
+    window = tr.energy_balance(from_time=begin, until=begin + of.T)
+    times = begin + of.T * (np.arange(20000) + 0.5) / 20000  # none of them is an instant of switching
+    at = tr.at(times)
+    for part in ("s1", "d1"):
+        expected = of.T * np.mean(at[f"{part}.voltage"] * at[f"{part}.current"])
+        assert window.by_part[part]["lost"] == pytest.approx(expected, rel=2e-3)
+    assert abs(window.error) < 1e-5 * window.supplied
