@@ -129,11 +129,11 @@ class Calls:
         self.count += event == "call"
 
 
-def outcome_of(name, **options):
+def outcome_of(name, model=None, **options):
     """How a call of dd.simulate ends: the words of its ending, or of its error."""
     make, own = FAMILY[name]
     try:
-        tr = dd.simulate(make(), 1.0, progress=False, **own, **options)
+        tr = dd.simulate(make() if model is None else model, 1.0, progress=False, **own, **options)
     except dd.DaedalusError as error:
         return str(error)
     assert len(tr.time) >= 1
@@ -159,14 +159,16 @@ def test_the_first_poll_behind_the_limit_ends_a_search(monkeypatch, name):
 @pytest.mark.parametrize("name", FAMILY)
 def test_little_is_done_between_two_polls(monkeypatch, name):
     outcome_of(name)  # what is imported on the way is no search
+    model = FAMILY[name][0]()
     with Calls() as calls:
-        usual = outcome_of(name)
+        usual = outcome_of(name, model)
     whole = calls.count
     monkeypatch.setattr(deadline, "clock", calls)
     monkeypatch.setattr(deadline, "GRACE", 0.0)
     for share in (0.25, 0.6):
+        model = FAMILY[name][0]()
         with calls:
-            found = outcome_of(name, time_limit=share * whole)
+            found = outcome_of(name, model, time_limit=share * whole)
         assert found == "time_limit" or found.startswith("The time limit passed before"), (found, usual)
         assert calls.count <= (share + 0.35) * whole, (share, calls.count, whole)
 
@@ -193,7 +195,7 @@ def within(limit, call):
 
 
 LONG = ("restless", "startless")
-SHORT_AND_LONG = [pytest.param(name, marks=pytest.mark.wide if name in LONG else ()) for name in FAMILY]
+SHORT_AND_LONG = [pytest.param(name, marks=pytest.mark.long if name in LONG else ()) for name in FAMILY]
 
 
 @pytest.mark.parametrize("name", SHORT_AND_LONG)
