@@ -8,10 +8,8 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from daedalus.analysis.matrix_sizes import FULL_JACOBIAN
 from daedalus.analysis.structure.block_form import triangular_blocks
-
-# Above this many unknowns in a solve the Jacobian is sparse.
-DENSE = 200
 
 
 class JetEvaluation:
@@ -100,7 +98,7 @@ class JetEvaluation:
             jet[chosen] = own
             residual = self.rows(jet)[chosen_rows]
             scale = self.sizes(np.maximum(sizes, np.abs(jet)))[chosen_rows]
-            if shape[1] > DENSE:
+            if shape[1] > FULL_JACOBIAN:
                 from scipy.sparse import csc_matrix
 
                 return residual, csc_matrix((self.slopes[inside], at), shape=shape), scale

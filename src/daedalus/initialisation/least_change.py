@@ -13,14 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from daedalus.analysis.matrix_sizes import FULL_NEAREST_POINT
 from daedalus.analysis.points.damped_newton import RANK, SOLVED, Equations, Root, damped_newton
 from daedalus.analysis.points.shortened_steps import gauss_newton
 from daedalus.analysis.structure.jets.consistent_jet import shortest_step
 from daedalus.analysis.structure.system_jacobian import singular_share
 from daedalus.model.deadline import poll
 
-# Above this many unknowns with fewer equations the linear algebra is sparse, and the nearest point is not polished.
-DENSE = 600
 # Above this many unknowns it is sparse too where as many equations, or more, repeat each other.
 REPEATING = 200
 # The change is smallest when what could still be gained is at most this share of a size.
@@ -77,14 +76,14 @@ def least_change(
     """
     scaled = Scaled(equations, guess, spread)
     m, n = scaled.shape
-    if n > DENSE and m < n:
+    if n > FULL_NEAREST_POINT and m < n:
         return sparse_gauss_newton(scaled)
     if n > REPEATING and m >= n and not _regular(scaled(np.zeros(n))[1]):
         arrival = sparse_gauss_newton(scaled)
         if arrival.solved:
             return arrival
     root = damped_newton(scaled, np.zeros(n), np.ones(n))
-    if root.solved and root.null.shape[1] and n <= DENSE:
+    if root.solved and root.null.shape[1] and n <= FULL_NEAREST_POINT:
         target = np.zeros(n) if anchor is None else scaled.back(anchor)
         root = _nearest(scaled, root, target, np.ones(n, dtype=bool) if leading is None else leading)
     if root.solved and not root.null.shape[1] and np.any(np.abs(guess) > FAR * np.abs(scaled.forth(root.values))):

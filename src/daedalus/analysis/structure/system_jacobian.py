@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import casadi as ca
 import numpy as np
 
+from daedalus.analysis.matrix_sizes import FULL_JACOBIAN
 from daedalus.analysis.rank_decision import EPSILON, RankDecision, sparse_factors
 from daedalus.analysis.structure.block_form import Block
 from daedalus.analysis.structure.jets.consistent_jet import Jet
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 SINGULAR = 1e-9
 # Entries below this are zero but for rounding.
 EMPTY = 1e-13
-# Above this size regularity is judged by sparse factors and an estimate of the condition.
-DENSE = 200
 # Slopes that differ by more from those at the jet say little; nearer points are taken, with at most this difference.
 MOST_GROWTH, FAIR_GROWTH = 1e12, 1e2
 # Parts of a null vector below this share of the largest are zero.
@@ -201,7 +200,7 @@ def singular_share(matrix: csc_matrix | np.ndarray) -> float:
     >>> singular_share(np.array([[1.0, 2.0], [2.0, 4.0]])) < 1e-15, round(singular_share(np.diag([1e-3, 1e3])), 12)
     (True, 1.0)
     """
-    if not isinstance(matrix, np.ndarray) and matrix.shape[0] > DENSE:
+    if not isinstance(matrix, np.ndarray) and matrix.shape[0] > FULL_JACOBIAN:
         return _sparse_share(matrix)
     full = matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
     if not np.all(np.isfinite(full)):

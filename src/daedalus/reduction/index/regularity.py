@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import casadi as ca
 import numpy as np
 
+from daedalus.analysis.matrix_sizes import FULL_BLOCK
 from daedalus.analysis.points.operating_point import read_point
 from daedalus.analysis.structure.block_form import Block, blocks_in_order
 from daedalus.analysis.structure.jets.consistent_jet import Jet, consistent_jet, jet_start
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 
 # Scaled blocks whose smallest singular value is below this share of the largest are singular.
 SINGULAR = 1e-10
-# Blocks up to this size are judged by singular values, larger ones by the pivots of a sparse LU.
-DENSE = 120
 # Systems with more unknowns are not solved for all derivatives at their start, which costs too much.
 LARGEST_AT_START = 60
 # Where the structure has to be repaired, a point is worth more.
@@ -64,7 +63,7 @@ class SystemJacobian:
         found_entries = self._function(values)
         if not np.all(np.isfinite(np.array(found_entries.nonzeros(), dtype=float))):
             return set()
-        matrix = found_entries.full() if max(found_entries.shape) <= DENSE else found_entries.sparse().tocsr()
+        matrix = found_entries.full() if max(found_entries.shape) <= FULL_BLOCK else found_entries.sparse().tocsr()
         single = [b for b, block in enumerate(self.blocks) if len(block.equations) == 1]
         rows = np.array([self.blocks[b].equations[0] for b in single], dtype=int)
         columns = np.array([self.blocks[b].unknowns[0] for b in single], dtype=int)
@@ -79,7 +78,7 @@ class SystemJacobian:
 
 def singular_matrix(block: csr_matrix | np.ndarray) -> bool:
     """Whether a matrix, rows and columns scaled, is singular."""
-    if block.shape[0] <= DENSE:
+    if block.shape[0] <= FULL_BLOCK:
         return _singular_dense(block if isinstance(block, np.ndarray) else block.toarray())
     from scipy.sparse import csc_matrix, diags
 

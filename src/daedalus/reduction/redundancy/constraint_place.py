@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from daedalus.analysis.matrix_sizes import FULL_CONSTRAINTS
 from daedalus.analysis.points.motion_samples import MovingModel
 from daedalus.analysis.structure.jets.consistent_jet import shortest_step
 from daedalus.model.deadline import poll
@@ -13,8 +14,6 @@ from daedalus.reduction.redundancy.redundant_rows import rank_of, scaled
 
 # States that are looked at beside one, how far from it, in nominal values, and how well they obey constraints.
 SAMPLES, SPREAD, CONSISTENT, ITERATIONS = 4, 0.03, 1e-11, 40
-# Steps for more constraints than this use sparse matrices.
-DENSE = 60
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +66,7 @@ def _with_velocities(moving: MovingModel, place: MotionPlace, rows: list[int]) -
 
 def _shortest(slope: np.ndarray, values: np.ndarray) -> np.ndarray:
     """The shortest step that changes the constraints by these values; many rows are taken for sparse."""
-    if len(slope) <= DENSE:
+    if len(slope) <= FULL_CONSTRAINTS:
         return np.linalg.lstsq(slope, values, rcond=1e-12)[0]
     from scipy.sparse import csr_matrix
 

@@ -7,11 +7,9 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from daedalus.analysis.matrix_sizes import FULL_BRANCH
 from daedalus.analysis.points.partial_derivatives import full_matrix
 from daedalus.compilation import compile_function
-
-# Up to this many unknowns a full matrix is factored sooner than a sparse one.
-DENSE = 150
 
 
 class CompiledEquations:
@@ -38,7 +36,7 @@ class CompiledEquations:
     def __call__(self, unknowns: Any, *constants: Any) -> tuple[np.ndarray, Any]:
         """The residual and its Jacobian: a full matrix of a small system, a sparse one of a large one."""
         value, entries = self._function(unknowns, *constants)
-        if self.size <= DENSE:
+        if self.size <= FULL_BRANCH:
             return value, full_matrix(self.pattern, entries)
         from scipy.sparse import csc_matrix
 

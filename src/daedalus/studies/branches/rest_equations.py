@@ -13,6 +13,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.analysis.linear.pencils.pencil import pencil
+from daedalus.analysis.matrix_sizes import FULL_RANK
 from daedalus.analysis.points.complete_point import Entry
 from daedalus.analysis.points.damped_newton import RANK
 from daedalus.analysis.points.operating_point import OperatingPoint
@@ -24,8 +25,6 @@ from daedalus.studies.branches.compiled_equations import CompiledEquations
 
 # Where x' and z follow from x by a matrix of at most this condition, eigenvalues come from that formula.
 WELL_CONDITIONED = 1e8
-# Beyond this many unknowns square equations are taken as regular: singular values would cost the cube.
-DENSE_RANK = 400
 
 
 class RestEquations:
@@ -78,7 +77,7 @@ class RestEquations:
     def _ranks(self) -> tuple[np.ndarray | None, np.ndarray]:
         """Independent combinations of the rows, None for the rows as they are, and directions that they leave free."""
         rows, nothing = int(self._rest.numel()), np.zeros((self.n, 0))
-        if rows == self.n > DENSE_RANK:
+        if rows == self.n > FULL_RANK:
             return None, nothing
         function = ca.Function("slopes", [self._y, self._a, *self._c], [ca.jacobian(self._rest, self._y)])
         matrix = function(self.y, self.a, *self.constants).full() * self._sizes()

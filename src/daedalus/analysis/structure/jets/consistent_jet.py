@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from daedalus.analysis.linear.pencils.equilibration import equilibrate
+from daedalus.analysis.matrix_sizes import FULL_JET
 from daedalus.analysis.points.damped_newton import damped_newton
 from daedalus.analysis.points.shortened_steps import gauss_newton
 from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
@@ -32,8 +33,6 @@ EXACT = 1e-15
 FAR = 1e6
 # ε of the sparse steps: parts of a step with singular values below its root are left out.
 SMALL = 1e-14
-# Above this many unknowns of the jet the linear algebra is sparse.
-DENSE = 500
 # Units are balanced in systems up to this size.
 LARGEST_BALANCED = 400
 
@@ -199,7 +198,7 @@ def _newton(
     u = np.concatenate([start.u, np.zeros((order + 1) * len(start.u))])
     pattern = function.sparsity_out(1)
     rows, columns = (np.array(k, dtype=int) for k in pattern.get_triplet())
-    dense = len(base) <= DENSE
+    dense = len(base) <= FULL_JET
 
     def evaluate(values: np.ndarray) -> tuple[np.ndarray, Any, np.ndarray]:
         from scipy.sparse import csc_matrix
