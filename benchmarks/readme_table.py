@@ -1,4 +1,4 @@
-"""The table of figures in benchmarks/README.md, written by a run of the benchmarks: one line a figure, with date and machine.
+"""The table of figures in benchmarks/README.md, written by a run of the benchmarks: one line per figure, with date.
 
 A line says how many times faster than its peers Daedalus was (the least and the most over the comparisons of a figure),
 the share of the time allowed that was used where a figure has a limit, and how many targets were reached. Lines of

@@ -101,6 +101,8 @@ class DaedalusViewer {
     const views = [["3D", "free"], ["front", "front"], ["side", "side"], ["top", "top"]];
     const buttons = views.map(([text, view]) =>
       made("button", { class: "dd-view", text, onclick: () => this.stage && this.stage.look(view) }));
+    buttons.push(made("button", { class: "dd-view dd-fit", text: "fit", "aria-label": "show everything (f)",
+      onclick: () => this.fit() }));
     const follow = made("select", { class: "dd-follow", title: "follow a shape",
       onchange: () => {
         if (!this.stage) return;
@@ -125,6 +127,9 @@ class DaedalusViewer {
     });
     const legend = this.runs.length < 2 ? [] : this.runs.map((run) =>
       made("span", { class: "dd-run" }, made("i", { style: `background:${run.colour}` }), run.label));
+    const forces = this.runs.some((run) => run.shapes.some((s) => s.kind === "force" && !s.sizes.scale));
+    if (forces && this.data.reach)
+      legend.push(made("span", { class: "dd-run", text: `force arrows: ${shortNumber(1 / this.data.reach.force)} N per metre` }));
     const shade = made("button", { class: "dd-view", title: "light or dark", text: "◐", onclick: () => this.shade() });
     this.scene = made("div", { class: "dd-scene" }, this.canvas,
       made("div", { class: "dd-tools" }, ...buttons, follow, ...switches, shade),
@@ -137,12 +142,21 @@ class DaedalusViewer {
     if (!this.drawn) this.root.classList.add("dd-curves-only");
     this.root.append(made("header", { class: "dd-title", text: data.title }), this.scene, this.bar, this.plots);
     this.root.tabIndex = 0;
-    this.root.addEventListener("keydown", (event) => {
-      if (event.target !== this.root && event.target !== this.canvas) return;
+    // Keys work at once, without a click; whoever types into a field keeps them.
+    document.addEventListener("keydown", (event) => {
+      if (![this.root, this.canvas, document.body].includes(event.target) || !this.root.isConnected) return;
       if (event.key === " ") { event.preventDefault(); this.playing ? this.pause() : this.play(); }
+      if (event.key === "f") this.fit();
       const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
       if (step) { this.pause(); this.seek(this.timeAt(this.position(this.now) + step)); }
     });
+  }
+
+  // The whole scene and the whole time, whatever was zoomed or moved.
+  fit() {
+    this.curves.view = null;
+    this.curves.draw();
+    if (this.stage) this.stage.fit();
   }
 
   makeStage() {
@@ -192,7 +206,7 @@ class DaedalusViewer {
     this.now = Math.max(Math.min(this.begin, this.end), Math.min(Math.max(this.begin, this.end), time));
     const position = this.position(this.now);
     this.slider.value = position;
-    this.clock.textContent = `t = ${this.now.toFixed(Math.abs(this.end - this.begin) < 0.1 ? 5 : 2)}`;
+    this.clock.textContent = `t = ${clockText(this.now, this.end - this.begin)} s`;
     if (this.stage) this.stage.pose(position);
     this.curves.cursor();
   }
@@ -235,6 +249,12 @@ class DaedalusViewer {
     const shape = this.runs[run].shapes.find((s) => s.name === name && (kind === null || s.kind === kind));
     return shape ? this.row(shape, this.position(this.now)) : null;
   }
+}
+
+// A time with as many digits as a span of this length needs.
+function clockText(time, span) {
+  const size = Math.abs(span) || 1;
+  return size >= 1e6 || size < 1e-4 ? time.toExponential(3) : time.toFixed(Math.max(0, Math.min(8, 3 - Math.ceil(Math.log10(size)))));
 }
 
 // What a viewer is built for: the shapes and the curves of its runs by name.
@@ -288,6 +308,13 @@ class DaedalusStage {
     const sun = new THREE.DirectionalLight(0xffffff, 1.8);
     sun.position.copy(this.up).multiplyScalar(3).add(this.towards).add(this.right.clone().multiplyScalar(0.7));
     this.scene.add(sun);
+  }
+
+  fit() {
+    this.target.copy(this.centre);
+    this.look(this.viewer.data.flat ? "front" : "free");
+    this.distance = null;
+    this.viewer.seek(this.viewer.now);
   }
 
   ground() {
@@ -572,7 +599,10 @@ const PLACERS = {
     const { shape } = object.userData, unit = viewer.data.unit;
     const scale = shape.sizes.scale ? shape.sizes.scale[0] : viewer.data.reach[shape.kind];
     const tail = new THREE.Vector3(...row.slice(0, 3)), along = new THREE.Vector3(...row.slice(3, 6)).multiplyScalar(scale);
-    const length = along.length(), head = 0.1 * unit;
+    // An impact must not fill the screen: arrows end at a length, and the legend tells the scale.
+    const head = 0.1 * unit;
+    if (!shape.sizes.scale) along.clampLength(0, LONGEST_ARROW * unit);
+    const length = along.length();
     object.visible = !viewer.hidden.has(shape.group) && length > 1e-3 * unit;
     if (!object.visible) return;
     const [shaft, tip] = object.children, size = Math.min(1, length / (1.5 * head));
@@ -599,19 +629,42 @@ class DaedalusCurves {
         const colour = series.colour || PALETTE[k % PALETTE.length];
         series.paint = colour;
         const dashed = series.dash && series.dash.length ? `border-top:3px dashed ${colour};height:0` : `background:${colour}`;
-        legend.append(made("span", {}, made("i", { style: dashed }), series.label));
+        series.value = made("output", { class: "dd-value" });
+        const key = made("button", { class: "dd-key", title: "hide or show", type: "button", onclick: () => {
+          series.hidden = !series.hidden;
+          key.classList.toggle("dd-off", series.hidden);
+          this.draw();
+        } }, made("i", { style: dashed }), series.label, series.value);
+        legend.append(key);
       });
       viewer.plots.append(made("figure", {}, made("figcaption", { text: panel.label }), canvas, legend));
       const move = (e) => {
         if (e.type !== "pointerdown" && !e.buttons) return;
         const box = canvas.getBoundingClientRect(), share = (e.clientX - box.left - LEFT) / (box.width - LEFT - RIGHT);
         viewer.pause();
-        viewer.seek(viewer.begin + share * (viewer.until - viewer.begin));
+        const [from, to] = this.span();
+        viewer.seek(from + share * (to - from));
       };
+      // The wheel zooms in time about the pointer; a double click shows all of it.
+      canvas.addEventListener("wheel", (e) => {
+        e.preventDefault();
+        const box = canvas.getBoundingClientRect(), share = (e.clientX - box.left - LEFT) / (box.width - LEFT - RIGHT);
+        const [from, to] = this.span(), at = from + share * (to - from), factor = e.deltaY < 0 ? 0.8 : 1.25;
+        const view = [at + (from - at) * factor, at + (to - at) * factor];
+        const all = Math.abs(view[1] - view[0]) >= Math.abs(viewer.until - viewer.begin);
+        this.view = all ? null : view;
+        this.draw();
+      }, { passive: false });
+      canvas.addEventListener("dblclick", () => { this.view = null; this.draw(); });
       canvas.addEventListener("pointerdown", move);
       canvas.addEventListener("pointermove", move);
       return { ...panel, canvas, still: null };
     });
+  }
+
+  // The times that are shown.
+  span() {
+    return this.view || [this.viewer.begin, this.viewer.until];
   }
 
   draw() {
@@ -620,7 +673,7 @@ class DaedalusCurves {
   }
 
   drawPanel(panel) {
-    const { canvas, series } = panel, ratio = Math.min(2, window.devicePixelRatio || 1);
+    const { canvas } = panel, series = panel.series.filter((one) => !one.hidden), ratio = Math.min(2, window.devicePixelRatio || 1);
     const width = canvas.clientWidth, height = canvas.clientHeight;
     if (!width || !height) return;
     canvas.width = width * ratio;
@@ -632,7 +685,7 @@ class DaedalusCurves {
     pen.scale(ratio, ratio);
     const [low, high] = readableRange(series);
     const inks = this.viewer.dark() ? ["#8b97a3", "#2b333b"] : ["#5b6670", "#e3e7eb"];
-    const { begin, until, times } = this.viewer;
+    const { times } = this.viewer, [begin, until] = this.span();
     const across = (t) => LEFT + ((t - begin) / (until - begin || 1)) * (width - LEFT - RIGHT), x = (k) => across(times[k]);
     const y = (v) => TOP + (1 - (v - low) / (high - low)) * (height - TOP - BOTTOM);
     pen.font = "11px system-ui, sans-serif";
@@ -646,8 +699,10 @@ class DaedalusCurves {
       pen.fillStyle = inks[0]; pen.textAlign = "center"; pen.textBaseline = "top";
       pen.fillText(shortNumber(tick), across(tick), height - BOTTOM + 4);
     }
+    pen.textAlign = "right"; pen.fillText("time [s]", width - RIGHT, height - BOTTOM - 14);
     for (const event of this.viewer.data.events || []) {
       const at = across(event);
+      if (at < LEFT || at > width - RIGHT) continue;
       pen.strokeStyle = inks[1]; pen.beginPath(); pen.moveTo(at, TOP); pen.lineTo(at, height - BOTTOM); pen.stroke();
     }
     pen.save();
@@ -668,13 +723,19 @@ class DaedalusCurves {
   }
 
   cursor() {
-    const { viewer } = this, share = (viewer.now - viewer.begin) / (viewer.until - viewer.begin || 1);
-    for (const { canvas, still } of this.panels) {
+    const { viewer } = this, [from, to] = this.span(), share = (viewer.now - from) / (to - from || 1);
+    const position = viewer.position(viewer.now), left = Math.floor(position);
+    for (const { canvas, still, series } of this.panels) {
+      for (const one of series) {
+        const next = Math.min(left + 1, one.values.length - 1), part = position - left;
+        one.value.textContent = ` ${shortNumber((1 - part) * one.values[left] + part * one.values[next])}`;
+      }
       if (!still) continue;
       const pen = canvas.getContext("2d"), ratio = canvas.width / canvas.clientWidth;
       pen.clearRect(0, 0, canvas.width, canvas.height);
       pen.drawImage(still, 0, 0);
       const at = (LEFT + share * (canvas.clientWidth - LEFT - RIGHT)) * ratio;
+      if (share < 0 || share > 1) continue;
       pen.strokeStyle = viewer.dark() ? "#f0f3f6" : "#20262c";
       pen.lineWidth = ratio;
       pen.beginPath(); pen.moveTo(at, TOP * ratio); pen.lineTo(at, canvas.height - BOTTOM * ratio); pen.stroke();
@@ -682,6 +743,7 @@ class DaedalusCurves {
   }
 }
 
+const LONGEST_ARROW = 0.9;
 const LEFT = 58, RIGHT = 10, TOP = 8, BOTTOM = 20;
 
 // The range of the curves; a short blow-up does not flatten what came before it.
@@ -708,6 +770,7 @@ function ticksOf(low, high, count) {
 
 function shortNumber(value) {
   const size = Math.abs(value);
+  if (!Number.isFinite(value)) return "–";
   if (size < 1e-12) return "0";
   return size >= 1e4 || size < 1e-3 ? value.toExponential(1) : String(Number(value.toPrecision(4)));
 }

@@ -1,0 +1,70 @@
+"""The viewer in a browser: values at the cursor, a legend that hides, zoom, keys, fit, and no overflow."""
+
+import pytest
+from page_measures import wider_than_the_page
+
+import daedalus as dd
+from daedalus import catalogue
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    k = catalogue.load("slider_crank")
+    file = tmp_path_factory.mktemp("viewer") / "run.html"
+    dd.simulate(k.model, k.span, start=k.start, inputs=k.inputs).animate(file)
+    return file
+
+
+@pytest.fixture
+def viewer(page, browser):
+    browser.open(page)
+    browser.wait("window.daedalus")
+    return browser
+
+
+def test_the_clock_has_a_unit(viewer):
+    viewer.ask("daedalus.seek(0.4)")
+    assert viewer.ask("document.querySelector('.dd-clock').textContent") == "t = 0.400 s"
+
+
+def test_values_at_the_cursor_follow_the_time(viewer):
+    read = "document.querySelector('.dd-value').textContent"
+    viewer.ask("daedalus.seek(0.0)")
+    first = viewer.ask(read)
+    viewer.ask("daedalus.seek(0.37)")
+    assert first.strip()
+    assert viewer.ask(read) != first
+
+
+def test_a_click_on_the_legend_hides_a_curve(viewer):
+    assert viewer.ask("daedalus.curves.panels[0].series[0].hidden") in (None, False)
+    viewer.ask("document.querySelector('.dd-key').click()")
+    assert viewer.ask("daedalus.curves.panels[0].series[0].hidden") is True
+    assert viewer.ask("document.querySelector('.dd-key').classList.contains('dd-off')")
+
+
+def test_keys_work_without_a_click(viewer):
+    viewer.ask("daedalus.seek(0.1)")
+    viewer.call("Input.dispatchKeyEvent", type="keyDown", key="ArrowRight")
+    assert viewer.ask("daedalus.now") > 0.1
+    viewer.call("Input.dispatchKeyEvent", type="keyDown", key=" ")
+    assert viewer.ask("daedalus.playing") is True
+
+
+def test_the_wheel_zooms_in_time_and_fit_shows_all(viewer):
+    wheel = "new WheelEvent('wheel', {deltaY: -100, clientX: 300, cancelable: true})"
+    viewer.ask(f"daedalus.curves.panels[0].canvas.dispatchEvent({wheel}), 0")
+    begin, end = viewer.ask("daedalus.curves.span()")
+    assert end - begin == pytest.approx(0.8)
+    viewer.ask("document.querySelector('.dd-fit').click()")
+    assert viewer.ask("daedalus.curves.view") is None
+    assert viewer.errors() == []
+
+
+@pytest.mark.parametrize("width", [360, 768, 1280])
+def test_nothing_is_wider_than_the_page(viewer, width):
+    viewer.window(width, 800)
+    try:
+        assert wider_than_the_page(viewer) == []
+    finally:
+        viewer.window(1200, 800)
