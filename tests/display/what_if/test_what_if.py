@@ -173,3 +173,21 @@ def test_bands_follow_the_other_sliders(browser, tmp_path):
     browser.ask("whatIf.set(0, 4.0); whatIf.set(1, 1.0)")
     assert browser.ask("whatIf.note.textContent").startswith("within 3")
     assert browser.errors() == []
+
+
+def test_constant_curves_units_and_a_range_that_is_empty(tmp_path, browser):
+    m = dd.Model("steep")
+    x, y = m.state("x", start=1.0, unit="m"), m.state("y", start=5.0)
+    k = m.parameter("k", 30.0, unit="1/s")
+    m.equation(m.der(x), 30 * ca.sin(k * k * x))
+    m.equation(m.der(y), 0 * x)
+    page = dd.simulate(m, 3.0).what_if(["k"], tmp_path / "page.html")
+    browser.open(page)
+    browser.wait("window.whatIf")
+    assert browser.ask("document.querySelector('#sliders output').textContent") == "30 1/s"
+    assert "no range" in browser.ask("document.querySelector('#sliders em').textContent")
+    assert browser.ask("daedalus.curves.panels.every((panel) => panel.fixed && panel.series[0].ghost)")
+    before = browser.ask("daedalus.curves.panels[0].fixed")
+    browser.ask("whatIf.set(0, 30.5)")
+    assert browser.ask("daedalus.curves.panels[0].fixed") == before
+    assert browser.errors() == []

@@ -683,7 +683,7 @@ class DaedalusCurves {
     still.height = canvas.height;
     const pen = still.getContext("2d");
     pen.scale(ratio, ratio);
-    const [low, high] = readableRange(series);
+    const [low, high] = panel.fixed || readableRange(series);
     const inks = this.viewer.dark() ? ["#8b97a3", "#2b333b"] : ["#5b6670", "#e3e7eb"];
     const { times } = this.viewer, [begin, until] = this.span();
     const across = (t) => LEFT + ((t - begin) / (until - begin || 1)) * (width - LEFT - RIGHT), x = (k) => across(times[k]);
@@ -713,6 +713,11 @@ class DaedalusCurves {
         one.lower.forEach((v, k) => pen.lineTo(x(k), y(v)));
         for (let k = one.upper.length - 1; k >= 0; k--) pen.lineTo(x(k), y(one.upper[k]));
         pen.fill(); pen.globalAlpha = 1;
+      }
+      if (one.ghost) {
+        pen.globalAlpha = 0.35; pen.strokeStyle = inks[0]; pen.lineWidth = 1.2; pen.setLineDash([]); pen.beginPath();
+        one.ghost.forEach((v, k) => (Number.isFinite(v) ? pen.lineTo(x(k), y(v)) : null));
+        pen.stroke(); pen.globalAlpha = 1;
       }
       pen.strokeStyle = one.paint; pen.lineWidth = 1.6; pen.setLineDash(one.dash || []); pen.beginPath();
       one.values.forEach((v, k) => (Number.isFinite(v) ? pen.lineTo(x(k), y(v)) : null));

@@ -154,6 +154,7 @@ def _panel(panel: CurvePanel, samples: Sequence[Samples], labels: Sequence[str])
                 column = np.full(len(column), curve.flat)
             text = curve.label if k else curve.legend
             series.append({
+                "name": curve.label,
                 "label": text if len(samples) == 1 else f"{curve.label}, {label}",
                 "values": packed(np.where(np.isfinite(column), column, np.nan)),
                 "colour": COLOURS[(k if alone and len(samples) > 1 else j) % len(COLOURS)],

@@ -12,6 +12,21 @@ class DaedalusSliders {
       owner, key, base: owner[key].slice(),
       first: (owner.first || []).map(decoded), second: (owner.second || []).map(decoded),
     }));
+    // The run itself stays as a pale line, and the axes stay where the sliders can move a curve.
+    for (const panel of viewer.curves.panels) {
+      let low = Infinity, high = -Infinity;
+      for (const series of panel.series) {
+        const own = this.moving.find((entry) => entry.owner === series || entry.owner.values === series.values);
+        if (!own) continue;
+        series.ghost = own.base;
+        own.base.forEach((v, m) => {
+          const room = told.reach.reduce((sum, r, i) => sum + (own.first[i] ? Math.abs(r * own.first[i][m]) : 0), 0);
+          if (Number.isFinite(v + room)) { low = Math.min(low, v - room); high = Math.max(high, v + room); }
+        });
+      }
+      const pad = high > low ? 0.04 * (high - low) : Math.abs(high) * 0.05 || 1;
+      if (Number.isFinite(low)) panel.fixed = [low - pad, high + pad];
+    }
     this.inputs = told.names.map((name, k) => this.slider(name, k));
     this.note = made("span", {});
     const copy = made("button", { type: "button", text: "copy the call", onclick: () => this.copy(copy) });
@@ -24,9 +39,13 @@ class DaedalusSliders {
     const { values, reach } = this.told, low = values[k] - reach[k], high = values[k] + reach[k];
     const input = made("input", { type: "range", min: low, max: high, step: (high - low) / 400, value: values[k],
       "aria-label": name, oninput: () => this.set(k, Number(input.value)) });
+    const [from, to] = this.told.trusted[k];
+    const why = from < to ? "" : `no range: a change of ${shortNumber(this.told.smallest * reach[k])} is already more than `
+      + `${100 * this.told.error} % off a re-run`;
     const band = made("i", { title: "trusted with the other sliders where they are: checked against re-runs" });
     const output = made("output", {});
-    this.root.append(made("label", {}, made("b", { text: name }), made("span", { class: "band" }, band, input), output));
+    this.root.append(made("label", {}, made("b", { text: name }), made("span", { class: "band" }, band, input), output,
+      why ? made("em", { class: "beyond", text: why }) : ""));
     return { input, output, band };
   }
 
@@ -67,7 +86,7 @@ class DaedalusSliders {
       const room = this.room(k), [low, high] = room || [0, 0], slack = 1e-9 * reach[k];
       band.style.left = `${50 + (50 * low) / reach[k]}%`;
       band.style.width = `${room ? (50 * (high - low)) / reach[k] : 0}%`;
-      output.textContent = shortNumber(values[k] + d[k]);
+      output.textContent = `${shortNumber(values[k] + d[k])} ${this.told.units[k]}`.trim();
       output.classList.toggle("beyond", beyond && (!room || d[k] < low - slack || d[k] > high + slack));
     });
     this.note.textContent = beyond ? "beyond what re-runs confirm" : `within ${100 * this.told.error} % of re-runs`;

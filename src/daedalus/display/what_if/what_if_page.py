@@ -11,14 +11,16 @@ from typing import Any
 import numpy as np
 
 from daedalus.differentiation.sensitivities import sensitivities
+from daedalus.display.look import unit_text
 from daedalus.display.motion.animation import animate
 from daedalus.display.motion.page import packed, started_viewer, whole_page
 from daedalus.display.motion.recorded_scene import Columns, drawn_book, moving_shapes
 from daedalus.display.motion.viewer_data import curves_data, panels_of
 from daedalus.display.what_if.prediction import Prediction, inputs_of, parameter_values, system_before
-from daedalus.display.what_if.trusted_region import trusted_corners
+from daedalus.display.what_if.trusted_region import SHARES, trusted_corners
 from daedalus.errors import DaedalusError, InputError
 from daedalus.model.names import split_index
+from daedalus.simulation.result.labelled_samples import unit_of
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.simulate import simulate
@@ -54,7 +56,7 @@ def what_if(
         _add_shape_slopes(data, tr, times, prediction, reach)
     options["start"] = {name: options["start"][name] for name, place in system.places.items() if place.letter == "x"}
     rerun = partial(simulate, system, span, **options)
-    labels = [series["label"] for series in shown]
+    labels = [series["name"] for series in shown]
 
     def agrees(shares: np.ndarray) -> bool:
         change = shares * reach
@@ -63,7 +65,8 @@ def what_if(
 
     corners = trusted_corners(agrees, len(wanted)) * reach
     data["what_if"] = {
-        "names": wanted, "values": values.tolist(), "reach": reach.tolist(), "corners": corners.tolist(),
+        "names": wanted, "units": [unit_text(unit_of(tr.system, name)) for name in wanted], "smallest": min(SHARES[1]),
+        "values": values.tolist(), "reach": reach.tolist(), "corners": corners.tolist(),
         "trusted": _alone(corners, values), "error": TRUSTED,
         "call": f"dd.simulate(m, ({span[0]:g}, {span[1]:g})",
     }  # fmt: skip
@@ -86,8 +89,8 @@ def _viewer_data(tr: Trajectory, base: Samples, curves: Sequence[str] | None) ->
 
 def _add_curve_slopes(shown: list[dict[str, Any]], prediction: Prediction) -> None:
     for series in shown:
-        stem, index = split_index(series["label"])
-        name = series["label"] if index is not None else stem
+        stem, index = split_index(series["name"])
+        name = series["name"] if index is not None else stem
         _, first, second = prediction.parts(name)
         series["first"] = [packed(slope.ravel()) for slope in first]
         series["second"] = [packed(slope.ravel()) for slope in second.values()]
