@@ -34,6 +34,8 @@ struct ImplicitState {
     double* row_scale;     // powers of h
     double* column_scale;
     double* weights;       // one over the tolerance of each unknown, zeros up to full lanes
+    double* reach;         // how far errors within the tolerance move unknowns of a higher index in a step
+    bool reach_known = false;
     double* spare;         // three vectors of unknowns
     double* spare_row;     // a row (x, z, x')
     // For models with columns: where the last Jacobians are from; what their functions give; a direction d', d.
@@ -68,6 +70,7 @@ struct ImplicitState {
           row_scale(memory.carve(m.unknowns)),
           column_scale(memory.carve(m.unknowns)),
           weights(memory.carve(padded(m.unknowns))),
+          reach(memory.carve(m.unknowns)),
           spare(memory.carve(3 * m.unknowns)),
           spare_row(memory.carve(m.unknowns + m.states)),
           group_count(static_cast<long long>(m.columns.groups.size())),
@@ -198,13 +201,18 @@ inline double time_unit(const Integration& s, const ImplicitModel& model) noexce
     return latest > 0 ? std::fmin(latest, 1.0) : 1;
 }
 
-// Weights of the norm at the state w: errors of variables of index k count h^(k-1) times.
+// Weights of the norm at the state w. Errors of variables of index k count less in short steps: in units of their reach,
+// which grows like h^(1-k) and knows how fast the model is, where a method has found it; h^(k-1) times elsewhere.
 inline void set_weights(const Integration& s, ImplicitState& m, const double* w, double rtol, double atol_factor,
                         double h) noexcept {
-    const double shorter = std::fmin(h / time_unit(s, m.model), 1.0);
     DAEDALUS_SIMD
     for (long long i = 0; i < m.unknowns; ++i) m.weights[i] = 1 / (atol_factor * s.atol[i] + rtol * std::fabs(w[i]));
     if (!m.model.higher_index) return;
+    if (m.reach_known) {
+        for (long long i = 0; i < m.unknowns; ++i) m.weights[i] /= 1 + m.weights[i] * m.reach[i];
+        return;
+    }
+    const double shorter = std::fmin(h / time_unit(s, m.model), 1.0);
     for (long long i = 0; i < m.unknowns; ++i)
         m.weights[i] *= small_power(shorter, m.model.index[static_cast<std::size_t>(i)] - 1);
 }

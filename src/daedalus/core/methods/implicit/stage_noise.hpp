@@ -99,7 +99,7 @@ private:
     // Errors of a variable of index k count h^(k-1) times, and rounding errors of what it follows from are as much larger.
     static double index_power(const IncrementState& m, long long i, double h) noexcept {
         if (!m.model.higher_index) return 1;
-        return small_power(std::fmin(std::fabs(h), 1.0), m.model.index[static_cast<std::size_t>(i)] - 1);
+        return small_power(std::fabs(h), m.model.index[static_cast<std::size_t>(i)] - 1);
     }
 };
 
