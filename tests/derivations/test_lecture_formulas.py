@@ -5,6 +5,7 @@ import pytest
 from tests.support import lecture_models as lectures
 
 import daedalus as dd
+from daedalus import catalogue
 from daedalus.derivations.formula.agreement import largest_difference
 from daedalus.derivations.formula.formula_length import operations
 from daedalus.derivations.formula.notation import Juxtaposed, Matrix
@@ -43,9 +44,7 @@ def test_cart_pendulum_energies_momenta_and_rates():
     compare([line.right for line in steps["rates of momenta"].after], along)
 
 
-@pytest.mark.document(
-    "003", "pendulum on a cart: M(q) q'' = forces, a line each", 'dd.derive(m, "lagrange")'
-)
+@pytest.mark.document("003", "pendulum on a cart: M(q) q'' = forces, a line each", 'dd.derive(m, "lagrange")')
 def test_cart_pendulum_has_one_line_in_the_end():
     m = lectures.cart_pendulum()
     (_, _, xdd), (th, thd, thdd) = rates(m, "x"), rates(m, "theta")
@@ -183,3 +182,18 @@ def test_every_step_of_the_whole_derivation_is_checked(make):
     assert len(d) > 3
     assert all(step.check < 1e-9 for step in d), [(step.kind, step.check) for step in d]
     assert all(step.text.endswith((".", ":")) for step in d)
+
+
+def test_linearisations_with_outputs_of_derivatives_are_checked():
+    d = dd.derive(catalogue.load("motor_lift").model, "linearise")
+    assert d.check < 1e-9
+
+
+def test_wrong_parts_and_options_are_told():
+    m = lectures.cart_pendulum()
+    with pytest.raises(dd.InputError, match="There is no part 'lagrang'"):
+        dd.derive(m, "lagrang")
+    with pytest.raises(dd.InputError, match="takes no alpha"):
+        dd.derive(m, "first_order", alpha=1.0)
+    with pytest.raises(dd.ModelError, match="has no bodies"):
+        dd.derive(m, "bodies")

@@ -11,7 +11,7 @@ from daedalus.derivations.formula.formula_length import operations
 from daedalus.model.expressions import elements, symbol_key
 
 # Larger systems, or longer entries on the way, are left to numbers.
-LARGEST, LONGEST = 12, 1500
+LARGEST, LONGEST = 8, 600
 
 Shorten = Callable[[ca.SX], ca.SX]
 

@@ -22,7 +22,7 @@ from daedalus.derivations.formula.polynomial import Atoms, Polynomial, TooManyTe
 from daedalus.model.expressions import elements, symbol_key
 
 # Expressions with more operations than these are left as they are: nobody reads them.
-LONGEST = 4000
+LONGEST = 1500
 # The largest relative difference at random points of what counts as the same.
 SAME = 1e-9
 

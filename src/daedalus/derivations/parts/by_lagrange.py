@@ -209,8 +209,10 @@ class Lagrange:
             Juxtaposed((Matrix(mass), Matrix(self.a))), Juxtaposed((Matrix(read.short(-bias)), *pieces[1:]))
         )
         text = "In matrix form: the mass matrix times the accelerations, and what moves them."
-        hessian = ca.hessian(self.written.kinetic, self.v)[0]
-        check = max(largest_difference(total, residual), largest_difference(mass, hessian))
+        check = largest_difference(total, residual)
+        if not any(ca.depends_on(force, self.a) for force in self.written.applied.values()):
+            # Forces that contain accelerations, such as those of a geared motor, add to the mass matrix.
+            check = max(check, largest_difference(mass, ca.hessian(self.written.kinetic, self.v)[0]))
         return read.step(PART, "matrix form", text, [], [line], check)
 
 
