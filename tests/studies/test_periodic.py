@@ -101,6 +101,21 @@ def test_bouncing_ball_on_a_shaking_table():
     assert float(after) == pytest.approx(9.81 * 0.5 / 2, rel=1e-7)
 
 
+def test_orbit_of_a_clocked_system():
+    """x' = -x + on, on for 0.4 of every 1: the start follows from two exponentials."""
+    m = dd.Model("clocked")
+    x, on = m.state("x", start=0.2), m.discrete("on", start=1)
+    m.equation(m.der(x), -x + on)
+    m.every(1.0, {"on": 1}, name="rise")
+    m.every(1.0, {"on": 0}, offset=0.4, name="fall")
+    orbit = dd.periodic(m, period=1.0)
+    expected = (1 - np.exp(-0.4)) * np.exp(-0.6) / (1 - np.exp(-1.0))
+    assert float(orbit["x"][0]) == pytest.approx(expected, rel=1e-9)
+    assert orbit.multipliers.real == pytest.approx([np.exp(-1.0)], rel=1e-6)
+    with pytest.raises(dd.InputError, match="in states alone"):
+        dd.lyapunov(m, 10.0)
+
+
 def test_wrong_uses():
     m = dd.Model("driven")
     x = m.state("x", start=0.0)

@@ -15,6 +15,7 @@ import numpy as np
 from daedalus.differentiation.sensitivities import sensitivities
 from daedalus.errors import InputError, SolverError
 from daedalus.model.model import Model, as_system
+from daedalus.model.names import listed
 from daedalus.model.system.system import System
 from daedalus.simulation.run.request import read_span
 
@@ -57,6 +58,13 @@ def lyapunov(
     """
     system = as_system(model)
     begin, end = read_span(span)
+    if system.of_kind("discrete"):
+        raise InputError(
+            "Lyapunov exponents are those of motions in states alone.",
+            f"{system.name!r} has {listed([v.name for v in system.of_kind('discrete')])}",
+            because="directions are carried from piece to piece, and discrete variables have none.",
+            remedy="dd.periodic for a clocked system, whose multipliers say whether neighbours part",
+        )
     if not isinstance(count, (int, np.integer)) or isinstance(count, bool) or not 1 <= count <= system.sizes["x"]:
         raise InputError(
             f"{count!r} exponents cannot be given.",

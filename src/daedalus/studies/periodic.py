@@ -204,6 +204,7 @@ class _Shooting:
     def __init__(self, model: Model | System, driven: bool, options: dict[str, Any], begin: float, pieces: int) -> None:
         self.model, self.driven, self.options, self.begin, self.pieces = model, driven, options, begin, pieces
         self.system: System | None = None
+        self.labels: tuple[str, ...] = ()
         self.parting = 0.0  # the largest entry of a derivative so far
 
     def solved(self, start: Any, period: float) -> PeriodicOrbit:
@@ -260,8 +261,10 @@ class _Shooting:
                 remedy="start= nearer to the orbit",
             )
         short = self.begin, self.begin + min(period, last - self.begin) / 100
-        self.system = sensitivities(self.model, short, wrt=("start",), start=start, **self.options).system
-        labels = self.system.labels["x"]
+        begun = sensitivities(self.model, short, wrt=("start",), start=start, **self.options)
+        # Discrete variables stand behind the states; they keep their start.
+        self.system, self.labels = begun.system, begun.system.labels["x"][: len(np.asarray(begun.value).ravel())]
+        labels = self.labels
         # Where the run does not reach, a node begins where the run began.
         times = self.begin + period * np.arange(self.pieces) / self.pieces
         times = np.where(times < last, times, self.begin)
@@ -269,7 +272,8 @@ class _Shooting:
         rows = np.array([np.abs(np.asarray(run[label])).max() for label in labels])
         if not run.success:
             rows = np.abs(nodes).max(axis=0)
-        sizes = np.maximum(rows, 1e-3 * np.where(self.system.nominal["x"] > 0, self.system.nominal["x"], 1.0))
+        nominal = self.system.nominal["x"][: len(labels)]
+        sizes = np.maximum(rows, 1e-3 * np.where(nominal > 0, nominal, 1.0))
         return nodes, sizes
 
     def _run(self, nodes: np.ndarray, period: float) -> list[_OrbitPiece]:
@@ -283,20 +287,20 @@ class _Shooting:
         return pieces
 
     def _piece(self, node: np.ndarray, begin: float, length: float) -> _OrbitPiece:
-        system = self._known()
         start = self._start(node, begin)
         sens = sensitivities(self.model, (begin, begin + length), wrt=("start",), start=start, **self.options)
-        left, values, _ = np.linalg.svd(np.asarray(sens.projector))
+        n = len(self.labels)
+        left, values, _ = np.linalg.svd(np.asarray(sens.projector)[:n, :n])
         free = left[:, : int(np.sum(values > 1e-8 * max(float(values[0]), 1e-300)))]
         end = np.asarray(sens.value).ravel()
-        rate = self._rate(end, begin + length) if not self.driven else np.zeros(system.sizes["x"])
-        held = np.array([float(start[label]) for label in system.labels["x"]])
+        rate = self._rate(end, begin + length) if not self.driven else np.zeros(n)
+        held = np.array([float(start[label]) for label in self.labels])
         return _OrbitPiece(held, end, np.asarray(sens.M), free, rate)
 
     def _start(self, node: np.ndarray, t: float) -> Mapping[str, Any]:
         """The start at a node; where there are constraints, the nearest one that obeys them."""
         system = self._known()
-        values = dict(zip(system.labels["x"], node.tolist()))
+        values = dict(zip(self.labels, node.tolist()))
         if not system.constrains_start:
             return values
         given = {"inputs": self.options["inputs"], "parameters": self.options["parameters"]}
@@ -305,9 +309,9 @@ class _Shooting:
     def _rate(self, x: np.ndarray, t: float) -> np.ndarray:
         """x' at a point, from the equations."""
         system = self._known()
-        here = {"t": t, **dict(zip(system.labels["x"], x.tolist()))}
+        here = {"t": t, **dict(zip(self.labels, x.tolist()))}
         vectors = read_point(system, here, self.options["inputs"], self.options["parameters"])
-        return np.asarray(complete_point(system, vectors)[0].vectors["xdot"])
+        return np.asarray(complete_point(system, vectors)[0].vectors["xdot"])[: len(self.labels)]
 
     def _known(self) -> System:
         assert self.system is not None
@@ -364,7 +368,7 @@ class _Shooting:
         run = simulate(
             self.model, (self.begin, self.begin + period), start=self._start(nodes[0], self.begin), **options
         )
-        labels = system.labels["x"]
+        labels = self.labels
         ends = np.array([[float(np.asarray(run[label])[k]) for label in labels] for k in (0, -1)])
         gap = float(np.max(np.abs(ends[1] - ends[0]) / sizes))
         parting = max(1.0, float(np.max(np.abs(multipliers), initial=0.0)))
