@@ -35,7 +35,7 @@ def test_a_cart_that_is_light_beside_its_pole(solved, method) -> None:  # type: 
 @settings(deadline=None, max_examples=examples(5))
 @given(seed=st.integers(0, 2**32 - 1), method=st.sampled_from(["radau5", "radau9", "auto"]))
 def test_random_carts_and_poles(seed: int, method: str) -> None:
-    one = CartAndPole.random(np.random.default_rng(seed), decades=4.0)
+    one = CartAndPole.random(np.random.default_rng(seed), decades=2.0)
     assert one.error(by_solve_dae(one, method, 1e-6), one.end()) < 1e-4
 
 
