@@ -8,6 +8,7 @@ import pytest
 from started_models import four_bar, pendulum, reactor
 
 import daedalus as dd
+from daedalus import catalogue
 from daedalus.initialisation.search import Search
 
 
@@ -172,3 +173,11 @@ def test_a_search_that_only_thorough_work_ends_blames_no_given_value(monkeypatch
     assert told.startswith("No consistent start was found.\n  rod: p[0]^2 + p[1]^2 - L^2 = 0 is left at")
     assert "Because the equations have no solution, or the guess is too far from it." in told
     assert "Try: better guesses of" in told
+
+
+def test_parameters_of_several_equations_are_told_once():
+    k = catalogue.load("delta_robot")
+    with pytest.raises(dd.InconsistentStartError) as error:
+        dd.simulate(k.model, k.span, inputs=k.inputs, parameters={"short_arm": 0.05})
+    assert error.value.what.count("short_arm = 0.05") == 1
+    assert error.value.what.startswith("arm[0], arm[1], arm[2] (long_arm = 0.6, short_arm = 0.05, distance = 0.1) and")

@@ -264,12 +264,16 @@ def _moving_bodies(search: Search, given: np.ndarray, conflicts: list[Conflict])
 def _sentence(search: Search, conflict: Conflict) -> str:
     """`rod (L = 1) and the given p = (0.9, 0) disagree by 0.1`."""
     eq = search.equations
-    names = []
+    names: list[str] = []
     for row in conflict.rows[:4]:
         words = [eq.rows[row].label, eq.rows[row].times_in_words]
         own = {eq.system.labels["p"][k]: float(search.p[k]) for k in eq.parameters_in(row)}
         told = f"({values_in_words(eq.system, own)})" if 0 < len(own) <= 4 else ""
-        names.append(" ".join(word for word in (*words, told) if word))
+        name = " ".join(word for word in words if word)
+        # Equations with the same parameters tell them once, behind the last of them.
+        if names and told and names[-1].endswith(f" {told}"):
+            names[-1] = names[-1].removesuffix(f" {told}")
+        names.append(f"{name} {told}".strip())
     values = {eq.label(k): float(search.guess[k]) for k in conflict.given[:12]}
     off = {k: abs(v - search.guess[k]) for k, v in conflict.nearest.items()}
     off = {k: v for k, v in off.items() if v > SHARE * max(off.values())}

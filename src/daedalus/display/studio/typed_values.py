@@ -30,7 +30,11 @@ def typed_group(model: Model, group: str, texts: Mapping[str, str]) -> dict[str,
                 remedy=did_you_mean(name, known) if known else "",
             )
         shape = () if "[" in name else variables[stem].shape
-        found[name] = _table(name, text, shape) if group == "inputs" and ":" in text else typed_value(name, text, shape)
+        own = variables[stem].start if "[" not in name and stem == name else ()
+        if group == "inputs" and ":" in text:
+            found[name] = _table(name, text, shape)
+        else:
+            found[name] = typed_value(name, text, shape, own)
     return found
 
 
@@ -45,8 +49,11 @@ def typed_number(name: str, text: str) -> float:
     return value
 
 
-def typed_value(name: str, text: str, shape: tuple[int, ...]) -> Any:
-    """A number, or an array of a shape from numbers with commas or spaces between, columns one after the other."""
+def typed_value(name: str, text: str, shape: tuple[int, ...], own: tuple[float | None, ...] = ()) -> Any:
+    """A number, or an array of a shape from numbers with commas or spaces between, columns one after the other.
+
+    own: the model's value, which a mistake is answered with.
+    """
     words = text.strip().removeprefix("[").removesuffix("]").replace(",", " ").split()
     count = int(np.prod(shape, dtype=int))
     try:
@@ -58,7 +65,7 @@ def typed_value(name: str, text: str, shape: tuple[int, ...]) -> Any:
             f"{name} = {text.strip()[:60] or 'nothing'} cannot be read.",
             f"{name} is {shape_text(shape)}",
             because="a value is a finite number, or one for every element with commas between.",
-            remedy=", ".join(["0"] * min(count, 6)),
+            remedy=", ".join(f"{0.0 if value is None else value:g}" for value in (own or (0.0,) * count)[:6]),
         )
     return values[0] if shape == () else np.reshape(values, shape, order="F")
 
