@@ -77,6 +77,8 @@ _PLACES = {
     "studies.convergence": "convergence",
     "studies.step_error": "step_error StepError",
     "studies.branches.branch": "branch",
+    "studies.boundary_value": "boundary_value",
+    "studies.boundary_solution": "BoundarySolution",
     "studies.lyapunov": "lyapunov",
     "studies.periodic": "periodic PeriodicOrbit",
     "studies.poincare": "poincare",

@@ -40,6 +40,21 @@ def fast_and_slow():
     return m
 
 
+def swinging():
+    m = dd.Model("swinging")
+    x, v, k = m.state("x", start=1.0), m.state("v", start=0.0), m.parameter("k", 2.0)
+    m.equation([m.der(x), m.der(v)], [v, -k * x])
+    return m
+
+
+def oscillator_of_one_input():
+    m = dd.Model("oscillator")
+    x, v, u = m.state("x", start=1.0), m.state("v", start=0.0), m.input("u")
+    m.equation([m.der(x), m.der(v)], [v, -2.0 * x - 0.1 * v + u])
+    m.output("speed", v)
+    return m
+
+
 def pendulum():
     return catalogue.load("pendulum_3d").model
 
@@ -94,6 +109,16 @@ CASES = {
     "fit": (oscillator, lambda m: dd.fit(m, DATA, free=["k"], noise={"x": 0.01}, **STILL)["k"]),
     "design": (oscillator, lambda m: str(dd.design(m, SPAN, free=["k"], **STILL))),
     "singular_limit": (fast_and_slow, lambda m: str(dd.singular_limit(m, "epsilon", 1.0))),
+    "branch": (oscillator, lambda m: dd.branch(m, "u", (0.1, 0.5))["x"]),
+    "periodic": (swinging, lambda m: dd.periodic(m, period=4.0).period),
+    "boundary_value": (swinging, lambda m: dd.boundary_value(m, 1.0, lambda at: [at(0)["x"], at(1)["x"] - 1])["v"]),
+    "poincare": (swinging, lambda m: dd.poincare(m, "x", 2).time),
+    "lyapunov": (fast_and_slow, lambda m: dd.lyapunov(m, 2.0)),
+    "derive": (swinging, lambda m: str(dd.derive(m, "first_order"))),
+    "solve_for": (oscillator, lambda m: str(dd.solve_for(m, "z"))),
+    "passivity": (oscillator_of_one_input, lambda m: dd.passivity(m, ["u"], ["v"]).sentence),
+    "step": (swinging, lambda m: dd.step(m, "radau5", [1.0, 0.0], 0.1).x),
+    "work_precision": (swinging, lambda m: str(dd.work_precision(m, ["dopri5"], [1e-4], span=1.0).failed)),
 }
 
 

@@ -9,6 +9,8 @@ import numpy as np
 from daedalus.errors import InputError, SolverError
 from daedalus.model.model import Model
 from daedalus.model.names import counted
+from daedalus.model.reopened import as_model
+from daedalus.model.system.system import System
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.simulate import simulate
 
@@ -18,7 +20,12 @@ FIRST_SPAN, MOST_IN_VAIN, MOST_DOUBLINGS = 1.0, 8, 60
 
 
 def poincare(
-    model: Model, guard: object, count: int = 100, start: object = None, direction: int = 1, **simulate_options: Any
+    model: Model | System,
+    guard: object,
+    count: int = 100,
+    start: object = None,
+    direction: int = 1,
+    **simulate_options: Any,
 ) -> Trajectory:
     """A run whose rows are the first `count` crossings of a surface: a Poincaré section.
 
@@ -28,7 +35,7 @@ def poincare(
     ----------
     model: what moves; it stays as it is.
     guard: an expression of the model that is zero on the surface, such as `x[2] - 27`; for a section once in a period T
-        of a driven model `ca.sin(2 * ca.pi * m.time / T)`.
+        of a driven model `ca.sin(2 * ca.pi * m.time / T)`. Also the name of a variable.
     count: how many crossings.
     start: as in `dd.simulate`. direction: +1 where the guard rises, -1 where it falls, 0 for both.
     simulate_options: inputs, parameters, rtol and others of `dd.simulate`.
@@ -44,16 +51,11 @@ def poincare(
     >>> (section.time / 3.141592653589793).round(6).tolist(), section["q_dot"].round(6).tolist()
     ([1.5, 3.5, 5.5], [1.0, 1.0, 1.0])
     """
-    if not isinstance(model, Model):
-        raise InputError(
-            "A section is written with the symbols of a model.",
-            f"got {type(model).__name__}",
-            remedy="dd.poincare(m, x - 1.0, 100) with the Model itself",
-        )
     if not isinstance(count, (int, np.integer)) or isinstance(count, bool) or count < 1:
         raise InputError(f"{count!r} is no number of crossings.", remedy="count=100")
-    watched = model.copy()
-    watched.event(NAME, guard, direction=direction)
+    book = as_model(model)
+    watched = book.copy()
+    watched.event(NAME, book[guard] if isinstance(guard, str) else guard, direction=direction)
     options = {"start": start, "progress": False, "rtol": 1e-8, "atol": 1e-10, **simulate_options}
     span, before, in_vain = FIRST_SPAN, 0, 0
     for _ in range(MOST_DOUBLINGS):
@@ -73,7 +75,7 @@ def poincare(
     raise _too_few(model, len(times), count, span, "the motion does not come back.")
 
 
-def _too_few(model: Model, found: int, count: int, until: float, why: str) -> SolverError:
+def _too_few(model: Model | System, found: int, count: int, until: float, why: str) -> SolverError:
     return SolverError(
         f"{model.name!r} crosses the surface {counted(found, 'time')} in place of {count}.",
         f"followed until t = {until:.6g}",

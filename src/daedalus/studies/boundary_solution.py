@@ -1,0 +1,102 @@
+"""What a boundary value problem gives: polynomials between mesh points, by name, and the free parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from daedalus.errors import InputError
+from daedalus.integrators.tableaux.collocation import gauss_legendre
+from daedalus.model.names import counted
+from daedalus.model.system.system import System
+
+# Gauss points of an interval.
+STAGES = 4
+
+
+class BoundarySolution(Mapping[str, Any]):
+    """What `dd.boundary_value` returns: `sol["y"]` over `sol.time`, `sol["lam"]` a free parameter, `sol.at(t)`.
+
+    Attributes
+    ----------
+    time: the mesh. error: by how much it differs from a solution on half the steps, in shares of the sizes of states.
+    residual: the largest miss of the equations between the points where they hold, times the step, in the same shares.
+    iterations: steps of Newton's method, all meshes together. intervals: of the last mesh.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> m = dd.Model("cable"); y = m.state("y", start=0.0, rate=0.0)
+    >>> m.equation(m.der(m.der(y)), 2.0)
+    >>> sol = dd.boundary_value(m, 1.0, lambda at: [at(0)["y"], at(1)["y"] - 1])
+    >>> round(float(sol.at(0.5)["y"]), 9), sol.error < 1e-9
+    (0.25, True)
+    """
+
+    def __init__(
+        self, system: System, mesh: np.ndarray, x: np.ndarray, rates: np.ndarray, z: np.ndarray, p: np.ndarray,
+        free: Sequence[str], error: float, residual: float, iterations: int,
+    ) -> None:  # fmt: skip
+        self.system, self.time, self.error, self.residual, self.iterations = system, mesh, error, residual, iterations
+        self._x, self._rates, self._z, self._p, self._free = x, rates, z, p, tuple(free)
+        self.intervals = len(mesh) - 1
+
+    def at(self, t: object) -> dict[str, Any]:
+        """States, algebraic variables and parameters at a time or at times of the span, by name."""
+        times = np.asarray(t, dtype=float)
+        if np.any(times < self.time[0] - 1e-12) or np.any(times > self.time[-1] + 1e-12):
+            raise InputError(
+                f"The solution is known from t = {self.time[0]:g} to {self.time[-1]:g}.",
+                f"asked for {float(np.min(times)):g} to {float(np.max(times)):g}",
+                remedy="times inside the span",
+            )
+        x, z = self._between(np.atleast_1d(times))
+        found: dict[str, Any] = {}
+        for name, place in self.system.places.items():
+            if place.letter in ("x", "z"):
+                values = (x if place.letter == "x" else z)[:, place.positions]
+                shaped = values[:, 0] if place.shape == () else values.reshape(len(values), *place.shape, order="F")
+                found[name] = shaped[0] if times.ndim == 0 else shaped
+        return found | {name: self[name] for name in self._free}
+
+    def _between(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        k = np.clip(np.searchsorted(self.time, times, side="right") - 1, 0, self.intervals - 1)
+        h = np.diff(self.time)[k]
+        share = (times - self.time[k]) / h
+        values, integrals = lagrange(share)
+        x = self._x[k] + h[:, None] * np.einsum("ts,tsn->tn", integrals, self._rates[k])
+        return x, np.einsum("ts,tsn->tn", values, self._z[k])
+
+    def __getitem__(self, name: str) -> Any:
+        place = self.system.place(name)
+        if place.letter == "p":
+            values = self._p[place.positions]
+            return float(values[0]) if place.shape == () else values.reshape(place.shape, order="F")
+        return self.at(self.time)[name] if place.name == name and name in self.system.places else self._element(name)
+
+    def _element(self, name: str) -> np.ndarray:
+        place = self.system.place(name)
+        x, z = self._between(self.time)
+        return np.array([(x if letter == "x" else z)[:, k] for letter, k in zip(place.letters, place.positions)])[0]
+
+    def __iter__(self) -> Iterator[str]:
+        names = (name for name, place in self.system.places.items() if place.letter in ("x", "z"))
+        return iter((*names, *self._free))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __repr__(self) -> str:
+        return f"BoundarySolution({self.system.name!r}: {counted(self.intervals, 'interval')}, error {self.error:.2g})"
+
+
+def lagrange(shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Lagrange's polynomials of the Gauss points at shares of an interval, and their integrals from its beginning."""
+    c = np.asarray(gauss_legendre(STAGES).c, dtype=float)
+    # Coefficients of each polynomial, the highest power first.
+    coefficients = np.linalg.inv(np.vander(c)).T
+    powers = np.vander(np.asarray(shares, dtype=float), STAGES)
+    integrated = np.vander(np.asarray(shares, dtype=float), STAGES + 1)[:, :-1] / np.arange(STAGES, 0, -1)
+    return powers @ coefficients.T, integrated @ coefficients.T

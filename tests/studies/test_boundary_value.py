@@ -1,0 +1,115 @@
+"""Boundary value problems against closed forms and published numbers."""
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import daedalus as dd
+
+
+def second_order(name, right, **parameters):
+    m = dd.Model(name)
+    y = m.state("y", start=0.0, rate=0.0)
+    symbols = {key: m.parameter(key, value) for key, value in parameters.items()}
+    m.equation(m.der(m.der(y)), right(y, m, **symbols))
+    return m
+
+
+def both_ends(left, right):
+    return lambda at: [at(0)["y"] - left, at(1)["y"] - right]
+
+
+def test_bratu_has_two_solutions():
+    """y'' = -λ e^y: y(1/2) = 2 ln cosh(θ/4) with θ = √(2 λ) cosh(θ/4), two roots for λ < 3.5138."""
+    from scipy.optimize import brentq
+
+    m = second_order("Bratu", lambda y, m, rate: -rate * ca.exp(y), rate=1.0)
+    for peak, between in ((0.1, (0.1, 4.0)), (4.0, (4.0, 20.0))):
+        theta = brentq(lambda q: q - np.sqrt(2.0) * np.cosh(q / 4), *between)
+        guess = {"y": lambda t, peak=peak: 4 * peak * t * (1 - t), "y_dot": lambda t, peak=peak: 4 * peak * (1 - 2 * t)}
+        sol = dd.boundary_value(m, (0, 1), both_ends(0, 0), guess=guess)
+        assert float(sol.at(0.5)["y"]) == pytest.approx(2 * np.log(np.cosh(theta / 4)), rel=1e-6)
+        assert sol.error < 1e-5
+
+
+@pytest.mark.parametrize(("stiffness", "slope"), [(1.0, 0.8452026845), (5.0, 4.57504614e-2), (10.0, 3.5833778e-4)])
+def test_troesch(stiffness, slope):
+    """y'' = n sinh(n y); slopes at 0 of S. M. Roberts and J. S. Shipman, J. Comput. Phys. 10 (1972)."""
+    m = second_order("Troesch", lambda y, m, n: n * ca.sinh(n * y), n=stiffness)
+    guess = {"y": lambda t: t**8, "y_dot": lambda t: 8 * t**7} if stiffness > 5 else {"y": lambda t: t, "y_dot": 1.0}
+    sol = dd.boundary_value(m, (0, 1), both_ends(0, 1), guess=guess, rtol=1e-8, atol=1e-12)
+    assert float(sol["y_dot"][0]) == pytest.approx(slope, rel=2e-6)
+
+
+@pytest.mark.parametrize("q", [1.0, 5.0])
+def test_eigenvalues_of_mathieu(q):
+    """y'' = -(a - 2 q cos 2t) y, y'(0) = y'(π) = 0, y(0) = 1: a = a₀(q) or a₂(q), by the guess."""
+    from scipy.special import mathieu_a
+
+    m = dd.Model("Mathieu")
+    y, a = m.state("y", start=1.0, rate=0.0), m.parameter("a", 0.0)
+    m.equation(m.der(m.der(y)), -(a - 2 * q * ca.cos(2 * m.time)) * y)
+    conditions = lambda at: [at(0)["y"] - 1, at(0)["y_dot"], at(np.pi)["y_dot"]]  # noqa: E731
+    sol = dd.boundary_value(m, (0, np.pi), conditions, free={"a": float(mathieu_a(0, q)) + 0.2})
+    found = sol["a"]
+    assert min(abs(found - mathieu_a(k, q)) for k in (0, 2, 4)) < 1e-5
+
+
+def test_conditions_inside_of_the_span():
+    """A beam y'''' = 1 on three supports."""
+    m = dd.Model("beam")
+    y, s, moment, force = (m.state(name, start=0.0) for name in ("y", "s", "moment", "force"))
+    m.equation([m.der(y), m.der(s), m.der(moment), m.der(force)], [s, moment, force, 1.0])
+    sol = dd.boundary_value(m, (0, 1), lambda at: [at(0)["y"], at(0.4)["y"], at(1)["y"], at(0)["moment"]])
+    # By hand: y = t⁴/24 + f t³/6 + s t with zeros at 0.4 and 1.
+    matrix, right = np.array([[0.4**3 / 6, 0.4], [1 / 6, 1.0]]), -np.array([0.4**4 / 24, 1 / 24])
+    f, slope = np.linalg.solve(matrix, right)
+    t = np.linspace(0, 1, 21)
+    assert np.allclose(sol.at(t)["y"], t**4 / 24 + f * t**3 / 6 + slope * t, atol=1e-12)
+
+
+def test_layer_is_resolved():
+    """ε y'' = -y', y(0) = 0, y(1) = 1: (1 - e^(-t/ε))/(1 - e^(-1/ε))."""
+    m = second_order("layer", lambda y, m, epsilon: -m.der(y) / epsilon, epsilon=1e-3)
+    sol = dd.boundary_value(m, (0, 1), both_ends(0, 1))
+    t = np.array([0.0, 1e-4, 1e-3, 5e-3, 0.5])
+    assert np.allclose(sol.at(t)["y"], 1 - np.exp(-t / 1e-3), atol=1e-5)
+    # The mesh is ten times denser in the layer, at least.
+    assert np.sum(sol.time < 0.02) / 0.02 > 10 * np.sum(sol.time > 0.1) / 0.9
+
+
+def test_pendulum_of_index_3_between_two_places():
+    """Thrown from the lowest point so that it stands at 1 rad after half a second; against a run with that start."""
+    m = dd.Model("pendulum")
+    r, pull = m.state("r", 2, start=[0.0, -1.0], rate=[1.0, 0.0]), m.algebraic("pull")
+    m.equation(m.der(m.der(r)), ca.vertcat(0, -9.81) - pull * r)
+    m.equation(r.T @ r, 1.0)
+    goal = np.sin(1.0)
+    sol = dd.boundary_value(
+        m, (0, 0.5), lambda at: [at(0)["r"][0], at(0.5)["r"][0] - goal],
+        guess={"r": lambda t: [np.sin(2 * t), -np.cos(2 * t)], "r_dot": [2.0, 1.0]},
+    )  # fmt: skip
+    start = {"r": sol["r"][0], "r_dot": sol["r_dot"][0]}
+    run = dd.simulate(m, 0.5, start={**start, "r": [0.0, -1.0], "r_dot": [float(start["r_dot"][0]), 0.0]}, rtol=1e-10)
+    assert float(run["r"][-1, 0]) == pytest.approx(goal, abs=1e-6)
+    assert np.allclose(np.linalg.norm(sol["r"], axis=1), 1.0, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("conditions", "text"),
+    [
+        (lambda at: [at(0)["y"]], "1 conditions do not fit: 2 are needed"),
+        (lambda at: [at(0)["y"], at(2)["y"]], "t = 2 is outside of the span"),
+        (lambda at: [at(0)["y"], at(1)["w"]], "has no"),
+    ],
+)
+def test_wrong_conditions(conditions, text):
+    m = second_order("line", lambda y, m: 0 * y)
+    with pytest.raises(dd.InputError, match=text):
+        dd.boundary_value(m, (0, 1), conditions)
+
+
+def test_no_solution_is_told():
+    m = second_order("Bratu", lambda y, m, rate: -rate * ca.exp(y), rate=6.0)
+    with pytest.raises(dd.SolverError, match=r"was not solved|needs more than"):
+        dd.boundary_value(m, (0, 1), both_ends(0, 0))
