@@ -114,7 +114,7 @@ class _BoundaryCollocation:
     # -- conditions --------------------------------------------------------------------------------------------
 
     def _read_conditions(self, conditions: Callable[..., Any], written: System) -> None:
-        system, symbols = self.system, {}
+        system, symbols = self.system, dict[float, ca.SX]()
         p = ca.SX.sym("p", len(self.free))
         begin, end = self.span
 
@@ -335,9 +335,9 @@ class _BoundaryCollocation:
             (np.concatenate(data), (np.concatenate(where), np.concatenate(which))), (total, len(values))
         ).tocsc()
         everything = np.concatenate([residual.reshape(N, -1), joins], axis=1).ravel()
-        rows = np.concatenate([everything, ends])
+        whole = np.concatenate([everything, ends])
         scale = abs(matrix).max(axis=1).toarray().ravel() * max(1.0, float(np.abs(values).max(initial=0.0)))
-        return rows, matrix, np.where(scale > 0, scale, 1.0)
+        return whole, matrix, np.where(scale > 0, scale, 1.0)
 
     # -- errors and meshes -------------------------------------------------------------------------------------
 
