@@ -6,6 +6,9 @@ from page_measures import wider_than_the_page
 import daedalus as dd
 from daedalus import catalogue
 
+# One worker makes the page once.
+pytestmark = pytest.mark.xdist_group("viewer page")
+
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):

@@ -6,6 +6,8 @@ from page_measures import wider_than_the_page
 import daedalus as dd
 from daedalus import catalogue
 
+# One worker makes each report once.
+pytestmark = pytest.mark.xdist_group("report pages")
 SYSTEMS = ("delta_robot", "motor_lift", "robertson")
 
 
