@@ -37,7 +37,7 @@ OWN = {
     "charge_pump": {"share": 0.04},
     "emep": {"method": "radau5", "share": 1e-3, "wrt": ("NO", "O3")},
     "wheelset": {"method": "radau5", "share": 2e-4},
-    "ring_modulator_of_parts": {"method": "dop853", "share": 0.1},
+    "ring_modulator_of_parts": {"method": "radau5", "share": 0.1},
     "buck_converter": {"share": 0.05, "wrt": ("start", "source.voltage", "choke.inductance", "load.resistance")},
     "two_bit_adder": {"method": "radau5", "share": 1e-4, "wrt": ("charge[2]", "charge[3]")},
 }

@@ -320,7 +320,9 @@ MACHINES = {
         "fully implicit DAE", 1, 5, structural_index=1, is_linear=False, directly_solvable=True,
         algebraic=("r0.minus.voltage", "r4.minus.voltage", "r8.minus.voltage"),
     ),
-    "ring_modulator_of_parts": Verdict("implicit ODE", 0, 15, **ODE, is_linear=False),
+    "ring_modulator_of_parts": Verdict(
+        "fully implicit DAE", 1, 15, is_linear=False, algebraic=("d1.drive", "d2.drive", "d3.drive", "d4.drive")
+    ),
 }  # fmt: skip
 VERDICTS += [pytest.param(name, {}, verdict, id=name) for name, verdict in MACHINES.items()]
 

@@ -64,7 +64,7 @@ def build(parasitic: float = 2e-12) -> KnownSystem:
         if parasitic == 2e-12
         else None,
         source="E. H. Horneber, Analyse nichtlinearer RLCÜ-Netzwerke (1976); Test Set for IVP Solvers",
-        index=0 if parasitic else 2,
+        index=1 if parasitic else 2,
         stiff=True,
     )
 
