@@ -10,9 +10,10 @@ from daedalus.simulation.result.ending import Obstacle
 from daedalus.simulation.singular import singular_configuration
 
 
-@pytest.mark.parametrize("method", ["radau5", "radau9"])
-def test_a_dead_centre_is_named(method):
-    tr = dd.simulate(slider_crank(), 5.0, method=method, rtol=1e-8, atol=1e-10)
+# At looser tolerances radau9 passes it on the branch of the motion.
+@pytest.mark.parametrize(("method", "rtol"), [("radau5", 1e-8), ("radau9", 1e-9)])
+def test_a_dead_centre_is_named(method, rtol):
+    tr = dd.simulate(slider_crank(), 5.0, method=method, rtol=rtol, atol=1e-2 * rtol)
     assert (tr.success, tr.status) == (False, "stuck")
     # Upright means an angle of an odd number of right angles.
     assert abs(np.cos(tr["q"][-1, 0])) < 1e-3
