@@ -126,6 +126,6 @@ def _replacement(parts: list[ca.SX], symbols: list[ca.SX]) -> Callable[[ca.SX], 
 
 
 def _inside(part: ca.SX, replace: Callable[[ca.SX], ca.SX], own: ca.SX) -> ca.SX:
-    """What a name stands for, smaller parts by their names."""
+    """The formula behind a name, with its smaller repeated parts replaced by their names."""
     operands = [replace(part.dep(k)) for k in range(part.n_dep())]
     return ca.SX.binary(part.op(), *operands) if len(operands) == 2 else ca.SX.unary(part.op(), operands[0])

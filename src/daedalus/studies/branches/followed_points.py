@@ -155,7 +155,6 @@ def _followed(
     tests: Callable[[np.ndarray], dict[str, float]], plain: Callable[[np.ndarray], np.ndarray], frequency: int | None,
 ) -> FollowedPoints:  # fmt: skip
     widths = np.array([high - low for low, high in ranges])
-    least = np.append(sizes, widths)
     curve = ImplicitCurve(equations, lambda Y: np.append(np.maximum(sizes, np.abs(Y[:-2])), widths))
     rows: list[np.ndarray] = []
     found: list[tuple[str, np.ndarray]] = []
@@ -170,7 +169,10 @@ def _followed(
         rows = part[::-1] if sign < 0 else [*rows, start, *part]
     if len(rows) < 2:
         raise SolverError(
-            f"The curve of {kind} points could not be followed from this point.", f"{least.size} unknowns"
+            f"The curve of {kind} points could not be followed from this point.",
+            " ".join(dict.fromkeys(endings)),
+            because="the first step fails to both sides, or leaves the ranges at once.",
+            remedy="a wider span= for the second parameter",
         )
     table = np.array([plain(Y) for Y in rows])
     values = None if frequency is None else np.array([abs(Y[frequency]) for Y in rows])

@@ -57,7 +57,7 @@ class Walk:
             if len(rows) >= self.most:
                 ended = f"The branch was ended after {counted(self.most, 'point')}, most_points."
                 break
-            advanced = self.advance(point, spectra[-1], length, first=len(rows) == 1)
+            advanced = self.advance(point, spectra[-1], length)
             if isinstance(advanced, str):
                 ended = advanced
                 break
@@ -85,7 +85,7 @@ class Walk:
     # -- one step ----------------------------------------------------------------------------------------------
 
     def advance(
-        self, point: CurvePoint, spectrum: np.ndarray, length: float, first: bool
+        self, point: CurvePoint, spectrum: np.ndarray, length: float
     ) -> tuple[CurvePoint, np.ndarray, list[tuple[str, np.ndarray, Any]], float] | str:
         """The next point with what lies between, or why there is none."""
         while length >= SMALLEST:
