@@ -1,5 +1,7 @@
 """What a picture of a run shows: few panels, units, flat lines, nothing twice, nothing over each other."""
 
+from functools import cache
+
 import casadi as ca
 import matplotlib.pyplot as plt
 import numpy as np
@@ -10,8 +12,11 @@ import daedalus as dd
 from daedalus import catalogue
 from daedalus.display.curves import MOST_CURVES, chosen_panels
 
-SYSTEMS = ("motor_lift", "bridge_rectifier", "rod_chain", "slider_crank", "double_pendulum", "quadrotor", "robertson",
-           "delta_robot", "emep", "driven_arm", "cart_pendulum")  # fmt: skip
+# One worker runs each system once.
+pytestmark = pytest.mark.xdist_group("pictures of runs")
+
+SYSTEMS = ("motor_lift", "slider_crank", "driven_arm", "robertson")
+MORE = ("bridge_rectifier", "rod_chain", "double_pendulum", "quadrotor", "delta_robot", "emep", "cart_pendulum")
 
 
 @pytest.fixture(autouse=True)
@@ -20,12 +25,13 @@ def close():
     plt.close("all")
 
 
-def known_run(name, **options):
+@cache
+def known_run(name):
     k = catalogue.load(name)
-    return dd.simulate(k.model, k.span, start=k.start, inputs=k.inputs, **options)
+    return dd.simulate(k.model, k.span, start=k.start, inputs=k.inputs)
 
 
-@pytest.mark.parametrize("name", SYSTEMS)
+@pytest.mark.parametrize("name", [*SYSTEMS, *(pytest.param(name, marks=pytest.mark.wide) for name in MORE)])
 def test_a_picture_nobody_specified_has_few_panels_that_do_not_collide(name):
     tr = known_run(name)
     figure = tr.plot()
@@ -63,6 +69,7 @@ def test_what_is_left_out_is_told_with_how_to_see_it():
     assert figure._supxlabel is None
 
 
+@cache
 def cradle():
     m = dd.Model("cradle")
     a = m.coordinate("a", 5, start=[-0.3, 0, 0, 0, 0], rate=0.0)

@@ -9,8 +9,14 @@ import daedalus as dd
 from daedalus import catalogue
 from daedalus.display.power_plot import plot_areas
 
-SYSTEMS = ("mass_spring", "van_der_pol", "cart_pendulum", "lotka_volterra", "motor_lift")
-OF_PARTS = ("motor_lift", "motor_speed_loop", "bridge_rectifier", "heated_house", "elastic_transmission")
+
+def first_and_wide(first, *others):
+    """The first by default, all of them in `make test-all`."""
+    return (first, *(pytest.param(name, marks=pytest.mark.wide) for name in others))
+
+
+SYSTEMS = first_and_wide("cart_pendulum", "mass_spring", "van_der_pol", "lotka_volterra", "motor_lift")
+OF_PARTS = first_and_wide("motor_lift", "motor_speed_loop", "bridge_rectifier", "heated_house", "elastic_transmission")
 
 
 @pytest.fixture(autouse=True)
@@ -60,6 +66,7 @@ def test_powers_and_energies(name):
     check(tr.energy_balance().plot())
 
 
+@pytest.mark.wide
 def test_small_shares_are_joined_and_rounding_is_zero():
     k = catalogue.load("ring_modulator_of_parts")
     balance = dd.simulate(k.model, k.span, start=k.start, inputs=k.inputs).energy_balance()
@@ -71,7 +78,7 @@ def test_small_shares_are_joined_and_rounding_is_zero():
     assert any(text.endswith("numerical error 0 J") for text in texts) or abs(balance.error) > 1e-9 * balance.supplied
 
 
-@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize("count", first_and_wide(2, 1, 3))
 def test_fits_have_data_model_band_and_residuals(count):
     m = dd.Model("decay")
     x = [m.state(f"x{j}", start=1.0, unit="m") for j in range(count)]
@@ -91,7 +98,7 @@ def test_fits_have_data_model_band_and_residuals(count):
     check(fit.plot_residuals())
 
 
-@pytest.mark.parametrize("count", [1, 2, 6])
+@pytest.mark.parametrize("count", first_and_wide(6, 1, 2))
 def test_importance(count):
     m = dd.Model("decay")
     x = m.state("x", start=1.0)

@@ -11,18 +11,15 @@ pytestmark = pytest.mark.xdist_group("viewer page")
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory):
+def viewer(tmp_path_factory, chromium):
+    """One page for all tests here: each sets what it looks at."""
     k = catalogue.load("slider_crank")
     file = tmp_path_factory.mktemp("viewer") / "run.html"
     dd.simulate(k.model, k.span, start=k.start, inputs=k.inputs).animate(file)
-    return file
-
-
-@pytest.fixture
-def viewer(page, browser):
-    browser.open(page)
-    browser.wait("window.daedalus")
-    return browser
+    chromium.open(file)
+    chromium.wait("window.daedalus")
+    yield chromium
+    chromium.open("about:blank")
 
 
 def test_the_clock_has_a_unit(viewer):
@@ -52,6 +49,18 @@ def test_keys_work_without_a_click(viewer):
     assert viewer.ask("daedalus.now") > 0.1
     viewer.call("Input.dispatchKeyEvent", type="keyDown", key=" ")
     assert viewer.ask("daedalus.playing") is True
+    viewer.call("Input.dispatchKeyEvent", type="keyDown", key=" ")
+    assert viewer.ask("daedalus.playing") is False
+
+
+def test_a_page_at_rest_draws_nothing(viewer):
+    wait = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(done))))"
+    drawn = f"{wait}.then(() => daedalus.stage.frames)"
+    viewer.ask("daedalus.seek(0.2)")
+    before = viewer.ask(drawn)
+    assert viewer.ask(drawn) == before
+    viewer.ask("daedalus.stage.azimuth += 0.1")
+    assert viewer.ask(drawn) > before
 
 
 def test_the_wheel_zooms_in_time_and_fit_shows_all(viewer):

@@ -1,4 +1,4 @@
-"""Reports in a browser: no element is wider than the page, on a phone, a tablet, a desk and on paper."""
+"""Reports in a browser: every section, and nothing wider than the page on a phone, a tablet, a desk and on paper."""
 
 import pytest
 from page_measures import wider_than_the_page
@@ -8,40 +8,55 @@ from daedalus import catalogue
 
 # One worker makes each report once.
 pytestmark = pytest.mark.xdist_group("report pages")
-SYSTEMS = ("delta_robot", "motor_lift", "robertson")
+SYSTEMS = (
+    "pendulum_3d",
+    *(pytest.param(name, marks=pytest.mark.wide) for name in ("delta_robot", "motor_lift", "robertson")),
+)
 
 
 @pytest.fixture(scope="module", params=SYSTEMS)
-def page(request, tmp_path_factory):
+def page(request, tmp_path_factory, chromium):
+    """A report that is open in the browser; tests change the window only."""
     k = catalogue.load(request.param)
     file = tmp_path_factory.mktemp("report") / "report.html"
-    return dd.report(k.model, file, k.span, start=k.start, inputs=k.inputs)
+    dd.report(k.model, file, k.span, start=k.start, inputs=k.inputs)
+    chromium.open(file)
+    if 'id="viewer"' in file.read_text():
+        chromium.wait("window.daedalus")
+    yield chromium
+    chromium.window(1200, 800)
+    chromium.open("about:blank")
 
 
-def test_nothing_is_wider_than_its_page(page, browser):
-    browser.open(page)
+def test_nothing_is_wider_than_its_page(page):
     for width in (360, 768, 1280):
-        browser.window(width, 800)
-        assert wider_than_the_page(browser) == []
-    browser.window(1200, 800)
-    assert browser.errors() == []
+        page.window(width, 800)
+        assert wider_than_the_page(page) == []
+    assert page.errors() == []
 
 
-def test_the_printed_report_fits_the_paper(page, browser):
-    browser.open(page)
-    browser.window(718, 1000)  # A4 with margins of 1 cm at 96 dots an inch
-    browser.call("Emulation.setEmulatedMedia", media="print")
+def test_the_printed_report_fits_the_paper(page):
+    page.window(718, 1000)  # A4 with margins of 1 cm at 96 dots an inch
+    page.call("Emulation.setEmulatedMedia", media="print")
     try:
-        assert wider_than_the_page(browser) == []
-        wide = browser.ask("Math.max(...[...document.querySelectorAll('.dd-formula')].map(e => e.scrollWidth))")
+        assert wider_than_the_page(page) == []
+        wide = page.ask("Math.max(...[...document.querySelectorAll('.dd-formula')].map(e => e.scrollWidth))")
         assert wide is None or wide <= 720
     finally:
-        browser.call("Emulation.setEmulatedMedia", media="")
-        browser.window(1200, 800)
+        page.call("Emulation.setEmulatedMedia", media="")
 
 
-def test_formulas_are_set_in_the_bundled_font(page, browser):
-    browser.open(page)
-    assert browser.ask("document.fonts.ready.then(() => document.fonts.check('16px \"Daedalus Math\"'))")
-    family = browser.ask("(m => m ? getComputedStyle(m).fontFamily : 'Daedalus Math')(document.querySelector('math'))")
+def test_formulas_are_set_in_the_bundled_font(page):
+    assert page.ask("document.fonts.ready.then(() => document.fonts.check('16px \"Daedalus Math\"'))")
+    family = page.ask("(m => m ? getComputedStyle(m).fontFamily : 'Daedalus Math')(document.querySelector('math'))")
     assert "Daedalus Math" in family
+
+
+def test_a_report_has_all_its_sections(page):
+    headings = page.ask("[...document.querySelectorAll('h2')].map(h => h.textContent)")
+    moving = ["Motion"] if page.ask("Boolean(window.daedalus)") else []
+    expected = ["Equations", "Verdict", "Start", *moving, "Run", "Energy and constraints", "How it changes"]
+    assert [heading for heading in headings if not heading.startswith("Appendix")] == expected
+    assert page.ask("document.querySelectorAll('math').length") > 10
+    assert page.ask("document.querySelectorAll('pre.why').length") == (0 if moving else 1)
+    assert page.errors() == []

@@ -360,6 +360,7 @@ class DaedalusStage {
   }
 
   pose(position) {
+    this.stale = true;
     for (const object of this.objects) {
       const { shape } = object.userData;
       const place = PLACERS[shape.kind] || PLACERS.pose;
@@ -373,6 +374,7 @@ class DaedalusStage {
   }
 
   show() {
+    this.stale = true;
     for (const object of this.objects) object.visible = !this.viewer.hidden.has(object.userData.shape.group);
   }
 
@@ -453,12 +455,18 @@ class DaedalusStage {
     this.camera.updateProjectionMatrix();
     this.scene.background = new THREE.Color(this.viewer.dark() ? "#14181d" : "#f7f8fa");
     this.grid.material.color.set(this.viewer.dark() ? "#c8d0d8" : "#56606a");
+    this.stale = true;
   }
 
+  // Draw the scene where it or the camera has changed since the last frame: a page at rest costs nothing.
   render() {
+    const view = [...this.target.toArray(), this.azimuth, this.height, this.away()].join();
+    if (!this.stale && view === this.drawnView) return;
+    [this.stale, this.drawnView] = [false, view];
     this.camera.position.copy(this.target).addScaledVector(this.backwards(), this.away());
     this.camera.lookAt(this.target);
     this.renderer.render(this.scene, this.camera);
+    this.frames = (this.frames || 0) + 1;
   }
 }
 
