@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal
 
 import numpy as np
 
 from daedalus.simulation.result.recorded_run import RecordedRun
 from daedalus.simulation.result.samples import Samples
-
-# Two times that differ by less than this share of the later one are one instant.
-SAME = 8 * float(np.finfo(float).eps)
+from daedalus.simulation.result.transitions import SAME, moments, transition_times
 
 Energies = Callable[[Samples], np.ndarray]
 
@@ -33,14 +30,16 @@ def jumped_energy(
         inside = _instants(piece, starts[1:])
         chosen = 1 + np.flatnonzero(inside & _within(starts[1:], window, forward))
         if len(chosen):
-            total += (energies(_begins(piece, chosen)) - energies(_finishes(piece, chosen - 1))).sum(axis=0)
+            total += (energies(moments(piece, chosen, "right")) - energies(moments(piece, chosen - 1, "left"))).sum(
+                axis=0
+            )
         # Where the next piece begins everything may have changed: its equations too.
         if k + 1 < len(runs):
             first, t = runs[k + 1], ends[-1:]
             told = np.any(_instants(piece, t)) or np.any(_instants(first, t))
             if told and np.all(_within(t, window, forward)):
-                after, before = energies(_begins(first, np.array([0]))), energies(_finishes(piece, np.array([-1])))
-                total += (after - before)[0]
+                after, before = moments(first, np.array([0]), "right"), moments(piece, np.array([-1]), "left")
+                total += (energies(after) - energies(before))[0]
     return total
 
 
@@ -51,14 +50,7 @@ def _within(times: np.ndarray, window: tuple[float, float], forward: float) -> n
 
 def _instants(piece: RecordedRun, times: np.ndarray) -> np.ndarray:
     """Which of times are those of an event, a clock or a change of a discrete variable."""
-    known = [np.array([t for _, t, *_ in piece.outcome.events], dtype=float)]
-    if piece._held_values is not None:
-        known.append(piece._held_values.times)
-    if len(times):
-        low, high = float(times.min()), float(times.max())
-        schedules = (event.manner.schedule for event in piece.system.events)
-        known += [schedule.ticks(low, high) for schedule in schedules if schedule is not None]
-    instants = np.unique(np.concatenate(known))
+    instants = transition_times(piece, *((float(times.min()), float(times.max())) if len(times) else (0.0, 0.0)))
     if not len(instants):
         return np.zeros(len(times), dtype=bool)
     place = np.searchsorted(instants, times)
@@ -68,20 +60,3 @@ def _instants(piece: RecordedRun, times: np.ndarray) -> np.ndarray:
     )
     close: np.ndarray = nearest <= SAME * np.maximum(np.abs(times), 1e-300)
     return close
-
-
-def _begins(piece: RecordedRun, spans: np.ndarray) -> Samples:
-    """The moments that steps begin with."""
-    dense, times = piece.dense, piece.dense_spans[0][spans]
-    return _moments(piece, times, dense.coefficients[spans, 0], "right")
-
-
-def _finishes(piece: RecordedRun, spans: np.ndarray) -> Samples:
-    """The moments that steps end with."""
-    dense, times = piece.dense, piece.dense_spans[1][spans]
-    return _moments(piece, times, dense.coefficients[spans].sum(axis=1), "left")
-
-
-def _moments(piece: RecordedRun, times: np.ndarray, x: np.ndarray, side: Literal["left", "right"]) -> Samples:
-    held = None if piece._held_values is None else piece._held_values.beside(times, side)
-    return Samples(piece._plant, piece._drive, piece._parameters, times, np.ascontiguousarray(x), held=held)

@@ -131,6 +131,7 @@ class JoinedTrajectory(Joined, Trajectory):
                 *_small_everywhere([outcome.records for outcome in outcomes]),
             ),
             events=(*events, *outcomes[-1].events),
+            turns=tuple(turn for outcome in outcomes for turn in outcome.turns),
         )
 
     @cached_property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from daedalus.simulation.inputs.delayed_inputs import DelayedInputs
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.plants import plant_for_rows
 from daedalus.simulation.result.ending import ENDINGS, Obstacle, Stop
-from daedalus.simulation.result.held_values import HeldValues
+from daedalus.simulation.result.held_values import HeldValues, TurnedCondition
 from daedalus.simulation.result.joined_trajectory import joined
 from daedalus.simulation.result.recorded_run import Dense, Outcome, Work
 from daedalus.simulation.result.records import Record
@@ -25,6 +26,8 @@ from daedalus.simulation.result.trajectory import Trajectory
 
 # Times that differ by less than this share of the largest are one.
 SAME = 1e-9
+# Of conditions; files from before have none of them.
+OF_TRANSITIONS = ("turns", "surfaces", "rests", "done_at_start")
 
 
 def rebuilt_run(description: PlainRecord, arrays: Mapping[str, np.ndarray], systems: list[System]) -> Trajectory:
@@ -59,7 +62,7 @@ class _PieceArrays:
 
 
 def _rebuilt_piece(told: PlainRecord, arrays: _PieceArrays, system: System) -> Trajectory:
-    told.only(("stop", "method", "records", "work", "events", "tables", "system"))
+    told.only(("stop", "method", "records", "work", "events", "tables", "system", *OF_TRANSITIONS))
     x = arrays.get("x", None, None)
     width = x.shape[1]
     sizes = system.sizes
@@ -83,6 +86,7 @@ def _rebuilt_piece(told: PlainRecord, arrays: _PieceArrays, system: System) -> T
         _rebuilt_work(told.part("work")),
         tuple(_rebuilt_record(part) for part in told.parts("records")),
         _rebuilt_events(told, arrays, len(system.events), width + system.discrete_count),
+        **_rebuilt_conditions(told),
     )
     parameters = arrays.get("parameters", sizes["p"])
     held = _rebuilt_held(told, arrays, system.discrete_count) if system.discrete_count else None
@@ -181,6 +185,24 @@ def _rebuilt_events(
         time = PlainRecord({"time": t}, place).number("time")
         events.append((checked_integer(index, place, 0, known), time, before, after))
     return tuple(events)
+
+
+def _rebuilt_conditions(told: PlainRecord) -> dict[str, Any]:
+    """What conditions did along a piece."""
+    if not any(name in told for name in OF_TRANSITIONS):
+        return {}
+    turns = []
+    for k, entry in enumerate(told.items("turns")):
+        place = f"{told.place}.turns[{k}]"
+        time, condition, value = checked_list(entry, place, 3)
+        own = PlainRecord({"time": time, "condition": condition, "value": value}, place)
+        turns.append(TurnedCondition(own.number("time"), own.text("condition"), own.number("value")))
+    return {
+        "turns": tuple(turns),
+        "surfaces": tuple(told.texts("surfaces")),
+        "rests": told.flag("rests"),
+        "done_at_start": frozenset(told.texts("done_at_start")),
+    }
 
 
 def cannot_be_rebuilt(error: Exception) -> InputError:

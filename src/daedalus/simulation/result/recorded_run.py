@@ -19,7 +19,7 @@ from daedalus.simulation.result.beside_jumps import NEXT_TO, BesideJumps, neighb
 from daedalus.simulation.result.consistent_rows import consistent_rows
 from daedalus.simulation.result.ending import ENDINGS, Ending, Stop
 from daedalus.simulation.result.event_records import named_events
-from daedalus.simulation.result.held_values import ConditionModes, HeldModes, HeldValues
+from daedalus.simulation.result.held_values import ConditionModes, HeldModes, HeldValues, TurnedCondition
 from daedalus.simulation.result.records import Record, sentences
 from daedalus.simulation.result.samples import SAME_INSTANT, Samples
 
@@ -60,6 +60,10 @@ class Outcome:
     records: tuple[Record, ...] = ()
     # (index of the event, time, x before, x after)
     events: tuple[tuple[int, float, np.ndarray, np.ndarray], ...] = ()
+    turns: tuple[TurnedCondition, ...] = ()  # of the conditions in the equations
+    surfaces: tuple[str, ...] = ()  # the conditions that the whole piece slides along
+    rests: bool = False  # on them, where slopes are infinite
+    done_at_start: frozenset[str] = frozenset()  # events and clocks that had happened when it began
 
 
 class Dense(NamedTuple):

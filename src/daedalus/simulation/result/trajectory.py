@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from daedalus.errors import InputError
+from daedalus.model.lazy_values import cached_property
 from daedalus.model.system.system import System
 from daedalus.simulation.energy.ledger_functions import ledger_record, with_ledger
 from daedalus.simulation.inputs.read_inputs import Drive
@@ -18,6 +19,7 @@ from daedalus.simulation.result.held_values import HeldValues
 from daedalus.simulation.result.labelled_samples import to_dataframe, to_dataset
 from daedalus.simulation.result.recorded_run import Dense, Outcome, RecordedRun
 from daedalus.simulation.result.saved_run import save
+from daedalus.simulation.result.transitions import Transition, transitions_of
 
 if TYPE_CHECKING:
     import pandas
@@ -30,8 +32,8 @@ if TYPE_CHECKING:
 class Trajectory(RecordedRun):
     """What `dd.simulate` returns: `tr["x"]` by name, `tr.at(t)` between the steps, `tr.plot()` to look at it.
 
-    Attributes: `time`, `success`, `stop_reason`, `status`, `method`, `work`, `notes`, `events`, `end`, `pieces`,
-    `system`; `stop` and `records`, what `stop_reason` and `notes` say in words, as data.
+    Attributes: `time`, `success`, `stop_reason`, `status`, `method`, `work`, `notes`, `events`, `transitions`, `end`,
+    `pieces`, `system`; `stop` and `records`, what `stop_reason` and `notes` say in words, as data.
 
     Example
     -------
@@ -50,6 +52,29 @@ class Trajectory(RecordedRun):
     def pieces(self) -> tuple[Trajectory, ...]:
         """The runs that this one consists of: itself, or several where the method or the equations were changed."""
         return (self,)
+
+    @cached_property
+    def transitions(self) -> list[Transition]:
+        """The moments at which the run went on by other equations or from another state, in order of time.
+
+        Each has `.kind`, `.guard`, `.time`, `.before`, `.after` and `.reset`: a condition in the equations that changed
+        ("switch"), along which the run "slides" or on which it "rests" until it "leaves", an "event", a "clock", a
+        contact that "closes" or "opens", a friction that "sticks" or "slips", and a new choice of "equations" or
+        "method". Between two of them the run is smooth.
+
+        Example
+        -------
+        >>> import casadi as ca, daedalus as dd
+        >>> m = dd.Model("thermostat")
+        >>> T = m.state("T", start=18.0, unit="K"); on = m.discrete("on", start=1.0)
+        >>> m.equation(m.der(T), on - 0.1 * ca.if_else(T > 19.0, 2.0, 1.0))
+        >>> m.event("warm", T - 20.0, direction=1, reset={"on": 0.0})
+        >>> for transition in dd.simulate(m, 3.0).transitions:
+        ...     print(transition, transition.reset)
+        T > 19 changes at t = 1.11111 ()
+        event warm at t = 2.36111 ('on',)
+        """
+        return transitions_of(self.pieces)
 
     # -- taking it elsewhere -----------------------------------------------------------------------------------
 

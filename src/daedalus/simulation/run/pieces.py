@@ -33,7 +33,7 @@ from daedalus.simulation.contacts.contact_run import has_contacts
 from daedalus.simulation.inputs.callbacks import rhs_with_callbacks
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.result.ending import ENDINGS, Ending, Obstacle, Stop, time_text
-from daedalus.simulation.result.held_values import ConditionModes, HeldModes, HeldValues
+from daedalus.simulation.result.held_values import ConditionModes, HeldModes, HeldValues, TurnedCondition
 from daedalus.simulation.result.joined_trajectory import joined
 from daedalus.simulation.result.recorded_run import Outcome, Work
 from daedalus.simulation.result.records_of_methods import MethodChoice
@@ -46,6 +46,7 @@ from daedalus.simulation.run.small_states import small_states
 from daedalus.simulation.run.stop_reason import ended_from_outside, refused_contacts, refused_reset, sliding, stop_of
 from daedalus.simulation.singular.leading_matrix import undetermined_places
 from daedalus.simulation.singular.leading_over import until
+from daedalus.simulation.sliding.sliding_system import rests_on_surface, surfaces_of
 from daedalus.simulation.start.vanishing_divisor import passages
 from daedalus.simulation.switching.agenda import agenda_of, near_zero, order_of
 from daedalus.simulation.switching.instant_end import held_at_start, instant_end
@@ -351,10 +352,13 @@ def explain(
         told += small_states(settings, run)
     if settings.plant.system.events and settings.watched is None:
         told += touches(settings.plant, drive, p, run, settings.rtol)
+    turns: tuple[TurnedCondition, ...] = ()
     if settings.switches is not None:
-        changes = settings.changes_in_time(p, span, run.stop_time)
+        in_time = settings.values_in_time(p, span, run.stop_time)
+        timed = [] if in_time is None else _changed(*in_time, settings.switches.on_time)
+        turns = _turns(run, settings.switches.conditions, timed, span)
         conditions = (*settings.switches.conditions, *settings.switches.on_time)
-        told += (SwitchesLocated(run.turns + changes, conditions),)
+        told += (SwitchesLocated(run.turns + len(timed), conditions),)
         if stop.ending is Ending.CHATTERING and run.last_turned >= 0:
             stop = sliding(run.stop_time, settings.switches.conditions[run.last_turned])
     return Outcome(
@@ -363,7 +367,31 @@ def explain(
         work=Work(run.steps, run.rejected, run.rhs_calls, run.jacobians, run.factorisations, run.newton, run.seconds),
         records=(why or settings.reason, *drive.notes, *settings.plant.notes, *told),
         events=tuple(run.events) if settings.watched else _written_events(run, settings.plant.system),
+        turns=turns,
+        surfaces=surfaces_of(settings.plant.system),
+        rests=rests_on_surface(settings.plant.system),
+        done_at_start=fired or frozenset(),
     )
+
+
+def _turns(
+    run: Any, conditions: tuple[str, ...], timed: list[TurnedCondition], span: tuple[float, float]
+) -> tuple[TurnedCondition, ...]:
+    """The conditions that changed in a core run, in order of time; timed: those that time alone decides."""
+    modes = HeldModes.of_run(run, conditions)
+    found = [] if modes is None else _changed(modes.held.times, modes.held.values, conditions)
+    forward = 1.0 if span[1] >= span[0] else -1.0
+    return tuple(sorted([*found, *timed], key=lambda turn: forward * turn.time))
+
+
+def _changed(times: np.ndarray, values: np.ndarray, conditions: tuple[str, ...]) -> list[TurnedCondition]:
+    """What is another value behind each time than before it; of values at one time the last one counts."""
+    last = np.append(np.flatnonzero(np.diff(times)), len(times) - 1)
+    rows, columns = np.nonzero(values[last[1:]] != values[last[:-1]])
+    return [
+        TurnedCondition(float(times[last[1 + row]]), conditions[k], float(values[last[1 + row], k]))
+        for row, k in zip(rows, columns)
+    ]
 
 
 def _written_events(run: Any, system: System) -> tuple[tuple[int, float, np.ndarray, np.ndarray], ...]:

@@ -132,13 +132,20 @@ class Settings:
         own = [_core.Table(times, values, slots, False)] if len(times) > 1 else []
         return np.concatenate([u, first]), [*(tables or []), *own] or None
 
-    def changes_in_time(self, p: np.ndarray, span: tuple[float, float], end: float) -> int:
-        """How many conditions on time change in a run over a span that came to an end."""
+    def values_in_time(
+        self, p: np.ndarray, span: tuple[float, float], end: float
+    ) -> tuple[np.ndarray, np.ndarray] | None:
+        """When conditions on time change in a run over a span that came to an end, and what they are from then on.
+
+        The first time is that of the beginning. None where time alone decides nothing.
+        """
         if self.switches is None or self.switches.clock is None:
-            return 0
+            return None
         times, values = condition_times(self.core_plant.system, self.switches.clock, p, span)
-        passed = (times[1:] <= max(span[0], end)) & (times[1:] >= min(span[0], end))
-        return int(np.count_nonzero(values[1:] != values[:-1], axis=1)[passed].sum())
+        passed = np.append(True, (times[1:] <= max(span[0], end)) & (times[1:] >= min(span[0], end)))
+        if span[1] < span[0]:  # each value holds before its time there
+            passed, times, values = np.append(True, passed[:0:-1]), np.append(span[0], times[:0:-1]), values[::-1]
+        return times[passed], values[passed]
 
 
 def settings_of(

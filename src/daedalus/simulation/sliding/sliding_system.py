@@ -73,6 +73,18 @@ def levels_of(system: System) -> list[Surface]:
     return [] if own is None else [*levels_of(own.outside), once(own.outside, Surface, own.which)]
 
 
+def surfaces_of(system: System) -> tuple[str, ...]:
+    """The conditions that a system slides along or rests on."""
+    own = system.part(Sliding)
+    return () if own is None else (*surfaces_of(own.outside), own.condition)
+
+
+def rests_on_surface(system: System) -> bool:
+    """Whether a system rests on a surface instead of sliding along it."""
+    own = system.part(Sliding)
+    return own is not None and own.rests
+
+
 def condition_like(system: System, guard: ca.SX) -> int:
     """The first condition of a system whose guard, as written or in states, has a constant ratio to another one.
 

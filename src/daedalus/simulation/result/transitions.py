@@ -1,0 +1,201 @@
+"""Transitions: the moments at which a run goes on by other equations or from another state, and what happened at each.
+
+Between two transitions a run is smooth. Whatever integrates along a recorded run (derivatives, ledgers, plans) reads
+from here what happened, and decides nothing again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Literal
+
+import numpy as np
+
+from daedalus.model.event_purpose import EventPurpose
+from daedalus.model.variables import Event
+from daedalus.simulation.result.ending import Ending
+from daedalus.simulation.result.event_records import named_events
+from daedalus.simulation.result.recorded_run import RecordedRun
+from daedalus.simulation.result.samples import SAME_INSTANT, Samples
+
+# Two times that differ by less than this share of the later one are one instant.
+SAME = 8 * float(np.finfo(float).eps)
+
+
+class TransitionKind(StrEnum):
+    """What happened: a word of its own for each kind."""
+
+    SWITCH = "switch"  # a condition in the equations changed, and the run crossed it
+    SLIDES = "slides"  # from here on the run slides along a condition that both branches lead back to
+    RESTS = "rests"  # from here on it rests on a condition at which slopes are infinite
+    LEAVES = "leaves"  # it has left the condition that it slid along or rested on
+    EVENT = "event"
+    CLOCK = "clock"  # a clock ticked, or a time of a schedule came
+    CLOSES = "closes"  # a gap
+    OPENS = "opens"
+    STICKS = "sticks"  # a friction
+    SLIPS = "slips"
+    EQUATIONS = "equations"  # other states or constraints were chosen, or algebraic unknowns solved anew
+    METHOD = "method"  # the same equations by another method
+
+
+@dataclass(frozen=True)
+class Transition:
+    """One moment at which a run goes on by other equations or from another state.
+
+    kind: what happened, such as "switch", "slides", "event" or "closes". guard: the condition, event, clock or contact
+    that did it; empty for a new choice of equations or method. before, after: all values by name on either side of it.
+    reset: the names of what it assigned.
+
+    Example
+    -------
+    >>> import casadi as ca, daedalus as dd
+    >>> m = dd.Model("relay")
+    >>> x = m.state("x", start=1.0)
+    >>> m.equation(m.der(x), 0.5 - 2.0 * ca.sign(x))
+    >>> [str(transition) for transition in dd.simulate(m, 3.0).transitions]
+    ['slides along x > 0 from t = 0.666667']
+    """
+
+    kind: TransitionKind
+    guard: str
+    time: float
+    before: Samples
+    after: Samples
+    reset: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return WORDS[self.kind].format(guard=self.guard, time=self.time)
+
+    def __repr__(self) -> str:
+        return f"Transition({self.kind.value!r}, {self.guard!r}, t = {self.time:.6g})"
+
+
+WORDS = {
+    TransitionKind.SWITCH: "{guard} changes at t = {time:.6g}",
+    TransitionKind.SLIDES: "slides along {guard} from t = {time:.6g}",
+    TransitionKind.RESTS: "rests where {guard} changes from t = {time:.6g}",
+    TransitionKind.LEAVES: "leaves {guard} at t = {time:.6g}",
+    TransitionKind.EVENT: "event {guard} at t = {time:.6g}",
+    TransitionKind.CLOCK: "clock {guard} at t = {time:.6g}",
+    TransitionKind.CLOSES: "{guard} closes at t = {time:.6g}",
+    TransitionKind.OPENS: "{guard} opens at t = {time:.6g}",
+    TransitionKind.STICKS: "{guard} sticks at t = {time:.6g}",
+    TransitionKind.SLIPS: "{guard} slips at t = {time:.6g}",
+    TransitionKind.EQUATIONS: "other equations from t = {time:.6g}",
+    TransitionKind.METHOD: "another method from t = {time:.6g}",
+}
+
+
+def transitions_of(pieces: Sequence[RecordedRun]) -> list[Transition]:
+    """All transitions of a run in pieces, in the order in which they happened."""
+    found, before = list[Transition](), None
+    for piece in pieces:
+        goes_on = piece is not pieces[-1]
+        if not len(piece.dense_spans[0]):  # it ended where it began
+            found += _events(piece, goes_on)
+            continue
+        found += _of_joint(before, piece)
+        found += _of_piece(piece, before is None, goes_on)
+        before = piece
+    return found
+
+
+def _of_joint(before: RecordedRun | None, piece: RecordedRun) -> Iterator[Transition]:
+    """What changed between the end of a piece and the beginning of the next one."""
+    held, holds = () if before is None else before.outcome.surfaces, piece.outcome.surfaces
+    if before is None and not holds:
+        return
+    t = float(piece.dense_spans[0][0])
+    after = moment(piece, t, "right")
+    one = after if before is None else moment(before, t, "left")
+    new, gone = [text for text in holds if text not in held], [text for text in held if text not in holds]
+    kind = TransitionKind.RESTS if piece.outcome.rests else TransitionKind.SLIDES
+    yield from (Transition(TransitionKind.LEAVES, text, t, one, after) for text in gone)
+    yield from (Transition(kind, text, t, one, after) for text in new)
+    if new or gone or before is None:
+        return
+    if before.system is not piece.system:
+        yield Transition(TransitionKind.EQUATIONS, "", t, one, after)
+    elif before.method != piece.method:
+        yield Transition(TransitionKind.METHOD, "", t, one, after)
+
+
+def _of_piece(piece: RecordedRun, is_first: bool, goes_on: bool) -> list[Transition]:
+    """What happened within a piece, its end included."""
+    low, high = sorted((float(piece.dense_spans[0][0]), float(piece.dense_spans[1][-1])))
+    found = [*_events(piece, goes_on), *_ticks(piece, low, high, is_first)]
+    # Turns that a run was led back from at once are those of the surface that it goes on along.
+    led_back = piece.outcome.stop.time if goes_on and piece.status is Ending.CHATTERING else None
+    for turn in piece.outcome.turns:
+        if low <= turn.time <= high and turn.time != led_back:
+            sides = moment(piece, turn.time, "left"), moment(piece, turn.time, "right")
+            found.append(Transition(TransitionKind.SWITCH, turn.condition, turn.time, *sides))
+    forward = piece.dense_spans[1][-1] >= piece.dense_spans[0][0]
+    return sorted(found, key=lambda transition: transition.time if forward else -transition.time)
+
+
+def _events(piece: RecordedRun, goes_on: bool) -> Iterator[Transition]:
+    """The events of a piece; goes_on: whether another piece follows, whose beginning ended this one."""
+    known, told = piece.system.events, piece.outcome.events
+    own = told[: len(told) - (goes_on and piece.status is Ending.EVENT)]
+    for name, (index, t, before, after) in named_events(piece.system, own):
+        event = known[index]
+        if event.purpose is not EventPurpose.MODEL:
+            continue
+        sides = piece._snapshot(t, before), piece._snapshot(t, after)
+        yield Transition(*_kind(event, name), t, *sides, tuple(event.resets))
+
+
+def _kind(event: Event, name: str) -> tuple[TransitionKind, str]:
+    """What kind of transition an event is, and of what."""
+    if event.manner.contact is None:
+        return TransitionKind.EVENT, name
+    contact, _, what = name.rpartition(".")
+    return TransitionKind(what), contact
+
+
+def _ticks(piece: RecordedRun, low: float, high: float, is_first: bool) -> Iterator[Transition]:
+    """The clocks of a piece; a tick where it begins belongs to the piece before it."""
+    begin = float(piece.dense_spans[0][0])
+    for event in piece.system.events:
+        if event.manner.schedule is None:
+            continue
+        for tick in np.clip(event.manner.schedule.ticks(low, high), low, high).tolist():
+            at_start = abs(tick - begin) <= SAME_INSTANT * max(abs(low), abs(high))
+            if at_start and (not is_first or event.name in piece.outcome.done_at_start):
+                continue
+            sides = moment(piece, tick, "left"), moment(piece, tick, "right")
+            yield Transition(TransitionKind.CLOCK, event.name, tick, *sides, tuple(event.resets))
+
+
+def transition_times(piece: RecordedRun, low: float, high: float) -> np.ndarray:
+    """When events, clocks and changes of discrete variables happen in a piece, between two times."""
+    known = [np.array([t for _, t, *_ in piece.outcome.events], dtype=float)]
+    if piece._held_values is not None:
+        known.append(piece._held_values.times)
+    schedules = (event.manner.schedule for event in piece.system.events)
+    known += [schedule.ticks(low, high) for schedule in schedules if schedule is not None]
+    return np.unique(np.concatenate(known))
+
+
+def moment(piece: RecordedRun, t: float, side: Literal["left", "right"]) -> Samples:
+    """All values just before a time of a piece ("left"), or just after it ("right")."""
+    starts, ends = piece.dense_spans
+    near = starts if side == "right" else ends
+    place = int(np.argmin(np.abs(near - t)))
+    if abs(near[place] - t) > SAME * max(abs(t), 1e-300):  # no step begins or ends here
+        return piece.at(t)
+    return moments(piece, np.array([place]), side, scalar=True)
+
+
+def moments(piece: RecordedRun, spans: np.ndarray, side: Literal["left", "right"], scalar: bool = False) -> Samples:
+    """The moments that some steps of a piece begin with ("right" of a transition), or end with ("left")."""
+    dense = piece.dense
+    times = piece.dense_spans[0 if side == "right" else 1][spans]
+    x = dense.coefficients[spans, 0] if side == "right" else dense.coefficients[spans].sum(axis=1)
+    held = None if piece._held_values is None else piece._held_values.beside(times, side)
+    arguments: Any = (piece._plant, piece._drive, piece._parameters, times, np.ascontiguousarray(x))
+    return Samples(*arguments, scalar=scalar, held=held)

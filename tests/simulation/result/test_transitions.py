@@ -1,0 +1,112 @@
+"""Transitions of runs: what happened, in order, of every kind, kept by pickles and files."""
+
+import pickle
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import daedalus as dd
+
+
+@pytest.fixture(autouse=True)
+def few_calls(monkeypatch):
+    """Each function is called some hundred times at most: compiling would take longer."""
+    monkeypatch.setenv("DAEDALUS_COMPILER", "interpreter")
+
+
+def told(tr):
+    return [(t.kind.value, t.guard, round(t.time, 6)) for t in tr.transitions]
+
+
+def relay():
+    """Falls to zero, slides, is pushed off at t = 1.5, comes back from t = 2 on, slides again from t = 2.5 on."""
+    m = dd.Model("relay")
+    x = m.state("x", start=1.0)
+    push = ca.if_else(m.time > 1.5, 3.0, 0.0) - ca.if_else(m.time > 2.0, 3.0, 0.0)
+    m.equation(m.der(x), 0.5 - 2.0 * ca.sign(x) + push)
+    return m
+
+
+RELAY = [
+    ("slides", "x > 0", 0.666667),
+    ("switch", "1.5 < t", 1.5),
+    ("leaves", "x > 0", 1.5),
+    ("switch", "2 < t", 2.0),
+    ("slides", "x > 0", 2.5),
+]
+
+
+@pytest.mark.parametrize("method", ["auto", "radau5"])
+def test_a_relay_slides_leaves_and_slides_again(method):
+    assert told(dd.simulate(relay(), 3.0, method=method)) == RELAY
+
+
+def test_rows_of_save_at_change_nothing():
+    tr = dd.simulate(relay(), 3.0, save_at=[0.0, 3.0])
+    assert told(tr) == RELAY
+    assert [float(t.before["x"]) for t in tr.transitions] == pytest.approx([0.0, 0.0, 0.0, 0.75, 0.0], abs=1e-9)
+
+
+def test_pickles_and_files_keep_them(tmp_path):
+    tr = dd.simulate(relay(), 3.0)
+    assert told(pickle.loads(pickle.dumps(tr))) == RELAY
+    tr.save(tmp_path / "run.nc")
+    assert told(dd.load(tmp_path / "run.nc")) == RELAY
+
+
+def test_backwards_in_time():
+    m = dd.Model("ramp")
+    x = m.state("x", start=4.0)
+    m.equation(m.der(x), ca.if_else(x < 1.0, 1.0, 3.0) + ca.if_else(m.time < 0.5, 1.0, 0.0))
+    assert told(dd.simulate(m, (2.0, 0.0))) == [("switch", "x < 1", 1.0), ("switch", "t < 0.5", 0.5)]
+
+
+def test_a_tank_comes_to_rest_and_moves_again():
+    m = dd.Model("tap")
+    x = m.state("x", start=0.25)
+    m.equation(m.der(x), ca.fmax(m.time - 2.0, 0.0) - ca.sign(x) * ca.sqrt(ca.fabs(x)))
+    kinds = [(kind, guard) for kind, guard, _ in told(dd.simulate(m, 3.0))]
+    assert kinds[0] == ("rests", "x > 0")
+    assert kinds[-1] == ("leaves", "x > 0")
+
+
+def test_events_clocks_and_what_they_assign():
+    m = dd.Model("counted")
+    x, n, u = m.state("x", start=0.0), m.discrete("n", start=0.0), m.discrete("u", start=1.0)
+    m.equation(m.der(x), u)
+    m.event("full", x - 0.75, direction=1, reset={"x": 0.0, "n": n + 1})
+    m.schedule([1.0], {"u": -0.5})
+    tr = dd.simulate(m, 2.0)
+    assert told(tr) == [("event", "full", 0.75), ("clock", "schedule_1", 1.0)]
+    full, clock = tr.transitions
+    assert (full.reset, clock.reset) == (("x", "n"), ("u",))
+    assert (float(full.before["x"]), float(full.after["x"]), float(full.after["n"])) == pytest.approx((0.75, 0.0, 1.0))
+    assert (float(clock.before["u"]), float(clock.after["u"])) == (1.0, -0.5)
+    # A run that goes on from the end does not tell again what has happened there.
+    half = dd.simulate(m, 1.0)
+    assert told(half)[-1] == ("clock", "schedule_1", 1.0)
+    assert told(dd.simulate(m, (1.0, 2.0), start=half.end)) == []
+
+
+def test_contacts_close_and_frictions_stick():
+    m = dd.Model("drop")
+    h, v = m.state("h", start=1.0), m.state("v", start=0.0)
+    x, w = m.state("x", start=0.0), m.state("w", start=1.0)
+    floor, drag = m.unilateral("floor", h, restitution=0.5), m.friction("drag", w, kinetic=2.0)
+    m.equation(m.der(h), v)
+    m.equation(m.der(v), -9.81 + floor)
+    m.equation(m.der(x), w)
+    m.equation(m.der(w), drag)
+    tr = dd.simulate(m, 0.6)
+    first = np.sqrt(2 / 9.81)
+    assert told(tr) == [("closes", "floor", round(first, 6)), ("sticks", "drag", 0.5)]
+    bounce = tr.transitions[0]
+    assert float(bounce.after["v"]) == pytest.approx(-0.5 * float(bounce.before["v"]))
+
+
+def test_a_smooth_run_has_none():
+    m = dd.Model("decay")
+    x = m.state("x", start=1.0)
+    m.equation(m.der(x), -x)
+    assert dd.simulate(m, 1.0).transitions == []
