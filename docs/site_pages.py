@@ -1,40 +1,84 @@
-"""Pages that are made when the site is built: the gallery, by running its scripts, and the reference."""
+"""What is made when the site is built: the gallery, by running its scripts, the reference, and typeset formulas."""
 
 from __future__ import annotations
 
 import ast
 import contextlib
-import inspect
 import io
+import re
 import runpy
-import time
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
 GALLERY = ROOT / "examples" / "gallery"
+MATH_FONT = ROOT / "src" / "daedalus" / "display" / "formulas" / "fonts" / "stix_two_math.woff"
 
 
 def on_files(files: Any, config: Any) -> Any:
     """Add the gallery and the reference to the files of the site (MkDocs calls this)."""
     from mkdocs.structure.files import File
 
-    made: dict[str, str | bytes] = {"reference.md": reference_page()}
+    made: dict[str, str | bytes] = dict(reference_pages())
     cards = []
     for script in sorted(GALLERY.glob("*.py")):
         pages = gallery_pages(script)
         made.update(pages)
         cards.append(gallery_card(script, f"gallery/{script.stem}.png" in pages))
     made["gallery/index.md"] = gallery_index(cards)
+    made["offline/stix_two_math.woff"] = MATH_FONT.read_bytes()
     for place, content in made.items():
         files.append(File.generated(config, place, content=content))
     return files
 
 
+def reference_pages() -> dict[str, str]:
+    """The pages of `reference_pages.py` by their place in the site."""
+    pages: dict[str, str] = runpy.run_path(str(Path(__file__).parent / "reference_pages.py"))["reference_pages"]()
+    return pages
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
+    """Put a mark in the place of every formula, so that Markdown leaves it alone."""
+    page.meta["formulas"] = formulas = []
+    return marked_formulas(markdown, formulas)
+
+
+def on_page_content(html: str, page: Any, config: Any, files: Any) -> str:
+    """Put the typeset formulas in the places of their marks."""
+    for number, formula in enumerate(page.meta["formulas"]):
+        html = html.replace(f"formula{number}x", formula)
+    return html
+
+
 def on_post_page(output: str, page: Any, config: Any) -> str:
-    """Searching from a file needs a small script of Material's; it lies beside the pages, not in a network."""
-    depth = page.url.count("/")
-    return output.replace("https://unpkg.com/iframe-worker/shim", f"{'../' * depth}offline/iframe-worker.js")
+    """Take the font of formulas and the script for searching from the site itself, not from a network."""
+    up = "../" * page.url.count("/")
+    font = (
+        f'<style>@font-face {{ font-family: "STIX Two Math"; src: url("{up}offline/stix_two_math.woff"); }} '
+        'math { font-family: "STIX Two Math", math; }</style>'
+    )
+    output = output.replace("</head>", f"{font}</head>", 1)
+    return output.replace("https://unpkg.com/iframe-worker/shim", f"{up}offline/iframe-worker.js")
+
+
+# -- formulas ----------------------------------------------------------------------------------------------------
+
+CODE = re.compile(r"(^```.*?^```|^ {4}.*?$|`[^`\n]*`)", re.MULTILINE | re.DOTALL)
+FORMULA = re.compile(r"\$\$(?P<display>.+?)\$\$|(?<![\\\w$])\$(?P<inline>[^$\n]+?)\$(?![\w$])", re.DOTALL)
+
+
+def marked_formulas(markdown: str, formulas: list[str]) -> str:
+    """Replace `$...$` and `$$...$$` outside of code by marks; their MathML is added to the list."""
+    from latex2mathml.converter import convert
+
+    def mark(match: re.Match[str]) -> str:
+        display = match["display"] is not None
+        formulas.append(convert(match["display"] or match["inline"], display="block" if display else "inline"))
+        return f"formula{len(formulas) - 1}x"
+
+    pieces = CODE.split(markdown)
+    return "".join(piece if number % 2 else FORMULA.sub(mark, piece) for number, piece in enumerate(pieces))
 
 
 # -- gallery -----------------------------------------------------------------------------------------------------
@@ -53,7 +97,7 @@ def gallery_pages(script: Path) -> dict[str, str | bytes]:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    begin, printed = time.perf_counter(), io.StringIO()
+    printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         found = runpy.run_path(str(script))
     title, text = title_and_text(script)
@@ -74,7 +118,6 @@ def gallery_pages(script: Path) -> dict[str, str | bytes]:
     parts.append(f"```python\n{code}\n```")
     if printed.getvalue().strip():
         parts.append(f"```text\n{printed.getvalue().strip()}\n```")
-    parts.append(f"*Run in {time.perf_counter() - begin:.1f} s when this page was built.*")
     pages[f"gallery/{script.stem}.md"] = "\n\n".join(parts)
     plt.close("all")
     return pages
@@ -84,61 +127,12 @@ def gallery_card(script: Path, has_picture: bool) -> str:
     """A card of the gallery."""
     title, text = title_and_text(script)
     picture = f"[![{title}]({script.stem}.png){{ width=300 }}]({script.stem}.md)" if has_picture else ""
-    return f"**[{title}]({script.stem}.md)**<br>{text.splitlines()[0] if text else ''}\n\n{picture}"
+    return f"**[{title}]({script.stem}.md)**<br>{' '.join(text.split())}\n\n{picture}"
 
 
 def gallery_index(cards: list[str]) -> str:
     """The gallery's first page: as many cards beside each other as there is room for."""
-    words = f"{len(cards)} short scripts, run when this site was built; they lie in `examples/gallery`."
+    words = f"{len(cards)} short scripts from `examples/gallery`, with their results."
     inside = "\n\n".join(f'<div markdown="1">\n\n{card}\n\n</div>' for card in cards)
     style = "display: grid; grid-template-columns: repeat(auto-fill, minmax(15rem, 1fr)); gap: 1.5rem"
     return f'# Gallery\n\n{words}\n\n<div style="{style}" markdown="1">\n\n{inside}\n\n</div>\n'
-
-
-# -- reference ---------------------------------------------------------------------------------------------------
-
-
-def reference_page() -> str:
-    """Every public name with its signature and its docstring."""
-    import daedalus as dd
-
-    parts = ["# Reference", "Every public name of `import daedalus as dd`, with its signature."]
-    for name in dd.__all__:
-        value = getattr(dd, name)
-        if inspect.ismodule(value):
-            members = [n for n, m in vars(value).items() if inspect.isfunction(m) and not n.startswith("_")]
-            parts += [f"## dd.{name}", *_documented(value, f"dd.{name}")]
-            for member in members:
-                parts += [f"### dd.{name}.{member}", *_documented(getattr(value, member), f"dd.{name}.{member}")]
-        else:
-            parts += [f"## dd.{name}", *_documented(value, f"dd.{name}")]
-            if inspect.isclass(value) and not issubclass(value, Exception):
-                for method, member in sorted(vars_of(value).items()):
-                    parts += [f"### dd.{name}.{method}", *_documented(member, method)]
-    return "\n\n".join(parts)
-
-
-def vars_of(cls: type) -> dict[str, Any]:
-    """The public methods and properties of a class, those it inherits from the package too."""
-    found = {}
-    for base in reversed(cls.__mro__):
-        if base.__module__.startswith("daedalus"):
-            found.update(
-                {
-                    n: m
-                    for n, m in vars(base).items()
-                    if not n.startswith("_") and (callable(m) or isinstance(m, property))
-                }
-            )
-    return found
-
-
-def _documented(value: Any, name: str) -> list[str]:
-    parts = []
-    if callable(value):
-        with contextlib.suppress(TypeError, ValueError):
-            parts.append(f"```python\n{name}{inspect.signature(value)}\n```")
-    text = inspect.getdoc(value)
-    if text:
-        parts.append(f"```text\n{text}\n```")
-    return parts

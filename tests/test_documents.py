@@ -4,6 +4,7 @@ import re
 import runpy
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import pytest
 
 ROOT = Path(__file__).parent.parent
@@ -19,6 +20,7 @@ def test_code_blocks_run(page, tmp_path, monkeypatch, capsys):
     text = page.read_text(encoding="utf-8")
     for match in BLOCK.finditer(text):
         exec(compile(match[1], f"{page.name}:{text[: match.start()].count(chr(10)) + 2}", "exec"), namespace)
+    plt.close("all")
     printed = capsys.readouterr().out
     for match in EXPECTED.finditer(text):
         assert match[1] in printed

@@ -1,0 +1,242 @@
+"""The reference of the site: one page per topic, each public name with its signature, its text and its example."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import re
+from importlib import import_module
+from typing import Any
+
+TOPICS: dict[str, tuple[str, list[str]]] = {
+    "model": ("Writing a model", ["Model", "System", "guess", "signal", "ground", "all_of", "any_of", "negate"]),
+    "understanding": (
+        "Understanding a model",
+        [
+            *("analyse", "Report", "check_units", "same", "lipschitz", "reduce", "to_first_order", "to_semi_explicit"),
+            *("eliminate", "initialise", "Start", "derive", "solve_for", "Derivation", "passivity"),
+        ],
+    ),
+    "running": (
+        "Running it",
+        ["simulate", "Trajectory", "prepare", "PreparedRun", "load", "solve_ivp", "solve_dae", "compare"],
+    ),
+    "ensembles": (
+        "Many runs",
+        ["sweep", "Ensemble", "sample", "Sample", "normal", "uniform", "lognormal", "importance", "Importance"],
+    ),
+    "derivatives": ("Derivatives", ["sensitivities", "Sensitivities", "gradient", "Gradient", "flow"]),
+    "linear": ("Linear systems", ["linearise", "equilibrium", "modes", "LTI", "DescriptorSystem", "pencil"]),
+    "optimisation": (
+        "Optimal control and estimation",
+        [
+            *("OptimalControl", "unknown", "phases", "Plan", "Controller", "closed_loop"),
+            *("fit", "Fit", "Estimator", "design", "Design"),
+        ],
+    ),
+    "studies": (
+        "Studies beyond one run",
+        [
+            *("branch", "Branch", "periodic", "PeriodicOrbit", "boundary_value", "BoundarySolution", "poincare"),
+            *("lyapunov", "singular_limit", "SingularLimit"),
+        ],
+    ),
+    "methods": (
+        "Integration methods",
+        [
+            *("methods", "Tableau", "tableau", "tableau_names", "gauss_legendre", "radau_iia", "lobatto_iiia"),
+            *("lobatto_iiic", "Multistep", "bdf", "adams_bashforth", "adams_moulton", "best_order", "convergence"),
+            *("step_error", "StepError", "step", "OneStep", "newton", "NewtonHistory", "work_precision"),
+            *("WorkPrecision", "plot_stability_regions"),
+        ],
+    ),
+    "looking": ("Plots, animations, reports", ["Animation", "report", "phase_portrait", "torque_speed"]),
+    "components": ("Components", ["components"]),
+    "catalogue": ("Catalogue of known systems", ["catalogue"]),
+    "geometry": (
+        "Rotations, frames, inertia",
+        [
+            *("skew", "unskew", "rot_x", "rot_y", "rot_z", "is_rotation", "nearest_rotation"),
+            *("rotation_from_quaternion", "quaternion_from_rotation", "quaternion_product", "quaternion_conjugate"),
+            *(
+                "quaternion_rate",
+                "rotation_from_axis_angle",
+                "axis_angle_from_rotation",
+                "rotation_exp",
+                "rotation_log",
+            ),
+            *("rotation_from_rpy", "rpy_from_rotation", "rotation_from_zyz", "zyz_from_rotation", "rpy_rate_matrix"),
+            *("rpy_rate", "zyz_rate", "zyz_rate_matrix", "GimbalLockWarning", "angular_velocity", "rotation_rate"),
+            *("compose_angular_velocities", "transform", "inverse_transform", "split_transform", "transform_point"),
+            *("point_velocity", "point_acceleration", "point_acceleration_terms", "centre_of_mass", "moment", "couple"),
+            *("parallel_axis", "inertia", "newton_euler", "newton_euler_matrices", "kinetic_energy"),
+            *("angular_momentum", "angular_momentum_rate"),
+        ],
+    ),
+    "units_and_errors": (
+        "Units and errors",
+        [
+            *("units", "UnitWarning", "DaedalusError", "ModelError", "SingularModelError", "InconsistentStartError"),
+            *("InputError", "SolverError"),
+        ],
+    ),
+}
+DOMAINS = ("electrical", "rotational", "translational", "hydraulic", "thermal", "signals", "machines")
+
+
+def reference_pages() -> dict[str, str]:
+    """All pages of the reference by their place in the site."""
+    pages = {}
+    rows = ["# Reference", "All names of `import daedalus as dd`, by topic.", "| topic | names |\n|---|---|"]
+    for topic, (title, names) in TOPICS.items():
+        pages[f"reference/{topic}.md"] = topic_page(title, names)
+        links = ", ".join(f"[`{name}`]({topic}.md#{anchor(f'dd.{name}')})" for name in names)
+        rows[-1] += f"\n| [{title}]({topic}.md) | {links} |"
+    pages["reference/index.md"] = "\n\n".join(rows)
+    return pages
+
+
+def anchor(name: str) -> str:
+    """The place of a heading within its page, as Markdown names it."""
+    return re.sub(r"[^\w]", "", name.lower())
+
+
+def topic_page(title: str, names: list[str]) -> str:
+    """One topic: every name, and the members of classes and modules."""
+    import daedalus as dd
+
+    parts = [f"# {title}"]
+    for name in names:
+        value = getattr(dd, name)
+        parts += [heading(2, f"dd.{name}"), *documented(value, f"dd.{name}")]
+        if name == "components":
+            parts += component_sections(value)
+        elif inspect.ismodule(value):
+            for member, function in functions_of(value).items():
+                parts += [heading(3, f"dd.{name}.{member}"), *documented(function, f"dd.{name}.{member}")]
+        elif inspect.isclass(value) and not issubclass(value, Exception):
+            for member, method in sorted(members_of(value).items()):
+                parts += [heading(3, f"dd.{name}.{member}"), *documented(method, f"{name}.{member}")]
+    return "\n\n".join(parts)
+
+
+def heading(level: int, name: str) -> str:
+    return f"{'#' * level} {name.replace('_', chr(92) + '_')} {{ #{anchor(name)} }}"
+
+
+def component_sections(components: Any) -> list[str]:
+    """The ready components, domain by domain, and the functions that read netlists."""
+    parts = []
+    for name in ("from_spice", "run_spice"):
+        parts += [
+            heading(3, f"dd.components.{name}"),
+            *documented(getattr(components, name), f"dd.components.{name}"),
+        ]
+    for domain in DOMAINS:
+        module = import_module(f"daedalus.components.{domain}")
+        parts.append(heading(2, f"dd.components.{domain}"))
+        for name, value in vars(module).items():
+            if (
+                inspect.isclass(value)
+                and not name.startswith("_")
+                and hasattr(value, "keywords")
+                and value.keywords is not None
+            ):
+                if name in ("Component", "Meter"):
+                    continue
+                parts += [heading(3, f"{domain}.{name}"), *documented(value, f"{domain}.{name}")]
+    return parts
+
+
+def functions_of(module: Any) -> dict[str, Any]:
+    """The public functions of a module that belong to the package."""
+    listed = getattr(module, "__all__", None)
+    return {
+        name: value
+        for name, value in vars(module).items()
+        if inspect.isfunction(value)
+        and not name.startswith("_")
+        and (
+            name in listed
+            if listed
+            else value.__module__.startswith(("daedalus.catalogue", "daedalus.geometry", "daedalus.model.units"))
+        )
+        and inspect.getdoc(value)
+        and ">>>" in (inspect.getdoc(value) or "")
+    }
+
+
+def members_of(cls: type) -> dict[str, Any]:
+    """The public methods and properties of a class, those it inherits from the package too."""
+    found: dict[str, Any] = {}
+    for base in reversed(cls.__mro__):
+        if base.__module__.startswith("daedalus"):
+            found |= {
+                name: member
+                for name, member in vars(base).items()
+                if not name.startswith("_") and (callable(member) or isinstance(member, property))
+            }
+    return found
+
+
+def documented(value: Any, name: str) -> list[str]:
+    """Signature and docstring of one name, as Markdown."""
+    parts = []
+    if callable(value):
+        with contextlib.suppress(TypeError, ValueError):
+            parts.append(f"```python\n{name}{plain_signature(value)}\n```")
+    text = inspect.getdoc(value)
+    if text:
+        parts.append(as_markdown(text))
+    return parts
+
+
+def plain_signature(value: Any) -> str:
+    """The signature without types and `self`; the text explains each parameter."""
+    signature = inspect.signature(value)
+    parameters = [p.replace(annotation=p.empty) for key, p in signature.parameters.items() if key != "self"]
+    return str(signature.replace(parameters=parameters, return_annotation=signature.empty))
+
+
+def as_markdown(text: str) -> str:
+    """A docstring as Markdown: lists of parameters as bullets, examples as code."""
+    blocks = []
+    for block in re.split(r"\n\s*\n", text):
+        lines = block.split("\n")
+        if len(lines) > 1 and re.fullmatch(r"-{3,}", lines[1].strip()):
+            blocks.append(f"**{lines[0].strip()}**")
+            lines = lines[2:]
+            if not lines:
+                continue
+            block = "\n".join(lines)
+            if not block.lstrip().startswith(">>>"):
+                blocks.append(bullets(lines))
+                continue
+        if ">>>" in block:
+            blocks.append(f"```pycon\n{block}\n```")
+        elif all(line.startswith("    ") for line in lines):
+            blocks.append("```text\n" + "\n".join(line[4:] for line in lines) + "\n```")
+        else:
+            blocks.append(safe(block))
+    return "\n\n".join(blocks)
+
+
+def bullets(lines: list[str]) -> str:
+    """`name: text` over indented lines, as a list."""
+    entries: list[str] = []
+    for line in lines:
+        if line.startswith(" ") and entries:
+            entries[-1] += " " + line.strip()
+        else:
+            entries.append(line.strip())
+    written = []
+    for entry in entries:
+        names, colon, words = entry.partition(": ")
+        written.append(f"- `{names}`: {safe(words)}" if colon else f"- {safe(entry)}")
+    return "\n".join(written)
+
+
+def safe(text: str) -> str:
+    """Text whose signs Markdown would read as its own; what is between backticks stays."""
+    pieces = re.split(r"(`[^`]*`)", text)
+    return "".join(piece if piece.startswith("`") else re.sub(r"([*_<\[\]])", r"\\\1", piece) for piece in pieces)
