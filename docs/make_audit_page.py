@@ -54,9 +54,8 @@ def page() -> str:
     lines = [
         "# The source documents, statement by statement",
         "",
-        "What the five documents that this package grew from say, where it is found here, and the test that shows it.",
-        "Their mistakes are on the page of [corrections](corrections.md). The table is written from marks on the tests",
-        "(`python docs/make_audit_page.py`), and a test compares.",
+        "Daedalus implements the equations of five documents. This table lists their statements, the function that",
+        "implements each, and the test that checks it. [Corrections](corrections.md) lists their mistakes.",
     ]
     rows = statements()
     for document, title in TITLES.items():

@@ -39,23 +39,23 @@ FAMILIES = {
 REMARKS = {
     "bdf": [
         "",
-        "Errors count with what the equations make of them in algebraic variables. Orders 3 to 5 are not stable near "
-        "the imaginary axis: where undamped oscillations hold the step down, the order stays at 2 as long as that is "
-        "faster. Tolerances below the rounding errors of the equations count as those.",
+        "The error test includes the error that algebraic variables inherit from the states. Orders 3 to 5 are not "
+        "stable near the imaginary axis. If undamped oscillations limit the step, the method stays at order 2 as long "
+        "as that is faster. Tolerances below the rounding errors of the equations are raised to that level.",
     ],
     "rodas4": [
         "",
-        "Sums that are conserved and become tiny later (E5 written as four rates) lose digits in the sums over its "
-        "stages: rodas5p and radau5 keep them.",
+        "If a conserved sum becomes tiny later (E5 written as four rates), this method loses digits of it in the sums "
+        "over its stages. rodas5p and radau5 keep them.",
     ],
 }
 MOMENTA = [
     "",
-    "It takes mechanics written by energies, forces and constraints or by planar bodies, with any mass matrix M(q). "
-    "The constraints hold to rounding at every step, for positions and for velocities, and nothing is projected. Where "
-    "all forces come from energies the step is symplectic: energies stay bounded over any number of steps, and "
-    "quadratic quantities that a symmetry conserves are kept to rounding. It is symmetric: a run backwards leads to "
-    "its start. With dampers or other forces the order holds and symplecticity does not.",
+    "Use it for mechanics written with energies, forces and constraints or with planar bodies, with any mass matrix "
+    "M(q). The constraints on positions and velocities hold to rounding at every step, without projection. If all "
+    "forces come from energies, the step is symplectic: energy errors stay bounded over any number of steps, and quadratic "
+    "quantities that a symmetry conserves are kept to rounding. The method is symmetric: a run backwards returns to "
+    "its start. With dampers or other forces it keeps its order but is not symplectic.",
 ]
 
 # Where the methods that are not in the list of explicit ones come from, by name or by the beginning of it.
@@ -120,8 +120,8 @@ def _sentence(text: str) -> str:
 
 def _caption() -> str:
     return (
-        "Left, where a step does not grow: |R(z)| ≤ 1 with z = hλ. Right, the order star |R(z)| > |exp z|: it has one "
-        "more finger at 0 than the order says."
+        "Left: the stability region |R(z)| ≤ 1 with z = hλ, where a step does not grow. Right: the order star "
+        "|R(z)| > |exp z|; the number of its fingers at 0 is one more than the order."
     )
 
 
@@ -130,7 +130,7 @@ def _facts(T: Tableau) -> list[str]:
     rows = [
         ("kind", f"{kind}, {T.stages} stage{'s' * (T.stages > 1)}"),
         ("order", str(T.order)),
-        ("order of the second solution", "-" if T.embedded_order is None else str(T.embedded_order)),
+        ("order of the embedded solution", "-" if T.embedded_order is None else str(T.embedded_order)),
         ("stage order", str(T.stage_order)),
         ("stability function R(z)", _ratio(T)),
         ("A-stable", _yes(T.is_a_stable)),
@@ -139,7 +139,7 @@ def _facts(T: Tableau) -> list[str]:
         ("stable on the imaginary axis", _interval(T.imaginary_stability_interval, "±{}i", "all of it")),
         ("stiffly accurate", _yes(T.is_stiffly_accurate)),
         ("symplectic", _yes(T.is_symplectic)),
-        ("last stage begins the next step", _yes(T.reuses_last_stage)),
+        ("last stage is the first of the next step (FSAL)", _yes(T.reuses_last_stage)),
     ]
     return ["| | |", "|---|---|", *(f"| {left} | {right} |" for left, right in rows)]
 
@@ -190,9 +190,9 @@ def _use(name: str, T: Tableau | None, method: Method | None) -> list[str]:
             ("index 3", method.index_3),
         ]
         solves = ", ".join(f"{kind}: {order}" for kind, order in orders if order != "-")
-        steps = "chooses its steps; with `step=` it keeps them fixed" if method.adaptive else "needs a fixed step"
+        steps = "chooses its step size; pass `step=` for a fixed step" if method.adaptive else "needs a fixed step"
         if method.family == "bdf":
-            steps = "chooses its order and its steps; it takes no fixed step"
+            steps = "chooses its order and step size; it has no fixed-step mode"
         call = f'dd.simulate(m, 1.0, method="{name}"{"" if method.adaptive else ", step=0.01"})'
         text = f"Order by kind of system: {solves}. The method {steps}."
         more = MOMENTA if method.family == "lobatto" else REMARKS.get(name, [])
@@ -209,12 +209,14 @@ def index() -> str:
     lines = [
         "# Methods",
         "",
-        "These pages are written by `docs/make_method_pages.py` from the tableaux themselves: order, stage order and "
-        "stability are computed, not copied.",
+        "All integration methods, with links to their pages. Orders, stage orders and stability are computed from the "
+        "coefficients. [How to choose a method](../choosing_a_method.md) helps you to pick one.",
         "",
         "## Methods of `dd.simulate`",
         "",
-        "The list of `dd.methods()` and `daedalus methods`; a dash: the method does not solve that kind of system.",
+        "`dd.methods()` and `daedalus methods` print this list. A dash means that the method cannot solve that kind of "
+        "system. "
+        '"reduced" means that the index is reduced first, and z is the order of the algebraic variables.',
         "",
         "| name | order | explicit | adaptive | ODE | index 1 | index 2 | index 3 | what it is |",
         "|---|---|---|---|---|---|---|---|---|",
@@ -226,8 +228,9 @@ def index() -> str:
         "",
         "## Tableaux of `dd.tableau`",
         "",
-        "All run by name; the families run as `dd.simulate(..., method=dd.tableau(name, alpha=...), step=h)`. `gauss`, "
-        "`radau`, `lobatto_iiia` and `lobatto_iiic` go on with any number of stages.",
+        "Use them by name. The families with a parameter run as "
+        "`dd.simulate(..., method=dd.tableau(name, alpha=...), step=h)`. `gauss`, `radau`, `lobatto_iiia` and "
+        "`lobatto_iiic` exist for any number of stages.",
         "",
         "| name | stages | order | stage order | kind | A-stable | L-stable | real interval | source |",
         "|---|---|---|---|---|---|---|---|---|",

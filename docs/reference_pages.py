@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import re
+import textwrap
 from importlib import import_module
 from typing import Any
 
@@ -81,6 +82,19 @@ TOPICS: dict[str, tuple[str, list[str]]] = {
         ],
     ),
 }
+# Classes that users make themselves; all others are results, whose constructors are of no interest.
+MADE_BY_USERS = (
+    "Model",
+    "LTI",
+    "DescriptorSystem",
+    "Tableau",
+    "Multistep",
+    "OptimalControl",
+    "Controller",
+    "Estimator",
+)
+LINE = 88
+INDENTED = {"initial_indent": "    ", "subsequent_indent": "    ", "break_long_words": False}
 DOMAINS = ("electrical", "rotational", "translational", "hydraulic", "thermal", "signals", "machines")
 
 
@@ -182,20 +196,29 @@ def members_of(cls: type) -> dict[str, Any]:
 def documented(value: Any, name: str) -> list[str]:
     """Signature and docstring of one name, as Markdown."""
     parts = []
-    if callable(value):
+    result = inspect.isclass(value) and name.startswith("dd.") and name[3:] not in MADE_BY_USERS
+    if callable(value) and not result:
         with contextlib.suppress(TypeError, ValueError):
-            parts.append(f"```python\n{name}{plain_signature(value)}\n```")
+            parts.append(f"```python\n{call(name, value)}\n```")
     text = inspect.getdoc(value)
     if text:
         parts.append(as_markdown(text))
     return parts
 
 
-def plain_signature(value: Any) -> str:
-    """The signature without types and `self`; the text explains each parameter."""
+def call(name: str, value: Any) -> str:
+    """A call with the names and defaults of its parameters; types and `self` are left out, the text explains each."""
     signature = inspect.signature(value)
     parameters = [p.replace(annotation=p.empty) for key, p in signature.parameters.items() if key != "self"]
-    return str(signature.replace(parameters=parameters, return_annotation=signature.empty))
+    whole = f"{name}{signature.replace(parameters=parameters, return_annotation=signature.empty)}"
+    if len(whole) <= LINE:
+        return whole
+    kinds = {p.kind for p in parameters}
+    pieces = [str(p) for p in parameters]
+    positional = sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
+    if inspect.Parameter.KEYWORD_ONLY in kinds and inspect.Parameter.VAR_POSITIONAL not in kinds:
+        pieces.insert(positional, "*")
+    return f"{name}(\n" + "\n".join(textwrap.wrap(", ".join(pieces), LINE, **INDENTED)) + "\n)"
 
 
 def as_markdown(text: str) -> str:

@@ -56,7 +56,7 @@ def on_post_page(output: str, page: Any, config: Any) -> str:
     up = "../" * page.url.count("/")
     font = (
         f'<style>@font-face {{ font-family: "STIX Two Math"; src: url("{up}offline/stix_two_math.woff"); }} '
-        'math { font-family: "STIX Two Math", math; }</style>'
+        'math { font-family: "STIX Two Math", math; font-size: 1.15em; }</style>'
     )
     output = output.replace("</head>", f"{font}</head>", 1)
     return output.replace("https://unpkg.com/iframe-worker/shim", f"{up}offline/iframe-worker.js")

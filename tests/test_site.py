@@ -62,7 +62,7 @@ def test_the_reference_has_signatures_parameters_and_examples():
     pages = runpy.run_path(str(DOCS / "site_pages.py"))
     assert pages["title_and_text"](SCRIPTS[0])[0]
     reference = pages["reference_pages"]()
-    assert "dd.simulate(model, span, " in reference["reference/running.md"]
+    assert "dd.simulate(\n    model, span, start=None, " in reference["reference/running.md"]
     assert "- `save_at`: " in reference["reference/running.md"]
     assert "## dd.Model.draw" in reference["reference/model.md"]
     assert "## dd.inertia.box" in reference["reference/geometry.md"]

@@ -99,7 +99,7 @@ METHODS = {
         _explicit("ralston3", 3, False, "Ralston 1962, smallest error bound of order 3"),
         _explicit("ssprk3", 3, False, "Shu and Osher 1988, strong stability preserving"),
         _explicit("rk38", 4, False, "the 3/8 rule (Kutta 1901)"),
-        _explicit("fehlberg", 4, True, "Fehlberg 1969, 4(5), goes on with order 4"),
+        _explicit("fehlberg", 4, True, "Fehlberg 1969, 4(5), continues with the order 4 solution"),
         _explicit("cash_karp", 5, True, "Cash and Karp 1990, 5(4)"),
         Method("implicit_euler", 1, False, False, "1", "1 z 1", "1", "q 1 v 1 z 1", "implicit Euler", "tableau"),
         _undamped("trapezoidal", 2, "trapezoidal rule, Lobatto IIIA", -1),
