@@ -25,6 +25,7 @@ EVERY = {
     "buck": (of.buck, 1e-4), "boost": (of.boost, 1e-4), "buck_boost": (of.buck_boost, 1e-4),
     "flyback": (of.flyback, 1e-4), "sepic": (of.sepic, 2.5e-4), "cuk": (of.cuk, 1e-4),
     "full_bridge": (of.full_bridge, 3e-3), "inverter": (of.inverter_three_phase, 0.02),
+    "power_factor": (of.power_factor, 0.02),
 }  # fmt: skip
 
 

@@ -47,18 +47,31 @@ inline bool is_wrong(const Guards& guards, long long guard) noexcept {
     return !rests && !std::isnan(value) && (value > 0) != (mode_of(guards, guard) != 0);
 }
 
+// An instant is known to so many spacings of time.
+inline constexpr double instant_spacings = 4;
+
+// Whether a guard is on the wrong side by no more than rounding errors, or than it moves by in the spacing of time on its
+// way to the right one: a current that ends within rounding errors of time is a voltage where its diode blocks.
+inline bool is_within_rounding(Integration& s, long long guard, double rounding) noexcept {
+    const double value = s.guards.now[guard];
+    if (std::fabs(value) <= rounding) return true;
+    if (implicit_of(s).model.higher_index) return false;
+    const double rate = s.direction * rate_behind(s, guard, true);
+    return value * rate < 0 && std::fabs(value) <= rounding + instant_spacings * spacing(s.t) * std::fabs(rate);
+}
+
 // A guard that is zero but for rounding has no side: the second of two diodes in series, where the first has ended their
 // current. It keeps its mode and rests. Zero itself has a side, as it is written.
 inline bool rests_by_rounding(Integration& s, long long guard) noexcept {
     Guards& guards = s.guards;
-    if (!s.implicit || guards.now[guard] == 0) return false;
-    const double value = std::fabs(guards.now[guard]), rounding = guard_rounding(s, guard);
-    if (!(value <= rounding)) {
-        guards_at(s, s.t, s.x, guards.now);
-        return false;
-    }
-    guards.reference[guard] = 0, guards.floor[guard] = rounding;
-    return true;
+    const double value = guards.now[guard];
+    if (!s.implicit || value == 0) return false;
+    const double rounding = guard_rounding(s, guard);
+    guards.now[guard] = value;
+    const bool rests = is_within_rounding(s, guard, rounding);
+    if (rests) guards.reference[guard] = 0, guards.floor[guard] = std::fmax(rounding, std::fabs(value));
+    guards_at(s, s.t, s.x, guards.now);
+    return rests;
 }
 
 // Modes that agree with their guards at (t, x); z and x' of an implicit model follow each turn.
