@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import casadi as ca
 
+from daedalus.model.assembly.hidden_cuts import write_hidden_cuts
 from daedalus.model.assembly.joined_ports import PortSide, joined_sets
 from daedalus.model.assembly.relations import ZERO, SignedSums
 from daedalus.model.assembly.signed_terms import signed_terms, sums_of
@@ -92,7 +93,7 @@ class Flattening:
     # -- signed sums -------------------------------------------------------------------------------------------
 
     def solve_sums(self) -> None:
-        """Equal unknowns, then potentials along what stores, differences, and flows that no law gives."""
+        """Equal unknowns, then potentials along what stores, differences, flows that no law gives, and hidden cuts."""
         sums, rank = self.sums, self.unknowns.rank
         sums.equate()
         for _ in range(4):
@@ -112,6 +113,9 @@ class Flattening:
             if held:
                 sums.solve_for(x, min(held, key=lambda k: (len(sums.rows[k] or ()), k)))
         sums.equate()
+        given = {sums.root(flow)[0] for flow in self.flows}
+        if write_hidden_cuts(sums, lambda x: x in given and rank[x] < MOVING, lambda x: rank[x] >= MOVING):
+            sums.equate()
 
     def _along_states(self, number: int) -> bool:
         """Let a sum of potentials and of what is integrated or known give one potential."""

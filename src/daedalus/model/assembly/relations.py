@@ -141,3 +141,13 @@ class SignedSums:
                 self.waiting.append(k)
         self.at[x] = set()
         return True
+
+    def replace(self, number: int, row: Terms) -> None:
+        """Put another row in the place of one."""
+        for x in self.rows[number] or ():
+            self.at[x].discard(number)
+        self.rows[number] = row
+        for x in row:
+            self.at[x].add(number)
+        if len(row) <= 2:
+            self.waiting.append(number)
