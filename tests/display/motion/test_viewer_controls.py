@@ -1,5 +1,6 @@
 """The viewer in a browser: values at the cursor, a legend that hides, zoom, keys, fit, and no overflow."""
 
+import numpy as np
 import pytest
 from page_measures import wider_than_the_page
 
@@ -80,3 +81,28 @@ def test_nothing_is_wider_than_the_page(viewer, width):
         assert wider_than_the_page(viewer) == []
     finally:
         viewer.window(1200, 800)
+
+
+def test_small_bodies_and_thin_rods_are_seen(browser, tmp_path):
+    """A bob of a tenth of a millimetre on a hair of a metre is as many pixels as one can see, lines are two wide."""
+    m = dd.Model("hair")
+    a = m.state("angle", start=1.0, rate=0.0)
+    m.equation(m.der(m.der(a)), -9.81 * np.sin(a))
+    bob = [np.sin(a), -np.cos(a)]
+    m.draw("rod", [0, 0], to=bob, radius=1e-5)
+    m.draw("sphere", bob, radius=1e-4, name="bob")
+    m.draw("trace", bob)
+    dd.simulate(m, 1.0).animate(tmp_path / "run.html")
+    browser.open(tmp_path / "run.html")
+    browser.wait("window.daedalus")
+    browser.ask("daedalus.seek(0.5), daedalus.stage.stale = true, daedalus.stage.render(), 0")
+    factor = "(k => daedalus.stage.objects.find(o => o.userData.shape.kind === k).scale.x)"
+    assert browser.ask(f"{factor}('sphere')") > 10
+    assert browser.ask(f"{factor}('rod')") > 10
+    pixels = """(() => { const s = daedalus.stage, o = s.objects.find(o => o.userData.shape.kind === 'sphere');
+      const half = Math.tan(s.camera.fov * Math.PI / 360), away = o.position.distanceTo(s.camera.position);
+      return 2 * o.scale.x * 1e-4 * daedalus.canvas.clientHeight / (2 * away * half); })()"""
+    assert 4 <= browser.ask(pixels) <= 12
+    trace = "daedalus.stage.objects.find(o => o.userData.shape.kind === 'trace')"
+    assert browser.ask(f"{trace}.children.length") == 3
+    assert browser.errors() == []

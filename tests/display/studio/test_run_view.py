@@ -76,6 +76,43 @@ def test_partial_rows_are_those_of_the_run(tmp_path):
     assert final[-1] == np.float32(tr.time[-1])
 
 
+FAST = """
+import daedalus as dd
+
+model = dd.Model("crystal")
+x = model.state("x", start=1.0)
+v = model.state("v", start=0.0)
+model.equation(model.der(x), 1e5 * v)
+model.equation(model.der(v), -1e5 * x)
+span = (0.0, 1.0)
+"""
+
+
+def bounds(data, name):
+    panel = next(panel for panel in data["panels"] if panel["label"].startswith(name))
+    return numbers(panel["series"][0]["least"]), numbers(panel["series"][0]["most"])
+
+
+def test_fast_oscillations_are_envelopes_while_they_run_and_after(tmp_path):
+    """A picture of a sixteen-kilohertz oscillation over a second shows how far it goes, never a slower one."""
+    wire = Wire()
+    worker_of(tmp_path, wire, FAST).serve(("run", 1, RunValues()))
+    seen = [json.loads(text) for _, _, text in wire.of("seen")]
+    shown = [*seen[-1:], json.loads(wire.of("done")[0][-1])]
+    for data in shown:
+        least, most = bounds(data, "x")
+        assert len(least) == len(most) == len(numbers(data["times"])) - 1
+        assert np.quantile(most, 0.1) > 0.8
+        assert np.quantile(least, 0.9) < -0.8
+
+
+def test_slow_curves_have_no_envelope(tmp_path):
+    wire = Wire()
+    worker_of(tmp_path, wire).serve(("run", 1, RunValues()))
+    data = json.loads(wire.of("done")[0][-1])
+    assert all("least" not in series for panel in data["panels"] for series in panel["series"])
+
+
 def test_a_short_run_is_sent_once(tmp_path):
     wire = Wire()
     worker_of(tmp_path, wire).serve(("run", 1, RunValues()))
@@ -99,7 +136,7 @@ def test_messages_stay_short(tmp_path, monkeypatch):
     assert len(numbers(usual["times"])) > 3 * len(numbers(thinned["times"]))
     assert thinned["runs"][0]["shapes"]
     # Where fewer rows do not help, motion is left out, and then the curves.
-    still = last_seen(12000, 400)
+    still = last_seen(30000, 400)
     assert still["runs"][0]["shapes"] == []
     assert len(curve(still, "angle")) > 100
     assert last_seen(200, 400) is None

@@ -35,6 +35,7 @@ bob = [length * np.sin(angle), -length * np.cos(angle)]
 model.draw("rod", [0, 0], to=bob)
 model.draw("sphere", bob, radius=0.05, name="bob")
 inputs = {"torque": 0.0}
+wind = model.parameter("wind", [0.0, 0.25], unit="m/s")
 span = (0.0, 5.0)
 """
 ENDLESS = """
@@ -301,7 +302,7 @@ def test_what_was_seen_of_a_run_stays_when_its_worker_falls(tmp_path):
         assert (job["state"], job["told"]) == ("stopped", {})
         code, data = one.ask(f"jobs/{number}/data")
         assert code == 200
-        assert [panel["label"] for panel in data["panels"]] == ["x"]
+        assert [panel["label"] for panel in data["panels"]] == ["x", "u"]
         assert one.ended(one.ask("run", "POST", {"end": "0.4"})[1]["number"])["state"] == "done"
     finally:
         one.close()
@@ -309,11 +310,11 @@ def test_what_was_seen_of_a_run_stays_when_its_worker_falls(tmp_path):
 
 @pytest.mark.wide
 def test_an_endless_model_is_survived(tmp_path):
-    one = Studio(tmp_path, ENDLESS, "--time-limit", "1")
+    one = Studio(tmp_path, ENDLESS, "--time-limit", "4")
     try:
         job = one.ended(one.ask("run", "POST", {})[1]["number"])
         assert job["state"] == "stopped"
-        assert "longer than 1 s" in job["error"]["what"]
+        assert "longer than 4 s" in job["error"]["what"]
         # A new worker is there.
         assert one.ended(one.ask("run", "POST", {"end": "0.4"})[1]["number"])["state"] == "done"
     finally:
@@ -352,7 +353,8 @@ def page(studio, browser):
     for job in studio.ask("jobs")[1]:
         studio.ask(f"jobs/{job['number']}", "DELETE")
     browser.open(studio.address)
-    browser.wait("window.studio && !studio.go.disabled")
+    # It runs once as it is opened.
+    browser.wait("window.studio && studio.active === null && studio.shown !== null && studio.jobs.size === 1")
     return browser
 
 
@@ -360,7 +362,7 @@ def test_the_page_runs_a_model_end_to_end(page, studio):
     assert page.ask(f"{field('parameters.length')}.value") == "0.5"
     page.ask(typed("parameters.length", "0.8"))
     page.ask("studio.go.click()")
-    page.wait("studio.viewer && studio.shown !== null && studio.viewer.panels.length")
+    page.wait("studio.jobs.size === 2 && studio.active === null && studio.shown === Math.max(...studio.jobs.keys())")
     assert "reached t = 5" in page.ask("studio.status.textContent")
     # Curves and poses are those of the run.
     values = "[...daedalus.panels.find(p => p.label.startsWith('angle')).series[0].values]"
@@ -379,7 +381,7 @@ def test_the_page_runs_a_model_end_to_end(page, studio):
     # A second run is put over the first.
     page.ask(typed("parameters.length", "0.3"))
     page.ask("studio.go.click()")
-    page.wait("studio.jobs.size === 2 && studio.active === null && studio.compared.size === 1")
+    page.wait("studio.jobs.size === 3 && studio.active === null && studio.compared.size === 1")
     page.ask("[...document.querySelectorAll('.run input[type=checkbox]')].find(b => !b.checked).click()")
     page.wait("studio.viewer.runs.length === 2")
     page.ask("[...document.querySelectorAll('.run button')].find(b => b.textContent === 'Python').click()")
@@ -388,22 +390,34 @@ def test_the_page_runs_a_model_end_to_end(page, studio):
     assert page.errors() == []
 
 
+def test_vectors_have_a_field_for_each_element(page, studio):
+    names = page.ask("studio.fields.filter(f => f.group === 'parameters').map(f => [f.told.name, f.input.value])")
+    assert names == [["length", "0.5"], ["wind[0]", "0"], ["wind[1]", "0.25"]]
+    page.ask(typed("parameters.wind[1]", "0.75"))
+    page.ask("studio.go.click()")
+    page.wait("studio.jobs.size === 2 && studio.active === null")
+    job = max(studio.ask("jobs")[1], key=lambda job: job["number"])
+    assert job["values"]["parameters"] == {"wind[1]": "0.75"}
+    assert job["state"] == "done"
+
+
 def test_wrong_input_shows_its_message_and_goes_away(page):
     page.ask(typed("parameters.length", "short"))
     page.ask("studio.go.click()")
     page.wait("!studio.error.hidden")
     told = page.ask("studio.error.textContent")
     assert "length = short cannot be read." in told
-    assert "Try: 0" in told
+    assert "Try: 0.5" in told
+    assert page.ask("document.querySelector('.wrong input').dataset.name") == "parameters.length"
     page.ask("studio.reset.click()")
     page.ask("studio.go.click()")
-    page.wait("studio.error.hidden && studio.shown !== null")
+    page.wait("studio.error.hidden && studio.active === null && !document.querySelector('.wrong')")
 
 
 def test_curves_and_motion_grow_while_a_run_goes_on_and_stay_after_a_stop(page):
     page.ask(typed("span.to", "1e7"))
     page.ask("studio.go.click()")
-    page.wait("studio.viewer && studio.viewer.job === studio.active && studio.viewer.stage")
+    page.wait("studio.active !== null && studio.viewer.job === studio.active && studio.viewer.stage")
     first = page.ask("[daedalus.end, daedalus.now]")
     assert first[0] == first[1] > 0  # one sees the newest moment
     page.ask("window.before = daedalus, 0")
@@ -425,7 +439,7 @@ def test_curves_and_motion_grow_while_a_run_goes_on_and_stay_after_a_stop(page):
     assert page.ask("daedalus.now") == 0
     reached = page.ask("daedalus.end")
     page.ask("studio.halt.click()")
-    page.wait("studio.active === null && studio.shown !== null")
+    page.wait("studio.active === null && studio.shown === Math.max(...studio.jobs.keys())")
     assert "interrupted by the user" in page.ask("studio.status.textContent")
     end, until, times, count = page.ask(f"[daedalus.end, daedalus.until, daedalus.times.length, {curve}.length]")
     assert end == until >= reached
@@ -443,7 +457,7 @@ def test_stop_and_ten_quick_clicks_in_the_page(page):
     page.ask(typed("span.to", "2"))
     page.ask("for (let k = 0; k < 10; k++) studio.go.click()")
     page.wait("studio.active === null && studio.status.textContent.includes('reached t = 2')")
-    assert page.ask("studio.jobs.size") == 2
+    assert page.ask("studio.jobs.size") == 3
     assert page.errors() == []
 
 

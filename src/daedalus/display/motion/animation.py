@@ -102,7 +102,7 @@ def animate(
     scenes = [Scene(s.label, times, s.shapes, s.up, s.flat) for s in scenes]
     wanted = [curves] if isinstance(curves, str) else curves
     heading = title or tr.system.name
-    data = viewer_data(heading, scenes, samples, wanted, speed)
+    data = viewer_data(heading, scenes, samples, wanted, speed, runs)
     film = Animation(heading, scenes, {**data, "events": event_times(tr)})
     if path is not None:
         film.save(path)

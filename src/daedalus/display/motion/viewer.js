@@ -31,7 +31,7 @@ class DaedalusViewer {
     this.hidden = new Set(data.hidden || []);
     this.panels = (data.panels || []).map((panel) => ({
       ...panel,
-      series: panel.series.map((series) => ({ ...series, values: decoded(series.values) })),
+      series: panel.series.map((series) => ({ ...series, ...numbersOf(series) })),
     }));
     this.build();
     this.stage = null;
@@ -73,7 +73,7 @@ class DaedalusViewer {
     const last = this.now === this.end && !this.playing;
     this.read(data);
     this.panels.forEach((panel, i) => panel.series.forEach((series, j) => {
-      series.values = decoded(data.panels[i].series[j].values);
+      Object.assign(series, numbersOf(data.panels[i].series[j]));
     }));
     this.slider.max = this.times.length - 1;
     if (this.stage) this.stage.fill();
@@ -181,7 +181,16 @@ class DaedalusViewer {
 
   resized() {
     if (this.stage) this.stage.resized();
+    if (!this.drawn) this.spread();
     this.curves.draw();
+  }
+
+  // Curves alone take the whole window, in as many columns as make their panels half as high as wide.
+  spread() {
+    const { clientWidth: width, clientHeight: height } = this.plots, count = this.panels.length || 1;
+    const most = Math.max(1, Math.floor(width / 340));
+    const columns = Math.max(1, Math.min(most, count, Math.round(Math.sqrt((count * width) / (2 * Math.max(height, 1))))));
+    this.plots.style.gridTemplateColumns = `repeat(${columns}, minmax(0, 1fr))`;
   }
 
   timeAt(position) {
@@ -249,6 +258,12 @@ class DaedalusViewer {
     const shape = this.runs[run].shapes.find((s) => s.name === name && (kind === null || s.kind === kind));
     return shape ? this.row(shape, this.position(this.now)) : null;
   }
+}
+
+// The numbers of a curve; `least` and `most` enclose what it does between two neighbouring times, where that is more.
+function numbersOf(series) {
+  const bound = (text) => (text ? decoded(text) : null);
+  return { values: decoded(series.values), least: bound(series.least), most: bound(series.most) };
 }
 
 // A time with as many digits as a span of this length needs.
@@ -342,7 +357,8 @@ class DaedalusStage {
 
   material(shape, run, index) {
     const several = this.viewer.runs.length > 1;
-    const colour = several && index > 0 ? run.colour : shape.settings.colour || shape.paint || run.colour;
+    // One rule for bodies and curves: of one run, colours tell what is what; of several, which run it is.
+    const colour = several ? run.colour : shape.settings.colour || shape.paint || run.colour;
     const opacity = (shape.settings.opacity ?? 1) * (several && index > 0 ? 0.45 : 1);
     return new THREE.MeshStandardMaterial({
       color: new THREE.Color(colour), roughness: 0.55, metalness: 0.05, transparent: opacity < 1, opacity,
@@ -354,7 +370,7 @@ class DaedalusStage {
     const unit = this.viewer.data.unit, size = shape.sizes, maker = SHAPE_MAKERS[shape.kind];
     if (!maker) return;
     const object = maker({ shape, size, unit, material: this.material(shape, run, index), viewer: this.viewer, run });
-    object.userData = { shape, run: index };
+    object.userData = { shape, run: index, ...leastSize(object, shape) };
     this.scene.add(object);
     this.objects.push(object);
   }
@@ -451,11 +467,26 @@ class DaedalusStage {
     if (!width || !height) return;
     this.renderer.setPixelRatio(Math.min(2, window.devicePixelRatio || 1));
     this.renderer.setSize(width, height, false);
+    this.renderer.getDrawingBufferSize(SCREEN.value);
     this.camera.aspect = width / height;
     this.camera.updateProjectionMatrix();
     this.scene.background = new THREE.Color(this.viewer.dark() ? "#14181d" : "#f7f8fa");
     this.grid.material.color.set(this.viewer.dark() ? "#c8d0d8" : "#56606a");
     this.stale = true;
+  }
+
+  // What would be smaller on the screen than one can see is drawn larger, about its own place.
+  enlarge() {
+    this.camera.updateMatrixWorld();
+    const half = Math.tan((this.camera.fov * Math.PI) / 360), height = this.viewer.canvas.clientHeight || 1;
+    for (const object of this.objects) {
+      const { shape, least, radius } = object.userData;
+      if (!least || !object.visible) continue;
+      const away = Math.max(object.position.distanceTo(this.camera.position), this.camera.near);
+      const pixels = (radius * height) / (away * half), factor = Math.max(1, least / Math.max(pixels, 1e-9));
+      if (shape.kind === "rod" || shape.kind === "spring") object.scale.set(factor, factor, object.scale.z);
+      else object.scale.setScalar(factor);
+    }
   }
 
   // Draw the scene where it or the camera has changed since the last frame: a page at rest costs nothing.
@@ -465,10 +496,14 @@ class DaedalusStage {
     [this.stale, this.drawnView] = [false, view];
     this.camera.position.copy(this.target).addScaledVector(this.backwards(), this.away());
     this.camera.lookAt(this.target);
+    this.enlarge();
     this.renderer.render(this.scene, this.camera);
     this.frames = (this.frames || 0) + 1;
   }
 }
+
+// Pixels: the least size of a body, the least width of a rod, and the width of a line.
+const LEAST_BODY = 9, LEAST_ROD = 3, LINE_WIDTH = 2;
 
 function turnedCylinder(radius, length, material) {
   // A cylinder along z, as the model's axes are.
@@ -477,14 +512,48 @@ function turnedCylinder(radius, length, material) {
   return new THREE.Mesh(geometry, material);
 }
 
-function lineOf(points, colour, count) {
+// How small an object may become on the screen, and its radius as it is; bodies of a stated size and marks alike.
+function leastSize(object, shape) {
+  if (shape.kind === "rod" || shape.kind === "spring") {
+    const { x, y } = sizeOf(object);
+    return { least: shape.kind === "rod" ? LEAST_ROD : LEAST_BODY, radius: Math.max(x, y) / 2 };
+  }
+  if (!["box", "sphere", "point", "cylinder", "mesh", "joint", "hinge"].includes(shape.kind)) return {};
+  return { least: shape.kind === "joint" || shape.kind === "hinge" ? LEAST_BODY / 2 : LEAST_BODY, radius: sizeOf(object).length() / 2 };
+}
+
+function sizeOf(object) {
+  return new THREE.Box3().setFromObject(object).getSize(new THREE.Vector3());
+}
+
+// Lines of WebGL are one pixel wide: copies moved by a part of a pixel make them as wide as they should be.
+function lineOf(points, colour, count, settings = {}) {
   const geometry = new THREE.BufferGeometry();
   geometry.setAttribute("position", new THREE.BufferAttribute(new Float32Array(3 * points), 3));
   geometry.setDrawRange(0, count);
-  const line = new THREE.Line(geometry, new THREE.LineBasicMaterial({ color: colour }));
-  line.frustumCulled = false;
-  return line;
+  const ratio = Math.min(2, window.devicePixelRatio || 1), reach = LINE_WIDTH * ratio - 1;
+  const lines = [[0, 0], [reach, 0], [0, reach], [reach, reach]].map((shift) => {
+    const line = new THREE.Line(geometry, shiftedLine({ color: colour, ...settings }, shift));
+    line.frustumCulled = false;
+    return line;
+  });
+  lines[0].add(...lines.slice(1));
+  return lines[0];
 }
+
+function shiftedLine(settings, shift) {
+  const material = new THREE.LineBasicMaterial(settings);
+  material.onBeforeCompile = (shader) => {
+    shader.uniforms.shift = { value: new THREE.Vector2(...shift) };
+    shader.uniforms.screen = SCREEN;
+    shader.vertexShader = `uniform vec2 shift, screen;\n${shader.vertexShader}`
+      .replace("#include <project_vertex>", "#include <project_vertex>\n  gl_Position.xy += 2.0 * shift / screen * gl_Position.w;");
+  };
+  return material;
+}
+
+// The size of the picture in pixels, for all lines.
+const SCREEN = { get value() { return SCREEN.size || (SCREEN.size = new THREE.Vector2(1, 1)); } };
 
 const SHAPE_MAKERS = {
   box: ({ size, material }) => {
@@ -523,10 +592,9 @@ const SHAPE_MAKERS = {
   line: ({ shape, run }) => lineOf(shape.width / 3, shape.settings.colour || run.colour, shape.width / 3),
   trace: ({ shape, run, viewer }) => {
     const count = shape.track.length / 3;
-    const line = lineOf(count + 1, shape.settings.colour || shape.paint || run.colour, 0);
+    const colour = viewer.runs.length > 1 ? run.colour : shape.settings.colour || shape.paint || run.colour;
+    const line = lineOf(count + 1, colour, 0, { transparent: true, opacity: 0.6 });
     line.geometry.attributes.position.array.set(shape.track);
-    line.material.transparent = true;
-    line.material.opacity = 0.75;
     return line;
   },
   arrow: (a) => arrowOf(a, a.shape.settings.colour || "#d55e00"),
@@ -707,7 +775,7 @@ class DaedalusCurves {
       pen.fillStyle = inks[0]; pen.textAlign = "center"; pen.textBaseline = "top";
       pen.fillText(shortNumber(tick), across(tick), height - BOTTOM + 4);
     }
-    pen.textAlign = "right"; pen.fillText("time [s]", width - RIGHT, height - BOTTOM - 14);
+    pen.textAlign = "center"; pen.fillText("time [s]", (LEFT + width - RIGHT) / 2, height - 14);
     for (const event of this.viewer.data.events || []) {
       const at = across(event);
       if (at < LEFT || at > width - RIGHT) continue;
@@ -727,7 +795,16 @@ class DaedalusCurves {
         one.ghost.forEach((v, k) => (Number.isFinite(v) ? pen.lineTo(x(k), y(v)) : null));
         pen.stroke(); pen.globalAlpha = 1;
       }
-      pen.strokeStyle = one.paint; pen.lineWidth = 1.6; pen.setLineDash(one.dash || []); pen.beginPath();
+      pen.strokeStyle = pen.fillStyle = one.paint; pen.lineWidth = 1.6; pen.setLineDash(one.dash || []); pen.beginPath();
+      if (one.least) {
+        // Faster than the times: what lies between the least and the most is filled.
+        pen.globalAlpha = 0.75;
+        const middle = (k) => (x(k) + x(Math.min(k + 1, one.values.length - 1))) / 2;
+        for (let k = 0; k + 1 < one.values.length; k++) pen.lineTo(middle(k), y(one.most[k]));
+        for (let k = one.values.length - 2; k >= 0; k--) pen.lineTo(middle(k), y(one.least[k]));
+        pen.fill(); pen.stroke(); pen.globalAlpha = 1;
+        continue;
+      }
       one.values.forEach((v, k) => (Number.isFinite(v) ? pen.lineTo(x(k), y(v)) : null));
       pen.stroke();
     }
@@ -757,11 +834,12 @@ class DaedalusCurves {
 }
 
 const LONGEST_ARROW = 0.9;
-const LEFT = 58, RIGHT = 10, TOP = 8, BOTTOM = 20;
+const LEFT = 58, RIGHT = 16, TOP = 8, BOTTOM = 34;
 
 // The range of the curves; a short blow-up does not flatten what came before it.
 function readableRange(series) {
-  const all = series.flatMap((s) => [...s.values].filter(Number.isFinite)).sort((a, b) => a - b);
+  const all = series.flatMap((s) => [...s.values, ...(s.least || []), ...(s.most || [])].filter(Number.isFinite))
+    .sort((a, b) => a - b);
   if (!all.length) return [0, 1];
   let low = all[0], high = all[all.length - 1];
   const q = (p) => all[Math.round(p * (all.length - 1))];

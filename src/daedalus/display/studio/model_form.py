@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from daedalus.display.look import unit_text
 from daedalus.integrators.methods import methods
+from daedalus.model.names import element_label
 from daedalus.model.signals import Signal
 
-# More fields than these are not laid out: nobody edits them one by one.
-MOST_FIELDS = 400
+# More fields than these are not laid out: nobody edits them one by one. Larger arrays have one field.
+MOST_FIELDS, LARGEST = 400, 16
 
 
 def model_form(source: Any) -> dict[str, Any]:
@@ -24,11 +26,10 @@ def model_form(source: Any) -> dict[str, Any]:
         given = {"parameters": source.parameters, "start": start, "inputs": source.inputs}[group]
         preset = group == "inputs" and name not in given  # nothing is known of it: zero, to begin with
         value = given[name] if name in given else ((0.0,) * v.size if preset else v.start)
-        field = {"name": name, "unit": v.unit or "", "size": int(v.size), "preset": preset, **_shown(value)}
-        groups[group].append(field)
+        groups[group] += _fields(name, v.shape, v.unit or "", value, preset)
         if group == "start" and any(r is not None for r in v.rate):
             rate = start.get(f"{name}_dot", v.rate)
-            groups[group].append({**field, "name": f"{name}_dot", "unit": "", **_shown(rate)})
+            groups[group] += _fields(f"{name}_dot", v.shape, f"{v.unit}/s" if v.unit else "", rate, preset)
     span = source.until(None)
     begin, end = (0.0, float(span)) if np.ndim(span) == 0 else span
     return {
@@ -39,6 +40,33 @@ def model_form(source: Any) -> dict[str, Any]:
         "end": _number(end),
         "methods": ["auto", *(m.name for m in methods() if m.adaptive)],
     }
+
+
+def _fields(name: str, shape: tuple[int, ...], unit: str, value: Any, preset: bool) -> list[dict[str, Any]]:
+    """One field for each element of a small array whose values are numbers, else one for all of it."""
+    size = int(np.prod(shape, dtype=int))
+    told = {"unit": unit_text(unit), "preset": preset}
+    elements = _elements(value, size) if 1 < size <= LARGEST else None
+    if elements is None:
+        return [{"name": name, **told, **_shown(value)}]
+    labels = [element_label(name, shape, k) for k in range(size)]
+    return [{"name": label, **told, **_shown(element)} for label, element in zip(labels, elements)]
+
+
+def _elements(value: Any, size: int) -> list[float | None] | None:
+    """The elements of a value, column by column; None where it is no array of numbers."""
+    flat: Any = value
+    if not isinstance(value, tuple | list):
+        try:
+            flat = np.ravel(np.asarray(value, dtype=float), order="F").tolist()
+        except (TypeError, ValueError):
+            return None
+    if len(flat) == 1:
+        flat = list(flat) * size
+    plain = all(element is None or isinstance(element, int | float) for element in flat)
+    return (
+        [None if e is None or not np.isfinite(e) else float(e) for e in flat] if plain and len(flat) == size else None
+    )
 
 
 def _shown(value: Any) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from daedalus.display.motion.viewer_data import curves_data, event_times, viewer
 from daedalus.errors import DaedalusError
 from daedalus.simulation.result.ending import Ending
 from daedalus.simulation.result.samples import Samples
-from daedalus.simulation.result.some_rows import rows_near
+from daedalus.simulation.result.some_rows import rows_near, rows_of
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.onlooker import Onlooker
 
@@ -25,6 +25,8 @@ from daedalus.simulation.run.onlooker import Onlooker
 LONG, ENOUGH = 1.0, 2
 # Of a run that goes on: the most rows and the fewest, and the longest text that is worth sending for a short while.
 MOST_ROWS, FEWEST_ROWS, LONGEST_TEXT = 800, 40, 1 << 20
+# Rows that are looked at for each that is sent: curves tell the least and the most of them.
+BETWEEN = 12
 
 
 def runs_view(runs: Sequence[Trajectory], labels: Sequence[str]) -> dict[str, Any]:
@@ -35,7 +37,7 @@ def runs_view(runs: Sequence[Trajectory], labels: Sequence[str]) -> dict[str, An
         times = samples[0].time
     else:
         samples = [run.at(within(run, times)) for run in runs]
-    return {**_view(samples, labels, times), "events": event_times(runs[0])}
+    return {**_view(samples, labels, times, whole=runs), "events": event_times(runs[0])}
 
 
 def _is_shown_at_steps(run: Trajectory, frames: int) -> bool:
@@ -43,15 +45,22 @@ def _is_shown_at_steps(run: Trajectory, frames: int) -> bool:
     return seconds > LONG and (run.status is Ending.INTERRUPTED or len(run.time) > ENOUGH * frames)
 
 
-def _view(samples: Sequence[Samples], labels: Sequence[str], times: np.ndarray, moves: bool = True) -> dict[str, Any]:
+def _view(
+    samples: Sequence[Samples],
+    labels: Sequence[str],
+    times: np.ndarray,
+    moves: bool = True,
+    whole: Sequence[Samples] = (),
+) -> dict[str, Any]:
     title = samples[0].system.name
     try:
         scenes = [recorded_scene(sample, label) for sample, label in zip(samples, labels)] if moves else []
     except DaedalusError:
         scenes = []
     if not scenes:
-        return curves_data(title, samples, labels, times)
-    return viewer_data(title, [Scene(s.label, times, s.shapes, s.up, s.flat) for s in scenes], samples, None, 1.0)
+        return curves_data(title, samples, labels, times, whole)
+    scenes = [Scene(s.label, times, s.shapes, s.up, s.flat) for s in scenes]
+    return viewer_data(title, scenes, samples, None, 1.0, whole)
 
 
 class LiveView(Onlooker):
@@ -67,7 +76,8 @@ class LiveView(Onlooker):
         reached: Callable[[float], object],
         send: Callable[[str], object],
     ) -> None:
-        super().__init__(MOST_ROWS)
+        super().__init__(BETWEEN * MOST_ROWS)
+        self._rows = MOST_ROWS
         self._span, self._label, self._reached, self._send = span, label, reached, send
         self._moves, self._fails = True, False
 
@@ -86,14 +96,18 @@ class LiveView(Onlooker):
             return
         if len(text) <= LONGEST_TEXT:
             self._send(text)
-        elif self.most > FEWEST_ROWS:
-            self.most = max(FEWEST_ROWS, self.most * LONGEST_TEXT // (2 * len(text)))
+        elif self._rows > FEWEST_ROWS:
+            self._rows = max(FEWEST_ROWS, self._rows * LONGEST_TEXT // (2 * len(text)))
+            self.most = BETWEEN * self._rows
         else:
             self._fails, self._moves = not self._moves, False
 
     def _data(self, samples: Samples) -> dict[str, Any]:
         """The rows as the viewer takes them; its axis ends where the span does, or at the last half of it not begun."""
-        data = _view([samples], [self._label], samples.time, self._moves)
+        count = len(samples.time)
+        chosen = np.unique(np.append(np.arange(0, count, max(1, -(-count // (self._rows - 1)))), count - 1))
+        some = samples if len(chosen) == count else rows_of(samples, chosen)
+        data = _view([some], [self._label], some.time, self._moves, [samples])
         begin, end = self._span
         halvings = math.floor(-math.log2(max(self._share(float(samples.time[-1])), 1e-300)))
         return {**data, "until": begin + (end - begin) * 0.5**halvings}

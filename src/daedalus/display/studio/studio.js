@@ -53,7 +53,7 @@ class DaedalusStudio {
     this.desk.append(this.heading, this.from,
       made("div", { class: "actions" }, this.go, this.halt, this.reset), made("div", { class: "bar" }, this.level),
       this.status, this.sentence, this.error, this.form, this.verdict, this.equations, made("h2", { text: "Runs" }), this.list);
-    this.stage.append(made("p", { class: "empty", text: "Change values at the left and press Run." }));
+    this.stage.append(made("p", { class: "empty", text: "The model runs as it is written. Change values at the left and press Run." }));
   }
 
   async load() {
@@ -73,13 +73,14 @@ class DaedalusStudio {
     this.showRuns();
     const last = [...this.jobs.values()].reverse().find((job) => job.state === "done");
     if (last) this.show(last.number);
+    else if (!this.jobs.size) this.run(); // a model that was never run is run as it is written
   }
 
   layOut() {
     const model = this.model;
     const span = [
-      this.field("span", { name: "from", unit: "", text: model.begin, hint: "" }),
-      this.field("span", { name: "to", unit: "", text: model.end, hint: "" }),
+      this.field("span", { name: "from", unit: "s", text: model.begin, hint: "" }),
+      this.field("span", { name: "to", unit: "s", text: model.end, hint: "" }),
     ];
     this.form.append(made("h2", { text: "Span" }), ...span);
     for (const group of ["parameters", "start", "inputs"]) {
@@ -98,7 +99,10 @@ class DaedalusStudio {
       "aria-label": told.name, "data-name": `${group}.${told.name}` });
     const label = made("label", { class: "field" },
       made("span", {}, told.name, made("small", { text: told.unit ? ` [${told.unit}]` : "" })), input);
-    input.addEventListener("input", () => label.classList.toggle("changed", input.value.trim() !== told.text));
+    input.addEventListener("input", () => {
+      label.classList.toggle("changed", input.value.trim() !== told.text);
+      label.classList.remove("wrong");
+    });
     this.fields.push({ group, told, input, label });
     return label;
   }
@@ -111,6 +115,7 @@ class DaedalusStudio {
       if (values && told.name === "rtol") text = values.rtol;
       input.value = text;
       label.classList.toggle("changed", text.trim() !== told.text);
+      label.classList.remove("wrong");
     }
     if (this.method) this.method.value = values ? values.method : "auto";
   }
@@ -197,7 +202,7 @@ class DaedalusStudio {
     if (told.stop_reason) {
       const [name, drift] = Object.entries(told.drift || {}).reduce((a, b) => (b[1] > a[1] ? b : a), ["", 0]);
       this.status.textContent = `${told.stop_reason}; ${told.method}, ${told.steps} steps, ${duration(told.seconds)}`
-        + (name ? `; largest drift ${drift.toExponential(1)} (${name})` : "");
+        + (drift > 1e-12 ? `; largest drift ${drift.toExponential(1)} (${name})` : "");
     }
     if (job.error.what) this.fail(job.error);
     this.tellVerdict(job);
@@ -210,6 +215,9 @@ class DaedalusStudio {
   }
 
   fail(error) {
+    // The field whose value is meant is marked until it is changed.
+    for (const { told, label } of this.fields)
+      label.classList.toggle("wrong", String(error.what || "").startsWith(`${told.name} = `));
     this.error.replaceChildren(made("b", { text: error.what || String(error) }),
       ...(error.facts || []).map((fact) => made("span", { text: `${fact}\n` })),
       ...(error.because ? [made("span", { text: `Because ${error.because}\n` })] : []),
@@ -304,7 +312,8 @@ class DaedalusStudio {
 }
 
 function duration(seconds) {
-  return seconds < 1 ? `${shortNumber(1e3 * seconds)} ms` : `${seconds.toFixed(1)} s`;
+  const [factor, unit] = seconds < 1e-3 ? [1e6, "µs"] : seconds < 1 ? [1e3, "ms"] : [1, "s"];
+  return `${Number((factor * seconds).toPrecision(3))} ${unit}`;
 }
 
 function wait(milliseconds) {

@@ -9,7 +9,7 @@ import numpy as np
 
 from daedalus.errors import InputError
 from daedalus.model.model import Model
-from daedalus.model.names import did_you_mean, shape_text, split_index
+from daedalus.model.names import did_you_mean, flat_index, shape_text, split_index
 from daedalus.model.signals import signal
 
 KINDS = {"parameters": "parameter", "start": "state", "inputs": "input"}
@@ -29,8 +29,12 @@ def typed_group(model: Model, group: str, texts: Mapping[str, str]) -> dict[str,
                 f"it has {', '.join(known[:8])}" if known else f"it has no {KINDS[group]}s",
                 remedy=did_you_mean(name, known) if known else "",
             )
-        shape = () if "[" in name else variables[stem].shape
-        own = variables[stem].start if "[" not in name and stem == name else ()
+        place = split_index(name)[1]
+        shape = variables[stem].shape if place is None else ()
+        own = variables[stem].start if split_index(name)[0] == stem else ()
+        if place is not None and own:
+            k = flat_index(variables[stem].shape, place)
+            own = () if k is None else (own[k],)
         if group == "inputs" and ":" in text:
             found[name] = _table(name, text, shape)
         else:

@@ -27,8 +27,17 @@ def rows_near(run: Trajectory, times: np.ndarray) -> Samples:
     sign = -1.0 if run.time[-1] < run.time[0] else 1.0
     wanted = np.searchsorted(sign * run.time, np.sort(sign * np.asarray(times)))
     chosen = np.unique(np.append(np.minimum(wanted, len(run.time) - 1), len(run.time) - 1))
-    parts = run._parts if isinstance(run, Joined) else [run]
+    return rows_of(run, chosen)
+
+
+def rows_of(samples: Samples, chosen: np.ndarray) -> Samples:
+    """Rows `chosen` (in order) of samples, whether they are one piece or several in a row."""
+    parts = _pieces(samples)
     return picked(parts, [len(part._times) for part in parts], chosen)
+
+
+def _pieces(samples: Samples) -> list[Samples]:
+    return [piece for part in samples._parts for piece in _pieces(part)] if isinstance(samples, Joined) else [samples]
 
 
 def picked(parts: Sequence[Samples], counts: Sequence[int], chosen: np.ndarray) -> Samples:
