@@ -53,9 +53,9 @@ MOMENTA = [
     "",
     "Use it for mechanics written with energies, forces and constraints or with planar bodies, with any mass matrix "
     "M(q). The constraints on positions and velocities hold to rounding at every step, without projection. If all "
-    "forces come from energies, the step is symplectic: energy errors stay bounded over any number of steps, and quadratic "
-    "quantities that a symmetry conserves are kept to rounding. The method is symmetric: a run backwards returns to "
-    "its start. With dampers or other forces it keeps its order but is not symplectic.",
+    "forces come from energies, the step is symplectic: energy errors stay bounded over any number of steps, and "
+    "quadratic quantities that a symmetry conserves are kept to rounding. The method is symmetric: a run "
+    "backwards returns to its start. With dampers or other forces it keeps its order but is not symplectic.",
 ]
 
 # Where the methods that are not in the list of explicit ones come from, by name or by the beginning of it.

@@ -72,7 +72,7 @@ class Way:
 
 
 class InconsistentStartError(DaedalusError):
-    """The start values contradict the equations; `ways` out of it, where some were found, are its remedy."""
+    """The start values contradict the equations. `ways` lists possible remedies, if some were found."""
 
     def __init__(
         self, what: str, facts: str | list[str] | tuple[str, ...] = (), because: str = "", remedy: str = "",
@@ -86,7 +86,7 @@ class InconsistentStartError(DaedalusError):
 
 
 class SolverError(DaedalusError):
-    """A computation did not arrive: the run stopped early, or the method cannot solve this kind of system."""
+    """A computation failed: the run stopped early, or the method cannot solve this kind of system."""
 
 
 class InputError(DaedalusError):

@@ -43,11 +43,11 @@ READERS: dict[str, Callable[[PlainRecord, dict[str, np.ndarray]], Any]] = {
 
 
 def load(path: str | Path) -> Any:
-    """Read what `save` wrote: a trajectory, whose `at`, `plot` and `drift` work as before, an ensemble, or a plan.
+    """Read a saved trajectory, ensemble or plan. `at`, `plot` and `drift` of a trajectory work as before.
 
-    Nothing in a file is executed: it holds names, numbers and formulas as plain data, checked against a closed list of
-    operations and bound to a checksum. A file that was damaged or changed, or that never was a saved run, raises an
-    InputError that says so.
+    No code in the file is executed: it holds names, numbers and formulas as plain data, which are checked against a
+    fixed list of operations and a checksum. Raises an InputError if the file was damaged or changed, or is not a saved
+    result.
 
     Parameters
     ----------

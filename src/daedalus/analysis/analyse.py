@@ -46,17 +46,17 @@ def analyse(
     inputs: Mapping[str, object] | None = None,
     parameters: Mapping[str, object] | None = None,
 ) -> Report:
-    """A verdict on a model: its kind, its index, its hidden constraints, and what is too much or too little in it.
+    """Report the kind of a model, its index, its hidden constraints, and which parts are over- or under-determined.
 
-    The index belongs to a point, derivatives included: values of all unknowns and their derivatives that obey the
-    equations and their derivatives are solved for first, given values held where that is possible.
+    The index is computed at a point. First, values of all unknowns and their derivatives are solved for that satisfy
+    the equations and their derivatives; given values are kept if possible.
 
     Parameters
     ----------
-    model: also one with too many or too few equations, which is then named.
-    at: the point, values by name of states, algebraic variables, inputs, derivatives ("x_dot") and the time ("t"); the
-        model's start values where nothing is given. Inputs without a value are zero, or one where zero is special.
-    inputs, parameters: values by name over those of `at` and of the model.
+    model: any model, also with too many or too few equations; the report names them.
+    at: the point: values by name of states, algebraic variables, inputs, derivatives ("x_dot") and the time ("t"). The
+        default is the model's start. Inputs without a value are zero, or one if zero is special.
+    inputs, parameters: values by name that override those of `at` and of the model.
 
     Example
     -------

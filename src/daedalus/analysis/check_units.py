@@ -73,7 +73,7 @@ class UnitConflicts(list[UnitConflict]):
 
 
 def check_units(model: Model | System) -> UnitConflicts:
-    """Equations and outputs of a model whose terms disagree in dimension, as far as its units tell.
+    """Find equations and outputs of a model whose terms have different dimensions, as far as its units tell.
 
     Example
     -------

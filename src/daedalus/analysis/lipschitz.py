@@ -94,16 +94,16 @@ class LipschitzBounds:
 
 
 def lipschitz(model: Model | System, box: Mapping[str, object]) -> LipschitzBounds:
-    """Bounds of the Lipschitz constant of an explicit right-hand side on a box, and what they mean.
+    """Bound the Lipschitz constant of an explicit right-hand side on a box.
 
     Parameters
     ----------
-    model: one whose derivatives can be solved for: an ODE, or a DAE of index 1 linear in its algebraic variables.
-    box: name -> (low, high) for every state that occurs; inputs, parameters and "t" may have intervals too. Numbers, or
-        for a vector one number for all or one each; ends may be infinite. Parameters without an interval have their
-        value.
+    model: an ODE, or a DAE of index 1 that is linear in its algebraic variables.
+    box: name -> (low, high) for every state that occurs; inputs, parameters and "t" can have intervals, too. For a
+        vector, pass one number for all elements or one each; ends may be infinite. Parameters without an interval keep
+        their value.
 
-    Raises an InputError for a name without an interval, and a SolverError where there is no explicit right-hand side.
+    Raises an InputError for a name without an interval, and a SolverError if there is no explicit right-hand side.
 
     Example
     -------

@@ -29,29 +29,30 @@ SHOWN, WIDTH = 6, 80
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Report:
-    """The verdict on a system at a point; `dd.analyse` makes it, `print` tells it in words.
+    """The result of `dd.analyse`: what a system is at a point. `print` shows it in words.
 
     Attributes
     ----------
     kind: "explicit ODE", "implicit ODE", "semi-explicit DAE" or "fully implicit DAE".
     is_linear: linear in x', x, z and u. is_dae: dF/dx' is rank deficient at the point.
-    index: the differential index at the point, 0 for an ODE, None where the equations do not determine all derivatives.
-        Of a model of parts that of the equations that joining left, in the unknowns of this report.
-    joined, joined_index: of a model of parts the index of all equations as joined, ports and currents included, with
-        the names of what is differentiated and of what was eliminated; None, and the same as `index`, for others.
-    structural_index: that of the signature method, from the pattern of the equations; None for a singular pattern.
+    index: the differential index at the point, 0 for an ODE, None if the equations do not determine all derivatives.
+        For a model of components, the index of the equations that remain after connecting them.
+    joined, joined_index: for a model of components, the index of all equations before elimination, including ports and
+        currents, with the names of what is differentiated and what was eliminated. For other models None, and equal to
+        `index`.
+    structural_index: the index of the signature method, from the sparsity pattern; None for a singular pattern.
     directly_solvable: [dF/dx' dF/dz] has full rank, so that x' and z follow from the equations as written.
     solvable: x' and z follow from the equations and their derivatives.
-    degrees_of_freedom: how many start values may be chosen freely.
+    degrees_of_freedom: the number of start values that you can choose freely.
     differential, algebraic: names of the unknowns whose derivative occurs in the equations, and of the others.
-    hidden_constraints: (text, expression) of what solutions obey beside the written equations.
+    hidden_constraints: (text, expression) of constraints that follow from the equations by differentiation.
     written_constraints: (text, expression) of the written equations that restrict start values.
     undetermined: unknowns that nothing determines. overdetermined: equations that cannot all hold.
-    redundant: equations that repeat each other. non_unique_multipliers: algebraic unknowns that these leave free while
-        the motion and the force of the constraints together are unique.
-    invariants: names of what solutions keep besides.
-    warnings: where the system changes its nature, and what the point makes special. notes: what was assumed and done.
-    point: values of all variables where ranks were taken. moved: given values that contradict the equations.
+    redundant: equations that repeat each other. non_unique_multipliers: algebraic unknowns that these leave
+        undetermined, although the motion and the total constraint force are unique.
+    invariants: names of the declared invariants.
+    warnings: where the kind of the system changes, and what is special about the point. notes: assumptions.
+    point: values of all variables where ranks were computed. moved: given values that contradict the equations.
     tolerance, gap, ranks: how ranks were decided. signature, blocks, block_indices: the structure, block by block.
 
     Example
@@ -112,7 +113,7 @@ class Report:
 
     @property
     def joined_index(self) -> int | None:
-        """The index of the equations as parts are joined, before anything was eliminated."""
+        """The index of the connected equations of components, before elimination."""
         return self.index if self.joined is None else self.joined.index
 
     @property
@@ -132,7 +133,7 @@ class Report:
         return f"{linear} {self.kind}" + (f" of index {self.index}" if self.is_dae else "")
 
     def plot(self, ax: Axes | None = None) -> Figure:
-        """The incidence of the equations in block-triangular order, as a figure; with `ax` drawn into that panel."""
+        """Draw which equation contains which unknown, in block-triangular order; `ax` are axes to draw into."""
         from daedalus.display.incidence_plot import incidence_plot
 
         return incidence_plot(self, ax)
@@ -143,7 +144,7 @@ class Report:
         return report_card(self)
 
     def to_latex(self) -> str:
-        """The verdict and all constraints in LaTeX, hidden ones whole."""
+        """The verdict and all constraints in LaTeX."""
         from daedalus.display.formulas.object_latex import report_latex
 
         return report_latex(self)

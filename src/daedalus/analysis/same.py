@@ -70,18 +70,18 @@ def same(
     tolerance: float = 1e-8,
     seed: int = 0,
 ) -> Sameness:
-    """Compare two models on random consistent states near the start of the first: do they move alike?
+    """Check whether two models move alike, on random consistent states near the start of the first.
 
-    States of the first model that obey its constraints are carried over to the second, and the derivatives that the
-    second gives them are compared with those that the first implies, accelerations included. Redundant constraints and
-    different multipliers do not matter. Parameters keep each model's own values; inputs of equal name get equal values.
+    Consistent states of the first model are transferred to the second, and the derivatives of both models are compared,
+    including accelerations. Redundant constraints and different multipliers do not matter. Each model keeps its own
+    parameter values; inputs with the same name get the same values.
 
     Parameters
     ----------
-    model_a, model_b: any doors; a model with constraints written as equations of its own (door 1) goes second.
+    model_a, model_b: models of any kind. Pass a model whose constraints are plain equations as the second.
     samples: how many states.
-    map: states and inputs of the second model by name: a name of the first, or an expression in its symbols. Rates and
-        velocities of bodies follow by themselves. Equal names need no entry.
+    map: for states and inputs of the second model, a name of the first or an expression in its symbols. Rates and
+        velocities of bodies are derived from these. Equal names need no entry.
     spread: how far from the start, in nominal sizes.
     tolerance: the largest relative difference that counts as equal.
     seed: of the random states.

@@ -1,4 +1,5 @@
-"""Known systems with known answers: `catalogue.names()` lists them, `catalogue.load(name)` gives one ready to run."""
+"""Known systems with known solutions. `catalogue.names()` lists them and `catalogue.load(name)` returns one ready to
+run."""
 
 from daedalus.catalogue.known_system import KnownSystem
 from daedalus.catalogue.loading import describe, load, names

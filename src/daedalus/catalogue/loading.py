@@ -45,7 +45,7 @@ SYSTEMS = tuple(FIELDS)
 
 
 def names() -> tuple[str, ...]:
-    """The names that `load` takes.
+    """The names that `load` accepts.
 
     Example
     -------
@@ -74,12 +74,12 @@ def describe(name: str) -> str:
 def load(name: str, **options: Any) -> KnownSystem:
     """A known system: its model, start, span, inputs and reference.
 
-    Every call gives a new Model, to write in as one likes; models of the same name and options share their symbols.
+    Every call returns a new Model that you can change. Models with the same name and options share their symbols.
 
     Parameters
     ----------
     name: one of `names()`.
-    options: what the system lets one choose, such as `mu` of "van_der_pol"; an unknown one is refused.
+    options: the options of the system, such as `mu` of "van_der_pol".
 
     Example
     -------

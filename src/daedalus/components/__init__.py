@@ -1,4 +1,4 @@
-"""Ready parts with ports, by domain: `dd.components.electrical.Resistor("r1", resistance=100.0)`."""
+"""Components with ports, by domain: `dd.components.electrical.Resistor("r1", resistance=100.0)`."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ class VoltageSource(_Electrical):
 
 
 class CurrentSource(_Electrical):
-    """Drives a current into plus, through itself and out of minus, as in SPICE."""
+    """Drives a current into plus and out of minus, as in SPICE."""
 
     ideal = True
     keywords = {"current": Keyword("A")}
@@ -104,7 +104,8 @@ class CurrentSource(_Electrical):
 
 
 class Switch(_Electrical):
-    """A switch: closed where the signal `closed` is above one half. Never quite open nor short: the index stays."""
+    """A switch that is closed while the signal `closed` is above one half. It is never perfectly open or closed, so the
+    index stays the same."""
 
     keywords = {
         "on_resistance": Keyword("ohm", 1e-3, "positive"),
@@ -123,7 +124,7 @@ class Switch(_Electrical):
 class ControlledSwitch(_Electrical):
     """A switch that the signal `control` closes above threshold + hysteresis and opens below threshold − hysteresis.
 
-    `closed` is how it begins where the signal is between the two.
+    `closed` is its initial state if the signal is between the two.
     """
 
     keywords = {
@@ -152,9 +153,8 @@ class ControlledSwitch(_Electrical):
 class OpAmp(_Electrical):
     """An operational amplifier; ports plus, minus, output, the output against ground.
 
-    Ideal without `gain`: the inputs have one voltage and take no current. With `gain`: output = gain (plus − minus);
-    with `bandwidth` (Hz) too, gain · bandwidth product over frequency: a lag with the time constant gain/(2π
-    bandwidth).
+    Without `gain` it is ideal: the inputs have equal voltages and draw no current. With `gain`: output = gain (plus −
+    minus). With `bandwidth` (Hz) as well, it is a lag with the time constant gain/(2π bandwidth).
     """
 
     keywords = {"gain": Keyword(default=None, needs="positive"), "bandwidth": Keyword("Hz", None, "positive")}

@@ -99,9 +99,9 @@ class Restriction(_Hydraulic):
 class Valve(_Hydraulic):
     """A turbulent valve: flow = discharge · opening · area √(2 Δp / density), in both directions.
 
-    The signal input `opening` is 1 where nothing is joined to it, and counts between `leak` and 1: never quite closed,
-    a valve leaves a line in front of it a pressure, and the index stays. Below a drop of 1 Pa the root gives way to a
-    straight line.
+    The signal input `opening` is 1 if it is not connected, and is limited to `leak` to 1. The valve is never perfectly
+    closed, so a line before it keeps a defined pressure and the index stays the same. Below a drop of 1 Pa the square
+    root is replaced by a straight line.
     """
 
     keywords = {
@@ -122,7 +122,7 @@ class Valve(_Hydraulic):
 
 
 class ServoValve(_Hydraulic):
-    """A four-way valve: the signal `opening` from −1 to 1 leads supply to a and b to tank, or the other way round.
+    """A four-way valve: the signal `opening` from −1 to 1 connects supply to a and b to tank, or the reverse.
 
     Ports supply, tank, a, b. Four sharp edges that open with the signal, no overlap.
     """
@@ -183,7 +183,7 @@ class Pump(_Hydraulic):
 class ReliefValve(_Hydraulic):
     """Opens above a pressure drop: flow = conductance · (pressure_drop − pressure) there, and none below.
 
-    Through a share `leak` of its conductance it lets something pass at any drop, so that it is never quite closed.
+    A fraction `leak` of its conductance is always open, so it is never perfectly closed.
     """
 
     keywords = {
@@ -235,7 +235,7 @@ class Volume(_Hydraulic):
 class Line(_Hydraulic):
     """A line with inertance density · length / area: inertance · flow' = pressure_drop − resistance · flow.
 
-    The state is `flow`. The inertance is the blank cell of document 002's table of effort and flow.
+    The state is `flow`.
     """
 
     keywords = {
@@ -255,7 +255,7 @@ class Line(_Hydraulic):
 
 
 class Cylinder(_Hydraulic):
-    """A cylinder with compressible fluid on both sides of its piston; the housing stands still.
+    """A cylinder with compressible fluid on both sides of its piston and a fixed housing.
 
     Ports a and b, and `flange` of the rod. Fluid into a moves the rod in the positive direction:
     V_a / bulk_modulus · p_a' = q_a − area_a · velocity, likewise for b, and force = area_a p_a − area_b p_b on the rod.

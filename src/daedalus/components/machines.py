@@ -1,4 +1,4 @@
-"""Machines: motors and transmissions, parts that join domains."""
+"""Machines: motors and transmissions, which connect domains."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class _Machine(Component):
 
 
 class DCMotor(_Machine):
-    """A DC motor with constant field (document 002): L i' = u − R i − K ω, J ω' = K i − damping ω − T_L.
+    """A DC motor with constant field: L i' = u − R i − K ω, J ω' = K i − damping ω − T_L.
 
     `constant` is K_T = K_E, equal in SI units. Ports plus, minus, shaft; states current, angle, speed; output `torque`
     = K i. With `heat=True` the losses leave at the port `heat`.
@@ -76,7 +76,7 @@ class GearedMotor(WithRatio, _Machine):
 
 
 class ElasticTransmission(_Machine):
-    """A shaft that twists (document 002): torque = stiffness · angle + damping · speed, between shaft_a and shaft_b."""
+    """An elastic shaft: torque = stiffness · angle + damping · speed, between shaft_a and shaft_b."""
 
     keywords = {
         "stiffness": Keyword("N*m/rad", needs="positive"),

@@ -73,7 +73,7 @@ class Friction(mechanical.FrictionLaw, mechanical.Rotational):
     """Dry friction between two shafts: slides at `kinetic`, sticks up to `static`, with `viscous` damping on top.
 
     `friction` is its dry part and `friction.mode` its direction of sliding, 0 while it sticks. With a `width` it is
-    regularised: where it would stick it creeps by less than about that (see `mechanical`).
+    smooth: instead of sticking, it creeps at less than about this speed.
     """
 
     keywords = {
@@ -86,11 +86,11 @@ class Friction(mechanical.FrictionLaw, mechanical.Rotational):
 
 
 class Gear(WithRatio, mechanical.Rotational):
-    """shaft_b turns `speed_ratio` times shaft_a: document 002's n, ω_out = n ω_in, T_out = T_in / n.
+    """shaft_b turns `speed_ratio` times as fast as shaft_a: ω_out = n ω_in, T_out = T_in / n.
 
-    `reduction=50` is speed_ratio = 1/50. With an `efficiency` below one, torque is lost on the side that is driven,
-    whichever it is. At rest the gear locks, as dry friction does, while the torques on its sides differ by no more than
-    these losses. Modelica's `ratio` is the reduction: flange_a.phi = ratio · flange_b.phi.
+    `reduction=50` is speed_ratio = 1/50. With an `efficiency` below one, torque is lost on the driven side. At rest the
+    gear locks, as dry friction does, while the torques on its sides differ by no more than these losses. Modelica's
+    `ratio` is the reduction: flange_a.phi = ratio · flange_b.phi.
     """
 
     keywords = RATIOS
@@ -111,7 +111,8 @@ class Gear(WithRatio, mechanical.Rotational):
 
 
 class Clutch(mechanical.Rotational):
-    """A friction clutch between two shafts: carries up to `engaged` · capacity, the signal `engaged` from 0 to 1.
+    """A friction clutch between two shafts. It transmits up to `engaged` · capacity, with the signal `engaged` from 0
+    to 1.
 
     It slides and sticks as Friction does, also with a `width`; `friction.mode` is 0 while it holds.
     """
@@ -130,7 +131,7 @@ class Clutch(mechanical.Rotational):
 
 
 class Brake(mechanical.Rotational):
-    """Brakes its shaft against the housing with up to `pressed` · capacity, the signal `pressed` from 0 to 1."""
+    """Brakes its shaft against the housing with up to `pressed` · capacity, with the signal `pressed` from 0 to 1."""
 
     keywords = {"capacity": Keyword("N*m", needs="positive"), "width": _WIDTH, "heat": HEAT}
 
@@ -145,7 +146,7 @@ class Brake(mechanical.Rotational):
 
 
 class Backlash(mechanical.Rotational):
-    """A play of `gap` (rad, in all) between two shafts, with a stiff spring and damper behind it."""
+    """A total play of `gap` (rad) between two shafts, followed by a stiff spring and damper."""
 
     keywords = {
         "gap": Keyword("rad", needs="not negative"),
@@ -186,4 +187,4 @@ class SpeedSensor(Gauge, mechanical.Rotational):
 
 
 class TorqueSensor(Meter, mechanical.Rotational):
-    """Measures the torque from shaft_a to shaft_b, which it joins rigidly; signal `output`."""
+    """Measures the torque from shaft_a to shaft_b, which it connects rigidly; signal `output`."""

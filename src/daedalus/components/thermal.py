@@ -76,7 +76,7 @@ class Radiation(_Thermal):
 
 
 class HeatSource(_Thermal):
-    """Gives a heat flow to what is joined to its port `heat`."""
+    """Supplies a heat flow at its port `heat`."""
 
     ideal = True
     keywords = {"heat": Keyword("W", symbol="power")}

@@ -57,7 +57,7 @@ class Friction(mechanical.FrictionLaw, mechanical.Translational):
     """Dry friction between two flanges: slides at `kinetic`, sticks up to `static`, with `viscous` damping on top.
 
     `friction` is its dry part and `friction.mode` its direction of sliding, 0 while it sticks. With a `width` it is
-    regularised: where it would stick it creeps by less than about that (see `mechanical`).
+    smooth: instead of sticking, it creeps at less than about this speed.
     """
 
     keywords = {
@@ -128,4 +128,4 @@ class VelocitySensor(Gauge, mechanical.Translational):
 
 
 class ForceSensor(Meter, mechanical.Translational):
-    """Measures the force from flange_a to flange_b, which it joins rigidly; signal `output`."""
+    """Measures the force from flange_a to flange_b, which it connects rigidly; signal `output`."""

@@ -32,7 +32,7 @@ class DerivationStep:
 
 
 class Derivation(Sequence[DerivationStep]):
-    """The way to the equations that are solved, as a list of steps; `dd.derive` makes it.
+    """The result of `dd.derive`: a list of steps that lead to the equations that are solved.
 
     `d[k]` is a step, `d.equations` are the formulas that the last one leads to, `d.check` is the largest residual of
     all checks. `print(d)`, `d.to_latex()`, `d.to_html()` and `d.to_markdown()` write it.

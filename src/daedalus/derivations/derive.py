@@ -33,18 +33,18 @@ PARTS: dict[str, Callable[..., list[DerivationStep]]] = {
 
 
 def derive(model: Model | System, part: str | None = None, **options: Any) -> Derivation:
-    """The derivation that leads from a model as it was written to what is solved, as steps that were checked.
+    """Derive the equations that are solved from the model as you wrote it, step by step.
 
     Every step has a sentence (`.text`), formulas before and after (`.before`, `.after`) and the largest residual at
-    random points (`.check`), found by numbers that share nothing with the step: differences for slopes and rates, the
-    compiled equations of the model for what is put together.
+    random points (`.check`). The check is independent of the step: finite differences for derivatives, and the compiled
+    equations of the model for the assembled ones.
 
     Parameters
     ----------
     part: "lagrange" (T, V, L, slopes, forces, equations of motion), "bodies" (Newton and Euler for every body),
         "parts" (joined quantities, sums at nodes, what was eliminated), "reduce" (what is differentiated how often,
         hidden constraints, the final system), "start" (what is given, what follows from which equation), "linearise"
-        (E, A, B as formulas, then at the point), "first_order" (x' = f). None: those parts that the model has.
+        (E, A, B as formulas, then at the point), "first_order" (x' = f). None: all parts that apply.
     options: of "reduce": `stabilise` as in `dd.reduce`, and `alpha`, a number or a name that stays a symbol; of
         "start": the arguments of `dd.initialise`; of "linearise": those of `dd.linearise`.
 

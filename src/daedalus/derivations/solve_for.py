@@ -18,16 +18,16 @@ SAME = 1e-8
 
 
 def solve_for(model: Model | System, name: str) -> ca.SX:
-    """The formula of an algebraic variable, a multiplier or a derivative, in states, inputs, parameters and time.
+    """Return the formula of an algebraic variable, a multiplier or a derivative in states, inputs, parameters and time.
 
-    Constraints are differentiated first where that is needed, as by `dd.reduce`. Formulas are solved as by hand, with
-    terms collected, and agree with the equations at random points.
+    Constraints are differentiated first if needed, as by `dd.reduce`. Formulas are simplified and checked against the
+    equations at random points.
 
     Parameters
     ----------
     name: of an algebraic variable or a multiplier ("rod"), of a derivative ("q_ddot"), or of one element ("q_ddot[0]").
 
-    Raises an InputError for a name without a formula of its own, a SolverError where the equations are nonlinear in it.
+    Raises an InputError for a name that has no formula, and a SolverError if the equations are nonlinear in it.
 
     Example
     -------

@@ -36,11 +36,11 @@ MOST_KEPT = 8
 
 
 class Gradient(Mapping[str, "float | np.ndarray"]):
-    """What `dd.gradient` returns: `g.value`, and `g["L"]` by name in the shape of the name.
+    """The result of `dd.gradient`: `g.value`, and `g["L"]` by name with the shape of the name.
 
     start (n,), inputs (nu,) or (k, nu) with a grid, parameters (np,): the same as flat arrays of what was varied.
-    steps: how many steps were pulled back. checkpoints: how many states were kept for that. method: the method of the
-    run, and why it was taken in `reason`.
+    steps: the number of steps. checkpoints: the number of stored states. method: the method of the run; `reason`
+    explains the choice.
 
     Example
     -------
@@ -67,19 +67,20 @@ class Gradient(Mapping[str, "float | np.ndarray"]):
 
     @property
     def start(self) -> np.ndarray:
-        """By the start values, along the constraints; those of discrete variables have names alone."""
+        """The gradient by the start values, along the constraints. Those of discrete variables are available by name
+        only."""
         own = [k for k, place in enumerate(self._directions.x) if place not in self._case.rests]
         return self._flat("x")[own]
 
     @property
     def inputs(self) -> np.ndarray:
-        """By a constant added to the inputs, over the span or each interval of the grid."""
+        """The gradient by a constant added to the inputs, over the span or each interval of the grid."""
         flat, k = self._flat("u"), self._directions.intervals
         return flat.reshape(k, -1) if k else flat
 
     @property
     def parameters(self) -> np.ndarray:
-        """By the parameters, the consistent start moving along."""
+        """The gradient by the parameters, including their effect on a consistent start."""
         return self._flat("p")
 
     def __getitem__(self, name: str) -> float | np.ndarray:
@@ -128,19 +129,19 @@ def gradient(
     grid: int | Sequence[float] | np.ndarray | None = None,
     **simulate_options: Any,
 ) -> Gradient:
-    """The gradient of J = final(t₁) + ∫ running dt by parameters, start and inputs, from the discrete adjoint.
+    """Compute the gradient of J = final(t₁) + ∫ running dt by parameters, start and inputs, with the discrete adjoint.
 
-    It is exact for the steps that were taken: J as computed, differentiated with the step sizes held. The cost does not
-    grow with the number of parameters, and memory grows like the square root of the steps.
+    It is the exact derivative of the computed J, with the step sizes held fixed. The cost does not grow with the number
+    of parameters, and memory grows with the square root of the number of steps.
 
     Parameters
     ----------
     model, span, simulate_options: as for `dd.sensitivities`.
-    final, running: scalar expressions in the model's symbols (or the name of a scalar); one of them may be left out.
+    final, running: scalar expressions in the model's symbols (or the name of a scalar); one of them is optional.
     wrt: "start", "inputs", "parameters", or names.
     grid: inputs piecewise constant, as for `dd.sensitivities`.
 
-    Raises a SolverError where the run stops early or ends at a terminal event, whose time would move along.
+    Raises a SolverError if the run stops early or ends at a terminal event, because its end time would change.
 
     Example
     -------

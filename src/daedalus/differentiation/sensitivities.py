@@ -26,28 +26,28 @@ def sensitivities(
     by: str = "variational",
     **simulate_options: Any,
 ) -> Sensitivities:
-    """Solve the model and say how the solution changes with its start, inputs and parameters.
+    """Simulate a model and compute how the solution changes with its start, inputs and parameters.
 
-    M' = f_x M, N' = f_x N + f_u, and so on: the variational equations of x' = f(t, x, u, p), z = g(t, x, u, p), higher
-    indices after reduction. Where x' and z have no formulas (nonlinear algebraic equations, large mechanisms) those of
-    0 = F(t, x', x, z, u, p) itself are solved, by an implicit method.
+    It solves the variational equations M' = f_x M, N' = f_x N + f_u, … of x' = f(t, x, u, p), z = g(t, x, u, p); models
+    of higher index are reduced first. If x' and z have no formulas (nonlinear algebraic equations, large mechanisms),
+    it solves those of 0 = F(t, x', x, z, u, p) with an implicit method.
 
     Parameters
     ----------
     model, span: as for `dd.simulate`.
-    order: 1, or 2 for second derivatives O, P, Q as well.
-    wrt: what is varied: "start", "inputs", "parameters", or names such as "L", "x[0]". Fewer cost less.
+    order: 1, or 2 to include the second derivatives O, P, Q.
+    wrt: what to differentiate by: "start", "inputs", "parameters", or names such as "L", "x[0]". Fewer cost less.
     grid: inputs piecewise constant: k for k equal intervals, or the k + 1 ends of the intervals; N is then (n, k, nu).
-    by: "variational" integrates the variational equations with error control, states and sensitivities in one test, by
-        any method; "discrete" differentiates the steps of the nominal run exactly, with their sizes held, by any method
-        but BDF, whose steps depend on each other.
+    by: "variational" integrates the variational equations together with the states, with error control and any method.
+        "discrete" differentiates the steps of the nominal run exactly, with fixed step sizes, for any method except
+        BDF, whose steps depend on each other.
     simulate_options: start, inputs, parameters, method, rtol, atol, step, max_step, first_step, max_steps, time_limit.
 
-    Start values of a constrained model move along the constraints: M = Dφ P, with `sens.projector` P on record, and
-    parameters carry a consistent start along by the smallest change in the norm of the mass matrix.
+    Start values of a constrained model move along the constraints: M = Dφ P with the projector P in `sens.projector`.
+    If a parameter changes the constraints, the start changes by the smallest amount in the norm of the mass matrix.
 
-    Raises a SolverError where the run stops early, where an event grazes, for second order through events that reset
-    something, and for second order of equations with corners.
+    Raises a SolverError if the run stops early, if a guard only touches zero, for second order through events with
+    resets, and for second order of equations with corners.
 
     Example
     -------

@@ -26,14 +26,14 @@ def compare(
     labels: Sequence[str] | None = None,
     ax: Axes | None = None,
 ) -> Any:
-    """Draw runs over each other, a panel a quantity that all of them have; returns the figure.
+    """Draw several runs together, with one panel per quantity; returns the figure.
 
     Parameters
     ----------
     runs: two or more trajectories, of one model or of several.
-    names: what is drawn, elements such as "x[0]" too; by default the states that all runs have.
-    labels: a name for every run, in the legend.
-    ax: draw everything into this panel.
+    names: what to draw, also elements such as "x[0]"; by default the states that all runs have.
+    labels: a name for every run, for the legend.
+    ax: axes to draw everything into.
 
     Example
     -------

@@ -78,27 +78,26 @@ def phase_portrait(
     duration: float | None = None,
     ax: Axes | None = None,
 ) -> PhasePortrait:
-    """Draw the motion of two states over a box and mark the equilibria, filled where stable and hollow where not.
+    """Draw the phase portrait of two states over a box. Stable equilibria are filled, unstable ones hollow.
 
     Equilibria come from Newton's method on a grid of starts. Their kind follows from the eigenvalues of the Jacobian:
-    node, focus, saddle; a pair ±iω is told apart into centre and weak focus by the first Lyapunov coefficient.
+    node, focus, saddle. For a pair ±iω, the first Lyapunov coefficient distinguishes a centre from a weak focus.
 
     Parameters
     ----------
-    model: any model with an explicit form. With more than two states the others are held at their start values, and
-        the portrait is that of the slice.
+    model: any model with an explicit form. If it has more than two states, the others keep their start values.
     x, y: the two states, such as "angle" and "angle_dot", or "q[0]" and "q[1]".
     box: {x: (low, high), y: (low, high)}, ((low, high), (low, high)) or (left, right, bottom, top).
-    start, inputs, parameters: as in `dd.simulate`; start matters for the states that are held.
-    time: the moment shown where the model or its inputs depend on time.
+    start, inputs, parameters: as in `dd.simulate`; start matters for the states that are not drawn.
+    time: the time shown, if the model or its inputs depend on time.
     field: "streamlines", "arrows" (all of the same length), or None.
     nullclines: draw where x' = 0 and where y' = 0.
     trajectories: how many to draw from starts spread over the box, or the starts themselves, [(x, y), ...].
-    duration: for how long each is followed; by default for about ten widths of the box at the usual speed.
+    duration: the duration of each; by default about ten widths of the box at the typical speed.
     ax: axes to draw into; a new figure without them.
 
-    What can go wrong: a name that is no scalar state, an empty box, a field that is nowhere finite (InputError); a
-    model without an explicit form (SolverError).
+    Raises an InputError for a name that is not a scalar state, an empty box, or a field that is nowhere finite; a
+    SolverError for a model without an explicit form.
 
     Example
     -------

@@ -62,23 +62,22 @@ def torque_speed(
 ) -> TorqueSpeed:
     """Draw the torques of motor and load over the speed and mark the operating points, filled where stable.
 
-    The shaft obeys J ω' = T(ω) - T_L(ω). A crossing of the curves is stable where k = ∂T/∂ω - ∂T_L/∂ω < 0, the load
-    curve being the steeper one; where k = 0 the signs of T - T_L on both sides decide.
+    The shaft obeys J ω' = T(ω) - T_L(ω). A crossing of the curves is stable if k = ∂T/∂ω - ∂T_L/∂ω < 0, that is, if the
+    load curve is steeper. If k = 0, the signs of T - T_L on both sides decide.
 
     Parameters
     ----------
     motor, load: torque as a function of the speed (for arrays or single numbers), as an expression of one symbol, or
         as a number.
-    speeds: the range (low, high), or speeds to look at: curves that cross more than twice between two of 801 points
-        would be missed.
-    quadrants: shade where the motor drives the load (P = T ω > 0) and where it brakes it.
+    speeds: the range (low, high), or the speeds to evaluate. Crossings closer together than 1/800 of the range can be
+        missed.
+    quadrants: shade the regions where the motor drives the load (P = T ω > 0) and where it brakes it.
     ax: axes to draw into; a new figure without them.
 
     A curve that jumps across the other one, such as dry friction at standstill, gives an operating point with an
     infinite slope difference.
 
-    What can go wrong: a range without length, a curve that cannot be evaluated or depends on more than the speed
-    (InputError).
+    Raises an InputError for an empty range, and for a curve that cannot be evaluated or depends on more than the speed.
 
     Example
     -------

@@ -42,7 +42,7 @@ def _with_units(distribution: Any, units: Any) -> Any:
 def normal(mean: float, std: float) -> Any:
     """The normal distribution with a mean and a standard deviation, for `dd.sample`.
 
-    Quantities with units give quantities, which `dd.sweep` converts to the unit of what they are for.
+    Quantities with units are converted by `dd.sweep` to the unit of the variable.
 
     Example
     -------

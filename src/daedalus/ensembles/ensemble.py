@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 
 class Ensemble:
-    """What `dd.sweep` returns: `en["x"]` over the swept names and time; a failed case is NaN with its stop reason.
+    """The result of `dd.sweep`: `en["x"]` over the swept names and time. A failed case is NaN with its stop reason.
 
-    `data` is the whole xarray Dataset; `stop_reason` and `success` have one entry a case.
+    `data` is the whole xarray Dataset; `stop_reason` and `success` have one entry per case.
 
     Example
     -------
@@ -45,7 +45,7 @@ class Ensemble:
         return self._made() if callable(self._made) else self._made
 
     def device(self, name: str) -> DeviceArray:
-        """A state as it lies on the GPU, of a sweep with `on="gpu", keep="there"`; over the dimensions of `en[name]`.
+        """A state in GPU memory, for a sweep with `on="gpu", keep="there"`, with the dimensions of `en[name]`.
 
         CuPy, JAX and PyTorch read it without a copy (`__cuda_array_interface__`, DLPack), and the next sweep takes it
         as values: `over={"x": en.device("x")[:, -1]}` goes on from the ends. Derivatives of `wrt=` are `"x by k"`.
@@ -64,7 +64,7 @@ class Ensemble:
         return self.data[own]
 
     def d(self, name: str, by: str) -> xarray.DataArray:
-        """The derivative of what is kept by a parameter, start value or input that `wrt=` named, of every case.
+        """The derivative of a result by a parameter, start value or input of `wrt=`, for every case.
 
         By all elements of a vector it has their dimension, `"q_by"` of `"q"`, last.
 
@@ -105,7 +105,7 @@ class Ensemble:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Where and how the cases were run, in sentences.
+        """Where and how the cases ran, as sentences.
 
         Example
         -------
@@ -123,7 +123,7 @@ class Ensemble:
 
     @property
     def failed(self) -> list[tuple[dict[str, float], str]]:
-        """The cases that failed: their values and why."""
+        """The failed cases: their values and the reason."""
         return self._left_out() if self.is_summary else self._without_success()
 
     def _left_out(self) -> list[tuple[dict[str, float], str]]:
@@ -165,12 +165,13 @@ class Ensemble:
     def plot(self, name: str | Sequence[str] | None = None, ax: Axes | None = None, bands: bool | None = None) -> Any:
         """Draw variables over time, one panel each: one line per case, or percentile bands if there are many cases.
 
-        Colour shows the first swept value, the kind of line the second one.
+        The colour shows the first swept value, and the line style the second.
 
         Parameters
         ----------
         name: a scalar, an element such as "x[0]", or a list of them; by default up to six that were kept.
-        bands: True for the bands from 5 to 95 and 25 to 75 % with the median, False for lines; by the number of cases.
+        bands: True for the median with 5–95 % and 25–75 % bands, False for lines; by default it depends on the number
+            of cases.
 
         Example
         -------

@@ -34,10 +34,10 @@ _REDRAWN = 100
 
 @dataclass(frozen=True, eq=False)
 class Importance:
-    """What `dd.importance` returns: `imp.first["x"]` and `imp.total["x"]` over the uncertain names and time.
+    """The result of `dd.importance`: `imp.first["x"]` and `imp.total["x"]` over the uncertain names and time.
 
     spread: the standard deviation of both by bootstrap, with a dimension "index" (first, total).
-    left_out: how many of the base cases had a run that failed.
+    left_out: the number of base cases with a failed run.
 
     Example
     -------
@@ -98,19 +98,19 @@ def importance(
     save_at: Any = "end",
     **options: Any,
 ) -> Importance:
-    """Tell which uncertain values matter for what a model does: Sobol' indices of first order and total.
+    """Compute which uncertain values matter for a result: Sobol' indices of first order and total.
 
     Parameters
     ----------
     distributions: `dd.normal`, `dd.uniform`, … or frozen ones of scipy.stats, by name of parameters, start values or
         constant inputs; they are independent of each other.
-    count: base cases; (names + 2) · count runs are made, by `dd.sweep`. A power of two keeps the balance of Sobol'
-        points, which are taken.
-    outputs: the names to judge; all states, algebraic variables and outputs where it is not given.
-    save_at: times; the last one where it is not given.
-    options: everything `dd.sweep` takes.
+    count: the number of base cases; `dd.sweep` makes (names + 2) · count runs. Use a power of two, because the cases
+        are Sobol' points.
+    outputs: the results to study; by default all states, algebraic variables and outputs.
+    save_at: the times to study; by default the end.
+    options: all options of `dd.sweep`.
 
-    A base case with a run that fails is left out. An index of a variable that does not vary is NaN.
+    Base cases with a failed run are excluded. The index is NaN if a variable does not vary.
 
     Example
     -------

@@ -22,7 +22,7 @@ _EDGE = 2.0**-53
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Cases drawn by `dd.sample`: names and one column of values for each; `dd.sweep(over=...)` runs them one by one.
+    """Cases drawn by `dd.sample`: one column of values per name, for `dd.sweep(over=...)`.
 
     Example
     -------
@@ -56,12 +56,12 @@ def sample(distributions: Mapping[str, Any], count: int, kind: str = "random", s
 
     Parameters
     ----------
-    distributions: `dd.normal`, `dd.uniform`, `dd.lognormal` or any frozen distribution of scipy.stats for each name of
-        a parameter, start value or constant input (`"L"`, `"x[0]"`, `"u"`).
-    count: how many cases.
-    kind: "random" draws them independently; "latin" puts one into each of `count` equal slices of every coordinate
-        (McKay, Beckman and Conover 1979); "sobol" takes scrambled Sobol' points, whose means converge nearly with
-        1/count where the result is smooth; counts that are powers of two keep their balance.
+    distributions: for each name of a parameter, start value or constant input (`"L"`, `"x[0]"`, `"u"`), `dd.normal`,
+        `dd.uniform`, `dd.lognormal` or any frozen distribution of scipy.stats.
+    count: the number of cases.
+    kind: "random" draws them independently. "latin" puts one into each of `count` equal slices of every coordinate
+        (McKay, Beckman and Conover 1979). "sobol" uses scrambled Sobol' points, whose means converge almost like
+        1/count for smooth results; use a power of two as `count`.
     seed: equal seeds give equal cases.
 
     Example

@@ -51,43 +51,40 @@ def sweep(
     strict: bool = False,
     **options: Any,
 ) -> Ensemble:
-    """Run a model for many values: one compiled model, all cores, one labelled result.
+    """Run a model with many values on all cores; the result is one labelled array per variable.
 
     Parameters
     ----------
     over: values by name of parameters, start values or constant inputs (`"L"`, `"x[0]"`, `"u"`); cases drawn by
         `dd.sample`; or a data frame or Dataset whose rows are cases.
-    combine: "product" runs every combination (one dimension a name); "zip" runs the values side by side, as cases, and
-        takes arrays (cases, elements) for vectors.
-    outputs: the names to keep; all states, algebraic variables, inputs and outputs where it is not given.
-    summary: statistics over the cases instead of the cases: "mean", "std" (over the count, as in NumPy), "min", "max",
-        and numbers between 0 and 1 for quantiles. They are computed as cases come in, so that memory does not grow with
-        their number; ranks of quantiles are off by at most 0.1 % of it. Failed cases are left out and listed.
-    on: "auto" runs many cases on lanes, several at once by the processor's vector instructions, where the model and
-        the method allow it, and few ones one by one; "cpu" takes lanes for few ones too. "gpu" runs the
-        same kernels on an NVIDIA GPU (nothing but its driver is needed), which "auto" takes from 100 000 cases on;
-        events are located on lanes of the processor, and what no kernel can do, such as clocks and contacts, runs one
-        by one; the notes say so. A client of Dask
-        (`pip install daedalus[cluster]`) runs them on its workers: the model is sent once, and a block of cases that
-        goes down with its worker is run again. `en.notes` says what was done.
-    workers: threads; default one a core. Results do not depend on it.
-    progress: a bar over cases; None shows it on a terminal.
-    wrt: names of parameters, start values or constant inputs: `en.d("x", "k")` is the derivative of what is kept of
-        every case, integrated beside it in the same kernel; by the scalar core, as `dd.sensitivities` does it, where
-        there is no kernel (events, implicit methods) or a case is left to it. Start values of a constrained model move
-        along its constraints.
-    keep: "there" leaves results where cases were run: on a GPU `en.device("x")` is read by CuPy, JAX and PyTorch
-        without a copy, taken by the next sweep as values, and brought here when `en.data` is first looked at; on a
-        cluster `en.data` is backed by arrays of Dask, whose cases are run when somebody asks (`en["x"].compute()`).
-    strict: True does every operation of the model's formulas on lanes and on a GPU as it is written, rounded on its
-        own: divisions are not turned into products with an inverse, powers not into products, and products not fused
-        with the sum that they feed. Few cases take lanes then too. Results differ from the default by roundings, and
-        take longer where a model divides a lot; what runs one by one is as in `simulate`.
-    options: everything `simulate` takes; `save_at` defaults to 201 equal steps of the span, and `save_at="end"` keeps
-        the last row only (an event may end a run early: `en["end_time"]`).
+    combine: "product" runs every combination, with one dimension per name. "zip" combines the values element by element
+        into cases; for vectors pass arrays (cases, elements).
+    outputs: the names to keep; by default all states, algebraic variables, inputs and outputs.
+    summary: statistics over the cases instead of the cases: "mean", "std" (divided by the count, as in NumPy), "min",
+        "max", and numbers between 0 and 1 for quantiles. They are computed while the cases run, so memory does not grow
+        with their number. Ranks of quantiles are accurate to 0.1 %. Failed cases are excluded and listed.
+    on: where to run. "auto" runs few cases one by one and many on SIMD kernels, which process several cases at once
+        with the vector instructions of the processor, if model and method allow it. From 100 000 cases on it uses an
+        NVIDIA GPU, if there is one. "cpu" uses SIMD kernels for any number of cases. "gpu" runs the same kernels on an
+        NVIDIA GPU; only its driver is needed. Models with events run on the processor, and those with clocks or
+        contacts run one by one. A Dask client (`pip install "daedalus[cluster]"`) runs blocks of cases on its workers
+        and repeats those of a worker that fails. `en.notes` tells you what was done.
+    workers: the number of threads, by default one per core. Results do not depend on it.
+    progress: show a bar; None shows it on a terminal.
+    wrt: names of parameters, start values or constant inputs; `en.d("x", "k")` is then the derivative for every case,
+        integrated in the same kernel. Where no kernel applies (events, implicit methods), derivatives come from
+        `dd.sensitivities`. Start values of a constrained model move along its constraints.
+    keep: "there" leaves the results where the cases ran. On a GPU, `en.device("x")` can be read by CuPy, JAX and
+        PyTorch without a copy and passed to the next sweep; `en.data` copies everything when first used. On a cluster,
+        `en.data` holds Dask arrays, whose cases run when you ask for them (`en["x"].compute()`).
+    strict: True evaluates every operation in kernels exactly as written: no divisions replaced by products, no powers
+        replaced by products, no fused multiply-add. Kernels are then also used for few cases. Results differ from the
+        default by rounding and take longer if a model has many divisions.
+    options: all options of `simulate`. `save_at` defaults to 201 equally spaced times; `save_at="end"` keeps only the
+        last row (an event may end a run early, see `en["end_time"]`).
 
-    A case that fails is NaN where it has no data, with its reason in `en.stop_reason`; the others go on. Ctrl-C returns
-    what was computed. A result that cannot be held in memory is refused at once.
+    If a case fails, its missing values are NaN and `en.stop_reason` holds the reason; the others continue. Ctrl-C
+    returns what was computed. Raises an InputError at once if the result would not fit into memory.
 
     Example
     -------

@@ -35,7 +35,7 @@ MOST_CANDIDATES = 10_000
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """A chosen experiment: when to measure, which of the inputs to apply, and the spread that is to be expected.
+    """The result of `dd.design`: when to measure, which inputs to apply, and the expected standard deviations.
 
     times: (samples,) in order. choice: the place of the inputs in the list given. inputs: as `dd.simulate` takes them;
     a chosen one is a `dd.signal`. std: by name, as a fit of such data would have it: infinite for what the samples say
@@ -80,19 +80,21 @@ def design(
     spacing: float = 0.0,
     **simulate_options: Any,
 ) -> Design:
-    """Choose the inputs and the sample times that tell most about unknowns, at their present values.
+    """Choose the inputs and sample times that give the most information about unknowns, at their current values.
 
     Parameters
     ----------
     free: names of parameters and states (their start values).
-    inputs: those of one experiment, or a list of such, of which one is chosen. `dd.unknown(guess, lower, upper)` for an
-        input is chosen too: held over `intervals` equal parts of the span, each at its lower or upper bound, its guess
+    inputs: the inputs of one experiment, or a list of alternatives. An input `dd.unknown(guess, lower, upper)` is
+        optimised: it is constant over `intervals` equal parts of the span, each at its lower or upper bound, its guess
         or half way between.
     outputs: what is measured; all states if None. noise: the standard deviation of a sample, by name or one number.
-    samples: how many times are chosen, of `candidates` equally spaced ones. spacing: the least time between two, s.
-    criterion: "D" makes the volume of the confidence region small, "A" the mean variance.
+    samples: the number of sample times, chosen from `candidates` equally spaced ones. spacing: the minimum time between
+        two, s.
+    criterion: "D" minimises the volume of the confidence region, "A" the mean variance.
 
-    What the samples say nothing about has an infinite deviation, and is told in `unidentifiable` as by `dd.fit`.
+    An unknown that the samples do not determine has an infinite standard deviation; `unidentifiable` explains it as in
+    `dd.fit`.
 
     Example
     -------

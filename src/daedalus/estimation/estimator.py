@@ -21,12 +21,12 @@ SAME = 1e-9
 
 
 class Estimator:
-    """Follows the state of a model by measurements: `x = estimator(y, u)` once every sampling interval.
+    """Estimates the state of a model from measurements: `x = estimator(y, u)` at every sample.
 
-    A call takes the measurements y of this moment (NaN for missing ones) and the inputs u that hold from now until the
-    next call, and gives the estimate of the state at this moment, a vector in the order of `labels["x"]`. Estimates lie
-    on the constraints of the model, and the covariance along them: a quaternion is corrected in its tangent space.
-    `estimator(y, time=t)` takes measurements at any times, also late ones of a moment that is past.
+    A call takes the current measurements y (NaN for missing ones) and the inputs u that hold until the next call, and
+    returns the estimated state, a vector in the order of `labels["x"]`. Estimates satisfy the constraints of the model,
+    and a quaternion is corrected in its tangent space. `estimator(y, time=t)` takes measurements at any time, including
+    late ones.
 
     Parameters
     ----------
@@ -34,9 +34,9 @@ class Estimator:
     start: values by name, or those of the model. start_covariance, process_noise, measurement_noise: a number, a
         diagonal, a matrix, or variances by name. Process noise is the spectral density of white noise in the state
         equations, gathered exactly over intervals of any length; measurement noise the covariance of one sample.
-    kind: "ekf" corrects the last state; "mhe" the last `horizon` states together, again linearised where they are.
-    every: the sampling interval. horizon: how many moments are remembered, for "mhe" and for late measurements.
-    simulate_options: those of `dd.simulate`; inputs that `inputs=` leaves out come with each call.
+    kind: "ekf" corrects the last state; "mhe" corrects the last `horizon` states together and linearises again.
+    every: the sampling interval. horizon: the number of samples that are stored, for "mhe" and for late measurements.
+    simulate_options: options of `dd.simulate`. Inputs that are not in `inputs=` are passed with each call.
 
     Example
     -------
@@ -146,7 +146,7 @@ class Estimator:
         return held
 
     def hold(self, u: object) -> None:
-        """Tell the inputs that hold from now until the next call, where they were chosen after its estimate."""
+        """Set the inputs that hold until the next call, if they were chosen after the estimate."""
         held = self._inputs_of(u)
         if self._moments:
             self._moments[-1] = self._moments[-1]._replace(inputs=held)

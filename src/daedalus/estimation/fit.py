@@ -44,26 +44,27 @@ def fit(
     progress: bool | Callable[[int, float], None] | None = None,
     **simulate_options: Any,
 ) -> Fit:
-    """Find the parameters and start values with which a model comes nearest to measurements.
+    """Estimate parameters and start values of a model from measurements.
 
     Parameters
     ----------
-    model: of any index; derivatives are those of `dd.sensitivities`, exact through constraints and events.
-    data: a DataFrame, an xarray Dataset, a dict of arrays, a CSV file, or a list of these, one an experiment. Columns
-        named like inputs drive the model, those named like states, algebraic variables or outputs are compared with
-        it. NaN is a missing sample. A run begins at the first time.
-    free: names of parameters and of states (their start values), also elements such as "x[0]". The search begins with
-        the values of the model, or with those in `start=` and `parameters=`.
+    model: a model of any index. Derivatives come from `dd.sensitivities` and are exact through constraints and events.
+    data: a DataFrame, an xarray Dataset, a dict of arrays, a CSV file, or a list of these with one entry per
+        experiment. Columns named like inputs drive the model; columns named like states, algebraic variables or outputs
+        are compared with it. NaN is a missing sample. A run starts at the first time.
+    free: names of parameters and of states (for their start values), also elements such as "x[0]". The search starts
+        from the values of the model, or from those in `start=` and `parameters=`.
     time: the name of the column of times.
-    noise: the standard deviation of one sample, by name or one number; estimated from the residuals where not given.
+    noise: the standard deviation of one sample, by name or one number; by default estimated from the residuals.
     bounds: (lower, upper) by name, None for no bound. prior: (mean, standard deviation) by name.
-    per_experiment: unknowns that each experiment has for itself; `fit["x[0], experiment 1"]`.
+    per_experiment: unknowns with a separate value for each experiment; `fit["x[0], experiment 1"]`.
     hold: inputs between the samples, "linear" or "hold".
-    loss: "linear" for least squares; "huber", "soft_l1", "cauchy", "arctan" let single wrong samples weigh less.
-    starts: how many searches, from different places within the bounds (or within a factor of two); the best counts.
-    progress: a bar with the runs made and the least χ² so far (None: where somebody looks, after half a second), or a
-        function of these two.
-    simulate_options: those of `dd.simulate`; rtol is 1e-8 unless given.
+    loss: "linear" for least squares; "huber", "soft_l1", "cauchy", "arctan" reduce the weight of outliers.
+    starts: the number of searches, from different points within the bounds (or within a factor of two). The best one is
+        returned.
+    progress: show a bar with the number of runs and the smallest χ² so far (None: on a terminal, after half a second),
+        or a function of these two.
+    simulate_options: options of `dd.simulate`; rtol is 1e-8 by default.
 
     Ctrl-C ends the search and returns the best so far. Raises an InputError for data that cannot be compared.
 

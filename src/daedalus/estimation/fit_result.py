@@ -25,7 +25,7 @@ WAYS = ("linear", "profile")
 
 
 class Fit(Mapping[str, float]):
-    """The values that fit the data best; `dd.fit` gives it.
+    """The result of `dd.fit`: the values that fit the data best.
 
     `fit["L"]` is a value, `fit.std["L"]` its standard deviation. Attributes: `std`, `covariance`, `correlation`,
     `unidentifiable`, `residuals`, `residual_tests`, `noise` (given or estimated), `chi_squared`,
@@ -60,7 +60,7 @@ class Fit(Mapping[str, float]):
 
     @property
     def labels(self) -> list[str]:
-        """The names of what was found."""
+        """The names of the estimated values."""
         return [unknown.label for unknown in self._problem.unknowns]
 
     def __getitem__(self, name: str) -> float:
@@ -87,7 +87,7 @@ class Fit(Mapping[str, float]):
 
     @property
     def degrees_of_freedom(self) -> int:
-        """Samples (and priors) less unknowns."""
+        """The number of samples (and priors) minus the number of unknowns."""
         return len(self._linear[0]) - len(self._theta)
 
     # -- how well they are known -------------------------------------------------------------------------------
@@ -125,13 +125,13 @@ class Fit(Mapping[str, float]):
         return xarray.DataArray(values, dims=("name", "other"), coords=coords, name=name)
 
     def confidence(self, level: float = 0.95, by: str = "linear") -> dict[str, tuple[float, float]]:
-        """An interval for each value that holds the true one with a probability.
+        """A confidence interval for each value.
 
         Parameters
         ----------
         level: the probability.
-        by: "linear" takes the model as linear near the values; "profile" follows χ² with all others at their best,
-            which is right where it is not, at some ten to a hundred runs a value.
+        by: "linear" assumes a linear model near the values. "profile" follows χ² with all other unknowns at their best;
+            it is also right for a nonlinear model and needs ten to a hundred runs per value.
         """
         if not 0 < level < 1 or by not in WAYS:
             raise InputError("There is no such interval.", f"level={level!r}, by={by!r}", remedy='0.95, by="profile"')
@@ -155,7 +155,7 @@ class Fit(Mapping[str, float]):
 
     @property
     def residuals(self) -> list[dict[str, np.ndarray]]:
-        """Data less model for each experiment, by name, (times,) or (times, elements); NaN for missing samples."""
+        """Data minus model for each experiment, by name, (times,) or (times, elements); NaN for missing samples."""
         found = []
         for one, curves in zip(self._problem.experiments, self._problem.curves(self._theta)):
             rows = {name: data - curves[name][0] for name, data in one.measured.items()}
@@ -183,7 +183,7 @@ class Fit(Mapping[str, float]):
 
     @property
     def model(self) -> Model:
-        """The model with the values in it, ready to run; unknowns of single experiments stay as they were written."""
+        """The model with the estimated values. Unknowns of single experiments keep the values of the model."""
         twin = as_model(self._problem.model).copy()
         for unknown, value in zip(self._problem.unknowns, self._theta.tolist()):
             if unknown.experiment is not None:
@@ -198,13 +198,13 @@ class Fit(Mapping[str, float]):
         return twin
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw data and model over time, one panel a measured name."""
+        """Draw data and model over time, with one panel per measured name."""
         from daedalus.display.fit_plot import plot_fit
 
         return plot_fit(self, ax)
 
     def plot_residuals(self, ax: Any = None) -> Any:
-        """Draw residuals in standard deviations over time, and their quantiles beside those of normal noise."""
+        """Draw residuals in standard deviations over time, and compare their quantiles with those of normal noise."""
         from daedalus.display.fit_plot import plot_residuals
 
         return plot_residuals(self, ax)

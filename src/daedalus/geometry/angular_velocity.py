@@ -27,9 +27,9 @@ def angular_velocity(rotation: Given, rotation_rate: Given, frame: Frame = "body
     Parameters
     ----------
     rotation: (..., 3, 3) numbers or a 3×3 symbol, body to world.
-    rotation_rate: its time derivative, of the same shape. Numbers for which Rᵀ R' is not skew-symmetric are refused: no
-        rotation changes like that.
-    frame: "body" or "world", the frame the answer is written in.
+    rotation_rate: its time derivative, of the same shape. For numbers, Rᵀ R' must be skew-symmetric; no rotation
+        changes otherwise.
+    frame: "body" or "world", the frame of the result.
 
     Example
     -------
@@ -76,7 +76,7 @@ def compose_angular_velocities(
     ----------
     rotations: one for each link of the chain; the i-th maps frame i + 1 to frame i.
     angular_velocities: one for each link, of frame i + 1 relative to frame i, in the coordinates of frame i + 1.
-    frame: "body" writes the answer in the last frame, "world" in the first.
+    frame: "body" gives the result in the last frame, "world" in the first.
 
     Example
     -------

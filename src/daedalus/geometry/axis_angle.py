@@ -45,7 +45,7 @@ def rotation_from_axis_angle(axis: Given, angle: Given) -> ArrayOrSymbol:
 
     Parameters
     ----------
-    axis: (..., 3) numbers or a 3×1 symbol; a direction, its length has no meaning. Zero is refused.
+    axis: (..., 3) numbers or a 3×1 symbol; a direction. Its length does not matter, but must not be zero.
     angle: (...) numbers or a scalar symbol, rad.
 
     Example
@@ -86,12 +86,12 @@ def _rodrigues(
 def axis_angle_from_rotation(rotation: Given) -> tuple[ArrayOrSymbol, ArrayOrSymbol]:
     """The axis (a unit vector) and the angle (0 to π) of a rotation.
 
-    Without rotation every axis would do: the answer is then the x axis and the angle 0, with zero derivatives. At half
-    a turn the axis and its negative both do: the answer is the one whose largest component is positive.
+    For the identity every axis is valid; the result is the x axis and the angle 0, with zero derivatives. At half a
+    turn the axis and its negative are both valid; the result is the one whose largest component is positive.
 
     Parameters
     ----------
-    rotation: (..., 3, 3) numbers (refused if not a rotation) or a 3×3 symbol.
+    rotation: (..., 3, 3) numbers (must be a rotation) or a 3×3 symbol.
 
     Example
     -------
@@ -138,7 +138,7 @@ def rotation_log(rotation: Given) -> ArrayOrSymbol:
 
     Parameters
     ----------
-    rotation: (..., 3, 3) numbers (refused if not a rotation) or a 3×3 symbol.
+    rotation: (..., 3, 3) numbers (must be a rotation) or a 3×3 symbol.
 
     Example
     -------

@@ -39,7 +39,7 @@ LOCK = 1e-10
 
 
 class GimbalLockWarning(UserWarning):
-    """The outer two Euler angles turn about the same line, so only their sum or difference is determined.
+    """The outer two Euler angles rotate about the same line, so only their sum or difference is determined.
 
     Example
     -------
@@ -73,12 +73,12 @@ def rotation_from_rpy(rpy: Given) -> ArrayOrSymbol:
 def rpy_from_rotation(rotation: Given) -> ArrayOrSymbol:
     """Roll, pitch and yaw of a rotation; roll and yaw in [−π, π], pitch in [−π/2, π/2].
 
-    At gimbal lock (pitch ±π/2) yaw is set to 0 and roll takes the whole turn, with a `GimbalLockWarning` for numbers. A
-    symbol follows the same rule without a word, and its derivative stays finite.
+    At gimbal lock (pitch ±π/2) yaw is 0 and roll contains the whole turn, with a `GimbalLockWarning` for numbers.
+    Symbols follow the same rule without a warning, and their derivatives stay finite.
 
     Parameters
     ----------
-    rotation: (..., 3, 3) numbers (refused if not a rotation) or a 3×3 symbol.
+    rotation: (..., 3, 3) numbers (must be a rotation) or a 3×3 symbol.
 
     Example
     -------
@@ -113,12 +113,12 @@ def rotation_from_zyz(zyz: Given) -> ArrayOrSymbol:
 def zyz_from_rotation(rotation: Given) -> ArrayOrSymbol:
     """The classical Euler angles ψ, θ, φ of a rotation; ψ and φ in [−π, π], θ in [0, π].
 
-    At gimbal lock (θ = 0 or π) φ is set to 0 and ψ takes the whole turn, with a `GimbalLockWarning` for numbers. A
-    symbol follows the same rule without a word, and its derivative stays finite.
+    At gimbal lock (θ = 0 or π) φ is 0 and ψ contains the whole turn, with a `GimbalLockWarning` for numbers. Symbols
+    follow the same rule without a warning, and their derivatives stay finite.
 
     Parameters
     ----------
-    rotation: (..., 3, 3) numbers (refused if not a rotation) or a 3×3 symbol.
+    rotation: (..., 3, 3) numbers (must be a rotation) or a 3×3 symbol.
 
     Example
     -------
@@ -203,7 +203,7 @@ def rpy_rate_matrix(rpy: Given, frame: Frame = "body") -> ArrayOrSymbol:
 def rpy_rate(rpy: Given, angular_velocity: Given, frame: Frame = "body") -> ArrayOrSymbol:
     """The rates (roll', pitch', yaw') of a body that turns with an angular velocity.
 
-    At gimbal lock no rates give the part of ω along the lost direction: that part is left out (yaw' = 0), with a
+    At gimbal lock no rates produce the part of ω along the lost direction. That part is omitted (yaw' = 0), with a
     `GimbalLockWarning` for numbers.
 
     Parameters
@@ -233,7 +233,7 @@ def rpy_rate(rpy: Given, angular_velocity: Given, frame: Frame = "body") -> Arra
 def zyz_rate(zyz: Given, angular_velocity: Given, frame: Frame = "body") -> ArrayOrSymbol:
     """The rates (ψ', θ', φ') of a body that turns with an angular velocity.
 
-    At θ = 0 and θ = π no rates give the part of ω along the lost direction: that part is left out (ψ' = 0), with a
+    At θ = 0 and θ = π no rates produce the part of ω along the lost direction. That part is omitted (ψ' = 0), with a
     `GimbalLockWarning` for numbers.
 
     Parameters

@@ -38,7 +38,7 @@ def transform(rotation: Given, position: Given = ZERO) -> ArrayOrSymbol:
 
     Parameters
     ----------
-    rotation: (..., 3, 3) numbers (refused if not a rotation) or a 3×3 symbol.
+    rotation: (..., 3, 3) numbers (must be a rotation) or a 3×3 symbol.
     position: (..., 3) numbers or a 3×1 symbol: the frame's origin.
 
     Example
@@ -52,11 +52,11 @@ def transform(rotation: Given, position: Given = ZERO) -> ArrayOrSymbol:
 
 
 def inverse_transform(transform: Given) -> ArrayOrSymbol:
-    """The transform that undoes a transform, without solving equations: [Rᵀ  −Rᵀ r; 0ᵀ 1].
+    """The inverse of a transform: [Rᵀ  −Rᵀ r; 0ᵀ 1].
 
     Parameters
     ----------
-    transform: (..., 4, 4) numbers (refused if the rotation part or the last row is wrong) or a 4×4 symbol.
+    transform: (..., 4, 4) numbers with a valid rotation part and last row, or a 4×4 symbol.
 
     Example
     -------
@@ -206,8 +206,8 @@ def point_acceleration(
 ) -> ArrayOrSymbol:
     """The acceleration of a point in a moving frame: a + r'' + 2 ω × r' + α × r + ω × (ω × r).
 
-    All vectors are written in one and the same frame, whichever. The last three terms are the Coriolis, transversal and
-    centripetal accelerations; `point_acceleration_terms` gives them apart.
+    All vectors must be in the same frame, which can be any. The last three terms are the Coriolis, transversal and
+    centripetal accelerations; `point_acceleration_terms` returns them separately.
 
     Parameters
     ----------

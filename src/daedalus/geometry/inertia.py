@@ -113,7 +113,7 @@ def cylinder(mass: Given, radius: Given, length: Given, axis: Axis = "z", inner_
     ----------
     mass: kg.
     radius, length: m.
-    axis: which body axis it is round about.
+    axis: the body axis of its symmetry.
     inner_radius: of the hole, m; equal to the radius for a thin tube.
 
     Example
@@ -160,9 +160,9 @@ def rod(mass: Given, length: Given, axis: Axis = "z", radius: Given = 0.0) -> Ar
     ----------
     mass: kg.
     length: m.
-    axis: which body axis it lies along.
-    radius: m. The default is a thin rod, which has no inertia about its own axis: enough in the plane, but a free body
-        in space with it is refused by `check`, for nothing resists its spin.
+    axis: the body axis along the rod.
+    radius: m. The default is a thin rod, which has no inertia about its own axis. That is enough in the plane; a free
+        body in space needs a radius, because nothing would resist its spin.
 
     Example
     -------
@@ -204,7 +204,7 @@ def change_frame(inertia: Given, rotation: Given) -> ArrayOrSymbol:
     Parameters
     ----------
     inertia: (..., 3, 3) numbers or a 3×3 symbol, kg m².
-    rotation: maps the frame it is written in to the frame wanted.
+    rotation: maps the current frame to the new frame.
 
     Example
     -------
@@ -255,7 +255,7 @@ class Composite(NamedTuple):
 
 
 def composite(parts: Sequence[Part | tuple]) -> Composite:
-    """The mass, the centre of mass and the inertia about it of several parts that are rigidly joined.
+    """The mass, the centre of mass and the inertia of several rigidly connected parts.
 
     Parameters
     ----------

@@ -31,14 +31,14 @@ def principal(inertia: Given) -> tuple[np.ndarray, np.ndarray]:
 
 
 def check(inertia: Given, part: str = "the body", spins: bool = True) -> ArrayOrSymbol:
-    """The inertia as a 3×3 matrix, once it is certain that a rigid body can have it.
+    """Return the inertia as a 3×3 matrix, after checking that a rigid body can have it.
 
     A real body has a symmetric tensor with positive principal moments, the largest at most the sum of the other two.
 
     Parameters
     ----------
     inertia: 3×3 numbers or symbol. Symbols without a value are checked for their shape only.
-    part: the name that stands in the error.
+    part: the name to use in errors.
     spins: False allows principal moments of zero, as of a thin rod or a point mass, for a body that cannot turn freely.
 
     Example

@@ -78,7 +78,7 @@ def couple(forces: Sequence[Given], points: Sequence[Given]) -> ArrayOrSymbol:
 
     Parameters
     ----------
-    forces: one 3-vector for each force, N. Numbers that do not add up to zero are refused; symbols are trusted.
+    forces: one 3-vector for each force, N. Numbers must add up to zero; symbols are not checked.
     points: for each force any point of its line of action.
 
     Example

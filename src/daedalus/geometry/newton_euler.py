@@ -62,8 +62,8 @@ def newton_euler(
     inertia: M about the centre of mass; (..., 3, 3) numbers or a 3×3 symbol, kg m²; `dd.inertia.check` checks it.
     force, torque: resultant force, and torque about the centre of mass; (..., 3) numbers or 3×1 symbols.
     angular_velocity: ω, rad/s.
-    velocity: of the centre of mass in body coordinates, m/s. Leave it out for the acceleration a itself; give it for
-        the rate v' = a − ω × v of the body coordinates, which a simulation in body coordinates integrates.
+    velocity: of the centre of mass in body coordinates, m/s. Without it the result is the acceleration a; with it, the
+        rate v' = a − ω × v of the body coordinates, which a simulation in body coordinates integrates.
 
     Example
     -------

@@ -32,9 +32,9 @@ def rotation_from_quaternion(quaternion: Given, normalise: bool = True) -> Array
 
     Parameters
     ----------
-    quaternion: (..., 4) numbers or a 4×1 symbol, scalar first. Its length has no meaning; zero is refused.
-    normalise: divide by the squared length, so that the result is a rotation for every length. False leaves the
-        division out: a cheaper polynomial, right for unit quaternions only.
+    quaternion: (..., 4) numbers or a 4×1 symbol, scalar first. Its length does not matter, but must not be zero.
+    normalise: divide by the squared length, so that the result is a rotation for every length. False omits the
+        division, which is cheaper and only right for unit quaternions.
 
     Example
     -------
@@ -75,7 +75,7 @@ def quaternion_from_rotation(rotation: Given) -> ArrayOrSymbol:
 
     Parameters
     ----------
-    rotation: (..., 3, 3) numbers (refused if not a rotation) or a 3×3 symbol.
+    rotation: (..., 3, 3) numbers (must be a rotation) or a 3×3 symbol.
 
     Example
     -------

@@ -60,11 +60,12 @@ def skew(vector: Given) -> ArrayOrSymbol:
 def unskew(matrix: Given) -> ArrayOrSymbol:
     """The vector u of a skew-symmetric matrix: unskew(skew(u)) = u.
 
-    Numbers whose symmetric part is more than rounding (1e-6 of the matrix) are refused; rounding is averaged away.
+    Raises an InputError if the symmetric part of a numeric matrix is larger than rounding (1e-6 of the matrix);
+    rounding is averaged away.
 
     Parameters
     ----------
-    matrix: (..., 3, 3) numbers, or a 3×3 symbol (taken as it is: its skew part is read off).
+    matrix: (..., 3, 3) numbers, or a 3×3 symbol, whose skew part is used.
 
     Example
     -------
@@ -133,7 +134,7 @@ def is_rotation(matrix: Given, tolerance: float = ROTATION_TOLERANCE) -> Any:
 
     Parameters
     ----------
-    matrix: (..., 3, 3) numbers, or a 3×3 symbol. Numbers of any other shape are no rotation.
+    matrix: (..., 3, 3) numbers, or a 3×3 symbol. The result is False for any other shape.
     tolerance: largest ‖Rᵀ R − I‖ (Frobenius) that still passes; to first order twice the distance from SO(3).
 
     Returns a bool, an array of bools for a batch, or for a symbol the condition as a symbol.
@@ -166,7 +167,7 @@ def nearest_rotation(matrix: Given) -> np.ndarray:
 
     Parameters
     ----------
-    matrix: (..., 3, 3) numbers, for example a rotation that lost digits in a file.
+    matrix: (..., 3, 3) numbers, for example a rotation that was rounded in a file.
 
     Example
     -------

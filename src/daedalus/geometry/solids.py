@@ -57,10 +57,10 @@ def of(density: Any, shape: Any, box: Any = None, resolution: int = 32) -> MassP
         giving True inside (`x**2 + y**2 <= 1`) or a number that is negative or zero there; or a closed mesh of
         triangles, (vertices (n, 3), triangles (k, 3)), or anything with `vertices` and `faces`.
     box: for inequalities, ((x0, x1), (y0, y1), (z0, z1)) around the solid.
-    resolution: into how many parts a ray through the box is cut to find where it leaves and enters; thinner walls are
-        missed.
+    resolution: the number of sections of a ray through the box, used to find where it enters and leaves; thinner walls
+        are missed.
 
-    The error is about 1e-6 for solids that are seen whole from their middle, 1e-4 for hollow ones; meshes are exact.
+    The error is about 1e-6 for star-shaped solids and 1e-4 for hollow ones; meshes are exact.
 
     Example
     -------

@@ -42,28 +42,28 @@ def initialise(
     parameters: Mapping[str, object] | None = None,
     time: float | None = None,
 ) -> Start:
-    """Consistent start values of a model of any index, hidden constraints included.
+    """Compute consistent start values of a model of any index, including its hidden constraints.
 
-    A written `start=` of a state or coordinate is given; that of an algebraic variable or multiplier is a guess; what
-    is not written is a guess of 0. Given values are never moved. Where they leave more free than the equations
-    determine, the guesses change as little as possible: states before what follows from them, positions before
-    velocities, in nominal values, or in the norm of the mass matrix for mechanics.
+    The `start=` of a state or coordinate is given; that of an algebraic variable or multiplier is a guess; without
+    `start=` the guess is 0. Given values are never changed. If more is free than the equations determine, the guesses
+    change as little as possible (states first, positions before velocities), in nominal values, or in the norm of the
+    mass matrix for mechanics.
 
     Parameters
     ----------
     model: what to start.
-    values: values by name, given and over those of the model; `None` frees a component. Derivatives are named "x_dot".
-        Also a `Start`, or `tr.at(t)` of a run: its states are then given, the rest are guesses, and its inputs,
-        parameters and time come along.
-    fixed: names whose guesses become given. free: names whose given values become guesses, or
-        "bodies" for the poses of all bodies.
-    inputs: values by name: numbers, functions of time, tables, expressions; zero otherwise. Where hidden constraints
-        contain derivatives of an input, functions are differentiated; "u_dot" gives one by name.
+    values: given values by name, which override those of the model; `None` frees a component. Derivatives are named
+        "x_dot". You can also pass a `Start`, or `tr.at(t)` of a run: its states are given, the rest are guesses, and
+        its inputs, parameters and time are used.
+    fixed: names whose guesses become given values. free: names whose given values become guesses, or "bodies" for the
+        poses of all bodies.
+    inputs: values by name: numbers, functions of time, tables, expressions; zero by default. If hidden constraints
+        contain derivatives of an input, functions are differentiated; you can also pass "u_dot" by name.
     parameters: values by name over those of the model.
     time: the time of the start, 0 otherwise.
 
-    Raises an InconsistentStartError that names the fewest given values in conflict, how far off they are and what
-    helps, or says that no start was found.
+    Raises an InconsistentStartError that names the smallest set of conflicting values, how far off they are and what to
+    free, or says that no start was found.
 
     Example
     -------

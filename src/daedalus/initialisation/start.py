@@ -57,12 +57,12 @@ class MovedOnto:
 
 
 class Start(OperatingPoint):
-    """Consistent values at the start; `dd.initialise` makes it. Frozen.
+    """Consistent start values, as returned by `dd.initialise`.
 
-    `s["x"]` and `s["x_dot"]` find values by name, `s.der("x")` a derivative. Iterating gives the states, so that a
-    start serves as `start=` of `dd.simulate`; it serves as `at=` of `dd.linearise` too.
+    `s["x"]` and `s["x_dot"]` are values by name, and `s.der("x")` is a derivative. You can pass it as `start=` to
+    `dd.simulate` and as `at=` to `dd.linearise`.
 
-    residual: what is left of every equation and hidden constraint, by name. origin: "given", "guessed" or "computed".
+    residual: the residual of every equation and hidden constraint, by name. origin: "given", "guessed" or "computed".
     free: one dict a direction that was free, the change of each name in it. undetermined: names that no equation
     determines although all states are known. iterations: Newton steps. notes: what was done beside the usual.
     closure: how far each joint, constraint or invariant was from holding at the guess, before anything moved: the
@@ -153,7 +153,7 @@ class Start(OperatingPoint):
 
     @property
     def largest_residual(self) -> float:
-        """What is left of the equation that is fulfilled worst."""
+        """The largest residual of all equations."""
         return max((abs(value) for value in self.residual.values()), default=0.0)
 
     def __repr__(self) -> str:

@@ -17,10 +17,10 @@ class GuessedStart:
 
 
 def guess(value: object) -> GuessedStart:
-    """A start value that is only a guess: near it a consistent start is looked for.
+    """Mark a start value as a guess, which may change to make the start consistent.
 
-    For `start=` of states and for `position=`, `velocity=`, `rotation=` and `angular_velocity=` of bodies, so that a
-    mechanism can be put together from rough poses.
+    Use it in `start=` of states and in `position=`, `velocity=`, `rotation=` and `angular_velocity=` of bodies, to
+    assemble a mechanism from approximate poses.
 
     Example
     -------

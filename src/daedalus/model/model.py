@@ -32,7 +32,7 @@ from daedalus.model.variables import Variable
 
 
 class Model(EquationDoor, ContactDoor, DelayDoor, PartDoor):
-    """A dynamic system 0 = F(t, x', x, z, u, p), written down piece by piece.
+    """A dynamic system 0 = F(t, x', x, z, u, p) that you build step by step: declare variables, then write equations.
 
     Example
     -------
@@ -109,10 +109,10 @@ class Model(EquationDoor, ContactDoor, DelayDoor, PartDoor):
         start: object = None,
         name: str = "linear",
     ) -> Model:
-        """The linear model E x' = A x + B u, y = C x + D u, ready for every verb.
+        """Make the linear model E x' = A x + B u, y = C x + D u.
 
-        Its state is `x`, its input `u` (where there is a B) and its output `y` (where there is a C or D). E may be
-        singular, of any index; None stands for the identity. `start` are the start values of x, None for a free one.
+        Its state is `x`, its input `u` (if there is a B) and its output `y` (if there is a C or D). E may be singular,
+        with any index; None is the identity. `start` holds the start values of x, with None for a free one.
 
         Example
         -------
@@ -128,7 +128,7 @@ class Model(EquationDoor, ContactDoor, DelayDoor, PartDoor):
     # -- snapshots and copies ----------------------------------------------------------------------------------
 
     def freeze(self) -> System:
-        """An immutable snapshot of the model, the same object until the next writing call.
+        """Return an immutable snapshot of the model. It is the same object until you change the model.
 
         Raises a ModelError when the equations are too few or too many for the unknowns.
 
@@ -173,7 +173,8 @@ class Model(EquationDoor, ContactDoor, DelayDoor, PartDoor):
         return self.copy() if self._mechanics.positions or self._sketch.shapes else None
 
     def copy(self, name: str | None = None) -> Model:
-        """A model of its own that shares the symbols, so that old expressions stay valid in both.
+        """Return an independent copy of the model. Both share their symbols, so existing expressions stay valid in
+        both.
 
         Example
         -------

@@ -161,10 +161,10 @@ def in_unit(value: Any, unit: str, name: str) -> Any:
 
 
 def signal(times: object, values: object, kind: str = "hold", *, order: int | None = None) -> Signal:
-    """An input as a table: held from each time to the next, linear between them, or a smooth spline through them.
+    """An input as a table: constant between the times, linear between them, or a smooth spline through them.
 
-    Integration restarts at every time of the table, so jumps and kinks cost no accuracy. Derivatives of an input,
-    `m.der(u)`, are those of the table: a linear one has the first, a spline as many as its order.
+    Integration restarts at every time of the table, so jumps and kinks do not reduce the accuracy. Derivatives of an
+    input, `m.der(u)`, come from the table: a linear one has the first derivative, a spline as many as its order.
 
     Parameters
     ----------
@@ -172,10 +172,10 @@ def signal(times: object, values: object, kind: str = "hold", *, order: int | No
         quantities of time in seconds.
     values: (k,) for a scalar input, (k, n) for a column, (k, rows, columns) for a matrix. Quantities are converted to
         the unit of the input that the table is given for.
-    kind: "hold" keeps each value until the next time (the last for ever); "linear" joins them by straight lines and
-        "spline" by polynomials that meet smoothly; both are defined between the first and the last time only.
-    order: of the polynomials of a spline, 3 unless told. Derivatives below it are continuous, that of this order is
-        constant between the points and jumps there.
+    kind: "hold" keeps each value until the next time (the last one forever). "linear" interpolates linearly and
+        "spline" by smooth polynomials; both are only defined between the first and the last time.
+    order: the order of the spline polynomials, 3 by default. Derivatives below it are continuous; the one of this order
+        is constant between the points and jumps there.
 
     Example
     -------

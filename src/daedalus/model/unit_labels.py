@@ -20,7 +20,7 @@ _KNOWN = {prefix + word for prefix in _PREFIXES for word in _PLAIN}
 
 
 class UnitWarning(UserWarning):
-    """A unit label that `dd.units` does not understand; it stays a label, and nothing can be converted to it.
+    """A unit label that `dd.units` does not understand. It stays a label, and nothing can be converted to it.
 
     Example
     -------

@@ -45,18 +45,18 @@ if TYPE_CHECKING:
 
 
 class OptimalControl:
-    """A problem: which inputs take the model from its start to its end at the least cost?
+    """An optimal control problem: which inputs take the model from its start to its end at the least cost?
 
-    minimise  final + ∫ running dt   over inputs (and what is unknown), subject to the model's equations, bounds and
-    conditions. A DAE of higher index is reduced first; what the reduction keeps (constraints, unit quaternions) is
-    never asked for twice at the ends.
+    It minimises final + ∫ running dt over the inputs (and other unknowns), subject to the model's equations, bounds and
+    conditions. A DAE of higher index is reduced first, and end conditions that repeat its constraints or unit
+    quaternions are removed.
 
     Parameters
     ----------
-    model: an ODE, or a DAE of any index. Every input is chosen, unless `given`.
-    duration: how long the plan takes, a number or `dd.unknown(guess, lower, upper)`.
-    intervals: into how many intervals it is cut; an input is constant (or linear) on each.
-    begin: the time at which it begins. parameters: values by name over those of the model.
+    model: an ODE, or a DAE of any index. Every input is optimised, unless it is `given`.
+    duration: a number, or `dd.unknown(guess, lower, upper)`.
+    intervals: the number of intervals; an input is constant (or linear) on each.
+    begin: the start time. parameters: values by name that override those of the model.
 
     Example
     -------
@@ -124,7 +124,7 @@ class OptimalControl:
         self._changed()
 
     def periodic(self, *names: str) -> None:
-        """Ask for the same value at the start and at the end; without names of every state."""
+        """Require equal values at the start and at the end, by default of every state."""
         system = self._description.system
         chosen = names or tuple(system.labels["x"])
         for name in chosen:
@@ -153,17 +153,17 @@ class OptimalControl:
     def terminal(
         self, kind: str = "lqr", at: Mapping[str, object] | None = None, soft: float | None = 100.0
     ) -> Terminal:
-        """Add what comes after the end, so that loops are stable: the linear regulator at the target.
+        """Add a terminal cost and region from the linear regulator at the target, for stable closed loops.
 
-        The final cost grows by what holding the target for ever would cost from there, for the model linearised at it
-        and sampled with the intervals. Where bounds are near, the end is asked to lie in the region in which that
-        regulator obeys them. Call it after costs and bounds are written.
+        The terminal cost is the cost of holding the target forever, for the model linearised at the target and sampled
+        with the intervals. If bounds are near, the plan must end in the region where the regulator satisfies them. Call
+        it after you have written costs and bounds.
 
         Parameters
         ----------
         kind: "lqr".
-        at: states of the target by name; by default those of `finish`, and of the rest the state of rest of least cost.
-        soft: the price of missing the region, by the distance from the target in parts of its size; None to insist.
+        at: states of the target by name; by default those of `finish`, and for the rest the equilibrium of least cost.
+        soft: the cost of missing the region, by the distance relative to its size; None makes it a hard condition.
 
         Example
         -------
@@ -212,7 +212,7 @@ class OptimalControl:
     # -- bounds and conditions ---------------------------------------------------------------------------------
 
     def bound(self, target: object, lower: object = None, upper: object = None) -> None:
-        """Keep a variable (by name or symbol), an output or an expression between two values, everywhere."""
+        """Keep a variable (by name or symbol), an output or an expression between two values at all times."""
         found = elements_of(self._description.system, target, "A bound")
         unit = unit_of(self._description.system, target)
         low, high = (without_unit(value, unit, _told(target, "bound")) for value in (lower, upper))
@@ -248,14 +248,14 @@ class OptimalControl:
         self, condition: object, at: str | float = "all", name: str | None = None, soft: float | None = None, *,
         lower: object = None, upper: object = None,
     ) -> None:  # fmt: skip
-        """Ask for a condition: a comparison with <=, >= or ==.
+        """Add a condition: a comparison with <=, >= or ==.
 
         Parameters
         ----------
-        condition: a comparison, or an expression with `lower` and `upper`; columns ask for every element.
-        at: "all" (every collocation point), "nodes", "start", "end", or a share of the duration between 0 and 1.
-        name: what it is called in multipliers and explanations.
-        soft: a price; the condition may then be missed, and what is missing costs that much a unit (and unit of time).
+        condition: a comparison, or an expression with `lower` and `upper`. For columns it holds for every element.
+        at: "all" (every collocation point), "nodes", "start", "end", or a fraction of the duration between 0 and 1.
+        name: its name in multipliers and explanations.
+        soft: makes the condition soft; a violation then costs this much per unit (and per unit of time).
         """
         called = name or f"condition {len(self._description.conditions) + 1}"
         found = read_condition(condition, at, called, soft, lower, upper)
@@ -266,10 +266,10 @@ class OptimalControl:
     # -- inputs and parameters ---------------------------------------------------------------------------------
 
     def given(self, name: str, value: object) -> None:
-        """Give an input instead of choosing it: a number, `dd.signal(...)`, a function or an expression of time.
+        """Fix an input instead of optimising it: a number, `dd.signal(...)`, a function or an expression of time.
 
-        Where it jumps, the mesh gets a node, so that no interval sees both sides; `plan.notes` tells where that cannot
-        be: under an unknown duration, whose nodes move, and for tables with more jumps than intervals.
+        The mesh gets a node at every jump. `plan.notes` says where that is not possible: if the duration is unknown,
+        because its nodes move, and for tables with more jumps than intervals.
         """
         system = self._description.system
         own = elements_of(system, name, "A given input")
@@ -284,7 +284,8 @@ class OptimalControl:
         self._changed()
 
     def input(self, name: object, kind: str = "constant", rate: tuple[float, float] | None = None) -> None:
-        """How a chosen input moves: "constant" on each interval or "linear" between nodes; `rate` bounds its change."""
+        """Set the shape of an input: "constant" on each interval or "linear" between nodes; `rate` bounds its rate of
+        change."""
         if kind not in ("constant", "linear"):
             raise InputError(f"kind={kind!r} is not known.", remedy='kind="constant" or kind="linear"')
         slowest, fastest = -np.inf, np.inf
@@ -298,7 +299,7 @@ class OptimalControl:
         self._changed()
 
     def free(self, name: str, guess: object = None, lower: object = None, upper: object = None) -> None:
-        """Let a parameter be found together with the plan."""
+        """Optimise a parameter together with the plan."""
         system = self._description.system
         own = elements_of(system, name, "A free parameter")
         if any(element.letter != "p" for element in own):
@@ -313,7 +314,7 @@ class OptimalControl:
         self._changed()
 
     def guess(self, values: Mapping[str, object] | None = None, trajectory: object = None) -> None:
-        """Where the search begins: values by name (numbers, arrays over the duration, signals), a run or a plan."""
+        """Set the initial guess: values by name (numbers, arrays over the duration, signals), a run or a plan."""
         self._description.guesses.update(read_guesses(self._description, check_mapping(values, "guess")))
         if trajectory is not None:
             self._description.trajectory = trajectory
@@ -322,7 +323,7 @@ class OptimalControl:
     # -- solving -----------------------------------------------------------------------------------------------
 
     def to_latex(self) -> str:
-        """The problem in LaTeX as in a paper: what is minimised over what, and subject to what.
+        """The problem in LaTeX: the cost, the unknowns and the conditions.
 
         Example
         -------
@@ -357,26 +358,27 @@ class OptimalControl:
         steps: int = 2,
         options: Mapping[str, Any] | None = None,
     ) -> Plan:
-        """Find the plan.
+        """Solve the problem; returns a `Plan`.
 
         Parameters
         ----------
         method: "collocation", polynomials that obey the equations at `degree` points of every interval, or "shooting",
             where `steps` steps of `step_method` (a name of `dd.flow`) take each node to the next; conditions that hold
             everywhere are then asked for at the nodes.
-        solver: "ipopt", or "fatrop", which goes through the intervals one by one and hands over to IPOPT where that
-            fails or conditions join distant instants; "auto" takes fatrop for shooting, IPOPT for collocation,
-            and Newton steps ("newton" in the plan) where only the start has moved since the last plan.
+        solver: "ipopt", or "fatrop", which exploits the sequence of intervals and hands over to IPOPT if it fails or if
+            conditions couple distant times. "auto" uses fatrop for shooting, IPOPT for collocation, and Newton steps
+            ("newton" in the plan) if only the start has changed since the last plan.
         degree: of the polynomials; points: "radau", whose last point is the next node, or "legendre".
-        hessian: "exact", or "gauss_newton", which leaves out the curvature of conditions and of costs that are squares.
-        tolerance: to which the conditions of optimality are met, 1e-8 by default.
-        time_limit: in seconds; the best iterate until then is returned. So it is by Ctrl-C.
-        progress: True for a line that tells of the iterations, or a function (iteration, objective, violation).
+        hessian: "exact", or "gauss_newton", which ignores the curvature of conditions and of squared costs.
+        tolerance: the tolerance of the optimality conditions, 1e-8 by default.
+        time_limit: in seconds; after it, or after Ctrl-C, the best iterate so far is returned.
+        progress: True to show the iterations, or a function (iteration, objective, violation).
         mesh_tolerance: divide intervals or raise their degree, and solve again, until the mesh error is below this
             everywhere and jumps of inputs lie between short intervals.
         options: passed on to the solver.
 
-        A plan comes back in any case; `plan.success` says whether it is a solution, `plan.explain()` what is wrong.
+        A plan is always returned: `plan.success` tells you whether it is a solution, and `plan.explain()` what is
+        wrong.
         """
         settings = SolveSettings(
             method, solver, degree, points, hessian, tolerance, time_limit, progress, most_iterations, mesh_tolerance,

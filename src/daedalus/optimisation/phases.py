@@ -168,13 +168,14 @@ def _by_element(
 
 
 def phases(*problems: OptimalControl, link: Mapping[str, str | None] | None = None) -> Phases:
-    """Problems in sequence: each begins where the one before ended, and their costs add up.
+    """Combine problems into a sequence: each starts where the previous one ends, and their costs add up.
 
     Parameters
     ----------
-    problems: in their order; those after the first leave their start free, or fix what does not come from before.
-    link: which state of a phase goes on as which of the next, by name; by default states of the same name do, and
-        parameters that are free in both stay the same. `None` breaks the link of one.
+    problems: the problems in order. Those after the first leave their start free, or fix what does not come from the
+        previous one.
+    link: which state of a phase continues as which state of the next, by name. By default states with equal names are
+        linked, and parameters that are free in both are equal. `None` removes a link.
 
     Example
     -------

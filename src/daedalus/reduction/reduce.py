@@ -39,35 +39,38 @@ def reduce(
     inputs: Mapping[str, object] | None = None,
     tear: bool = False,
 ) -> ReducedModel:
-    """An equivalent model whose equations determine every highest derivative and algebraic variable as they stand.
+    """Return an equivalent model of lower index, whose equations determine all highest derivatives and algebraic
+    variables.
 
-    Equation i is differentiated c_i times (signature method of Pryce); the constraints and their lower derivatives are
-    kept as invariants. An equation that gives a derivative, such as q' = v, is put into the others instead of being
-    differentiated. The result is a Model in the same names and symbols; `n.reduction` tells what was done and
-    `n.constraints` holds the constraints with their derivatives.
+    Equation i is differentiated c_i times (signature method of Pryce). The constraints and their lower derivatives are
+    kept as invariants. An equation that gives a derivative, such as q' = v, is substituted into the others instead of
+    being differentiated. The result is a Model with the same names and symbols. `n.reduction` describes what was done,
+    and `n.constraints` holds the constraints with their derivatives.
 
     Parameters
     ----------
-    model: any square model. Where its pattern misleads, equations are combined first, or combinations of unknowns get
-        names of their own; the record says so. Of redundant constraints of a mechanism independent ones are chosen.
-    index: 1, or 0 to turn algebraic variables into states as well.
-    stabilise: what keeps a run on the constraints.
-        "projection": they are invariants of the model, and `simulate` moves every step back onto them.
+    model: any square model. If its sparsity pattern is misleading, equations are combined first, or combinations of
+        unknowns get their own names; `n.reduction` says so. From redundant constraints of a mechanism, independent ones
+        are selected.
+    index: 1, or 0 to also turn algebraic variables into states.
+    stabilise: how a run satisfies the constraints.
+        "projection": they are invariants of the model, and `simulate` projects every step onto them.
         "baumgarte": f^(c) = 0 becomes (d/dt + alpha)^c f = 0.
         "ggl": for constraints on positions, both the constraint and its derivative stay as equations with one more
         multiplier each (Gear, Gupta, Leimkuhler 1985): a model of index 2 for implicit methods.
-        "dummy_derivatives": constraints and all their derivatives are equations, each in the place of the derivative of
-        one state (Mattsson, Söderlind 1993): a model of index 1 for implicit methods that drifts off by no more than
-        they solve it. Which states are integrated stands in the parameter "selection"; a run changes the choice where
-        another one is better, and tells when in `tr.notes`. Derivatives of second order get names, q_rate for q_dot.
-        None: nothing; the solution drifts off.
-    alpha: the rate of "baumgarte" in 1/time; without it the rate of the fastest motion at the start.
-    inputs: expressions of `m.time`, parameters and states in the place of inputs, which become outputs of that name. An
-        input that is differentiated and not given here stays open: its derivatives `u_dot`, `u_ddot` are inputs of
-        the result too. `simulate(n, inputs={"u": ...})` takes them from an expression, a traced function or a table
-        that is smooth enough, `dd.signal(..., kind="spline")`.
-    tear: algebraic unknowns that follow from others by a division by a constant become outputs of the same name:
-        aliases, chains, and of coupled equations all but a few torn ones. Implicit methods then solve for fewer.
+        "dummy_derivatives": constraints and all their derivatives are equations, each replacing the derivative of one
+        state (Mattsson, Söderlind 1993): a model of index 1 for implicit methods, which drifts no more than their
+        solver tolerance. The parameter "selection" holds which states are integrated. A run changes the selection where
+        another one is better and notes when in `tr.notes`. Derivatives of second order get names, q_rate for q_dot.
+        None: not at all; the solution drifts.
+    alpha: the rate of "baumgarte" in 1/time; by default the rate of the fastest motion at the start.
+    inputs: expressions of `m.time`, parameters and states that replace inputs; these become outputs with the same
+        names. If an input is differentiated and not given here, its derivatives `u_dot`, `u_ddot` are inputs of the
+        result, too. `simulate(n, inputs={"u": ...})` computes them from an expression, a traced function or a smooth
+        table, `dd.signal(..., kind="spline")`.
+    tear: algebraic unknowns that follow from others by a division by a constant become outputs with the same names:
+        aliases, chains, and all but a few unknowns of coupled equations. Implicit methods then solve for fewer
+        unknowns.
 
     Raises
     ------

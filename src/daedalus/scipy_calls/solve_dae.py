@@ -63,18 +63,18 @@ def solve_dae(
     vectorized: bool = False,
     **options: Any,
 ) -> IvpResult:
-    """The solution of F(t, y, y') = 0, y(t0) = y0, with index 1, 2 or 3, called and returned as SciPy's `solve_ivp`.
+    """Solve F(t, y, y') = 0, y(t0) = y0 of index 1, 2 or 3, with the interface of SciPy's `solve_ivp`.
 
-    The function is traced as in `dd.solve_ivp`: the formula counts only if it agrees with F itself at the start and at
-    two points nearby, and a function that cannot be followed is called as it is, with Jacobians by differences.
-    `result.traced` and `result.reason` say which.
+    The function is traced as in `dd.solve_ivp`. The formula is only used if it agrees with F at the start and at two
+    points nearby. A function that cannot be traced is called as it is, with Jacobians by finite differences.
+    `result.traced` and `result.reason` tell you which.
 
     Parameters
     ----------
     F: F(t, y, yp, *args) -> n values that are zero along the solution; with `mass` f(t, y, *args), and M y' = f.
     t_span: (t0, t1), forwards or backwards.
-    y0, yp0: start values (n,). yp0=None computes y' from y0. A start that contradicts F, or a hidden constraint that
-        follows from it, by more than the tolerances is refused unless `repair`.
+    y0, yp0: start values (n,). yp0=None computes y' from y0. The start must satisfy F and its hidden constraints within
+        the tolerances, unless `repair` is True.
     method: "Radau" (radau5), "BDF" (bdf), "auto" and "LSODA" (radau5, and radau9 below rtol = 1e-6), or an implicit
         method of `dd.methods()`.
     t_eval, dense_output, args: as in `dd.solve_ivp`.
@@ -83,9 +83,10 @@ def solve_dae(
     jac: jac(t, y, yp, *args) -> (dF/dy, dF/dy'); with `mass` jac(t, y, *args) -> df/dy; numbers where it is constant. A
         traced F needs none.
     mass: a constant matrix (n, n), dense or sparse, usually singular.
-    index: found where None. A number, or one for each component as RADAU5 counts them: 1 for differential variables and
-        those of index 1, 2, 3 for those determined by one or two further differentiations. Scales Newton and errors.
-    repair: whether y0 may move to the nearest consistent values, and yp0 is only a guess.
+    index: computed if None. Otherwise a number, or one for each component as in RADAU5: 1 for differential variables
+        and those of index 1, and 2 or 3 for those determined by one or two further differentiations. It scales Newton's
+        method and the errors.
+    repair: move y0 to the nearest consistent values and treat yp0 as a guess.
     vectorized: whether F takes y and yp of shape (n, k).
     options: first_step, max_step, step (a fixed one).
 
@@ -94,11 +95,11 @@ def solve_dae(
     IvpResult with SciPy's t, y (n, nt), sol, t_events, y_events, nfev, njev, nlu, status, message, success; and yp
     (n, nt), yp_events, index (of the system, 0 for an ODE), variable_index (n,), traced, reason, method.
 
-    A traced F that loses its hold on y somewhere, as a mechanism does in a dead centre, has that in `reason` where the
-    run passes the place smoothly; where it does not, the run ends there.
+    If a traced F no longer determines y at some point, as a mechanism in a dead centre, and the run passes it smoothly,
+    `reason` says so; otherwise the run ends there.
 
-    What can go wrong: an InconsistentStartError gives the distance and the nearest start that fits; wrong arguments are
-    ValueErrors or TypeErrors; a run that stops early has status -1 and a message with the time and the component.
+    Raises an InconsistentStartError with the distance and the nearest consistent start, and ValueError or TypeError for
+    wrong arguments. A run that stops early has status -1 and a message with the time and the component.
 
     Example
     -------

@@ -39,12 +39,12 @@ def solve_ivp(
     args: Any = None,
     **options: Any,
 ) -> IvpResult:
-    """The solution of y' = fun(t, y), y(t0) = y0, called and returned as in `scipy.integrate.solve_ivp`.
+    """Solve y' = fun(t, y), y(t0) = y0, with the interface of `scipy.integrate.solve_ivp`.
 
-    The function is traced: it runs once on symbols, and the formula it leaves behind is compiled. The formula counts
-    only if it agrees with the function at the start and at two points nearby; a function that cannot be followed (it
-    draws random numbers, has effects outside itself, calls into another library) is called as it is. `result.traced`
-    and `result.reason` say which. A repeated call with other `y0` or `args` neither traces nor compiles again.
+    The function is traced: it is called once with symbols, and the resulting formula is compiled. The formula is only
+    used if it agrees with the function at the start and at two points nearby. A function that cannot be traced (it
+    draws random numbers, has side effects, or calls another library) is called as it is. `result.traced` and
+    `result.reason` tell you which. A repeated call with other `y0` or `args` neither traces nor compiles again.
 
     Parameters
     ----------
@@ -52,15 +52,15 @@ def solve_ivp(
     t_span: (t0, t1), forwards or backwards.
     y0: start values (n,).
     method: "RK45" (default), "RK23", "DOP853", "Radau"; any method of `dd.methods()` or a `dd.Tableau` (one without an
-        error estimate needs `step=`). "BDF" and "LSODA" are our "bdf" where `dd.methods()` has it, else SciPy's on the
-        compiled function. Implicit methods have the exact Jacobian of the formula; for a function that could not be
-        traced SciPy runs its own. Complex `y0` and solver classes are handed to SciPy as they are.
-    t_eval: times to return, sorted, inside the span; default: the steps.
-    dense_output: whether `result.sol(t)` is wanted.
+        error estimate needs `step=`). "BDF" and "LSODA" use "bdf" of `dd.methods()`. Implicit methods use the exact
+        Jacobian of the formula; for a function that could not be traced, SciPy's own method runs. Complex `y0` and
+        solver classes are passed on to SciPy.
+    t_eval: the times to return, sorted and inside the span; by default the steps.
+    dense_output: whether to return `result.sol(t)`.
     events: one function g(t, y, *args) or several; with attributes `terminal` (True, or after how many crossings to
         stop) and `direction` (+1, -1: only upwards, only downwards).
     vectorized: whether fun takes y of shape (n, k).
-    args: further arguments of fun and of the events; numbers in them are parameters of the formula.
+    args: further arguments of fun and of the events; their numbers are parameters of the formula.
     options: rtol (1e-3), atol (1e-6, number or (n,)), first_step, max_step; for implicit methods jac, jac_sparsity,
         lband, uband, min_step; for fixed steps step.
 
@@ -69,8 +69,8 @@ def solve_ivp(
     IvpResult with t (nt,), y (n, nt), sol, t_events, y_events, nfev, njev, nlu, status, message, success; and traced,
     reason, method.
 
-    What can go wrong: a wrong argument raises an `InputError` that is a ValueError (or TypeError) too; what `fun`
-    itself raises passes through; a run that stops early has status -1 and a message with the time and the component.
+    Raises an `InputError`, which is also a ValueError (or TypeError), for a wrong argument. Exceptions of `fun` are not
+    caught. A run that stops early has status -1 and a message with the time and the component.
 
     Example
     -------

@@ -42,10 +42,10 @@ FINISHED = Ending.FINISHED  # a call in a loop does not look it up
 
 
 class PreparedRun:
-    """A run with everything settled but its numbers; `dd.prepare` makes it.
+    """A prepared run, as returned by `dd.prepare`: only the numbers are left to choose.
 
-    Called with flat arrays (all optional) it returns the states, (times, n), at `save_at` or at the steps. The entries
-    are named by `labels["x"]`, `labels["u"]` and `labels["p"]`. It may be called from several threads at once.
+    Call it with flat arrays (all optional) to get the states, (times, n), at `save_at` or at the steps. The entries are
+    in the order of `labels["x"]`, `labels["u"]` and `labels["p"]`. You can call it from several threads at once.
 
     Example
     -------
@@ -291,10 +291,10 @@ def prepare(
     save_at: Any = None,
     **options: Any,
 ) -> PreparedRun:
-    """Settle a run once, to repeat it in a loop with other numbers at a few microseconds a call.
+    """Prepare a run once, so that you can repeat it with other numbers in a few microseconds per call.
 
-    Arguments as in `dd.simulate`; `options` are method, rtol, atol and the limits. Values given here are what a call
-    uses unless it brings its own arrays: x0 (n,), u (nu,), p (np,), in the order of `labels`.
+    Arguments as in `dd.simulate`; `options` are method, rtol, atol and the limits. A call can pass its own arrays x0
+    (n,), u (nu,) and p (np,), in the order of `labels`; otherwise it uses the values given here.
 
     Example
     -------

@@ -63,39 +63,39 @@ def simulate(
     cancel: Any = None,
     locate_switches: bool = True,
 ) -> Trajectory:
-    """Solve the model over a span of time.
+    """Simulate a model over a time span.
 
     Parameters
     ----------
-    model: what to run; a repeated call with only new values neither retraces nor recompiles.
-    span: the end time (from 0), or (begin, end); backwards too.
-    start: start values by name over those of the model, `tr.at(t)` of another run, or "equilibrium": where the model
-        rests with the inputs as they are at the beginning.
-    inputs: a value for every input: a number or vector, a function of time, an expression in the model's symbols, or
-        a table `dd.signal(times, values)`. Integration restarts at every time of a table. An input that a constraint
-        differentiates needs derivatives: a number, an expression, or a function that can be read as a formula.
+    model: the model to run. A repeated call with new values neither retraces nor recompiles it.
+    span: the end time (from 0), or (begin, end); the end may be before the beginning.
+    start: start values by name that override those of the model, `tr.at(t)` of another run, or "equilibrium" to start
+        at rest with the inputs at the start time.
+    inputs: a value for every input: a number or vector, a function of time, an expression in the model's symbols, or a
+        table `dd.signal(times, values)`. Integration restarts at every time of a table. An input that is differentiated
+        in a constraint must be a number, an expression, or a function that can be traced.
     parameters: values by name over those of the model.
-    method: a name of `dd.methods()`, a `dd.Tableau`, or a linear multistep method `dd.bdf(3)` at fixed step, whose
-        first values come from an adaptive method at rtol = 1e-12. "auto" is explicit, of order 8, takes an implicit
-        method where the model is stiff from its start on, and goes on with one from where it turns stiff;
-        where constraints are kept it holds a tenth of the tolerance.
-    rtol, atol: the local error of each component is kept below atol + rtol |x|; a single atol counts in nominal values,
-        atol by name is absolute. States of parts that turn out within a thousand of it get one that follows from their
-        size, in a second run.
-    step: fixed step, for methods without error control (or any tableau).
-    save_at: times to keep, from the dense output, put on the constraints; without it every step is kept.
-    max_step, first_step: limits of the step. max_steps, time_limit (seconds): limits of the run.
-        time_limit counts searches too (starts, modes, reduction), beyond the first two seconds of preparing the run;
-        a SolverError says so where it passes before there is a first row.
-    progress: True, False, a function of the time reached, or None for a bar on a terminal.
-    on_stop: what to do when a run ends early: "return" what was computed, or "raise" a SolverError that carries it as
-        `error.trajectory`. Ctrl-C ends a run early too.
-    locate_switches: steps end where a condition of the equations (`if_else`, a comparison, `fabs`, `sign`, `fmin`,
-        `fmax`) changes, and the error stays that of the method; False steps over them.
+    method: a name of `dd.methods()`, a `dd.Tableau`, or a linear multistep method such as `dd.bdf(3)` with a fixed
+        step, whose first values come from an adaptive method at rtol = 1e-12. "auto" starts with an explicit method of
+        order 8 and switches to an implicit one where the model is stiff. With constraints it uses rtol/10, because
+        constraints amplify integration errors.
+    rtol, atol: the local error of each component is kept below atol + rtol |x|. A single atol is scaled by nominal
+        values; an atol by name is absolute. If states of components turn out smaller than a thousand times their atol,
+        the run is repeated with one that follows from their size.
+    step: the fixed step size, for methods without error control (or any tableau).
+    save_at: the times to save, interpolated and projected onto the constraints. By default every step is saved.
+    max_step, first_step: limits of the step size. max_steps, time_limit (seconds): limits of the run. time_limit
+        includes searches (starts, modes, reduction), except for the first two seconds of preparation. If it passes
+        before the first row exists, a SolverError says so.
+    progress: True, False, a function of the time reached, or None to show a bar on a terminal.
+    on_stop: what to do if a run ends early, also by Ctrl-C: "return" what was computed, or "raise" a SolverError that
+        carries it as `error.trajectory`.
+    locate_switches: end a step exactly where a condition in the equations (`if_else`, a comparison, `fabs`, `sign`,
+        `fmin`, `fmax`) changes, which keeps the accuracy of the method. False steps over them.
 
-    A run that meets NaN or blows up ends with the time and the variable in `tr.stop_reason`, and keeps its data. Where
-    that is so because the mass matrix is singular at the start, a SingularModelError names the part. A run over a dead
-    centre gives the time in `tr.notes` where it stays on its branch, and ends there where it does not.
+    If a run meets NaN or diverges, it ends and keeps its data; `tr.stop_reason` names the time and the variable. If the
+    mass matrix is singular at the start, a SingularModelError names the part. If a run passes a dead centre on its
+    branch, `tr.notes` gives the time; if it cannot stay on its branch, it ends there.
 
     Example
     -------

@@ -17,12 +17,13 @@ STAGES = 4
 
 
 class BoundarySolution(Mapping[str, Any]):
-    """What `dd.boundary_value` returns: `sol["y"]` over `sol.time`, `sol["lam"]` a free parameter, `sol.at(t)`.
+    """The result of `dd.boundary_value`: `sol["y"]` over `sol.time`, a free parameter `sol["lam"]`, `sol.at(t)`.
 
     Attributes
     ----------
-    time: the mesh. error: by how much it differs from a solution on half the steps, in shares of the sizes of states.
-    residual: the largest miss of the equations between the points where they hold, times the step, in the same shares.
+    time: the mesh. error: the difference from a solution with half as many steps, relative to the size of the states.
+    residual: the largest residual of the equations between the collocation points, times the step, relative to the
+        states.
     iterations: steps of Newton's method, all meshes together. intervals: of the last mesh.
 
     Example

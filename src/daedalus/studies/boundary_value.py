@@ -47,21 +47,21 @@ def boundary_value(
     rtol: float = 1e-6,
     atol: float = 1e-9,
 ) -> BoundarySolution:
-    """A motion that obeys conditions at any times of a span, with free parameters where they are asked for.
+    """Solve a boundary value problem: find a motion that satisfies conditions at any times of a span.
 
     Parameters
     ----------
     model: an ODE or a DAE up to index 3, which is reduced first.
-    span: from where to where.
-    conditions: a function of `at`; `at(t)` gives the states at a time as symbols by name, and the free parameters. What
-        it returns is made zero: `lambda at: [at(0)["y"], at(1)["y"] - 1]`.
-    guess: values by name, numbers or functions of time; the model's start without them.
+    span: (begin, end).
+    conditions: a function of `at`, where `at(t)` returns the states at a time, and the free parameters, as symbols by
+        name. The expressions that it returns are driven to zero: `lambda at: [at(0)["y"], at(1)["y"] - 1]`.
+    guess: numbers or functions of time by name; by default the model's start.
     free: parameters to solve for, with their guesses.
     inputs: numbers or functions of time by name. parameters: values by name over those of the model.
-    rtol, atol: what the solution may miss.
+    rtol, atol: the tolerances of the solution.
 
-    Raises an InputError where the number of conditions does not fit, a SolverError where Newton's method does not
-    converge or the mesh would grow without bound.
+    Raises an InputError if the number of conditions is wrong, and a SolverError if Newton's method does not converge or
+    the mesh would become too large.
 
     Example
     -------

@@ -64,28 +64,28 @@ def convergence(
     reference: Mapping[str, object] | Trajectory | None = None,
     locate_switches: bool = True,
 ) -> Convergence:
-    """Run the model with every step size and fit the order of the error at the end, overall and by variable.
+    """Measure the order of a method: run a model with several step sizes and fit the order of the error at the end.
 
     Parameters
     ----------
     model: what to run.
-    method: a name of `dd.methods()`, a `dd.Tableau` or a multistep method such as `dd.bdf(3)`; methods with error
-        control run at fixed step here.
-    steps: step sizes, two at least, each a whole part of the span.
-    span: the end time (from 0), or (begin, end); without it ten of the largest steps.
+    method: a name of `dd.methods()`, a `dd.Tableau` or a multistep method such as `dd.bdf(3)`. Methods with error
+        control run with fixed steps here.
+    steps: at least two step sizes that divide the span.
+    span: the end time (from 0), or (begin, end); by default ten of the largest steps.
     start, inputs, parameters: as in `dd.simulate`.
-    reference: the right values at the end by name (a `reference` of the catalogue is one), or a finer trajectory;
-        without it the model is run with "dop853" at rtol = 1e-13, where x' and z have no formulas with "radau9".
-    locate_switches: as in `dd.simulate`; with False a condition in the equations costs the order. The reference that
-        the model makes itself locates them always.
+    reference: the exact values at the end by name (such as a `reference` of the catalogue), or a finer trajectory. By
+        default the model is run with "dop853" at rtol = 1e-13, or with "radau9" if x' and z have no formulas.
+    locate_switches: as in `dd.simulate`; with False, conditions in the equations reduce the order. The default
+        reference always locates them.
 
-    Errors that rounding or the reference may have made are left out of the fits, and so are errors as large as the
-    variable itself and runs that ended early; `notes` says which. The slopes from step to step show whether the steps
-    are small enough: an error that happens to pass through zero at the end of the span bends the line of that variable.
-    Steps are cut at the times of a table (`dd.signal`), at events and where a condition in the equations changes.
+    The fits exclude errors that may come from rounding or from the reference, errors as large as the variable itself,
+    and runs that ended early; `notes` lists them. The slopes from step to step show whether the steps are small enough.
+    An error that happens to cross zero at the end bends the line of that variable. Steps are shortened at the times of
+    a table (`dd.signal`), at events and where a condition in the equations changes.
 
-    What can go wrong: too few steps, or steps that do not divide the span (InputError); a reference that does not
-    arrive, a terminal event, fewer than two points that tell something (SolverError).
+    Raises an InputError for too few steps or steps that do not divide the span, and a SolverError if the reference
+    fails, at a terminal event, or if fewer than two points are usable.
 
     Example
     -------

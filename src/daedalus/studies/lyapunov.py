@@ -38,14 +38,14 @@ def lyapunov(
 ) -> np.ndarray:
     """The `count` largest Lyapunov exponents along a motion, per unit of time, largest first.
 
-    A positive one means chaos: neighbours part like exp(λ t). An autonomous motion that does not come to rest has one
-    that is zero. The first tenth of the span is not counted. Constraints are kept: of a mechanism of index 3 the
-    directions are those that obey its constraints. The error falls like one over the span, slowly: compare two spans.
+    A positive exponent λ means chaos: neighbouring motions separate like exp(λ t). An autonomous motion that does not
+    come to rest has one exponent equal to zero. The first tenth of the span is not counted. In a constrained model,
+    only directions along the constraints count. The error only falls like 1/span, so compare two spans.
 
     Parameters
     ----------
-    model: what moves. span: how long; hundreds of periods for two digits.
-    count: how many exponents, at most the number of free start values.
+    model: the model. span: the duration; hundreds of periods give about two digits.
+    count: the number of exponents, at most the number of free start values.
     start, inputs, parameters: as in `dd.simulate`. simulate_options: rtol, atol, method and others of `dd.simulate`.
 
     Example

@@ -18,11 +18,11 @@ DIFFERENCE = float(np.sqrt(np.finfo(float).eps))
 
 @dataclass(frozen=True, eq=False)
 class NewtonHistory:
-    """The way of Newton's method to a root; `dd.newton` makes it.
+    """The result of `dd.newton`: the iterates of Newton's method.
 
-    x: where it ended. iterates: (k + 1, n), the start first. residuals: ‖f‖ at each. damping: the share of each step
-    that was taken, 1 for whole steps. rates: log(r₂/r₁) / log(r₁/r₀) of successive residuals, 2 where convergence is
-    quadratic; NaN for the first two. converged: whether ‖f‖ reached the tolerance. sentence: what happened, in words.
+    x: the last iterate. iterates: (k + 1, n), the start first. residuals: ‖f‖ at each. damping: the fraction of each
+    step that was taken, 1 for full steps. rates: log(r₂/r₁) / log(r₁/r₀) of successive residuals, 2 for quadratic
+    convergence; NaN for the first two. converged: whether ‖f‖ reached the tolerance. sentence: what happened, in words.
 
     Example
     -------
@@ -41,7 +41,7 @@ class NewtonHistory:
     sentence: str
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw residuals over iterations, and the share of each step that was taken; returns the figure."""
+        """Draw residuals over iterations, and the fraction of each step that was taken; returns the figure."""
         from daedalus.display.lectures.newton_plot import plot_newton
 
         return plot_newton(self, ax)
@@ -68,13 +68,13 @@ def newton(
     Parameters
     ----------
     f: a function of an array of n numbers with n values; a scalar problem may use plain numbers.
-    x0: where to begin.
-    jacobian: df/dx as an (n, n) array; by differences where it is left out.
+    x0: where to start.
+    jacobian: a function that returns df/dx as an (n, n) array; by default finite differences.
     damping: halve a step until the residual falls (True), or always take whole steps (False), which shows divergence.
-    tolerance: the search ends when ‖f‖ is below it.
-    max_iterations: and it ends after so many steps.
+    tolerance: stop when ‖f‖ is below it.
+    max_iterations: stop after this number of steps.
 
-    A search that does not arrive is no error: `.converged` is False and `.sentence` says why.
+    If it does not converge, no error is raised: `.converged` is False and `.sentence` explains why.
 
     Example
     -------

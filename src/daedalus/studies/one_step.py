@@ -26,11 +26,11 @@ from daedalus.studies.newton import NewtonHistory, newton
 
 @dataclass(frozen=True, eq=False)
 class OneStep:
-    """One step; `dd.step` makes it.
+    """The result of `dd.step`: one Runge–Kutta step.
 
-    x: the states after it, in the order of declaration. stages: K, one row a stage (s, n). z: algebraic variables at
+    x: the states after it, in the order of declaration. stages: K, one row per stage (s, n). z: algebraic variables at
     the stages (s, nz). points: the states at the stages (s, n). times: when these are. iterates: Newton's history of
-    each system that was solved: one for all stages, or one a stage. labels: the names of the states.
+    each system that was solved: one for all stages, or one per stage. labels: the names of the states.
 
     Example
     -------
@@ -72,21 +72,21 @@ def step(
     p: Mapping[str, object] | None = None,
     tolerance: float = 1e-12,
 ) -> OneStep:
-    """One step of a Runge–Kutta method on a model, with everything that it computes.
+    """Make one step of a Runge–Kutta method and return everything that it computes.
 
-    Works for implicit equations and DAEs as they are written: the stages K and the algebraic variables z at the stages
-    are unknowns of one system.
+    Implicit equations and DAEs are used as written: the stages K and the algebraic variables z at the stages are the
+    unknowns of one system.
 
     Parameters
     ----------
     method: a name that `dd.tableau` knows ("rk4", "radau5", "gauss2", "implicit_euler", …) or a `dd.Tableau`.
     x: the states before the step in the order of declaration (`m.freeze().labels["x"]`), or values by name.
-    h: the step; it may be negative.
-    t: the time before it. u: inputs, a vector or by name, constant over the step; zero otherwise.
+    h: the step size; it may be negative.
+    t: the time before the step. u: inputs, a vector or by name, constant over the step; zero by default.
     p: parameters by name over those of the model. tolerance: of Newton's method.
 
-    Raises an InputError for methods that are no tableaux, a SolverError where Newton's method does not converge: at an
-    explicit method on a DAE the system for K and z is singular.
+    Raises an InputError for a method without a tableau, and a SolverError if Newton's method does not converge. With an
+    explicit method on a DAE, the system for K and z is singular.
 
     Example
     -------

@@ -62,8 +62,8 @@ def passivity(
     Parameters
     ----------
     model: with energies (kinetic and potential), or a linear model or `dd.LTI`.
-    inputs, outputs: names, in pairs whose products are powers, such as a force and the velocity of its point, "q_dot";
-        all inputs, and all outputs, where they are left out.
+    inputs, outputs: names in pairs whose products are powers, such as a force and the velocity of its point, "q_dot";
+        by default all inputs and all outputs.
 
     Example
     -------

@@ -40,13 +40,13 @@ BACK, MOST_DOUBLINGS = 0.25, 14
 
 
 class PeriodicOrbit:
-    """A motion that repeats itself: what `dd.periodic` returns; `orbit["x"]` holds a variable over one period.
+    """The result of `dd.periodic`: a periodic motion. `orbit["x"]` holds a variable over one period.
 
     Attributes
     ----------
     period: its length in time. multipliers: (k,) complex, Floquet's, largest first; of an autonomous model the trivial
     1 is among them. stable: whether all others are inside the unit circle. start: values by name at the beginning.
-    trajectory: the run over one period. residual: by how much it misses its beginning, in sizes of the states.
+    trajectory: the run over one period. residual: how far it is from closing, relative to the size of the states.
     iterations: steps of Newton's method. notes: what was done.
 
     Example
@@ -69,7 +69,7 @@ class PeriodicOrbit:
 
     @property
     def start(self) -> Samples:
-        """The values at the beginning, ready for `start=` of `dd.simulate`."""
+        """The values at the start, ready for `start=` of `dd.simulate`."""
         return self.trajectory.at(float(self.trajectory.time[0]))
 
     @property
@@ -82,7 +82,7 @@ class PeriodicOrbit:
 
     @property
     def stable(self) -> bool:
-        """Whether neighbouring motions come nearer: all multipliers inside the unit circle but the trivial one."""
+        """Whether the orbit is stable: all multipliers except the trivial one are inside the unit circle."""
         values = list(self.multipliers)
         if not self.driven and values:
             nearest = int(np.argmin(np.abs(np.array(values) - 1)))
@@ -90,13 +90,13 @@ class PeriodicOrbit:
         return bool(np.all(np.abs(values) < 1))
 
     def at(self, t: object) -> Samples:
-        """Values at any time, the motion repeating itself before and after."""
+        """Values at any time; the motion is continued periodically."""
         begin = float(self.trajectory.time[0])
         times = begin + np.mod(np.asarray(t, dtype=float) - begin, self.period)
         return self.trajectory.at(float(times) if times.ndim == 0 else times)
 
     def plot(self, names: Any = None, ax: Any = None) -> Any:
-        """The variables over one period; returns the figure."""
+        """Draw the variables over one period; returns the figure."""
         return self.trajectory.plot(names, ax=ax)
 
     def __repr__(self) -> str:
@@ -123,19 +123,19 @@ def periodic(
     begin: float = 0.0,
     **simulate_options: Any,
 ) -> PeriodicOrbit:
-    """A motion that repeats itself, near a start, with its period and Floquet multipliers.
+    """Find a periodic motion near a start, with its period and Floquet multipliers.
 
     Parameters
     ----------
-    model: what moves, DAEs of any index included; events and switching are carried through.
-    start: a point near the orbit: values by name, or `tr.end` of a run that has settled; the model's start without it.
-    period: of an autonomous model a guess, found from a run without it. Of a model that depends on time (inputs,
-        clocks, the time in an equation) the period itself: that of the drive, or a multiple of it.
-    inputs, parameters: as in `dd.simulate`. begin: the time where the motion begins.
+    model: the model; DAEs of any index, events and switching are allowed.
+    start: a point near the orbit: values by name, or `tr.end` of a run that has settled; by default the model's start.
+    period: for an autonomous model a guess; by default it is estimated from a run. For a model that depends on time
+        (inputs, clocks, time in an equation), the period of the excitation or a multiple of it.
+    inputs, parameters: as in `dd.simulate`. begin: the start time.
     simulate_options: rtol (1e-10), atol (1e-12), method and others of `dd.simulate`.
 
-    Raises a SolverError where Newton's method does not converge, and where what it found does not close when it is run
-    in one piece.
+    Raises a SolverError if Newton's method does not converge, or if the orbit does not close when it is run in one
+    piece.
 
     Example
     -------

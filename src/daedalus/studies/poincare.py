@@ -27,20 +27,20 @@ def poincare(
     direction: int = 1,
     **simulate_options: Any,
 ) -> Trajectory:
-    """A run whose rows are the first `count` crossings of a surface: a Poincaré section.
+    """Compute a Poincaré section: a trajectory whose rows are the first `count` crossings of a surface.
 
-    The crossings are located as events are; the run goes on as if nothing were there.
+    The crossings are located like events; they do not change the run.
 
     Parameters
     ----------
-    model: what moves; it stays as it is.
-    guard: an expression of the model that is zero on the surface, such as `x[2] - 27`; for a section once in a period T
-        of a driven model `ca.sin(2 * ca.pi * m.time / T)`. Also the name of a variable.
-    count: how many crossings.
-    start: as in `dd.simulate`. direction: +1 where the guard rises, -1 where it falls, 0 for both.
+    model: the model; it is not changed.
+    guard: an expression that is zero on the surface, such as `x[2] - 27`, or the name of a variable. For one crossing
+        per period T of a driven model, use `ca.sin(2 * ca.pi * m.time / T)`.
+    count: the number of crossings.
+    start: as in `dd.simulate`. direction: +1 if the guard rises, -1 if it falls, 0 for both.
     simulate_options: inputs, parameters, rtol and others of `dd.simulate`.
 
-    Raises a SolverError where the motion comes to an end, or does not come back.
+    Raises a SolverError if the motion ends or does not return.
 
     Example
     -------

@@ -43,7 +43,7 @@ RTOL, ATOL = 1e-8, 1e-11
 
 @dataclass(frozen=True, eq=False)
 class SingularLimit:
-    """What `dd.singular_limit` found; `print` tells it.
+    """The result of `dd.singular_limit`; `print` shows it in words.
 
     limit: the ε = 0 DAE, a Model whose fast variables are algebraic and start at the root. fast, slow: names.
     stable: True, since everything else is refused. margin: the smallest distance of the eigenvalues of ∂g/∂z from the
@@ -76,11 +76,11 @@ class SingularLimit:
     inputs: tuple[str, ...] = ()  # built into the limit: it has no such inputs any more
 
     def compare(self, epsilon: Sequence[float] | None = None) -> LimitComparison:
-        """The model with some values of ε beside its limit: how far they are apart, and how that falls with ε.
+        """Compare the model with its limit for some values of ε: how large the difference is, and how it falls with ε.
 
         Parameters
         ----------
-        epsilon: values, each smaller than the one before; without them three that halve, small beside the path.
+        epsilon: decreasing values; by default three small values, each half of the previous one.
 
         Example
         -------
@@ -127,19 +127,19 @@ def singular_limit(
     inputs: Mapping[str, object] | None = None,
     parameters: Mapping[str, object] | None = None,
 ) -> SingularLimit:
-    """The ε → 0 limit of a model with a small parameter at some derivatives, where Tikhonov's theorem gives one.
+    """Compute the limit ε → 0 of a model with a small parameter in front of some derivatives (Tikhonov's theorem).
 
     Parameters
     ----------
-    model: written with the parameter as a factor: `m.equation(epsilon * m.der(z), g)`. Fast variables are those whose
+    model: a model with the parameter as a factor: `m.equation(epsilon * m.der(z), g)`. Fast variables are those whose
         derivative vanishes with it.
-    parameter: the name of the parameter; its value does not matter and it needs none.
-    span: the path along which the fast part is checked; without it ten time constants of the slow motion at the start.
+    parameter: the name of the parameter; it needs no value.
+    span: the time over which the fast part is checked; by default ten time constants of the slow motion at the start.
     start, inputs, parameters: as in `dd.simulate`; inputs as numbers, functions of time or expressions.
 
-    Raises a ModelError where the fast part is harmonic, unstable or singular somewhere on the path (its eigenvalues and
-    the time are given), or the model is not of this form; an InconsistentStartError where the start lies outside of
-    the basin of the fast part.
+    Raises a ModelError if the fast part is undamped, unstable or singular somewhere (with its eigenvalues and the
+    time), or if the model does not have this form. Raises an InconsistentStartError if the start is outside the basin
+    of attraction of the fast part.
 
     Example
     -------

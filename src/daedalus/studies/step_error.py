@@ -30,17 +30,17 @@ TIGHT = 1e-13
 
 @dataclass(frozen=True, eq=False)
 class StepError:
-    """What `dd.step_error` returns.
+    """The result of `dd.step_error`.
 
     Parameters
     ----------
     model, method: names of both.
-    time: where the step began.
+    time: the start of the step.
     step: its size.
     errors: x₁ - x(t₀ + h) of each state, by name.
     error: the norm of these.
-    order: how fast it falls, fitted over halved steps; NaN where rounding leaves fewer than two.
-    expected: the order of the method plus one, or less where the index of the model takes it.
+    order: its order, fitted over halved steps; NaN if rounding leaves fewer than two.
+    expected: the order of the method plus one, or less if the index of the model reduces it.
     steps, norms: the steps and norms that the order was fitted to.
 
     Example
@@ -80,18 +80,17 @@ def step_error(
     inputs: Mapping[str, object] | None = None,
     parameters: Mapping[str, object] | None = None,
 ) -> StepError:
-    """The error of one step of a method on a model, and its order; `dd.convergence` measures that of whole runs.
+    """Measure the error of one step of a method, and its order; `dd.convergence` measures whole runs.
 
-    The error of one step is O(h^(p+1)) for a method of order p, document 002's one-step error; T / h of them add up to
-    O(h^p). At index 2 and 3 implicit methods have lower orders (`dd.methods()`). The right answer is a run with
-    "dop853" at rtol = 1e-13, or "radau9" where x' and z have no formulas. A multistep method makes its step from right
-    past values.
+    The error of one step is O(h^(p+1)) for a method of order p; T / h of them add up to O(h^p). At index 2 and 3,
+    implicit methods have lower orders (`dd.methods()`). The reference is a run with "dop853" at rtol = 1e-13, or
+    "radau9" if x' and z have no formulas. A multistep method steps from exact past values.
 
     Parameters
     ----------
-    model: what to step. method: a name of `dd.methods()`, a `dd.Tableau` or `dd.bdf(3)`.
-    h: the step; the order is fitted over h, h/2, h/4, ...
-    time: when it begins. start, inputs, parameters: as in `dd.simulate`.
+    model: the model. method: a name of `dd.methods()`, a `dd.Tableau` or `dd.bdf(3)`.
+    h: the step size; the order is fitted over h, h/2, h/4, ...
+    time: the start time. start, inputs, parameters: as in `dd.simulate`.
 
     Example
     -------

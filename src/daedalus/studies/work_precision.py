@@ -23,9 +23,9 @@ RIGHT = ("dop853", "radau9", "auto")
 
 @dataclass(frozen=True, eq=False)
 class WorkPrecision:
-    """What `dd.work_precision` returns: for every method and tolerance an error and what it cost.
+    """The result of `dd.work_precision`: the error and the work for every method and tolerance.
 
-    errors, evaluations, steps, seconds: by the name of the method, one value a tolerance; NaN where a run failed.
+    errors, evaluations, steps, seconds: by the name of the method, one value per tolerance; NaN if a run failed.
     Errors are those at the end, relative to the size of the states there (largest of all states).
 
     Example
@@ -47,7 +47,7 @@ class WorkPrecision:
     failed: Mapping[str, tuple[str, ...]]
 
     def plot(self, ax: Any = None, work: str = "evaluations") -> Any:
-        """Draw error over work, one line a method; work: "evaluations", "steps" or "seconds"; returns the figure."""
+        """Draw error over work, one line per method; work: "evaluations", "steps" or "seconds"; returns the figure."""
         from daedalus.display.lectures.work_precision_plot import plot_work_precision
 
         return plot_work_precision(self, ax, work)
@@ -70,7 +70,7 @@ def work_precision(
     span: object = 10.0,
     **options: Any,
 ) -> WorkPrecision:
-    """Run a model with several methods and tolerances and compare what an error costs.
+    """Run a model with several methods and tolerances and compare the work for a given error.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def work_precision(
     tolerances: relative ones; the absolute tolerance is a thousandth of each.
     span: as in `dd.simulate`. options: of `dd.simulate`: start, inputs, parameters.
 
-    The right answer is a run at rtol = 1e-12. A run that fails is NaN, with its reason in `.failed`.
+    The reference is a run at rtol = 1e-12. A failed run is NaN, with its reason in `.failed`.
 
     Example
     -------

@@ -134,8 +134,9 @@ class DescriptorSystem(LinearDae, ContinuousSystem):
     def to_state_space(self) -> LTI:
         """The proper state space x' = A x + B u, y = C x + D u with the same transfer function.
 
-        Its states are states of this system where some determine the motion and do not jump with the inputs; otherwise
-        they are called slow[0], slow[1], ... A SingularModelError names the outputs that contain derivatives of inputs.
+        Its states are states of this system, if some of them determine the motion and do not jump with the inputs;
+        otherwise they are named slow[0], slow[1], ... Raises a SingularModelError that names the outputs with
+        derivatives of inputs.
 
         Example
         -------
@@ -148,7 +149,7 @@ class DescriptorSystem(LinearDae, ContinuousSystem):
         return state_space(self)
 
     def reduced(self) -> LTI:
-        """The same as `to_state_space()`: the motion in a plain A, algebraic variables put in.
+        """The same as `to_state_space()`: the system without its algebraic variables.
 
         Example
         -------
@@ -161,7 +162,8 @@ class DescriptorSystem(LinearDae, ContinuousSystem):
     def discretise(self, h: float, hold: str = "zero") -> DiscreteLTI:
         """The exact sampled system for inputs held ("zero") or linear ("linear") over steps of length h.
 
-        A SingularModelError names the outputs that contain derivatives of inputs: held inputs would give impulses.
+        Raises a SingularModelError that names the outputs with derivatives of inputs, because held inputs would cause
+            impulses.
 
         Example
         -------
@@ -176,13 +178,13 @@ class DescriptorSystem(LinearDae, ContinuousSystem):
 
         Parameters
         ----------
-        times, inputs, sampled: as in `dd.LTI(...).respond`. An index of k asks for k - 1 derivatives of the inputs: a
-            table or function is differentiated between its points, and a jump answers with impulses, which `notes` and
-            `impulses` name.
-        start: values by name, as many as leave no contradiction (the rest follows); or all states (n,), from which they
-            jump onto the equations where they do not obey them. Nothing moves by itself at first where it is left out.
+        times, inputs, sampled: as in `dd.LTI(...).respond`. An index of k requires k - 1 derivatives of the inputs. A
+            table or function is differentiated between its points, and a jump causes impulses, which `notes` and
+            `impulses` list.
+        start: values by name that do not contradict each other (the rest is computed); or all states (n,), which are
+            first moved onto the equations. By default the system starts at rest.
 
-        Raises a SingularModelError where the equations do not determine the states.
+        Raises a SingularModelError if the equations do not determine the states.
 
         Example
         -------
@@ -200,7 +202,7 @@ class DescriptorSystem(LinearDae, ContinuousSystem):
     def from_transfer_function(cls, numerator: object, denominator: object, **names: Any) -> DescriptorSystem:
         """A descriptor system with a transfer function, improper ones included; coefficients highest power first.
 
-        Derivatives of the input are states that follow it: 0 = u - w₀, w₁ = w₀', ...
+        Derivatives of the input become states: 0 = u - w₀, w₁ = w₀', ......
 
         Example
         -------
@@ -247,8 +249,8 @@ class DescriptorSystem(LinearDae, ContinuousSystem):
 
         Parameters
         ----------
-        states: the states that move. One that is held loses its column and the equation of its derivative; this needs
-            an equation in which no other derivative appears. None keeps all, which leaves the dynamics as they are.
+        states: the states to keep. For each of the others, its column and the equation of its derivative are dropped;
+            this needs an equation in which no other derivative appears. None keeps all.
         inputs: None keeps all; those left out are zero.
         outputs: names of outputs or of states; None keeps all.
 

@@ -44,28 +44,29 @@ def linearise(
     parameters: Mapping[str, object] | None = None,
     modes: Mapping[str, object] | None = None,
 ) -> Linearisation | LinearTimeVarying:
-    """The linear system E δx' = A δx + B δu, δy = C δx + D δu that a model is for small deviations from a point.
+    """Linearise a model at a point: E δx' = A δx + B δu, δy = C δx + D δu for small deviations.
 
-    Works for every model, DAEs of any index included: E is singular then, and the algebraic variables stand behind the
-    states. A model without outputs gives all its states and algebraic variables as outputs.
+    This works for every model, including DAEs of any index. For a DAE, E is singular and the algebraic variables follow
+    the states. If a model has no outputs, all states and algebraic variables are outputs.
 
     Parameters
     ----------
-    model: what to linearise; the derivatives are compiled at the first call and kept with the model.
-    at: the point, values by name of states, algebraic variables, inputs, derivatives ("x_dot") and the time ("t"); or
-        what `dd.equilibrium` returns; or `tr.at(t)` of a run. States without a value have that of the model's start,
-        inputs without one are zero, derivatives and algebraic variables without one are solved from the equations.
-    along: a run; the result is then a linear system that varies in time, see `LinearTimeVarying`.
-    inputs: values by name over those of `at`; functions of time and tables count at the time of the point.
-    parameters: values by name over those of the model. Derivatives and algebraic variables of an equilibrium or a run
-        are solved for again where inputs or parameters are given beside it.
-    modes: values of discrete variables by name: the model is linearised as it is between instants, in this mode. One
-        without a value has that of `at`, else its start value, which `lin.notes` tells.
+    model: the model to linearise. Its derivatives are compiled at the first call and kept with the model.
+    at: the point: values by name of states, algebraic variables, inputs, derivatives ("x_dot") and the time ("t"); or a
+        result of `dd.equilibrium`; or `tr.at(t)` of a run. By default, states have their start values, inputs are zero,
+        and derivatives and algebraic variables are solved for.
+    along: a run; the result is then a time-varying linear system, see `LinearTimeVarying`.
+    inputs: values by name that override those of `at`. Functions of time and tables are evaluated at the time of the
+        point.
+    parameters: values by name that override those of the model. If you pass inputs or parameters together with an
+        equilibrium or a run, its derivatives and algebraic variables are solved for again.
+    modes: values of discrete variables by name; the model is linearised in this mode. The default is the value in `at`,
+        or else the start value, which `lin.notes` mentions.
 
-    At a point that is no equilibrium the linearisation is affine: `lin.offset` is not zero and `lin.warnings` says so.
-    `lin.residual` holds what is left of the equations at the point, `lin.notes` what was assumed.
+    At a point that is not an equilibrium the linearisation is affine: `lin.offset` is not zero, and `lin.warnings` says
+    so. `lin.residual` holds the residuals of the equations at the point, and `lin.notes` the assumptions.
 
-    Raises a SolverError when the missing values cannot be solved for, and where equations jump at the point.
+    Raises a SolverError if the missing values cannot be solved for, or if equations jump at the point.
 
     Example
     -------

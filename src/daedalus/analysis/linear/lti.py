@@ -37,8 +37,8 @@ class LTI(ContinuousSystem):
 
         y(t) = C exp(A t) x(0) + ∫₀ᵗ C exp(A (t - τ)) B u(τ) dτ + D u(t),
 
-    and `respond` computes it without a time step: exact up to rounding for inputs that are held or linear between
-    samples.
+    and `respond` computes it without a time step. It is exact up to rounding for inputs that are constant or linear
+    between samples.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ class LTI(ContinuousSystem):
 
     @classmethod
     def from_coefficients(cls, coefficients: Sequence[float], **names: Any) -> LTI:
-        """The linear equation a_n x⁽ⁿ⁾ + ... + a_1 x' + a_0 x = f (document 004, equation 7) from a_n, ..., a_0.
+        """The linear equation a_n x⁽ⁿ⁾ + ... + a_1 x' + a_0 x = f from a_n, ..., a_0.
 
         The states are x, x_dot, ..., the input is f, the output x.
 
@@ -122,7 +122,7 @@ class LTI(ContinuousSystem):
     def from_transfer_function(cls, numerator: object, denominator: object, **names: Any) -> LTI:
         """The state space of a proper transfer function, coefficients highest power first.
 
-        `dd.DescriptorSystem.from_transfer_function` takes improper ones too.
+        `dd.DescriptorSystem.from_transfer_function` also accepts improper ones.
 
         Example
         -------
@@ -187,8 +187,8 @@ class LTI(ContinuousSystem):
 
         Parameters
         ----------
-        states: the states that move; the rows and columns of the others are dropped, as in the short-period
-            approximation of an aeroplane. None keeps all, which leaves the dynamics as they are.
+        states: the states to keep; the rows and columns of the others are dropped, as in the short-period approximation
+            of an aeroplane. None keeps all.
         inputs: None keeps all; those left out are zero.
         outputs: names of outputs or of states; None keeps all.
 
@@ -272,11 +272,11 @@ class LTI(ContinuousSystem):
 
     @property
     def is_stable(self) -> bool:
-        """Whether every response without input dies out: all poles left of the axis by more than rounding errors."""
+        """Whether every free response decays: all poles are left of the imaginary axis by more than rounding errors."""
         return self.stability().stable
 
     def controllability(self, tolerance: float | None = None) -> Reachability:
-        """Whether the inputs reach all states, with the rank, the gap and the modes out of reach.
+        """Whether the inputs can reach all states, with the rank, the gap and the unreachable modes.
 
         Parameters
         ----------
@@ -291,7 +291,7 @@ class LTI(ContinuousSystem):
         return reach(self.A, self.B, self.states, tolerance, "controllability")
 
     def observability(self, tolerance: float | None = None) -> Reachability:
-        """Whether the outputs see all states, with the rank, the gap and the modes that are not seen.
+        """Whether the outputs determine all states, with the rank, the gap and the unobservable modes.
 
         Example
         -------
@@ -321,11 +321,11 @@ class LTI(ContinuousSystem):
         ----------
         times: (nt,) increasing; the start values hold at the first one.
         inputs: a number, a vector (nu,), samples at `times` (nt, nu) or (nt,) for one input, `dd.signal`, a function of
-            time, or a dict of these by name. Those not named are zero. A signal is exact across its own times, which
-            need not be among `times`. A function is followed by polynomials to 1e-11 of its largest value; give one
-            that jumps as a signal.
+            time, or a dict of these by name. Inputs without a value are zero. The times of a signal need not be among
+            `times`. A function is approximated by polynomials to 1e-11 of its largest value; pass one that jumps as a
+            signal.
         start: (n,) or a dict by name; zero where not given.
-        sampled: how samples are joined: by lines ("linear") or held until the next time ("hold").
+        sampled: how samples are interpolated: "linear", or "hold" until the next time.
 
         Example
         -------
@@ -361,7 +361,7 @@ class LTI(ContinuousSystem):
     def impulse_response(self, times: object = None, source: str | None = None) -> Response:
         """The response from rest to a unit impulse of one input at the first time: x = exp(A t) b.
 
-        A direct path D passes the impulse itself on, which samples cannot show; `notes` says so.
+        If D is not zero, the output contains the impulse itself, which samples cannot show; `notes` says so.
 
         Example
         -------

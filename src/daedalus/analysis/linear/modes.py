@@ -123,12 +123,12 @@ def modes(
     Parameters
     ----------
     model: a model, or a linear system from `dd.linearise`.
-    at: the equilibrium, values by name or what `dd.equilibrium` returns; without it, the equilibrium near the model's
-        start is searched for.
+    at: the equilibrium, as values by name or a result of `dd.equilibrium`; by default the equilibrium near the model's
+        start.
     inputs, parameters: values by name.
 
-    Constrained models (DAEs of any index) have the modes of the motions that keep the constraints. Free motions, such
-    as that of a cart on a level rail, appear with frequency zero, once for each of their poles.
+    For constrained models (DAEs of any index), these are the modes of motions that satisfy the constraints. Free
+    motions, such as that of a cart on a level rail, appear with frequency zero, once for each of their poles.
 
     Example
     -------

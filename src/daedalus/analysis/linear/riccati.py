@@ -88,15 +88,15 @@ class OptimalGains:
         return space, np.eye(n)[rows], np.zeros((len(rows), space.B.shape[1])), step
 
     def lqr(self, Q: object = 1.0, R: object = 1.0) -> Regulator:
-        """The feedback u = -K s that costs least, ∫ xᵀQx + uᵀRu dt; for a discrete system the sum over samples.
+        """The linear-quadratic regulator u = -K s, which minimises ∫ xᵀQx + uᵀRu dt (a sum for a discrete system).
 
         Parameters
         ----------
         Q: weights of the states (of a descriptor system: of all unknowns), a number, a diagonal, a matrix, or numbers
             by name. R: the same for the inputs.
 
-        Of a descriptor system s are the states of `reduced()`. Raises a SolverError where no feedback makes all modes
-        die out.
+        For a descriptor system, s are the states of `reduced()`. Raises a SolverError if no feedback stabilises all
+        modes.
 
         Example
         -------
@@ -112,7 +112,7 @@ class OptimalGains:
         return regulator(space, C.T @ own @ C, R_all + D.T @ own @ D, C.T @ own @ D, step)
 
     def kalman(self, process_noise: object = 1.0, measurement_noise: object = 1.0) -> Observer:
-        """The observer whose error has the least variance in the long run (Kalman and Bucy).
+        """The steady-state Kalman filter: the observer with the least error variance (Kalman and Bucy).
 
         Parameters
         ----------

@@ -116,27 +116,28 @@ def equilibrium(
     solve_for: Sequence[str] = (),
     over: Mapping[str, object] | None = None,
 ) -> Equilibrium | EquilibriumSweep:
-    """A point where all derivatives are zero, near a guess.
+    """Find a point near a guess where all derivatives are zero.
 
-    Newton's method with affine-invariant damping on F(t, 0, x, z, u, p) = 0, in nominal sizes. Where the equations do
-    not determine everything, the shortest steps are taken and what is free is named. Where it fails, as for the
-    operating point of a large circuit, leaks are stepped down, sources stepped up, or steps in time taken; then a
-    trust-region method tries, within the bounds of the variables. `found_by` says which arrived.
+    It solves F(t, 0, x, z, u, p) = 0 by Newton's method with affine-invariant damping, in nominal sizes. If the
+    equations do not determine everything, it takes the shortest steps and names what is free. If it fails, as for the
+    operating point of a large circuit, it tries leakage stepping, source stepping and pseudo-time steps, then a
+    trust-region method within the bounds of the variables. `found_by` tells you which one succeeded.
 
     Parameters
     ----------
     model: what to search.
-    inputs: values by name; inputs without one are zero. Functions of time and tables count at the time of the guess.
-    guess: where to begin: values by name, or `tr.at(t)`; the model's start for what is not given; "t" sets the time.
+    inputs: values by name; zero by default. Functions of time and tables are evaluated at the time of the guess.
+    guess: where to start the search: values by name, or `tr.at(t)`; by default the start values of the model. "t" sets
+        the time.
     parameters: values by name over those of the model.
-    fixed: unknowns to hold, by name with their value, or names alone to hold them at the guess. A derivative, also one
-        that is a state itself such as "q_dot", may be held at another value than zero: steady motion.
-    solve_for: inputs and parameters to solve for beside the unknowns (trim), and derivatives to leave open.
-    over: values of parameters or inputs by name; the result is then an `EquilibriumSweep` with an array for each name,
-        every point found from the one before, as `.dc` does in SPICE.
+    fixed: unknowns to keep, by name with their value, or names only to keep them at the guess. For a steady motion, fix
+        a derivative (also one that is a state, such as "q_dot") at a value other than zero.
+    solve_for: inputs and parameters to solve for in addition (trim), and derivatives to leave free.
+    over: arrays of values of parameters or inputs by name. The result is then an `EquilibriumSweep` with an array for
+        each name. Each point starts from the previous one, as `.dc` does in SPICE.
 
-    Raises a SolverError that names the equation with the largest scaled residual, the variable that Newton's method
-    wants to change most, and what the equations leave undetermined.
+    Raises a SolverError that names the equation with the largest scaled residual, the variable with the largest Newton
+    step, and what the equations leave undetermined.
 
     Example
     -------

@@ -12,14 +12,14 @@ from daedalus.model.assembly.component import Keyword
 
 
 class PID(SignalBlock):
-    """A PID controller with bounds and anti-windup; inputs `setpoint` and `measurement`.
+    """A PID controller with output limits and anti-windup; inputs `setpoint` and `measurement`.
 
     With e = setpoint − measurement: raw = proportional e + i + derivative d, output = raw between lower and upper,
     i' = integral e + (output − raw) / tracking, and d the derivative of e behind a lag `filter`. Where the output is at
     a bound the back-calculation (output − raw) / tracking empties the integral (Åström, Hägglund 1995).
 
-    With a `period` it is sampled: a clock reads the inputs every so many seconds and holds the output in between. The
-    integral takes a forward step of a period, the lag of the derivative a backward one.
+    With a `period` it is sampled: a clock reads the inputs once per period and holds the output in between. The
+    integral uses a forward Euler step, the lag of the derivative a backward one.
     """
 
     keywords = {

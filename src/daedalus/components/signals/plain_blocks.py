@@ -113,7 +113,7 @@ class Integrator(SignalBlock):
 
 
 class Lookup(SignalBlock):
-    """A table between whose points the output is linear, and beyond which it goes on so.
+    """A lookup table with linear interpolation and extrapolation.
 
     One input: `Lookup("curve", x=[...], values=[...])`, input `input`. Two: `x=, y=` and a matrix of values, one row
     an x; inputs `input_1` and `input_2`, bilinear.

@@ -65,24 +65,24 @@ def flow(
 ) -> Flow:
     """The fixed-step map x⁺ = φ(x, u, p) as a CasADi function for optimisers and other CasADi code.
 
-    Its first derivatives, forward and reverse, and the contracted second derivative λᵀ∇²φ are compiled and exact: those
-    of the discrete map, not approximations of the true flow's. `ca.jacobian`, `ca.hessian`, `nlpsol` with an exact
-    Hessian, and `map` (also over threads) work on it. x, u and p are in the order of `f.labels`.
+    Its first derivatives, forward and reverse, and the contracted second derivative λᵀ∇²φ are compiled and are the
+    exact derivatives of the discrete map. `ca.jacobian`, `ca.hessian`, `nlpsol` with an exact Hessian, and `map` (also
+    with threads) work on it. x, u and p are in the order of `f.labels`.
 
     Parameters
     ----------
-    model: an ODE, or a DAE of index 1; of higher index, it is reduced first, and what the reduction keeps
-        (constraints, unit quaternions) is kept after every step by a projection that is differentiated too. Of
-        redundant constraints those are kept that are the best choice at the start values of the model, wherever x is.
-    step: length of one step, > 0; u is constant over all steps.
+    model: an ODE or a DAE. A model of index 2 or 3 is reduced first; a projection after every step keeps its
+        constraints and unit quaternions, and the derivatives include it. From redundant constraints, those that are
+        best conditioned at the start values are kept, for every x.
+    step: the step size, > 0; u is constant over all steps.
     method: the name of a tableau, explicit ("rk4", "dopri5") or implicit ("radau5", "gauss3", "implicit_euler"), or a
         `dd.Tableau`. Algebraic variables are solved for inside each stage.
-    steps: how many steps the map takes.
-    t0: time at the beginning. Needed by models that depend on time, whose map is another one at every time.
+    steps: the number of steps.
+    t0: the start time, for models that depend on time. Their map differs from time to time.
 
-    What can go wrong: events (a map of fixed steps cannot stop at one), a method that is no tableau, a model that
-    depends on time without t0 (InputError); more flows alive at once than there are places for (SolverError). Where
-    Newton's method fails in a step, the result is NaN and CasADi reports that the evaluation failed.
+    Raises an InputError for events (fixed steps cannot stop at one), for a method that is not a tableau, and for a
+    model that depends on time without t0; a SolverError if more than 256 flows exist at once. If Newton's method fails
+    in a step, the result is NaN and CasADi reports a failed evaluation.
 
     Example
     -------

@@ -64,7 +64,7 @@ class DifferentiatedRun(SensitivitySamples):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was decided and met on the way, in sentences; `records` has them as data."""
+        """What was decided and found during the run, as sentences; `records` has them as data."""
         return sentences(self.records)
 
     @property
@@ -74,17 +74,17 @@ class DifferentiatedRun(SensitivitySamples):
 
     @property
     def labels(self) -> list[str]:
-        """The names of what was varied, one a column: start values, inputs, parameters."""
+        """The names of the columns: start values, inputs, parameters."""
         return self._directions.labels(self.system)
 
     @property
     def projector(self) -> np.ndarray:
-        """P, (n, n): the part of a change of the start that lies along the constraints; the identity without them."""
+        """P, (n, n): it projects a change of the start onto the constraints; without constraints it is the identity."""
         return self._start.projector.copy()
 
     @property
     def metric(self) -> str:
-        """In which norm P is the shortest way: "mass matrix", "nominal values", or "no constraints"."""
+        """The norm in which P is the smallest change: "mass matrix", "nominal values", or "no constraints"."""
         return self._start.metric
 
     @property

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Sensitivities(DifferentiatedRun):
-    """What `dd.sensitivities` returns: `sens.M` at the end, `sens.d("x", "L")` by name, `sens.at(t)` before the end.
+    """The result of `dd.sensitivities`: `sens.M` at the end, `sens.d("x", "L")` by name, `sens.at(t)` at any time.
 
     Attributes: `value`, `M`, `N`, `O`, `P`, `Q`, `by_parameters` at the end of the span; `how` ("variational" or
     "discrete"); `states`, the trajectory; `projector`, P of M = Dφ P; `metric`, the norm of P in words; `events`;
@@ -53,7 +53,8 @@ class Sensitivities(DifferentiatedRun):
         return to_dataset(self, self.at(times))
 
     def verify(self) -> Verification:
-        """Compare with other ways: differences over shrinking increments, symmetry, forward against adjoint.
+        """Check the derivatives by finite differences with shrinking increments, symmetry, and forward against adjoint
+        mode.
 
         Example
         -------
@@ -67,14 +68,14 @@ class Sensitivities(DifferentiatedRun):
         return verify(self)
 
     def rank(self, of: object = None) -> Ranking:
-        """Parameters (and what else was varied) in the order of their influence on the solution.
+        """Rank parameters (and other varied values) by their influence on the solution.
 
         Parameters
         ----------
         of: names of states, algebraic variables or outputs; all states if None.
 
-        The influence of θ is the root mean square over time of ∂y/∂θ, times the size of θ, over the size of y: what a
-        change of θ by its own size does, to first order, in units of y.
+        The influence of θ is the root mean square over time of ∂y/∂θ, times the size of θ, divided by the size of y:
+        the relative effect of changing θ by its own size, to first order.
 
         Example
         -------
@@ -111,7 +112,7 @@ class Sensitivities(DifferentiatedRun):
     def correlation(self, outputs: str | Sequence[str], sigma: object = 1.0, times: object = None) -> xarray.DataArray:
         """How estimates of the parameters from such measurements correlate, (np, np): the scaled inverse of `fisher`.
 
-        Raises a SolverError that names the parameters where measurements cannot tell them apart.
+        Raises a SolverError that names the parameters if the measurements cannot distinguish them.
 
         Example
         -------
@@ -127,7 +128,7 @@ class Sensitivities(DifferentiatedRun):
     def plot(
         self, of: str | Sequence[str] | None = None, wrt: str | Sequence[str] | None = None, ax: Any = None
     ) -> Any:
-        """Draw curves of ∂y/∂θ over time, scaled by the size of θ, with the band that a change of θ by 10 % makes of y.
+        """Draw ∂y/∂θ over time, scaled by the size of θ, and y with the band of a change of θ by 10 %.
 
         Example
         -------

@@ -103,7 +103,7 @@ class SensitivitySamples:
 
     @property
     def by_parameters(self) -> np.ndarray:
-        """∂x/∂p, (n, np), the consistent start moving along with p."""
+        """∂x/∂p, (n, np), including the effect of p on a consistent start."""
         return self._first("p")
 
     @property

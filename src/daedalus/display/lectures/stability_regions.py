@@ -23,13 +23,13 @@ def plot_stability_regions(
     window: tuple[float, float, float, float] = (-6.0, 4.0, -5.0, 5.0),
     order_star: bool = False,
 ) -> Any:
-    """The borders of the stability regions |R(z)| ≤ 1 of several methods in one picture; returns the figure.
+    """Draw the stability regions |R(z)| ≤ 1 of several methods in one figure; returns the figure.
 
     Parameters
     ----------
-    methods: names of tableaux, `dd.Tableau` or `dd.bdf(3)` and its like.
-    window: what is shown: smallest and largest real part, smallest and largest imaginary part.
-    order_star: draw |R(z)| = |exp(z)| instead, whose sectors at zero count the order.
+    methods: names of tableaux, `dd.Tableau` objects, or multistep methods such as `dd.bdf(3)`.
+    window: the range shown: smallest and largest real part, smallest and largest imaginary part.
+    order_star: draw |R(z)| = |exp(z)| instead; its sectors at zero count the order.
 
     Example
     -------

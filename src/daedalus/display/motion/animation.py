@@ -24,7 +24,7 @@ FILMS = (".gif", ".mp4")
 
 
 class Animation:
-    """One or several runs, ready to be looked at; `tr.animate(...)` makes it, a notebook shows it.
+    """The result of `tr.animate(...)`: an animation of one or several runs. A notebook shows it.
 
     Example
     -------
@@ -46,7 +46,7 @@ class Animation:
         return page(self.title, self.data)
 
     def save(self, path: str | Path) -> None:
-        """Write a page (.html) or a film (.gif, .mp4)."""
+        """Write a page (.html) or a video (.gif, .mp4)."""
         file = Path(path)
         if file.suffix.lower() not in (".html", ".htm", *FILMS):
             raise InputError(

@@ -46,10 +46,10 @@ def report(
     ----------
     span, start, inputs, parameters, options: as in `dd.simulate`.
     plan: a result of `OptimalControl.solve`, shown as well.
-    title: the heading; the model's name if left out.
+    title: the heading; by default the model's name.
 
-    What cannot be made (motion of a model without geometry, derivatives of a run that stopped early) is left out, and
-    the report says why.
+    Sections that are not possible (the animation of a model without geometry, derivatives of a run that stopped early)
+    are omitted, and the report says why.
 
     Example
     -------

@@ -20,8 +20,8 @@ MOST_STEPS = 20
 def bdf(steps: int) -> Multistep:
     """Backward differentiation of m steps and order m: Σ_{k=1..m} ∇ᵏ x_{n+1} / k = h x'_{n+1}.
 
-    Zero-stable up to six steps; A-stable up to two, A(α)-stable up to six. Made for stiff systems and DAEs. The name
-    "bdf" is BDF of variable order and step.
+    It is zero-stable up to six steps, A-stable up to two and A(α)-stable up to six. Use it for stiff systems and DAEs.
+    The method "bdf" is BDF with variable order and step size.
 
     Example
     -------
@@ -44,7 +44,8 @@ def bdf(steps: int) -> Multistep:
 
 @cache
 def adams_bashforth(steps: int) -> Multistep:
-    """Adams–Bashforth of m steps and order m, explicit: the polynomial through the last m slopes is integrated.
+    """The explicit Adams–Bashforth method of m steps and order m: it integrates the polynomial through the last m
+    slopes.
 
     Example
     -------
@@ -59,7 +60,7 @@ def adams_bashforth(steps: int) -> Multistep:
 
 @cache
 def adams_moulton(steps: int) -> Multistep:
-    """Adams–Moulton of m steps and order m + 1, implicit: the new slope is among those integrated.
+    """The implicit Adams–Moulton method of m steps and order m + 1: it also uses the new slope.
 
     One step is the trapezoidal rule.
 

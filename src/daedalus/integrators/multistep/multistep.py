@@ -38,9 +38,9 @@ class Multistep:
     ----------
     a: a_1 ... a_m of x_{n+1} = -Σ a_j x_{n+1-j} + h Σ b_j x'_{n+1-j}; numbers, fractions or texts such as "4/3".
     b: b_0 ... b_m; b_0 = 0 makes the method explicit.
-    name: what to call it.
+    name: its name.
 
-    A run begins with values of an adaptive method at a tight tolerance, see `dd.simulate`.
+    A run starts with values of an adaptive method at a tight tolerance, see `dd.simulate`.
 
     Example
     -------

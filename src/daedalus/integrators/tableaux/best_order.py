@@ -62,11 +62,10 @@ def best_order(tolerance: float, constant: float = 1.0) -> BestOrder:
     Parameters
     ----------
     tolerance: largest global error wanted.
-    constant: c in the error c·Δt^o, taken to be the same for every order; in units of the solution, so a system whose
-        time scale is not 1 is first written in its own time.
+    constant: c in the error c·Δt^o, assumed to be equal for every order, in units of the solution. Scale time first if
+        the time scale of the system is not 1.
 
-    The document's rule "between 3 and 6" holds for tolerance/constant from 2.6e-5 to 0.088; a tighter tolerance
-    wants a higher order still.
+    The result is between 3 and 6 for tolerance/constant from 2.6e-5 to 0.088; a tighter tolerance needs a higher order.
 
     Example
     -------

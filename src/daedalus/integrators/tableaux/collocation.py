@@ -57,7 +57,7 @@ def gauss_legendre(stages: int) -> Tableau:
 
 
 def radau_iia(stages: int) -> Tableau:
-    """The Radau IIA method: order 2s - 1, L-stable, ends in its last stage; the workhorse for stiff systems and DAEs.
+    """The Radau IIA method: order 2s - 1, L-stable, stiffly accurate; a good choice for stiff systems and DAEs.
 
     Parameters
     ----------

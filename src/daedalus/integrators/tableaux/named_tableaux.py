@@ -46,10 +46,10 @@ def tableau(name: str, alpha: Any = None) -> Tableau:
     ----------
     name: one of ``tableau_names()``, or gauss1, gauss2, … (stages), radau3, radau5, … (order), lobatto_iiia2, … and
         lobatto_iiic2, … (stages).
-    alpha: the free node of the families "rk2" (not 0) and "rk3" (not 0, 2/3 or 1); a float is read as the fraction or
-        decimal one sees, so 0.7 is 7/10.
+    alpha: the free node of the families "rk2" (not 0) and "rk3" (not 0, 2/3 or 1). A float is read as the decimal that
+        you write, so 0.7 is 7/10.
 
-    What can go wrong: an unknown name, an alpha missing, not wanted, or one that divides by zero (InputError).
+    Raises an InputError for an unknown name, and for an alpha that is missing, not needed or not allowed.
 
     Example
     -------
@@ -82,7 +82,7 @@ def tableau(name: str, alpha: Any = None) -> Tableau:
 
 
 def tableau_names() -> list[str]:
-    """The names that ``tableau`` knows; gauss, radau and lobatto go on with any number of stages.
+    """The names that ``tableau`` knows. gauss, radau and lobatto exist for any number of stages.
 
     Example
     -------

@@ -48,16 +48,16 @@ class Tableau:
     ----------
     A: stage coefficients, s rows of s.
     b: weights, s.
-    c: nodes, s; the row sums of A where left out.
-    b_hat: weights of a second solution for the error estimate, s; a method with them can choose its steps.
-    name: what to call the method in lists and errors.
+    c: nodes, s; by default the row sums of A.
+    b_hat: weights of the embedded solution, s; a method with them can choose its step size.
+    name: the name of the method.
 
     Coefficients are numbers, fractions, or texts such as "1/6" and "1/4 - sqrt(3)/6". Whole numbers, fractions, texts
-    and small binary fractions (0.5) are exact and every question is decided exactly. With other floats the tableau is
-    taken to be right to twelve digits: a residual below 1e-12 of the sum of its absolute terms counts as zero.
+    and small binary fractions (0.5) are exact, and all properties are computed exactly. With other floats the tableau
+    is assumed to be right to twelve digits: a residual below 1e-12 of the sum of its absolute terms counts as zero.
 
-    What can go wrong: shapes that do not fit, entries that are not finite numbers (InputError). A wrong coefficient is
-    not refused here; ``problems()`` says what is wrong, and ``simulate`` refuses an inconsistent tableau.
+    Raises an InputError for shapes that do not fit and entries that are not finite numbers. A wrong coefficient is not
+    an error here: ``problems()`` lists what is wrong, and ``simulate`` does not accept an inconsistent tableau.
 
     Example
     -------
@@ -275,7 +275,7 @@ class Tableau:
         return bool(np.all(np.abs(weighted + weighted.T - products) <= TOLERANCE * np.max(size)))
 
     def problems(self) -> list[str]:
-        """What is wrong with the tableau, one sentence each; an empty list for a sound one.
+        """What is wrong with the tableau, as a list of sentences; empty if nothing is.
 
         Example
         -------
@@ -373,7 +373,7 @@ class Tableau:
         return plot_stability(self, ax=ax, order_star=order_star, window=window)
 
     def to_latex(self) -> str:
-        """The Butcher array in LaTeX, exact fractions and roots as a book sets them.
+        """The Butcher tableau in LaTeX, with exact fractions and roots.
 
         Example
         -------

@@ -57,11 +57,11 @@ _CHECKS: dict[str, Callable[[float], bool]] = {
 
 
 class Component(ABC):
-    """A ready part, made with a name and keywords, and joined to others after `m.add`.
+    """A component, made with a name and keywords; connect it after `m.add`.
 
-    A kind of part is a subclass with `keywords` and `_write(m, q)`, which writes the equations into the model `m` in
-    the symbols `q.resistance`, ... of its parameters. A keyword takes a number, which stays a parameter of the part,
-    or an expression in symbols of the model that the part is added to.
+    A kind of component is a subclass with `keywords` and `_write(m, q)`, which writes the equations into the model `m`
+    with the symbols `q.resistance`, ... of its parameters. A keyword takes a number, which stays a parameter of the
+    component, or an expression in symbols of the model that the component is added to.
     """
 
     keywords: ClassVar[dict[str, Keyword]] = {}

@@ -33,7 +33,7 @@ class BodyDoor(EnergyDoor):
 
     @property
     def bodies(self) -> dict[str, Body]:
-        """The bodies by name, those of included parts too: `m.bodies["arm.link"]`."""
+        """All bodies by name, including those of included models: `m.bodies["arm.link"]`."""
         return {name: Body(self, written) for name, written in self._mechanics.bodies.items()}
 
     def momentum(self) -> ca.SX:
@@ -58,7 +58,8 @@ class BodyDoor(EnergyDoor):
         return angular_momentum_of(list(self.bodies.values()), about)
 
     def kinetic_energies(self) -> KineticEnergies:
-        """The kinetic energy of all bodies after König: ½ M V² of the centre of mass, and that of motion about it.
+        """The kinetic energy of all bodies by König's theorem: that of the centre of mass, and that of the motion about
+        it.
 
         Example
         -------
@@ -71,9 +72,10 @@ class BodyDoor(EnergyDoor):
         return kinetic_energies_of(list(self.bodies.values()))
 
     def gravity(self, acceleration: object) -> None:
-        """Let gravity act on all bodies, those declared before as well; energies of door 2 it leaves alone.
+        """Apply gravity to all bodies, including those declared earlier.
 
-        A part that is included keeps the gravity that was written in it.
+        Masses in `m.kinetic_energy` are not affected; write their weight as a potential energy. An included model keeps
+        its own gravity.
 
         Parameters
         ----------
@@ -115,7 +117,7 @@ class BodyDoor(EnergyDoor):
         angular_velocity: object = None,
         norm: Literal["invariant", "constraint"] = "invariant",
     ) -> Body:
-        """Declare a rigid body; its equations are Newton's and Euler's about the centre of mass.
+        """Declare a rigid body with Newton's and Euler's equations about its centre of mass.
 
             p' = v,  m v' = F,   q' = ½ q ⊗ (0, ω),  M ω' + ω × M ω = T
 
@@ -127,14 +129,14 @@ class BodyDoor(EnergyDoor):
         mass: kg; a number or an expression of parameters.
         inertia: about the centre of mass in the body frame, kg m²; 3×3, or three principal moments; one number for a
             planar body; none for a point mass.
-        orientation: "quaternion", "rpy" (singular at pitch ±90°), "planar" (motion in the x-y plane) or None for a
-            point mass, which is in the plane where its position has two components.
-        position, velocity, angular_velocity: start values, given; left out they are free, with a guess of zero, and
-            `dd.guess(value)` is free with that guess.
-        rotation: start of the orientation: a matrix, a quaternion, with "rpy" roll, pitch and yaw, in the plane the
-            angle; left out it is free, with no rotation as a guess.
-        norm: what becomes of |q| = 1 of a quaternion, which the equations keep: an "invariant" of the model, or a
-            "constraint" with a multiplier `name.norm` in q' = ½ q ⊗ (0, ω) + q norm, a DAE of index 2.
+        orientation: "quaternion", "rpy" (singular at pitch ±90°), "planar" (motion in the x-y plane), or None for a
+            point mass. A point mass is planar if its position has two components.
+        position, velocity, angular_velocity: start values. They are fixed; without a value they are free with a guess
+            of zero, and `dd.guess(value)` is free with that guess.
+        rotation: the orientation at the start: a matrix, a quaternion, roll, pitch and yaw for "rpy", or the angle for
+            "planar". Without a value it is free, with no rotation as the guess.
+        norm: how |q| = 1 of a quaternion is kept: as an "invariant" of the model, or as a "constraint" with a
+            multiplier `name.norm` in q' = ½ q ⊗ (0, ω) + q norm, a DAE of index 2.
 
         Example
         -------

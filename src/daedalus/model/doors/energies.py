@@ -49,7 +49,8 @@ class EnergyDoor(Notebook):
     ) -> ca.SX:
         """Declare a generalised coordinate; its equation of motion follows from the energies.
 
-        `start` and `rate` are its value and velocity at the start, both given. `m.rate(q)` is its velocity, `q_dot`.
+        `start` and `rate` are its value and velocity at the start; both are fixed. `m.rate(q)` is its velocity,
+        `q_dot`.
 
         Example
         -------
@@ -86,9 +87,9 @@ class EnergyDoor(Notebook):
         return self.der(coordinate)  # type: ignore[attr-defined, no-any-return]
 
     def kinetic_energy(self, energy: object) -> None:
-        """Add kinetic energy T(q, q', t); calls add up.
+        """Add kinetic energy T(q, q', t). Several calls add up.
 
-        Bodies of `m.body` bring their own kinetic energy; what is added here comes on top of it.
+        Bodies of `m.body` have their own kinetic energy; this call adds to it.
 
         Example
         -------
@@ -103,7 +104,7 @@ class EnergyDoor(Notebook):
         self._mechanics.kinetic += self._energy(energy, "kinetic energy")
 
     def potential_energy(self, energy: object) -> None:
-        """Add potential energy V(q, t); calls add up. It may contain positions of bodies too.
+        """Add potential energy V(q, t). Several calls add up. It may also contain positions of bodies.
 
         Example
         -------
@@ -163,7 +164,7 @@ class EnergyDoor(Notebook):
     # -- forces ------------------------------------------------------------------------------------------------
 
     def generalised_force(self, coordinate: object, force: object) -> None:
-        """Let a generalised force act on a coordinate: power = force · q'.
+        """Apply a generalised force to a coordinate: power = force · q'.
 
         Example
         -------
@@ -196,7 +197,7 @@ class EnergyDoor(Notebook):
             self._add_force(known[0], entry, known[1])
 
     def force(self, force: object, *, at: object) -> None:
-        """Let a force act at a position r(q): the generalised force (∂r/∂q)ᵀ F by virtual work.
+        """Apply a force at a position r(q). By virtual work, it is the generalised force (∂r/∂q)ᵀ F.
 
         Parameters
         ----------

@@ -54,12 +54,12 @@ class EquationDoor(Notebook):
         ----------
         name: unique in the model; `part.sub.name` is allowed.
         shape: `()` scalar, `n` column, `(rows, columns)` matrix.
-        start: value at the start, given (not moved by any stage); one number fills every element, `None` inside a
-            list leaves that element free.
-        rate: value of the first derivative at the start, where the equations are of second order in this variable.
+        start: the value at the start. It is fixed and never changed. One number fills every element, and `None` inside
+            a list leaves that element free.
+        rate: the first derivative at the start, if the equations are of second order in this variable.
         unit: a label, see `dd.units`.
-        nominal: the usual size; scales the absolute tolerance and Newton's residuals.
-        lower, upper: bounds, for optimisation and as a check of `start`.
+        nominal: the typical size; it scales the absolute tolerance and Newton's residuals.
+        lower, upper: bounds for optimisation; `start` is checked against them.
 
         Example
         -------
@@ -89,7 +89,7 @@ class EquationDoor(Notebook):
         lower: object = None,
         upper: object = None,
     ) -> ca.SX:
-        """Declare an unknown without a derivative; `start` is a guess. Keywords as in `state`.
+        """Declare an unknown without a derivative. Its `start` is a guess. Keywords as in `state`.
 
         Example
         -------
@@ -117,7 +117,7 @@ class EquationDoor(Notebook):
         lower: object = None,
         upper: object = None,
     ) -> ca.SX:
-        """Declare a signal from outside; its value comes with `simulate(..., inputs={name: ...})`.
+        """Declare a signal from outside. Pass its value with `simulate(..., inputs={name: ...})`.
 
         Example
         -------
@@ -141,10 +141,10 @@ class EquationDoor(Notebook):
         unit: str = "",
         nominal: object = 1.0,
     ) -> ca.SX:
-        """Declare a constant of the model; the shape is that of `value` unless `shape` says otherwise.
+        """Declare a constant of the model. It has the shape of `value`, unless you pass `shape`.
 
-        `nominal` is its usual size where the value is zero, as of a leakage that may be there: derivatives are checked
-        with changes of that size.
+        `nominal` is its typical size, if the value is zero (for example a leakage that may occur). Checks of
+        derivatives change the parameter by this size.
 
         Example
         -------
@@ -170,8 +170,8 @@ class EquationDoor(Notebook):
     def der(self, expression: object) -> ca.SX:
         """The time derivative of a state, of an input, or of any expression of these and of time (chain rule).
 
-        The derivative of a derivative is allowed: the model reduces itself to first order, `x_dot` then is a state.
-        The derivative of an input u is the input `u_dot`, which a run fills from what is given for u: an expression, a
+        You can differentiate a derivative: the model is converted to first order, and `x_dot` becomes a state. The
+        derivative of an input u is the input `u_dot`. A run computes it from the signal for u: an expression, a
         function of time that can be traced, a linear table (once), or a spline (as often as its order).
 
         Example
@@ -232,8 +232,8 @@ class EquationDoor(Notebook):
     def equation(self, left: object, right: object = ..., *, name: str | None = None) -> None:
         """Write `left == right`; one argument means `left == 0`, or an equality `a == b`, or a list of these.
 
-        Refused with the culprit named: shapes that differ, booleans, inequalities, symbols of other models, and
-        equations (or single components) that folded to a constant.
+        Raises a ModelError that names the cause for different shapes, booleans, inequalities, symbols of other models,
+        and equations (or single components) that simplify to a constant.
 
         Example
         -------
@@ -254,13 +254,12 @@ class EquationDoor(Notebook):
         self._equations[name] = Equation(name, ca.vertcat(*residuals))
 
     def invariant(self, name: str, left: object, right: object = ...) -> None:
-        """Declare what solutions keep beside the equations: `left == right`; one argument as in `equation`.
+        """Declare a quantity that the solutions keep: `left == right`; a single argument as in `equation`.
 
-        The equations imply it, so that it takes no unknown of its own: the length of a quaternion, an energy, a mass
-        balance, any surplus equation. It contains states, time and parameters. Runs are held to it (every step of an
-        explicit or implicit method is moved onto it by the shortest way), `analyse` and `tr.drift()` list it, the start
-        must obey it, and start values that are free follow from it. Where the equations do not keep it the verbs
-        refuse, with its rate of change.
+        The equations imply it, so it needs no unknown: the norm of a quaternion, an energy, a mass balance, or any
+        surplus equation. It may contain states, time and parameters. Every step of an explicit or implicit method is
+        projected onto it, and `analyse` and `tr.drift()` list it. The start must satisfy it, and free start values are
+        computed from it. If the equations do not keep it, you get an error with its rate of change.
 
         Example
         -------

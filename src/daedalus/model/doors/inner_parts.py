@@ -35,15 +35,15 @@ class PartDoor(PortDoor):
         inputs: Mapping[str, object] | None = None,
         parameters: Mapping[str, object] | None = None,
     ) -> Handle:
-        """Put a model inside this one; its names get the prefix, its symbols are new: `m["left.x"]`.
+        """Put a model inside this one. Its names get the prefix and its symbols are new: `m["left.x"]`.
 
-        Returns a handle: `left.x`, `left.port`. Inputs that nothing is joined to stay inputs, `left.u`.
+        Returns a handle: `left.x`, `left.port`. Inputs that you do not connect stay inputs, `left.u`.
 
         Parameters
         ----------
-        inputs: expressions of this model, by input name, that take the place of inputs of `other`; `m.connect` joins
-            them later, so that two parts can feed each other.
-        parameters: expressions or numbers that take the place of its parameters.
+        inputs: expressions of this model that replace inputs of `other`, by name. To connect two models in a loop, use
+            `m.connect` later.
+        parameters: expressions or numbers that replace its parameters.
 
         Example
         -------
@@ -71,16 +71,17 @@ class PartDoor(PortDoor):
         return Handle(self, prefix)
 
     def add(self, part: Any, name: str | None = None, *, nominal: Mapping[str, float] | None = None) -> Handle:
-        """Put a part into the model: a ready one of `dd.components`, or a model with ports of one's own.
+        """Add a component to the model: one of `dd.components`, or your own model with ports.
 
-        Returns a handle with its ports, variables and inner parts. Expressions in keywords of a ready part are in the
-        symbols of this model.
+        Returns a handle with its ports, variables and inner components. Expressions in the keywords of a component use
+        the symbols of this model.
 
         Parameters
         ----------
         part: `dd.components.electrical.Resistor("r1", resistance=100.0)`, a Model, or a function that makes one.
-        name: what it is called here, by default the name that it has.
-        nominal: usual sizes of its variables, `{"current": 1e-3}` in a circuit of milliamperes; they scale tolerances.
+        name: its name in this model; by default its own name.
+        nominal: typical sizes of its variables, for example `{"current": 1e-3}` in a circuit of milliamperes. They
+        scale the tolerances.
 
         Example
         -------
@@ -131,11 +132,11 @@ class PartDoor(PortDoor):
         return Handle(self, path)
 
     def connect(self, *ends: Any) -> None:
-        """Join ports of one domain, or lead one signal to inputs of parts.
+        """Connect ports of one domain, or one signal to inputs of components.
 
-        Joined ports share their voltage, position, pressure or temperature; their currents, forces, flows or heat flows
-        add up to zero. For signals one end is the source, an output, a variable or any expression; the others are
-        inputs of parts.
+        Connected ports share their voltage, position, pressure or temperature. Their currents, forces, flows or heat
+        flows add up to zero. For signals, one end is the source (an output, a variable or any expression), and the
+        others are inputs of components.
 
         Example
         -------
@@ -162,7 +163,8 @@ class PartDoor(PortDoor):
             join_rates(self, name, self.der)  # type: ignore[attr-defined]
 
     def diagram(self, path: str | None = None) -> str:
-        """Draw the parts and what joins them, one colour a domain; writes SVG to `path` and returns it as text.
+        """Draw the components and their connections, with one colour per domain. Writes SVG to `path` and returns it as
+        text.
 
         Example
         -------

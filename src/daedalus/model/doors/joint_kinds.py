@@ -18,7 +18,7 @@ from daedalus.model.doors.body import Body
 
 
 class Ground:
-    """The world that does not move, as a partner of joints: `dd.ground`.
+    """The fixed world, to which joints can connect bodies.
 
     Example
     -------

@@ -44,24 +44,23 @@ class JointDoor(BodyDoor):
         length: object = None,
         radius: object = None,
     ) -> ca.SX:
-        """Join two bodies, or a body and `dd.ground`; returns the reaction, the variable of the same name.
+        """Connect two bodies, or a body and `dd.ground`. Returns the reaction, the variable of the same name.
 
-        The reaction is what the joint exerts on b (the opposite on a): forces in the world frame, then torques in the
-        frame of a.
+        The reaction acts on b (and its opposite on a): forces in the world frame, then torques in the frame of a.
 
         Parameters
         ----------
         kind: "fixed", "revolute", "prismatic", "spherical", "universal", "distance", "point_on_plane" or "rolling";
-            the first three, "distance", "point_on_plane" and "rolling" for planar bodies too.
+            the first three, "distance", "point_on_plane" and "rolling" also for planar bodies.
         a, b: bodies of this model or their names, or `dd.ground`.
-        at_a, at_b: where the joint sits, in the coordinates of either body (world for the ground), m; the centre of
-            mass by default. "rolling": at_a a point of the plane, at_b the centre of the sphere or disc.
-        axis_a, axis_b: directions in the coordinates of either body. "revolute": the common axis, axis_b as axis_a by
-            default. "prismatic": along which b slides. "universal": the two axes that stay at right angles.
-            "point_on_plane", "rolling": axis_a is the normal of the plane; with axis_b a disc rolls that is round about
-            it, else a sphere.
-        rotation: "fixed", "prismatic": the orientation of b seen from a, a matrix or a quaternion (an angle in the
-            plane); the default is none, or the smallest that takes axis_b to axis_a.
+        at_a, at_b: the position of the joint in the coordinates of each body (world for the ground), m; the centre of
+            mass by default. "rolling": at_a is a point of the plane, at_b the centre of the sphere or disc.
+        axis_a, axis_b: directions in the coordinates of each body. "revolute": the common axis; axis_b equals axis_a by
+            default. "prismatic": the direction in which b slides. "universal": the two axes that stay perpendicular.
+            "point_on_plane", "rolling": axis_a is the normal of the plane; with axis_b, a disc with this axis rolls,
+            otherwise a sphere.
+        rotation: "fixed", "prismatic": the orientation of b relative to a, as a matrix or a quaternion (an angle in the
+            plane). The default is none, or the smallest one that takes axis_b to axis_a.
         length: "distance": m. radius: "rolling": m.
 
         Example

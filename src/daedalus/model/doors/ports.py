@@ -17,16 +17,17 @@ class PortDoor(DrawingDoor):
     """Declare ports and signal inputs, and say what is stored and lost."""
 
     def port(self, name: str, domain: str, *, of: object = None) -> Port:
-        """Declare a port: joined ports share one quantity and balance the other, positive into the part.
+        """Declare a port. Connected ports share one quantity and balance the other, which is positive into the
+        component.
 
         Electrical: voltage, current; rotational: angle (its derivative speed), torque; translational: position
-        (velocity), force; hydraulic: pressure, flow; thermal: temperature, heat. Where nothing is joined to a port its
-        balanced quantity is zero.
+        (velocity), force; hydraulic: pressure, flow; thermal: temperature, heat. At an open port the balanced quantity
+        is zero.
 
         Parameters
         ----------
-        of: for mechanical ports of a model with coordinates or bodies: the angle or position that the port has, an
-            expression of coordinates and positions of bodies. What is joined then acts there by virtual work.
+        of: for mechanical ports of a model with coordinates or bodies: the angle or position of the port, an expression
+            of coordinates and positions of bodies. What you connect acts there by virtual work.
 
         Example
         -------
@@ -71,9 +72,9 @@ class PortDoor(DrawingDoor):
         return self._scalar(position, f"of= of the port {name!r}", because, one_each)
 
     def signal_input(self, name: str, *, default: float | None = None, unit: str = "") -> ca.SX:
-        """Declare an input that a signal is joined to; `default` holds where nothing is joined.
+        """Declare an input for a signal. `default` is its value if you connect nothing.
 
-        An input of `m.input` is one too: it must be joined once the model is a part.
+        An input of `m.input` can be connected, too; it must be connected if the model is used as a component.
 
         Example
         -------
@@ -88,7 +89,8 @@ class PortDoor(DrawingDoor):
         return symbol
 
     def stored(self, energy: object) -> None:
-        """Say what energy the part stores, in J; the ledger `tr.power()` counts it. Calls add up.
+        """Declare the energy that the component stores, in J, for `tr.power()` and `tr.energy_balance()`. Several calls
+        add up.
 
         Example
         -------
@@ -102,7 +104,8 @@ class PortDoor(DrawingDoor):
         self._assembly.stored.append(("", self._in_ledger(energy, "The stored energy")))
 
     def lost(self, power: object) -> None:
-        """Say what power the part loses, in W; the ledger `tr.power()` counts it. Calls add up.
+        """Declare the power that the component loses, in W, for `tr.power()` and `tr.energy_balance()`. Several calls
+        add up.
 
         Example
         -------

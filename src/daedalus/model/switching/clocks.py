@@ -32,12 +32,12 @@ class ClockDoor(EventDoor):
         unit: str = "",
         nominal: object = 1.0,
     ) -> ca.SX:
-        """Declare a variable that keeps its value between instants: a clock, a schedule or an event sets it.
+        """Declare a variable that keeps its value until a clock, a schedule or an event changes it.
 
         Parameters
         ----------
         shape: () for a scalar, or as `start` has it.
-        start: its value before anything sets it; `simulate(start={name: ...})` gives another one.
+        start: its initial value; `simulate(start={name: ...})` overrides it.
 
         Example
         -------
@@ -69,16 +69,16 @@ class ClockDoor(EventDoor):
         after: str | Sequence[str] = (),
         name: str | None = None,
     ) -> None:
-        """Let a clock assign values at offset + k · period, in absolute time; it ticks at the start too.
+        """Declare a clock that assigns values at offset + k · period, in absolute time. It also ticks at the start.
 
         Parameters
         ----------
-        assign: new values by name, of discrete variables or states; all read the values before the tick.
-        call: Python code instead: f(t, (values of reads), memory) -> ((values of writes), memory). The memory is the
-            code's own; it starts anew with each run. What it raises ends the run with what was computed. A
-            `dd.Controller` stands here as it is: it knows what it reads and writes.
-        offset: of the first tick; periods and offsets are read as exact decimals, so that clocks meet exactly.
-        after: clocks whose new values this one reads where both are due.
+        assign: new values of discrete variables or states, by name. All expressions read the values before the tick.
+        call: Python code instead of `assign`: f(t, (values of reads), memory) -> ((values of writes), memory). The
+            memory is reset at the start of each run. An exception ends the run and keeps what was computed. You can
+            pass a `dd.Controller` directly; it knows what it reads and writes.
+        offset: the time of the first tick. Periods and offsets are exact decimals, so clocks coincide exactly.
+        after: clocks whose new values this one reads when both are due.
 
         Example
         -------
@@ -138,11 +138,12 @@ class ClockDoor(EventDoor):
     def when(
         self, condition: object, assign: Mapping[str, object], *, name: str | None = None, at_start: bool = False
     ) -> None:
-        """Assign values as a condition becomes true: `x > 1`, or several put together by `dd.all_of` and its kin.
+        """Assign values when a condition becomes true: `x > 1`, or several combined by `dd.all_of`, `dd.any_of`,
+        `dd.negate`.
 
         Parameters
         ----------
-        at_start: a condition that holds at the start counts as becoming true there; else it is only noted.
+        at_start: if True, a condition that holds at the start acts there; otherwise `tr.notes` only mentions it.
 
         Example
         -------

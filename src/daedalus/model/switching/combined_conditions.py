@@ -18,7 +18,7 @@ def is_condition(expression: ca.SX) -> bool:
 
 
 def all_of(*conditions: object) -> ca.SX:
-    """The condition that holds where all of the given ones do.
+    """The condition that is true if all of the given conditions are true.
 
     Example
     -------
@@ -34,7 +34,7 @@ def all_of(*conditions: object) -> ca.SX:
 
 
 def any_of(*conditions: object) -> ca.SX:
-    """The condition that holds where one of the given ones does, or several.
+    """The condition that is true if at least one of the given conditions is true.
 
     Example
     -------
@@ -50,7 +50,7 @@ def any_of(*conditions: object) -> ca.SX:
 
 
 def negate(condition: object) -> ca.SX:
-    """The condition that holds where the given one does not.
+    """The condition that is true if the given one is false.
 
     Example
     -------

@@ -31,21 +31,21 @@ class ContactDoor(ClockDoor):
     """Write dry friction and unilateral constraints."""
 
     def friction(self, name: str, speed: object, kinetic: object, static: object = None) -> ca.SX:
-        """Declare a dry friction force that opposes a speed; returns it, to be put into the equations.
+        """Declare a dry friction force that opposes a speed. Returns the force; add it to your equations.
 
-        It slides at the level `kinetic`, f = -kinetic · sign(speed), and sticks at zero speed while it takes no more
-        than `static` to do so. Its power f · speed is never positive. `name` is the force along a run, `name.mode` is
-        -1 or 1 while it slides backwards or forwards and 0 while it sticks. In `tr.events` it `name.sticks`, and it
-        `name.slips` where it begins to slide or turns its direction.
+        It slides with f = -kinetic · sign(speed), and sticks at zero speed as long as that takes no more than `static`.
+        Its power f · speed is never positive. In results, `name` is the force, and `name.mode` is -1 or 1 while it
+        slides backwards or forwards and 0 while it sticks. `tr.events` contains `name.sticks` when it comes to rest and
+        `name.slips` when it starts to slide or reverses.
 
         Parameters
         ----------
         speed: the relative velocity, an expression of states, their derivatives, inputs and time.
-        kinetic, static: levels of the force; numbers, or expressions, of a normal force for instance. Without `static`
-            both are equal.
+        kinetic, static: levels of the force: numbers or expressions, for example of a normal force. By default `static`
+            equals `kinetic`.
 
-        Where several frictions stick at once, complementarity decides which of them slide. What has no answer, or more
-        than one, ends a run in words.
+        If several frictions stick at once, a complementarity problem decides which of them slide. If it has no solution
+        or more than one, the run ends with an explanation.
 
         Example
         -------
@@ -75,20 +75,22 @@ class ContactDoor(ClockDoor):
         return force
 
     def unilateral(self, name: str, gap: object, restitution: object = 0.0) -> ca.SX:
-        """Write a unilateral constraint c(q, t) >= 0; returns its multiplier λ >= 0, the variable of the same name.
+        """Write a contact: a constraint c(q, t) >= 0. Returns its multiplier λ >= 0, the variable of the same name.
 
-        With G = ∂c/∂q it exerts the generalised force +Gᵀλ on coordinates and bodies, as `m.constraint` does; in
-        equations that are written by hand λ is put in by hand. While the gap c is open λ is zero, while λ pushes it
-        stays closed. An approaching contact makes an impact: an impulse in the metric of the masses turns its rate ċ
-        into -restitution · ċ. Several contacts that are closed are treated one after the other, the one that approaches
-        fastest first and of equal ones the one written first, until none approaches; bounces that follow each other
-        ever faster come to rest. `name.mode` is 1 while the contact is closed and pushes. In `tr.events` it
-        `name.closes` at every impact, also where it bounces, and `name.opens` where it lets go.
+        With G = ∂c/∂q it exerts the generalised force +Gᵀλ on coordinates and bodies, as `m.constraint` does. In
+        equations that you write by hand, add λ yourself. While the gap c is open, λ is zero; while λ pushes, the gap
+        stays closed.
+
+        An approaching contact makes an impact: an impulse in the mass metric changes its rate ċ to -restitution · ċ.
+        Several closed contacts act one after the other, the fastest approaching one first and among equal ones the one
+        written first, until none approaches. A sequence of ever faster bounces ends at rest. `name.mode` is 1 while the
+        contact is closed and pushes. `tr.events` contains `name.closes` at every impact, also if it bounces, and
+        `name.opens` when it lets go.
 
         Parameters
         ----------
         gap: an expression of positions, inputs and time; one contact for each call.
-        restitution: 0 for an impact without a bounce, 1 for one that loses no energy; a number or an expression.
+        restitution: 0 for an impact without a bounce, 1 for one without energy loss; a number or an expression.
 
         Example
         -------

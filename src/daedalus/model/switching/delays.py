@@ -26,19 +26,20 @@ class DelayDoor(ClockDoor):
     """Write delayed signals."""
 
     def delay(self, expression: object, time: object, *, history: object = None, name: str | None = None) -> ca.SX:
-        """What an expression was, `time` ago: a transport delay of states, algebraic variables, inputs or outputs.
+        """The value that an expression had `time` ago: a transport delay of states, algebraic variables, inputs or
+        outputs.
 
         Parameters
         ----------
         expression: a scalar, column or matrix of the model's symbols; an output by its name.
         time: a positive number, or an expression of parameters.
-        history: what it was before the start: a number or array, an expression of m.time and parameters, or a function
-            of time that can be read as one. Without it the value at the start; a run that begins with `tr.end` or
-            `tr.at(t)` goes on with what that run has computed.
-        name: `tr[name]` is the delayed signal; "delay_1", … without it.
+        history: the value before the start: a number or array, an expression of m.time and parameters, or a function of
+            time that can be traced. The default is the value at the start. A run that starts from `tr.end` or
+            `tr.at(t)` continues with the history of that run.
+        name: the name of the delayed signal in results; by default "delay_1" and so on.
 
-        Explicit methods and Radau run it, forward in time; steps are no longer than the shortest delay, and end where a
-        jump comes out of a delay. A sampled delay of a clock is a discrete variable instead.
+        Explicit methods and Radau support delays, forward in time. Steps are never longer than the shortest delay, and
+        end where a jump leaves a delay. For a delay by one sample of a clock, use a discrete variable instead.
 
         Example
         -------

@@ -24,7 +24,7 @@ class EventDoor(Notebook):
     """Write outputs and events."""
 
     def output(self, name: str, expression: object, *, unit: str = "") -> None:
-        """Name a quantity that is evaluated along every result: `tr[name]`; `unit` is a label, see `dd.units`.
+        """Declare a quantity that is computed along every result: `tr[name]`. `unit` is a label, see `dd.units`.
 
         Example
         -------
@@ -51,15 +51,15 @@ class EventDoor(Notebook):
         reset: Mapping[str, object] | None = None,
         terminal: bool = False,
     ) -> None:
-        """Let something happen when `guard` passes zero.
+        """Declare an event: an action when `guard` crosses zero.
 
         Parameters
         ----------
-        guard: scalar expression; the event is located where it is zero. An inequality such as `h <= 0` is an event
-            when it becomes true, and needs no direction.
+        guard: a scalar expression; the event happens where it is zero. An inequality such as `h <= 0` is an event when
+            it becomes true, and needs no direction.
         direction: -1 falling, +1 rising, 0 both.
-        reset: new values of states and discrete variables by name; all read the values before the event and apply
-            together. True and False are 1 and 0 for a discrete variable.
+        reset: new values of states and discrete variables by name. All expressions read the values before the event and
+            are assigned together. For a discrete variable, True and False are 1 and 0.
         terminal: the run ends at the event.
 
         Example

@@ -65,7 +65,7 @@ class Place:
 
 
 class System:
-    """An immutable, hashable, picklable snapshot of a model; `m.freeze()` makes it and every result keeps it.
+    """An immutable, hashable, picklable snapshot of a model. `m.freeze()` returns it, and every result keeps it.
 
     The unknown vectors are flattened column-major in order of declaration: x (the states, then the derivatives that are
     states themselves because the equations are of higher order), xdot, z, u, p.
@@ -117,7 +117,7 @@ class System:
 
     @property
     def residual(self) -> ca.SX:
-        """F as an expression, one row an equation."""
+        """F as an expression, one row per equation."""
         return +self._content.residual
 
     @property
@@ -127,7 +127,7 @@ class System:
 
     @property
     def guards(self) -> ca.SX:
-        """The guards of the events, one row an event."""
+        """The guards of the events, one row per event."""
         return +self._content.guards
 
     @property
@@ -153,7 +153,7 @@ class System:
 
     @property
     def invariants(self) -> dict[str, ca.SX]:
-        """What solutions keep at zero beside the equations, by name: the length of a unit quaternion less one."""
+        """Quantities that solutions keep at zero, by name, for example the norm of a quaternion minus one."""
         return {name: +value for name, value in self._content.invariants.items()}
 
     @property
@@ -163,7 +163,8 @@ class System:
 
     @property
     def watched(self) -> dict[str, ca.SX]:
-        """What solutions keep at zero but nothing holds them to, by name: constraints of a reduction that may drift."""
+        """Quantities that are zero along exact solutions but are not enforced, by name: constraints of a reduction that
+        may drift."""
         return {name: +value for name, value in self._content.watched.items()}
 
     @property
@@ -255,7 +256,7 @@ class System:
         return state_order(self.of_kind("state"), self.orders)
 
     def place(self, name: str) -> Place:
-        """Where a name lives; `"x[1]"` gives that element alone. Unknown names raise an InputError."""
+        """The position of a name; `"x[1]"` gives that element only. Raises an InputError for unknown names."""
         known = self.places.get(name)
         if known is not None:
             return known
@@ -387,7 +388,7 @@ class System:
     # -- identity and files ------------------------------------------------------------------------------------
 
     def to_record(self) -> dict[str, Any]:
-        """The whole system as plain data (JSON); an InputError where its formulas are more than arithmetic."""
+        """The whole system as plain data (JSON). Raises an InputError if its formulas are more than arithmetic."""
         return {**self._described(), "formulas": formulas_of(self._arguments(), self._expressions())}
 
     def _described(self) -> dict[str, Any]:

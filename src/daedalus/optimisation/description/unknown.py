@@ -21,12 +21,12 @@ class Unknown:
 
 
 def unknown(guess: float, lower: float = -math.inf, upper: float = math.inf) -> Unknown:
-    """A number to be found together with the plan.
+    """A number to optimise together with the plan, such as the duration.
 
     Parameters
     ----------
-    guess: where the search begins, in seconds or as a quantity of time.
-    lower, upper: what it must stay between; a duration is positive in any case.
+    guess: where the search starts, in seconds or as a quantity of time.
+    lower, upper: its bounds; a duration is always positive.
 
     Example
     -------

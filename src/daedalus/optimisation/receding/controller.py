@@ -27,28 +27,28 @@ SOLVED, NEAR, FAILED = 0, 1, 2
 
 
 class Controller:
-    """`u = controller(x, t)`: the first inputs of the plan that is best from here, once every sampling interval.
+    """A model predictive controller: `u = controller(x, t)` at every sample.
 
-    Real-time iterations: between calls the last plan is moved on and the problem linearised along it; a call solves one
-    quadratic program with the structure of the horizon (HPIPM, by Riccati recursions), whose step is taken as far as
-    cost and conditions together become better. `mode="full"` repeats that until the plan no longer changes, and
-    searches by the general solver where it does not settle. The first call solves the whole problem and takes longer.
+    It uses real-time iterations: between calls, the last plan is shifted and the problem is linearised along it. A call
+    solves one quadratic program with HPIPM, and its step is shortened until it improves cost and conditions together.
+    `mode="full"` repeats this until the plan no longer changes, and uses the general solver if it does not converge.
+    The first call solves the whole problem and takes longer.
 
     Parameters
     ----------
-    ocp: the problem over the horizon. Its start is what is measured; its duration is fixed. Given inputs
-        (`ocp.given`) are references and disturbances seen ahead; conditions may be soft.
+    ocp: the problem over the horizon. Its start is the measured state, and its duration must be fixed. Given inputs
+        (`ocp.given`) are references and disturbances with preview; conditions may be soft.
     every: the sampling interval, in the unit of the model's time.
     mode: "real_time" or "full".
-    time_limit: seconds that a call may take; what is not solved by then is answered as below. The first call is exempt.
-    fallback: the inputs when no solve has succeeded for a whole horizon: numbers in the order of `labels["u"]`, values
-        by name, or a function (x, t); by default the last inputs of the last plan stay. Until then a call that fails
-        is answered with the last plan, moved on to now.
+    time_limit: the largest time of a call in seconds, except for the first; after that it returns a fallback.
+    fallback: the inputs if no solve has succeeded for a whole horizon: numbers in the order of `labels["u"]`, values by
+        name, or a function (x, t); by default the last inputs of the last plan. Before that, a failed call returns the
+        inputs of the last plan at the current time.
     step_method, steps: how the model is stepped over one interval, as in `ocp.solve(method="shooting")`.
 
-    `labels["x"]` and `labels["u"]` name the entries of x and u; `work` counts what happened and how long it took;
-    `prediction` is the plan that was last made. Quadratic programs see the curvature of costs as far as it is convex:
-    `notes` names the terms that count by their slope only, in part or as a whole.
+    `labels["x"]` and `labels["u"]` name the entries of x and u, `work` counts calls and times, and `prediction` is the
+    last plan. Quadratic programs use the convex part of the curvature of costs; `notes` names the terms of which only
+    the slope is used.
 
     Example
     -------
@@ -97,7 +97,7 @@ class Controller:
         self.reset()
 
     def reset(self) -> None:
-        """Forget the last plan and all counts: the next call is a first call."""
+        """Forget the last plan and all counts; the next call is a first call."""
         self.work = ControllerWork()
         self.status = "not called yet"
         self._time: float | None = None
@@ -132,9 +132,9 @@ class Controller:
         return found
 
     def prepare(self) -> None:
-        """Move the plan on and linearise along it, for a call one sampling interval after the last one.
+        """Shift the plan and linearise along it, for a call one sampling interval after the last one.
 
-        A call does this itself where it was not done; done between calls, it leaves to the call the quadratic program.
+        A call does this itself if you did not. If you do it between calls, the call only solves the quadratic program.
         """
         if self._time is None:
             return

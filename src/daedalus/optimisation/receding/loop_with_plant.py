@@ -31,22 +31,23 @@ def closed_loop(
     seed: int = 0,
     **simulate_options: Any,
 ) -> Trajectory:
-    """Run a plant under a controller; the plant may differ from the controller's model in everything but names.
+    """Simulate a plant under a controller. The plant only has to share names with the controller's model.
 
-    Every sampling interval the controller is given what is measured, and its inputs hold until the next.
+    At every sample the controller gets the measurements, and its inputs hold until the next sample.
 
     Parameters
     ----------
-    plant: has the controller's chosen inputs, and its states (or the estimator's outputs) as states or outputs.
-    noise: of the measurements: standard deviations, one number for all or by name, or a function (t, values) of the
-        measured vector that returns what the controller sees.
-    delay: how long after a measurement the inputs that answer it take hold.
-    estimator: a `dd.Estimator` (or any y, u -> x with `labels`); the controller then sees its estimates.
+    plant: a model with the inputs that the controller chooses, and with its states (or the estimator's outputs) as
+        states or outputs.
+    noise: measurement noise: standard deviations as one number or by name, or a function (t, values) that returns what
+        the controller sees.
+    delay: the time from a measurement until the inputs take effect.
+    estimator: a `dd.Estimator` (or any y, u -> x with `labels`); the controller then uses its estimates.
     start, inputs, parameters, simulate_options: of the plant, as in `dd.simulate`; inputs are those that the
         controller does not choose.
     seed: of the noise.
 
-    The result is a Trajectory of the plant; the inputs are in it by name. `controller.work` tells what happened.
+    Returns a Trajectory of the plant that includes the inputs. `controller.work` counts what the controller did.
 
     Example
     -------

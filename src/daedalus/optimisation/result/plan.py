@@ -34,7 +34,7 @@ from daedalus.simulation.result.trajectory import Trajectory
 
 
 class Plan:
-    """What `OptimalControl.solve` returns.
+    """The result of `OptimalControl.solve`.
 
     success: whether it is a solution: the search ended at one, and every condition as it was written holds on the plan
     and on its replay. broken: the conditions that do not. status: how the search ended, in words. objective: the cost.
@@ -84,12 +84,12 @@ class Plan:
 
     @property
     def success(self) -> bool:
-        """Whether the plan is a solution, and keeps all that was asked for."""
+        """Whether the plan is a solution and satisfies all conditions."""
         return self.ending in (ProgramEnding.SOLVED, ProgramEnding.ACCEPTABLE)
 
     @property
     def broken(self) -> tuple[BrokenCondition, ...]:
-        """Conditions that do not hold on the plan that was found, or on its replay, the worst first."""
+        """Conditions that the plan or its replay violates, the worst first."""
         return self._checked.broken
 
     @property
@@ -104,7 +104,7 @@ class Plan:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was done on the way, and what the replay showed."""
+        """What was done, and what the replay showed."""
         return (*self._notes, *self._checked.notes)
 
     def add_note(self, note: str) -> None:
@@ -113,7 +113,7 @@ class Plan:
 
     @property
     def system(self) -> System:
-        """The system that was planned with; of a model of higher index, its reduced form."""
+        """The system of the plan; for a model of higher index, its reduced form."""
         return self.transcription.description.system
 
     @cached_property
@@ -126,7 +126,7 @@ class Plan:
 
     @property
     def duration(self) -> float:
-        """How long the plan takes."""
+        """The duration of the plan."""
         return self.interpolant.length
 
     @cached_property
@@ -143,7 +143,7 @@ class Plan:
         return self._at_nodes[name]
 
     def at(self, t: object) -> Moment:
-        """The plan at any time or array of times: states as polynomials, the rest from the equations."""
+        """The values of the plan at any time or array of times."""
         times = np.asarray(t, dtype=float)
         begin = self.transcription.description.begin
         shares = np.clip((times.reshape(-1) - begin) / self.duration, 0.0, 1.0)
@@ -216,7 +216,7 @@ class Plan:
 
     @property
     def mesh(self) -> str:
-        """The mesh in words: how many intervals, and how far the plan is at most from a motion of the model."""
+        """The mesh in words: the number of intervals and the largest mesh error."""
         return f"{counted(self.transcription.layout.intervals, 'interval')}, mesh error {number(self._mesh, 2)}"
 
     @property
@@ -229,7 +229,7 @@ class Plan:
         return dict(zip(self.system.labels["x"], map(float, self._at_nodes.vectors["x"][0])))
 
     def replay(self, **options: Any) -> Replay:
-        """Run the model with the inputs that were found, with the adaptive integrator; `options` go to `dd.simulate`.
+        """Simulate the model with the inputs of the plan and the adaptive integrator; `options` go to `dd.simulate`.
 
         Example
         -------
@@ -273,7 +273,8 @@ class Plan:
         return Replay(run, difference, self._mesh, size)
 
     def explain(self) -> Explanation:
-        """What cannot hold together, by name and time with the least relaxation; of a solution, which bounds hold it.
+        """Explain which conditions contradict each other, with the smallest relaxation; for a solution, which bounds
+        are active.
 
         Example
         -------
@@ -314,7 +315,7 @@ class Plan:
         return plan_sensitivity(self.transcription, self.outcome, name, self._again)
 
     def plot(self, names: str | Sequence[str] | None = None, ax: Any = None) -> Any:
-        """Draw states and inputs over time, with their bounds, and marks where these press."""
+        """Draw states and inputs over time, with their bounds, and mark where these are active."""
         from daedalus.display.plan_plot import plot_plan
 
         return plot_plan(self, names, ax)

@@ -43,20 +43,21 @@ LARGEST_BLOCK = 16
 
 
 def eliminate(model: Model | System, names: str | Iterable[str] | None = None) -> ReducedModel:
-    """The model without some algebraic variables: each is an output of the same name from then on.
+    """Remove algebraic variables from a model; each becomes an output with the same name.
 
-    As many equations without derivatives as there are unknowns to eliminate are solved for them; where there is a
-    choice, those that are best conditioned at the start. They must be linear in the unknowns of each block that is
-    solved together. What such equations do not determine, such as the force of a constraint that was differentiated,
-    is solved for together with the derivatives, where these have formulas.
+    The unknowns are computed from as many equations without derivatives; if there is a choice, from those that are best
+    conditioned at the start. These must be linear in the unknowns of each block. An unknown that such equations do not
+    determine, such as the force of a differentiated constraint, is solved for together with the derivatives, if these
+    have formulas.
 
     Parameters
     ----------
-    names: one name or several; without it every algebraic variable that has a formula goes, and `n.notes` lists them.
+    names: one name or several; by default every algebraic variable that has a formula. `n.notes` lists them.
 
     Raises
     ------
-    SingularModelError: ∂g/∂z has no full rank, in general or at the start. SolverError: only a nonlinear solve gives z.
+    SingularModelError: ∂g/∂z does not have full rank, in general or at the start. SolverError: z needs a nonlinear
+        solve.
 
     Example
     -------

@@ -20,8 +20,8 @@ from daedalus.reduction.rewriting import ReducedModel, read_model, substituted, 
 def to_first_order(model: Model | System) -> ReducedModel:
     """The model with first derivatives only: `q_dot` becomes the state `q_rate`, `q_ddot` the state `q_rate2`.
 
-    Old expressions stay valid: `q_dot` still is the derivative of q. Equations "rate of q" say q' = q_rate. Where only
-    some elements of q have higher derivatives, q_rate is a column of those.
+    Existing expressions stay valid: `q_dot` still is the derivative of q. Equations named "rate of q" are q' = q_rate.
+    If only some elements of q have higher derivatives, q_rate is a column of those.
 
     Example
     -------

@@ -27,9 +27,9 @@ def to_semi_explicit(model: Model | System) -> ReducedModel:
     """The model in the form x' = f(t, x, z, u, p), 0 = g(t, x, z, u, p).
 
     An equation that gives one derivative, with a factor free of unknowns, becomes x' = f. Every other derivative gets a
-    name: 0 = F(x', x, z) becomes x' = x_rate, 0 = F(x_rate, x, z) with the algebraic variable x_rate. That is always
-    possible; the index of the model rises by one where ∂F/∂x' is singular. States whose derivative appears nowhere
-    become algebraic variables.
+    name: 0 = F(x', x, z) becomes x' = x_rate, 0 = F(x_rate, x, z) with the algebraic variable x_rate. This is always
+    possible; the index rises by one if ∂F/∂x' is singular. States whose derivative does not appear become algebraic
+    variables.
 
     Example
     -------

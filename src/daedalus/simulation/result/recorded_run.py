@@ -173,7 +173,7 @@ class RecordedRun(Samples):
 
     @property
     def stop(self) -> Stop:
-        """How, when and why the run ended, whose fault that is and what to try, as fields.
+        """How, when and why the run ended, the variables or equations involved and what to try, as fields.
 
         Example
         -------
@@ -194,17 +194,17 @@ class RecordedRun(Samples):
 
     @property
     def work(self) -> Work:
-        """What the run cost."""
+        """The work of the run: steps, evaluations, factorisations and so on."""
         return self.outcome.work
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was decided and met on the way, such as why this method, in sentences."""
+        """What was decided and found during the run, such as why a method was chosen, as sentences."""
         return sentences(self.records)
 
     @property
     def records(self) -> tuple[Record, ...]:
-        """What was decided and met on the way, as data: what `notes` says.
+        """What was decided and found during the run, as data; `notes` has it as sentences.
 
         Example
         -------
@@ -312,7 +312,7 @@ class RecordedRun(Samples):
 
     @property
     def end(self) -> Samples:
-        """The last moment of the run: every value by name where it stopped; a start for another run.
+        """All values at the end of the run, by name; you can pass it as the start of another run.
 
         Example
         -------
@@ -338,9 +338,10 @@ class RecordedRun(Samples):
 
         Parameters
         ----------
-        t: a number (values without a time axis) or an array of times; at the time of an event the later values count.
-        project: put the values on the constraints and invariants of the model too, hidden ones included, which between
-            the steps hold to the tolerance only.
+        t: a number (values without a time axis) or an array of times. At the time of an event, you get the values after
+            it.
+        project: also project the values onto the constraints and invariants, including hidden ones. Between steps,
+            these only hold within the tolerance.
 
         Example
         -------
@@ -396,12 +397,12 @@ class RecordedRun(Samples):
     def drift(self, between: bool = False, *, series: bool = False) -> dict[str, float] | dict[str, np.ndarray]:
         """The largest violation of each equation without derivatives and each invariant in the rows of the result.
 
-        between: look at the dense output instead, eight times in each step, which holds them to the tolerance only;
-            `at(t, project=True)` puts values of it on the constraints.
-        series: give the violations in every row, over `tr.time`, instead of the largest ones.
+        between: check the dense output instead, eight times in each step. It satisfies them within the tolerance only;
+            `at(t, project=True)` projects its values.
+        series: return the violations in every row, over `tr.time`, instead of the largest ones.
 
-        Constraints that a reduction differentiated are listed too where nothing holds the run to them: with
-        stabilise="baumgarte" and None this is how far it drifts off.
+        Constraints that a reduction differentiated but does not enforce are listed, too: with stabilise="baumgarte" and
+        None this is the drift.
 
         Example
         -------

@@ -87,7 +87,7 @@ class Samples:
 
     @property
     def system(self) -> System:
-        """The system that the values are of."""
+        """The system that was run."""
         return self._plant.system
 
     def keys(self) -> list[str]:

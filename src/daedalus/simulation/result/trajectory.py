@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 
 class Trajectory(RecordedRun):
-    """What `dd.simulate` returns: `tr["x"]` by name, `tr.at(t)` between the steps, `tr.plot()` to look at it.
+    """The result of `dd.simulate`: values by name `tr["x"]`, at any time `tr.at(t)`, and plots `tr.plot()`.
 
     Attributes: `time`, `success`, `stop_reason`, `status`, `method`, `work`, `notes`, `events`, `transitions`, `end`,
-    `pieces`, `system`; `stop` and `records`, what `stop_reason` and `notes` say in words, as data.
+    `pieces`, `system`; `stop` and `records` hold as data what `stop_reason` and `notes` hold as text.
 
     Example
     -------
@@ -50,7 +50,7 @@ class Trajectory(RecordedRun):
 
     @property
     def pieces(self) -> tuple[Trajectory, ...]:
-        """The runs that this one consists of: itself, or several where the method or the equations were changed."""
+        """The parts of the run: itself, or several if the method or the equations changed."""
         return (self,)
 
     @cached_property
@@ -93,7 +93,7 @@ class Trajectory(RecordedRun):
         return to_dataset(self)
 
     def to_dataframe(self) -> pandas.DataFrame:
-        """The samples as a pandas DataFrame: one column an element, one row a time.
+        """The samples as a pandas DataFrame with one column per element and one row per time.
 
         Example
         -------
@@ -124,7 +124,7 @@ class Trajectory(RecordedRun):
         save(self, self.pieces, Path(path))
 
     def plot(self, names: str | Sequence[str] | None = None, ax: Axes | None = None) -> Any:
-        """Draw variables over time; without names all states and outputs, one panel a unit.
+        """Draw variables over time; by default the states and outputs, with one panel per unit.
 
         Example
         -------
@@ -139,7 +139,7 @@ class Trajectory(RecordedRun):
         return plot_trajectory(self, names, ax)
 
     def plot_path(self, name: str, ax: Axes | None = None) -> Any:
-        """Draw where a position of two or three components goes, with equal scales.
+        """Draw the path of a position with two or three components, with equal scales.
 
         Example
         -------
@@ -180,17 +180,17 @@ class Trajectory(RecordedRun):
         frames: int | None = None,
         title: str | None = None,
     ) -> Any:
-        """The motion in space as one HTML file that opens offline, with a time slider and curves below.
+        """Animate the run in one HTML file that opens offline, with a time slider and curves.
 
-        Bodies, joints, points and massless rods draw themselves; `m.draw(...)` adds shapes, forces and meshes. Without
-        a path the result is to be shown in a notebook; with the ending .gif or .mp4 it is a film.
+        Bodies, joints, points and massless rods are drawn automatically; `m.draw(...)` adds shapes, forces and meshes.
+        Without a path, a notebook shows the result. If the path ends in .gif or .mp4, it is a video.
 
         Parameters
         ----------
         speed: seconds of the model per second of watching.
         compare: other runs, drawn over this one. labels: a name for every run.
-        curves: the names drawn below; without any a choice of states and multipliers, `curves=[]` for none.
-        frames: how many times are kept; sixty a second, and 1201 at most, if left out.
+        curves: the names to draw below the animation; by default some states and multipliers, `curves=[]` for none.
+        frames: the number of frames; by default sixty per second, at most 1201.
 
         Example
         -------
@@ -216,7 +216,7 @@ class Trajectory(RecordedRun):
         *,
         curves: Sequence[str] | None = None,
     ) -> Path:
-        """Write a page with a slider for every parameter that moves curves and motion at once; returns its path.
+        """Write a page with a slider for every parameter, which updates curves and animation at once; returns its path.
 
         The page holds first and second derivatives along the run, y + Σ δ y' + ½ Σ δ δ y''. A green band on each slider
         shows how far re-runs confirm them to within 3 % with the other sliders where they are: corners of the ranges
@@ -225,8 +225,8 @@ class Trajectory(RecordedRun):
         Parameters
         ----------
         parameters: names of scalar parameters, elements such as "mass[0]" too.
-        spread: how far the sliders go, as a share of each value.
-        curves: the names drawn below; without any a choice.
+        spread: the range of the sliders, as a fraction of each value.
+        curves: the names to draw; chosen automatically by default.
 
         Example
         -------
@@ -245,7 +245,7 @@ class Trajectory(RecordedRun):
     # -- power and energy --------------------------------------------------------------------------------------
 
     def power(self, depth: int | None = 1) -> xarray.Dataset:
-        """What each part supplies, stores and loses over time, in W; also what it receives at its ports.
+        """The power that each component supplies, stores and loses over time, in W, and what it receives at its ports.
 
         Parameters
         ----------
@@ -288,16 +288,16 @@ class Trajectory(RecordedRun):
         return plot_steps(starts, np.abs(ends - starts), self.work, self.method, times, ax)
 
     def energy_balance(self, depth: int | None = 1, *, from_time: object = None, until: object = None) -> EnergyBalance:
-        """Energies over the run in J: `.supplied .stored .lost`, and `.error`, what numerics made or destroyed.
+        """The energies over the run in J: `.supplied .stored .lost`, and the numerical `.error`.
 
-        `.components` has them by part, `print` lists them, `.plot()` draws them. Energies are integrals along the run
-        under error control, at the steps of the run and between them; `.error` counts the estimate of that,
-        `.quadrature`, too. Rows that `save_at` leaves out change nothing.
+        `.components` has them by component, `print` lists them, and `.plot()` draws them. Energies are integrated along
+        the run with error control; `.error` includes the estimated integration error `.quadrature`. `save_at` does not
+        affect them.
 
         Parameters
         ----------
         depth: 1 counts whole parts of the model, 2 the parts in them, None every innermost part.
-        from_time, until: count between these times only; a jump at `from_time` is over there already.
+        from_time, until: count between these times only; a jump at `from_time` is not included.
 
         Example
         -------

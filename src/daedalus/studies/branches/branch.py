@@ -27,18 +27,18 @@ def branch(
 ) -> Branch:
     """Follow the equilibria of a model over a parameter or an input, through folds.
 
-    The equations are taken as they are written, DAEs of any index included. Folds, Hopf points and branch points on the
-    way are located by equations of their own and told with the coefficient of their normal form. Stability comes from
-    the finite eigenvalues of the linearisation.
+    The equations are used as written, including DAEs of any index. Folds, Hopf points and branch points are located by
+    extended systems and reported with their normal-form coefficients. Stability comes from the finite eigenvalues of
+    the linearisation.
 
     Parameters
     ----------
     model: what to follow.
-    parameter: the name of a parameter or an input, one number.
-    span: its range; the branch begins at the first value, and ends where it leaves the range on either side.
+    parameter: the name of a scalar parameter or input.
+    span: its range; the branch starts at the first value and ends where it leaves the range on either side.
     start: a guess for the first equilibrium: values by name, or `tr.end` of a run.
     inputs, parameters: values by name of all others.
-    most_points: the branch ends after so many.
+    most_points: the largest number of points.
 
     Example
     -------

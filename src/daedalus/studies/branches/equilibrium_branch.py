@@ -93,12 +93,12 @@ class SpecialPoint:
 
 
 class Branch(Mapping[str, np.ndarray]):
-    """Equilibria over a parameter: what `dd.branch` returns; `br["x"]` is an array over the points in their order.
+    """The result of `dd.branch`: equilibria over a parameter. `br["x"]` is an array over the points.
 
     Attributes
     ----------
     parameter: its name. stable: whether each point is stable. eigenvalues: a list of arrays, one for each point.
-    points: the special points in the order in which they were met, each a `SpecialPoint`.
+    points: the special points in order, each a `SpecialPoint`.
     ended: why the branch ends where it does. notes: what was assumed.
 
     Example
@@ -127,7 +127,7 @@ class Branch(Mapping[str, np.ndarray]):
 
     @property
     def system(self) -> System:
-        """The model as it was followed."""
+        """The system that was followed."""
         return self._rest.system
 
     def __getitem__(self, name: str) -> np.ndarray:
@@ -163,7 +163,7 @@ class Branch(Mapping[str, np.ndarray]):
         return "\n".join([*lines, f"  {self.ended}", *(f"  {note}" for note in self.notes)])
 
     def plot(self, name: str | None = None, ax: Any = None) -> Any:
-        """One variable over the parameter, stable parts solid and unstable ones dashed; returns the figure."""
+        """Draw one variable over the parameter: stable parts solid, unstable parts dashed; returns the figure."""
         from daedalus.display.branches.branch_plot import plot_branch
 
         return plot_branch(self, name, ax)

@@ -136,18 +136,18 @@ class Pencil:
 def pencil(E: object, A: object, tolerance: float | None = None, balance: bool = True) -> Pencil:
     """The structure of the pencil s E - A: regularity, index, finite and infinite eigenvalues, minimal indices.
 
-    The solutions of E x' = A x + f(t) are read off it: with P (s E - A) Q = diag(s I - M, s N - I) the finite part is
-    an ODE and the nilpotent N with N^index = 0 differentiates f index - 1 times. The structure comes from a staircase
-    of singular value decompositions (Van Dooren 1979), the finite eigenvalues from the QZ algorithm on what is left.
+    It determines the solutions of E x' = A x + f(t): with P (s E - A) Q = diag(s I - M, s N - I), the finite part is an
+    ODE, and the nilpotent N with N^index = 0 differentiates f index - 1 times. The structure comes from a staircase of
+    singular value decompositions (Van Dooren 1979), and the finite eigenvalues from the QZ algorithm on the remainder.
 
     Parameters
     ----------
     E, A: matrices of one shape, also rectangular.
     tolerance: singular values below tolerance times the size of E (or A) count as zero; by default 64 ε times the
-        larger dimension. Raise it to about the relative accuracy of the numbers when they were measured.
-    balance: scale rows, columns and time by powers of two first, so that the units chosen do not decide ranks.
+        larger dimension. For measured numbers, use about their relative accuracy.
+    balance: first scale rows, columns and time by powers of two, so that ranks do not depend on the units.
 
-    The rank of rounded numbers is a decision: `gap` says how clear the closest one was, `ranks` lists them all.
+    Ranks of rounded numbers are decisions: `gap` shows how clear the closest one was, and `ranks` lists them all.
 
     Example
     -------
