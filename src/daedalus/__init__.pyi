@@ -148,7 +148,10 @@ from daedalus.studies.step_error import step_error as step_error
 
 __version__: str
 from daedalus.derivations.solve_for import solve_for as solve_for
+from daedalus.display.lectures.reduction_plot import plot_reduction as plot_reduction
 from daedalus.display.lectures.stability_regions import plot_stability_regions as plot_stability_regions
+from daedalus.studies.energy_over_time import EnergyOverTime as EnergyOverTime
+from daedalus.studies.energy_over_time import energy_over_time as energy_over_time
 from daedalus.studies.newton import NewtonHistory as NewtonHistory
 from daedalus.studies.newton import newton as newton
 from daedalus.studies.one_step import OneStep as OneStep

@@ -68,6 +68,7 @@ def driven():
     return m
 
 
+PULL = {"inputs": {"force": 0.0}}
 SPAN = 0.4
 STILL = {"inputs": {"u": 0.1}}
 DATA = {"time": [0.0, 0.1, 0.2, 0.3, 0.4], "x": [1.0, 0.99, 0.96, 0.91, 0.85]}
@@ -118,6 +119,8 @@ CASES = {
     "solve_for": (oscillator, lambda m: str(dd.solve_for(m, "z"))),
     "passivity": (oscillator_of_one_input, lambda m: dd.passivity(m, ["u"], ["v"]).sentence),
     "step": (swinging, lambda m: dd.step(m, "radau5", [1.0, 0.0], 0.1).x),
+    "energy_over_time": (pendulum, lambda m: dd.energy_over_time(m, ["radau5"], 0.1, **PULL).energy["radau5"]),
+    "plot_reduction": (pendulum, lambda m: dd.plot_reduction(m).axes[0].get_title(loc="left")),
     "work_precision": (swinging, lambda m: str(dd.work_precision(m, ["dopri5"], [1e-4], span=1.0).failed)),
 }
 
@@ -131,7 +134,7 @@ def travelled(model):
 
 
 # Mass matrices and momenta are made from energies, which stay in the process that they were written in.
-BY_ENERGIES = ("simulate by rattle", "same", "sensitivities of a pendulum")
+BY_ENERGIES = ("simulate by rattle", "same", "sensitivities of a pendulum", "energy_over_time")
 
 
 @pytest.mark.parametrize("snapshot", [frozen, travelled])

@@ -13,6 +13,8 @@ from daedalus.studies.measured_order import Convergence
 MOST_VARIABLES = 8
 # The line of the expected order is drawn this much below the errors, so that it hides none of them.
 BELOW = 0.4
+# The slope triangle spans these shares of the steps, and lies this much below that line.
+TRIANGLE, UNDER = (0.45, 0.8), 0.5
 
 
 @look()
@@ -30,11 +32,21 @@ def plot_convergence(measured: Convergence, ax: Axes | None) -> Any:
     ends = np.array([steps[used].min(), steps[used].max()])
     anchor = BELOW * np.min(measured.error[used] / steps[used] ** measured.expected)
     ax.plot(ends, anchor * ends**measured.expected, "--", color="0.5", label=f"slope {measured.expected}, expected")
+    _draw_triangle(ax, ends, anchor, measured.expected)
     ax.set(xscale="log", yscale="log", xlabel="step", ylabel=f"error at t = {measured.span[1]:g}")
     ax.set_title(f"{measured.method} on {measured.model}: order {measured.order:.2f}", fontsize="medium")
     ax.grid(alpha=0.3, which="both")
     ax.legend(fontsize="small", title="order by variable", title_fontsize="small")
     return figure
+
+
+def _draw_triangle(ax: Axes, ends: np.ndarray, anchor: float, order: int) -> None:
+    """A triangle under the line of the expected order: 1 to the side, the order up."""
+    low, high = np.exp(np.log(ends[0]) + np.array(TRIANGLE) * np.log(ends[1] / ends[0]))
+    bottom, top = (UNDER * anchor * step**order for step in (low, high))
+    ax.plot([low, high, high, low], [bottom, bottom, top, bottom], color="0.5", linewidth=1.0)
+    ax.annotate("1", (np.sqrt(low * high), bottom), (0, -3), textcoords="offset points", ha="center", va="top")
+    ax.annotate(f"{order}", (high, np.sqrt(bottom * top)), (4, 0), textcoords="offset points", va="center")
 
 
 def _draw(ax: Axes, steps: np.ndarray, errors: np.ndarray, used: np.ndarray, label: str, **style: Any) -> None:

@@ -20,7 +20,9 @@ from daedalus.analysis.linear.linearise import linearise
 from daedalus.analysis.linear.lti import LTI
 from daedalus.errors import DaedalusError, InputError
 from daedalus.model.expressions import column, concatenate, elements, symbol_key
+from daedalus.model.mechanics.mechanical_ledger import mechanical_energy
 from daedalus.model.model import Model
+from daedalus.model.names import split_derivative, split_index
 from daedalus.model.system.system import System
 from daedalus.reduction.forms.explicit_form import explicit_form
 from daedalus.reduction.forms.linearity import is_linear
@@ -30,6 +32,8 @@ from daedalus.reduction.rewriting import read_model
 POINTS = 60
 # What is smaller than this share of the powers at a point is rounding.
 ROUNDING = 1e-9
+# Half the width of the boxes that states are drawn from where the energy is asked for a lower bound.
+FAR = (10.0, 1000.0)
 # D + Dᵀ of a system without feedthrough is raised to this share of the gain while P is looked for.
 REGULAR = 1e-8
 
@@ -40,6 +44,7 @@ class Passivity:
 
     passive: True, False, or None where neither storage function decides. storage: S as an expression in the model's
     symbols, or the matrix P of ½ xᵀ P x. lossless: whether nothing is lost. sentence: the answer with its reason.
+    bounded: whether S has a lower bound as far as states up to a thousand tell; None where that was not asked.
     worst: the largest dS/dt − uᵀ y that was seen, relative to the powers there; for linear models the largest
     eigenvalue of the matrix of Kalman, Yakubovich and Popov.
     """
@@ -49,6 +54,7 @@ class Passivity:
     lossless: bool
     sentence: str
     worst: float
+    bounded: bool | None = None
 
     def __str__(self) -> str:
         return self.sentence
@@ -61,7 +67,7 @@ def passivity(
 
     Parameters
     ----------
-    model: with energies (kinetic and potential), or a linear model or `dd.LTI`.
+    model: with energies (kinetic and potential) or bodies, or a linear model or `dd.LTI`.
     inputs, outputs: names in pairs whose products are powers, such as a force and the velocity of its point, "q_dot";
         by default all inputs and all outputs.
 
@@ -93,9 +99,9 @@ def passivity(
             because="the product of each input with its output is a power.",
             remedy='dd.passivity(m, ["force"], ["x_dot"])',
         )
-    written = book._flat()._mechanics
-    energy = written.kinetic + written.potential
-    if not energy.is_constant() and not written.bodies:
+    flat = book._flat()
+    energy = mechanical_energy(flat)[0] if flat._mechanics.positions else ca.SX(0)
+    if not energy.is_constant():
         found = _of_energy(book, energy, u, y, names_in, names_out)
         if found.passive:
             return found
@@ -105,7 +111,7 @@ def passivity(
         return _of_matrices(_state_space(book, names_in, names_out))
     raise InputError(
         "The model has no energy that passivity could be judged by.",
-        f"{system.name!r} is nonlinear and has no kinetic or potential energy",
+        f"{system.name!r} is nonlinear and has no kinetic or potential energy and no bodies",
         because="a storage function is needed, and only linear models have one that can be computed.",
         remedy="m.kinetic_energy(...) and m.potential_energy(...), or dd.passivity(dd.linearise(m).reduced())",
     )
@@ -142,12 +148,12 @@ def _of_energy(book: Model, energy: ca.SX, u: ca.SX, y: ca.SX, names_in: list[st
     power = form.applied(system, ca.dot(u, y))
     gains = ca.gradient(energy, system.symbol("x")) * form.xdot
     arguments = [system.symbol(letter) for letter in ("t", "x", "u", "p")]
-    kept = concatenate([*system.invariants.values()]) if system.invariants else ca.SX(0, 1)
+    nearest = _constraints_of(system)
     function = ca.Function("power", arguments, [rate - power, ca.sum1(ca.fabs(gains)) + ca.fabs(power), rate, power])
     draw, p = np.random.default_rng(1788), np.nan_to_num(system.start["p"], nan=1.0)
     worst, least = -np.inf, np.inf
     for _ in range(POINTS):
-        state = _on_constraints(system, kept, draw.uniform(-1.5, 1.5, system.sizes["x"]), p)
+        state = _on_constraints(nearest, draw.uniform(-1.5, 1.5, system.sizes["x"]), p)
         if state is None:
             continue
         excess, scale, *_ = (
@@ -168,22 +174,53 @@ def _of_energy(book: Model, energy: ca.SX, u: ca.SX, y: ca.SX, names_in: list[st
     ends = "nothing is lost" if lossless else "the rest is lost to dissipation"
     text = (
         f"Passive from {', '.join(names_in)} to {', '.join(names_out)} with the storage function T + V: its rate is at "
-        f"most {pairs} at {POINTS} random states; {ends}. T + V has to be bounded from below."
+        f"most {pairs} at {POINTS} random states; {ends}. "
     )
-    return Passivity(True, energy, lossless, text, worst)
+    bounded = _is_bounded(system, energy, nearest, p)
+    text += (
+        "T + V is bounded from below." if bounded
+        else "T + V has no lower bound, so that energy without end can be taken out of it: what holds is the balance."
+    )  # fmt: skip
+    return Passivity(True, energy, lossless, text, worst, bounded)
 
 
-def _on_constraints(system: System, kept: ca.SX, x: np.ndarray, p: np.ndarray) -> np.ndarray | None:
-    """The nearest state that obeys what solutions keep at zero, by Gauss and Newton; None where none is found."""
-    if not kept.numel():
-        return x
-    symbols = {symbol_key(s) for letter in ("t", "x", "p") for s in elements(system.symbol(letter))}
-    if any(symbol_key(s) not in symbols for s in ca.symvar(kept)):
-        return x
+def _is_bounded(system: System, energy: ca.SX, nearest: ca.Function | None, p: np.ndarray) -> bool:
+    """Whether the energy at rest stops falling while states are drawn from ever larger boxes."""
+    names = [system.symbol("x")[k] for k, label in enumerate(system.labels["x"]) if _is_rate(system, label)]
+    at_rest = ca.substitute(energy, concatenate(names), ca.SX.zeros(len(names))) if names else energy
+    function = ca.Function("rest", [system.symbol(letter) for letter in ("t", "x", "u", "p")], [at_rest])
+    draw, least = np.random.default_rng(38), []
+    for radius in FAR:
+        states = [_on_constraints(nearest, draw.uniform(-radius, radius, system.sizes["x"]), p) for _ in range(20)]
+        values = [float(function(0.0, x, np.zeros(system.sizes["u"]), p)) for x in states if x is not None]
+        least.append(min([v for v in values if np.isfinite(v)], default=0.0))
+    return least[-1] > least[0] - FAR[0] * max(1.0, abs(least[0]))
+
+
+def _is_rate(system: System, label: str) -> bool:
+    """Whether a state is the rate of another, or the velocity of a body."""
+    stem = split_index(label)[0]
+    return split_derivative(stem)[1] > 0 or stem.rpartition(".")[2] in ("velocity", "angular_velocity")
+
+
+def _constraints_of(system: System) -> ca.Function | None:
+    """What solutions keep at zero and its slopes, as a function of t, x and p; None where nothing is kept."""
+    if not system.invariants:
+        return None
+    kept = concatenate([*system.invariants.values()])
     arguments = [system.symbol(letter) for letter in ("t", "x", "p")]
-    function = ca.Function("kept", arguments, [kept, ca.jacobian(kept, system.symbol("x"))])
+    symbols = {symbol_key(s) for argument in arguments for s in elements(argument)}
+    if any(symbol_key(s) not in symbols for s in ca.symvar(kept)):
+        return None
+    return ca.Function("kept", arguments, [kept, ca.jacobian(kept, system.symbol("x"))])
+
+
+def _on_constraints(nearest: ca.Function | None, x: np.ndarray, p: np.ndarray) -> np.ndarray | None:
+    """The nearest state that obeys what solutions keep at zero, by Gauss and Newton; None where none is found."""
+    if nearest is None:
+        return x
     for _ in range(60):
-        value, slopes = (part.full() for part in function(0.0, x, p))
+        value, slopes = (part.full() for part in nearest(0.0, x, p))
         if np.abs(value).max() < 1e-12:
             return x
         x = x - np.linalg.lstsq(slopes, value.ravel(), rcond=None)[0]

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from daedalus.analysis.linear.frequency_response import FrequencyResponse, check_frequencies, spread_frequencies
+from daedalus.analysis.linear.margins import Margins, margins_of, one_pair
 from daedalus.analysis.linear.riccati import OptimalGains
 from daedalus.model.names import counted
 
@@ -43,6 +46,67 @@ class ContinuousSystem(OptimalGains):
         from daedalus.display.path_plot import plot_poles
 
         return plot_poles(self, ax)
+
+    def margins(self, input: str | None = None, output: str | None = None) -> Margins:
+        """Gain, phase and delay margin of the loop from an output back to an input with negative feedback.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> G = dd.LTI.from_transfer_function([1.0], [1.0, 1.0, 0.0])
+        >>> round(G.margins().phase, 2), G.margins().gain
+        (51.83, inf)
+        """
+        return margins_of(one_pair(self, input, output, "A margin"))
+
+    def plot_bode(self, input: str | None = None, output: str | None = None, ax: Any = None) -> Any:
+        """Draw magnitude and phase of one pair with gain and phase margin; `ax` is a pair of axes; returns the figure.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> figure = dd.LTI.from_transfer_function([4.0], [1.0, 3.0, 3.0, 1.0]).plot_bode()
+        >>> figure.axes[0].get_title()
+        'stable with negative feedback'
+        """
+        from daedalus.display.lectures.loop_plots import plot_bode
+
+        return plot_bode(one_pair(self, input, output, "A Bode diagram with margins"), ax)
+
+    def plot_nyquist(self, input: str | None = None, output: str | None = None, ax: Any = None) -> Any:
+        """Draw Nyquist's curve of one pair with −1, the unit circle and both margins; returns the figure.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> figure = dd.LTI.from_transfer_function([10.0], [1.0, 3.0, 3.0, 1.0]).plot_nyquist()
+        >>> figure.axes[0].get_title()
+        'unstable with negative feedback'
+        """
+        from daedalus.display.lectures.loop_plots import plot_nyquist
+
+        return plot_nyquist(one_pair(self, input, output, "Nyquist's curve"), ax)
+
+    def plot_root_locus(
+        self, input: str | None = None, output: str | None = None, gains: object = None, ax: Any = None
+    ) -> Any:
+        """Draw the poles of the closed loop u = −k y over the gain k, with the gains at the border; returns the figure.
+
+        Parameters
+        ----------
+        gains: those to follow, increasing; by default from zero to well beyond the loop's size.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> figure = dd.LTI.from_transfer_function([1.0], [1.0, 3.0, 2.0, 0.0]).plot_root_locus()
+        >>> [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+        ['poles, k = 0', 'border at k = 6']
+        """
+        from daedalus.display.lectures.loop_plots import plot_root_locus
+
+        chosen = None if gains is None else np.sort(np.atleast_1d(np.array(gains, dtype=float)))
+        return plot_root_locus(one_pair(self, input, output, "A root locus"), chosen, ax)
 
     def _repr_html_(self) -> str:
         from daedalus.display.cards.tool_cards import linear_card

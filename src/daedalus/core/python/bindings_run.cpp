@@ -85,6 +85,14 @@ nb::object rows_between(const PythonRun& self) {
 // Times and rows of all steps, whatever times were asked for.
 nb::object at_steps(PythonRun& self) { return nb::make_tuple(step_t(self), step_x(self)); }
 
+// Of each kept step: refused attempts and Newton's iterations, both from the start of the run, and its order.
+nb::object step_counts(const PythonRun& self) {
+    const Record& record = *self.record;
+    const auto count = static_cast<std::size_t>(record.counted_steps);
+    const std::vector<double> numbers(record.step_counts.data(), record.step_counts.data() + 3 * count);
+    return copy_to_numpy(numbers, {count, 3});
+}
+
 nb::object run_end(const PythonRun& self) {
     return copy_to_numpy({self.record->end_x.data(), static_cast<std::size_t>(self.record->n)});
 }
@@ -227,6 +235,7 @@ void bind_run(nb::module_& module) {
         .def_prop_ro("t", run_t)
         .def_prop_ro("x", run_x)
         .def("at_steps", at_steps)
+        .def("step_counts", step_counts)
         .def_prop_ro("between", rows_between)
         .def_prop_ro("status", [](const PythonRun& self) { return status_name(self.record->status); })
         .def_prop_ro("stop_time", [](const PythonRun& self) { return self.record->stop_time; })

@@ -38,6 +38,8 @@ struct Record {
     Storage<double> step_t, step_x, sample_t, sample_x, event_t, event_before, event_after;
     Storage<double> end_x;  // where it stopped
     Storage<long long> event_guard, held_row, between;
+    Storage<int> step_counts;  // (counted steps, 3)
+    long long counted_steps = 0;
     long long between_count = 0;  // samples inside steps
     Storage<double> held_t, held_values;
     long long held_count = 0, held_width = 0, event_width = 0, turns = 0, last_turned = -1;  // of switches
@@ -133,7 +135,8 @@ private:
             return std::min(2 * rows, request_.memory_limit / (width * number));
         };
         const long long piece = keeps_pieces() ? 2 + (record_.dense.degree + 1) * n : 0;
-        const long long steps = more(s.recorder.steps.capacity, 1 + n + piece);
+        // Counts of a step take less than the room of two numbers.
+        const long long steps = more(s.recorder.steps.capacity, 3 + n + piece);
         if (!has_room_for_step(s) && (steps <= s.recorder.steps.capacity || !grow_steps(steps))) return false;
         if (!has_room_for_events(s) && s.guards.count > 0) {
             const long long events = more(s.recorder.events.capacity, 2 + 2 * record_.event_width);
@@ -149,9 +152,17 @@ private:
     // Each of these is false where there is no memory; the rows that there were stay.
     bool grow_steps(long long capacity) {
         Rows& rows = workspace_.state().recorder.steps;
-        const bool done = record_.step_t.try_grow(capacity) && record_.step_x.try_grow(capacity * record_.n);
+        const bool done = record_.step_t.try_grow(capacity) && record_.step_x.try_grow(capacity * record_.n) &&
+                          (!request_.keep_steps || grow_counts(capacity));
         rows = {record_.step_t.data(), record_.step_x.data(), rows.count, done ? capacity : rows.capacity, rows.lost};
         return done && (!keeps_pieces() || grow_pieces(capacity));
+    }
+
+    bool grow_counts(long long capacity) {
+        StepCounts& counts = workspace_.state().recorder.counts;
+        const bool done = record_.step_counts.try_grow(3 * capacity);
+        counts = {record_.step_counts.data(), counts.count, done ? capacity : counts.capacity, counts.lost};
+        return done;
     }
 
     bool grow_pieces(long long capacity) {
@@ -193,6 +204,7 @@ private:
         const bool only_events = !s.recorder.every_step && s.recorder.event_rows;
         if (only_events && rows.count < rows.capacity && rows.t[rows.count - 1] != s.t) push_row(rows, s.t, s.x, s.n);
         record_.step_count = rows.count;
+        record_.counted_steps = s.recorder.counts.count;
         record_.sample_count = s.recorder.samples.count;
         record_.between_count = s.recorder.between_count;
         record_.event_count = s.recorder.events.count;

@@ -87,6 +87,16 @@ inline Status start(Integration& s) noexcept {
     return s.abort_called ? Status::aborted : Status::going;
 }
 
+// What the step just taken cost, beside its row.
+template <class M>
+inline void count_step(Integration& s) noexcept {
+    long long newton = 0;
+    int order = 0;
+    if constexpr (requires { M::of(s).newton; }) newton = M::of(s).newton;
+    if constexpr (requires { M::order_of_step(s); }) order = M::order_of_step(s);
+    push_counts(s.recorder.counts, s.rejected, newton, order);
+}
+
 // Everything behind an accepted step: events, samples, and the move to its end.
 template <class M>
 inline Status complete(Integration& s) noexcept {
@@ -108,6 +118,7 @@ inline Status complete(Integration& s) noexcept {
     if (s.t_new != s.t) {
         ++s.steps;
         s.last_step = s.t_new - s.t;
+        if (s.recorder.every_step) count_step<M>(s);
         if (s.recorder.every_step || (cut && s.recorder.event_rows)) push_row(s.recorder.steps, s.t_new, s.x_new, s.n);
     }
     s.t = s.t_new;

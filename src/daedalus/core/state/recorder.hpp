@@ -41,6 +41,14 @@ struct HeldRows {
     bool lost = false;
 };
 
+// What each step took: attempts that were refused before it, Newton's iterations, both counted from the start of the run,
+// and its order, 0 where the method has one order only.
+struct StepCounts {
+    int* numbers = nullptr;  // (capacity, 3)
+    long long count = 0, capacity = 0;
+    bool lost = false;
+};
+
 struct Recorder {
     Rows steps;    // the start, every step, and the state after a cutting event at the same time once more
     Rows samples;  // values at save_at
@@ -49,13 +57,14 @@ struct Recorder {
     EventRows events;
     PieceRows pieces;  // kept where a capacity is given
     HeldRows held;     // the same
+    StepCounts counts;  // of every step that is kept
     const double* save_at = nullptr;
     long long save_count = 0, save_next = 0;
     bool every_step = true;      // else only rows at events
     bool event_rows = true;
     bool rows_at_jumps = false;  // two rows wherever anything jumps, not at resets alone
 
-    bool lost_any() const { return steps.lost || samples.lost || events.lost || pieces.lost || held.lost; }
+    bool lost_any() const { return steps.lost || samples.lost || events.lost || pieces.lost || held.lost || counts.lost; }
 };
 
 inline namespace DAEDALUS_ISA {
@@ -96,6 +105,12 @@ inline void push_held(HeldRows& held, long long row, double t, const double* val
     held.t[held.count] = t;
     copy(values, count, held.values + held.count * count);
     ++held.count;
+}
+
+inline void push_counts(StepCounts& counts, long long rejected, long long newton, int order) {
+    if (!takes_one(counts)) return;
+    int* out = counts.numbers + 3 * counts.count++;
+    out[0] = static_cast<int>(rejected), out[1] = static_cast<int>(newton), out[2] = order;
 }
 
 inline void push_piece(PieceRows& pieces, double begin, double end, const double* coefficients,

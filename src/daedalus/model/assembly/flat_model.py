@@ -24,7 +24,7 @@ from daedalus.model.assembly.solved_laws import solved_laws
 from daedalus.model.assembly.written_assembly import WrittenAssembly
 from daedalus.model.assembly.wrong_networks import check_sources, check_structure, check_sums, check_voltages
 from daedalus.model.expressions import concatenate, elements, symbol_key
-from daedalus.model.mechanics.equations_of_motion import velocity_symbols
+from daedalus.model.mechanics.mechanical_ledger import mechanical_energy
 from daedalus.model.names import derivative_name, listed
 from daedalus.model.notebook import Equation
 from daedalus.model.system.equation_row import EquationRow
@@ -309,21 +309,6 @@ def ledger_entries(book: PartDoor) -> list[Entry]:
     found += [(path, Account.STORED, (value,)) for path, value in written.stored]
     found += [(path, Account.LOST, (value,)) for path, value in written.lost]
     if written.anchors:
-        energy, lost = _of_mechanics(book)
+        energy, lost = mechanical_energy(book)
         found += [("", Account.STORED, (energy,)), ("", Account.LOST, (lost,))]
     return found
-
-
-def _of_mechanics(book: PartDoor) -> tuple[ca.SX, ca.SX]:
-    """The energy of coordinates and bodies, and the power that their dissipation takes."""
-    written = book._mechanics
-    energy = written.kinetic + written.potential
-    for body in book.bodies.values():
-        energy += body.kinetic_energy
-        own = written.bodies[body.name].gravity
-        gravity = written.gravity if own is None else own
-        if gravity is not None:
-            energy -= body.mass * ca.dot(gravity[: body.size], body.position)
-    rates = velocity_symbols(book, written)
-    lost = ca.jtimes(written.dissipation, rates, rates) if rates.numel() else ca.SX(0)
-    return energy, lost

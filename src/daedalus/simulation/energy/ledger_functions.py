@@ -10,7 +10,9 @@ import numpy as np
 
 from daedalus.errors import InputError
 from daedalus.model.assembly.ledger import Account, Ledger
+from daedalus.model.drawing.sketch import Drawing
 from daedalus.model.expressions import elements
+from daedalus.model.mechanics.mechanical_ledger import mechanical_ledger
 from daedalus.model.names import derivative_name, split_derivative, split_index
 from daedalus.model.system.closed_loop import opened
 from daedalus.model.system.formulas import formulas_of_function, read_expressions
@@ -162,8 +164,8 @@ def _functions(system: System) -> LedgerFunctions | None:
     sliding = system.part(Sliding)
     if sliding is not None:
         return _blended(system, sliding)
-    ledger = opened(system).part(Ledger)
-    if ledger is None or not ledger.entries:
+    ledger = _ledger_of(opened(system))
+    if ledger is None:
         return None
     parts, amounts = ledger.parts, ledger.amounts()
     energies = amounts[Account.STORED]
@@ -179,6 +181,16 @@ def _functions(system: System) -> LedgerFunctions | None:
     function = ca.Function("ledger", [ca.vertcat(*inside)] if inside else [ca.SX(0, 1)], [ca.densify(rows)])
     return LedgerFunctions(tuple(parts), tuple(symbol.name() for symbol in inside), function, rated,
                       np.array([not energy.is_zero() for energy in elements(energies)]))  # fmt: skip
+
+
+def _ledger_of(system: System) -> Ledger | None:
+    """The ledger of the parts; of a model without any that of its energies and bodies."""
+    ledger, drawing = system.part(Ledger), system.part(Drawing)
+    if ledger is not None and ledger.entries:
+        return ledger
+    # A model that was reduced is drawn as the one it came from, and has the energies of that.
+    book = None if drawing is None else drawing.book
+    return mechanical_ledger(book) if book is not None and book._mechanics.positions else None
 
 
 def _blended(system: System, sliding: Sliding) -> LedgerFunctions | None:

@@ -87,9 +87,9 @@ def _grouping(trajectory: RecordedRun, depth: int | None) -> Grouping:
     if functions is None:
         raise InputError(
             f"The model {trajectory.system.name!r} keeps no ledger.",
-            "it has no parts with ports, and none that store or lose",
-            because="power is counted at ports, and in what parts store and lose.",
-            remedy="m.add(...) parts of dd.components, or part.stored(...) and part.lost(...)",
+            "it has no energies, no bodies, and no parts with ports or that store or lose",
+            because="power is counted at forces and ports, and in what is stored and lost.",
+            remedy="m.kinetic_energy(...), m.body(...) or m.add(...); m.stored(...) and m.lost(...) for equations",
         )
     return grouped(functions, depth, trajectory.system.name)
 
@@ -125,6 +125,13 @@ def power(trajectory: RecordedRun, depth: int | None = 1) -> xarray.Dataset:
     found = {"supplied": supplied, "stored": rates, "lost": lost, "received": received}
     data = {kind: (("component", "time"), values.T, {"units": "W"}) for kind, values in found.items()}
     return xarray.Dataset(data, coords={"component": list(grouping.names), "time": trajectory.time})
+
+
+def stored_energy(trajectory: RecordedRun) -> np.ndarray:
+    """The energy of all parts at the rows of a run."""
+    grouping = _grouping(trajectory, None)
+    parts: Sequence[Samples] = getattr(trajectory, "_filled", [trajectory])
+    return np.concatenate([_values(part, "energies", grouping).sum(axis=1) for part in parts])
 
 
 def _window(trajectory: RecordedRun, from_time: object, until: object) -> tuple[float, float]:

@@ -29,7 +29,7 @@ from daedalus.simulation.multistep.past_values import (
 )
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.result.ending import Ending, Stop, reached, time_text
-from daedalus.simulation.result.recorded_run import Dense, Outcome, Work
+from daedalus.simulation.result.recorded_run import COUNTED, Dense, Outcome, Work
 from daedalus.simulation.result.records_of_methods import StartedUp
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.begin import begin
@@ -125,6 +125,7 @@ class _March:
         self.rows: list[np.ndarray] = []
         self.denses: list[Dense] = []
         self.steps = 0
+        self.counts: list[tuple[int, int, int]] = []
         self.began = time.perf_counter()
 
     def go(self) -> Stop:
@@ -159,6 +160,7 @@ class _March:
         else:
             self.stepper._factor = None
         self.steps += m - 1
+        self.counts += [(0, self.stepper.counts.newton, 0)] * (m - 1)
         for k in range(m, count + 1):
             t = float(grid[k])
             reason = self._limit(t)
@@ -170,6 +172,7 @@ class _March:
                 reason = self._failure(float(grid[k - 1]), isinstance(error, KeyboardInterrupt))
                 break
             self.steps += 1
+            self.counts.append((0, self.stepper.counts.newton, self.method.order))
         self._keep(grid[: len(rows)], np.array(rows))
         return reason
 
@@ -220,7 +223,13 @@ class _March:
         over = bool(switches_of(road.system)) if self.request.locate_switches else False
         record = StartedUp(self.method.name or "multistep", self.method.steps - 1, road.settings.method, TIGHT, over)
         records = (record, *self.drive.notes, *plant.notes)
-        outcome = Outcome(stop, self.method.name or "multistep", work, records)
+        outcome = Outcome(
+            stop,
+            self.method.name or "multistep",
+            work,
+            records,
+            step_counts=np.array(self.counts, float).reshape(-1, COUNTED),
+        )
         dense = Dense.joined(self.denses, plant.row_width)
         times, rows = np.array(self.times), np.array(self.rows)
         save_at = self.request.save_at

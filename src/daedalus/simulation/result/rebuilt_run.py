@@ -18,7 +18,7 @@ from daedalus.simulation.plant.plants import plant_for_rows
 from daedalus.simulation.result.ending import ENDINGS, Obstacle, Stop
 from daedalus.simulation.result.held_values import HeldValues, TurnedCondition
 from daedalus.simulation.result.joined_trajectory import joined
-from daedalus.simulation.result.recorded_run import Dense, Outcome, Work
+from daedalus.simulation.result.recorded_run import COUNTED, Dense, Outcome, Work
 from daedalus.simulation.result.records import Record
 from daedalus.simulation.result.records_as_data import from_data
 from daedalus.simulation.result.saved_run import Arrays
@@ -50,6 +50,9 @@ class _PieceArrays:
 
     def __init__(self, arrays: Arrays, place: str) -> None:
         self._arrays, self._place = arrays, place
+
+    def has(self, name: str) -> bool:
+        return name in self._arrays
 
     def get(self, name: str, *shape: int | None) -> np.ndarray:
         values = self._arrays.get(name)
@@ -87,6 +90,7 @@ def _rebuilt_piece(told: PlainRecord, arrays: _PieceArrays, system: System) -> T
         tuple(_rebuilt_record(part) for part in told.parts("records")),
         _rebuilt_events(told, arrays, len(system.events), width + system.discrete_count),
         **_rebuilt_conditions(told),
+        step_counts=arrays.get("step_counts", None, COUNTED) if arrays.has("step_counts") else np.zeros((0, COUNTED)),
     )
     parameters = arrays.get("parameters", sizes["p"])
     held = _rebuilt_held(told, arrays, system.discrete_count) if system.discrete_count else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Self, overload
 
 import numpy as np
@@ -22,6 +22,9 @@ from daedalus.simulation.result.event_records import named_events
 from daedalus.simulation.result.held_values import ConditionModes, HeldModes, HeldValues, TurnedCondition
 from daedalus.simulation.result.records import Record, sentences
 from daedalus.simulation.result.samples import SAME_INSTANT, Samples
+
+# What the core counts of a step.
+COUNTED = 3
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,8 @@ class Outcome:
     surfaces: tuple[str, ...] = ()  # the conditions that the whole piece slides along
     rests: bool = False  # on them, where slopes are infinite
     done_at_start: frozenset[str] = frozenset()  # events and clocks that had happened when it began
+    # of each step: refused attempts and Newton's iterations from the start of the run on, and its order
+    step_counts: np.ndarray = field(default_factory=lambda: np.zeros((0, COUNTED)))
 
 
 class Dense(NamedTuple):

@@ -57,6 +57,7 @@ def _described_piece(tr: RecordedRun) -> tuple[Arrays, dict[str, Any]]:
         "ends": dense.ends,
         "coefficients": dense.coefficients,
         "parameters": tr._parameters,
+        "step_counts": outcome.step_counts,
         **_held(tr),
         **_delayed(tr),
         "constants": drive.constants,

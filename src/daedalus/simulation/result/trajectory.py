@@ -19,6 +19,7 @@ from daedalus.simulation.result.held_values import HeldValues
 from daedalus.simulation.result.labelled_samples import to_dataframe, to_dataset
 from daedalus.simulation.result.recorded_run import Dense, Outcome, RecordedRun
 from daedalus.simulation.result.saved_run import save
+from daedalus.simulation.result.step_table import Steps, steps_of
 from daedalus.simulation.result.transitions import Transition, transitions_of
 
 if TYPE_CHECKING:
@@ -268,8 +269,24 @@ class Trajectory(RecordedRun):
 
         return power(self, depth)
 
+    @property
+    def steps(self) -> Steps:
+        """Each step of the run: `.time .size .rejected .newton .order`, arrays of one entry per step.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> tr = dd.simulate(dd.catalogue.load("van_der_pol").model, 2.0, method="radau5")
+        >>> steps = tr.steps
+        >>> bool(steps.size.sum() > 1.999), int(steps.newton.sum()) == tr.work.newton
+        (True, True)
+        """
+        return steps_of(self.pieces)
+
     def plot_steps(self, ax: Any = None) -> Any:
-        """Draw the size of every step over time, with events, rejected steps and Newton's iterations counted.
+        """Draw the steps of the run over time: sizes, refused attempts, Newton's iterations, and orders that change.
+
+        With `ax` the sizes are drawn alone. `tr.steps` has the numbers.
 
         Example
         -------
@@ -281,15 +298,29 @@ class Trajectory(RecordedRun):
         """
         from daedalus.display.lectures.steps_plot import plot_steps
 
-        starts, ends = (np.asarray(side) for side in self.dense_spans)
-        if not len(starts):
-            starts, ends = self.time[:-1], self.time[1:]
         times = [float(event.time) for event in self.events]
-        return plot_steps(starts, np.abs(ends - starts), self.work, self.method, times, ax)
+        return plot_steps(self.steps, self.work, self.method, times, ax)
+
+    def stored_energy(self) -> np.ndarray:
+        """The energy that the model stores, in J at the times of the run: kinetic, potential, and that of parts.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> m = dd.Model("ball"); h = m.coordinate("h", start=2.0, rate=0.0)
+        >>> m.kinetic_energy(0.5 * m.rate(h) ** 2); m.potential_energy(9.81 * h)
+        >>> dd.simulate(m, 0.5).stored_energy()[[0, -1]].round(6).tolist()
+        [19.62, 19.62]
+        """
+        from daedalus.simulation.energy.power import stored_energy
+
+        return stored_energy(self)
 
     def energy_balance(self, depth: int | None = 1, *, from_time: object = None, until: object = None) -> EnergyBalance:
         """The energies over the run in J: `.supplied .stored .lost`, and the numerical `.error`.
 
+        Of a model written by energies and bodies T + V is stored, applied forces and moving constraints supply, and
+        dissipation and dry friction lose; each component of a model with components has its own account.
         `.components` has them by component, `print` lists them, and `.plot()` draws them. Energies are integrated along
         the run with error control; `.error` includes the estimated integration error `.quadrature`. `save_at` does not
         affect them.

@@ -371,6 +371,7 @@ def explain(
         surfaces=surfaces_of(settings.plant.system),
         rests=rests_on_surface(settings.plant.system),
         done_at_start=fired or frozenset(),
+        step_counts=run.step_counts(),
     )
 
 

@@ -28,6 +28,7 @@ struct Bdf {
     static constexpr bool dense_on_demand = true;
     static BdfState& of(Integration& s) { return static_cast<BdfState&>(implicit_of(s)); }
     static int degree(Integration&) { return bdf_orders; }
+    static int order_of_step(Integration& s) { return of(s).step.order; }
 
     static void prepare(Integration& s) noexcept {
         BdfState& m = of(s);

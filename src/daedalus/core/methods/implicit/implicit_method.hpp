@@ -15,24 +15,25 @@
 //   6. A state's `restarted` says that nothing of the past holds: the method forgets it and puts the flag back.
 //   7. `renew_begin(s)`, where declared, is called with every accepted step: it corrects z at the beginning of one behind a
 //      jump in a model of higher index.
-//   8. Nothing is allocated and nothing thrown after the state is made; s.abort_called ends everything soon.
+//   8. `order_of_step(s)`, where declared, is the order of the step just taken: of methods that change it.
+//   9. Nothing is allocated and nothing thrown after the state is made; s.abort_called ends everything soon.
 //
 // A method of stage increments Z_i = W_i - w, whose tableau A is invertible and whose last stage is the end of the step,
-// derives from IncrementStep<M, State> and has 1 to 8 but for `prepare`, `dense` and `degree`. It supplies
+// derives from IncrementStep<M, State> and has 1 to 9 but for `prepare`, `dense` and `degree`. It supplies
 //
-//   9. a State derived from IncrementState, whose StageCoefficients give the stage equations; `prepare(s)` sets rtol,
+//  10. a State derived from IncrementState, whose StageCoefficients give the stage equations; `prepare(s)` sets rtol,
 //      atol_factor and most_iterations of it, then calls set_newton_tolerance(s, m).
-//  10. `factor(m, h)`: the factors of its matrices for a step h with the Jacobian at hand; sets factored and factored_step.
-//  11. `correct(s, m)`: turns the residuals of all stages in `change` into corrections, with these factors.
-//  12. `raw_estimate(s, m, h, again)`: the residual that the estimate is the response to, in `error`; `again` with the
+//  11. `factor(m, h)`: the factors of its matrices for a step h with the Jacobian at hand; sets factored and factored_step.
+//  12. `correct(s, m)`: turns the residuals of all stages in `change` into corrections, with these factors.
+//  13. `raw_estimate(s, m, h, again)`: the residual that the estimate is the response to, in `error`; `again` with the
 //      estimate at hand in `error`, which is filtered once more. False where it has no value. Of order `estimate_order(m)`
 //      in h.
-//  13. `filter(s, m, b)`: the response of the equations to a raw estimate b, in place; `solve_one(s, m, b)`: one solve with
+//  14. `filter(s, m, b)`: the response of the equations to a raw estimate b, in place; `solve_one(s, m, b)`: one solve with
 //      (a dF/dx' + dF/dw), a about 1/h, in place.
-//  14. `write_middle(s, m, h)`: its polynomial in the middle of the step, the state in `stage` and x' in `rate`.
-//  15. `solve_slow(s, m, c, b)`: b = dF/dx' c becomes (a dF/dx' + dF/dw)^-1 a b; `slopes_agree(s, m)`: whether the polynomial
+//  15. `write_middle(s, m, h)`: its polynomial in the middle of the step, the state in `stage` and x' in `rate`.
+//  16. `solve_slow(s, m, c, b)`: b = dF/dx' c becomes (a dF/dx' + dF/dw)^-1 a b; `slopes_agree(s, m)`: whether the polynomial
 //      is right between the ends as far as slopes tell; `note_estimate(m)`: the filtered estimate is in `error`.
-//  16. `share_of_last_stage(m)`: how much more the last stage counts in z of index 2 at the end than in the estimate.
+//  17. `share_of_last_stage(m)`: how much more the last stage counts in z of index 2 at the end than in the estimate.
 //
 // Newton's method and its care over kinks, what rounding leaves, the length of steps, the look inside a step, the last step
 // at index 2 and the naming of culprits are written once for all of them.
@@ -46,7 +47,7 @@ namespace daedalus {
 
 inline namespace DAEDALUS_ISA {
 
-// Rules 1 to 5; rules 6 to 8 are no matter of types.
+// Rules 1 to 5; rules 6 to 9 are no matter of types.
 template <class M>
 concept ImplicitMethod = !M::is_explicit && requires(Integration& s) {
     { M::prepare(s) } noexcept;
@@ -57,7 +58,7 @@ concept ImplicitMethod = !M::is_explicit && requires(Integration& s) {
     { M::degree(s) } -> std::same_as<int>;
 };
 
-// Rules 9 to 16.
+// Rules 10 to 17.
 template <class M, class State>
 concept IncrementMethod = ImplicitMethod<M> && std::derived_from<M, IncrementStep<M, State>> &&
                           std::derived_from<State, IncrementState> &&
