@@ -1,6 +1,7 @@
 """Animations as pages and films: self-contained, small, and showing the trajectory's own numbers."""
 
 import re
+from functools import cache
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from daedalus import catalogue
 from daedalus.display.motion.page import HERE, THREE_VERSION
 
 
+@cache
 def delta_run(end=0.5):
     # The motors carry the weight and damp the arms, so that ten seconds stay a calm motion.
     k = catalogue.load("delta_robot")
@@ -128,15 +130,66 @@ def test_a_film_as_gif(tmp_path):
     delta_run().animate(tmp_path / "run.gif", speed=2.0)
     with Image.open(tmp_path / "run.gif") as film:
         assert film.n_frames == 6
+        assert film.info["duration"] == 40
+        first = np.asarray(film.convert("RGB")).astype(int)
+        film.seek(5)
+        assert np.abs(np.asarray(film.convert("RGB")).astype(int) - first).max() > 50
+
+
+def test_films_have_the_page_s_colours_and_camera(browser, tmp_path):
+    """The bodies of a film are where those of the page are: their pixels lie over each other."""
+    from PIL import Image
+
+    from daedalus.display.motion.drawn_scene import scene_picture
+
+    k = catalogue.load("slider_crank")
+    film = dd.simulate(k.model, k.span, start=k.start, inputs=k.inputs).animate(tmp_path / "run.html", curves=[])
+    browser.window(640, 440)
+    try:
+        browser.open(tmp_path / "run.html")
+        browser.wait("window.daedalus")
+        browser.ask("daedalus.hidden.add('forces'), daedalus.hidden.add('traces'), daedalus.stage.show()")
+        browser.ask("daedalus.seek(0.3)")
+        browser.ask("document.querySelectorAll('.dd-tools, .dd-legend').forEach(e => e.remove())")
+        box = browser.ask("(b => [b.left, b.top, b.right, b.bottom])(daedalus.canvas.getBoundingClientRect())")
+        browser.picture(tmp_path / "page.png")
+    finally:
+        browser.window(1200, 800)
+    with Image.open(tmp_path / "page.png") as shot:
+        page = shot.convert("RGB").crop(tuple(round(edge) for edge in box))
+    data = {**film.data, "hidden": [*film.data["hidden"], "forces", "traces"]}
+    drawn = scene_picture(film.scenes, data, 0.3 * (len(film.scenes[0].times) - 1), page.size)
+    for rule in (lambda r, g, b: r - b > 60, lambda r, g, b: b - r > 60, lambda r, g, b: (g - r > 50) & (g - b > 20)):
+        seen, ours = (rule(*np.moveaxis(np.asarray(image).astype(int), 2, 0)) for image in (page, drawn))
+        assert ours.sum() > 50
+        assert (seen & ours).sum() > 0.6 * (seen | ours).sum()
 
 
 def test_mp4_without_a_codec_is_refused_in_words(tmp_path, monkeypatch):
-    from matplotlib.animation import FFMpegWriter
-
-    monkeypatch.setattr(FFMpegWriter, "isAvailable", classmethod(lambda cls: False))
+    monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(dd.InputError, match="needs ffmpeg") as error:
         delta_run().animate(tmp_path / "run.mp4")
     assert "run.gif" in str(error.value)
+
+
+def test_mp4_hands_every_frame_to_ffmpeg(tmp_path, monkeypatch):
+    (tmp_path / "ffmpeg").write_text('#!/bin/sh\necho "$@" > told; for last; do :; done; /bin/cat > "$last"\n')
+    (tmp_path / "ffmpeg").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    delta_run().animate("run.mp4", speed=2.0)
+    told = (tmp_path / "told").read_text().split()
+    width, height = map(int, told[told.index("-s") + 1].split("x"))
+    assert width % 2 == height % 2 == 0
+    assert (tmp_path / "run.mp4").stat().st_size == 6 * width * height * 3
+
+
+def test_what_ffmpeg_complains_about_is_told(tmp_path, monkeypatch):
+    (tmp_path / "ffmpeg").write_text("#!/bin/sh\necho no such codec >&2\nexit 3\n")
+    (tmp_path / "ffmpeg").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(dd.InputError, match="no such codec"):
+        delta_run().animate(tmp_path / "run.mp4", speed=2.0)
 
 
 @pytest.mark.parametrize(

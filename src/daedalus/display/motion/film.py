@@ -1,116 +1,215 @@
-"""A film of a scene as GIF or MP4, drawn with matplotlib: for slides and pages that show no HTML."""
+"""A film of a scene as GIF or MP4 that looks like the page: its title, clock, scene and curves with a moving cursor."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import base64
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from daedalus.display.motion.scene import MovingShape, Scene
+from daedalus.display.motion.drawn_scene import scene_picture
+from daedalus.display.motion.scene import Scene
 from daedalus.errors import InputError
 
 FRAMES_PER_SECOND = 25
-MOST_FRAMES = 500
-_CORNERS = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
-_FACES = [(0, 1, 3, 2), (4, 5, 7, 6), (0, 1, 5, 4), (2, 3, 7, 6), (0, 2, 6, 4), (1, 3, 7, 5)]
+MOST_FRAMES = 300
+# Pixels: the film, its title, its scene, and its curves, of which so many panels are drawn.
+WIDTH, TITLE, SCENE, CURVES, MOST_PANELS = 640, 36, 364, 180, 2
+INK, SOFT, RULE, GRID = "#1d242b", "#5b6670", "#d9dee3", "#e3e7eb"
 
 
 def save_film(scenes: Sequence[Scene], data: dict[str, Any], file: Path) -> None:
     """Draw the frames one by one; MP4 needs ffmpeg on the path."""
-    import matplotlib.pyplot as plt
-    from matplotlib.animation import FFMpegWriter, PillowWriter
-
-    if file.suffix.lower() == ".mp4" and not FFMpegWriter.isAvailable():
+    movie = file.suffix.lower() == ".mp4"
+    program = shutil.which("ffmpeg")
+    if movie and program is None:
         raise InputError(
             "A film as MP4 needs ffmpeg.",
             "no program `ffmpeg` was found on the path",
             because="Daedalus brings no video codec.",
             remedy=f"tr.animate({file.with_suffix('.gif').name!r}), or install ffmpeg",
         )
-    times, speed = scenes[0].times, data["speed"]
-    seconds = abs(times[-1] - times[0]) / speed
+    times = scenes[0].times
+    seconds = abs(times[-1] - times[0]) / data["speed"]
     count = int(np.clip(seconds * FRAMES_PER_SECOND, 2, MOST_FRAMES))
-    figure = plt.figure(figsize=(6.4, 4.8))
-    axes = figure.add_axes((0, 0, 1, 0.94), projection="3d")
-    maker = FFMpegWriter if file.suffix.lower() == ".mp4" else PillowWriter
-    writer = maker(fps=max(1, round(count / max(seconds, 1e-9)) if count == MOST_FRAMES else FRAMES_PER_SECOND))
-    try:
-        with writer.saving(figure, str(file), dpi=90):
-            for position in np.linspace(0, len(times) - 1, count):
-                draw_frame(axes, scenes, data, float(position))
-                figure.suptitle(f"{data['title']}   t = {np.interp(position, np.arange(len(times)), times):.2f}")
-                writer.grab_frame()
-    finally:
-        plt.close(figure)
+    rate = count / seconds if count == MOST_FRAMES else FRAMES_PER_SECOND
+    frames = film_frames(scenes, data, np.linspace(0, len(times) - 1, count))
+    if movie:
+        _save_movie(str(program), frames, rate, file)
+    else:
+        _save_gif(frames, rate, file)
 
 
-def draw_frame(axes: Any, scenes: Sequence[Scene], data: dict[str, Any], position: float) -> None:
-    """The scenes at a position among their frames, drawn into 3D axes."""
-    axes.clear()
-    axes.set_axis_off()
-    turn = _upright(np.array(data["up"]))
-    for k, (scene, run) in enumerate(zip(scenes, data["runs"])):
-        for shape, told in zip(scene.shapes, run["shapes"]):
-            if shape.group not in data["hidden"]:
-                colour = run["colour"] if k else shape.settings.get("colour") or told["paint"] or run["colour"]
-                _draw(axes, shape, position, turn, colour, data, opacity=0.4 if k else 1.0)
-    centre = turn @ np.array(data["centre"])
-    reach = 0.72 * data["radius"]
-    axes.set(**{f"{letter}lim": (c - reach, c + reach) for letter, c in zip("xyz", centre)})
-    axes.set_box_aspect((1, 1, 1))
-    axes.view_init(elev=0 if data["flat"] else 20, azim=-90 if data["flat"] else -60)
+def film_frames(scenes: Sequence[Scene], data: dict[str, Any], positions: np.ndarray) -> Iterator[Any]:
+    """Pictures of whole frames at positions among the times of the scenes."""
+    from PIL import Image, ImageDraw
+
+    times = scenes[0].times
+    strip, cursors = _curves(data, times)
+    height = TITLE + SCENE + (CURVES if strip is not None else 0)
+    digits = int(np.clip(3 - np.ceil(np.log10(max(abs(times[-1] - times[0]), 1e-9))), 0, 8))
+    for position in positions:
+        now = float(np.interp(position, np.arange(len(times)), times))
+        frame = Image.new("RGB", (WIDTH, height), "white")
+        frame.paste(scene_picture(scenes, data, float(position), (WIDTH, SCENE)), (0, TITLE))
+        pen = ImageDraw.Draw(frame)
+        pen.text((14, TITLE / 2), data["title"], fill=INK, font=_font(15, bold=True), anchor="lm")
+        pen.text((WIDTH - 14, TITLE / 2), f"t = {now:.{digits}f} s", fill=INK, font=_font(13), anchor="rm")
+        pen.line((0, TITLE, WIDTH, TITLE), fill=RULE)
+        _legend(pen, data)
+        if strip is not None:
+            frame.paste(strip, (0, TITLE + SCENE))
+            for left, right, top, bottom in cursors:
+                x = left + (right - left) * (now - times[0]) / (times[-1] - times[0])
+                pen.line((x, TITLE + SCENE + top, x, TITLE + SCENE + bottom), fill=INK)
+        yield frame
 
 
-def _upright(up: np.ndarray) -> np.ndarray:
-    """The rotation that takes `up` to z, as matplotlib draws it; y goes to z by a quarter turn about x."""
-    if up[1] > 0.9:
-        return np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])
-    return np.eye(3) if up[2] >= 0 else np.diag([1.0, -1.0, -1.0])
+def _legend(pen: Any, data: dict[str, Any]) -> None:
+    """Which colour is which run, and how long an arrow of a force is."""
+    x, y = 12.0, TITLE + SCENE - 14
+    runs = data["runs"] if len(data["runs"]) > 1 else []
+    for run in runs:
+        pen.line((x, y, x + 14, y), fill=run["colour"], width=3)
+        pen.text((x + 20, y), run["label"], fill=INK, font=_font(12), anchor="lm")
+        x += 34 + pen.textlength(run["label"], font=_font(12))
+    shown = [s for run in data["runs"] for s in run["shapes"] if s["kind"] == "force" and "scale" not in s["sizes"]]
+    if shown and "forces" not in data["hidden"]:
+        scale = f"force arrows: {1 / data['reach']['force']:.4g} N per metre"
+        pen.text((x, y), scale, fill=INK, font=_font(12), anchor="lm")
 
 
-def _row(shape: MovingShape, position: float) -> np.ndarray:
-    if len(shape.track) == 1:
-        return shape.track[0]
-    left = min(int(position), len(shape.track) - 2)
-    share = position - left
-    return (1 - share) * shape.track[left] + share * shape.track[left + 1]  # type: ignore[no-any-return]
+def _curves(data: dict[str, Any], times: np.ndarray) -> tuple[Any, list[tuple[float, float, float, float]]]:
+    """The curves below the scene, drawn once, and where each panel's cursor goes: left, right, top, bottom."""
+    from PIL import Image, ImageDraw
+
+    panels = data["panels"][:MOST_PANELS]
+    if not panels:
+        return None, []
+    twice = 2
+    image = Image.new("RGB", (twice * WIDTH, twice * CURVES), "white")
+    pen, places = ImageDraw.Draw(image), []
+    pen.line((0, 0, twice * WIDTH, 0), fill=RULE, width=twice)
+    wide = WIDTH / len(panels)
+    for k, panel in enumerate(panels):
+        place = (k * wide + 62, (k + 1) * wide - 16, 26.0, CURVES - 58.0)
+        _panel(pen, panel, times, place, twice)
+        places.append(place)
+    return image.reduce(twice), places
 
 
-def _draw(
-    axes: Any, shape: MovingShape, position: float, turn: np.ndarray, colour: str, data: dict[str, Any], opacity: float
+def _panel(
+    pen: Any, panel: dict[str, Any], times: np.ndarray, place: tuple[float, float, float, float], twice: int
 ) -> None:
-    from mpl_toolkits.mplot3d.art3d import Poly3DCollection
+    left, right, top, bottom = (twice * edge for edge in place)
+    curves = [(one, np.frombuffer(base64.b64decode(one["values"]), "<f4").astype(float)) for one in panel["series"]]
+    finite = np.concatenate([values[np.isfinite(values)] for _, values in curves])
+    low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 1.0)
+    size = max(abs(low), abs(high))
+    room = 0.06 * (high - low) if high - low > 1e-5 * size else 0.05 * size or 1.0
+    low, high = low - room, high + room
+    names, bracket, unit = panel["label"].partition(" [")
+    heading = _fitting(pen, names, bracket + unit, right - left + 44 * twice, _font(12 * twice, bold=True))
+    pen.text((left - 44 * twice, 13 * twice), heading, fill=SOFT, font=_font(12 * twice, bold=True), anchor="lm")
+    _keys(pen, panel, (left, right, bottom + 43 * twice), twice)
+    for tick in _ticks(low, high, 4):
+        y = bottom + (top - bottom) * (tick - low) / (high - low)
+        pen.line((left, y, right, y), fill=GRID, width=twice)
+        pen.text((left - 5 * twice, y), f"{tick + 0.0:.4g}", fill=SOFT, font=_font(11 * twice), anchor="rm")
+    begin, end = float(min(times[0], times[-1])), float(max(times[0], times[-1]))
+    for tick in _ticks(begin, end, 3):
+        x = left + (right - left) * (tick - times[0]) / (times[-1] - times[0])
+        pen.text((x, bottom + 10 * twice), f"{tick + 0.0:.4g}", fill=SOFT, font=_font(11 * twice), anchor="mm")
+    pen.text(((left + right) / 2, bottom + 26 * twice), "time [s]", fill=SOFT, font=_font(11 * twice), anchor="mm")
+    across = left + (right - left) * np.linspace(0, 1, len(times))
+    for one, values in curves:
+        shown = np.isfinite(values)
+        along = bottom + (top - bottom) * (values - low) / (high - low)
+        if shown.sum() > 1:
+            pen.line(
+                list(zip(across[shown], along[shown])), fill=one["colour"], width=round(1.6 * twice), joint="curve"
+            )
 
-    row = _row(shape, position)
-    look = {"color": colour, "alpha": opacity}
-    if shape.kind in ("rod", "spring", "line"):
-        axes.plot(*(turn @ row.reshape(-1, 3).T), linewidth=2.4, **look)
-    elif shape.kind == "trace":
-        axes.plot(*(turn @ shape.track[: int(position) + 1].T), linewidth=1.0, color=colour, alpha=0.6 * opacity)
-    elif shape.kind in ("arrow", "force"):
-        reach = shape.sizes.get("scale", [data["reach"][shape.kind]])[0]
-        axes.quiver(*(turn @ row[:3]), *(turn @ row[3:] * reach), color="#d55e00", alpha=opacity)
-    elif shape.kind in ("box", "mesh"):
-        points, faces = _solid(shape)
-        placed = (turn @ (_matrix(row) @ points.T + row[:3, None])).T
-        axes.add_collection3d(
-            Poly3DCollection([placed[list(f)] for f in faces], facecolor=colour, edgecolor="0.3", linewidth=0.4,
-                             alpha=0.85 * opacity)
-        )  # fmt: skip
-    elif shape.kind in ("point", "sphere", "joint", "cylinder"):
-        size = {"joint": 12}.get(shape.kind, 60)
-        axes.scatter(*(turn @ row[:3]), s=size, depthshade=False, **look)
+
+def _keys(pen: Any, panel: dict[str, Any], place: tuple[float, float, float], twice: int) -> None:
+    """Which colour is which curve, as many of them as there is room for."""
+    x, right, y = place
+    font = _font(10 * twice)
+    for k, one in enumerate(panel["series"]):
+        rest = len(panel["series"]) - k
+        more = f"+ {rest} more" if rest > 1 else ""
+        wide = 20 * twice + pen.textlength(one["label"], font=font)
+        if x + wide + (8 * twice + pen.textlength(more, font=font) if more else 0) > right:
+            pen.text((x, y), f"+ {rest} more", fill=SOFT, font=font, anchor="lm")
+            return
+        pen.line((x, y, x + 12 * twice, y), fill=one["colour"], width=3 * twice)
+        pen.text((x + 16 * twice, y), one["label"], fill=SOFT, font=font, anchor="lm")
+        x += wide + 8 * twice
 
 
-def _solid(shape: MovingShape) -> tuple[np.ndarray, Any]:
-    if shape.mesh is not None:
-        return shape.mesh[0] * shape.sizes.get("scale", [1.0])[0], shape.mesh[1]
-    return _CORNERS * np.array([*shape.sizes["size"], shape.sizes["size"][-1]][:3]), _FACES
+def _fitting(pen: Any, text: str, end: str, most: float, font: Any) -> str:
+    """A text with its end, shortened before that end where it is too long."""
+    if pen.textlength(text + end, font=font) <= most:
+        return text + end
+    while len(text) > 3 and pen.textlength(f"{text}…{end}", font=font) > most:
+        text = text[:-1].rstrip(", ")
+    return f"{text}…{end}"
 
 
-def _matrix(row: np.ndarray) -> np.ndarray:
-    from scipy.spatial.transform import Rotation
+def _ticks(low: float, high: float, count: int) -> list[float]:
+    raw = (high - low) / count
+    decade = 10.0 ** np.floor(np.log10(raw))
+    step = next(f * decade for f in (1, 2, 5, 10) if f * decade >= 0.999 * raw)
+    return [float(v) * step for v in np.arange(np.ceil(low / step), np.floor(high / step + 1e-9) + 1) + 0.0]
 
-    return Rotation.from_quat(row[[4, 5, 6, 3]]).as_matrix() if len(row) == 7 else np.eye(3)  # type: ignore[no-any-return]
+
+@cache
+def _font(size: int, bold: bool = False) -> Any:
+    """The typeface that matplotlib brings."""
+    from matplotlib import get_data_path
+    from PIL import ImageFont
+
+    name = "DejaVuSans-Bold.ttf" if bold else "DejaVuSans.ttf"
+    return ImageFont.truetype(str(Path(get_data_path(), "fonts", "ttf", name)), size)
+
+
+def _save_gif(frames: Iterator[Any], rate: float, file: Path) -> None:
+    """All frames in one palette, taken from the first of them."""
+    first = next(frames)
+    palette = first.quantize(255)
+    every = [palette, *(frame.quantize(palette=palette, dither=0) for frame in frames)]
+    every[0].save(
+        file, save_all=True, append_images=every[1:], duration=round(1000 / rate), loop=0, optimize=False, disposal=1
+    )
+
+
+def _save_movie(program: str, frames: Iterator[Any], rate: float, file: Path) -> None:
+    """H.264 by ffmpeg, which gets the frames as they are drawn."""
+    first = next(frames)
+    width, height = first.size
+    command = [
+        program, "-y", "-loglevel", "error", "-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}",
+        "-r", f"{rate:.6g}", "-i", "-", "-pix_fmt", "yuv420p", "-movflags", "+faststart", str(file),
+    ]  # fmt: skip
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdin is not None
+    told = b""
+    try:
+        process.stdin.write(first.tobytes())
+        for frame in frames:
+            process.stdin.write(frame.tobytes())
+    except BrokenPipeError:
+        pass  # what ffmpeg complains about is told below
+    finally:
+        _, told = process.communicate()
+    if process.returncode:
+        raise InputError(
+            "The film could not be written.",
+            f"ffmpeg says: {told.decode(errors='replace').strip()[-300:] or f'exit code {process.returncode}'}",
+            remedy=f"tr.animate({file.with_suffix('.gif').name!r})",
+        )

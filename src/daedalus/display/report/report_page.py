@@ -116,15 +116,16 @@ def _motion(film: Animation | DaedalusError) -> str:
         return paragraph(f"{film.what} {film.facts[0] if film.facts else ''}")
     from matplotlib.figure import Figure
 
-    from daedalus.display.motion.film import draw_frame
+    from daedalus.display.motion.drawn_scene import scene_picture
 
     # What paper shows: three moments side by side.
-    figure = Figure(figsize=(9, 3), layout="constrained")
+    figure = Figure(figsize=(9, 2.6), layout="constrained")
     for k, share in enumerate((0.0, 0.5, 1.0)):
-        panel = figure.add_subplot(1, 3, k + 1, projection="3d")
+        panel = figure.add_subplot(1, 3, k + 1)
         times = film.scenes[0].times
-        draw_frame(panel, film.scenes, film.data, share * (len(times) - 1))
-        panel.set_title(f"t = {times[round(share * (len(times) - 1))]:.3g}", fontsize="small")
+        panel.imshow(np.asarray(scene_picture(film.scenes, film.data, share * (len(times) - 1), (480, 360))))
+        panel.set_axis_off()
+        panel.set_title(f"t = {times[round(share * (len(times) - 1))]:.3g} s", fontsize="small")
     return f'<div id="viewer"></div><div class="on-paper">{_picture(figure)}</div>'
 
 
