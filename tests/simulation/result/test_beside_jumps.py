@@ -91,3 +91,72 @@ def test_a_run_that_begins_to_slide() -> None:
     m.equation(m.der(x), -ca.if_else(x > 0, 1.0, -1.0))
     tr = dd.simulate(m, 2.0)
     assert np.trapezoid(tr["x_dot"], tr.time) == pytest.approx(-0.5, abs=1e-9)
+
+
+def gated(seed: int) -> dd.Model:
+    """Algebraic variables, outputs and variables of parts that jump at conditions on states, on time and on clocks."""
+    rng = np.random.default_rng(seed)
+    m = dd.Model("gated")
+    place, gate, level = rng.uniform(0.4, 2.0), float(rng.uniform(0.3, 2.7)), float(rng.uniform(1.0, 3.0))
+    x, v, z = m.state("x", start=0.0), m.state("v", start=0.5), m.algebraic("z")
+    k = m.discrete("k", start=0)
+    m.equation(m.der(x), 1 + 0.2 * ca.sin(m.time))
+    m.equation(m.der(v), z - level * ca.sign(v))
+    m.equation(z, ca.if_else(x > place, 0.3, -0.4) + ca.if_else(m.time >= gate, 0.2, 0.0))
+    m.when(x > place, {"k": k + 1})
+    m.every(0.7, {"k": k + 1}, offset=0.35)
+    m.output("level", ca.if_else(x > place, 5.0, 1.0) + 10 * k + ca.if_else(m.time >= gate, 0.5, 0.0))
+    m.output("sum", z + 2 * v + x**2)
+    E = dd.components.electrical
+    source = m.add(E.VoltageSource("source", voltage=ca.if_else(x > place, 2.0, 1.0)))
+    lamp, coil, ground = m.add(E.Resistor("lamp", resistance=2.0)), m.add(E.Inductor("coil", inductance=0.5)), E.Ground
+    m.connect(source.plus, lamp.plus)
+    m.connect(lamp.minus, coil.plus)
+    m.connect(coil.minus, source.minus, m.add(ground("ground")).pin)
+    return m
+
+
+@pytest.mark.parametrize("method", ["auto", "radau5", "tsit5", "bdf", "rodas5p", "radau9"])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_moment_belongs_to_one_side_however_it_is_asked_for(seed: int, method: str, tmp_path: Path) -> None:
+    """At the time of a jump it is the later one; the number before it belongs to the earlier one."""
+    start = {"coil.current": 0.1}
+    tr = dd.simulate(gated(seed), 3.0, method=method, start=start)
+    assert tr.success
+    first = np.flatnonzero(np.diff(tr.time) == 0)
+    instants = tr.time[first]
+    assert len(instants) >= 6
+    rows = {name: np.asarray(tr[name]) for name in tr.keys()}  # noqa: SIM118
+    assert {"level", "z", "v_dot", "coil.voltage", "source.current"} <= {*rows}
+    at, before = tr.at(instants), tr.at(np.nextafter(instants, -1))
+    asked = dd.simulate(gated(seed), 3.0, method=method, start=start, save_at=[0.0, *instants, 3.0])
+    assert len(asked.time) == len(instants) + 2
+    asked.save(tmp_path / "asked.nc")
+    loaded, frame, data = dd.load(tmp_path / "asked.nc"), asked.to_dataframe(), asked.to_xarray()
+    for name, values in rows.items():
+        if values.ndim > 1:
+            continue
+        near = {"rtol": 1e-4, "atol": 1e-4, "err_msg": name}
+        np.testing.assert_allclose(at[name], values[first + 1], **near)
+        np.testing.assert_allclose(before[name], values[first], **near)
+        for one in (asked, loaded, frame, data):
+            if name in one:
+                np.testing.assert_allclose(np.asarray(one[name])[1:-1], values[first + 1], **near)
+        for t, j in zip(instants.tolist(), first):
+            np.testing.assert_allclose(tr.at(t)[name], values[j + 1], **near)
+
+
+@pytest.mark.parametrize("method", ["auto", "radau5", "bdf"])
+def test_values_before_and_after_an_event_are_of_one_side(method: str) -> None:
+    """The output changes with the condition of the event itself, which rounding decides there."""
+    for place in np.random.default_rng(7).uniform(0.3, 2.0, 5).tolist():
+        m = dd.Model("passing")
+        x, k = m.state("x", start=0.0), m.discrete("k", start=0)
+        m.equation(m.der(x), 1 + 0.3 * ca.sin(m.time))
+        m.when(x > place, {"k": k + 1})
+        m.event("passes", x - place)
+        m.output("level", ca.if_else(x > place, 5.0, 1.0) + 10 * k)
+        tr = dd.simulate(m, 3.0, method=method)
+        assert len(tr.events) == 2
+        for event in tr.events:
+            assert (float(event.before["level"]), float(event.after["level"])) == (1.0, 15.0)

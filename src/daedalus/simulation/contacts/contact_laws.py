@@ -132,6 +132,10 @@ class ContactLaws:
         moved = solved(matrix, unit)
         return UnitImpulses(moved[:n], slope @ moved)
 
+    def many_levels(self, t: np.ndarray, *arguments: np.ndarray) -> np.ndarray:
+        """The limits of frictions, or restitutions, at many times: one row each, from x', x, z, u and p."""
+        return np.asarray(self._values.evaluate_many(t[:, None], *arguments)[2])
+
     def _arguments(self, place: ContactPlace, y: np.ndarray) -> list[np.ndarray]:
         n = self.system.sizes["x"]
         return [np.array([place.t]), y[:n], place.x, y[n:], place.u, place.p]

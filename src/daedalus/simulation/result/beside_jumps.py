@@ -1,9 +1,11 @@
-"""What rows at a jump have beside their states: the limit from their own side.
+"""What a moment at a jump has beside its states: the limit from its own side.
 
-Two rows share the time of a jump, before and after. Inputs, algebraic variables, derivatives and outputs follow from a
-row by formulas, and on the jump itself rounding decides on which side a condition or a table is read. So they are read
-at three points next to the row, on the line to its neighbour on the same side, and drawn to it by a parabola: exact for
-what is constant or linear there.
+Two rows share the time of a jump, before and after. A time that is asked for belongs to the later side where the jump
+happens at it, and to the earlier side before. Inputs, algebraic variables, derivatives and outputs follow from a row by
+formulas, and next to the jump rounding decides on which side a condition or a table is read. So they are read at three
+points farther away on the same side, and drawn to the row by a parabola: exact for what is constant or linear there.
+
+Jumps happen where a step ends: the run is cut there.
 """
 
 from __future__ import annotations
@@ -15,8 +17,11 @@ import numpy as np
 
 # How far from the row the points lie, as parts of the way to its neighbour.
 NEXT_TO = (1e-5, 2e-5, 3e-5)
-# Values that differ by less than this share of the largest of their column are the same.
-SAME = 1e-9
+# Values that differ by less than this share of the largest of their column, or by less than so many times what they
+# differ by among the three points, are the same.
+SAME, SPREADS = 1e-9, 10.0
+# A time this near to the end of a step, as a part of the step or in spacings of numbers, is at it.
+NEAR, SPACINGS = 1e-7, 8.0
 
 
 class BesideJumps(NamedTuple):
@@ -34,7 +39,8 @@ class BesideJumps(NamedTuple):
         limit = first + 2 * (first - second) - (second - third)
         values, own = np.array(values), values[self.rows]
         # What is the same on both sides follows from the row itself, to its last digit.
-        jumped = ~(np.abs(limit - own) <= SAME * np.abs(values).max(axis=0, initial=0.0))
+        spread = np.abs(first - second) + np.abs(second - third)
+        jumped = ~(np.abs(limit - own) <= np.maximum(SAME * np.abs(values).max(axis=0, initial=0.0), SPREADS * spread))
         values[self.rows] = np.where(jumped, limit, own)
         return values
 
@@ -61,3 +67,23 @@ def neighbours_of_jumps(times: np.ndarray, ends_before_jump: bool) -> tuple[np.n
     rows, beside = np.concatenate([before, after]), np.concatenate([before - 1, after + 1])
     apart = times[rows] != times[beside]
     return rows[apart], beside[apart]
+
+
+def points_beside_steps(times: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of some times those at which a step begins or ends, to rounding; and three times for each, (count, 3).
+
+    These lie in the step that the time belongs to: behind it where a step begins there, before it where it is earlier.
+    """
+    if not len(starts) or not len(times):
+        return np.zeros(0, dtype=int), np.zeros((0, 3))
+    forward = -1.0 if ends[-1] < starts[0] else 1.0
+    own = np.maximum(np.searchsorted(forward * starts, forward * times, side="right") - 1, 0)
+    begin, end, spacing = starts[own], ends[own], np.spacing(np.abs(times))
+    length = forward * (end - begin)
+    near = NEAR * length + SPACINGS * spacing
+    after = np.abs(times - begin) <= near
+    before = ~after & (np.abs(end - times) <= near) & (forward * (end - times) > 0)
+    apart = np.maximum(NEXT_TO[0] * length, SPACINGS * spacing)
+    rows = np.flatnonzero((after | before) & (4 * apart < length))
+    away = np.where(after, forward, -forward)[rows] * apart[rows]
+    return rows, times[rows, None] + away[:, None] * np.array([1.0, 2.0, 3.0])

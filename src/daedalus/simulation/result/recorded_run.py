@@ -15,7 +15,7 @@ from daedalus.model.plain_numbers import plain_array
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.plant.plant import Plant
-from daedalus.simulation.result.beside_jumps import NEXT_TO, BesideJumps, neighbours_of_jumps
+from daedalus.simulation.result.beside_jumps import NEXT_TO, BesideJumps, neighbours_of_jumps, points_beside_steps
 from daedalus.simulation.result.consistent_rows import consistent_rows
 from daedalus.simulation.result.ending import ENDINGS, Ending, Stop
 from daedalus.simulation.result.event_records import named_events
@@ -25,6 +25,8 @@ from daedalus.simulation.result.samples import SAME_INSTANT, Samples
 
 # What the core counts of a step.
 COUNTED = 3
+# A row of an event that differs by less than this from the dense output beside it is its limit.
+SAME_ROW = 1e-9
 
 
 @dataclass(frozen=True)
@@ -131,6 +133,12 @@ class RecordedRun(Samples):
     def _x(self) -> np.ndarray:  # type: ignore[override]
         return self._source.x
 
+    @cached_property
+    def has_given_times(self) -> bool:
+        """Whether the rows may be those of save_at, and not the steps with two rows at each jump."""
+        steps = np.unique(np.concatenate(self.dense_spans))
+        return len(np.unique(self._times)) == len(self._times) or not np.array_equal(np.unique(self._times), steps)
+
     @classmethod
     def of_run(
         cls, plant: Plant, drive: Drive, parameters: np.ndarray, run: Any, outcome: Outcome | Callable[[], Outcome]
@@ -155,7 +163,9 @@ class RecordedRun(Samples):
         times, x = (self._times, self._x) if samples is None else samples
         source = self._source if source is None else source
         base = (self._plant, self._drive, parameters, times, x, status, outcome, source, held)
-        return type(self)(*base, self._held_modes)
+        made = type(self)(*base, self._held_modes)
+        made.has_given_times = self.has_given_times
+        return made
 
     # -- how it went -------------------------------------------------------------------------------------------
 
@@ -230,7 +240,7 @@ class RecordedRun(Samples):
     def first_events(self, count: int) -> list[EventRecord]:
         """The first of the events, so many that the core told."""
         return [
-            EventRecord(name, t, self._snapshot(t, before), self._snapshot(t, after))
+            EventRecord(name, t, self._at_event(t, before, True), self._at_event(t, after, False))
             for name, (_, t, before, after) in named_events(self.system, self.outcome.events[:count])
         ]
 
@@ -241,23 +251,49 @@ class RecordedRun(Samples):
         base = (self._plant, self._drive, self._parameters, np.array([t]), one[:, :width])
         return Samples(*base, scalar=True, held=held, fired=fired)
 
+    def _at_event(self, t: float, row: np.ndarray, before: bool) -> Samples:
+        """The moment before or after an event."""
+        found = self._snapshot(t, row)
+        found._look_beside = lambda: self._beside_event(t, found._x, found._held, before)
+        return found
+
+    def _beside_event(self, t: float, row: np.ndarray, held: np.ndarray | None, before: bool) -> BesideJumps | None:
+        """How a moment at an event is read; None where it lies between two events of one instant."""
+        side = np.array([np.nextafter(t, -self._direction * np.inf) if before else t])
+        if not len(self.dense.starts):
+            return None
+        own = self._plant.row_parts["x"]
+        same = np.allclose(self.dense.at(side)[:, own], row[:, own], rtol=SAME_ROW, atol=SAME_ROW)
+        if held is not None and self._held_values is not None:
+            same &= np.array_equal(self._held_values.beside(np.array([t]), "left" if before else "right"), held)
+        return self._beside_steps(side, held) if same else None
+
     def _modes_at(self, t: float) -> ConditionModes | None:
         return None if self._held_modes is None else self._held_modes.at(t)
 
     @cached_property
     def _beside_jumps(self) -> BesideJumps | None:  # type: ignore[override]
         times, x = self._times, self._x
-        cut = self.status in (Ending.CHATTERING, Ending.EVENT) and self.work.steps < len(times)  # not rows of save_at
-        rows, beside = neighbours_of_jumps(times, cut)
+        if self.has_given_times:
+            return self._beside_steps(times, self._discrete_rows())
+        rows, beside = neighbours_of_jumps(times, self.status in (Ending.CHATTERING, Ending.EVENT))
         if not len(rows):
             return None
         part = np.array(NEXT_TO)
         near = times[rows, None] + part * (times[beside] - times[rows])[:, None]
         states = x[rows, None, :] + part[None, :, None] * (x[beside] - x[rows])[:, None, :]
-        held = self._discrete_rows()
-        base = (self._plant, self._drive, self._parameters, near.ravel(), states.reshape(-1, x.shape[1]))
-        points = Samples(*base, held=None if held is None else np.repeat(held[rows], 3, axis=0))
-        return BesideJumps(rows, points)
+        return self._read_beside(rows, near, states.reshape(-1, x.shape[1]), self._discrete_rows())
+
+    def _beside_steps(self, times: np.ndarray, held: np.ndarray | None) -> BesideJumps | None:
+        """How those of some times are read at which a step begins or ends."""
+        rows, near = points_beside_steps(times, *self.dense_spans)
+        return self._read_beside(rows, near, self.dense.at(near.ravel()), held) if len(rows) else None
+
+    def _read_beside(
+        self, rows: np.ndarray, near: np.ndarray, states: np.ndarray, held: np.ndarray | None
+    ) -> BesideJumps:
+        base = (self._plant, self._drive, self._parameters, near.ravel(), states)
+        return BesideJumps(rows, Samples(*base, held=None if held is None else np.repeat(held[rows], 3, axis=0)))
 
     def _discrete_rows(self) -> np.ndarray | None:
         return None if self._held_values is None else self._held_values.at_rows(len(self._times))
@@ -389,6 +425,7 @@ class RecordedRun(Samples):
         base = (self._plant, self._drive, self._parameters, times, x)
         found = Samples(*base, scalar=scalar, held=held, fired=fired, later=later)
         found._modes = self._modes_at(float(times[0])) if scalar else None
+        found._look_beside = lambda: self._beside_steps(inside, held)
         if project and self._plant.projection is not None:
             found._x = self._plant.projection.core.evaluate_many(*found._arguments())[0]
         if project and isinstance(self._plant, ImplicitPlant):

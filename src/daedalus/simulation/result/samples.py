@@ -159,11 +159,15 @@ class Samples:
         held = self._discrete_rows()
         base = (self._plant, self._drive, self._parameters, self._times[rows], np.ascontiguousarray(self._x[rows]))
         found = Samples(*base, held=None if held is None else held[rows])
-        if self._beside_jumps is not None:
-            found._beside_jumps = self._beside_jumps.of_rows(np.arange(len(self._times))[rows])
+        chosen = np.arange(len(self._times))[rows]
+        found._look_beside = lambda: None if self._beside_jumps is None else self._beside_jumps.of_rows(chosen)
         return found
 
-    _beside_jumps: BesideJumps | None = None  # how rows at jumps are read
+    _look_beside: Callable[[], BesideJumps | None] | None = None  # how rows at jumps are read
+
+    @cached_property
+    def _beside_jumps(self) -> BesideJumps | None:
+        return None if self._look_beside is None else self._look_beside()
 
     def _from_own_side(self, values: np.ndarray, read: Callable[[Samples], np.ndarray]) -> np.ndarray:
         """Values that follow from rows by formulas, with those at jumps from their own side."""

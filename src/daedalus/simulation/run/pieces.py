@@ -30,6 +30,7 @@ from daedalus.model.deadline import Deadline, OutOfTime, current_deadline, poll,
 from daedalus.model.system.system import System
 from daedalus.reduction.switches import switches_of
 from daedalus.simulation.contacts.contact_run import has_contacts
+from daedalus.simulation.contacts.held_between_steps import stops_where_broken
 from daedalus.simulation.inputs.callbacks import rhs_with_callbacks
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.result.ending import ENDINGS, Ending, Obstacle, Stop, time_text
@@ -54,6 +55,10 @@ from daedalus.simulation.switching.touches import touches
 
 # So many pieces in a row without a step lead nowhere.
 MOST_STILL = 3
+# Ends that somebody asked for.
+CUT_SHORT = (Ending.INTERRUPTED, Ending.CANCELLED, Ending.TIME_LIMIT, Ending.STEP_LIMIT)
+# So often a piece is repeated in which something did not hold between the steps.
+MOST_REPEATED = 8
 
 
 class Piece(NamedTuple):
@@ -130,6 +135,8 @@ def go_on(
         if isinstance(following, Trajectory):
             done[-1] = until(done[-1], float(following.dense_spans[0][0]), save_at is None)
         if save_at is not None:
+            if isinstance(following, Piece):
+                done[-1] = _before_time(done[-1], following.begin)
             save_at = save_at[len(done[-1]._times) :]
         if isinstance(following, Trajectory):
             done.append(following if save_at is None else sampled_piece(following, save_at, project=False))
@@ -164,7 +171,9 @@ def sampled_piece(piece: Trajectory, save_at: np.ndarray, project: bool = True) 
     inside = save_at[(save_at - begin) * (save_at - end) <= 0]
     x = piece.at(inside, project=project)._x if len(inside) else piece._x[:0]
     held = None if piece._held_values is None else piece._held_values.sampled(inside)
-    return piece.remade(piece.status, piece.outcome, (inside, x), held)
+    sampled = piece.remade(piece.status, piece.outcome, (inside, x), held)
+    sampled.has_given_times = True
+    return sampled
 
 
 def run_piece(
@@ -203,17 +212,30 @@ def run_piece(
     due, codes = (None, None) if agenda is None else agenda
     delays = None if drive.delayed is None else drive.delayed.core(settings.core_plant, settings.plant.system)
     seen = progress.of_piece(settings.plant, drive, p, begin, t1) if isinstance(progress, Onlooker) else None
-    numbers = (begin, t1, row, u, core_p, save_at, tables, progress, cancel, due, delays, seen)
-    if deadline is None:
-        run = plan.run(*numbers)
-    else:  # the core looks at its own limit
-        with undisturbed():
+
+    def core_run(tables: list[Any] | None) -> Trajectory:
+        numbers = (begin, t1, row, u, core_p, save_at, tables, progress, cancel, due, delays, seen)
+        if deadline is None:
             run = plan.run(*numbers)
-        if run.status == Ending.TIME_LIMIT and settings.time_limit is not None:
-            deadline.dismiss()
-        elif run.status == Ending.TIME_LIMIT:
-            deadline.check("a run on the way")
-    done = read_piece(piece, run, t1, save_at is not None, codes)
+        else:  # the core looks at its own limit
+            with undisturbed():
+                run = plan.run(*numbers)
+            if run.status == Ending.TIME_LIMIT and settings.time_limit is not None:
+                deadline.dismiss()
+            elif run.status == Ending.TIME_LIMIT:
+                deadline.check("a run on the way")
+        return read_piece(piece, run, t1, save_at is not None, codes)
+
+    done = core_run(tables)
+    stops = np.array([begin])
+    for _ in range(MOST_REPEATED):
+        if done.status in CUT_SHORT:
+            break
+        more = stops_where_broken(done, settings.contacts, (begin, t1))
+        if not len(more):
+            break
+        stops = np.unique(np.concatenate([stops, more]))
+        done = core_run([*(tables or []), _core.Table(stops, np.zeros((len(stops), 0)), [], False)])
     if isinstance(progress, Onlooker):
         progress.ended(done)
     return done
@@ -236,10 +258,12 @@ def read_piece(
     modes = None
     if settings.switches is not None and plant.system.events:
         modes = HeldModes.of_run(run, settings.switches.conditions)
-    return Trajectory(
+    done = Trajectory(
         plant, drive, p, None, None, ENDINGS[run.status],
         lambda: explain(run, settings, drive, p, (begin, t1), why, codes, fired), run, held, modes,
     )  # fmt: skip
+    done.has_given_times = sampled
+    return done
 
 
 def known_modes(
@@ -254,6 +278,14 @@ def known_modes(
     first = len(values) - count
     wrong = (values[first:] > 0) != (modes.values > 0.5)
     return p, (first + np.flatnonzero(wrong & near[first:])).tolist()
+
+
+def _before_time(piece: Trajectory, t: float) -> Trajectory:
+    """A piece whose rows are those of given times, without a row at t: the later values are those of the next one."""
+    times = piece._times
+    if not len(times) or times[-1] != t:
+        return piece
+    return piece.remade(piece.status, piece.outcome, (times[times != t], piece._x[times != t]))
 
 
 def _told_last(done: Trajectory, t: float) -> frozenset[str]:

@@ -12,6 +12,8 @@ from daedalus.model.system.system import System
 LETTERS = ("t", "xdot", "x", "z", "u", "p")
 # Newton's method for x' and z, which most often are linear: corrections, and how small the last one is.
 MOST_CORRECTIONS, SOLVED = 30, 1e-12
+# How small the last one is where many places are looked at.
+SOLVED_ROUGHLY = 1e-9
 # A matrix is singular where its condition is worse than this.
 SINGULAR = 1e13
 
@@ -51,6 +53,22 @@ class SolvedSlopes:
                 return y
             before = size
         raise Undetermined
+
+    def at_many(self, t: np.ndarray, x: np.ndarray, u: np.ndarray, p: np.ndarray) -> np.ndarray:
+        """y at many states at once, one row each; NaN where it is not found."""
+        n, y = self.states, np.zeros((len(t), self.size))
+        for _ in range(MOST_CORRECTIONS):
+            residual, matrix = self._function.evaluate_many(t[:, None], y[:, :n], x, y[:, n:], u, p)
+            matrix = matrix.reshape(len(t), self.size, self.size).transpose(0, 2, 1)
+            try:
+                change = np.linalg.solve(matrix, residual[:, :, None])[:, :, 0]
+            except np.linalg.LinAlgError:  # one of them is singular
+                return np.full_like(y, np.nan)
+            y = y - change
+            sizes = np.abs(change).max(axis=1, initial=0.0) / np.maximum(1.0, np.abs(y).max(axis=1, initial=0.0))
+            if self._is_linear or np.all(~(sizes > SOLVED_ROUGHLY)):
+                break
+        return np.where((sizes <= SOLVED_ROUGHLY)[:, None] | self._is_linear, y, np.nan)
 
 
 def slopes_of(system: System) -> SolvedSlopes:

@@ -59,6 +59,40 @@ def settled_unknowns(system: System) -> list[int]:
     return columns if settled else []
 
 
+def _switches_with_outputs(system: System) -> Switches:
+    """The switches of the equations and the outputs together, the same for every surface."""
+    whole = concatenate([system.residual, *(ca.vec(value) for value in system.outputs.values())])
+    found = switches_of(system.changed(residual=whole, rows=system.rows))
+    assert found is not None
+    return found
+
+
+def _in_states(system: System, guards: list[ca.SX]) -> list[ca.SX]:
+    """Guards with formulas in the place of z and x', where there are such and no condition comes in with them."""
+    plant = find_plant(system)
+    if not isinstance(plant, ExplicitPlant):
+        return guards
+    applied = [plant.form.applied(system, guard) for guard in guards]
+    return [
+        guard if contains(ca.Function("guard", ca.symvar(new), [new]), SWITCHING) else new
+        for guard, new in zip(guards, applied)
+    ]
+
+
+def _sampled_guards(system: System) -> tuple[list[list[np.ndarray]], np.ndarray]:
+    """Random places, and the guards of all conditions of the equations and the outputs there."""
+    found = once(system, _switches_with_outputs)
+    guards = _in_states(system, _unfolded(found.guards, found, {}))
+    arguments = [system.symbol(letter) for letter in LETTERS]
+    function = ca.Function("guards", arguments, [ca.densify(concatenate(guards))])
+    rng, points, values = np.random.default_rng(1), [], []
+    for _ in range(4):
+        poll("modes of conditions and contacts")
+        points.append([rng.uniform(0.5, 1.5, int(argument.numel())) for argument in arguments])
+        values.append(function(*points[-1]).full().ravel())
+    return points, np.array(values)
+
+
 class SurfaceSide(NamedTuple):
     """What holds with the conditions of a surface decided."""
 
@@ -77,12 +111,9 @@ class Surface:
         assert own is not None
         self.condition = own.conditions[which]
         self._outputs = system.outputs
-        whole = concatenate([system.residual, *(ca.vec(value) for value in self._outputs.values())])
-        found = switches_of(system.changed(residual=whole, rows=system.rows))
-        assert found is not None
-        self._switches = found
+        self._switches = once(system, _switches_with_outputs)
         # Its own modes are those of the run's twin; in the guard of one condition others stand as conditions.
-        self.guard = self._in_states(_unfolded([ca.SX(own.guards[which])], own, {}))[0]
+        self.guard = _in_states(system, _unfolded([ca.SX(own.guards[which])], own, {}))[0]
         self._ratios = self._of_surface()
         arguments = [system.symbol(letter) for letter in LETTERS]
         self.of_unknowns = bool(ca.depends_on(self.guard, arguments[3]))
@@ -101,34 +132,15 @@ class Surface:
         law = self._switches.system.residual[structure_of(self.system).rows_without("xdot")]
         return not ca.depends_on(law, ca.vertcat(*(self._switches.modes[k] for k in self._ratios)))
 
-    def _in_states(self, guards: list[ca.SX]) -> list[ca.SX]:
-        """Guards with formulas in the place of z and x', where there are such and no condition comes in with them."""
-        plant = find_plant(self.system)
-        if not isinstance(plant, ExplicitPlant):
-            return guards
-        applied = [plant.form.applied(self.system, guard) for guard in guards]
-        return [
-            guard if contains(ca.Function("guard", ca.symvar(new), [new]), SWITCHING) else new
-            for guard, new in zip(guards, applied)
-        ]
-
     def _of_surface(self) -> dict[int, float]:
         """The conditions that change on the surface: +1 where they hold above it, -1 below."""
-        found = self._switches
-        guards = self._in_states(_unfolded(found.guards, found, {}))
-        arguments = [self.system.symbol(letter) for letter in LETTERS]
-        function = ca.Function("guards", arguments, [ca.densify(concatenate([self.guard, *guards]))])
-        rng = np.random.default_rng(1)
-        samples = []
-        for _ in range(4):
-            poll("modes of conditions and contacts")
-            point = [rng.uniform(0.5, 1.5, int(argument.numel())) for argument in arguments]
-            samples.append(function(*point).full().ravel())
-        values = np.array(samples)
+        found, (points, others) = self._switches, once(self.system, _sampled_guards)
+        function = ca.Function("guard", [self.system.symbol(letter) for letter in LETTERS], [self.guard])
+        own = np.array([float(function(*point)) for point in points])
         ratios = {}
         for k in range(found.count):
             with np.errstate(divide="ignore", invalid="ignore"):
-                ratio = values[:, 1 + k] / values[:, 0]
+                ratio = others[:, k] / own
             same = np.all(np.isfinite(ratio)) and np.all(np.abs(ratio - ratio[0]) <= SAME_RATIO * abs(ratio[0]))
             if same and ratio[0] != 0:
                 ratios[k] = float(np.sign(ratio[0]))
