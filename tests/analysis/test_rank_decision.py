@@ -1,8 +1,23 @@
-import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
+"""Ranks: where the cut is, and that units do not move it."""
 
-from daedalus.analysis.rank_decision import amplified, decide_rank, largest_singular_value
+import casadi as ca
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csc_matrix
+from tests.support.rings import examples
+
+import daedalus as dd
+from daedalus.analysis.rank_decision import (
+    amplified,
+    decide_rank,
+    is_singular,
+    largest_singular_value,
+    null_space,
+    rank_of,
+    singular_share,
+)
 
 
 def test_the_cut_lies_at_the_widest_gap_within_the_doubt():
@@ -42,3 +57,71 @@ def test_the_size_of_a_matrix_is_near_its_largest_singular_value(rows, columns, 
     exact = np.linalg.norm(matrix, 2)
     assert 0.8 * exact < largest_singular_value(matrix) <= exact * (1 + 1e-12)
     assert largest_singular_value(np.zeros((rows, columns))) == 0.0
+
+
+# -- ranks do not depend on units ------------------------------------------------------------------------------
+
+
+@given(st.integers(0, 10**6), st.integers(2, 7), st.integers(0, 2))
+@settings(max_examples=examples(40), deadline=None)
+def test_the_rank_of_a_matrix_does_not_depend_on_the_units_of_its_rows_and_columns(seed, size, lost):
+    draw = np.random.default_rng(seed)
+    rank = max(size - lost, 1)
+    matrix = draw.uniform(0.5, 2.0, (size, rank)) @ draw.uniform(-1.0, 1.0, (rank, size))
+    if rank == size:
+        matrix += 3 * np.eye(size)
+    units = 10.0 ** draw.integers(-12, 12, (2, size))
+    scaled = units[0][:, None] * matrix * units[1]
+    assert rank_of(scaled, "A").rank == rank
+    assert is_singular(scaled) == (rank < size)
+    basis, decision = null_space(scaled, "A")
+    assert basis.shape == (size, size - decision.rank) == (size, size - rank)
+    if rank == size - 1:  # several vectors may be parallel but for digits that these units do not hold
+        assert np.all(np.abs(scaled @ basis) <= 1e-9 * np.linalg.norm(scaled, axis=1, keepdims=True))
+
+
+@pytest.mark.parametrize("leak", [1e-6, 1e-9, 1e-12, 1e-15])
+def test_a_floating_source_is_held_by_leaks_however_small(leak):
+    """A source between two nodes, each with a conductance to ground and one of 1 S between: only leaks hold it."""
+    matrix = np.array([[1, -1, 0, 0], [1, 0, -1, -1], [0, 0, -leak, 1], [0, -leak, 0, -1]])
+    assert singular_share(matrix) > 0.01
+    assert singular_share(csc_matrix(matrix)) > 0.01
+    assert rank_of(matrix, "A").rank == 4
+    without = np.where(np.abs(matrix) == leak, 0.0, matrix)
+    assert rank_of(without, "A").rank == 3
+    assert is_singular(without)
+
+
+def test_large_sparse_matrices_are_judged_as_full_ones_are():
+    draw = np.random.default_rng(3)
+    full = np.diag(draw.uniform(1, 2, 250)) + np.diag(draw.uniform(-1, 1, 249), 1) * 0.3
+    units = 10.0 ** draw.integers(-9, 9, (2, 250))
+    assert not is_singular(csc_matrix(units[0][:, None] * full * units[1]))
+    full[7] = 2 * full[8]
+    assert is_singular(csc_matrix(units[0][:, None] * full * units[1]))
+
+
+@pytest.mark.parametrize(("conductance", "capacitance"), [(1e-12, 1e-6), (1e-9, 1e-15), (1e-12, 1e-15)])
+def test_small_conductances_and_capacitances_make_no_circuit_singular(conductance, capacitance):
+    """A source that floats on two leaks, and a capacitor of femtofarads behind a resistor of a megaohm."""
+    m = dd.Model("leaks")
+    v, w = m.state("v", start=0.0), m.algebraic("w", 3)
+    current = m.algebraic("current")
+    m.equation(w[0] - w[1], ca.sin(m.time))
+    m.equation(w[0] - w[2], current)
+    m.equation(current, conductance * w[2] + (w[2] - v) * 1e-6)
+    m.equation(-current, conductance * w[1])
+    m.equation(capacitance * m.der(v), (w[2] - v) * 1e-6)
+    report = dd.analyse(m)
+    assert (report.index, report.solvable, report.degrees_of_freedom) == (1, True, 1)
+
+
+def test_what_is_zero_but_for_rounding_does_not_count():
+    """x sin(z) = 0 at z = π, to sixteen digits: nothing determines x there, though sin(π) is 1e-16 in numbers."""
+    m = dd.Model("at π")
+    x, z = m.algebraic("x", start=1.0), m.algebraic("z", start=np.pi)
+    y = m.state("y", start=1.0)
+    m.equation(m.der(y), -y)
+    m.equation(z, np.pi)
+    m.equation(x * ca.sin(z), 0.0)
+    assert not dd.analyse(m).solvable

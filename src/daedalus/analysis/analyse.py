@@ -10,6 +10,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.analysis.points.operating_point import OperatingPoint, read_point
+from daedalus.analysis.rank_decision import SINGULAR
 from daedalus.analysis.report import Report
 from daedalus.analysis.structure.block_form import blocks_in_order, coarse_parts
 from daedalus.analysis.structure.classification import classify, form_of, linearity
@@ -19,7 +20,6 @@ from daedalus.analysis.structure.jets.consistent_jet import Jet, JetStart, jet_s
 from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
 from daedalus.analysis.structure.joined_index import joined_index
 from daedalus.analysis.structure.judgement import judge, structure_warnings
-from daedalus.analysis.structure.numeric_index import TOLERANCE
 from daedalus.analysis.structure.regimes import regime_warnings
 from daedalus.analysis.structure.signature import Signature
 from daedalus.analysis.structure.structural_repair import repaired_structure
@@ -161,7 +161,7 @@ def _common(array: DerivativeArray, s: Signature, jet: Jet) -> dict[str, Any]:
     """What a report says however its verdict was found."""
     return {
         "system": array.system, "structural_index": s.index, "invariants": list(array.system.invariants),
-        "point": _point(array.system, jet), "signature": s, "blocks": blocks_in_order(s), "tolerance": TOLERANCE,
+        "point": _point(array.system, jet), "signature": s, "blocks": blocks_in_order(s), "tolerance": SINGULAR,
     }  # fmt: skip
 
 

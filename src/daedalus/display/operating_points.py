@@ -14,6 +14,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from daedalus.analysis.rank_decision import ROUNDING
 from daedalus.errors import InputError
 from daedalus.model.expressions import symbol_key
 
@@ -22,8 +23,8 @@ SPEED_TOLERANCE, TORQUE_TOLERANCE = 1e-13, 1e-9
 # What is left of |T - T_L| at a sign change, as part of its size nearby: above the first a jump, above the last a pole.
 JUMP, POLE = 1e-6, 10.0
 # Where slopes vanish the signs beside a crossing decide, looked for from the first to the last part of the range; below
-# this share of the torques a difference is rounding.
-NEAREST, FARTHEST, ROUNDING = 1e-7, 1e-3, 1e-13
+# the share ROUNDING of the torques a difference is none.
+NEAREST, FARTHEST = 1e-7, 1e-3
 # How far beside a crossing on the grid the next one is looked for, in intervals of the grid.
 NEXT = 1e-6
 # Central differences balance rounding and curvature at about the cube root of the rounding unit.

@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 import casadi as ca
 import numpy as np
 
-from daedalus.analysis.structure.numeric_index import STILL
+from daedalus.analysis.rank_decision import FULL_NULL_SPACE, STILL
 from daedalus.errors import InconsistentStartError
 from daedalus.initialisation.conflicts import explain
-from daedalus.initialisation.freedom import LARGEST, null_over, row_reduced
+from daedalus.initialisation.freedom import null_over, row_reduced
 from daedalus.initialisation.jet_equations import JetEquations
 from daedalus.initialisation.reset_refusals import RefusedReset, contradicts, leaves_choice
 from daedalus.initialisation.search import Search, SearchOutcome, search_from
@@ -160,7 +160,7 @@ class _Settling:
 
         Positions of a mechanism follow from positions alone: no velocity moves them.
         """
-        if np.count_nonzero(~self.assigned) > LARGEST:
+        if np.count_nonzero(~self.assigned) > FULL_NULL_SPACE:
             return np.ones(len(self.search.guess), dtype=bool)
         matrix = self.search.jacobian(self.search.guess)
         movable = np.linalg.norm(null_over(matrix, ~self.assigned), axis=1) > STILL

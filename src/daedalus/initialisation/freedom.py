@@ -7,14 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from daedalus.analysis.rank_decision import sparse_factors
-from daedalus.analysis.structure.numeric_index import STILL, null_space
+from daedalus.analysis.rank_decision import FULL_NULL_SPACE, SAFELY_REGULAR, STILL, null_space, sparse_factors
 from daedalus.initialisation.search import Search
-
-# Null spaces of larger jets are not computed.
-LARGEST = 600
-# Scaled matrices with a condition below this are regular.
-SAFE = 1e8
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +28,7 @@ def freedom(search: Search, values: np.ndarray, given: np.ndarray) -> Freedom:
     """The null space of all equations in the unknowns that were not given, seen in states, derivatives and z."""
     eq = search.equations
     n = eq.system.sizes["x"]
-    if np.count_nonzero(~given) > LARGEST:
+    if np.count_nonzero(~given) > FULL_NULL_SPACE:
         return Freedom((), None, ())
     matrix = search.jacobian(values)
     states = np.array([order == 0 and j < n for j, order in eq.unknowns], dtype=bool)
@@ -71,7 +65,7 @@ def _regular(matrix: Any) -> bool:
     """Whether a sparse matrix is square and safely invertible."""
     if matrix.shape[0] != matrix.shape[1] or not matrix.shape[0]:
         return not matrix.shape[1]
-    return sparse_factors(matrix.tocsc())[1] < SAFE
+    return sparse_factors(matrix.tocsc())[1] < SAFELY_REGULAR
 
 
 def _led_by_one(direction: dict[str, float]) -> dict[str, float]:

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from daedalus.analysis.matrix_sizes import FULL_NEAREST_POINT
 from daedalus.analysis.points.damped_newton import Equations, Factors
+from daedalus.analysis.rank_decision import FULL_NULL_SPACE
 from daedalus.initialisation.least_change import Arrival, Scaled, least_change
 from daedalus.model.deadline import poll
 
@@ -40,7 +40,7 @@ def follow(equations: Equations, guess: np.ndarray, spread: np.ndarray) -> Arriv
     """
     scaled = Scaled(equations, guess, spread)
     m, n = scaled.shape
-    if n > FULL_NEAREST_POINT or n == 0 or m == 0:
+    if n > FULL_NULL_SPACE or n == 0 or m == 0:
         return None
     curve = _HomotopyCurve(scaled)
     if not curve.usable:

@@ -8,7 +8,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from daedalus.analysis.matrix_sizes import FULL_JACOBIAN
+from daedalus.analysis.rank_decision import FULL_MATRIX
 from daedalus.analysis.structure.block_form import triangular_blocks
 
 
@@ -98,7 +98,7 @@ class JetEvaluation:
             jet[chosen] = own
             residual = self.rows(jet)[chosen_rows]
             scale = self.sizes(np.maximum(sizes, np.abs(jet)))[chosen_rows]
-            if shape[1] > FULL_JACOBIAN:
+            if shape[1] > FULL_MATRIX:
                 from scipy.sparse import csc_matrix
 
                 return residual, csc_matrix((self.slopes[inside], at), shape=shape), scale

@@ -13,15 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from daedalus.analysis.matrix_sizes import FULL_NEAREST_POINT
-from daedalus.analysis.points.damped_newton import RANK, SOLVED, Equations, Root, damped_newton
+from daedalus.analysis.points.damped_newton import SOLVED, Equations, Root, damped_newton
 from daedalus.analysis.points.shortened_steps import gauss_newton
+from daedalus.analysis.rank_decision import FULL_MATRIX, FULL_NULL_SPACE, SINGULAR, singular_share
 from daedalus.analysis.structure.jets.consistent_jet import shortest_step
-from daedalus.analysis.structure.system_jacobian import singular_share
 from daedalus.model.deadline import poll
 
-# Above this many unknowns it is sparse too where as many equations, or more, repeat each other.
-REPEATING = 200
 # The change is smallest when what could still be gained is at most this share of a size.
 NEAREST = 1e-10
 POLISHING = 40
@@ -76,14 +73,14 @@ def least_change(
     """
     scaled = Scaled(equations, guess, spread)
     m, n = scaled.shape
-    if n > FULL_NEAREST_POINT and m < n:
+    if n > FULL_NULL_SPACE and m < n:
         return sparse_gauss_newton(scaled)
-    if n > REPEATING and m >= n and not _regular(scaled(np.zeros(n))[1]):
+    if n > FULL_MATRIX and m >= n and not _regular(scaled(np.zeros(n))[1]):
         arrival = sparse_gauss_newton(scaled)
         if arrival.solved:
             return arrival
     root = damped_newton(scaled, np.zeros(n), np.ones(n))
-    if root.solved and root.null.shape[1] and n <= FULL_NEAREST_POINT:
+    if root.solved and root.null.shape[1] and n <= FULL_NULL_SPACE:
         target = np.zeros(n) if anchor is None else scaled.back(anchor)
         root = _nearest(scaled, root, target, np.ones(n, dtype=bool) if leading is None else leading)
     if root.solved and not root.null.shape[1] and np.any(np.abs(guess) > FAR * np.abs(scaled.forth(root.values))):
@@ -154,7 +151,7 @@ def _regular(jacobian: Any) -> bool:
     """Whether a matrix is square, and safely invertible if it is sparse."""
     if jacobian.shape[0] != jacobian.shape[1]:
         return False
-    return isinstance(jacobian, np.ndarray) or singular_share(jacobian) > RANK
+    return isinstance(jacobian, np.ndarray) or singular_share(jacobian) > SINGULAR
 
 
 def sparse_gauss_newton(equations: Scaled, limit: int = 60) -> Arrival:

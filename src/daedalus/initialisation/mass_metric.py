@@ -13,6 +13,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from daedalus.analysis.rank_decision import FULL_RANK
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.initialisation.jet_equations import JetEquations
 from daedalus.initialisation.written_states import first_written
@@ -21,9 +22,6 @@ from daedalus.model.mechanics.mechanics_part import motion_or_none
 from daedalus.model.mechanics.motion_functions import MotionFunctions
 from daedalus.model.system.once import remembered
 from daedalus.model.system.system import System
-
-# Larger mass matrices would fill the sparse linear algebra: sizes are used there.
-LARGEST = 400
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +56,7 @@ class MassMetric:
 def mass_metric(equations: JetEquations, vectors: Mapping[str, np.ndarray]) -> MassMetric:
     """The metric of a system's mechanics at its guess; empty where it has none, or masses that vanish."""
     system = equations.system
-    if system.sizes["x"] > LARGEST:
+    if system.sizes["x"] > FULL_RANK:
         return MassMetric()
     found = mass_blocks(motion_or_none(system) or motion_or_none(first_written(system)), system, vectors)
     return MassMetric(tuple((equations.places["x"][positions], matrix) for positions, matrix in found))

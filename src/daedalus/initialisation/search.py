@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from daedalus.analysis.points.damped_newton import SOLVED
+from daedalus.analysis.rank_decision import counted
 from daedalus.initialisation.homotopy import follow
 from daedalus.initialisation.jet_equations import JetEquations
 from daedalus.initialisation.jet_evaluation import JetEvaluation
@@ -104,10 +105,16 @@ class Search:
 
     def jacobian(self, values: np.ndarray) -> Any:
         """∂rows/∂jet in sizes, sparse."""
-        self.numbers.rows(values)
         sizes = np.maximum(self.sizes, np.abs(values))
+
+        def slopes(own: np.ndarray) -> Any:
+            self.numbers.rows(own)
+            return self.numbers.jacobian()
+
+        matrix = counted(slopes, values, sizes)
+        self.numbers.rows(values)
         scale = self.numbers.sizes(sizes)
-        return self.numbers.jacobian().multiply(sizes[None, :]).multiply(1 / scale[:, None]).tocsr()
+        return matrix.multiply(sizes[None, :]).multiply(1 / scale[:, None]).tocsr()
 
     # -- one solve ---------------------------------------------------------------------------------------------
 

@@ -14,12 +14,10 @@ import numpy as np
 
 from daedalus.analysis.points.damped_newton import damped_newton
 from daedalus.analysis.points.operating_point import read_point
+from daedalus.analysis.rank_decision import FULL_RANK
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.errors import DaedalusError, InputError
 from daedalus.model.system.system import System
-
-# Above this many unknowns the rate of a model is not looked for.
-LARGEST = 400
 
 
 def damped(levels: Mapping[int, ca.SX], times: int, alpha: float | ca.SX) -> ca.SX:
@@ -60,7 +58,7 @@ def chosen_alpha(system: System) -> float:
 
 def _fastest_rate(system: System) -> float:
     n = system.sizes["x"]
-    if n + system.sizes["z"] > LARGEST:
+    if n + system.sizes["z"] > FULL_RANK:
         return float("nan")
     point = read_point(system, None, None, None)
     x = np.nan_to_num(np.where(np.isnan(point["x"]), system.start["x"], point["x"]))

@@ -309,7 +309,7 @@ MACHINES = {
     "emptying_tank": Verdict("explicit ODE", 0, 1, **ODE, is_linear=False),
     "bridge_rectifier": Verdict(
         "semi-explicit DAE", 1, 1, structural_index=1, is_linear=False, directly_solvable=True,
-        algebraic=("source.plus.voltage", "d2.voltage", "d4.voltage"),
+        algebraic=("source.plus.voltage", "d1.drive", "d2.drive", "d3.drive", "d4.drive"),
     ),
     "buck_converter": Verdict("explicit ODE", 0, 3, **ODE, is_linear=False),
     "rlc_ladder": Verdict("explicit ODE", 0, 20, **ODE, is_linear=True),

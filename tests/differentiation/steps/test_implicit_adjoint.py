@@ -158,7 +158,7 @@ def test_methods_without_steps_of_their_own_are_refused_in_words():
 )
 def test_sparse_stages_pull_back_like_full_ones(model, options, monkeypatch):
     full = dd.gradient(model(), 1.2, final=model().freeze().labels["x"][0], wrt=ALL, rtol=1e-5, **options)
-    monkeypatch.setattr(implicit_adjoint, "LARGEST_BLOCK", 0)
-    monkeypatch.setattr(residual_pullback, "LARGEST_FULL", 0)
+    monkeypatch.setattr(implicit_adjoint, "FULL_MATRIX", 0)
+    monkeypatch.setattr(residual_pullback, "FULL_IN_LOOPS", 0)
     sparse = dd.gradient(model(), 1.2, final=model().freeze().labels["x"][0], wrt=ALL, rtol=1e-5, **options)
     np.testing.assert_allclose(sparse._columns, full._columns, atol=1e-12 * np.abs(full._columns).max())

@@ -47,6 +47,6 @@ def test_another_fault_of_a_mechanism_is_left_as_it_is():
 
 
 def test_large_systems_are_not_judged(monkeypatch):
-    monkeypatch.setattr(singular_configuration, "LARGEST", 3)
+    monkeypatch.setattr(singular_configuration, "FULL_RANK", 3)
     tr = dd.simulate(slider_crank(), 5.0, method="radau5", rtol=1e-8, atol=1e-10)
     assert tr.status.may_be_singular

@@ -22,6 +22,7 @@ from daedalus.analysis.linear.followed_inputs import with_inputs_followed
 from daedalus.analysis.points.complete_point import equation_sizes, linked_states
 from daedalus.analysis.points.operating_point import OperatingPoint, sizes_of
 from daedalus.analysis.points.partial_derivatives import partial_derivatives
+from daedalus.analysis.rank_decision import SINGULAR
 from daedalus.model.names import listed
 from daedalus.model.system.system import System
 
@@ -162,7 +163,7 @@ def _combinations(E: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.nda
     if len(rows) == E.shape[1] and np.linalg.cond(scaled) < 1e12:
         weights[:, rows] = np.linalg.solve(scaled.T, wanted.T).T / largest[rows]
     elif len(rows):
-        weights[:, rows] = np.linalg.lstsq(scaled.T, wanted.T, rcond=1e-10)[0].T / largest[rows]
+        weights[:, rows] = np.linalg.lstsq(scaled.T, wanted.T, rcond=SINGULAR)[0].T / largest[rows]
     gap = np.abs(weights @ E - wanted).max(axis=1, initial=0.0)
     return weights, gap <= 1e-9 * np.abs(wanted).max(axis=1, initial=0.0)
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from daedalus.analysis.matrix_sizes import FULL_BLOCK
 from daedalus.analysis.points.damped_newton import Equations, Root, damped_newton
 from daedalus.analysis.points.operating_point import OperatingPoint, sizes_of
 from daedalus.analysis.points.partial_derivatives import partial_derivatives
+from daedalus.analysis.rank_decision import FULL_MATRIX
 from daedalus.analysis.structure.jets.differentiated_equations import is_determined, solve_differentiated
 from daedalus.errors import SolverError
 from daedalus.model.names import listed, times_text
@@ -144,7 +144,7 @@ def usual_sizes(system: System, vectors: Mapping[str, np.ndarray], entries: Sequ
 def equations_in(system: System, vectors: Mapping[str, np.ndarray], unknowns: Sequence[Entry]) -> Equations:
     """F and its Jacobian as functions of some entries, all others held; the Jacobian of a large system is sparse."""
     derivatives = partial_derivatives(system)
-    dense = len(unknowns) <= FULL_BLOCK
+    dense = len(unknowns) <= FULL_MATRIX
     letters = dict.fromkeys(letter for letter, _ in unknowns)
     positions = {letter: [k for own, k in unknowns if own == letter] for letter in letters}
     # Columns come letter by letter; the unknowns may be in another order.

@@ -19,13 +19,12 @@ from typing import Any
 import numpy as np
 
 from daedalus.analysis.points.complete_point import Entry, equations_in, usual_sizes
-from daedalus.analysis.points.damped_newton import SOLVED, Equations, Root
+from daedalus.analysis.points.damped_newton import SOLVED, STALLED, TOLERANCE, Equations, Root
 from daedalus.model.deadline import poll
 from daedalus.model.system.system import System
 
 MOST_ITERATIONS = 80
 MOST_STEPS, OF_A_STEP = 100, 20  # of a continuation, and their iterations: steps in time take 35 where none fails
-EXACT, ROUNDING = 1e-13, 1e-8  # corrections that are none, and that rounding may leave, in sizes of the unknowns
 LEAST_PART = 1e-3  # of a correction
 LEAST_PIVOT = 1e-14  # of the scaled matrix: below it is rounding
 SWEEPS = 8  # of the scaling of rows and columns
@@ -93,7 +92,7 @@ def newton(equations: Equations, guess: np.ndarray, nominal: np.ndarray, most: i
         size = np.maximum(nominal, np.abs(v))
         step = change / size
         length = float(np.abs(step).max(initial=0.0))
-        if length <= EXACT or (length <= ROUNDING and length > 0.5 * before):
+        if length <= TOLERANCE or (length <= STALLED and length > 0.5 * before):
             return _root(v, residual, scale, iteration, True, step)
         part, v, (residual, slopes, scale) = _followed(equations, solve, v, change, size)
         before = length if part == 1.0 else np.inf
@@ -110,7 +109,7 @@ def _followed(
         trial = v + part * change
         state = equations(trial)
         if np.all(np.isfinite(state[0])):
-            if part <= LEAST_PART or _length(solve(-state[0]) / size) <= (1 - part / 4) * length or length <= ROUNDING:
+            if part <= LEAST_PART or _length(solve(-state[0]) / size) <= (1 - part / 4) * length or length <= STALLED:
                 return part, trial, state
         elif part <= LEAST_PART:
             return part, trial, state

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from daedalus.analysis.rank_decision import sparse_factors
+from daedalus.analysis.rank_decision import SINGULAR, sparse_factors
 from daedalus.model.deadline import poll
 
 # A full matrix, or a sparse one of SciPy.
@@ -25,14 +25,12 @@ Equations = Callable[[np.ndarray], tuple[np.ndarray, Matrix, np.ndarray]]
 # Corrections below this share of an unknown's size count as zero.
 TOLERANCE = 1e-13
 # Where rounding keeps corrections from shrinking further they must at least be this small.
-ROUNDING = 1e-8
+STALLED = 1e-8
 # Equations hold when what is left of them is at most this share of their size.
 SOLVED = 1e-9
 # An equation whose slopes are at most this share of its size does not depend on the unknowns: that is rounding.
 DEAD = 1e-14
 SMALLEST_DAMPING = 1e-8
-# Singular values below this share of the largest count as zero: rows and columns are scaled before.
-RANK = 1e-10
 
 
 class Factors:
@@ -43,7 +41,7 @@ class Factors:
         self.rows, self.dead, self._lu, matrix = _scaled(jacobian, size, scale)
         if matrix is not None:
             left, values, right = np.linalg.svd(matrix, full_matrices=True)
-            rank = int(np.sum(values > RANK * values[0])) if values.size else 0
+            rank = int(np.sum(values > SINGULAR * values[0])) if values.size else 0
             self._left, self._values, self._right = left[:, :rank], values[:rank], right[:rank]
             self.null = right[rank:].T
         else:
@@ -72,7 +70,7 @@ def _scaled(
     sparse = (diags(1 / rows) @ sparse).tocsc()
     if sparse.shape[0] == sparse.shape[1] and not len(dead):
         factors, condition = sparse_factors(sparse)
-        if condition < 1 / RANK:
+        if condition < 1 / SINGULAR:
             return rows, dead, factors, None
     return rows, dead, None, sparse.toarray()
 
@@ -159,7 +157,7 @@ def damped_newton(equations: Equations, guess: np.ndarray, nominal: np.ndarray, 
         damping = _predicted(before, step, length, damping, size)
         trial = _damped_step(equations, v, step, damping, factors)
         if trial is None:
-            return _root(v, state, factors, iteration, length <= ROUNDING, step)
+            return _root(v, state, factors, iteration, length <= STALLED, step)
         v, state, damping, successor = trial
         before = (successor, length)
     return _root(v, state, factors, limit, False, step)

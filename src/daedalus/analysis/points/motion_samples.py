@@ -6,6 +6,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.analysis.points.complete_point import complete_point
+from daedalus.analysis.rank_decision import SINGULAR
 from daedalus.errors import SolverError
 from daedalus.model.deadline import poll
 from daedalus.model.expressions import concatenate
@@ -76,10 +77,10 @@ class MovingModel:
             place, slope, _, _ = (part.full() for part in self._constraints(t, x, u, self.parameters))
             if np.max(np.abs(place), initial=0.0) <= CONSISTENT:
                 break
-            x[self._q] -= np.linalg.lstsq(slope, place.ravel(), rcond=1e-10)[0]
+            x[self._q] -= np.linalg.lstsq(slope, place.ravel(), rcond=SINGULAR)[0]
         for _ in range(2):
             _, _, speed, slope = (part.full() for part in self._constraints(t, x, u, self.parameters))
-            x[self._v] -= np.linalg.lstsq(slope, speed.ravel(), rcond=1e-10)[0]
+            x[self._v] -= np.linalg.lstsq(slope, speed.ravel(), rcond=SINGULAR)[0]
         if not self.violation(t, x, u) <= 1e3 * CONSISTENT:
             raise SolverError(
                 f"No consistent state of {self.system.name!r} was found near its start.",

@@ -8,11 +8,10 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from daedalus.analysis.rank_decision import RankDecision
+from daedalus.analysis.rank_decision import FULL_ARRAY, RankDecision, counted, rank_of
 from daedalus.analysis.structure.dependence.null_space_probe import NullSpaceProbe
 from daedalus.analysis.structure.jets.consistent_jet import Jet
 from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
-from daedalus.analysis.structure.numeric_index import EMPTY, LARGEST_FULL, rank_of
 from daedalus.analysis.structure.signature import Signature
 from daedalus.model.expressions import elements, symbol_key
 
@@ -70,7 +69,7 @@ def classify(array: DerivativeArray, jet: Jet, size: np.ndarray, proved: Signatu
 
 def _rank(matrix: Any, name: str) -> RankDecision:
     """The rank of a full matrix, or of a large sparse one through its null space."""
-    if matrix.shape[0] <= LARGEST_FULL:
+    if matrix.shape[0] <= FULL_ARRAY:
         return rank_of(matrix.toarray(), name)
     found = NullSpaceProbe(matrix).decision(None, name)
     rank = matrix.shape[1] - found.rank
@@ -81,10 +80,11 @@ def slopes_at(array: DerivativeArray, jet: Jet, size: np.ndarray) -> tuple[Any, 
     """∂F/∂y and ∂F/∂y' at a jet, columns in sizes of the unknowns, rows divided by their largest entry of both."""
     from scipy.sparse import diags
 
-    _, slopes = array.function(0)(*jet.arguments(1))
-    matrix = slopes.sparse() @ diags(np.tile(size, 2))
+    *given, y = jet.arguments(1)
+    sizes = np.maximum(np.tile(size, 2), np.abs(y))
+    matrix = counted(lambda own: array.function(0)(*given, own)[1].sparse(), y, sizes) @ diags(np.tile(size, 2))
     largest = abs(matrix).max(axis=1).toarray().ravel()
-    matrix = (diags(1 / np.where(largest > EMPTY, largest, 1.0)) @ matrix).tocsc()
+    matrix = (diags(1 / np.where(largest > 0, largest, 1.0)) @ matrix).tocsc()
     return matrix[:, : array.size], matrix[:, array.size :]
 
 

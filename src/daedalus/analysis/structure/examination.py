@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from daedalus.analysis.linear.pencils.pencil import pencil
-from daedalus.analysis.rank_decision import CLEAR_GAP, RankDecision
+from daedalus.analysis.rank_decision import CLEAR_GAP, FULL_ARRAY, FULL_MATRIX, RankDecision
 from daedalus.analysis.structure.block_form import Block, block_indices, blocks_in_order
 from daedalus.analysis.structure.classification import Classification, linearity
 from daedalus.analysis.structure.dependence.dependent_equations import Dependence, DependenceSearch, independent_system
@@ -33,10 +33,6 @@ from daedalus.model.names import listed
 FURTHER = 2
 # Derivative arrays with fewer rows have their ranks taken even where the structure is confirmed without.
 SECOND_OPINION = 150
-# Larger jets are not solved for: the verdict then rests on the structure, and says so.
-LARGEST_JET = 1200
-# The pencil of a linear system is computed up to this size.
-LARGEST_PENCIL = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,13 +96,13 @@ def examine(array: DerivativeArray, s: Signature, start: JetStart) -> Examinatio
     # Ranks of numbers of very different sizes may be too low: an ODE that its scaled matrix proves is one.
     if s.regular and ((order + 1) * array.count > SECOND_OPINION or s.index == 0):
         found = _proved(array, s, start, blocks)
-        if found is not None or (order + 2) * array.size > LARGEST_JET:
+        if found is not None or (order + 2) * array.size > FULL_ARRAY:
             return found
     elif s.regular and (found := _redundant(array, s, start, blocks)) is not None:
         return found
     if not s.regular and (rest := completed(s)) is not None:
         found = _proved(array, rest, start, blocks)
-        if found is not None or (int(rest.c.max(initial=0)) + 3) * array.size > LARGEST_JET:
+        if found is not None or (int(rest.c.max(initial=0)) + 3) * array.size > FULL_ARRAY:
             return found
     jet = consistent_jet(array, start, order)
     structure = repaired_structure(array, jet)
@@ -119,7 +115,7 @@ def examine(array: DerivativeArray, s: Signature, start: JetStart) -> Examinatio
     while True:
         poll("the structure of the equations")
         if wanted > order:
-            order, before, jet = wanted, jet, consistent_jet(array, start, wanted)
+            order, before, jet = wanted, jet, consistent_jet(array, start, wanted, jet)
             if best is not None and (not jet.consistent or jet.runs_away_from(before, start.size)):
                 return best
         best = _by_ranks(array, start, jet, order, structure, blocks)
@@ -212,7 +208,7 @@ def _without_dependence(
 
 def _pencil_index(array: DerivativeArray, jet: Jet) -> int:
     """The index of the pencil of a linear system with constant coefficients; 0 for all others."""
-    if array.count != array.size or array.size > LARGEST_PENCIL or linearity(array, jet) != (True, True):
+    if array.count != array.size or array.size > FULL_MATRIX or linearity(array, jet) != (True, True):
         return 0
     _, slopes = array.function(0)(*jet.arguments(1))
     full = slopes.full()

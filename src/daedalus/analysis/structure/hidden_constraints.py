@@ -16,11 +16,12 @@ import casadi as ca
 import numpy as np
 
 from daedalus import _core
+from daedalus.analysis.rank_decision import is_singular
 from daedalus.analysis.structure.cancelled_terms import without_vanishing
 from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
 from daedalus.analysis.structure.structural_repair import Structure, in_own_unknowns
 from daedalus.analysis.structure.symbolic_solve import solved_for
-from daedalus.analysis.structure.system_jacobian import is_singular, random_arguments
+from daedalus.analysis.structure.system_jacobian import matrices_at, random_arguments
 from daedalus.model.deadline import poll
 from daedalus.model.expressions import symbol_key
 from daedalus.model.system.equation_row import Role
@@ -173,7 +174,6 @@ def _always_singular(structure: Structure) -> Callable[[ca.SX], bool]:
     def singular(slopes: ca.SX) -> bool:
         if slopes.is_scalar() and slopes.is_constant():
             return bool(slopes.is_zero())
-        values = array.values(ca.vec(slopes), points)
-        return all(is_singular(own.reshape(slopes.shape, order="F")) for own in values)
+        return all(map(is_singular, matrices_at(array, slopes, points)))
 
     return singular

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from daedalus.analysis.rank_decision import FULL_NULL_SPACE
 from daedalus.analysis.structure.signature import Signature
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.analysis.structure.written_structure import repaired_signature
@@ -18,9 +19,6 @@ from daedalus.model.model import Model
 from daedalus.model.names import listed, times_text
 from daedalus.model.system.equation_row import Role
 from daedalus.model.system.freeze import freeze
-
-# Of larger networks what is left is told alone.
-LARGEST = 600
 
 
 @dataclass(frozen=True)
@@ -62,7 +60,7 @@ def joined_index(model: Model) -> JoinedIndex | None:
     (2, 1)
     """
     unknowns = sum(v.size for v in model._variables.values() if v.kind in ("state", "algebraic"))
-    if model._assembly.is_empty or unknowns > LARGEST:
+    if model._assembly.is_empty or unknowns > FULL_NULL_SPACE:
         return None
     try:
         system, left = freeze(joined_model(model)), model.freeze()

@@ -13,24 +13,20 @@ from typing import Any
 import numpy as np
 
 from daedalus.analysis.linear.pencils.equilibration import equilibrate
-from daedalus.analysis.rank_decision import RankDecision, decide_rank
+from daedalus.analysis.rank_decision import (
+    FULL_ARRAY,
+    FULL_RANK,
+    ROUNDING,
+    STILL,
+    RankDecision,
+    counted,
+    null_space,
+    rank_of,
+)
 from daedalus.analysis.structure.block_form import Block
 from daedalus.analysis.structure.dependence.null_space_probe import NullSpaceProbe
 from daedalus.analysis.structure.jets.consistent_jet import Jet
 from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
-
-# Singular values below this share of the largest count as zero: jets are consistent to about 1e-12.
-TOLERANCE = 1e-10
-# Null vectors of length 1 with less than this in a component do not move it.
-STILL = 1e-6
-# Rows whose entries are all below this share of the usual ones are zero but for rounding.
-EMPTY = 1e-13
-# Slopes below this share of the largest in their equation are zero but for rounding.
-ROUNDING = 1e-13
-# Units are balanced in systems up to this size; larger ones keep the nominal values.
-LARGEST_BALANCED = 400
-# Arrays with more rows are judged by samples of their null space.
-LARGEST_FULL = 1200
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,19 +58,20 @@ class JetJacobian:
 
     def __init__(self, array: DerivativeArray, jet: Jet, size: np.ndarray, order: int) -> None:
         self.order, self.size, self.count = order, array.size, array.count
-        _, slopes = array.function(order)(*jet.arguments(order + 1))
-        matrix = slopes.sparse()
+        *given, y = jet.arguments(order + 1)
+        matrix = array.function(order)(*given, y)[1].sparse()
         units, speed = size, 1.0
-        if array.size <= LARGEST_BALANCED:
+        if array.size <= FULL_RANK:
             first = matrix[: array.count].toarray() * np.tile(size, order + 2)
             # What is zero but for rounding, such as the slope λ of λ q at λ = 1e-15, must not set a unit.
             first[np.abs(first) < ROUNDING * np.abs(first).max(axis=1, keepdims=True, initial=0.0)] = 0.0
             scaled = equilibrate(first[:, array.size : 2 * array.size], first[:, : array.size])
             units, speed = size * scaled.columns, scaled.speed
-        matrix = matrix.multiply(np.concatenate([units * speed**k for k in range(order + 2)])).tocsr()
+        units = np.concatenate([units * speed**k for k in range(order + 2)])
+        matrix = counted(lambda own: array.function(order)(*given, own)[1].sparse(), y, np.maximum(units, np.abs(y)))
+        matrix = matrix.multiply(units).tocsr()
         largest = abs(matrix).max(axis=1).toarray().ravel() if matrix.shape[1] else np.zeros(matrix.shape[0])
-        scale = np.where(largest > EMPTY, largest, 1.0)
-        self.matrix = matrix.multiply(1 / scale[:, None]).tocsr()
+        self.matrix = matrix.multiply(1 / np.where(largest > 0, largest, 1.0)[:, None]).tocsr()
 
     def part(self, order: int, first: int, equations: np.ndarray, unknowns: np.ndarray) -> Any:
         """Levels 0 to `order` of some equations against the derivatives first..order + 1 of some unknowns.
@@ -84,7 +81,7 @@ class JetJacobian:
         rows = np.concatenate([k * self.count + equations for k in range(order + 1)])
         columns = np.concatenate([k * self.size + unknowns for k in range(first, order + 2)])
         found = self.matrix[rows][:, columns]
-        return found.toarray() if len(rows) <= LARGEST_FULL else found.tocsc()
+        return found.toarray() if len(rows) <= FULL_ARRAY else found.tocsc()
 
 
 def fullness(jacobian: JetJacobian, block: Block, name: str) -> Fullness:
@@ -109,21 +106,6 @@ def _left_open(jacobian: JetJacobian, block: Block, order: int, name: str) -> tu
         return count + rest.rank - whole.rank, [whole, rest]
     found = NullSpaceProbe(matrix).decision(np.arange(count), f"{name}, order {order}, samples of its null space")
     return found.rank, [found]
-
-
-def rank_of(matrix: np.ndarray, name: str) -> RankDecision:
-    """The rank of a scaled matrix."""
-    values = np.linalg.svd(matrix, compute_uv=False) if matrix.size else np.zeros(0)
-    return decide_rank(values, matrix.shape, max(float(values[0]), EMPTY) if values.size else 1.0, TOLERANCE, name)
-
-
-def null_space(matrix: np.ndarray, name: str) -> tuple[np.ndarray, RankDecision]:
-    """An orthonormal basis of the null space of a scaled matrix, and the rank decision behind it."""
-    if not matrix.size:
-        return np.eye(matrix.shape[1]), decide_rank(np.zeros(0), matrix.shape, 1.0, TOLERANCE, name)
-    _, values, right = np.linalg.svd(matrix, full_matrices=True)
-    decision = decide_rank(values, matrix.shape, max(float(values[0]), EMPTY), TOLERANCE, name)
-    return right[decision.rank :].T, decision
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,8 +13,16 @@ from typing import TYPE_CHECKING, Any
 import casadi as ca
 import numpy as np
 
-from daedalus.analysis.matrix_sizes import FULL_JACOBIAN
-from daedalus.analysis.rank_decision import EPSILON, RankDecision, sparse_factors
+from daedalus.analysis.rank_decision import (
+    EPSILON,
+    ROUNDING,
+    SINGULAR,
+    STILL,
+    RankDecision,
+    balanced_sparse,
+    counted,
+    singular_share,
+)
 from daedalus.analysis.structure.block_form import Block
 from daedalus.analysis.structure.jets.consistent_jet import Jet
 from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
@@ -23,14 +31,8 @@ from daedalus.analysis.structure.signature import Signature, tight_slopes
 if TYPE_CHECKING:
     from scipy.sparse import csc_matrix
 
-# Scaled matrices whose smallest singular value is below this share of the largest are singular.
-SINGULAR = 1e-9
-# Entries below this are zero but for rounding.
-EMPTY = 1e-13
 # Slopes that differ by more from those at the jet say little; nearer points are taken, with at most this difference.
 MOST_GROWTH, FAIR_GROWTH = 1e12, 1e2
-# Parts of a null vector below this share of the largest are zero.
-MOVED = 1e-6
 
 
 def system_jacobian(array: DerivativeArray, equations: ca.SX, s: Signature) -> ca.SX:
@@ -57,7 +59,7 @@ def regularity(array: DerivativeArray, jacobian: ca.SX, jet: Jet, blocks: list[B
     """Which blocks of the system Jacobian are singular."""
     order = max(len(array.y) - 1, 1)
     points = (jet.arguments(order), *random_arguments(array, jet, order))
-    shares = np.array([block_shares(m, blocks) for m in _matrices(array, jacobian, points)])
+    shares = np.array([block_shares(m, blocks) for m in matrices_at(array, jacobian, points)])
     shares = shares.reshape(len(points), len(blocks))
     singular = shares < SINGULAR
     always = np.all(singular[1:], axis=0)
@@ -84,31 +86,32 @@ def structural_index_holds(array: DerivativeArray, s: Signature, jet: Jet) -> bo
     from scipy.sparse.linalg import splu
 
     jacobian = system_jacobian(array, array.level(0), s)
-    scaled = scaled_matrix(jacobians_at(array, jacobian, [jet])[0])
-    assert scaled is not None, "J is regular"
+    scaled, _ = balanced_sparse(jacobians_at(array, jacobian, [jet])[0])
     last, wanted = s.c == s.c.max(), s.d == s.d.min()
     right = np.where(last, np.random.default_rng(2001).uniform(0.5, 1.5, s.size), 0.0)
     v = np.abs(splu(scaled).solve(right))
-    return bool(v[wanted].max(initial=0.0) > MOVED * v.max(initial=0.0))
+    return bool(v[wanted].max(initial=0.0) > STILL * v.max(initial=0.0))
 
 
 def singular_anywhere(array: DerivativeArray, s: Signature, start: Jet) -> bool:
     """Whether the system Jacobian of a large system is singular at values drawn around those given."""
     points = random_arguments(array, start, max(len(array.y) - 1, 1))
-    matrices = _matrices(array, system_jacobian(array, array.level(0), s), points)
+    matrices = matrices_at(array, system_jacobian(array, array.level(0), s), points)
     return all(singular_share(m) < SINGULAR for m in matrices)
 
 
 def jacobians_at(array: DerivativeArray, jacobian: ca.SX, jets: list[Jet]) -> list[csc_matrix]:
     """The system Jacobian at jets, as sparse matrices."""
     order = max(len(array.y) - 1, 1)
-    return _matrices(array, jacobian, [jet.arguments(order) for jet in jets])
+    return matrices_at(array, jacobian, [jet.arguments(order) for jet in jets])
 
 
-def _matrices(array: DerivativeArray, jacobian: ca.SX, points: Any) -> list[csc_matrix]:
+def matrices_at(array: DerivativeArray, jacobian: ca.SX, points: Any) -> list[csc_matrix]:
+    """A sparse matrix of expressions at points, without entries that are rounding there."""
     symbols = ca.symvar(jacobian)
     function = ca.Function("J", [ca.vertcat(*symbols) if symbols else ca.SX(0, 1)], [jacobian])
-    return [function(array.read(symbols, point)).sparse() for point in points]
+    vectors = [array.read(symbols, point) for point in points]
+    return [counted(lambda own: function(own).sparse(), v, array.sizes_at(symbols, v)) for v in vectors]
 
 
 def block_shares(matrix: csc_matrix, blocks: list[Block]) -> np.ndarray:
@@ -119,7 +122,7 @@ def block_shares(matrix: csc_matrix, blocks: list[Block]) -> np.ndarray:
     places = [(int(b.equations[0]), int(b.unknowns[0])) for b, flag in zip(blocks, single) if flag]
     if places:
         entries = np.abs(np.asarray(rows[tuple(np.array(places).T)]).ravel())
-        shares[single] = np.where(np.isfinite(entries) & (entries < EMPTY), 0.0, 1.0)
+        shares[single] = np.where(entries == 0, 0.0, 1.0)
     for k in np.flatnonzero(~single):
         shares[k] = singular_share(rows[blocks[k].equations][:, blocks[k].unknowns])
     return shares
@@ -171,7 +174,7 @@ def _growth(array: DerivativeArray, jet: Jet, points: list[list[Any]], order: in
         # What is zero but for rounding tells nothing, nor does what is small at the jet alone, like forces that die out
         # along a chain: it would grow by so much without leaving the sizes of the others.
         told = here > FAIR_GROWTH / MOST_GROWTH * here.max(initial=0.0)
-        both = (slopes > EMPTY * slopes.max(initial=0.0)) & told
+        both = (slopes > ROUNDING * slopes.max(initial=0.0)) & told
         if np.all(np.isfinite(slopes)):
             ratio = slopes[both] / here[both]
             found[k] = np.max(np.maximum(ratio, 1 / ratio), initial=0.0)
@@ -182,53 +185,3 @@ def _drawn(draw: np.random.Generator, values: np.ndarray) -> np.ndarray:
     return values + np.maximum(np.abs(values), 1.0) * draw.uniform(0.2, 1.0, len(values)) * draw.choice(
         [-1.0, 1.0], len(values)
     )
-
-
-def is_singular(matrix: csc_matrix | np.ndarray) -> bool:
-    """Whether a square matrix is singular to rounding once rows and columns are scaled; False if it is not finite."""
-    return singular_share(matrix) < SINGULAR
-
-
-def singular_share(matrix: csc_matrix | np.ndarray) -> float:
-    """The smallest singular value over the largest, rows and columns scaled; 1 where the matrix is not finite.
-
-    In large sparse matrices its bound n / (‖A‖₁ ‖A⁻¹‖₁) is taken from LU factors and an estimate of ‖A⁻¹‖₁.
-
-    Example
-    -------
-    >>> import numpy as np
-    >>> singular_share(np.array([[1.0, 2.0], [2.0, 4.0]])) < 1e-15, round(singular_share(np.diag([1e-3, 1e3])), 12)
-    (True, 1.0)
-    """
-    if not isinstance(matrix, np.ndarray) and matrix.shape[0] > FULL_JACOBIAN:
-        return _sparse_share(matrix)
-    full = matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
-    if not np.all(np.isfinite(full)):
-        return 1.0
-    for axis in (1, 0):
-        largest = np.abs(full).max(axis=axis, keepdims=True)
-        if np.any(largest < EMPTY):
-            return 0.0
-        full = full / largest
-    values = np.linalg.svd(full, compute_uv=False)
-    return float(values[-1] / values[0])
-
-
-def scaled_matrix(matrix: csc_matrix) -> csc_matrix | None:
-    """Rows, then columns divided by their largest entry; None where one is empty."""
-    from scipy.sparse import diags
-
-    for axis in (1, 0):
-        largest = abs(matrix).max(axis=axis).toarray().ravel()
-        if np.any(largest < EMPTY):
-            return None
-        matrix = (diags(1 / largest) @ matrix if axis else matrix @ diags(1 / largest)).tocsc()
-    return matrix
-
-
-def _sparse_share(matrix: csc_matrix) -> float:
-    if not np.all(np.isfinite(matrix.data)):
-        return 1.0
-    scaled = scaled_matrix(matrix)
-    condition = np.inf if scaled is None else sparse_factors(scaled)[1]
-    return min(1.0, matrix.shape[0] / condition) if np.isfinite(condition) else 0.0

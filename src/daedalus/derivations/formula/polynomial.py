@@ -10,13 +10,12 @@ from collections.abc import Iterable
 
 import casadi as ca
 
+from daedalus.analysis.rank_decision import ROUNDING
 from daedalus.model.expressions import elements, folded, symbol_key
 
 Monomial = tuple[tuple[int, float], ...]
 Polynomial = dict[Monomial, float]
 
-# A sum of numbers that is smaller than this share of them is rounding.
-ROUNDING = 1e-13
 _TWO = {ca.OP_ADD, ca.OP_SUB, ca.OP_MUL, ca.OP_DIV}
 _POWERS = {ca.OP_SQ: 2.0, ca.OP_INV: -1.0, ca.OP_SQRT: 0.5}
 

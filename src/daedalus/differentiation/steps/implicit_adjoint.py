@@ -13,6 +13,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from daedalus.analysis.rank_decision import FULL_MATRIX
 from daedalus.differentiation.case import Case
 from daedalus.differentiation.flow.flow_core import FlowCore
 from daedalus.differentiation.flow.flow_stages import stage_of
@@ -25,9 +26,6 @@ from daedalus.model.lazy_values import cached_property
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.simulation.plant.plants import implicit_plant_of
-
-# Stages with more unknowns that hang together are factorised as a sparse matrix.
-LARGEST_BLOCK = 240
 
 
 class ImplicitPullback:
@@ -70,7 +68,7 @@ def implicit_pullback_of(case: Case, tableau: Tableau) -> ImplicitPullback | Spa
 
 
 def _pullback(system: System, tableau: Tableau, projected: bool) -> ImplicitPullback | SparsePullback:
-    if tableau.stages * largest_block(system) > LARGEST_BLOCK:
+    if tableau.stages * largest_block(system) > FULL_MATRIX:
         return SparsePullback(implicit_plant_of(system), tableau, projected)
     return ImplicitPullback(system, tableau, projected)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import casadi as ca
 import numpy as np
 
+from daedalus.analysis.rank_decision import FULL_IN_LOOPS
 from daedalus.compilation import Compiled, compile_function
 from daedalus.differentiation.case import Case
 from daedalus.errors import SolverError
@@ -14,8 +15,6 @@ from daedalus.reduction.forms.explicit_form import ExplicitForm
 from daedalus.simulation.plant.implicit_plant import ARGUMENTS, ImplicitPlant
 from daedalus.simulation.plant.projection import projection
 
-# Matrices up to this size are factorised as full ones.
-LARGEST_FULL = 60
 Solve = Callable[[np.ndarray, bool], np.ndarray]
 # Rows, columns and values of a sparse matrix; entries at one place add up.
 Entries = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -63,7 +62,7 @@ def factorised(size: int, parts: list[Entries], t: float) -> Solve:
     from scipy.sparse.linalg import splu
 
     rows, columns, values = (np.concatenate([part[k] for part in parts]) for k in range(3))
-    if size <= LARGEST_FULL:
+    if size <= FULL_IN_LOOPS:
         matrix = np.zeros((size, size))
         np.add.at(matrix, (rows, columns), values)
         lu, pivots, failed = dgetrf(matrix)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
+from daedalus.analysis.rank_decision import SINGULAR
 from daedalus.differentiation.case import Case
 from daedalus.differentiation.directions import Directions
 from daedalus.differentiation.variational.tangent_start import TangentStart
@@ -47,7 +48,7 @@ class StartChart:
         x, size = near.x0.copy(), 1.0 + np.abs(near.x0).max()
         for _ in range(ITERATIONS):
             left, slopes = (part.full() for part in self._invariants(near.t0, x, near.u0, near.p))
-            inverse = np.linalg.pinv(slopes[:, : len(x)] @ self._start.inverse, rcond=1e-10)
+            inverse = np.linalg.pinv(slopes[:, : len(x)] @ self._start.inverse, rcond=SINGULAR)
             step = self._start.inverse @ (inverse @ left.ravel())
             x = x - step
             if np.abs(step).max() <= 4e-16 * size:
@@ -66,4 +67,4 @@ class StartChart:
         J = self._invariants(near.t0, near.x0, near.u0, near.p)[1].full()
         V = np.concatenate([S, near.given_slopes(self._directions, near.t0)])
         B = self._start.inverse
-        return S - B @ (np.linalg.pinv(J[:, :n] @ B, rcond=1e-10) @ (J @ V))
+        return S - B @ (np.linalg.pinv(J[:, :n] @ B, rcond=SINGULAR) @ (J @ V))

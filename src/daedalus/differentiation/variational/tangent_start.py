@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 import casadi as ca
 import numpy as np
 
+from daedalus.analysis.rank_decision import SINGULAR
 from daedalus.differentiation.case import Case
 from daedalus.differentiation.directions import Directions
 from daedalus.initialisation.mass_metric import MassMetric, is_mass, mass_blocks, of_positions
@@ -36,7 +37,6 @@ from daedalus.reduction.forms.explicit_form import ExplicitForm
 Point = tuple[float, np.ndarray, np.ndarray, np.ndarray]  # t, x, u, p
 # What may be left of J P, in units of J, where positions first and then the rest gives a right inverse.
 INVERSE = 1e-8
-RANK = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,14 +252,14 @@ def _staged(
 def _least_inverse(J: np.ndarray, spread: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """A right inverse with the smallest change of the columns that count; the others follow from them."""
     if counts.all() or not counts.any():
-        return spread @ np.linalg.pinv(J @ spread, rcond=RANK)
+        return spread @ np.linalg.pinv(J @ spread, rcond=SINGULAR)
     (yes,), (no,) = np.nonzero(counts), np.nonzero(~counts)
     *stack, count, n = J.shape
     other = spread[..., no[:, None], no]
-    follow = other @ np.linalg.pinv(J[..., no] @ other, rcond=RANK)
+    follow = other @ np.linalg.pinv(J[..., no] @ other, rcond=SINGULAR)
     rest = np.eye(count) - J[..., no] @ follow  # what only the columns that count can do
     own = spread[..., yes[:, None], yes]
-    first = own @ np.linalg.pinv(rest @ J[..., yes] @ own, rcond=RANK) @ rest
+    first = own @ np.linalg.pinv(rest @ J[..., yes] @ own, rcond=SINGULAR) @ rest
     found = np.zeros((*stack, n, count))
     found[..., yes, :], found[..., no, :] = first, follow @ (np.eye(count) - J[..., yes] @ first)
     return found

@@ -16,6 +16,7 @@ import casadi as ca
 import numpy as np
 import scipy.linalg
 
+from daedalus.analysis.rank_decision import SINGULAR
 from daedalus.errors import InputError, SolverError
 from daedalus.model.expressions import concatenate, symbol_key
 from daedalus.model.values import check_mapping
@@ -154,7 +155,7 @@ def _independent(rows: ca.SX, v: ca.SX, at: np.ndarray, fixed: np.ndarray) -> tu
         if not np.isfinite(left).all() or np.abs(left).max() < 1e-10:
             break
         at = at.copy()
-        at[free] -= np.linalg.lstsq(slopes[:, free], left.ravel(), rcond=1e-10)[0]
+        at[free] -= np.linalg.lstsq(slopes[:, free], left.ravel(), rcond=SINGULAR)[0]
     _, triangle, order = scipy.linalg.qr(slopes.T, mode="economic", pivoting=True)
     sizes = np.abs(np.diag(triangle))
     rank = int(np.sum(sizes > 1e-8 * max(sizes[0], 1e-300)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
+from daedalus.analysis.rank_decision import SINGULAR
 from daedalus.errors import InconsistentStartError
 from daedalus.initialisation.wording import number, values_in_words
 from daedalus.model.expressions import elements
@@ -59,7 +60,7 @@ def _moved(both: _Held, x: np.ndarray, free: np.ndarray, size: np.ndarray) -> tu
             best, best_left = x.copy(), float(np.abs(left).max())
         if best_left <= TOLERANCE or not len(free):
             break
-        step = np.linalg.lstsq(slopes[:, free] * size[free], -left, rcond=1e-10)[0] * size[free]
+        step = np.linalg.lstsq(slopes[:, free] * size[free], -left, rcond=SINGULAR)[0] * size[free]
         if not np.isfinite(step).all():
             break
         x = x.copy()

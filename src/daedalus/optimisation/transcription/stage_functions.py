@@ -5,6 +5,7 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
+from daedalus.analysis.rank_decision import ROUNDING
 from daedalus.model.expressions import concatenate, elements
 from daedalus.model.lazy_values import cached_property
 from daedalus.optimisation.transcription.along_rows import AlongRows
@@ -15,8 +16,6 @@ NEWTON_STEPS = 8
 # Inputs and unknowns that do the same, such as a force along a cable and the tension in it, share what they do evenly:
 # this part of the squares is large beside rounding errors, and what it takes from the rest the next step gives back.
 UNSETTLED = 1e-8
-# Steps of this share of the unknowns change nothing but the last digits.
-ROUNDING = 1e-13
 
 
 class StageFunctions:

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 import casadi as ca
 import numpy as np
 
+from daedalus.analysis.rank_decision import rank_of
 from daedalus.analysis.structure.block_form import triangular_blocks
 from daedalus.errors import InputError, SingularModelError, SolverError
 from daedalus.model.expressions import at_values, column, concatenate, divided, elements, nonzeros, symbol_key
@@ -36,8 +37,6 @@ from daedalus.reduction.rewriting import (
     written_out,
 )
 
-# Scaled matrices whose smallest singular value is below this share of the largest are singular.
-SINGULAR = 1e-10
 # A symbolic solve for n tearing variables costs about n³ operations.
 LARGEST_BLOCK = 16
 
@@ -189,7 +188,7 @@ def _slope_function(rows: list[ca.SX], which: list[int], unknowns: ca.SX) -> tup
 def _rank_somewhere(rows: list[ca.SX], which: list[int], unknowns: ca.SX) -> int:
     """The rank of the slopes of some equations at values drawn at random."""
     function, symbols = _slope_function(rows, which, unknowns)
-    return _rank(function(_draw(len(symbols))).full()) if which else 0
+    return rank_of(function(_draw(len(symbols))).full(), "dg/dz").rank if which else 0
 
 
 def _with_derivatives(book: Model, wanted: list[str], rows: list[ca.SX]) -> tuple[list[int], ca.SX] | None:
@@ -228,7 +227,7 @@ def _chosen_rows(
     """As many equations as unknowns, with a regular matrix at random values, the best ones at the start."""
     function, symbols = _slope_function(rows, candidates, z)
     values, random = np.array([start_value(book, s) for s in symbols]), _draw(len(symbols))
-    somewhere = _rank(function(random).full()) if candidates else 0
+    somewhere = rank_of(function(random).full(), "dg/dz").rank if candidates else 0
     where = [labels[i] for i in candidates]
     if somewhere < z.numel():
         raise SingularModelError(
@@ -241,7 +240,7 @@ def _chosen_rows(
             remedy=_remedy(book),
         )
     at_start = function(np.where(np.isnan(values), random, values)).full()
-    if not np.all(np.isfinite(at_start)) or _rank(at_start) < z.numel():
+    if not np.all(np.isfinite(at_start)) or rank_of(at_start, "dg/dz").rank < z.numel():
         named = book._labels()
         place = [f"{named[symbol_key(s)]} = {v:g}" for s, v in zip(symbols, values) if not np.isnan(v)]
         raise SingularModelError(
@@ -286,20 +285,6 @@ def _is_unknown(book: Model, symbol: ca.SX) -> bool:
 def _at_start(book: Model, matrix: ca.SX) -> np.ndarray:
     """The nonzeros of a matrix at the written values, with ones where there are none: for its scales."""
     return at_values(nonzeros(matrix), lambda s: start_value(book, s, 1.0)).full().ravel()
-
-
-def _rank(matrix: np.ndarray) -> int:
-    """The rank after scaling rows and columns, so that units do not matter."""
-    if not matrix.size:
-        return 0
-    for axis in (1, 0):
-        largest = np.abs(matrix).max(axis=axis, keepdims=True)
-        matrix = matrix / np.where(largest == 0, 1, largest)
-    values = np.linalg.svd(matrix, compute_uv=False)
-    return int(np.sum(values > SINGULAR * max(values[0], 1e-300)))
-
-
-# -- solving ---------------------------------------------------------------------------------------------------
 
 
 def _solved(book: Model, equations: ca.SX, z: ca.SX, z_labels: list[str], labels: list[str]) -> ca.SX:

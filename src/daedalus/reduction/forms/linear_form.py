@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
+from daedalus.analysis.rank_decision import is_singular
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.errors import SingularModelError, SolverError
 from daedalus.model.expressions import concatenate
@@ -21,7 +22,6 @@ from daedalus.model.system.once import remembered
 from daedalus.model.system.system import System
 from daedalus.reduction.forms.linearity import is_linear
 from daedalus.reduction.forms.no_form import FormObstacle, NoForm
-from daedalus.reduction.index.regularity import singular_matrix
 
 
 @dataclass(frozen=True)
@@ -83,6 +83,6 @@ def always_singular(matrix: ca.SX) -> bool:
     draw = np.random.default_rng(1978)
     for _ in range(3):
         sample = function(draw.uniform(0.5, 1.5, function.size1_in(0))).sparse()
-        if not np.all(np.isfinite(sample.data)) or not singular_matrix(sample):
+        if not np.all(np.isfinite(sample.data)) or not is_singular(sample):
             return False
     return True

@@ -6,13 +6,13 @@ it is singular at the start alone, that is said.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
 
 import casadi as ca
 import numpy as np
 
-from daedalus.analysis.matrix_sizes import FULL_BLOCK
 from daedalus.analysis.points.operating_point import read_point
+from daedalus.analysis.rank_decision import counted, is_singular
 from daedalus.analysis.structure.block_form import Block, blocks_in_order
 from daedalus.analysis.structure.jets.consistent_jet import Jet, consistent_jet, jet_start
 from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
@@ -28,11 +28,6 @@ from daedalus.model.system.system import System
 from daedalus.reduction.index.differentiate import DifferentiatedInputError
 from daedalus.reduction.index.offsets import Unknown, jet_of, unknown_label
 
-if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
-
-# Scaled blocks whose smallest singular value is below this share of the largest are singular.
-SINGULAR = 1e-10
 # Systems with more unknowns are not solved for all derivatives at their start, which costs too much.
 LARGEST_AT_START = 60
 # Where the structure has to be repaired, a point is worth more.
@@ -57,13 +52,15 @@ class SystemJacobian:
         self.blocks = blocks_in_order(s, tight=True)
         self.matrix = total
         self._function = ca.Function("J", [concatenate(self.symbols)], [total])
+        kinds = [book._variables[name].kind if name != "t" else "t" for name in map(partial(_name, book), self.symbols)]
+        self._moving = np.array([kind in ("state", "algebraic") for kind in kinds], dtype=bool)
 
     def singular_blocks(self, values: np.ndarray) -> set[int]:
         """The blocks that are singular at these values; where the values mean nothing, none."""
-        found_entries = self._function(values)
-        if not np.all(np.isfinite(np.array(found_entries.nonzeros(), dtype=float))):
+        sizes = np.where(self._moving, np.maximum(1.0, np.abs(values)), 0.0)
+        matrix = counted(lambda own: self._function(own).sparse(), values, sizes).tocsr()
+        if not np.all(np.isfinite(matrix.data)):
             return set()
-        matrix = found_entries.full() if max(found_entries.shape) <= FULL_BLOCK else found_entries.sparse().tocsr()
         single = [b for b, block in enumerate(self.blocks) if len(block.equations) == 1]
         rows = np.array([self.blocks[b].equations[0] for b in single], dtype=int)
         columns = np.array([self.blocks[b].unknowns[0] for b in single], dtype=int)
@@ -71,40 +68,9 @@ class SystemJacobian:
         if len(single):
             found = {b for b, value in zip(single, np.asarray(matrix[rows, columns]).ravel()) if value == 0}
         for b, block in enumerate(self.blocks):
-            if len(block.equations) > 1 and singular_matrix(matrix[block.equations][:, block.unknowns]):
+            if len(block.equations) > 1 and is_singular(matrix[block.equations][:, block.unknowns]):
                 found.add(b)
         return found
-
-
-def singular_matrix(block: csr_matrix | np.ndarray) -> bool:
-    """Whether a matrix, rows and columns scaled, is singular."""
-    if block.shape[0] <= FULL_BLOCK:
-        return _singular_dense(block if isinstance(block, np.ndarray) else block.toarray())
-    from scipy.sparse import csc_matrix, diags
-
-    matrix = csc_matrix(block)
-    for axis in (1, 0):
-        largest = np.asarray(abs(matrix).max(axis=axis).todense()).ravel()
-        if np.any(largest == 0):
-            return True
-        matrix = diags(1 / largest) @ matrix if axis == 1 else matrix @ diags(1 / largest)
-    from scipy.sparse.linalg import splu
-
-    try:
-        pivots = np.abs(splu(csc_matrix(matrix)).U.diagonal())
-    except RuntimeError:  # exactly singular
-        return True
-    return bool(pivots.min() < SINGULAR * pivots.max())
-
-
-def _singular_dense(matrix: np.ndarray) -> bool:
-    for axis in (1, 0):
-        largest = np.abs(matrix).max(axis=axis, keepdims=True)
-        if np.any(largest == 0):
-            return True
-        matrix = matrix / largest
-    values = np.linalg.svd(matrix, compute_uv=False)
-    return bool(values[-1] < SINGULAR * values[0])
 
 
 def always_singular(book: Model, jacobian: SystemJacobian) -> list[Block]:
@@ -119,6 +85,10 @@ def always_singular(book: Model, jacobian: SystemJacobian) -> list[Block]:
         if not common:
             return []
     return [jacobian.blocks[b] for b in sorted(common or ())]
+
+
+def _name(book: Model, symbol: ca.SX) -> str:
+    return str(book._known[symbol_key(symbol)][0])
 
 
 def _drawn(book: Model, symbol: ca.SX, draw: np.random.Generator) -> float:

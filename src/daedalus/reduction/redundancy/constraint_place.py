@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from daedalus.analysis.matrix_sizes import FULL_CONSTRAINTS
 from daedalus.analysis.points.motion_samples import MovingModel
+from daedalus.analysis.rank_decision import FULL_IN_LOOPS
 from daedalus.analysis.structure.jets.consistent_jet import shortest_step
 from daedalus.model.deadline import poll
 from daedalus.reduction.redundancy.redundant_rows import rank_of, scaled
@@ -66,7 +66,7 @@ def _with_velocities(moving: MovingModel, place: MotionPlace, rows: list[int]) -
 
 def _shortest(slope: np.ndarray, values: np.ndarray) -> np.ndarray:
     """The shortest step that changes the constraints by these values; many rows are taken for sparse."""
-    if len(slope) <= FULL_CONSTRAINTS:
+    if len(slope) <= FULL_IN_LOOPS:
         return np.linalg.lstsq(slope, values, rcond=1e-12)[0]
     from scipy.sparse import csr_matrix
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from daedalus.analysis.points.operating_point import read_point
+from daedalus.analysis.rank_decision import FULL_NULL_SPACE
 from daedalus.analysis.structure.dependence.dependent_equations import DependenceSearch
 from daedalus.analysis.structure.jets.consistent_jet import jet_start
 from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
@@ -27,9 +28,6 @@ from daedalus.model.system.repeated_rows import repeated_rows
 from daedalus.model.system.system import System
 from daedalus.reduction.findings import EquationsSetApart
 from daedalus.reduction.rewriting import ReducedModel, equation_rows, keep_rows, scalar_rows, write_rows, written_out
-
-# Larger systems are not searched.
-LARGEST = 600
 
 
 def with_independent_equations(system: System) -> System:
@@ -52,7 +50,7 @@ def with_independent_equations(system: System) -> System:
 @remembered
 def independent_equations(system: System) -> ReducedModel | None:
     """The notebook without equations that follow from others; None where nothing is singular, or the motion is open."""
-    if not system.sizes["z"] or system.sizes["x"] + system.sizes["z"] > LARGEST or not _always_singular(system):
+    if not system.sizes["z"] or system.sizes["x"] + system.sizes["z"] > FULL_NULL_SPACE or not _always_singular(system):
         return None
     repeated = repeated_rows(system) or _repeated_differentiated(system)
     written = written_out(as_model(system))

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from daedalus.analysis.rank_decision import FULL_RANK
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.model.names import listed
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.result.ending import Ending, Obstacle, Stop, time_text
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.singular.independence import scales
-from daedalus.simulation.singular.singular_configuration import LARGEST, SHARE, matrix_at
+from daedalus.simulation.singular.singular_configuration import SHARE, matrix_at
 
 # Before the end: this part of the run; what the smallest singular value was there falls by this at least.
 BEFORE, FALL = 0.01, 0.01
@@ -27,7 +28,7 @@ def impasse_end(done: Trajectory) -> Stop | None:
     if not isinstance(plant, ImplicitPlant) or not done.status.may_be_fold or len(done._times) < 2:
         return None
     system, end = plant.system, float(done.end.time)
-    if not plant.constraint_rows or structure_of(system).size > LARGEST:
+    if not plant.constraint_rows or structure_of(system).size > FULL_RANK:
         return None
     structure, jacobian = structure_of(system).signature, structure_of(system).jacobian
     earlier = done.at(end - BEFORE * (end - float(done.dense_spans[0][0])))

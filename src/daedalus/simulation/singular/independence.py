@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import casadi as ca
 import numpy as np
 
+from daedalus.analysis.rank_decision import FULL_RANK
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.compilation import Compiled
 from daedalus.model.lazy_values import cached_property
@@ -26,7 +27,7 @@ from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.singular.log_determinant import log_determinant
 
 # Larger systems, larger blocks and longer formulas are not followed along a run.
-MOST, LARGEST, LONGEST = 400, 100, 3000
+LARGEST, LONGEST = 100, 3000
 
 
 class Independence:
@@ -92,7 +93,7 @@ def _measured(system: System, implicit: bool) -> Independence | None:
     plant: Plant = implicit_plant_of(system) if implicit else plant_of(system)
     differentiated = np.array([row.times > 0 for row in system.rows], dtype=bool)
     hidden = isinstance(plant, ImplicitPlant) and plant.index.largest > 1
-    if system.choices or len(differentiated) > MOST or not (hidden or differentiated.any()):
+    if system.choices or len(differentiated) > FULL_RANK or not (hidden or differentiated.any()):
         return None
     structure = structure_of(system)
     if not structure.signature.regular:

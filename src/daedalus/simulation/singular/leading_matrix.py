@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
+from daedalus.analysis.rank_decision import FULL_RANK
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.compilation import Compiled
 from daedalus.model.system.once import once
@@ -28,7 +29,7 @@ from daedalus.simulation.result.records_on_the_way import NotDetermined
 from daedalus.simulation.result.samples import Samples
 
 # Larger systems, larger blocks and longer formulas are not followed, nor more numbers than this along one run.
-MOST, LARGEST, LONGEST, NUMBERS = 400, 24, 3000, 2e6
+LARGEST, LONGEST, NUMBERS = 24, 3000, 2e6
 # A determinant counts as zero within its rounding error: entries are shares of the sum of the sizes of their terms.
 ROUNDING = 32 * np.finfo(float).eps
 # It passes through zero, and does not jump over it, where halving leads to so little of its largest value on the way.
@@ -132,7 +133,7 @@ def _is_regular_beside(block: LeadingBlock, steps: Samples) -> bool:
 
 def _blocks(system: System) -> list[LeadingBlock]:
     """The blocks of a system that may become singular on the way of a run."""
-    if len(system.rows) > MOST or system.choices:
+    if len(system.rows) > FULL_RANK or system.choices:
         return []
     structure = structure_of(system)
     offsets = structure.signature

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from daedalus.analysis.rank_decision import FULL_MATRIX
 from daedalus.model.deadline import poll
 from daedalus.model.event_purpose import EventPurpose
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
@@ -27,8 +28,6 @@ from daedalus.simulation.singular.gauss_step import STAGES, GaussStep, gauss_nod
 from daedalus.simulation.singular.independence import Independence, independence_of, scales
 from daedalus.simulation.singular.singular_places import singular_places
 
-# Larger systems are not led over: the stages of a step are solved with a full matrix.
-LARGEST = 200
 # The place lies in the middle of the step, between the nodes beside it: these are 0.18 of half its length away from it.
 OFF_CENTRE = 0.05
 # Attempts at a length and a middle; an attempt is shorter by this at least and at most, and aims this far below 1.
@@ -72,7 +71,7 @@ def way_over(piece: Trajectory, place: float, t1: float, rtol: float) -> Traject
     least error is then what can be had.
     """
     measure = None if isinstance(piece._plant, ImplicitPlant) else independence_of(piece._plant)
-    if measure is None or piece.system.sizes["x"] > LARGEST or not len(piece.dense_spans[0]):
+    if measure is None or piece.system.sizes["x"] > FULL_MATRIX or not len(piece.dense_spans[0]):
         return None
     begin, end, tolerance = *_reach(piece), max(SMALLEST, rtol)
     middle, least, best = place, FARTHEST, None

@@ -15,6 +15,7 @@ from functools import partial
 import casadi as ca
 import numpy as np
 
+from daedalus.analysis.rank_decision import FULL_RANK
 from daedalus.model.expressions import concatenate
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
@@ -33,15 +34,13 @@ FARTHEST = 100.0
 LOOKED_AT = 64
 # So many rows in a row must lie on the constraints before those ahead of them are believed.
 BELIEVED = 64
-# Larger systems are not looked at.
-LARGEST = 400
 
 
 def without_lost_rows(whole: Trajectory, tolerances: np.ndarray, rtol: float, has_steps: bool) -> Trajectory:
     """A run that stopped, up to the last row on the constraints; `has_steps`: its rows are steps, not samples."""
     piece = whole.pieces[-1]
     plant = piece._plant
-    if not isinstance(plant, ImplicitPlant) or plant.index.largest < 2 or plant.system.sizes["x"] > LARGEST:
+    if not isinstance(plant, ImplicitPlant) or plant.index.largest < 2 or plant.system.sizes["x"] > FULL_RANK:
         return whole
     levels = once(plant.system, _levels, plant.index)
     if levels is None or len(piece._times) < 2:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import casadi as ca
 import numpy as np
 
+from daedalus.analysis.rank_decision import FULL_RANK
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.model.names import listed
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
@@ -23,8 +24,6 @@ from daedalus.simulation.singular.independence import independence_of, scales
 
 # Near: so much of what the smallest singular value was at the beginning of the run, or less.
 NEAR = 0.05
-# Larger systems are not judged, since the singular values of a full matrix would take too long.
-LARGEST = 400
 # Equations with this part of the largest share are named.
 SHARE = 0.1
 
@@ -59,7 +58,7 @@ def _constraints_at_both_ends(done: Trajectory) -> tuple[np.ndarray, np.ndarray,
         if measure is None:
             return None
         return *measure.matrices(done.at([begin, float(done.end.time)])), measure.labels, measure.constrains
-    if plant.index.largest < 2 or structure_of(system).size > LARGEST:
+    if plant.index.largest < 2 or structure_of(system).size > FULL_RANK:
         return None
     structure = structure_of(system)
     first, last = (matrix_at(plant, structure.jacobian, moment) for moment in (done.at(begin), done.end))

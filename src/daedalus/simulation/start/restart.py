@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from daedalus import _core
+from daedalus.analysis.rank_decision import ROUNDING
 from daedalus.analysis.structure.written_structure import variable_index
 from daedalus.errors import SingularModelError
 from daedalus.initialisation.behind_reset import Behind, reset_rule
@@ -23,9 +24,6 @@ from daedalus.simulation.plant.explicit_plant import ExplicitPlant
 from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.start.start_tolerance import start_tolerance
 from daedalus.simulation.switching.agenda import order_of
-
-# What is left of a constraint by rounding, as a share of the largest value.
-ROUNDING = 1e-13
 
 
 @remembered

@@ -7,8 +7,8 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from daedalus.analysis.matrix_sizes import FULL_BRANCH
 from daedalus.analysis.points.partial_derivatives import full_matrix
+from daedalus.analysis.rank_decision import FULL_MATRIX
 from daedalus.compilation import compile_function
 
 
@@ -36,7 +36,7 @@ class CompiledEquations:
     def __call__(self, unknowns: Any, *constants: Any) -> tuple[np.ndarray, Any]:
         """The residual and its Jacobian: a full matrix of a small system, a sparse one of a large one."""
         value, entries = self._function(unknowns, *constants)
-        if self.size <= FULL_BRANCH:
+        if self.size <= FULL_MATRIX:
             return value, full_matrix(self.pattern, entries)
         from scipy.sparse import csc_matrix
 

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from daedalus.analysis.points.damped_newton import STALLED
+
 # Corrections below this share of the unknowns' sizes end the iteration.
 CONVERGED = 1e-11
 MOST_CORRECTIONS = 8
@@ -21,8 +23,6 @@ CONTRACTION, TRUSTED = 0.5, 0.15
 # The tangent may turn by 30 degrees in a step; below 9 degrees, and with quick corrections, steps grow.
 LARGEST_TURN, SMALL_TURN = np.cos(np.pi / 6), np.cos(np.pi / 20)
 GROWTH = 1.5
-# Rounding may keep corrections from shrinking further when they are this small.
-ROUNDING = 1e-8
 
 # Y -> R (N,), ∂R/∂Y (N, N + 1).
 Equations = Callable[[np.ndarray], tuple[np.ndarray, Any]]
@@ -87,7 +87,7 @@ class ImplicitCurve:
                 return None
             correction, _ = solved
             size = self._length(correction, unknowns)
-            if not np.isfinite(size) or (before is not None and size > CONTRACTION * before and size > ROUNDING):
+            if not np.isfinite(size) or (before is not None and size > CONTRACTION * before and size > STALLED):
                 return None
             if count == 2 and first is not None and size > TRUSTED * first and size > 1e-6:
                 return None

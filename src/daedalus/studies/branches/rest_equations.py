@@ -13,10 +13,9 @@ import casadi as ca
 import numpy as np
 
 from daedalus.analysis.linear.pencils.pencil import pencil
-from daedalus.analysis.matrix_sizes import FULL_RANK
 from daedalus.analysis.points.complete_point import Entry
-from daedalus.analysis.points.damped_newton import RANK
 from daedalus.analysis.points.operating_point import OperatingPoint
+from daedalus.analysis.rank_decision import FULL_RANK, SINGULAR
 from daedalus.compilation import Compiled, compile_function
 from daedalus.model.expressions import concatenate
 from daedalus.model.lazy_values import cached_property
@@ -84,7 +83,7 @@ class RestEquations:
         scale = np.abs(matrix).max(axis=1, initial=0.0)
         scale = np.where(scale > 0, scale, 1.0)[:, None]
         left, values, right = np.linalg.svd(matrix / scale)
-        rank = int(np.sum(values > RANK * values[0])) if values.size else 0
+        rank = int(np.sum(values > SINGULAR * values[0])) if values.size else 0
         if rows == self.n == rank:
             return None, nothing
         return (left[:, :rank] / scale).T, right[rank:].T

@@ -16,18 +16,19 @@ from typing import TYPE_CHECKING
 import casadi as ca
 import numpy as np
 
+from daedalus.analysis.rank_decision import balanced_sparse
 from daedalus.analysis.structure.dependence.null_vectors import NullVectors, independent_components, moved, null_vectors
 from daedalus.analysis.structure.jets.consistent_jet import CONSISTENT, Jet, JetStart
 from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
 from daedalus.analysis.structure.jets.staged_jet import Stages, solved_jet
 from daedalus.analysis.structure.signature import Signature
-from daedalus.analysis.structure.system_jacobian import jacobians_at, scaled_matrix, system_jacobian
+from daedalus.analysis.structure.system_jacobian import jacobians_at, system_jacobian
 from daedalus.model.deadline import poll
 from daedalus.model.expressions import elements
 from daedalus.model.system.equation_row import EquationRow, Role, Source
 
 if TYPE_CHECKING:
-    from scipy.sparse import csc_matrix
+    pass
 
 # How far jets nearby lie from the one asked for, in sizes of the unknowns; nearer ones where none is found.
 DISTANCES = (0.02, 0.005, 0.001)
@@ -92,8 +93,9 @@ class DependenceSearch:
         matrix = jacobians_at(self._array, self._jacobian, [jet])[0]
         if not np.all(np.isfinite(matrix.data)):
             return None
-        scaled = scaled_matrix(_without_rounding(matrix))
-        return None if scaled is None else null_vectors(scaled)
+        if not all(abs(matrix).max(axis=axis).toarray().all() for axis in (0, 1)):
+            return None
+        return null_vectors(balanced_sparse(matrix)[0])
 
     def _of(self, found: NullVectors) -> Dependence | None:
         """The equations to drop and the unknowns to hold; None unless these are algebraic and not differentiated."""
@@ -160,14 +162,6 @@ class DependenceSearch:
             if witnesses == WITNESSES:
                 return replace(own, contradicts=True)
         return None
-
-
-def _without_rounding(matrix: csc_matrix) -> csc_matrix:
-    """A matrix without entries that are nothing but rounding beside others of their row."""
-    largest = abs(matrix).max(axis=1).toarray().ravel()
-    kept = matrix.copy()
-    kept.data[np.abs(matrix.data) < 1e-14 * largest[matrix.indices]] = 0.0
-    return kept
 
 
 def only_repeats(array: DerivativeArray, s: Signature, start: JetStart, jet: Jet | None = None) -> bool:

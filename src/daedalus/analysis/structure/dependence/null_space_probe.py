@@ -13,14 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from daedalus.analysis.rank_decision import EPSILON, RankDecision, decide_rank
+from daedalus.analysis.rank_decision import EPSILON, STILL, RankDecision, decide_rank
 from daedalus.model.deadline import poll
 
 # Singular values below the root of this share of the largest count as zero.
 DAMPING = 1e-14
 PASSES = 4
-# Samples of length 1 with less than this in some components do not move them.
-STILL = 1e-6
 # Samples taken at first, and how many more than the dimension are wanted before it is believed.
 FIRST, MARGIN = 8, 3
 

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from daedalus.analysis.rank_decision import STILL
 from daedalus.analysis.structure.dependence.null_space_probe import NullSpaceProbe
 from daedalus.model.deadline import poll
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_matrix
 
-# Components below this share of the largest do not take part.
-STILL = 1e-6
 # Cheap components are chosen before others unless they are below this share of the largest.
 WEAK = 1e-3
 # Among components of nearly the same size the last one is chosen.

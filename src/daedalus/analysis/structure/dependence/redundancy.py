@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from daedalus.analysis.rank_decision import STILL, null_space
 from daedalus.analysis.structure.dependence.null_space_probe import NullSpaceProbe
 from daedalus.analysis.structure.jets.consistent_jet import Jet, JetStart, consistent_jet
 from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
-from daedalus.analysis.structure.numeric_index import STILL, JetJacobian, null_space
+from daedalus.analysis.structure.numeric_index import JetJacobian
 from daedalus.analysis.structure.system_jacobian import random_arguments
 
 # How far the second jet lies from the first, in sizes of the unknowns.

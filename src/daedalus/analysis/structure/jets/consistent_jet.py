@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from daedalus.analysis.linear.pencils.equilibration import equilibrate
-from daedalus.analysis.matrix_sizes import FULL_JET
 from daedalus.analysis.points.damped_newton import damped_newton
 from daedalus.analysis.points.shortened_steps import gauss_newton
+from daedalus.analysis.rank_decision import FULL_NULL_SPACE, FULL_RANK
 from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
 from daedalus.model.system.system import System
 
@@ -33,8 +33,6 @@ EXACT = 1e-15
 FAR = 1e6
 # ε of the sparse steps: parts of a step with singular values below its root are left out.
 SMALL = 1e-14
-# Units are balanced in systems up to this size.
-LARGEST_BALANCED = 400
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,8 +100,20 @@ def jet_start(system: System, vectors: Mapping[str, np.ndarray]) -> JetStart:
     return JetStart(float(vectors["t"][0]), vectors["p"], np.nan_to_num(vectors["u"]), y, given, size)
 
 
-def consistent_jet(array: DerivativeArray, start: JetStart, order: int) -> Jet:
-    """Solve levels 0 to `order` of the derivative array for the jet, given values first held, then freed."""
+def consistent_jet(array: DerivativeArray, start: JetStart, order: int, lower: Jet | None = None) -> Jet:
+    """Solve levels 0 to `order` of the derivative array for the jet, given values first held, then freed.
+
+    lower: a consistent jet of one order less, from which the next derivatives follow.
+    """
+    if lower is not None and lower.consistent:
+        base = np.vstack([lower.y, np.zeros((order + 2 - len(lower.y), array.size))])
+        fixed = np.zeros(base.shape, dtype=bool)
+        fixed[:2] = start.given & (len(lower.moved) == 0)
+        with np.errstate(over="ignore", invalid="ignore"):
+            y, residual = _newton(array, start, base, fixed, order)
+        jet = Jet(start.t, start.p, start.u, y, residual, moved_values(start, y[:2]))
+        if jet.consistent:
+            return jet
 
     def solve(guess: np.ndarray, held: np.ndarray, draw: np.random.Generator | None) -> Jet:
         with np.errstate(over="ignore", invalid="ignore"):  # a step too far is shortened
@@ -175,7 +185,7 @@ def _balanced(array: DerivativeArray, start: JetStart, depth: int) -> np.ndarray
     """Units of y, y', y'', ... from the pencil of the equations at the start: those of y^(k) grow with speed^k."""
     _, slopes = array.function(0)(start.t, start.p, np.concatenate([start.u, 0 * start.u]), start.y.ravel())
     first = slopes.full() * np.tile(start.size, 2)
-    if array.size > LARGEST_BALANCED or not np.all(np.isfinite(first)):
+    if array.size > FULL_RANK or not np.all(np.isfinite(first)):
         return np.tile(start.size, depth)
     scaled = equilibrate(first[:, array.size :], first[:, : array.size])
     return np.concatenate([start.size * scaled.columns * scaled.speed**k for k in range(depth)])
@@ -198,7 +208,7 @@ def _newton(
     u = np.concatenate([start.u, np.zeros((order + 1) * len(start.u))])
     pattern = function.sparsity_out(1)
     rows, columns = (np.array(k, dtype=int) for k in pattern.get_triplet())
-    dense = len(base) <= FULL_JET
+    dense = len(base) <= FULL_NULL_SPACE
 
     def evaluate(values: np.ndarray) -> tuple[np.ndarray, Any, np.ndarray]:
         from scipy.sparse import csc_matrix
@@ -234,8 +244,12 @@ def _truncated_gauss_newton(
     """
 
     def step(v: np.ndarray, jacobian: np.ndarray, scale: np.ndarray, left: np.ndarray) -> np.ndarray:
+        from scipy.linalg import lstsq
+
         size = np.maximum(nominal, np.abs(v))
-        return -size * (np.linalg.pinv(jacobian * size / scale[:, None], rcond=left_out) @ left)
+        scaled = jacobian * size / scale[:, None]
+        # By QR with pivots, a tenth of the work of singular values.
+        return -size * lstsq(scaled, left, cond=left_out, lapack_driver="gelsy", check_finite=False)[0]
 
     return gauss_newton(evaluate, guess, step, exact=EXACT, shortest=1e-3, most=40)[:2]
 

@@ -236,6 +236,20 @@ class DerivativeArray:
         symbols, function = evaluation
         return np.array([function(self.read(symbols, point)).full().ravel(order="F") for point in points])
 
+    def sizes_at(self, symbols: Sequence[ca.SX], values: np.ndarray) -> np.ndarray:
+        """The sizes of symbols at these values, nominal ones at least; zero for what is no unknown."""
+        sizes = np.zeros(len(symbols))
+        for k, symbol in enumerate(symbols):
+            letter, _, position = self.place(symbol)
+            if letter == "y":
+                sizes[k] = max(abs(values[k]), self.sizes[position] if position < len(self.sizes) else 1.0)
+        return sizes
+
+    @cached_property
+    def sizes(self) -> np.ndarray:
+        """The usual sizes of the system's unknowns."""
+        return np.concatenate([self.system.nominal["x"], self.system.nominal["z"]])
+
     def read(self, symbols: Sequence[ca.SX], point: Sequence[Any]) -> np.ndarray:
         """The values of symbols at a point (t, p, u-jet, y-jet); derivatives beyond it are zero."""
         jets = {"t": np.atleast_1d(point[0]), "p": point[1], "u": point[2], "y": point[3]}

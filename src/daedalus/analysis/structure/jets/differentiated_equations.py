@@ -15,8 +15,8 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from daedalus.analysis.matrix_sizes import FULL_BLOCK
 from daedalus.analysis.points.damped_newton import Root, damped_newton
+from daedalus.analysis.rank_decision import FULL_MATRIX
 from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.compilation import Compiled, compile_function
@@ -105,7 +105,7 @@ def _solve_stage(
         matrix = csc_matrix((entries, pattern.row(), pattern.colind()), shape=pattern.shape).tocsr()[rows]
         scale = abs(matrix).multiply(np.maximum(all_sizes, np.abs(trial))).max(axis=1).toarray().ravel()
         chosen = matrix.tocsc()[:, columns]
-        chosen = chosen.toarray() if len(columns) <= FULL_BLOCK else chosen
+        chosen = chosen.toarray() if len(columns) <= FULL_MATRIX else chosen
         return residual[rows], chosen, np.where(scale > 0, scale, 1.0)
 
     return damped_newton(evaluate, jet[columns], size)

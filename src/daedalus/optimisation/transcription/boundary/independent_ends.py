@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
+from daedalus.analysis.rank_decision import SINGULAR
 from daedalus.model.names import counted
 from daedalus.optimisation.transcription.boundary.reference_ends import ReferenceEnds
 from daedalus.optimisation.transcription.invariants import KeptQuantities
@@ -162,7 +163,7 @@ class _KeptSurface:
             best, nearest = (x, off) if off <= nearest else (best, nearest)
             if off <= ROUNDING or not len(free):
                 break
-            step = np.linalg.lstsq(slopes[:, free], -left, rcond=1e-10)[0]
+            step = np.linalg.lstsq(slopes[:, free], -left, rcond=SINGULAR)[0]
             x = x.copy()
             x[free] += step * self.size[free] * min(1.0, 4.0 / max(float(np.abs(step).max()), 1e-300))
         return best
