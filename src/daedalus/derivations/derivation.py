@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import overload
+from typing import Any, overload
 
 from daedalus.derivations.formula.line import FormulaLine
+from daedalus.derivations.formula.packed_lines import PackedLines, packed_lines, unpacked_lines
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +56,11 @@ class Derivation(Sequence[DerivationStep]):
     def __init__(self, title: str, steps: Iterable[DerivationStep]) -> None:
         self.title = title
         self.steps = tuple(steps)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        lines = [line for step in self.steps for group in (step.before, step.after, step.where) for line in group]
+        steps = [(s.part, s.kind, s.text, len(s.before), len(s.after), s.check, len(s.where)) for s in self.steps]
+        return _derivation_again, (self.title, steps, packed_lines(lines))
 
     @overload
     def __getitem__(self, place: int) -> DerivationStep: ...
@@ -112,3 +118,12 @@ class Derivation(Sequence[DerivationStep]):
         from daedalus.display.formulas.derivation_pages import derivation_markdown
 
         return derivation_markdown(self)
+
+
+def _derivation_again(title: str, steps: list[tuple[Any, ...]], record: PackedLines) -> Derivation:
+    """A derivation of its pickle, in symbols of its own."""
+    lines, found = iter(unpacked_lines(record)), []
+    for part, kind, text, before, after, check, where in steps:
+        groups = [tuple(next(lines) for _ in range(count)) for count in (before, after, where)]
+        found.append(DerivationStep(part, kind, text, groups[0], groups[1], check, groups[2]))
+    return Derivation(title, found)

@@ -45,6 +45,8 @@ class Propagation:
     def __init__(
         self, model: Model | System, outputs: Sequence[str], every: float, start: Any, options: Mapping[str, Any]
     ) -> None:
+        self._made = (model, tuple(outputs), every, start, dict(options))
+        self._begun_with: np.ndarray | None = None
         self.model, self.every, self._start = model, every, start
         self._inputs = dict(check_mapping(options.get("inputs"), "inputs"))
         self._options = {"rtol": 1e-8, "atol": 1e-10, **options, "inputs": None}
@@ -60,6 +62,9 @@ class Propagation:
         projection = self._case.plant.projection
         self._projection = None if projection is None else projection.core
         self._outputs = measured_outputs(self._case, outputs)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _propagation_again, (self._made, self._begun_with)
 
     def _first_case(self) -> Any:
         """The case at the start; inputs that come with the call are zero, or of their usual size, until then."""
@@ -82,7 +87,8 @@ class Propagation:
         """Find the start anew with the inputs of the first call, where they decide about it."""
         if not np.any(self.open_inputs) or not self.system.constrains_start:
             return
-        held = dict(zip(self.labels["u"], np.asarray(u, dtype=float).tolist()))
+        self._begun_with = np.asarray(u, dtype=float)
+        held = dict(zip(self.labels["u"], self._begun_with.tolist()))
         self._case = self._case_with(held)
         self._begin()
 
@@ -217,3 +223,11 @@ class _BySolve:
         row = replace(self._case, drive=held).row_at(t, x)
         values, by_given, _ = self._slopes.at(t, row, u, self._case.p)
         return values, by_given[:, 1 : len(x) + 1]
+
+
+def _propagation_again(made: tuple[Any, ...], begun_with: np.ndarray | None) -> Propagation:
+    """The model of an estimator, compiled again where it was pickled."""
+    found = Propagation(*made)
+    if begun_with is not None:
+        found.begin_with(begun_with)
+    return found

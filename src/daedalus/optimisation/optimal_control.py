@@ -28,6 +28,7 @@ from daedalus.optimisation.description.named_elements import (
     given_start,
     unit_of,
 )
+from daedalus.optimisation.description.packed_description import packed_description, unpacked_description
 from daedalus.optimisation.description.solve_settings import (
     SolveSettings,
     check_intervals,
@@ -86,6 +87,23 @@ class OptimalControl:
         )  # fmt: skip
         self._declared_bounds()
         self._solving: Solving | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"model": self.model, "description": packed_description(self._description)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.model = state["model"]
+        self._description = unpacked_description(self.model, state["description"])
+        self._solving = None
+
+    def __copy__(self) -> OptimalControl:
+        """The problem as it is now: what is added to the original later is not added to it."""
+        found = object.__new__(type(self))
+        found.model, found._solving, found._description = self.model, None, copy(self._description)
+        for name, value in vars(self._description).items():
+            if isinstance(value, list | dict):
+                setattr(found._description, name, copy(value))
+        return found
 
     def __repr__(self) -> str:
         d = self._description

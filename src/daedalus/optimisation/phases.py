@@ -15,11 +15,13 @@ from daedalus.integrators.tableaux.tableau import Tableau
 from daedalus.model.names import split_index
 from daedalus.model.signals import Signal
 from daedalus.optimisation.description.description import Description
+from daedalus.optimisation.description.packed_description import PackedDescription, unpacked_description
 from daedalus.optimisation.description.solve_settings import SolveSettings
 from daedalus.optimisation.description.unknown import Unknown
 from daedalus.optimisation.optimal_control import OptimalControl
 from daedalus.optimisation.program.draft import Draft
-from daedalus.optimisation.program.program import assembled
+from daedalus.optimisation.program.program import Program, assembled
+from daedalus.optimisation.program.program_outcome import ProgramOutcome
 from daedalus.optimisation.result.phased_plan import PhasedPlan
 from daedalus.optimisation.result.plan import Plan
 from daedalus.optimisation.search.initial_guess import initial_guess
@@ -84,6 +86,15 @@ class Phases:
 
     def _search(self, described: list[Description], meshes: list[Mesh], settings: SolveSettings) -> PhasedPlan:
         """What is found on these meshes."""
+        parts, program, begin = self._written(described, meshes, settings)
+        outcome = searched(program, begin, settings, "phases")
+        plans = self._plans(parts, program, begin, outcome)
+        return PhasedPlan(plans, (self, described, meshes, replace(settings, progress=None)))
+
+    def _written(
+        self, described: list[Description], meshes: list[Mesh], settings: SolveSettings
+    ) -> tuple[list[ProblemDraft], Program, np.ndarray]:
+        """The phases as one program, and a guess."""
         draft = Draft(gauss_newton=settings.hessian == "gauss_newton")
         made = []
         for description, mesh in zip(described, meshes):
@@ -95,14 +106,26 @@ class Phases:
         begin = np.zeros(program.shape[0])
         for part in made:
             begin += initial_guess(part.stage, part.layout, part.ends, part.kept, program.shape[0])
-        outcome = searched(program, begin, settings, "phases")
-        all_phases = [transcribed(part, program) for part in made]
-        return PhasedPlan(
-            [
-                Plan(problem.model, own, outcome, program.parameters, begin, _alone, all_phases)
-                for problem, own in zip(self.problems, all_phases)
-            ]
-        )
+        return made, program, begin
+
+    def _plans(
+        self, parts: list[ProblemDraft], program: Program, begin: np.ndarray, outcome: ProgramOutcome
+    ) -> list[Plan]:
+        all_phases = [transcribed(part, program) for part in parts]
+        return [
+            Plan(problem.model, own, outcome, program.parameters, begin, _alone, all_phases)
+            for problem, own in zip(self.problems, all_phases)
+        ]
+
+
+def phased_plan_again(
+    phases: Phases, described: list[PackedDescription], meshes: list[Mesh], settings: SolveSettings,
+    outcome: ProgramOutcome,
+) -> PhasedPlan:  # fmt: skip
+    """A plan of its pickle: the program is written again, and what was found put into it."""
+    own = [unpacked_description(problem.model, record) for problem, record in zip(phases.problems, described)]
+    plans = phases._plans(*phases._written(own, meshes, settings), outcome)
+    return PhasedPlan(plans, (phases, own, meshes, settings))
 
 
 def _alone(*_: object) -> Transcription:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from copy import copy
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +15,11 @@ from daedalus.model.lazy_values import cached_property
 from daedalus.model.model import Model
 from daedalus.model.system.system import System
 from daedalus.optimisation.description.description import Description
+from daedalus.optimisation.description.packed_description import (
+    PackedDescription,
+    packed_description,
+    unpacked_description,
+)
 from daedalus.optimisation.description.solve_settings import SolveSettings
 from daedalus.optimisation.program.draft import Draft
 from daedalus.optimisation.program.fatrop import solve_with_fatrop
@@ -189,6 +195,23 @@ class Solving:
         if outcome.success:
             self.last = outcome
         return Plan(self.model, self.transcription, outcome, program.parameters, self.begin, self.again)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A function that shows progress belongs to the search that it has shown.
+        settings = replace(self.settings, progress=None)
+        return _solving_again, (self.model, packed_description(self.description), settings, self.mesh, self.last)
+
+
+def _solving_again(
+    model: Model | System,
+    description: PackedDescription,
+    settings: SolveSettings,
+    mesh: Mesh,
+    last: ProgramOutcome | None,
+) -> Solving:
+    found = Solving(model, unpacked_description(model, description), settings, mesh)
+    found.last = last
+    return found
 
 
 def reference_ends(description: Description, kept: KeptQuantities) -> ReferenceEnds:

@@ -297,6 +297,7 @@ def _frame(camera: Camera, row: np.ndarray, sizes: dict[str, list[float]], unit:
 def _solid(camera: Camera, shape: MovingShape, row: np.ndarray, unit: float) -> tuple[np.ndarray, Any]:
     """Vertices and faces of a shape where it is."""
     sizes, kind = shape.sizes, shape.kind
+    faces: Any = BOX_FACES
     if kind == "rod":
         radius = sizes["radius"][0] if "radius" in sizes else 0.012 * unit
         return _prism(row[:3], row[3:6], max(radius, _thin(camera, (row[:3] + row[3:6]) / 2)))
@@ -317,7 +318,6 @@ def _solid(camera: Camera, shape: MovingShape, row: np.ndarray, unit: float) -> 
     else:
         size = sizes.get("size", [0.1 * unit])
         local = CORNERS * np.array([size[k] if k < len(size) else size[min(1, len(size) - 1)] for k in range(3)])
-        faces = BOX_FACES
     pixels = float(np.linalg.norm(np.ptp(local, axis=0)) * camera.scale(camera.depth(row[None, :3])[0])) / 2
     return local * max(1.0, TWICE * LEAST_BODY / max(pixels, 1e-9)) @ turn.T + row[:3], faces
 

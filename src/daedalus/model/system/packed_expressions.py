@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 import casadi as ca
@@ -46,3 +46,60 @@ def unpacked(system: System, record: PackedExpressions) -> list[ca.SX]:
         ca.SX.sym(place) if isinstance(place, str) else system.symbol(place[0])[place[1]] for place in record.places
     ]
     return expressions_of(record.formulas, [concatenate(symbols)])
+
+
+# Records with expressions somewhere inside, taken apart into plain data and expressions, and put together again.
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an expression stands among all that were taken out."""
+
+    number: int
+
+
+@dataclass(frozen=True)
+class PlainPart:
+    """A record without its expressions: its type, and its fields by name."""
+
+    kind: type
+    fields: dict[str, Any]
+
+
+def apart(value: Any, found: list[ca.SX]) -> Any:
+    """A value of lists, tuples, dicts and records with a `Place` for each expression, which is added to `found`.
+
+    Example
+    -------
+    >>> found = []
+    >>> plain = apart({"cost": [ca.SX.sym("x"), 1.0]}, found)
+    >>> plain, found
+    ({'cost': [Place(number=0), 1.0]}, [SX(x)])
+    >>> together(plain, found)
+    {'cost': [SX(x), 1.0]}
+    """
+    if isinstance(value, ca.SX):
+        found.append(value)
+        return Place(len(found) - 1)
+    if is_dataclass(value) and not isinstance(value, type):
+        before = len(found)
+        own = {f.name: apart(getattr(value, f.name), found) for f in fields(value)}
+        return value if len(found) == before else PlainPart(type(value), own)
+    return _entries(value, lambda entry: apart(entry, found))
+
+
+def together(value: Any, expressions: Sequence[ca.SX]) -> Any:
+    """The inverse of `apart`."""
+    if isinstance(value, Place):
+        return expressions[value.number]
+    if isinstance(value, PlainPart):
+        return value.kind(**{name: together(entry, expressions) for name, entry in value.fields.items()})
+    return _entries(value, lambda entry: together(entry, expressions))
+
+
+def _entries(value: Any, change: Callable[[Any], Any]) -> Any:
+    if type(value) in (list, tuple):
+        return type(value)(change(entry) for entry in value)
+    if type(value) is dict:
+        return {key: change(entry) for key, entry in value.items()}
+    return value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +21,8 @@ from daedalus.optimisation.receding.costs_by_slope import costs_by_slope
 from daedalus.optimisation.receding.horizon import Horizon
 
 MODES = ("real_time", "full")
+# What a controller remembers from call to call, beside its plan.
+_MEMORY = ("work", "status", "_time", "_plan_age", "_numbers", "_extra")
 # In full mode quadratic programs are solved until their step is shorter than this, in scaled variables.
 SETTLED = 1e-7
 MOST_ROUNDS = 25
@@ -79,6 +82,8 @@ class Controller:
         every, time_limit = without_unit(every, "s", "every"), without_unit(time_limit, "s", "time_limit")
         _check(ocp, every, mode, time_limit)
         self.every, self.mode, self.time_limit = float(every), mode, time_limit
+        self._made = (copy(ocp), self.every, mode, time_limit)
+        self._stepping = {"fallback": fallback, "step_method": step_method, "steps": steps}
         self._horizon = Horizon(ocp, step_method, steps)
         structure = self._horizon.structure()
         if structure is None:
@@ -95,6 +100,11 @@ class Controller:
         self._fallback = _read_fallback(fallback, self.labels["u"])
         self._listener: Listener | None = None
         self.reset()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        memory = {name: vars(self)[name] for name in _MEMORY}
+        point = None if self._time is None else self._receding.point()
+        return _controller_again, (self._made, self._stepping, memory, point)
 
     def reset(self) -> None:
         """Forget the last plan and all counts; the next call is a first call."""
@@ -326,6 +336,16 @@ class Controller:
         return (
             f"Controller of {name!r}, {self.mode}, {count} intervals of {self._horizon.width:g}, every {self.every:g}"
         )
+
+
+def _controller_again(made: tuple[Any, ...], stepping: Mapping[str, Any], memory: Mapping[str, Any], point: Any) -> Any:
+    """A controller as it was: made of its problem again, with the plan that it had."""
+    controller = Controller(*made, **stepping)
+    vars(controller).update(memory)
+    if point is not None:
+        controller._receding.set_parameters(controller._numbers)
+        controller._receding.set_point(point)
+    return controller
 
 
 def _check(ocp: object, every: object, mode: str, time_limit: object) -> None:

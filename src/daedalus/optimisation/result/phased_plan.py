@@ -9,6 +9,7 @@ import numpy as np
 
 from daedalus.initialisation.wording import number
 from daedalus.model.names import counted
+from daedalus.optimisation.description.packed_description import packed_description
 from daedalus.optimisation.program.program_outcome import ProgramEnding
 from daedalus.optimisation.result.conditions_checked import BrokenCondition
 from daedalus.optimisation.result.explanation import Explanation, explained
@@ -37,11 +38,19 @@ class PhasedPlan:
     (True, 2.0, True)
     """
 
-    def __init__(self, phases: list[Plan]) -> None:
+    def __init__(self, phases: list[Plan], made: tuple[Any, ...] = ()) -> None:
         self.phases = tuple(phases)
+        self._made = made  # the problems, their descriptions, meshes and settings
         self._notes: tuple[str, ...] = ()
         self.outcome = phases[0].outcome
         self.objective, self.iterations = self.outcome.objective, self.outcome.iterations
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        from daedalus.optimisation.phases import phased_plan_again
+
+        problems, described, meshes, settings = self._made
+        packed = [packed_description(description) for description in described]
+        return phased_plan_again, (problems, packed, meshes, settings, self.outcome)
 
     @property
     def success(self) -> bool:

@@ -73,6 +73,17 @@ class Plan:
         self.ends = tuple(transcription.independence)
         self._notes = tuple(dict.fromkeys([*transcription.description.notes, *transcription.notes]))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The program is written again where the plan is read; what was found is kept.
+        solving = getattr(self._again, "__self__", None)
+        if solving is None:
+            raise InputError(
+                "One phase of several cannot be pickled alone.",
+                because="it was found together with the others.",
+                remedy="pickle the whole plan: pickle.dumps(plan)",
+            )
+        return _plan_again, (solving, self.outcome, self._values, self._begin, self._notes)
+
     @property
     def phases(self) -> tuple[Plan]:
         """The plan itself: it has one phase."""
@@ -449,3 +460,12 @@ class Multipliers(Mapping[str, np.ndarray]):
 
     def __len__(self) -> int:
         return len(self._found)
+
+
+def _plan_again(
+    solving: Any, outcome: ProgramOutcome, parameters: np.ndarray, begin: np.ndarray, notes: tuple[str, ...]
+) -> Plan:
+    """A plan on the program of its problem, which was written again."""
+    plan = Plan(solving.model, solving.transcription, outcome, parameters, begin, solving.again)
+    plan._notes = notes
+    return plan

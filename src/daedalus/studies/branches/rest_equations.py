@@ -8,6 +8,7 @@ exact derivatives come from the expressions.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -24,6 +25,10 @@ from daedalus.studies.branches.compiled_equations import CompiledEquations
 
 # Where x' and z follow from x by a matrix of at most this condition, eigenvalues come from that formula.
 WELL_CONDITIONED = 1e8
+
+
+# What a pickle holds: expressions and functions are made again of these.
+_NUMBERS = ("system", "active", "nx", "n", "constants", "y", "a", "nominal", "_joined", "free")
 
 
 class RestEquations:
@@ -48,10 +53,21 @@ class RestEquations:
             self._joined, self.free = self._ranks()
         else:
             self._joined, self.free = like._joined, like.free
+        self._square()
+
+    def _square(self) -> None:
         self._g = self._rest
         if self._joined is not None:
             held = ca.DM(self.free.T / self._sizes()) @ (self._y - ca.DM(self.y))
             self._g = ca.vertcat(ca.DM(self._joined) @ self._rest, held)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: vars(self)[name] for name in _NUMBERS}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._symbols()
+        self._square()
 
     def _sizes(self) -> np.ndarray:
         return np.maximum(self.nominal, np.abs(self.y))

@@ -37,6 +37,13 @@ class Walk:
         entries = [("x", k) for k in range(rest.nx)] + [("z", k) for k in range(rest.n - rest.nx)]
         self.lower, self.upper = bounds(rest.system, entries)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "curve"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        Walk.__init__(self, state["rest"], state["name"], state["ends"], state["most"])
+        vars(self).update(state)
+
     def sizes(self, Y: np.ndarray) -> np.ndarray:
         """The lengths that unknowns are measured in; the range of the parameter is one."""
         return np.append(np.maximum(self.rest.nominal, np.abs(Y[:-1])), self.width)
