@@ -209,7 +209,7 @@ def plain_shape(expression: ca.SX) -> tuple[int, ...]:
 
 def contains(function: ca.Function, operations: Container[int]) -> bool:
     """Whether one of some operations stands in the expressions of a function."""
-    return any(function.instruction_id(k) in operations for k in range(function.n_instructions()))
+    return any(map(operations.__contains__, map(function.instruction_id, range(function.n_instructions()))))
 
 
 def at_values(expression: ca.SX, value_of: Callable[[ca.SX], float]) -> ca.DM:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from weakref import WeakKeyDictionary
+
 import casadi as ca
 
 from daedalus.errors import ModelError
@@ -9,13 +11,17 @@ from daedalus.geometry.euler_angles import rotation_from_rpy
 from daedalus.geometry.quaternions import rotation_from_quaternion
 from daedalus.geometry.rotations import Frame, read_frame
 from daedalus.model.doors.energies import EnergyDoor
-from daedalus.model.expressions import column
+from daedalus.model.expressions import column, elements, symbol_key
 from daedalus.model.mechanics.equations_of_motion import time_derivative
 from daedalus.model.mechanics.written_mechanics import WrittenBody
 from daedalus.model.names import counted
 
 # The variable that holds a body's attitude, by the kind of orientation.
 ATTITUDES = {"quaternion": "quaternion", "rpy": "rpy", "planar": "angle"}
+
+
+# The rotation matrix of each body, with the symbols that it was written in.
+_rotations: WeakKeyDictionary[Body, tuple[tuple[int, ...], ca.SX]] = WeakKeyDictionary()
 
 
 class Body:
@@ -76,6 +82,14 @@ class Body:
         """The rotation matrix, body to world; 2×2 in the plane."""
         self._check_turns("rotation")
         attitude = self._model[self.attitude]
+        # Joints ask for it ten times; who writes into what is handed out writes into a copy.
+        key = tuple(map(symbol_key, elements(attitude)))
+        kept = _rotations.get(self)
+        if kept is None or kept[0] != key:
+            kept = _rotations[self] = key, self._written_out(attitude)
+        return ca.SX(kept[1])
+
+    def _written_out(self, attitude: ca.SX) -> ca.SX:
         if self.orientation == "planar":
             c, s = ca.cos(attitude), ca.sin(attitude)
             return ca.blockcat([[c, -s], [s, c]])

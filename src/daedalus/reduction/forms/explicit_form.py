@@ -209,7 +209,7 @@ def _large_block(system: System, residual: ca.SX, w: ca.SX, blocks: list[Block],
     """A block that is too large, linear, and not torn to a few unknowns, found before any work on the others."""
     for rows, columns in (block for block in blocks if len(block[0]) > LARGEST_BLOCK):
         own, equations = w[columns], residual[rows]
-        matrix = ca.jacobian(equations, own)
+        matrix = structure_of(system).slopes("xdot", "z")[rows, columns]
         if is_linear(equations, own, matrix) and not _tears(system, matrix):
             names = [labels[c] for c in columns]
             fact = f"{len(names)} equations must be solved together for {listed(names)}"

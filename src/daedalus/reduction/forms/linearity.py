@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import casadi as ca
 
-from daedalus.model.expressions import concatenate, elements, symbol_key
+from daedalus.model.expressions import concatenate, contains, elements, symbol_key
 
 # Operations that jump, or switch at a jump: their derivative says nothing of the step.
 _STEPS = frozenset(
@@ -19,9 +19,17 @@ _STEPS = frozenset(
 _KINKS = frozenset({ca.OP_FABS, ca.OP_FMIN, ca.OP_FMAX})
 
 
-def is_linear(expressions: ca.SX, unknowns: ca.SX, slopes: ca.SX) -> bool:
-    """Whether `expressions`, whose derivatives by the unknowns are `slopes`, are linear in the unknowns."""
-    return not ca.depends_on(slopes, unknowns) and not steps_with(expressions, unknowns)
+def is_linear(expressions: ca.SX, unknowns: ca.SX, slopes: ca.SX, steps: bool = True) -> bool:
+    """Whether `expressions`, whose derivatives by the unknowns are `slopes`, are linear in the unknowns.
+
+    steps: whether a step may stand in them at all (`has_steps`), asked once for many expressions.
+    """
+    return not ca.depends_on(slopes, unknowns) and not (steps and steps_with(expressions, unknowns))
+
+
+def has_steps(expressions: ca.SX) -> bool:
+    """Whether a step stands anywhere in some expressions."""
+    return contains(ca.Function("steps", [concatenate(ca.symvar(expressions))], [expressions]), _STEPS)
 
 
 def steps_with(expressions: ca.SX, unknowns: ca.SX, kinks: bool = False) -> bool:

@@ -21,7 +21,7 @@ from daedalus.model.expressions import concatenate, elements, symbol_key
 from daedalus.model.model import Model
 from daedalus.model.names import derivative_name, element_label
 from daedalus.model.system.equation_row import EquationRow
-from daedalus.reduction.forms.linearity import is_linear
+from daedalus.reduction.forms.linearity import has_steps, is_linear
 
 Unknown = tuple[str, int]
 
@@ -94,14 +94,14 @@ def solved_equations(
     candidates: dict[int, list[tuple[int, int]]] = {}
     for i, j, order in zip(s.rows[tight].tolist(), s.columns[tight].tolist(), s.orders[tight].tolist()):
         candidates.setdefault(i, []).append((j, order))
-    rows = elements(residual)
+    rows, steps = elements(residual), has_steps(residual)
     for i in sorted(candidates):
         found = _orders_in(book, rows[i], place)
         for j, order in candidates[i]:
             blocked = j in flow.row or inside.get(j, -1) >= order
             if blocked or any(own >= flow.order.get(k, np.inf) for k, own in found.items()):
                 continue
-            value = solved_for(book, rows[i], unknowns[j], order)
+            value = solved_for(book, rows[i], unknowns[j], order, steps)
             if value is None:
                 continue
             flow.row[j], flow.order[j], flow.value[j] = i, order, value
@@ -121,12 +121,17 @@ def _orders_in(book: Model, expression: ca.SX, place: Mapping[Unknown, int]) -> 
     return found
 
 
-def solved_for(book: Model, row: ca.SX, unknown: Unknown, order: int) -> ca.SX | None:
-    """The equation solved for a derivative, where it is linear in it with a coefficient free of unknowns and inputs."""
+def solved_for(book: Model, row: ca.SX, unknown: Unknown, order: int, steps: bool = True) -> ca.SX | None:
+    """The equation solved for a derivative, where it is linear in it with a coefficient free of unknowns and inputs.
+
+    steps: whether a step may stand in the equation.
+    """
     symbol = book._derivative_scalar(*unknown, order)
     slope = ca.jacobian(row, symbol)
     inside = {book._known[symbol_key(s)][0] for s in ca.symvar(slope)}
-    if any(n == "t" or book._variables[n].kind != "parameter" for n in inside) or not is_linear(row, symbol, slope):
+    if any(n == "t" or book._variables[n].kind != "parameter" for n in inside) or not is_linear(
+        row, symbol, slope, steps
+    ):
         return None
     return ca.densify(-ca.substitute(row, symbol, 0) / slope)
 
