@@ -19,7 +19,7 @@ OSCILLATORS = {"astable", "ring_oscillator", "relaxation", "colpitts", "rc_snubb
 OSCILLATORS |= {"sepic", "three_phase_inverter"}
 EVERYDAY = [
     "half_wave", "full_bridge_rectifier", "doubler", "zener_regulator", "class_ab", "cascaded_mirror", "darlington",
-    "buck", "boost", "multiplier", "transformer", "warm_amplifier",
+    "buck", "boost", "multiplier", "transformer", "warm_amplifier", "substrate_pair", "rtl_inverters",
 ]  # fmt: skip
 SLOW = sorted(set(KNOWN) - set(EVERYDAY))
 ALL = [*EVERYDAY, *(pytest.param(name, marks=pytest.mark.long) for name in SLOW)]

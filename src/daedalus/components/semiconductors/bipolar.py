@@ -9,7 +9,14 @@ import casadi as ca
 
 from daedalus.components.semiconductors.card_component import CardComponent
 from daedalus.components.semiconductors.diode import LEAK, THERMAL_VOLTAGE
-from daedalus.components.semiconductors.junction import Depletion, displacement, exponential, junction_voltage
+from daedalus.components.semiconductors.junction import (
+    Depletion,
+    displacement,
+    exponential,
+    inner_state,
+    junction_voltage,
+    larger,
+)
 from daedalus.components.semiconductors.temperature import junction_at, saturation_growth, thermal_voltage, warming
 from daedalus.model.assembly.component import Keyword
 
@@ -119,9 +126,12 @@ class _Writing:
             self.base_drop = m.algebraic("base_drop", unit="V")
         emitter, collector = self.emitter.voltage, self.collector.voltage
         if q.emitter_resistance is not None:
-            emitter = emitter - q.emitter_resistance * self.emitter.current
+            emitter = m.algebraic("emitter_inside", unit="V")
+            m.equation(self.emitter.voltage - emitter, q.emitter_resistance * self.emitter.current, name="emitter drop")
         if q.collector_resistance is not None:
-            collector = collector - q.collector_resistance * self.collector.current
+            collector = m.algebraic("collector_inside", unit="V")
+            drop = q.collector_resistance * self.collector.current
+            m.equation(self.collector.voltage - collector, drop, name="collector drop")
         base = self.base.voltage - self.base_drop
         self.outer_voltage = sign * (self.base.voltage - collector)
         self.collector_inside = collector
@@ -131,7 +141,7 @@ class _Writing:
         """The voltage of a junction as a function of its drive, and the state that is differentiated."""
         own: Any = None
         if stores:
-            own = self.m.state(f"{side}_junction", unit="V")
+            own = inner_state(self.m, f"{side}_junction")
             self.m.equation(own, voltage, name=f"{side} junction")
             voltage = own
         return junction_voltage(self.m, f"{side}_drive", voltage, self.at.saturation, slope), own
@@ -159,7 +169,7 @@ class _Writing:
         if q.base_resistance_current is None:
             resistance = least + (q.base_resistance - least) / qb
         else:
-            ratio = ca.fmax(base / q.base_resistance_current, 1e-9)
+            ratio = larger(base / q.base_resistance_current, 0)
             angle = (ca.sqrt(1 + 14.59025 * ratio) - 1) / 2.4317 / ca.sqrt(ratio)
             slope = ca.tan(angle)
             resistance = least + 3 * (q.base_resistance - least) * (slope - angle) / angle / slope**2
@@ -219,7 +229,7 @@ class _Writing:
         if not hasattr(self, "outer"):
             layer = self.at.collector_layer
             layer = layer._replace(capacitance=layer.capacitance * (1 - self.q.inner_base_share))
-            own = self.m.state("outer_junction", unit="V")
+            own = inner_state(self.m, "outer_junction")
             self.m.equation(own, self.outer_voltage, name="outer junction")
             self.outer = displacement(self.m, layer.charge, [own], [own])
             self.m.stored(layer.energy(own))
@@ -230,7 +240,7 @@ class _Writing:
         if self.q.substrate_capacitance is None:
             return ca.SX(0)
         port = self.m.port("substrate", "electrical")
-        own = self.m.state("substrate_junction", unit="V")
+        own = inner_state(self.m, "substrate_junction")
         self.m.equation(own, self.sign * (port.voltage - self.collector_inside), name="substrate junction")
         into = displacement(self.m, self.at.substrate_layer.charge, [own], [own])
         self.m.equation(port.current, self.sign * into, name="substrate")

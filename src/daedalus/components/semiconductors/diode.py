@@ -14,6 +14,7 @@ from daedalus.components.semiconductors.junction import (
     Depletion,
     displacement,
     exponential,
+    inner_state,
     junction_voltage,
 )
 from daedalus.components.semiconductors.temperature import (
@@ -122,7 +123,7 @@ def _write_exponential(m: Any, q: Any) -> None:
     voltage, _, current = two_pole(m, "electrical", relative="state" if stores and not resistive else "algebraic")
     inner = voltage - q.series_resistance * current if resistive else voltage
     if stores and resistive:
-        own = m.state("junction_voltage", unit="V")
+        own = inner_state(m, "junction_voltage")
         m.equation(own, inner, name="junction voltage")
         inner = own
     breakdown = None

@@ -8,7 +8,16 @@ import casadi as ca
 
 from daedalus.components.semiconductors.card_component import CardComponent
 from daedalus.components.semiconductors.diode import LEAK
-from daedalus.components.semiconductors.junction import Depletion, displacement, exponential, junction_voltage
+from daedalus.components.semiconductors.junction import (
+    Depletion,
+    displacement,
+    exponential,
+    inner_state,
+    junction_voltage,
+    larger,
+    size_and_sign,
+    smaller,
+)
 from daedalus.components.semiconductors.temperature import ROOM, thermal_voltage
 from daedalus.model.assembly.component import Keyword
 
@@ -64,7 +73,7 @@ def _gate_junction(m: Any, q: Any, end: str, voltage: Any) -> tuple[ca.SX, ca.SX
     capacitance, slope = getattr(q, f"{end}_capacitance"), q.emission * thermal_voltage(q.temperature)
     own: Any = None
     if capacitance is not None:
-        own = m.state(f"gate_{end}_voltage", unit="V")
+        own = inner_state(m, f"gate_{end}_voltage")
         m.equation(own, voltage, name=f"gate {end} voltage")
         voltage = own
     v = junction_voltage(m, f"gate_{end}_drive", voltage, q.saturation_current, slope)
@@ -80,8 +89,8 @@ def _gate_junction(m: Any, q: Any, end: str, voltage: Any) -> tuple[ca.SX, ca.SX
 def _channel(q: Any, vgs: ca.SX, vgd: ca.SX) -> ca.SX:
     """The current from drain to source; the end with the larger gate voltage is the source."""
     across = vgs - vgd
-    span = ca.fabs(across)
-    conducting = ca.fmax(ca.fmax(vgs, vgd) - q.threshold, 0)
-    inner = ca.fmin(span, conducting)
+    span, direction = size_and_sign(across)
+    conducting = larger(larger(vgs, vgd) - q.threshold, 0)
+    inner = smaller(span, conducting)
     size = q.transconductance * inner * (2 * conducting - inner) * (1 + q.modulation * span)
-    return ca.SX(ca.if_else(across >= 0, size, -size))
+    return direction * size

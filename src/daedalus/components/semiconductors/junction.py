@@ -13,6 +13,9 @@ logarithm of a current, and nothing overflows. With s = (w − v_c) / v_t and y 
     V(w) = v_c + v_t f(s),   f(s) = ln(1 + e^y) − e^(−y),   f → s for s → −∞,   f → ln s for s → ∞.
 
 Breakdown is the same on the other side.
+
+Laws that are put together from pieces (depletion layers, channels) are equal at the joints, and so are their slopes.
+Their corners are rounded over a nanovolt, so that no condition is left in the equations: steps need not end there.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ import casadi as ca
 
 # Beyond a current of 10^15 critical ones the voltage grows with it, so that every voltage has a current.
 RIDGE = 1e-15
+ROUNDED = 1e-9  # how far corners are rounded, in V
 GUESS = 0.5  # where the search for a start begins, in V
 
 
@@ -57,6 +61,28 @@ def junction_voltage(
     return law
 
 
+def smaller(a: Any, b: Any) -> ca.SX:
+    """The smaller of two voltages, rounded where they are equal."""
+    return ca.SX((a + b - ca.sqrt((a - b) ** 2 + ROUNDED**2)) / 2)
+
+
+def larger(a: Any, b: Any) -> ca.SX:
+    """The larger of two voltages, rounded where they are equal."""
+    return ca.SX((a + b + ca.sqrt((a - b) ** 2 + ROUNDED**2)) / 2)
+
+
+def size_and_sign(v: Any) -> tuple[ca.SX, ca.SX]:
+    """|v| and v / |v|, rounded at zero."""
+    size = ca.sqrt(v**2 + ROUNDED**2)
+    return ca.SX(size), ca.SX(v / size)
+
+
+def inner_state(m: Any, name: str) -> Any:
+    """The voltage of a charge inside a part, a state; it follows from others where charges form a loop."""
+    m._assembly.inner.add(name)
+    return m.state(name, unit="V")
+
+
 def exponential(saturation: Any, voltage: Any, slope: Any) -> ca.SX:
     """I_s (e^(v / v_t) − 1)."""
     return saturation * (ca.exp(voltage / slope) - 1)
@@ -82,19 +108,18 @@ class Depletion(NamedTuple):
         """∫ C dv from zero, in C."""
         pb, m, edge = self.potential, self.grading, self.share * self.potential
         steep, flat = (1 - self.share) ** (1 + m), 1 - self.share * (1 + m)
-        beyond = (flat * (v - edge) + m / (2 * pb) * (v**2 - edge**2)) / steep
-        below, at_edge = (pb * _power_integral(1 - u / pb, 1 - m) for u in (v, edge))
-        return ca.SX(self.capacitance * ca.if_else(v > edge, at_edge + beyond, below))
+        low, high = smaller(v, edge), larger(v, edge)
+        beyond = (high - edge) * (flat + m / (2 * pb) * (high + edge)) / steep
+        return ca.SX(self.capacitance * (pb * _power_integral(1 - low / pb, 1 - m) + beyond))
 
     def energy(self, v: Any) -> ca.SX:
         """∫ v C dv from zero, in J."""
         pb, m, edge = self.potential, self.grading, self.share * self.potential
         steep, flat = (1 - self.share) ** (1 + m), 1 - self.share * (1 + m)
-        beyond = (flat * (v**2 - edge**2) / 2 + m / (3 * pb) * (v**3 - edge**3)) / steep
-        below, at_edge = (
-            pb**2 * (_power_integral(1 - u / pb, 1 - m) - _power_integral(1 - u / pb, 2 - m)) for u in (v, edge)
-        )
-        return ca.SX(self.capacitance * ca.if_else(v > edge, at_edge + beyond, below))
+        low, high = smaller(v, edge), larger(v, edge)
+        beyond = (flat * (high**2 - edge**2) / 2 + m / (3 * pb) * (high**3 - edge**3)) / steep
+        below = pb**2 * (_power_integral(1 - low / pb, 1 - m) - _power_integral(1 - low / pb, 2 - m))
+        return ca.SX(self.capacitance * (below + beyond))
 
 
 def _power_integral(a: ca.SX, power: Any) -> ca.SX:

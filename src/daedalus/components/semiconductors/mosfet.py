@@ -8,7 +8,16 @@ from typing import Any, ClassVar
 import casadi as ca
 
 from daedalus.components.semiconductors.card_component import CardComponent
-from daedalus.components.semiconductors.junction import Depletion, displacement, exponential, junction_voltage
+from daedalus.components.semiconductors.junction import (
+    Depletion,
+    displacement,
+    exponential,
+    inner_state,
+    junction_voltage,
+    larger,
+    size_and_sign,
+    smaller,
+)
 from daedalus.components.semiconductors.temperature import ROOM, thermal_voltage
 from daedalus.model.assembly.component import Keyword
 
@@ -165,18 +174,18 @@ class _Writing:
         q, sign = self.q, self.sign
         across = sign * (self.vd - self.vs)
         # Where drain and source change roles, the lower one (for n) is the source.
-        swapped = ca.fmin(across, 0)
+        swapped = smaller(across, 0)
         over = sign * (self.gate.voltage - self.vs) - swapped - sign * q.threshold
         if q.body_effect is not None:
             bias = sign * (self.vb - self.vs) - swapped
             root = ca.sqrt(q.surface_potential)
-            deep = ca.sqrt(q.surface_potential - ca.fmin(bias, 0)) - ca.fmax(bias, 0) / (2 * root)
+            deep = ca.sqrt(q.surface_potential - smaller(bias, 0)) - larger(bias, 0) / (2 * root)
             over = over - q.body_effect * (deep - root)
-        span = ca.fabs(across)
-        conducting = ca.fmax(over, 0)
-        inner = ca.fmin(span, conducting)
+        span, direction = size_and_sign(across)
+        conducting = larger(over, 0)
+        inner = smaller(span, conducting)
         channel = q.gain * (conducting - inner / 2) * inner * (1 + q.modulation * span)
-        return ca.SX(sign * ca.if_else(across >= 0, channel, -channel) + q.conductance * (self.vd - self.vs))
+        return ca.SX(sign * direction * channel + q.conductance * (self.vd - self.vs))
 
     def _overlaps(self, into: dict[str, ca.SX]) -> None:
         """Constant capacitances from the gate."""
@@ -186,7 +195,7 @@ class _Writing:
             capacitance = getattr(q, f"gate_{end}_capacitance")
             if capacitance is None:
                 continue
-            own = m.state(f"gate_{end}_voltage", unit="V")
+            own = inner_state(m, f"gate_{end}_voltage")
             m.equation(own, self.gate.voltage - other, name=f"gate {end} voltage")
             current = capacitance * m.der(own)
             into["gate"] = into["gate"] + current
@@ -205,7 +214,7 @@ class _Writing:
         voltage = sign * (self.vb - at)
         own: Any = None
         if layers:
-            own = m.state(f"bulk_{end}_voltage", unit="V")
+            own = inner_state(m, f"bulk_{end}_voltage")
             m.equation(own, voltage, name=f"bulk {end} voltage")
             voltage = own
         v = junction_voltage(m, f"bulk_{end}_drive", voltage, q.bulk_saturation_current, vt)

@@ -226,7 +226,7 @@ class _Writer:
         flat._output_units = {**{v.name: v.unit for v in book._variables.values()}, **book._output_units}
         for k in range(1, len(unknowns.symbols)):
             name = unknowns.names[k]
-            if name not in flat._variables:
+            if name not in flat._variables and k not in unknowns.driven:
                 root, sign = self.work.sums.root(k)
                 if sign > 0 and unknowns.names[root] in flat._variables:
                     flat._aliases[name] = unknowns.names[root]

@@ -10,11 +10,15 @@ from daedalus.model.assembly.hidden_cuts import write_hidden_cuts
 from daedalus.model.assembly.joined_ports import PortSide, joined_sets
 from daedalus.model.assembly.relations import ZERO, SignedSums
 from daedalus.model.assembly.signed_terms import signed_terms, sums_of
-from daedalus.model.assembly.unknowns import MOVING, SHARED, Unknowns, unknowns_of
-from daedalus.model.expressions import column, combined, concatenate, dense, elements
+from daedalus.model.assembly.unknowns import KNOWN, MOVING, SHARED, Unknowns, unknowns_of
+from daedalus.model.expressions import column, combined, concatenate, dense, elements, symbol_key
 
 if TYPE_CHECKING:
     from daedalus.model.doors.inner_parts import PartDoor
+
+
+# A loop of more charges than this is left as a constraint between states.
+LONGEST_LOOP = 400
 
 
 class ScalarRow(NamedTuple):
@@ -53,7 +57,9 @@ class Flattening:
             rows = sums[name]
             residuals = elements(equation.residual) if None in rows else [None] * len(rows)
             for k, (terms, residual) in enumerate(zip(rows, residuals)):
-                if terms is None:
+                if terms is None and (driven := self._driven(name, residual)) is not None:
+                    self._sum(ScalarRow(name, k, None), driven)
+                elif terms is None:
                     self._law(ScalarRow(name, k, residual))
                 else:
                     self._sum(ScalarRow(name, k, None), [(number[variable], sign) for variable, sign in terms])
@@ -70,6 +76,28 @@ class Flattening:
                 else:
                     self._sum(row, signal)
         self.flows = {self.unknowns.by_name[port.balanced] for port in ports.values()}
+
+    def _driven(self, name: str, residual: ca.SX | None) -> list[tuple[int, int]] | None:
+        """A law that holds a signed sum at an expression of time, as sources do; only beside loops of charges."""
+        if residual is None or not self.book._assembly.inner or residual.op() != ca.OP_SUB:
+            return None
+        terms, expression = signed_terms(residual.dep(0), self.unknowns.number), residual.dep(1)
+        if not terms or any(self.unknowns.rank[x] >= KNOWN for x, _ in terms) or not self._is_of_time(expression):
+            return None
+        number = self.unknowns.add_driven(name, expression)
+        self.sums.add_unknown()
+        return [*terms, (number, -1)]
+
+    def _is_of_time(self, expression: ca.SX) -> bool:
+        """Whether time and parameters alone decide an expression."""
+        parameters = {k for k, steady in enumerate(self.unknowns.steady) if steady}
+        discrete = {v.name for v in self.book._variables.values() if v.kind == "discrete"}
+        for symbol in ca.symvar(expression):
+            own = self.unknowns.number.get(symbol_key(symbol))
+            is_time = own is None and ca.is_equal(symbol, self.book._time)
+            if not is_time and (own is None or own not in parameters or self.unknowns.names[own] in discrete):
+                return False
+        return True
 
     def _join(self, sides: list[PortSide]) -> None:
         """Equal potentials and one balance."""
@@ -96,10 +124,7 @@ class Flattening:
         """Equal unknowns, then potentials along what stores, differences, flows that no law gives, and hidden cuts."""
         sums, rank = self.sums, self.unknowns.rank
         sums.equate()
-        for _ in range(4):
-            if not sum(self._along_states(number) for number in range(len(sums.rows))):
-                break
-            sums.equate()
+        self._solve_along_states()
         lawful = self._lawful()
         flows = {sums.root(flow)[0] for flow in self.flows}
         for number in range(len(sums.rows)):
@@ -116,6 +141,30 @@ class Flattening:
         given = {sums.root(flow)[0] for flow in self.flows}
         if write_hidden_cuts(sums, lambda x: x in given and rank[x] < MOVING, lambda x: rank[x] >= MOVING):
             sums.equate()
+        self._solve_inner_states()
+
+    def _solve_inner_states(self) -> None:
+        """Let loops of charges give the states that are no more than parts of them."""
+        sums, unknowns = self.sums, self.unknowns
+        inner = {unknowns.by_name[name] for name in self.book._assembly.inner if name in unknowns.by_name}
+        if not inner:
+            return
+        self._solve_along_states()
+        for number in range(len(sums.rows)):
+            row = sums.rows[number]
+            if not row or not all(unknowns.states[x] or unknowns.steady[x] or x in unknowns.driven for x in row):
+                continue
+            own = [x for x in row if x in inner and unknowns.rank[x] == MOVING and abs(row[x]) == 1]
+            if own:
+                sums.solve_for(min(own, key=lambda x: (len(sums.at[x]), x)), number, LONGEST_LOOP)
+        sums.equate()
+
+    def _solve_along_states(self) -> None:
+        """Potentials that follow from what is integrated or known."""
+        for _ in range(4):
+            if not sum(self._along_states(number) for number in range(len(self.sums.rows))):
+                break
+            self.sums.equate()
 
     def _along_states(self, number: int) -> bool:
         """Let a sum of potentials and of what is integrated or known give one potential."""
@@ -148,12 +197,25 @@ class Flattening:
             name = self.unknowns.names[k]
             for order, symbol in enumerate(self.book._derivatives.get(name, ()), 1):
                 old.append(symbol)
-                if self.unknowns.steady[root] or root == ZERO:
+                if root in self.value and self.unknowns.states[root]:
+                    new.append(self._rate_of_sum(root, order) * sign)
+                elif self.unknowns.steady[root] or root == ZERO:
                     new.append(ca.SX(0))
                 else:
                     rate = self.book._derivative_symbol(self.unknowns.names[root], order)
                     new.append(rate if sign > 0 else -rate)
         return old, new
+
+    def _rate_of_sum(self, root: int, order: int) -> ca.SX:
+        """The derivative of a state that follows from others."""
+        value, total = self.value[root], ca.SX(0)
+        for symbol in ca.symvar(value):
+            slope, number = ca.jacobian(value, symbol), self.unknowns.number.get(symbol_key(symbol))
+            if number is None:
+                total += slope  # of time
+            elif self.unknowns.states[number]:
+                total += slope * self.book._derivative_symbol(self.unknowns.names[number], order)
+        return total
 
     def _evaluate_sums(self) -> None:
         """Expressions of what follows from sums; what was found last stands in what was found before it."""

@@ -31,6 +31,12 @@ class SignedSums:
         self.empty: list[int] = []  # rows in which everything cancelled
         self.waiting: deque[int] = deque()
 
+    def add_unknown(self) -> None:
+        """Room for one more unknown, whose rank is known."""
+        self.parent.append(len(self.parent))
+        self.sign.append(1)
+        self.at.append(set())
+
     # -- equal unknowns ----------------------------------------------------------------------------------------
 
     def root(self, x: int) -> tuple[int, int]:

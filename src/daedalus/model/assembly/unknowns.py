@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import casadi as ca
@@ -29,6 +29,18 @@ class Unknowns:
     states: list[bool]
     number: dict[int, int]  # by the key of the symbol
     by_name: dict[str, int]
+    driven: set[int] = field(default_factory=set)  # expressions of time in the place of an unknown
+
+    def add_driven(self, name: str, expression: ca.SX) -> int:
+        """Take in what time and parameters alone decide, as one more known quantity; its number."""
+        self.names.append(name)
+        self.symbols.append(expression)
+        self.keys.append(0)
+        self.rank.append(KNOWN)
+        for flags in (self.moving, self.steady, self.states):
+            flags.append(False)
+        self.driven.add(len(self.names) - 1)
+        return len(self.names) - 1
 
     def merges(self, leaving: int, staying: int) -> bool:
         """Whether an equal unknown may take the place of another."""
