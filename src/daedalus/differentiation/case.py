@@ -17,7 +17,6 @@ from daedalus.differentiation.instants.foreseen import (
     Instant,
     NominalRun,
     foreseen,
-    refuse_early_stop,
 )
 from daedalus.differentiation.variational.implicit_slopes import consistent_row
 from daedalus.errors import InputError, SolverError
@@ -47,9 +46,8 @@ from daedalus.simulation.result.records_of_methods import MethodChoice
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.run.method_choice import implicit_choice
 from daedalus.simulation.run.request import LIMITS, Request, check_step, read_request
-from daedalus.simulation.run.road import Road, find_road, with_whole_inputs
+from daedalus.simulation.run.road import Road, with_whole_inputs
 from daedalus.simulation.run.settings import Settings, reason_of, settings_of
-from daedalus.simulation.simulate import travel
 from daedalus.simulation.start.start_row import start_row
 from daedalus.simulation.start.vanishing_divisor import vanishing_divisor
 
@@ -218,6 +216,11 @@ class Case:
         guess = None if self.has_formulas else self.guess if guess is None else guess
         return replace(self, system=system, settings=settings, t0=t, x0=np.array(x), guess=guess, save_at=None)
 
+    def behind_change(self) -> Case:
+        """The same run behind its next instant, which changes its equations alone."""
+        assert self.foreseen is not None
+        return replace(self, passed=self.passed + 1, t1=self.foreseen.until(self.passed + 1))
+
     def behind_instant(self, t: float, row: np.ndarray) -> Case:
         """The same run behind its next instant, at a row (x, z, x'), with the same equations."""
         assert self.foreseen is not None
@@ -233,7 +236,7 @@ class Case:
         assert self.nominal is not None
         asked = self.asked_time
         run = self.nominal.run(self.drive, self.p, (self.t0, asked), self.row0, dict(tolerances or {}))
-        known = foreseen(self.nominal, run, (self.t0, asked))
+        known = foreseen(self.nominal, run, (self.t0, asked), self.system)
         return None if known is None else replace(self, foreseen=known, passed=0, t1=known.until(0))
 
     def with_inputs(self, system: System, t: float) -> tuple[System, Drive]:
@@ -270,8 +273,13 @@ def _kept_case(system: System, numbers: tuple[Any, ...], way: tuple[Any, ...], r
     return Case(*own, foreseen=known, passed=passed)
 
 
-def read_case(model: Model | System, span: Any, options: Mapping[str, Any], grid: Any = None) -> Case:
-    """Read and check the arguments of a run; an unknown option is refused."""
+def read_case(
+    model: Model | System, span: Any, options: Mapping[str, Any], grid: Any = None, corners: bool = False
+) -> Case:
+    """Read and check the arguments of a run; an unknown option is refused.
+
+    corners: whether its parts are to end where equations bend, as steps that are differentiated do.
+    """
     for name in options:
         if name not in OPTIONS:
             raise InputError(
@@ -289,21 +297,10 @@ def read_case(model: Model | System, span: Any, options: Mapping[str, Any], grid
     request = read_case_request(model, span, options)
     if assigns(request.system):
         refuse_code(request.system)
-        return _hybrid_case(request, grid)
+        return hybrid_case(request, grid)
     case = _case(*_road(request), request, grid)
-    if _resets_beside_jumps(case):
-        return _hybrid_case(request, grid)
-    jumps = jumping_conditions(case.system)
-    if jumps is not None and not all(jumps.corners) and case.redundancy is None:
-        # Where a run gets to across jumps is for dd.simulate to say.
-        refuse_early_stop(travel(find_road(request._replace(locate_switches=True))), case.system.name)
-    return case
-
-
-def _resets_beside_jumps(case: Case) -> bool:
-    """Whether a reset may carry a run off a condition that it slides along."""
-    resets = case.redundancy is None and any(event.resets for event in case.system.events)
-    return resets and jumping_conditions(case.system) is not None
+    # What a run does where its equations jump is for dd.simulate to say.
+    return hybrid_case(request, grid) if jumping_conditions(case.system, corners) else case
 
 
 def _case(road: Road, formulas: bool, request: Request, grid: Any) -> Case:
@@ -322,7 +319,7 @@ def _case(road: Road, formulas: bool, request: Request, grid: Any) -> Case:
     )  # fmt: skip
 
 
-def _hybrid_case(request: Request, grid: Any) -> Case:
+def hybrid_case(request: Request, grid: Any) -> Case:
     """The case of a model in which something is assigned at instants: its run tells of them, and is differentiated."""
     if isinstance(request.start, Samples):
         request = request._replace(start=request.start.begins(request.t0) or request.start)

@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from daedalus.differentiation.across_conditions import in_first_mode, landed
-from daedalus.differentiation.at_rest import refuse_steps_past
+from daedalus.differentiation.across_changes import first_part, landed, refuse_steps_past
 from daedalus.differentiation.case import Case
 from daedalus.differentiation.directions import Directions
 from daedalus.differentiation.events.grazing import check_event_inputs, event_records
@@ -17,7 +16,7 @@ from daedalus.differentiation.events.jumping_conditions import unlocated_jumps
 from daedalus.differentiation.events.smoothness import refuse_corners
 from daedalus.differentiation.instants.instant_records import instant_records, refuse_second_order_instants
 from daedalus.differentiation.next_part import NextPart
-from daedalus.differentiation.parts import RestsOnCorner, check_progress, end_of_part, next_part
+from daedalus.differentiation.parts import end_of_part, next_part
 from daedalus.differentiation.steps.discrete import run_discrete
 from daedalus.differentiation.steps.stepwise import stepwise
 from daedalus.differentiation.variational.augmented import augmented_of
@@ -49,21 +48,17 @@ def differentiate(case: Case, order: int, directions: Directions, by: str) -> Fo
     if order == 2:
         refuse_corners(case.system)
         refuse_second_order_instants(case)
-    try:
-        return _in_parts(case, order, directions, by, by == "discrete")
-    except RestsOnCorner:
-        return _in_parts(case, order, directions, by, False)
+    return _in_parts(case, order, directions, by)
 
 
-def _in_parts(case: Case, order: int, directions: Directions, by: str, corners: bool) -> ForwardRun:
+def _in_parts(case: Case, order: int, directions: Directions, by: str) -> ForwardRun:
     original = case
-    first = case = in_first_mode(case, corners)
+    case = first_part(case, by == "discrete")
     if case.system.events:
         check_event_inputs(case)
     begin = start = tangent_start(case, directions, order)
     run = run_implicit if is_implicit(case.method) and by == "variational" else WAYS[by]
     parts: list[RunPart] = []
-    ends: list[float] = []
     records = list(unlocated_jumps(case.system))
     landing = landed(case)
     while True:
@@ -86,9 +81,7 @@ def _in_parts(case: Case, order: int, directions: Directions, by: str, corners: 
         parts[-1] = replace(parts[-1], joint=following.slopes)
         start = replace(start, S=S, W=W)
         case = following.case
-        records = records if following.record is None else [*records, following.record]
-        ends.append(float(recorded.t[-1]))
-        check_progress(case, ends, case.last_time - first.t0)
+        records += following.records
 
 
 def _following(part: RunPart, records: list[Record]) -> NextPart | None:

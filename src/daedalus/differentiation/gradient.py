@@ -8,11 +8,10 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from daedalus.differentiation.across_conditions import in_first_mode
+from daedalus.differentiation.across_changes import first_part
 from daedalus.differentiation.case import Case, read_case
 from daedalus.differentiation.directions import WORDS, Directions, read_directions
 from daedalus.differentiation.events.grazing import check_event_inputs
-from daedalus.differentiation.parts import RestsOnCorner
 from daedalus.differentiation.steps.adjoint import Segment
 from daedalus.differentiation.steps.adjoint_in_parts import ForwardPart, backward_in_parts, forward_in_parts
 from daedalus.differentiation.steps.stepwise import stepwise
@@ -165,30 +164,26 @@ def _gradient(
     model: Model | System, span: Any, final: Any, running: Any, wrt: Any, grid: Any, simulate_options: dict[str, Any]
 ) -> Gradient:
     whole = model if running is None else _with_integral(model, running)
-    case = stepwise(read_case(whole, span, simulate_options, grid), "dd.gradient")
+    case = stepwise(read_case(whole, span, simulate_options, grid, corners=True), "dd.gradient")
     directions = read_directions(case.system, wrt, case.intervals)
     case = case.without_idle_grid(directions)
     if running is not None:
         directions = _without_integral(case, directions)
-    original, case = case, in_first_mode(case, corners=True)
+    original, case = case, first_part(case, corners=True)
     if case.system.events:
         check_event_inputs(case)
     scalar = _expression(case.system, 0.0 if final is None else final, "final")
     if running is not None:
         scalar = scalar + case.system.symbol("x")[_integral_place(case)]
-    try:
-        found = _forward(original, True)
-    except RestsOnCorner:
-        found = _forward(original, False)
-    return pulled_back(*found, directions, scalar)
+    return pulled_back(*_forward(original), directions, scalar)
 
 
-def _forward(case: Case, corners: bool) -> tuple[list[ForwardPart], np.ndarray]:
+def _forward(case: Case) -> tuple[list[ForwardPart], np.ndarray]:
     """The nominal run in parts, by an implicit method where "auto" finds that explicit steps are held back."""
-    found = forward_in_parts(in_first_mode(case, corners))
+    found = forward_in_parts(first_part(case, corners=True))
     if found is None:
         name, why = implicit_choice(case.system, "the system is stiff", case.settings.rtol)
-        found = forward_in_parts(in_first_mode(stepwise(case.with_method(name, why), "dd.gradient"), corners))
+        found = forward_in_parts(first_part(stepwise(case.with_method(name, why), "dd.gradient"), corners=True))
     assert found is not None
     return found
 

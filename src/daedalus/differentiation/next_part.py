@@ -18,5 +18,5 @@ class NextPart(NamedTuple):
 
     case: Case
     slopes: np.ndarray
-    record: Record | None
+    records: tuple[Record, ...] = ()
     steep: str = ""

@@ -12,32 +12,24 @@ from typing import NamedTuple
 
 import numpy as np
 
-from daedalus.differentiation.across_conditions import (
-    behind_condition,
-    in_first_mode,
-    kept_surfaces,
-    landing,
-)
+from daedalus.differentiation.across_changes import behind_change, new_surfaces, onto_surface, part_of, stretch_of
 from daedalus.differentiation.case import Case
-from daedalus.differentiation.events.jumping_conditions import FixedModes, jumping_conditions
-from daedalus.differentiation.events.mode_guards import own_events
-from daedalus.differentiation.events.sliding_equations import no_sliding
+from daedalus.differentiation.events.part_guards import own_events
+from daedalus.differentiation.events.saltation import carried, in_turn
 from daedalus.differentiation.instants.foreseen import Instant
 from daedalus.differentiation.instants.instant_maps import instant_maps_of
 from daedalus.differentiation.next_part import NextPart
 from daedalus.errors import SolverError
 from daedalus.model.event_purpose import EventPurpose
 from daedalus.simulation.result.ending import Ending, Stop
+from daedalus.simulation.result.records import Record
 from daedalus.simulation.result.records_on_the_way import ConstraintsRechosen
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.run.rechosen_constraints import Halt, Rechosen, rechosen_at
+from daedalus.simulation.sliding.sliding_system import Sliding
 
-# A run is given up where this many parts fall into so small a share of the span.
-IN_A_ROW, SHARE = 16, 1e-6
-
-
-class RestsOnCorner(Exception):
-    """Parts that end at a corner follow each other without progress: steps have to pass over it."""
+# A change of the equations is passed where a part ends without it this near to its time, in parts of the run.
+NEAR = 1e-3
 
 
 class End(NamedTuple):
@@ -55,40 +47,48 @@ def goes_on(case: Case, event: int) -> bool:
 
 def end_of_part(case: Case, status: Ending, events: Sequence[int], t: float) -> End | None:
     """What ended a part at t that another follows; None where it was the last one. events: those on the way."""
-    if case.next_instant is not None and t == case.t1:
-        return End(status, None, case.next_instant)
+    following = case.next_instant
+    if following is not None and (t == case.t1 or status is Ending.EVENT):
+        if abs(t - following.time) > NEAR * abs(case.last_time - case.first_time):
+            raise _not_met(case, following, t)
+        return End(status, None, following)
     if status.may_be_bad_constraints:
         return End(status)
     return End(status, events[-1]) if status is Ending.EVENT and goes_on(case, events[-1]) else None
 
 
+def _not_met(case: Case, instant: Instant, t: float) -> SolverError:
+    return SolverError(
+        f"The run of {case.system.name!r} with its derivatives is another than that without them.",
+        f"its equations change at t = {instant.time:.6g}, and with derivatives at t = {t:.6g}",
+        because="the smallest change decides when that happens, so that no derivative exists.",
+        remedy="a smaller rtol, or a span that ends before it",
+    )
+
+
 def next_part(case: Case, end: End, t: float, row: np.ndarray) -> NextPart:
     """What follows the end of a part, at the row (x, or (x, z, x')) that it ended with."""
-    event = end.event
-    if end.instant is not None:
-        return _behind_instant(case, end.instant, t, row)
-    if event is None or case.system.events[event].purpose.watches_constraints:
+    if end.instant is None:
         return _with_other_constraints(case, end, t, row)
-    return behind_condition(case, event, t, row)
+    whole = case.row_at(t, row[: len(case.x0)]) if case.has_formulas else row
+    if end.instant.change is not None:
+        return behind_change(case, end.instant.change, t, whole)
+    return _behind_instant(case, end.instant, t, whole)
 
 
 def _behind_instant(case: Case, instant: Instant, t: float, row: np.ndarray) -> NextPart:
     """Behind an instant equations have the modes that hold there, and a run slides along what it is on."""
     n = len(case.x0)
-    whole = case.row_at(t, row[:n]) if case.has_formulas else row
-    behind, slopes, moves = instant_maps_of(case).jump(case, instant, t, whole)
-    following, fixed = case.behind_instant(t, behind), case.system.part(FixedModes)
-    if fixed is None:
-        return NextPart(following, slopes - np.outer(following.row0[-n:], moves), None)
-    original = fixed.conditions.original
-    following = following.going_on(original, t, behind[:n], behind)
-    following = in_first_mode(following, fixed.conditions is jumping_conditions(original, True))
-    onto = landing(following, kept_surfaces(case, t, whole, following))
-    if onto is None:
-        return NextPart(following, slopes - np.outer(following.row0[-n:], moves), None)
-    given = np.eye(len(moves))[n:]
-    slopes = onto.slopes[:, 1 : 1 + n] @ slopes + onto.slopes[:, 1 + n :] @ given + np.outer(onto.slopes[:, 0], moves)
-    return NextPart(onto.case, slopes - np.outer(onto.case.row0[-n:], moves), onto.record)
+    behind, reset, time = instant_maps_of(case).jump(case, instant, t, row)
+    following, records = case.behind_instant(t, behind), tuple[Record, ...]()
+    assert case.foreseen is not None
+    if case.foreseen.stretches:
+        following = part_of(following, t, behind[:n], behind)
+        sliding = stretch_of(following).system.part(Sliding)
+        if sliding is not None:
+            reset = in_turn(onto_surface(following), reset)
+            records = new_surfaces(stretch_of(case), following)
+    return NextPart(following, carried(reset, row[-n:], following.row0[-n:], time), records)
 
 
 def _with_other_constraints(case: Case, end: End, t: float, row: np.ndarray) -> NextPart:
@@ -114,15 +114,4 @@ def _with_other_constraints(case: Case, end: End, t: float, row: np.ndarray) -> 
     system, drive = case.with_inputs(found.reduced.freeze(), t)
     following = replace(case.going_on(system, t, row[:n]), drive=drive)
     sizes = n + case.system.sizes["u"] + len(case.p)
-    return NextPart(following, np.eye(n, sizes), ConstraintsRechosen(t))
-
-
-def check_progress(case: Case, times: list[float], span: float) -> None:
-    """Raise where parts follow each other without end."""
-    if len(times) < IN_A_ROW or abs(times[-1] - times[-IN_A_ROW]) > SHARE * abs(span):
-        return
-    found = case.system.part(FixedModes)
-    if found is not None and any(found.conditions.corners):
-        raise RestsOnCorner
-    text = found.conditions.texts[0] if found else "its redundant constraints"
-    raise no_sliding(case.system, text, f"{IN_A_ROW} parts of the run end at t = {times[-1]:.6g}")
+    return NextPart(following, np.eye(n, sizes), (ConstraintsRechosen(t),))

@@ -66,6 +66,6 @@ def sensitivities(
     if by not in WAYS:
         raise InputError(f"by={by!r} is no way to differentiate.", remedy='by="variational" or by="discrete"')
     with time_limited(simulate_options.get("time_limit")):
-        case = read_case(model, span, simulate_options, grid)
+        case = read_case(model, span, simulate_options, grid, corners=by == "discrete")
         directions = read_directions(case.system, wrt, case.intervals)
         return Sensitivities(*differentiate(case.without_idle_grid(directions), order, directions, by))

@@ -93,8 +93,7 @@ def held_flow(case: Case) -> HeldFlow | None:
     drive = case.drive
     if not case.has_formulas or case.nominal is not None or drive.tables or drive.callbacks:
         return None
-    jumps = jumping_conditions(case.system)
-    if jumps is not None and not all(jumps.corners):
+    if jumping_conditions(case.system):
         return None
     system = flowing_system(case.system)
     if system.events or system.labels["x"] != case.system.labels["x"]:

@@ -69,9 +69,9 @@ def test_jumps_are_told_from_corners():
     smooth = ca.fabs(x) + ca.fmax(x, y) + ca.if_else(x > k, x - k, 0.0) + ca.if_else(m.time > 1, 2.0, 0.0)
     m.equation(m.der(x), smooth - ca.sign(y))
     m.equation(m.der(y), ca.if_else(x * y > 2, 1.0, x) + ca.if_else(m.time > k, 1.0, 0.0))
-    assert jumping_conditions(m.freeze()).texts == ("y > 0", "y < 0", "x*y > 2", "k < t")
-    assert jumping_conditions(catalogue.load("nand_gate").model.freeze()) is None
-    assert jumping_conditions(catalogue.load("medical_akzo").model.freeze()) is None
+    assert jumping_conditions(m.freeze()) == ("y > 0", "y < 0", "x*y > 2", "k < t")
+    assert jumping_conditions(catalogue.load("nand_gate").model.freeze()) == ()
+    assert jumping_conditions(catalogue.load("medical_akzo").model.freeze()) == ()
 
 
 @pytest.mark.parametrize("by", ["variational", "discrete"])
@@ -84,7 +84,8 @@ def test_a_ramp_with_a_bend_has_known_derivatives(method, by):
     assert "the equations jump at t = 1, where k > x changes" in sens.notes
     np.testing.assert_allclose(sens.at([0.5, 1.5]).d("x", "k"), [0.0, -2.0], atol=1e-9)
     assert (sens.events, sens.states.events, sens.states.success) == ([], [], True)
-    assert np.all(np.diff(sens.states.time) > 0)
+    # As in a run alone, the moment of a switch has two rows.
+    assert np.all(np.diff(sens.states.time) >= 0)
     g = dd.gradient(ramp(), 2.0, final="x", wrt=ALL, method=method)
     np.testing.assert_allclose(g._columns, [3.0, -2.0], rtol=1e-9)
 
@@ -194,7 +195,7 @@ def test_a_condition_on_a_condition_changes_where_that_one_does():
     x, late = m.state("x", start=0.1), m.parameter("late", 0.4)
     closed = m.time > late
     m.equation(m.der(x), ca.if_else(closed > 0.5, -x, 1.0) + ca.if_else((x > 0.3) > 0.5, 1.0, 0.0))
-    assert jumping_conditions(m.freeze()).texts == ("x > 0.3", "late < t")
+    assert jumping_conditions(m.freeze()) == ("x > 0.3", "late < t")
     report = dd.sensitivities(m, 1.0, wrt=ALL[:1] + ALL[2:], rtol=1e-9).verify()
     assert report.passed, report
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import casadi as ca
 import numpy as np
 import pytest
@@ -130,6 +132,19 @@ def test_a_tank_that_runs_empty_stays_empty(method: str) -> None:
     inside = tr.time < 2
     assert np.allclose(tr["h"][inside], (1 - tr.time[inside] / 2) ** 2, atol=1e-6)
     assert tr.work.steps < 5000
+
+
+@pytest.mark.parametrize("method", ["auto", "tsit5", "radau5", "radau9", "bdf", "rodas5p"])
+@pytest.mark.parametrize("law", [lambda h: ca.sqrt(ca.fmax(h, 0.0)), lambda h: ca.if_else(h > 0, ca.sqrt(h), 0.0)])
+def test_an_empty_tank_stays_empty_where_nothing_flows_below(law: Any, method: str) -> None:
+    """One side leads to the bottom with an infinite slope, the other one stands: no implicit step is solved there."""
+    m = dd.Model("tank")
+    h, k = m.state("h", start=1.3), m.parameter("k", 0.9)
+    m.equation(m.der(h), -k * law(h))
+    tr = dd.simulate(m, 4.0, method=method, rtol=1e-8, atol=1e-10)
+    assert tr.success, tr.stop_reason
+    wanted = np.maximum(np.sqrt(1.3) - 0.45 * tr.time, 0.0) ** 2
+    assert np.allclose(tr["h"], wanted, rtol=0, atol=1e-7)
 
 
 @pytest.mark.parametrize("method", ["auto", "tsit5", "radau5", "radau9", "bdf", "rodas5p"])

@@ -1,8 +1,7 @@
 """Events of models with formulas: how the state behind one follows from that before it.
 
-    dτ = -(g_v dv) / g',    dx⁺ = X_v dv + (X_t + X_x f⁻ - f⁺) dτ      v = (x, u, p), X the reset with all that follows
-
-as in saltation.py, by numbers at one point, since X is no formula where states depend on each other.
+Numbers at one point (saltation.py), since the reset with all that follows is no formula where states depend on each
+other.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ import numpy as np
 from daedalus.differentiation.case import Case
 from daedalus.differentiation.events.residual_events import Jump
 from daedalus.differentiation.events.restarted_state import restarted_state
+from daedalus.differentiation.events.saltation import carried
 from daedalus.model.lazy_values import cached_property
 from daedalus.model.system.once import remembered
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant
@@ -50,7 +50,7 @@ class FormulaEvents:
 
     def jump(self, case: Case, guard: int, t: float, x: np.ndarray, u: np.ndarray) -> Jump:
         """What an event that resets something makes of a state."""
-        n, p, plant = self.system.sizes["x"], case.p, self.plant
+        p, plant = case.p, self.plant
         before = plant.rhs.core(np.array([t]), x, u, p)[0]
         time = self.moves(guard, t, x, u, p)
         value, slopes = (part.full() for part in self._resets[guard](t, x, u, p))
@@ -58,8 +58,7 @@ class FormulaEvents:
         if restarts(self.system):
             behind, slopes = restarted_state(case, guard, t, x, u, slopes)
             new = behind.vector("x")
-        along = slopes[:, 0] + slopes[:, 1 : 1 + n] @ before - plant.rhs.core(np.array([t]), new, u, p)[0]
-        return Jump(new, slopes[:, 1:] + np.outer(along, time), time)
+        return Jump(new, carried(slopes, before, plant.rhs.core(np.array([t]), new, u, p)[0], time), time)
 
 
 @remembered

@@ -10,8 +10,8 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
-from daedalus.differentiation.across_conditions import is_corner
 from daedalus.differentiation.case import Case
+from daedalus.differentiation.events.part_guards import is_corner
 from daedalus.differentiation.parts import goes_on
 from daedalus.differentiation.variational.augmented import AnyAugmented
 from daedalus.differentiation.variational.recorded import Recorded
@@ -35,6 +35,8 @@ def event_records(case: Case, augmented: AnyAugmented, recorded: Recorded) -> tu
         # Other constraints for the same motion, and corners, are no matter of the derivative.
         if case.system.events[event.guard].purpose.watches_constraints or is_corner(case, event.guard):
             continue
+        if goes_on(case, event.guard) and not case.system.events[event.guard].terminal:
+            continue  # a condition that the run did not switch at
         share = _share_of_rate(case, augmented, recorded, event.guard, since, event.time, event.before)
         found += grazing_records(name, event.time, share, rtol)
         since = event.time

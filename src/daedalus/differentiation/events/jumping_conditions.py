@@ -1,33 +1,25 @@
-"""Conditions across which the equations jump: between two of them the equations are smooth, at each S jumps.
+"""Conditions in the equations of a piece of a run, and its equations with the modes that the run recorded for them.
 
 `if_else(x < k, 1, 3)` and sign(v) move the solution on with another slope from the moment τ at which the condition
 changes; τ moves with what is varied, so that S⁺ = S + (f⁻ - f⁺) dτ/dθ as at an event without reset. fabs, fmax and
 branches that meet have a corner but no jump, f⁻ = f⁺, and need nothing but steps that end there. Which of them jump is
-found by trying (places_on_conditions.py). Where both sides lead back to a surface the run slides along it, with
-equations of its own (sliding_equations.py), or rests on it where slopes are infinite, as √|h| has them at h = 0.
+found by trying (places_on_conditions.py). When they change, and where a run slides or rests instead, the run itself has
+recorded.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import casadi as ca
 import numpy as np
 
 from daedalus.differentiation.events.places_on_conditions import looked_at
-from daedalus.differentiation.events.sliding_equations import (
-    Sides,
-    jumps_across,
-    no_sliding,
-    pivots_at,
-    rate_along,
-    slid_residual,
-)
 from daedalus.differentiation.events.smoothness import corners as corners_in
+from daedalus.errors import SolverError
 from daedalus.model.event_purpose import EventPurpose
 from daedalus.model.expressions import concatenate, divided, elements
-from daedalus.model.lazy_values import cached_property
 from daedalus.model.switching.held_states import HeldStates
 from daedalus.model.system.closed_loop import ClosedLoop
 from daedalus.model.system.once import once
@@ -37,174 +29,207 @@ from daedalus.reduction.reduction_record import Reduction
 from daedalus.reduction.switches import LETTERS, STAIRS, switches_of
 from daedalus.simulation.result.records import Record
 from daedalus.simulation.result.records_of_derivatives import JumpNotDifferentiated
-from daedalus.simulation.sliding.sliding_system import held_state, still_at_rest
+from daedalus.simulation.sliding.sliding_system import Sliding
+from daedalus.simulation.switching.condition_times import condition_times
 
-# (t, x', x, z, u, p), and the conditions that change together on one surface.
+# (t, x', x, z, u, p)
 Point = tuple[np.ndarray | float, ...]
-Face = tuple[int, ...]
-# A guard that is smaller, in units of what it changes by over the span, is zero.
-ZERO = 1e-9
+# What ends a part: the passage of conditions, or of a row of the guards of the surface that it is on.
+EndsBy = tuple[tuple[int, ...], int | None]
 # Equations are compiled for each combination of modes that a run meets; with more conditions steps pass over corners.
 MOST_CORNERS = 16
 
 
-@dataclass(eq=False)
-class JumpingConditions:
-    """The conditions of a system that make its equations jump, and its equations for each of their modes.
-
-    corners: for each of them whether the equations only bend there, which matters where steps are differentiated.
-    levels: where slopes are infinite at it, how far before it a part ends; else 0.
-    """
-
-    original: System
-    texts: tuple[str, ...]
-    guards: ca.SX  # of the symbols of the system and of the modes
-    modes: ca.SX
-    residual: ca.SX
-    corners: tuple[bool, ...]
-    levels: tuple[float, ...]
-    outputs: dict[str, ca.SX]  # those with conditions, of the modes
-    made: dict[tuple[Any, ...], System] = field(default_factory=dict)
-
-    def _with(self, expression: ca.SX, modes: tuple[int, ...]) -> ca.SX:
-        return ca.substitute(expression, self.modes, ca.DM(list(modes)))
-
-    def system(self, modes: tuple[int, ...], unseen: Face = ()) -> System:
-        """The system with given modes, and an event that ends a run where one of them changes, but for the unseen."""
-        if (modes, unseen) not in self.made:
-            fixed = FixedModes(self, modes, tuple(k for k in range(len(modes)) if k not in unseen))
-            self.made[modes, unseen] = self._ending(fixed, self._with(self.residual, modes), [], {})
-        return self.made[modes, unseen]
-
-    def resting(self, modes: tuple[int, ...], face: Face) -> System | None:
-        """The system that rests on the surface of a face; None where no state follows from it."""
-        key = (modes, face, "rests")
-        if key not in self.made:
-            still = tuple(0 if k in face else mode for k, mode in enumerate(modes))
-            guard = self._with(self.guards[face[0]], still)
-            held = held_state(self.original, guard)
-            if held is None:
-                return None
-            told = [self._with(value, still) for value in self.outputs.values()]
-            whole = concatenate([self._with(self.residual, still), *(ca.vec(value) for value in told)])
-            whole = ca.substitute(whole, self.original.symbol("x")[held.place], held.formula)
-            count = int(self.original.residual.numel())
-            ends = tuple(k for k in range(len(modes)) if k not in face)
-            leaving = still_at_rest(self.original, guard, held.size)
-            outputs = dict(zip(self.outputs, divided(whole[count:], told)))
-            self.made[key] = self._ending(FixedModes(self, still, ends, (), face), whole[:count], leaving, outputs)
-        return self.made[key]
-
-    def sliding(self, modes: tuple[int, ...], faces: tuple[Face, ...], point: Point) -> System:
-        """The system along the surfaces of `faces`, whose modes are those of one side; point: where it begins."""
-        if not faces:
-            return self.system(modes)
-        own, text = self.system(modes), self.texts[faces[-1][0]]
-        D = once(own, _jumps_across, self, modes, faces)
-        key = (modes, faces, pivots_at(own, D, point))
-        if key not in self.made:
-            base, guards = self._with(self.residual, modes), self._with(self.guards, modes)
-            rates = [rate_along(own, guards[face[0]], self.texts[face[0]], D) for face in faces]
-            if len(key[2]) < len(faces):
-                raise no_sliding(own, text, "nothing in the equations jumps there")
-            residual, shares = slid_residual(base, D, rates, key[2])
-            outputs = {name: self._blended(value, modes, faces, shares) for name, value in self.outputs.items()}
-            held = {k for face in faces for k in face}
-            ends = tuple(k for k in range(len(modes)) if k not in held)
-            leaving = [guard for share in elements(shares) for guard in (share, 1 - share)]
-            self.made[key] = self._ending(FixedModes(self, modes, ends, faces), residual, leaving, outputs)
-        return self.made[key]
-
-    def sides(self, expression: ca.SX, modes: tuple[int, ...], faces: tuple[Face, ...]) -> Sides:
-        """An expression of the modes on the sides of surfaces."""
-        across = tuple(self._with(expression, across_faces(modes, (face,))) for face in faces)
-        return Sides(self._with(expression, modes), across, self._with(expression, across_faces(modes, faces)))
-
-    def _blended(self, value: ca.SX, modes: tuple[int, ...], faces: tuple[Face, ...], shares: ca.SX) -> ca.SX:
-        base, across, _ = self.sides(value, modes, faces)
-        return base + sum((shares[k] * (other - base) for k, other in enumerate(across)), ca.SX(0))
-
-    def _ending(self, fixed: FixedModes, residual: ca.SX, leaving: list[ca.SX], outputs: dict[str, ca.SX]) -> System:
-        """A system with an event for each condition that ends it, and two for each surface that it is on."""
-        own, modes = self.original, fixed.values
-        events = [Event(self.texts[k], -1 if modes[k] else 1, True) for k in fixed.ends]
-        for face in (*fixed.faces, *((fixed.rests,) if fixed.rests else ())):
-            name = f"the end of {self.texts[face[0]]}"
-            events += [Event(f"{name}, {side}", -1, True, (), EventPurpose.LEAVES_SURFACE) for side in ("near", "far")]
-        stay = ca.repmat(own.symbol("x").T, len(events), 1)
-        guards = self._with(self.guards, modes) + ca.DM([(1 - 2 * mode) * h for mode, h in zip(modes, self.levels)])
-        changes: dict[str, Any] = {"outputs": {**own.outputs, **outputs}} if outputs else {}
-        return own.changed(
-            residual=residual,
-            events=(*own.events, *events),
-            guards=concatenate([own.guards, *(guards[k] for k in fixed.ends), *leaving]),
-            resets=ca.vertcat(own.resets, stay) if own.events else stay,
-            parts=(fixed, *own.parts(Reduction, ClosedLoop, HeldStates)),
-            **changes,
-        )
-
-    @cached_property
-    def of_unknowns(self) -> tuple[bool, ...]:
-        """Which conditions contain algebraic variables."""
-        z = self.original.symbol("z")
-        return tuple(bool(ca.depends_on(guard, z)) for guard in elements(self.guards))
-
-    @cached_property
-    def _conditions(self) -> ca.Function:
-        """The guards and their rates, z held, of (t, x', x, z, u, p) and the modes."""
-        t, rate, x = (self.original.symbol(letter) for letter in LETTERS[:3])
-        slope = ca.jacobian(self.guards, t) + ca.mtimes(ca.jacobian(self.guards, x), rate)
-        arguments = [self.original.symbol(letter) for letter in LETTERS]
-        return ca.Function("conditions", [*arguments, self.modes], [self.guards, ca.densify(slope)])
-
-    def values(self, point: Point, modes: tuple[int, ...]) -> np.ndarray:
-        """The guards at a point (t, x', x, z, u, p)."""
-        return self._conditions(*point, list(modes))[0].full().ravel()
-
-    def modes_at(self, point: Point, modes: tuple[int, ...] | None, span: float) -> tuple[int, ...]:
-        """The modes at a point (t, x', x, z, u, p); a guard at zero goes the way in which it moves.
-
-        modes: those before, which hold where a guard is clear of zero. span: how far the run goes, negative backwards.
-        """
-        found = list(modes or (0,) * len(self.texts))
-        for k in range(len(found)):  # a condition inside another one comes before it
-            value, moves = (float(part[k]) for part in self._conditions(*point, found))
-            if abs(value) <= ZERO * abs(moves * span):
-                found[k] = int(moves * span > 0)
-            elif modes is None:
-                found[k] = int(value > 0)
-        return tuple(found)
-
-
 @dataclass(frozen=True, eq=False)
 class FixedModes:
-    """A part of a system with modes put in: the conditions that turn them, and the modes.
+    """A part of a system with modes put in: the conditions of its piece, and which of them are put in.
 
-    ends: the conditions whose events end it, behind those of the model. faces: the surfaces that it slides along, whose
-    events come last, two for each; the modes are those of one side of them. rests: the one that it rests on instead.
+    The events of the system are these conditions, and behind them the end of a stay on a surface where there is one.
     """
 
     conditions: JumpingConditions
-    values: tuple[int, ...]
-    ends: tuple[int, ...]
-    faces: tuple[Face, ...] = ()
-    rests: Face = ()
+    chosen: tuple[int, ...]
 
 
-def across_faces(modes: tuple[int, ...], faces: tuple[Face, ...]) -> tuple[int, ...]:
-    """The modes on the other side of surfaces."""
-    turned = {k for face in faces for k in face}
-    return tuple(1 - mode if k in turned else mode for k, mode in enumerate(modes))
+class JumpingConditions:
+    """The conditions of the system of a piece, and its equations for each of their modes.
+
+    corners: for each of them whether the equations only bend there, which matters where steps are differentiated.
+    levels: where slopes are infinite at it, how far before it a part ends; else 0.
+    Those that time and parameters decide come last; their times are known.
+    """
+
+    def __init__(self, system: System) -> None:
+        switches = switches_of(system)
+        self.system, sliding = system, system.part(Sliding)
+        self.original = system if sliding is None else sliding.base
+        self.shares = system.symbol("z")[self.original.sizes["z"] :]
+        self.texts: list[str] = []
+        self.located = 0 if switches is None else switches.count
+        self._modes: list[ca.SX] = []
+        self._guards: list[ca.SX] = []
+        self._residual = system.residual
+        self._clock, self._timed = None, list[int]()
+        if switches is not None:
+            self.texts, self._modes, self._guards = list(switches.conditions), switches.modes, switches.guards
+            self._residual = switches.system.residual
+            self._put_clock_in(system, switches)
+        looked = [looked_at(system, self._residual, self._guards, self._modes, k) for k in range(len(self._modes))]
+        self.corners = tuple(not found.jumps for found in looked)
+        self.levels = tuple(found.level for found in looked)
+
+    def _put_clock_in(self, system: System, switches: Any) -> None:
+        """What time decides alone has a fixed moment, unless a parameter moves it."""
+        hidden = switches.system.sizes["u"] - system.sizes["u"]
+        if not hidden:
+            return
+        self._clock = switches.clock
+        clock = elements(switches.system.symbol("u"))[-hidden:]
+        values = elements(switches.clock.call([system.symbol("t"), system.symbol("p")])[0])
+        guards, known = self._guards, len(self._modes)
+        for k, (symbol, value, text) in enumerate(zip(clock, values, switches.on_time)):
+            if value.op() in (ca.OP_LT, ca.OP_LE) and ca.depends_on(value, system.symbol("p")):
+                self._modes, guards = [*self._modes, symbol], [*guards, value.dep(1) - value.dep(0)]
+                self.texts.append(text)
+                self._timed.append(k)
+            else:
+                self._residual, *guards = ca.substitute([self._residual, *guards], [symbol], [value])
+        self._guards = guards
+        assert len(self._modes) == known + len(self._timed)
+
+    @property
+    def count(self) -> int:
+        """How many conditions there are."""
+        return len(self._modes)
+
+    def times(self, p: np.ndarray, span: tuple[float, float]) -> tuple[np.ndarray, np.ndarray] | None:
+        """When those that time and parameters decide change, and their values from then on; None without any."""
+        if not self._timed:
+            return None
+        assert self._clock is not None
+        times, values = condition_times(self.system, self._clock, p, span)
+        return times, values[:, self._timed]
+
+    def chosen(self, corners: bool | None) -> tuple[int, ...]:
+        """The conditions whose modes are put in: those that jump or are steep; with `corners` all, if they are few.
+
+        None of them where corners is None.
+        """
+        if corners is None:
+            return ()
+        every = corners and self.count <= MOST_CORNERS
+        return tuple(k for k in range(self.count) if every or not self.corners[k] or self.levels[k] > 0)
+
+    def guard(self, which: int, modes: tuple[int, ...]) -> ca.SX:
+        """The guard of a condition with modes put in."""
+        return self._with([self._guards[which]], modes, tuple(range(self.count)))[0]
+
+    def guards_together(self) -> ca.SX:
+        """All guards, with conditions as they are written in them."""
+        return concatenate(self._with(list(self._guards), (), ()))
+
+    def _with(self, expressions: list[ca.SX], modes: tuple[int, ...], chosen: tuple[int, ...]) -> list[ca.SX]:
+        """Expressions with some modes put in, and the other conditions as they are written."""
+        for k in reversed(range(self.count)):  # a guard contains modes of conditions inside it, which come before
+            value = ca.SX(modes[k]) if k in chosen else self._guards[k] > 0
+            expressions = ca.substitute(expressions, [self._modes[k]], [value])
+        return expressions
+
+    def fixed(self, modes: tuple[int, ...], corners: bool | None, ends_by: EndsBy, at: Point) -> System:
+        """The system with modes put in; at: where it begins."""
+        return once(self.system, _fixed, self, modes, corners, ends_by, pivot_rows(self, modes, corners, at))
+
+    def equations(self, modes: tuple[int, ...], corners: bool | None) -> tuple[ca.SX, ca.SX, dict[str, ca.SX]]:
+        """Residual, guards of its own events, and outputs, of the symbols of the piece."""
+        system, chosen = self.system, self.chosen(corners)
+        (residual,) = self._with([self._residual], modes, chosen)
+        return residual, system.guards, dict(system.outputs)
 
 
-def _jumps_across(system: System, jumps: JumpingConditions, modes: tuple[int, ...], faces: tuple[Face, ...]) -> ca.SX:
-    return jumps_across(system, jumps.sides(jumps.residual, modes, faces), jumps.texts[faces[-1][0]])
+def pivot_rows(
+    conditions: JumpingConditions, modes: tuple[int, ...], corners: bool | None, at: Point
+) -> tuple[int, ...]:
+    """The rows from which the shares of surfaces are eliminated: where the jumps are largest at a point."""
+    if not conditions.shares.numel():
+        return ()
+    jumps = once(conditions.system, _jumps, conditions, modes, corners)
+    own = conditions.original
+    left = ca.Function("D", [own.symbol(letter) for letter in LETTERS], [jumps])(*at).full()
+    found: list[int] = []
+    for _ in range(left.shape[1]):
+        row, column = np.unravel_index(int(np.argmax(np.abs(left))), left.shape)
+        if not left[row, column]:
+            raise no_sliding(own, surface_text(conditions.system), "nothing in the equations jumps there")
+        found.append(int(row))
+        left = left - np.outer(left[:, column], left[row]) / left[row, column]
+    return tuple(sorted(found))
 
 
-def jumping_conditions(system: System, corners: bool = False) -> JumpingConditions | None:
-    """The conditions of a system that make it jump, found once and kept with it; None where there are none.
+def _jumps(system: System, conditions: JumpingConditions, modes: tuple[int, ...], corners: bool | None) -> ca.SX:
+    """D: what the residual jumps by across each surface; refused where one changes the jump of another."""
+    count, shares = int(conditions.original.residual.numel()), conditions.shares
+    jumps = ca.densify(ca.jacobian(conditions.equations(modes, corners)[0][:count], shares))
+    if ca.depends_on(ca.vec(jumps), shares):
+        why = "two conditions switch to and fro together, and one changes the other's jump"
+        raise no_sliding(conditions.original, surface_text(system), why)
+    return jumps
 
-    corners: those at which its equations bend come with them.
+
+def _fixed(
+    system: System,
+    conditions: JumpingConditions,
+    modes: tuple[int, ...],
+    corners: bool | None,
+    ends_by: EndsBy,
+    pivots: tuple[int, ...],
+) -> System:
+    own, chosen = conditions.original, conditions.chosen(corners)
+    residual, stays, outputs = conditions.equations(modes, corners)
+    if pivots:
+        # r + D s = 0 and ġ = 0 give the shares s from some rows, in whose places ġ = 0 stands then.
+        jumps, shares = once(system, _jumps, conditions, modes, corners), conditions.shares
+        count, rows = int(own.residual.numel()), list(pivots)
+        base = ca.substitute(residual[:count], shares, ca.SX.zeros(shares.numel()))
+        found = -ca.solve(jumps[rows, :], ca.densify(base[rows]))
+        told = list(outputs.values())
+        whole = ca.substitute(concatenate([stays, residual[count:], *(ca.vec(v) for v in told)]), shares, found)
+        stays, rates = whole[: stays.numel()], whole[stays.numel() : stays.numel() + len(rows)]
+        outputs = dict(zip(outputs, divided(whole[stays.numel() + len(rows) :], told)))
+        residual = ca.SX(base + ca.mtimes(ca.sparsify(jumps), found))
+        for row, rate in zip(rows, elements(rates)):
+            residual[row] = rate
+    ending, leaving = ends_by
+    signs = [1 - 2 * mode for mode in modes]
+    events = [Event(conditions.texts[k], signs[k], k in ending) for k in chosen]
+    guards = [conditions.guard(k, modes) + signs[k] * conditions.levels[k] for k in chosen]
+    if leaving is not None:
+        name = f"the end of {surface_text(system)}"
+        events.append(Event(name, -1, True, (), EventPurpose.LEAVES_SURFACE))
+        guards.append(stays[leaving])
+    stay = ca.repmat(own.symbol("x").T, len(events), 1)
+    return own.changed(
+        residual=residual,
+        outputs=outputs,
+        events=(*own.events, *events),
+        guards=concatenate([own.guards, *guards]),
+        resets=ca.vertcat(own.resets, stay) if own.events else stay,
+        parts=(FixedModes(conditions, chosen), *own.parts(Reduction, ClosedLoop, HeldStates)),
+    )
+
+
+def surface_text(system: System) -> str:
+    """The condition whose surface a system slides along, or rests on."""
+    sliding = system.part(Sliding)
+    return "" if sliding is None else sliding.condition
+
+
+def conditions_of(system: System) -> JumpingConditions:
+    """The conditions of the system of a piece, found once and kept with it."""
+    return once(system, JumpingConditions)
+
+
+def jumping_conditions(system: System, corners: bool = False) -> tuple[str, ...]:
+    """The conditions of a system that make it jump, or have infinite slopes; with `corners` those that bend it, too.
 
     Example
     -------
@@ -212,12 +237,15 @@ def jumping_conditions(system: System, corners: bool = False) -> JumpingConditio
     >>> m = dd.Model("tank")
     >>> h = m.state("h", start=1.0)
     >>> m.equation(m.der(h), ca.if_else(h > 0.5, -1, -2) - ca.fabs(h))
-    >>> jumping_conditions(m.freeze()).texts
+    >>> jumping_conditions(m.freeze())
     ('h > 0.5',)
-    >>> jumping_conditions(m.freeze(), corners=True).texts
+    >>> jumping_conditions(m.freeze(), corners=True)
     ('h > 0.5', 'h > 0')
     """
-    return once(system, _found, corners)
+    if switches_of(system) is None:
+        return ()
+    found = conditions_of(system)
+    return tuple(found.texts[k] for k in found.chosen(corners))
 
 
 def unlocated_jumps(system: System) -> list[Record]:
@@ -231,51 +259,11 @@ def _unlocated(system: System) -> tuple[Record, ...]:
     return tuple(JumpNotDifferentiated(name) for name in left if name in STAIRS.values())
 
 
-def _found(system: System, corners: bool) -> JumpingConditions | None:
-    switches = switches_of(system)
-    if switches is None:
-        return None
-    rows, told = system.residual.numel(), once(system, _outputs_with_conditions)
-    if told:
-        whole = concatenate([system.residual, *(ca.vec(system.outputs[name]) for name in told)])
-        switches = switches_of(system.changed(residual=whole, rows=system.rows, parts=system.parts(HeldStates)))
-        assert switches is not None
-    count, hidden = switches.count, switches.system.sizes["u"] - system.sizes["u"]
-    parameters, inputs = switches.system.symbol("p"), switches.system.symbol("u")
-    modes = elements(parameters[parameters.numel() - count :])
-    guards = elements(switches.system.guards[len(system.events) :])
-    residual, texts = switches.system.residual, list(switches.conditions)
-    if hidden:
-        assert switches.clock is not None
-        clock = elements(inputs[inputs.numel() - hidden :])
-        values = elements(switches.clock.call([system.symbol("t"), system.symbol("p")])[0])
-        for symbol, value, text in zip(clock, values, switches.on_time):
-            # What time decides alone has a fixed moment, unless a parameter moves it.
-            if value.op() in (ca.OP_LT, ca.OP_LE) and ca.depends_on(value, system.symbol("p")):
-                guard = value.dep(1) - value.dep(0)
-                modes.append(symbol)
-                guards.append(guard)
-                texts.append(text)
-            else:
-                residual, *guards = ca.substitute([residual, *guards], [symbol], [value])
-    looked = [looked_at(system, residual[:rows], guards, modes, k) for k in range(len(modes))]
-    bends = [(corners and len(modes) <= MOST_CORNERS and not found.jumps) or found.level > 0 for found in looked]
-    chosen = [k for k in range(len(modes)) if looked[k].jumps or bends[k]]
-    if not chosen:
-        return None
-    for k in reversed([k for k in range(len(modes)) if k not in chosen]):
-        residual, *guards = ca.substitute([residual, *guards], [modes[k]], [guards[k] > 0])
-    return JumpingConditions(
-        system,
-        tuple(texts[k] for k in chosen),
-        concatenate(guards[k] for k in chosen),
-        concatenate(modes[k] for k in chosen),
-        residual[:rows],
-        tuple(bends[k] for k in chosen),
-        tuple(looked[k].level for k in chosen),
-        dict(zip(told, divided(residual[rows:], [system.outputs[name] for name in told]))),
+def no_sliding(system: System, text: str, why: str) -> SolverError:
+    """Refuse derivatives along a condition in words."""
+    return SolverError(
+        f"The derivatives of {system.name!r} do not go on along {text}.",
+        f"both branches lead back to it, and {why}",
+        because="which motion along it is meant, and its derivative with it, is not determined there.",
+        remedy="m.friction for what sticks, or a smooth law such as tanh(v/0.001) for sign(v)",
     )
-
-
-def _outputs_with_conditions(system: System) -> tuple[str, ...]:
-    return tuple(name for name, value in system.outputs.items() if corners_in(value))

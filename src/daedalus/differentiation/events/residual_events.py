@@ -14,6 +14,7 @@ import numpy as np
 
 from daedalus.differentiation.case import Case
 from daedalus.differentiation.events.restarted_state import restarted_state
+from daedalus.differentiation.events.saltation import carried
 from daedalus.differentiation.variational.implicit_slopes import ImplicitSlopes, consistent_row
 from daedalus.errors import SolverError
 from daedalus.model.system.once import remembered
@@ -69,8 +70,7 @@ class ResidualEvents:
                 f"at t = {t:.6g} the equations have no solution for x' and z near those before it",
                 remedy="another reset, or start values of the algebraic variables",
             )
-        along = slope[:, 0] + slope[:, 1 : 1 + n] @ row[-n:] - behind[-n:]
-        return Jump(behind, slope[:, 1:] + np.outer(along, time), time)
+        return Jump(behind, carried(slope, row[-n:], behind[-n:], time), time)
 
 
 @remembered

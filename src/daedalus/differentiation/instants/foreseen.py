@@ -1,29 +1,97 @@
-"""What happens when in a run with clocks, conditions or discrete variables, as `dd.simulate` finds it.
+"""What happens when in a run with clocks, conditions or discrete variables, as `dd.simulate` records it.
 
 The rules of an instant are those of the core: it runs the model once, and what it tells is differentiated. Between two
-instants nothing is assigned, and the equations are those of an ordinary system.
+instants nothing is assigned and no condition changes, and the equations are those of a smooth system: which modes the
+conditions have, and which of them the run slides along or rests on, is read from the pieces of the run.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from itertools import pairwise
+from typing import Any, Literal, NamedTuple
 
+import casadi as ca
 import numpy as np
 
+from daedalus.differentiation.events.jumping_conditions import conditions_of
 from daedalus.errors import SolverError
 from daedalus.model.event_purpose import EventPurpose
+from daedalus.model.switching.held_states import without_instants
+from daedalus.model.system.closed_loop import ClosedLoop
+from daedalus.model.system.once import once
 from daedalus.model.system.system import System
+from daedalus.reduction.reduction_record import Reduction
+from daedalus.reduction.switches import LETTERS, switches_of
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.result.ending import Ending
 from daedalus.simulation.result.trajectory import Trajectory
+from daedalus.simulation.result.transitions import TransitionKind, moment
 from daedalus.simulation.run.pieces import Next, Piece, run_in_pieces
+from daedalus.simulation.run.rechosen_constraints import with_other_constraints
 from daedalus.simulation.run.road import Road
-from daedalus.simulation.run.settings import Settings
-from daedalus.simulation.sliding.slide import leave_surface, slide_along
+from daedalus.simulation.run.settings import Settings, settings_for
+from daedalus.simulation.sliding.slide import come_to_rest, leads_to_rest, leave_surface, rests_from_start, slide_along
+from daedalus.simulation.sliding.sliding_system import (
+    Sliding,
+    condition_like,
+    held_state,
+    resting_system,
+    sliding_system,
+)
+from daedalus.simulation.sliding.sliding_system import (
+    levels_of as surfaces_along,
+)
+from daedalus.simulation.sliding.solved_slopes import Undetermined
+from daedalus.simulation.sliding.surface import Surface
 from daedalus.simulation.switching.agenda import levels_of, order_of, ticks_of
 from daedalus.simulation.switching.guard_times import rounding_of
+from daedalus.simulation.switching.switched_together import with_unknowns_solved_anew
+from daedalus.simulation.switching.unlocated_switches import piece_without_cuts
+
+# Points at which conditions are compared.
+POINTS = 3
+# How a run that is differentiated goes on where a piece of it ends.
+RULES = (
+    leave_surface,
+    slide_along,
+    come_to_rest,
+    with_unknowns_solved_anew,
+    piece_without_cuts,
+    with_other_constraints,
+)
+
+
+class Stretch(NamedTuple):
+    """What holds between two instants: the system of the piece, the modes of its conditions, the row it begins with.
+
+    The system has discrete variables as states. modes: None where steps crossed the conditions. row: (x, z, x').
+    """
+
+    system: System
+    modes: tuple[int, ...] | None
+    row: np.ndarray
+
+
+class Change(NamedTuple):
+    """A change of the equations that no event makes: of some conditions, or onto or off a surface.
+
+    conditions: those of the stretch before it that changed. leaves: the row of the guards of the surface that was left.
+    shift: how far the run moved the state beside the surface. is_timed: whether its time is known beforehand.
+    """
+
+    kind: TransitionKind
+    conditions: tuple[int, ...] = ()
+    leaves: int | None = None
+    shift: np.ndarray | None = None
+    is_timed: bool = False
+
+    @property
+    def has_known_time(self) -> bool:
+        """Whether the part before it ends at its time, and not where a guard passes zero."""
+        return self.is_timed or (not self.conditions and self.leaves is None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,11 +101,15 @@ class Instant:
     time: float
     clocks: tuple[tuple[int, ...], ...] = ()
     events: tuple[tuple[int, np.ndarray], ...] = ()
+    change: Change | None = None  # of the equations alone, where there are neither
 
 
 @dataclass(frozen=True, eq=False)
 class Foreseen:
-    """All instants of a run, where it begins, ends and was asked to end, and the run that told of them."""
+    """All instants of a run, where it begins, ends and was asked to end, and the run that told of them.
+
+    stretches: what holds before the first instant, and behind each of them; none where nothing but instants changes it.
+    """
 
     instants: tuple[Instant, ...]
     begin: float
@@ -45,6 +117,13 @@ class Foreseen:
     asked: float
     rests: tuple[int, ...]  # positions of discrete variables among the states
     nominal: Trajectory
+    stretches: tuple[Stretch, ...] = ()
+    corners: bool = False  # whether parts end at corners
+    whole: Foreseen | None = None  # with the corners that were left out
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # What stretches consist of is in the parts of a run already.
+        return Foreseen, (self.instants, self.begin, self.end, self.asked, self.rests, self.nominal)
 
     def names(self, system: System) -> tuple[str, ...]:
         """The names of the discrete variables among the states of a system."""
@@ -52,8 +131,27 @@ class Foreseen:
         return tuple(v.name for v in system.of_kind("state") if places[v.name].positions[0] in self.rests)
 
     def until(self, passed: int) -> float:
-        """Where the stretch behind so many instants ends."""
-        return self.instants[passed].time if passed < len(self.instants) else self.end
+        """Where the stretch behind so many instants ends at the latest: a change of conditions may end it before."""
+        fixed = (i.time for i in self.instants[passed:] if i.change is None or i.change.has_known_time)
+        return next(fixed, self.end)
+
+    def with_corners(self, corners: bool) -> Foreseen:
+        """The same without changes of conditions that do not matter: corners, where steps may pass over them."""
+        if self.whole is not None:
+            return self.whole.with_corners(corners)
+        if not self.stretches:
+            return self
+        instants, stretches = list[Instant](), list(self.stretches[:1])
+        for instant, behind in zip(self.instants, self.stretches[1:]):
+            change, before = instant.change, stretches[-1]
+            if change is not None and change.kind is TransitionKind.SWITCH and before.system is behind.system:
+                own = conditions_of(before.system).chosen(corners)
+                if before.modes is not None and not set(change.conditions) & set(own):
+                    stretches[-1] = before._replace(modes=behind.modes)
+                    continue
+            instants.append(instant)
+            stretches.append(behind)
+        return replace(self, instants=tuple(instants), stretches=tuple(stretches), corners=corners, whole=self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,12 +193,18 @@ class NominalRun:
                 atol, share = request.atol, call["rtol"] / request.rtol
                 atol = atol * share if isinstance(atol, (int, float)) else atol
                 request = request._replace(rtol=call["rtol"], atol=atol)
-        first = Piece(settings, drive, np.concatenate([p, x[self.rests]]), span[0], own, None, self.fired)
+        p = np.concatenate([p, x[self.rests]])
+        resting = None
+        if settings.switches is not None and not settings.plant.is_implicit:
+            resting = rests_from_start(settings, span[0], own, drive.at_time(span[0]), p)
+        if resting is not None:
+            settings = settings_for(request, resting, settings.method)
+        first = Piece(settings, drive, p, span[0], own, None, self.fired)
         road = self.road._replace(request=request)
 
         def rule(done: Trajectory) -> Next:
-            following = leave_surface(road, first, done)
-            return slide_along(road, first, done) if following is None else following
+            answers = (own(road, first, done) for own in RULES)
+            return next((answer for answer in answers if answer is not None), None)
 
         return run_in_pieces(first, rule, span[1])
 
@@ -111,15 +215,212 @@ class NominalRun:
         return found
 
 
-def foreseen(nominal: NominalRun, run: Trajectory, span: tuple[float, float]) -> Foreseen | None:
-    """The instants of a run over a span; None where it is stiff, an error where it stopped early."""
+def foreseen(nominal: NominalRun, run: Trajectory, span: tuple[float, float], base: System) -> Foreseen | None:
+    """The instants of a run over a span; None where it is stiff, an error where it stopped early.
+
+    base: the system between instants, with discrete variables as states.
+    """
     if run.status is Ending.STIFF:
         return None
     refuse_early_stop(run, nominal.system.name)
     end = float(run.end.time)
     fired = [found for piece in run.pieces for found in _fired(nominal, piece)]
     instants = _instants(nominal.system, nominal.fired, (span[0], end), fired)
-    return Foreseen(instants, span[0], end, span[1], tuple(nominal.rests.tolist()), run)
+    stretches: tuple[Stretch, ...] = ()
+    if switches_of(base) is not None:
+        instants, stretches = with_changes(instants, _changes(nominal, run, base, span), rounding_of((span[0], end)))
+    return Foreseen(instants, span[0], end, span[1], tuple(nominal.rests.tolist()), run, stretches)
+
+
+def with_changes(
+    instants: Sequence[Instant], changes: Sequence[tuple[float, Change, Stretch]], close: float
+) -> tuple[tuple[Instant, ...], tuple[Stretch, ...]]:
+    """Instants with changes of the equations between them, and what holds behind each; the first change is the start.
+
+    A change at the time of an instant is made by it.
+    """
+    first, *left = changes
+    begin, forward = first[0], 1.0 if not left or left[-1][0] >= first[0] else -1.0
+    if instants and instants[-1].time < begin:
+        forward = -1.0
+    found, stretches, waiting = list[Instant](), [first[2]], list(instants)
+    for t, change, behind in [*left, (forward * np.inf, Change(TransitionKind.SWITCH), first[2])]:
+        while waiting and forward * (waiting[0].time - t) <= close:
+            found.append(waiting.pop(0))
+            stretches.append(stretches[-1])
+        if not np.isfinite(t):
+            break
+        if (found and abs(found[-1].time - t) <= close and found[-1].change is None) or abs(t - begin) <= close:
+            stretches[-1] = behind
+        else:
+            found.append(Instant(t, change=change))
+            stretches.append(behind)
+    return tuple(found), tuple(stretches)
+
+
+def _changes(
+    nominal: NominalRun, run: Trajectory, base: System, span: tuple[float, float]
+) -> list[tuple[float, Change, Stretch]]:
+    """When the equations of a run changed and how, as its pieces tell; the first one is its beginning."""
+    found: list[tuple[float, Change, Stretch]] = []
+    before: Trajectory | None = None
+    for piece in run.pieces:
+        if not len(piece.dense_spans[0]):
+            continue
+        system = mirrored(base, nominal.system, piece.system)
+        history = _modes(piece, system, span)
+        begin = float(piece.dense_spans[0][0])
+        first = _stretch(nominal, piece, system, begin, history[0][1] if history else None)
+        found.append((begin, _joint(nominal, before, piece, found[-1][2] if found else None, first), first))
+        last = piece.outcome.stop.time if piece.status is Ending.CHATTERING and piece is not run.pieces[-1] else None
+        resting: int | None = None
+        for (_, modes, _), (t, new, timed) in pairwise(history):
+            if t == last:
+                continue
+            turned = tuple(k for k in range(len(new)) if new[k] != modes[k])
+            change = Change(TransitionKind.SWITCH, turned, is_timed=timed)
+            if resting in turned and _stops(piece, system, turned, t) == resting:
+                continue  # it is on the surface, wherever rounding moves it
+            if resting in turned:
+                change, resting = Change(TransitionKind.LEAVES), None
+            elif resting is None and (resting := _stops(piece, system, turned, t)) is not None:
+                change = Change(TransitionKind.RESTS, (resting,))
+            behind = _stretch(nominal, piece, system, t, new)
+            found.append((t, change, behind if resting is None else _at_rest(behind, resting)))
+        before = piece
+    return found
+
+
+def _stops(piece: Trajectory, system: System, turned: Sequence[int], t: float) -> int | None:
+    """Of conditions that a run crossed the one that it rests on since: nothing leads on behind it."""
+    conditions, end = conditions_of(system), moment(piece, t, "right")
+    x = end._x[0][piece._plant.row_parts["x"]]
+    for which in turned:
+        if which < conditions.located and conditions.levels[which] > 0:
+            surface = once(piece.system, Surface, which)
+            if leads_to_rest(surface, t, x, piece._drive.at_time(t), piece._parameters, None):
+                return which
+    return None
+
+
+def _at_rest(stretch: Stretch, which: int) -> Stretch:
+    """The same at rest on the surface of a condition, with the modes of all others."""
+    resting = once(stretch.system, resting_system, which)
+    assert resting is not None
+    assert stretch.modes is not None
+    places = once(resting, _places_among, stretch.system, which)
+    return stretch._replace(system=resting, modes=tuple(stretch.modes[k] for k in places))
+
+
+def _places_among(resting: System, outside: System, which: int) -> tuple[int, ...]:
+    """Which conditions of the system outside those of a system at rest are: they agree on the surface."""
+    old, new = conditions_of(outside), conditions_of(resting)
+    guard = once(outside, Surface, which).side(None).guard
+    held, symbols = held_state(outside, guard), [outside.symbol(letter) for letter in LETTERS]
+    assert held is not None
+    own = ca.Function("held", symbols, [held.formula])
+    both = ca.Function("guards", symbols, [old.guards_together(), new.guards_together()])
+    draw, seen = np.random.default_rng(6), []
+    for _ in range(POINTS):
+        point = [draw.uniform(0.5, 1.5, int(symbol.numel())) for symbol in symbols]
+        point[2][held.place] = float(own(*point))
+        seen.append([part.full().ravel() for part in both(*point)])
+    outer, inner = (np.array(values) for values in zip(*seen))
+    far = np.abs(inner[:, :, None] - outer[:, None, :]).max(axis=0)
+    return tuple(int(np.argmin(row)) for row in far)
+
+
+def _modes(piece: Trajectory, system: System, span: tuple[float, float]) -> list[tuple[float, tuple[int, ...], bool]]:
+    """From when on the conditions of a piece had which modes, and whether time decided it; none where it crossed."""
+    conditions, held = conditions_of(system), piece._held_modes
+    begin, end = float(piece.dense_spans[0][0]), float(piece.dense_spans[1][-1])
+    if conditions.located and (held is None or len(held.conditions) != conditions.located):
+        return []
+    forward = 1.0 if end >= begin else -1.0
+    times = np.array([begin]) if held is None else held.held.times
+    values = np.zeros((1, 0)) if held is None else held.held.values
+    timed = conditions.times(piece._parameters[: system.sizes["p"]], span)
+    inside = np.zeros(0)
+    if timed is not None:
+        inside = timed[0][(forward * (timed[0] - begin) > 0) & (forward * (timed[0] - end) <= 0)]
+    moments = np.unique(np.concatenate([[begin], times, inside]))[:: int(forward)]
+    found: list[tuple[float, tuple[int, ...], bool]] = []
+    for t in moments[forward * (moments - begin) >= 0].tolist():
+        own = values[np.flatnonzero(forward * (t - times) >= 0)[-1]]
+        if timed is not None:
+            # A value holds from its time on, and before it where the run goes backwards.
+            side = "right" if forward > 0 else "left"
+            own = np.concatenate([own, timed[1][max(0, int(np.searchsorted(timed[0], t, side=side)) - 1)]])  # type: ignore[call-overload]
+        modes = tuple(int(value > 0.5) for value in own)
+        if not found or modes != found[-1][1]:
+            only_timed = bool(found) and modes[: conditions.located] == found[-1][1][: conditions.located]
+            found.append((t, modes, only_timed))
+    return found
+
+
+def _stretch(
+    nominal: NominalRun,
+    piece: Trajectory,
+    system: System,
+    t: float,
+    modes: tuple[int, ...] | None,
+    side: Literal["left", "right"] = "right",
+) -> Stretch:
+    """What holds in a piece from a moment on, with its row there."""
+    found = moment(piece, t, side)
+    row, held = found._x[0], np.zeros(0) if found._held is None else found._held[0]
+    x = nominal.all_states(row, held)
+    n, parts = len(nominal.states), piece._plant.row_parts
+    if len(row) == n:
+        return Stretch(system, modes, x)
+    z, rates = row[parts["z"]], row[len(row) - n :]
+    z = z[: len(z) - depth_of(system)]
+    return Stretch(system, modes, np.concatenate([x, z, nominal.all_states(rates, 0 * held)]))
+
+
+def _joint(
+    nominal: NominalRun, before: Trajectory | None, piece: Trajectory, old: Stretch | None, new: Stretch
+) -> Change:
+    """What happened between two pieces."""
+    if before is None or old is None:
+        return Change(TransitionKind.EQUATIONS)
+    held, holds = before.outcome.surfaces, piece.outcome.surfaces
+    if [text for text in holds if text not in held]:
+        kind = TransitionKind.RESTS if piece.outcome.rests else TransitionKind.SLIDES
+        fresh = [level for level in surfaces_along(new.system) if level.condition not in held]
+        with suppress(Undetermined):
+            return Change(kind, tuple(condition_like(old.system, level.guard) for level in fresh))
+        return Change(kind)
+    if [text for text in held if text not in holds]:
+        t = float(piece.dense_spans[0][0])
+        ended = _stretch(nominal, before, old.system, t, None, "left").row
+        n = len(nominal.states) + len(nominal.rests)
+        shift = new.row[:n] - ended[:n]
+        last = before.outcome.events[-1][0] if before.status is Ending.EVENT and before.outcome.events else None
+        own = None if last is None else last - len(before.system.events) + int(old.system.guards.numel())
+        return Change(TransitionKind.LEAVES, (), own, shift)
+    if old.system is new.system and old.modes is not None and new.modes is not None:
+        turned = tuple(k for k in range(len(new.modes)) if new.modes[k] != old.modes[k])
+        if turned:
+            return Change(TransitionKind.SWITCH, turned)
+    return Change(TransitionKind.EQUATIONS)
+
+
+def mirrored(base: System, nominal: System, system: System) -> System:
+    """The system of a piece of a run with discrete variables as states: `base` as the run slides or rests in it."""
+    sliding = system.part(Sliding)
+    if sliding is None:
+        return base if system is nominal else without_instants(system, (), Reduction, ClosedLoop)
+    own = mirrored(base, nominal, sliding.outside)
+    found = once(own, resting_system if sliding.rests else sliding_system, sliding.which)
+    assert found is not None
+    return found
+
+
+def depth_of(system: System) -> int:
+    """How many shares of surfaces a system has behind its algebraic variables."""
+    sliding = system.part(Sliding)
+    return 0 if sliding is None or sliding.rests else sliding.depth
 
 
 def refuse_early_stop(run: Trajectory, name: str) -> None:

@@ -1,14 +1,8 @@
 """How states behind an instant follow from those before it, round by round, and how its time moves.
 
-At an instant whose time moves by dτ = c dv, v = (x, u, p), states at the moving time change by A dv:
-
-    A = [1 0] + f⁻ c            before it
-    A ← r_x A + r_(u,p) + r_t c      behind a round that makes r(t, x, u, p) of x
-    dx⁺ = (A - f⁺ c) dv         at a fixed time behind it
-
-which is the saltation of one event with reset r (I. A. Hiskens, M. A. Pai, IEEE Transactions on Circuits and Systems I
-47, 2000) carried through rounds. Clocks and schedules do not move, c = 0; an event that a guard g brings about has
-c = -g_v / (g_t + g_x f⁻).
+At an instant whose time moves by dτ = c dv, v = (x, u, p), the rounds one behind the other are one reset of the states
+(saltation.py). Clocks and schedules do not move, c = 0; an event that a guard g brings about has c = -g_v / (g_t + g_x
+f⁻).
 """
 
 from __future__ import annotations
@@ -22,6 +16,7 @@ import numpy as np
 from daedalus.compilation import Compiled, compile_function
 from daedalus.differentiation.case import Case
 from daedalus.differentiation.events.restarted_state import searched
+from daedalus.differentiation.events.saltation import carried, in_turn, unchanged
 from daedalus.differentiation.instants.any_order import SAME_STATE, Alone, in_any_order, same
 from daedalus.differentiation.instants.contact_jumps import (
     acting_contacts,
@@ -169,24 +164,23 @@ class InstantMaps:
     def jump(
         self, case: Case, instant: Instant, t: float, row: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The row behind all rounds, A, and c, at a row (x, z, x')."""
+        """The row behind all rounds, ∂x⁺/∂(t, x, u, p) of them, and c, at a row (x, z, x')."""
         n = len(case.x0)
         several = self._several(case, instant, t, row)
         if several:
             behind, slopes = in_any_order(partial(self._alone, case, t), several, row, partial(self._refused, t))
             if not self._is_rule(case, several, t, row, behind):
                 raise self._refused(t, several)
-            return behind, slopes, np.zeros(slopes.shape[1])
+            return behind, np.concatenate([np.zeros((n, 1)), slopes], axis=1), np.zeros(slopes.shape[1])
         c = self.time_slopes(case, instant, t, row)
-        A = np.eye(n, len(c)) + np.outer(row[-n:], c)
-        given = np.eye(len(c))[n:]
+        total = unchanged(n, len(c))
         waiting, levels = list(instant.events), list(instant.clocks)
         while waiting or levels:
             actors, waiting = self._round(case, list(levels[:1]), waiting, t, row)
             levels = levels[1:]
             row, slopes = self._behind(case, actors, t, row)
-            A = slopes[:, 1 : 1 + n] @ A + slopes[:, 1 + n :] @ given + np.outer(slopes[:, 0], c)
-        return row, A, c
+            total = in_turn(slopes, total)
+        return row, total, c
 
     # -- several events at once --------------------------------------------------------------------------------
 
@@ -219,10 +213,8 @@ class InstantMaps:
         n, c = len(case.x0), self._own_time(case, event, t, row)
         if c is None:
             return None
-        A, given = np.eye(n, len(c)) + np.outer(row[-n:], c), np.eye(len(c))[n:]
         behind, slopes = self._behind(case, (event,), t, row, waiting)
-        A = slopes[:, 1 : 1 + n] @ A + slopes[:, 1 + n :] @ given + np.outer(slopes[:, 0], c)
-        return Alone(behind, A - np.outer(behind[-n:], c))
+        return Alone(behind, carried(slopes, row[-n:], behind[-n:], c))
 
     def _is_rule(self, case: Case, events: list[int], t: float, row: np.ndarray, behind: np.ndarray) -> bool:
         """Whether events one after the other end where the rule of an instant ends."""
@@ -265,11 +257,10 @@ class InstantMaps:
         if any(self.moves_states[actor] for actor in actors):
             return self._restarted(case, actors, t, row)
         value, slopes = self._at(("resets", actors), case, t, row)
-        contacts, n = contacts_of_case(case), len(case.x0)
+        contacts = contacts_of_case(case)
         if contacts is not None:
             value, own = behind_contacts(case, contacts, actors, t, value, waiting)
-            rest = np.eye(slopes.shape[1])
-            slopes = own[:, 1 : 1 + n] @ slopes + own[:, :1] @ rest[:1] + own[:, 1 + n :] @ rest[1 + n :]
+            slopes = in_turn(own, slopes)
         return self._consistent(case, t, value, row, actors), slopes
 
     def _consistent(self, case: Case, t: float, x: np.ndarray, before: np.ndarray, actors: Sequence[int]) -> np.ndarray:
@@ -292,14 +283,13 @@ class InstantMaps:
         """The same where states depend on each other, one actor after the other."""
         plant = plant_of(self.own) if self.formulas else implicit_plant_of(self.own)
         n, u, p = len(case.x0), case.u_at(t), case.p
-        total = np.concatenate([np.zeros((n, 1)), np.eye(n, 1 + n + len(u) + len(p))[:, : n + len(u) + len(p)]], axis=1)
-        given = np.eye(total.shape[1])
+        total = unchanged(n, n + len(u) + len(p))
         for actor in actors:
             written = self._at(("resets", (actor,)), case, t, row)[1]
             own, number = row[:n] if self.formulas else row, order_of(self.own).all.index(actor)
             behind = searched(plant, case.settings.rtol, t, own, u, p, number, repr(self.own.events[actor].name))
             slopes = reset_slopes(behind, self.assigned[actor], written)
-            total = slopes[:, 1 : 1 + n] @ total + slopes[:, :1] @ given[:1] + slopes[:, 1 + n :] @ given[1 + n :]
+            total = in_turn(slopes, total)
             row = self._consistent(case, t, behind.vector("x"), behind.row, (actor,))
         return row, total
 

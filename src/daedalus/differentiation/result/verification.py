@@ -14,12 +14,12 @@ from dataclasses import dataclass, replace
 import casadi as ca
 import numpy as np
 
-from daedalus.differentiation.across_conditions import in_first_mode, landed
-from daedalus.differentiation.case import Case
+from daedalus.differentiation.case import Case, hybrid_case
 from daedalus.differentiation.directions import Directions
+from daedalus.differentiation.events.jumping_conditions import jumping_conditions
 from daedalus.differentiation.forward_run import differentiate
 from daedalus.differentiation.gradient import pulled_back
-from daedalus.differentiation.parts import RestsOnCorner, check_progress, end_of_part, next_part
+from daedalus.differentiation.parts import end_of_part, next_part
 from daedalus.differentiation.result.differentiated_run import DifferentiatedRun
 from daedalus.differentiation.result.independent_run import compared_with_simulate
 from daedalus.differentiation.steps.adjoint import recorded_segments
@@ -97,7 +97,7 @@ class Verification:
 
 def verify(sens: DifferentiatedRun) -> Verification:
     """All checks that fit the result."""
-    case, directions = steps_to_verify(sens._parts[0].case), sens._directions
+    case, directions = steps_to_verify(_with_corners(sens._parts[0].case)), sens._directions
     chart = StartChart(case, directions, sens._start)
     size = directions.sizes(case.system, case.p)
     try:  # the steps of the nominal run, differentiated
@@ -132,6 +132,15 @@ def _compared(sens: DifferentiatedRun, case: Case, differs: bool) -> str:
     if differs and sens.how != "discrete":
         told += "; steps chosen for the states alone may pass over what a change of the start sets in motion"
     return told
+
+
+def _with_corners(case: Case) -> Case:
+    """The case with a record of where its equations bend: steps that are differentiated end there."""
+    request = case.request
+    if case.foreseen is not None or request is None or not jumping_conditions(case.system, corners=True):
+        return case
+    found = hybrid_case(request, case.grid)
+    return found if found.method == case.method else found.with_method(case.method, case.settings.reason)
 
 
 def steps_to_verify(case: Case) -> Case:
@@ -213,28 +222,16 @@ def _last_state(case: Case, end: float) -> np.ndarray:
     """The last state of a run; behind a terminal event, whose time moves, the motion is prolonged to `end`."""
     if case.foreseen is not None:
         return _last_foreseen(case)
-    try:
-        return _last_in_parts(in_first_mode(case, corners=True), end)
-    except RestsOnCorner:
-        return _last_in_parts(in_first_mode(case), end)
-
-
-def _last_in_parts(case: Case, end: float) -> np.ndarray:
-    n, first, times = len(case.x0), case.t0, list[float]()
-    landing = landed(case)
-    case = case if landing is None else landing.case
+    n = len(case.x0)
     while True:
         run = nominal_run(case)
-        row = np.array(run.x[-1])
-        times.append(float(run.t[-1]))
-        part = end_of_part(case, ENDINGS[run.status], [guard for guard, *_ in run.events], times[-1])
+        row, t = np.array(run.x[-1]), float(run.t[-1])
+        part = end_of_part(case, ENDINGS[run.status], [guard for guard, *_ in run.events], t)
         if part is None and run.status == Ending.EVENT:
-            late = times[-1] - end
-            return row[:n] - late * case.row_at(times[-1], row[:n])[-n:]
+            return row[:n] - (t - end) * case.row_at(t, row[:n])[-n:]
         if part is None:
             return row[:n]
-        case = next_part(case, part, times[-1], row).case
-        check_progress(case, times, case.t1 - first)
+        case = next_part(case, part, t, row).case
 
 
 def _last_foreseen(case: Case) -> np.ndarray:

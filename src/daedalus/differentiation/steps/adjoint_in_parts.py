@@ -6,10 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from daedalus.differentiation.across_conditions import landed
-from daedalus.differentiation.at_rest import refuse_steps_past
+from daedalus.differentiation.across_changes import landed, refuse_steps_past
 from daedalus.differentiation.case import Case
-from daedalus.differentiation.parts import check_progress, end_of_part, next_part
+from daedalus.differentiation.parts import end_of_part, next_part
 from daedalus.differentiation.steps.adjoint import Segment, backward, forward
 from daedalus.integrators.methods import is_implicit
 from daedalus.simulation.result.ending import Ending
@@ -26,8 +25,6 @@ class ForwardPart(NamedTuple):
 def forward_in_parts(case: Case) -> tuple[list[ForwardPart], np.ndarray] | None:
     """The nominal run and its last row; None where "auto" finds that explicit steps are held back."""
     parts: list[ForwardPart] = []
-    ends: list[float] = []
-    span = case.last_time - case.first_time
     landing = landed(case)
     if landing is not None:
         parts.append(ForwardPart(case, _at_rest(case)[0], landing.slopes))
@@ -46,8 +43,6 @@ def forward_in_parts(case: Case) -> tuple[list[ForwardPart], np.ndarray] | None:
         refuse_steps_past(following, t)
         parts.append(ForwardPart(case, segments, following.slopes))
         case = following.case
-        ends.append(t)
-        check_progress(case, ends, span)
 
 
 def _at_rest(case: Case) -> tuple[list[Segment], np.ndarray, Ending]:

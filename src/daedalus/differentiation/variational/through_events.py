@@ -57,8 +57,10 @@ def run_through_events(
             own = unpacked(before)
             passed.append(PassedEvent(guard, time, own, augmented.behind(case, guard, time, own)))
         t, y = float(run.t[-1]), passed[-1].after if stopped else unpacked(run.x[-1])
-        if not stopped or t == case.t1 or declared[passed[-1].guard].terminal:
-            if not stopped or declared[passed[-1].guard].terminal:
+        # Others may happen at the time of a terminal one.
+        ends = stopped and any(declared[event.guard].terminal for event in passed if event.time == t)
+        if not stopped or t == case.t1 or ends:
+            if not stopped or ends:
                 status = ENDINGS[run.status]
             break
         _check_progress(case, passed)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -197,5 +197,5 @@ def moments(piece: RecordedRun, spans: np.ndarray, side: Literal["left", "right"
     times = piece.dense_spans[0 if side == "right" else 1][spans]
     x = dense.coefficients[spans, 0] if side == "right" else dense.coefficients[spans].sum(axis=1)
     held = None if piece._held_values is None else piece._held_values.beside(times, side)
-    arguments: Any = (piece._plant, piece._drive, piece._parameters, times, np.ascontiguousarray(x))
-    return Samples(*arguments, scalar=scalar, held=held)
+    row = np.ascontiguousarray(x)
+    return Samples(piece._plant, piece._drive, piece._parameters, times, row, scalar=scalar, held=held)

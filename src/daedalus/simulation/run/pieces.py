@@ -256,7 +256,7 @@ def read_piece(
     if held is not None:
         p = np.concatenate([p[: len(p) - count], held.values[-1]])
     modes = None
-    if settings.switches is not None and plant.system.events:
+    if settings.switches is not None and settings.switches.count:
         modes = HeldModes.of_run(run, settings.switches.conditions)
     done = Trajectory(
         plant, drive, p, None, None, ENDINGS[run.status],

@@ -26,7 +26,7 @@ from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.method_choice import implicit_choice
 from daedalus.simulation.run.pieces import Next, Piece
 from daedalus.simulation.run.road import Road
-from daedalus.simulation.run.settings import settings_for
+from daedalus.simulation.run.settings import Settings, settings_for
 from daedalus.simulation.sliding.sliding_system import (
     Sliding,
     condition_like,
@@ -130,7 +130,7 @@ def _alone(road: Road, done: Trajectory, t: float, which: int) -> Next:
     pull, y = _started(system, which, t, x, u, p, _known(system, done))
     if pull < -JUMPS * max(abs(rate) for rate in beside):
         return _piece(road, done, once(system, sliding_system, which), t, x, y)
-    if _leads_to_rest(surface, t, x, u, p, near):
+    if leads_to_rest(surface, t, x, u, p, near):
         rest = once(system, resting_system, which)
         return None if rest is None else _piece(road, done, rest, t, x, None)
     # Nothing jumps here: the run crosses the surface, or comes near to it smoothly.
@@ -157,22 +157,27 @@ def come_to_rest(road: Road, first: Piece, done: Trajectory) -> Next:
             continue
         x = surface.nearest(t, end, u, p)
         rest = once(system, resting_system, which) if np.all(np.abs(x - end) <= within) else None
-        if rest is not None and _leads_to_rest(surface, t, x, u, p, None):
+        if rest is not None and leads_to_rest(surface, t, x, u, p, None):
             return _piece(road, done, rest, t, x, None)
     return None
 
 
-def _leads_to_rest(
+def leads_to_rest(
     surface: Surface, t: float, x: np.ndarray, u: np.ndarray, p: np.ndarray, near: np.ndarray | None
 ) -> bool:
-    """Whether a surface is led to from both sides with slopes that are infinite on it."""
+    """Whether slopes that are infinite on a surface lead to it, from both sides or from one while the other stands.
+
+    A tank that runs empty stands there: ḣ = -√h for h > 0, and nothing flows below.
+    """
     nearer = max(
         NEARER, RESOLVED * float(np.max(np.spacing(np.abs(x)) / surface.system.nominal["x"], initial=0.0)) / BESIDE
     )
     rates = [_rate_beside(surface, away, t, x, u, p, near) for away in (BESIDE, -BESIDE)]
     closer = [abs(_rate_beside(surface, nearer * away, t, x, u, p, near)) for away in (BESIDE, -BESIDE)]
-    steep = all(STEEP * nearer * abs(rate) < close < FALLS * abs(rate) for rate, close in zip(rates, closer))
-    return rates[0] < 0 < rates[1] and steep
+    steep = [STEEP * nearer * abs(rate) < close < FALLS * abs(rate) for rate, close in zip(rates, closer)]
+    stands = [rate == 0 == close for rate, close in zip(rates, closer)]
+    leads = any(steep) and all(one or other for one, other in zip(steep, stands))
+    return rates[0] <= 0 <= rates[1] and leads
 
 
 def leave_surface(road: Road, first: Piece, done: Trajectory) -> Next:
@@ -302,3 +307,16 @@ def _too_many(t: float, condition: str) -> Stop:
         condition=condition,
         obstacle=Obstacle.SLIDING,
     )
+
+
+def rests_from_start(settings: Settings, t: float, x: np.ndarray, u: np.ndarray, p: np.ndarray) -> System | None:
+    """The system that rests where a run begins, on a condition that both sides lead back to with infinite slopes.
+
+    None where it does not: nothing changes there, so that a run alone does not notice.
+    """
+    system = settings.plant.system
+    for which in conditions_at_zero(system, t, x, u, p):
+        surface = once(system, Surface, which)
+        if surface.is_of_states and not surface.of_unknowns and leads_to_rest(surface, t, x, u, p, None):
+            return once(system, resting_system, which)
+    return None
