@@ -157,7 +157,7 @@ def test_values_from_the_command_line(tmp_path):
         ([], "The input 'torque' has no value.\n  Because a run needs every input.\n  Try: --input torque=0,0"),
         (["--input", "torqe=1,1"], "The model has no input 'torqe'.\n  inputs: torque"),
         (["--input", "torque=1,2,3"], "--input torque=1,2,3 cannot be read."),
-        (["--input", "torque"], "--input 'torque' is no assignment."),
+        (["--input", "torque"], "--input 'torque' is not an assignment."),
         (["--input", "torque=1", "--parameter", "angle=1"], "The model has no parameter 'angle'."),
         (["--input", "torque=1", "--start", "length=1"], "The model has no state 'length'."),
     ],

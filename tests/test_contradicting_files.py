@@ -171,7 +171,7 @@ def test_arrays_that_contradict_others_are_refused(write, name, values, tmp_path
     bare = (tmp_path / "good.nc").read_bytes().partition(MARK)[0]
     (tmp_path / "odd.nc").write_bytes(bare)
     append_record(tmp_path / "odd.nc", record._data, arrays)
-    with pytest.raises(dd.InputError, match="What was saved does not hold together") as caught:
+    with pytest.raises(dd.InputError, match="The saved data is inconsistent") as caught:
         dd.load(tmp_path / "odd.nc")
     assert name.split("/")[1] in caught.value.facts[0] or "times" in caught.value.facts[0]
     assert caught.value.because

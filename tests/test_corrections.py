@@ -69,7 +69,7 @@ def test_second_derivatives_have_both_slots():
 
 
 def test_mixed_second_derivatives_are_a_tensor():
-    """x1' = u x1 x2, x2' = 0: P_ijk is no product of matrices, and is known."""
+    """x1' = u x1 x2, x2' = 0: P_ijk is not a product of matrices, and is known."""
     m = dd.Model("mixed")
     x, u = m.state("x", 2, start=[1.0, 2.0]), m.input("u")
     m.equation(m.der(x), ca.vertcat(u * x[0] * x[1], 0))

@@ -59,7 +59,7 @@ def test_3_given_values_contradict_a_constraint():
         "rod (L = 1) and the given p = (0.9, 0) disagree by 0.1.\n"
         "  rod: sqrt(p[0]^2 + p[1]^2) - L = 0 is left at -0.1\n"
         "  the nearest values that fit: p = (1, 0)\n"
-        "  Because given values are kept as they are, and no values of the others make up for it.\n"
+        "  Because given values are not changed, and no values of the others satisfy the equations.\n"
         '  Try: free=["p[0]"], which becomes 1, or free=["p[1]"], which becomes 0.43589, or parameters={"L": 0.9}'
     )
 
@@ -71,7 +71,7 @@ def test_4_a_run_begins_off_the_constraints():
         "rod (L = 1) and the given p = (0.9, 0) disagree by 0.1.\n"
         "  rod: sqrt(p[0]^2 + p[1]^2) - L = 0 is left at -0.1\n"
         "  the nearest values that fit: p = (1, 0)\n"
-        "  Because given values are kept as they are, and no values of the others make up for it.\n"
+        "  Because given values are not changed, and no values of the others satisfy the equations.\n"
         '  Try: start=dd.initialise(m, {...}, free=["p[0]"]), which becomes 1, or free=["p[1]"], which becomes '
         '0.43589, or parameters={"L": 0.9}'
     )

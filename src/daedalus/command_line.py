@@ -337,7 +337,7 @@ def _print_json(data: object) -> None:
 
 
 def _plain(data: Any) -> Any:
-    """Numbers, texts, lists and dictionaries only; what is no number becomes null."""
+    """Numbers, texts, lists and dictionaries only; what is not a number becomes null."""
     if isinstance(data, dict):
         return {str(name): _plain(value) for name, value in data.items()}
     if isinstance(data, np.ndarray):

@@ -63,7 +63,7 @@ class ModelSource:
 
     @cached_property
     def _system(self) -> System:
-        """The model as it is run; inputs of parts that are joined to something are no inputs of it."""
+        """The model as it is run; inputs of parts that are joined to something are not inputs of it."""
         return self.model.freeze()
 
     def check_complete(self) -> None:
@@ -133,7 +133,7 @@ def _read_span(span: object, file: Path) -> tuple[float, float] | None:
         begin, end = ends
     except (TypeError, ValueError):
         raise InputError(
-            f"`span` in {str(file)!r} is no span of time.",
+            f"`span` in {str(file)!r} is not a time span.",
             f"it is {span!r}",
             remedy="span = 10.0, or span = (0.0, 10.0)",
         ) from None
@@ -185,7 +185,7 @@ def _assigned(option: str, texts: Sequence[str], variables: Mapping[str, Any], k
         name = name.strip()
         if not sign or not name:
             raise InputError(
-                f"{option} {text!r} is no assignment.",
+                f"{option} {text!r} is not an assignment.",
                 because="a value is given by name.",
                 remedy=f"{option} {known[0] if known else 'name'}=0",
             )

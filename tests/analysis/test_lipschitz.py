@@ -141,7 +141,7 @@ def test_wrong_boxes_are_refused_by_name():
     m = scalar(lambda x: -x)
     with pytest.raises(dd.InputError, match="The box has no interval for x"):
         dd.lipschitz(m, box={})
-    with pytest.raises(dd.InputError, match="The interval of x is no pair"):
+    with pytest.raises(dd.InputError, match="The interval of x is not a pair"):
         dd.lipschitz(m, box={"x": 3})
     with pytest.raises(dd.InputError, match="The interval of x is empty or not finite"):
         dd.lipschitz(m, box={"x": (1, 0)})

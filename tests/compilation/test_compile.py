@@ -149,7 +149,7 @@ def test_an_entry_that_is_whole_but_no_object_code_is_compiled_again(tmp_path, m
     factor = fresh_number()
     compile_function(simple(factor))
     (entry,) = tmp_path.iterdir()
-    translate.disk_cache.store(entry.stem, [b"this is no object code"])
+    translate.disk_cache.store(entry.stem, [b"this is not an object code"])
     forget()
     compiled = compile_function(simple(factor))
     assert (compiled.tier, compiled.reason) == ("llvm O2", "")

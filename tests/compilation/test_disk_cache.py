@@ -140,7 +140,7 @@ def test_a_pipe_in_place_of_the_folder_does_not_hang(tmp_path, monkeypatch):
     monkeypatch.setenv("DAEDALUS_CACHE", str(tmp_path / "pipe"))
     store("key", [b"code"])
     assert load("key") is None
-    assert why_not_used().endswith("is not used: it is no folder")
+    assert why_not_used().endswith("is not used: it is not a folder")
 
 
 def test_a_folder_in_place_of_an_entry_is_harmless(place):

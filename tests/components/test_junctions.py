@@ -124,7 +124,7 @@ def test_a_sweep_follows_the_operating_point():
         dd.components.from_spice(text), over={"v1.voltage": [1.0, 2.0], "r1.resistance": [1e3, 1e4, 1e5]}
     )
     assert grid["v_out"].shape == (2, 3)
-    with pytest.raises(dd.InputError, match="is no parameter and no input"):
+    with pytest.raises(dd.InputError, match="is neither a parameter nor an input"):
         dd.equilibrium(dd.components.from_spice(text), over={"d1.drive": [1.0]})
 
 

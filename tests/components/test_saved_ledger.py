@@ -34,7 +34,7 @@ def test_a_run_read_back_keeps_its_ledger(kept, tmp_path):
 def test_a_model_without_parts_keeps_none(tmp_path):
     known = catalogue.load("mass_spring")
     dd.simulate(known.model, 1.0).save(tmp_path / "run.nc")
-    with pytest.raises(dd.InputError, match="keeps no ledger"):
+    with pytest.raises(dd.InputError, match="has no energy balance"):
         dd.load(tmp_path / "run.nc").power()
 
 

@@ -300,7 +300,7 @@ TEXTS = [
         "The model's own wish and its parts determine the same quantity: b.\n"
         '  1 unknown, 2 equations are left after joining\n'
         '  determined twice among: b\n'
-        '  Because an equation beside the parts gives what follows from them already.\n'
+        '  Because an extra equation determines what already follows from the components.\n'
         "  Try: without that equation, or with an unknown of the model's own in it"
     ),
     (
@@ -316,7 +316,7 @@ TEXTS = [
         an_amplifier_that_shorts_a_source,
         'Ideal sources are in conflict: source, amplifier.\n'
         '  joined so, the parts ask for - source.voltage = 0\n'
-        '  Because each of them fixes the same quantity, whatever the others do.\n'
+        '  Because each of them fixes the same quantity.\n'
         '  Try: a resistance, spring or other part between them, or one source less'
     ),
     (
@@ -330,56 +330,56 @@ TEXTS = [
         a_part_named_like_a_state,
         "The name 'a' is taken.\n"
         "  it is already a state of the model 'm'\n"
-        '  Because everything in a model is found by name.\n'
+        '  Because every name in a model is unique.\n'
         '  Try: another name for the part'
     ),
     (
         a_parameter_named_like_a_part,
         "The name 'a' is taken.\n"
         "  it is already a part of the model 'm'\n"
-        '  Because everything in a model is found by name.\n'
+        '  Because every name in a model is unique.\n'
         '  Try: another name for the parameter'
     ),
     (
         an_input_named_like_a_port,
         "The name 'a' is taken.\n"
         "  it is already a port of the model 'm'\n"
-        '  Because everything in a model is found by name.\n'
+        '  Because every name in a model is unique.\n'
         '  Try: another name for the input'
     ),
     (
         a_default_that_is_no_number,
         'The value of opening is not a number.\n'
         "  got 'open'\n"
-        '  Because texts and expressions are not read as numbers.\n'
+        '  Because text and expressions are not numbers.\n'
         '  Try: a finite number'
     ),
     (
         an_output_named_like_a_speed,
         "The name 'a.speed' is taken.\n"
         "  it is already a further name of the model 'm'\n"
-        '  Because everything in a model is found by name.\n'
+        '  Because every name in a model is unique.\n'
         '  Try: another name for the output'
     ),
     (
         no_name,
         'Resistor takes a name, and everything else by keyword.\n'
         '  got Resistor()\n'
-        '  Because values, results and errors are found by name.\n'
+        '  Because values, results and errors use names.\n'
         '  Try: electrical.Resistor("part", resistance=...)'
     ),
     (
         values_without_keywords,
         'Resistor takes a name, and everything else by keyword.\n'
         "  got Resistor('a', 100.0)\n"
-        '  Because values, results and errors are found by name.\n'
+        '  Because values, results and errors use names.\n'
         '  Try: electrical.Resistor("part", resistance=...)'
     ),
     (
         a_kind_instead_of_a_part,
         'Resistor takes a name, and everything else by keyword.\n'
         '  got Resistor()\n'
-        '  Because values, results and errors are found by name.\n'
+        '  Because values, results and errors use names.\n'
         '  Try: electrical.Resistor("part", resistance=...)'
     ),
     (
@@ -421,26 +421,26 @@ TEXTS = [
         bounds_that_are_crossed,
         'The bounds of a are crossed.\n'
         '  lower 1, upper -1\n'
-        '  Because no value lies between them.\n'
+        '  Because no value is between them.\n'
         '  Try: lower=-1, upper=1'
     ),
     (
         a_value_set_at_a_handle,
         'a.resistance cannot be set.\n'
-        '  a handle shows what the model has\n'
-        '  Because values are given at the verbs, and stay what they are in the model.\n'
+        '  a handle is read-only\n'
+        '  Because values are passed to dd.simulate and other functions; the model keeps its own.\n'
         '  Try: parameters={"a.resistance": ...} or start={"a.resistance": ...} of dd.simulate'
     ),
     (
         ports_of_different_domains,
-        'Ports of different domains cannot be joined: electrical, rotational.\n'
+        'Ports of different domains cannot be connected: electrical, rotational.\n'
         '  a.plus is electrical, b.shaft is rotational\n'
-        '  Because joined ports share one quantity, and these have different ones.\n'
+        '  Because connected ports share one quantity, and these have different ones.\n'
         '  Try: C.machines.DCMotor("motor", ...) between them'
     ),
     (
         a_port_to_itself,
-        'The port a.plus is joined to itself.\n'
+        'The port a.plus is connected to itself.\n'
         '  got a.plus, a.plus\n'
         '  Because a connection is between different ports.\n'
         '  Try: each port once'
@@ -449,14 +449,14 @@ TEXTS = [
         one_port_alone,
         'connect takes at least two ports.\n'
         '  got a.plus alone\n'
-        '  Because a port that nothing is joined to is free already.\n'
+        '  Because an unconnected port is free already.\n'
         '  Try: m.connect(a.plus, other.port)'
     ),
     (
         a_port_of_another_model,
         'The port g.pin belongs to another model.\n'
         "  it is a port of 'n', and 'm' joins it\n"
-        '  Because a model joins its own ports and those of the parts that were added to it.\n'
+        '  Because a model connects its own ports and those of the components added to it.\n'
         '  Try: part = m.add(n), and then m.connect(part.g.pin, ...)'
     ),
     (
@@ -468,7 +468,7 @@ TEXTS = [
     ),
     (
         a_port_and_a_signal,
-        'A port and a signal cannot be joined.\n'
+        'A port and a signal cannot be connected.\n'
         '  a.plus is an electrical port\n'
         '  Because a port has two quantities, a signal is one.\n'
         '  Try: m.connect(port, port), or a.plus.voltage as the signal'
@@ -483,7 +483,7 @@ TEXTS = [
     (
         an_input_without_source,
         'The signal input g.input has no source.\n'
-        '  nothing is joined to it\n'
+        '  it is not connected\n'
         '  Because the equations of the part need its value.\n'
         '  Try: m.connect(controller.output, g.input), or u = m.input("u") and m.connect(u, g.input)'
     ),
@@ -505,21 +505,21 @@ TEXTS = [
         voltage_sources_in_parallel,
         'Ideal sources are in conflict: z, s.\n'
         '  joined so, the parts ask for - z.voltage + s.voltage = 0\n'
-        '  Because each of them fixes the same quantity, whatever the others do.\n'
+        '  Because each of them fixes the same quantity.\n'
         '  Try: a resistance, spring or other part between them, or one source less'
     ),
     (
         current_sources_in_series,
         'Ideal sources are in conflict: z, s.\n'
         '  joined so, the parts ask for z.current - s.current = 0\n'
-        '  Because each of them fixes the same quantity, whatever the others do.\n'
+        '  Because each of them fixes the same quantity.\n'
         '  Try: a resistance, spring or other part between them, or one source less'
     ),
     (
         a_source_shorted,
         'Ideal sources are in conflict: s.\n'
         '  joined so, the parts ask for - s.voltage = 0\n'
-        '  Because the source is joined to itself, so that what it fixes is zero.\n'
+        '  Because the source is connected to itself, so its value must be zero.\n'
         '  Try: a resistance, spring or other part between them, or one source less'
     ),
     (
@@ -544,7 +544,7 @@ TEXTS = [
         a_name_twice,
         "The name 'g' is taken.\n"
         "  it is already a part of the model 'm', electrical.Ground\n"
-        '  Because everything in a model is found by name.\n'
+        '  Because every name in a model is unique.\n'
         "  Try: another name, such as 'g_2'"
     ),
     (
@@ -591,14 +591,14 @@ TEXTS = [
     ),
     (
         an_unknown_domain,
-        "'magnetic' is no domain of ports.\n"
+        "'magnetic' is not a port domain.\n"
         '  there are electrical, rotational, translational, hydraulic, thermal\n'
-        '  Because the domain says which quantity joined ports share and which one balances.\n'
+        '  Because the domain determines which quantity connected ports share and which one balances.\n'
         "  Try: one of 'electrical', 'rotational', 'translational', 'hydraulic', 'thermal'"
     ),
     (
         inputs_alone,
-        'Only inputs are joined.\n'
+        'Only inputs are connected.\n'
         '  a.input, b.input are inputs of parts\n'
         '  Because an input takes a signal from an output, a variable or an expression.\n'
         '  Try: m.connect(controller.output, a.input)'

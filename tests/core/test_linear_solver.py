@@ -300,7 +300,7 @@ def test_empty_and_single() -> None:
 
 
 def test_patterns_are_checked() -> None:
-    """What is no pattern is refused in words."""
+    """What is not a pattern is refused in words."""
     for n, colind, rows in [(1, [0], []), (1, [0, 2], [0]), (2, [0, 2, 1], [0]), (-1, [0], [])]:
         with pytest.raises(ValueError, match="colind"):
             _core.LinearSolver(n, colind, rows)

@@ -15,7 +15,7 @@ import daedalus as dd
         ({"inputs": {"u": [0.0, np.nan]}}, "The value of u[1] is nan."),
         ({"start": {"x": [np.nan, 0.0]}}, "The start value of x[0] is nan."),
         ({"wrt": "alpha"}, "The model 'linear' has no variable 'alpha'."),
-        ({"order": 3}, "order=3 is not offered."),
+        ({"order": 3}, "order=3 is not supported."),
         ({"method": "gauss3"}, "The method 'gauss3' needs a step."),
         ({"method": "rattle", "step": 0.1}, "The method 'rattle' has no derivatives."),
         ({"method": "bdf", "by": "discrete"}, 'by="discrete" does not go with bdf.'),
@@ -62,8 +62,8 @@ def test_events_without_end_in_a_model_without_formulas():
     assert str(refused.value) == (
         "The event 'touch' happens again and again.\n"
         "  the last 100 events are at t = 3.14159\n"
-        "  Because behind its reset the guard is at zero again.\n"
-        "  Try: a direction= for the event, or a reset that leads away from it"
+        "  Because after its reset the guard is at zero again.\n"
+        "  Try: a direction= for the event, or a reset that moves away from it"
     )
 
 

@@ -108,7 +108,7 @@ def test_an_input_that_is_an_expression_of_another():
     values = [float(dd.simulate(m, 1.0, inputs=own, rtol=1e-11)["x"][-1]) for own in (inputs, moved)]
     sens = dd.sensitivities(m, 1.0, inputs=inputs, rtol=1e-9)
     assert sens.d("x", "w")[0] == pytest.approx((values[1] - values[0]) / 1e-4, abs=1e-3)
-    with pytest.raises(dd.InputError, match="The expressions for the inputs u, w contain each other"):
+    with pytest.raises(dd.InputError, match="The expressions for the inputs u, w depend on each other"):
         dd.simulate(m, 1.0, inputs={"u": m["w"][0], "w": ca.vertcat(m["u"], 0)})
 
 

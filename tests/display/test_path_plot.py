@@ -30,7 +30,7 @@ def test_a_path_in_space_has_equal_scales(run):
 
 
 def test_a_path_needs_two_or_three_components(run):
-    with pytest.raises(dd.InputError, match="tension is no path"):
+    with pytest.raises(dd.InputError, match="tension is not a path"):
         run.plot_path("tension")
     with pytest.raises(dd.InputError, match="axes in space"):
         run.plot_path("position", ax=plt.subplots()[1])
@@ -48,7 +48,7 @@ def test_phase_plots_break_at_events():
 
 
 def test_phase_plots_take_scalars(run):
-    with pytest.raises(dd.InputError, match="position is no scalar"):
+    with pytest.raises(dd.InputError, match="position is not a scalar"):
         run.plot_phase("position", "tension")
 
 

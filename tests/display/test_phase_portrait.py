@@ -180,7 +180,7 @@ def test_axes_that_are_no_scalar_states():
         "  Because a phase portrait shows how two scalar states move each other.\n"
         "  Try: x='angle[0]', y='angle[1]'"
     )
-    assert "it is no state" in message(m, "angle_ddot[0]", "angle[0]", box)
+    assert "it is not a state" in message(m, "angle_ddot[0]", "angle[0]", box)
     assert "no variable 'angel'" in message(m, "angel", "angle[0]", box)
     assert "Both axes of the phase portrait are the same state." in message(m, "angle[0]", "angle[0]", box)
 
@@ -198,7 +198,7 @@ def test_other_arguments_that_mean_nothing():
     def text(**options):
         return message(pendulum(), "angle", "angle_dot", BOX, **{"inputs": {"torque": 0.0}, **options})
 
-    assert "field='lines' means nothing." in text(field="lines")
+    assert "field='lines' is not valid." in text(field="lines")
     assert "The trajectories of the phase portrait cannot be used." in text(trajectories=[(100.0, 0.0)])
     assert "The trajectories of the phase portrait cannot be used." in text(trajectories=-1)
     assert "duration= cannot be used." in text(duration=0.0)

@@ -116,6 +116,5 @@ def test_what_is_no_place_is_told():
     with pytest.raises(dd.InputError) as caught:
         dd.sweep(pendulum(), 1.0, over={"length": [1.0]}, inputs={"u": 0.0}, on="moon")
     assert (
-        str(caught.value)
-        == 'on=\'moon\' means nothing here.\n  Try: on="auto" or on="cpu" or on="gpu", or a client of Dask'
+        str(caught.value) == 'on=\'moon\' is not valid.\n  Try: on="auto" or on="cpu" or on="gpu", or a client of Dask'
     )

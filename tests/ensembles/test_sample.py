@@ -44,9 +44,9 @@ def test_sobol_points_integrate_better_than_random_ones():
     ("call", "headline"),
     [
         (lambda: dd.sample({}, 10), "dd.sample takes distributions by name."),
-        (lambda: dd.sample({"L": 1.0}, 10), "The values of L are no distribution."),
+        (lambda: dd.sample({"L": 1.0}, 10), "The values of L are not a distribution."),
         (lambda: dd.sample({"L": dd.normal(0, 1)}, 0), "The number of cases is not a whole number above zero."),
-        (lambda: dd.sample({"L": dd.normal(0, 1)}, 10, kind="halton"), "kind='halton' means nothing."),
+        (lambda: dd.sample({"L": dd.normal(0, 1)}, 10, kind="halton"), "kind='halton' is not valid."),
         (lambda: dd.normal(0, 0), "std is not a positive number."),
         (lambda: dd.uniform(1, 1), "A uniform distribution needs two bounds in order."),
     ],

@@ -155,12 +155,12 @@ def test_saved_ensembles_are_read_back_bit_for_bit(tmp_path):
 @pytest.mark.parametrize(
     ("options", "headline"),
     [
-        ({"summary": ("median",)}, "'median' is no statistic."),
-        ({"summary": (1.5,)}, "1.5 is no statistic."),
+        ({"summary": ("median",)}, "'median' is not a statistic."),
+        ({"summary": (1.5,)}, "1.5 is not a statistic."),
         ({"summary": ("mean", "mean")}, "summary= names a statistic twice."),
         ({"outputs": ["y"]}, "The model has no variable 'y' to keep."),
         ({"workers": 0}, "workers= is not a number of threads."),
-        ({"on": "moon"}, "on='moon' means nothing here."),
+        ({"on": "moon"}, "on='moon' is not valid."),
     ],
 )
 def test_wrong_arguments_are_named(options, headline):

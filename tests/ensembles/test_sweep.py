@@ -62,7 +62,7 @@ def test_failed_cases_are_nan_with_their_reason():
     assert values == {"k": 1.0}
     assert reason == (
         "step size fell below 2.2e-15 at t = 1; largest scaled error in x; "
-        "try a shorter span if it blows up there, or an event where the equations jump"
+        "try a shorter span if the solution diverges there, or an event where the equations jump"
     )
     assert repr(en) == "Ensemble(3 k: 2 of 3 cases reached the end)"
 
@@ -98,7 +98,7 @@ def test_result_saves_and_draws(tmp_path):
         ({"over": {"x": [1.0]}}, "The values of x are not a list of numbers."),
         ({"over": {"k": 1.0}}, "The values of k are not a list of numbers."),
         ({"over": {"x_dot[0]": [1.0]}}, "x_dot[0] cannot be swept."),
-        ({"over": {"k": [1.0]}, "combine": "sum"}, "combine='sum' means nothing."),
+        ({"over": {"k": [1.0]}, "combine": "sum"}, "combine='sum' is not valid."),
         ({"over": {"k": [1.0], "u": [1.0, 2.0]}, "combine": "zip"}, 'combine="zip" needs lists of one length.'),
         ({"over": {"k": [1.0]}, "method": "rk4"}, "The method 'rk4' needs a step."),
     ],

@@ -227,7 +227,7 @@ def test_inputs_hold_until_they_are_told_anew_and_are_asked_for():
     with pytest.raises(dd.InputError, match="The estimator has no value of u") as caught:
         missing([0.0])
     assert "estimator(y, u)" in caught.value.remedy
-    with pytest.raises(dd.InputError, match="x is no input"):
+    with pytest.raises(dd.InputError, match="x is not an input"):
         missing([0.0], {"x": 1.0})
     through, _, _ = driven(0)
     with pytest.raises(dd.InputError, match="no value of u, w"):

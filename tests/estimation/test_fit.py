@@ -152,7 +152,7 @@ def test_residuals_of_the_right_model_look_like_noise_and_those_of_a_wrong_one_d
         "they keep one sign too long or change it too often",
         "neighbours are correlated",
     )
-    assert "the residuals of x are no noise: they keep one sign too long" in repr(wrong)
+    assert "the residuals of x are not noise: they keep one sign too long" in repr(wrong)
     tailed = np.exp(-0.7 * times) + 0.02 * random.standard_t(1.5, size=200)
     assert "they are not normally distributed" in (
         dd.fit(decay(), {"time": times, "x": tailed}, free="k", inputs={"u": 0.0}).residual_tests["x"].doubts
@@ -262,7 +262,7 @@ def test_alpha_pinene():
         ({"time": TIMES[::-1], "x": TIMES}, "The times do not increase."),
         ({"time": [0.0], "x": [1.0]}, "The data has one sample."),
         ([], "There is no data to fit to."),
-        (3.0, "The data is of no kind that can be read."),
+        (3.0, "The data has an unknown type."),
     ],
 )
 def test_wrong_data_is_told(data, text):

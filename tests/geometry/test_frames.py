@@ -55,7 +55,7 @@ def test_wrong_transforms_are_refused():
     assert str(caught.value) == (
         "The matrix is not a transform.\n"
         "  its last row is [1. 2. 3. 1.], wanted [0 0 0 1]\n"
-        "  Try: dd.transform(rotation, position); a transform that stands on its side is transposed."
+        "  Try: dd.transform(rotation, position); this one may be transposed."
     )
     stretched = transform(rot_x(0.3), [1, 2, 3])
     stretched[:3, :3] *= 2

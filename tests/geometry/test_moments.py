@@ -47,7 +47,7 @@ def test_forces_with_a_resultant_are_no_couple():
     with pytest.raises(InputError) as caught:
         couple(FORCES, POINTS)
     assert str(caught.value) == (
-        "The forces are no couple.\n"
+        "The forces are not a couple.\n"
         "  their resultant is [-0.5, -0.9, 3.2] N, wanted zero\n"
         "  Because the moment of forces with a resultant depends on the point it is taken about.\n"
         "  Try: dd.moment(forces, points, about=...)."

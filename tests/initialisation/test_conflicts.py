@@ -24,7 +24,7 @@ def test_a_position_off_the_rod():
         "rod (L = 1) and the given p = (0.9, 0) disagree by 0.1.\n"
         "  rod: p[0]^2 + p[1]^2 - L^2 = 0 is left at -0.19\n"
         "  the nearest values that fit: p = (1, 0)\n"
-        "  Because given values are kept as they are, and no values of the others make up for it.\n"
+        "  Because given values are not changed, and no values of the others satisfy the equations.\n"
         '  Try: free=["p[0]"], which becomes 1, or free=["p[1]"], which becomes 0.43589, or parameters={"L": 0.9}'
     )
 
@@ -141,7 +141,7 @@ def test_a_guess_at_which_equations_have_no_value():
         "The equations have no value at the guess.\n"
         "  growth: x_dot - sqrt(-2 - sin(x)) = 0\n"
         "  at x = 0, x_dot = 0\n"
-        "  Because something like a division by zero or a root of a negative number stands in them.\n"
+        "  Because something like a division by zero or a root of a negative number occurs in them.\n"
         '  Try: another guess: {"x": 1.0} with free=["x"]'
     )
 

@@ -58,7 +58,7 @@ def test_fixed_and_free_name_elements_and_derivatives(model):
         ({"y": "high"}, None, None, "The start value of y is not a number."),
         ({"z_dot": 1.0}, None, None, "The model 'mixed' has no variable 'z_dot'."),
         ([1.0, 2.0], None, None, "values= takes values by name."),
-        ({1: 2.0}, None, None, "Start values are found by name."),
+        ({1: 2.0}, None, None, "Start values are given by name."),
         (None, ["x[2]"], None, "x[2] does not exist."),
         (None, ["u"], None, "u is an input, not a variable with a start value."),
         (None, {"x": 1}, None, "fixed= is a list of names."),

@@ -31,7 +31,7 @@ def test_functions_are_differentiated(moved_pivot, function):
 
 
 def test_only_differences_are_told(moved_pivot):
-    note = "derivatives of input u are taken by differences: the function is no expression of time"
+    note = "derivatives of input u are taken by differences: the function is not an expression of time"
     assert note in dd.initialise(moved_pivot, inputs={"u": lambda t: math.sin(t)}).notes
     assert dd.initialise(moved_pivot, inputs={"u": lambda t: t**2}).notes == ()
 

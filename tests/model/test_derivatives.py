@@ -111,8 +111,8 @@ def test_der_of_what_has_no_derivative(d, name, label, kind):
 
 def test_der_of_things_that_are_no_expressions(d):
     where = "The argument of der"
-    assert text_of(lambda: d.der("y")).startswith(f"{where} is no expression.\n  got str: 'y'\n")
-    assert text_of(lambda: d.der(None)).startswith(f"{where} is no expression.\n")
+    assert text_of(lambda: d.der("y")).startswith(f"{where} is not an expression.\n  got str: 'y'\n")
+    assert text_of(lambda: d.der(None)).startswith(f"{where} is not an expression.\n")
     assert text_of(lambda: d.der([])).startswith(f"{where} is empty.\n")
     assert text_of(lambda: d.der(ca.MX.sym("y"))).startswith(f"{where} is an MX expression.\n")
     assert text_of(lambda: d.der(math.sin(d.y))).startswith(f"{where} contains NaN or infinity.\n")

@@ -130,7 +130,7 @@ def test_wrong_prefixes(tank):
     assert text_of(lambda: m.include(None, tank)) == (
         "A part needs a name.\n"
         "  got None where a text was expected\n"
-        "  Because values, results and errors are found by name.\n"
+        "  Because values, results and errors use names.\n"
         '  Try: m.include("name", other)'
     )
     assert text_of(lambda: m.include("a", "tank")) == (
@@ -149,14 +149,14 @@ def test_names_that_are_taken(tank):
     assert text_of(lambda: m.include("a", tank)) == (
         "The name 'a' is taken.\n"
         "  it is already a part of the model 'plant', tank\n"
-        "  Because everything in a model is found by name.\n"
+        "  Because every name in a model is unique.\n"
         "  Try: another name, such as 'a_2'"
     )
     m.equation(m.der(m["x"]), 1, name="b.mass")
     assert text_of(lambda: m.include("b", tank)) == (
         "The equation name 'b.mass' is taken.\n"
         "  the model 'plant' has an equation of that name\n"
-        "  Because errors and results speak of an equation by its name.\n"
+        "  Because errors and results use the name of an equation.\n"
         "  Try: another name for the part"
     )
     m.output("c.level", 1)
@@ -200,7 +200,7 @@ def test_wrong_bindings(tank):
         "The input 'q' of 'tank' contains NaN"
     )
     assert text_of(lambda: m.include("a", tank, inputs={"q": None})).startswith(
-        "The input 'q' of 'tank' is no expression."
+        "The input 'q' of 'tank' is not an expression."
     )
     assert (
         text_of(lambda: dd.Model().include("a", dd.Model("e"), inputs={"q": 1})).split("\n")[1] == "  it has no inputs"
@@ -214,7 +214,7 @@ def test_a_binding_that_empties_an_equation_leaves_no_trace():
     part.equation(k * (z - x), 0, name="hold")
     m = dd.Model()
     assert text_of(lambda: m.include("a", part, parameters={"k": 0})).startswith(
-        "Equation 'a.hold' folded to the constant 0.\n"
+        "Equation 'a.hold' simplified to the constant 0.\n"
     )
     assert (m.variables, m.equations) == ({}, {})
     m.include("a", part)

@@ -74,7 +74,7 @@ def test_every_kind_needs_a_name(verb, kind):
     assert text_of(lambda: getattr(dd.Model(), verb)(3)) == (
         f"{kind.capitalize()} needs a name.\n"
         "  got 3 where a text was expected\n"
-        "  Because values, results and errors are found by name.\n"
+        "  Because values, results and errors use names.\n"
         f'  Try: m.{verb}("name", ...)'
     )
     assert text_of(lambda: getattr(dd.Model(), verb)("a b")).startswith(f"'a b' cannot name {kind}.\n")
@@ -105,7 +105,7 @@ def test_a_name_is_taken_once(first, second, taken):
     assert text_of(lambda: getattr(m, second)("q")) == (
         "The name 'q' is taken.\n"
         f"  it is already {taken} of the model 'arm'\n"
-        "  Because everything in a model is found by name.\n"
+        "  Because every name in a model is unique.\n"
         f"  Try: another name for the {second}"
     )
 
@@ -126,7 +126,7 @@ def test_time_has_its_name(name):
     assert text_of(lambda: dd.Model().parameter(name, 1.0)) == (
         f"The name {name!r} is taken.\n"
         "  it is the time of every model\n"
-        "  Because everything in a model is found by name.\n"
+        "  Because every name in a model is unique.\n"
         "  Try: m.time, or another name"
     )
     assert dd.Model().state(f"part.{name}").shape == (1, 1)
@@ -139,7 +139,7 @@ def test_an_unknown_name_brings_the_nearest_ones():
     assert text_of(lambda: m["angel"]) == (
         "The model 'arm' has no variable 'angel'.\n"
         "  it has angle, torque\n"
-        "  Because only what was declared has a name.\n"
+        "  Because only declared variables have names.\n"
         "  Try: 'angle'"
     )
     assert "Try: 'torque'" in text_of(lambda: m["Torque"])

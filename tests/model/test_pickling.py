@@ -208,10 +208,10 @@ def test_a_changed_pickle_of_a_system_is_told():
     with pytest.raises(dd.InputError) as caught:
         rebuild(text.replace("force balance", "farce balance"), digest)
     assert str(caught.value) == (
-        "What was saved does not hold together.\n"
+        "The saved data is inconsistent.\n"
         f"  the text of a system: its checksum expected, found '{digest[:59]}…\n"
-        "  Because it was damaged, or not written by Daedalus.\n"
-        "  Try: save it again, from where it came"
+        "  Because it is damaged, or was not written by Daedalus.\n"
+        "  Try: save it again from the original"
     )
 
 

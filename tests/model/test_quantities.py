@@ -128,18 +128,18 @@ def test_dates_and_durations_are_seconds(times):
 @pytest.mark.parametrize(
     ("times", "values", "text"),
     [
-        ([0, 1], ["a", "b"], "The values of a signal are no numbers.\n  got 'a'"),
-        ([0, 1], [1.0, "b"], "The values of a signal are no numbers.\n  got 'b'"),
-        (["0", "1"], [1, 2], "The times of a signal are no numbers.\n  got '0'"),
-        ([0, 1], [1j, 2], "The values of a signal are no numbers.\n  got 1j"),
-        ([0, 1], np.array([1j, 2]), "The values of a signal are no numbers.\n  got 1j"),
-        ([0, 1], [[1], [2, 3]], "The values of a signal are no numbers.\n  got rows of different length"),
-        ([0, 1], [10**400, 1], "The values of a signal are no numbers.\n  got an integer of 401 digits"),
-        ([0, 1], [NOON, NOON], "The values of a signal are no numbers.\n  got datetime"),
+        ([0, 1], ["a", "b"], "The values of a signal are not numbers.\n  got 'a'"),
+        ([0, 1], [1.0, "b"], "The values of a signal are not numbers.\n  got 'b'"),
+        (["0", "1"], [1, 2], "The times of a signal are not numbers.\n  got '0'"),
+        ([0, 1], [1j, 2], "The values of a signal are not numbers.\n  got 1j"),
+        ([0, 1], np.array([1j, 2]), "The values of a signal are not numbers.\n  got 1j"),
+        ([0, 1], [[1], [2, 3]], "The values of a signal are not numbers.\n  got rows of different length"),
+        ([0, 1], [10**400, 1], "The values of a signal are not numbers.\n  got an integer of 401 digits"),
+        ([0, 1], [NOON, NOON], "The values of a signal are not numbers.\n  got datetime"),
         (
             [0, 1],
             np.array(["2020-01-01"] * 2, dtype="datetime64[D]"),
-            "The values of a signal are no numbers.\n  got dates",
+            "The values of a signal are not numbers.\n  got dates",
         ),
         ([0, float("nan")], [1, 2], "A signal contains NaN or infinity."),
         (pd.to_datetime(["2020-01-01", None]), [1, 2], "A signal contains NaN or infinity."),
@@ -197,7 +197,7 @@ def test_a_number_of_threads_is_a_whole_number(workers):
 def test_units_of_outputs_and_of_driven_inputs():
     m = carrier()
     m.output("power", m["u"] * m["v"], unit="W")
-    with pytest.warns(dd.UnitWarning, match="odd: 'blorp' is no unit"):
+    with pytest.warns(dd.UnitWarning, match="odd: 'blorp' is not a unit"):
         m.output("odd", m["v"], unit="blorp")
     tr = dd.simulate(m, 0.1, inputs={"u": np.sin})
     data = tr.to_xarray()

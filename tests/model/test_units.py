@@ -83,7 +83,7 @@ def test_known_units():
 
 def test_an_unknown_label_warns_and_stays():
     m = dd.Model()
-    with pytest.warns(dd.UnitWarning, match="x: 'bananas' is no unit that dd.units knows"):
+    with pytest.warns(dd.UnitWarning, match="x: 'bananas' is not a unit that dd.units knows"):
         m.state("x", unit="bananas")
     m.parameter("k", 1, unit="°")
     assert [v.unit for v in m.variables.values()] == ["bananas", "°"]

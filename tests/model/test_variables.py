@@ -58,7 +58,7 @@ def test_shapes(shape, kept, symbol):
 )
 def test_what_is_no_shape(shape):
     assert text_of(lambda: dd.Model().state("x", shape)) == (
-        f"{shape!r} is no shape for x.\n"
+        f"{shape!r} is not a valid shape for x.\n"
         "  Because a shape is () for a scalar, a whole number for a column, or (rows, columns).\n"
         "  Try: 3 for a column of three numbers, (2, 2) for a matrix"
     )
@@ -147,7 +147,7 @@ def test_what_is_no_number(value, shown):
     assert text_of(lambda: recorded(start=value)) == (
         "The start value of x is not a number.\n"
         f"  got {shown}\n"
-        "  Because texts and expressions are not read as numbers.\n"
+        "  Because text and expressions are not numbers.\n"
         "  Try: a finite number"
     )
 
@@ -230,8 +230,10 @@ def test_parameters_take_the_shape_of_their_value(value, options, shape, kept):
 
 
 def test_parameters_of_no_shape():
-    assert text_of(lambda: dd.Model().parameter("k", np.ones((2, 2, 2)))).startswith("(2, 2, 2) is no shape for k.\n")
-    assert text_of(lambda: dd.Model().parameter("k", [])).startswith("(0,) is no shape for k.\n")
+    assert text_of(lambda: dd.Model().parameter("k", np.ones((2, 2, 2)))).startswith(
+        "(2, 2, 2) is not a valid shape for k.\n"
+    )
+    assert text_of(lambda: dd.Model().parameter("k", [])).startswith("(0,) is not a valid shape for k.\n")
     assert text_of(lambda: dd.Model().parameter("k", [1, 2], shape=3)).startswith(
         "The value of k has the wrong shape.\n"
     )
@@ -260,13 +262,13 @@ def test_bounds_are_in_order_and_hold_at_the_start():
     assert text_of(lambda: recorded(2, lower=[0, 2], upper=1)) == (
         "The bounds of x[1] are crossed.\n"
         "  lower 2, upper 1\n"
-        "  Because no value lies between them.\n"
+        "  Because no value is between them.\n"
         "  Try: lower=1, upper=2"
     )
     assert text_of(lambda: recorded(start=5, upper=1)) == (
-        "The start value of x lies outside its bounds.\n"
+        "The start value of x is outside its bounds.\n"
         "  5 is not between -inf and 1\n"
-        "  Because the bounds hold from the start on.\n"
+        "  Because the bounds hold from the start.\n"
         "  Try: change the value or the bounds"
     )
     assert recorded(start=None, lower=1).start == (None,)

@@ -100,7 +100,7 @@ def test_plants_that_do_not_fit_are_refused():
     n = dd.Model("without input")
     y = n.state("y", start=0.0)
     n.equation(n.der(y), -y)
-    with pytest.raises(dd.InputError, match="u is no input of 'without input'"):
+    with pytest.raises(dd.InputError, match="u is not an input of 'without input'"):
         dd.closed_loop(n, controller, 1.0)
     with pytest.raises(dd.InputError, match="delay"):
         dd.closed_loop(n, controller, 1.0, delay=-1.0)

@@ -97,7 +97,7 @@ def test_references_are_seen_ahead_and_parameters_change():
     weak = controller([0.0], t=3.0, parameters={"gain": 0.5})
     strong = controller([0.0], t=3.1, parameters={"gain": 2.0})
     assert weak[0] > strong[0] > 0
-    with pytest.raises(dd.InputError, match="wanting is no given input"):
+    with pytest.raises(dd.InputError, match="wanting is not a given input"):
         controller([0.0], given={"wanting": 1.0})
 
 
@@ -199,7 +199,7 @@ def test_many_calls_do_not_grow():
 REFUSED = {
     "The duration of the problem is unknown.": lambda m: dd.OptimalControl(m, dd.unknown(1.0, 0.5, 2.0), 10),
     "The problem asks for periodic states.": lambda m: _with(m, lambda ocp: ocp.periodic("x")),
-    "Some condition joins instants of the horizon that do not follow each other.": lambda m: _with(
+    "Some condition couples times of the horizon that do not follow each other.": lambda m: _with(
         m, lambda ocp: ocp.subject_to(ocp.at_end(m["x"]) <= m["x"], at="nodes")
     ),
 }

@@ -83,9 +83,9 @@ def test_a_start_outside_its_bounds():
     with pytest.raises(dd.InputError) as error:
         ocp.solve()
     assert str(error.value) == (
-        "The start of x lies outside its bounds.\n"
+        "The start of x is outside its bounds.\n"
         "  x = 2, bounds -1 and 1\n"
-        "  Because a fixed value cannot be moved into them.\n"
+        "  Because a fixed value cannot be changed.\n"
         "  Try: another start, or wider bounds"
     )
 
@@ -124,13 +124,13 @@ def test_a_conserved_quantity_that_would_have_to_change():
     ("call", "headline"),
     [
         (lambda m, o: o.bound("w", 0, 1), "The model 'cart' has no variable 'w'."),
-        (lambda m, o: o.bound("u", 1, 0), "The bounds of u leave no room."),
+        (lambda m, o: o.bound("u", 1, 0), "The bounds of u are crossed."),
         (lambda m, o: o.minimise(running=m["x"] * np.ones(2)), "The running cost is not a single number."),
         (lambda m, o: o.subject_to(m["x"] + 1), "A condition is a comparison."),
-        (lambda m, o: o.subject_to(m["x"] <= 1, at="middle"), "at='middle' is no place of a condition."),
-        (lambda m, o: o.given("x", 1.0), "x is no input."),
-        (lambda m, o: o.free("u"), "u is no parameter."),
-        (lambda m, o: o.periodic("u"), "u is no state, and cannot be periodic."),
+        (lambda m, o: o.subject_to(m["x"] <= 1, at="middle"), "at='middle' is not a valid time of a condition."),
+        (lambda m, o: o.given("x", 1.0), "x is not an input."),
+        (lambda m, o: o.free("u"), "u is not a parameter."),
+        (lambda m, o: o.periodic("u"), "u is not a state, and cannot be periodic."),
         (lambda m, o: o.solve(method="guessing"), "method='guessing' is not known."),
         (lambda m, o: o.solve(degree=0), "degree must be a whole number of at least 1."),
         (lambda m, o: dd.OptimalControl(m, duration=-1.0), "The duration is a positive number."),

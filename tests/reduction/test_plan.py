@@ -89,9 +89,9 @@ def test_a_misleading_pattern_is_repaired():
 @pytest.mark.parametrize(
     ("arguments", "headline"),
     [
-        ({"stabilise": "magic"}, "stabilise='magic' means nothing."),
-        ({"index": 2}, "index=2 is not offered."),
-        ({"index": True}, "index=True is not offered."),
+        ({"stabilise": "magic"}, "stabilise='magic' is not valid."),
+        ({"index": 2}, "index=2 is not supported."),
+        ({"index": True}, "index=True is not supported."),
         ({"alpha": 3.0}, "alpha=3.0 cannot be used."),
         ({"alpha": -1.0, "stabilise": "baumgarte"}, "alpha=-1.0 cannot be used."),
         ({"inputs": {"w": 1.0}}, "The model 'pendulum' has no input 'w'."),

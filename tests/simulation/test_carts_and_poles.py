@@ -42,7 +42,7 @@ def test_random_carts_and_poles(seed: int, method: str) -> None:
 @pytest.mark.parametrize("method", ["radau5", "radau9"])
 @pytest.mark.parametrize("seconds", [1e-6, 1e-3, 3600.0])
 def test_units_of_time_change_nothing(method: str, seconds: float) -> None:
-    """Each step is the same one: only rounding differs, where a unit is no power of two."""
+    """Each step is the same one: only rounding differs, where a unit is not a power of two."""
     one = CartAndPole(cart=0.3, pole=1.0, length=1.0, gravity=9.81, span=2.0, angle=1.0)
     other = one.in_unit(seconds)
     runs = [

@@ -101,7 +101,7 @@ def test_a_start_off_it_is_refused_in_four_parts():
         "radius and the given x[0] = 2 disagree by 1.\n"
         "  radius: x[0]^2 + x[1]^2 - 1 = 0 is left at 3\n"
         "  the nearest values that fit: x[0] = 1\n"
-        "  Because given values are kept as they are, and no values of the others make up for it.\n"
+        "  Because given values are not changed, and no values of the others satisfy the equations.\n"
         '  Try: start=dd.initialise(m, {...}, free=["x[0]"]), which becomes 1'
     )
     with pytest.raises(dd.InconsistentStartError, match="radius is off by 3"):

@@ -41,7 +41,7 @@ def test_step_too_small(method):
     tr = stopped(model(lambda x, z, t: z, lambda x, z, t: z - x**2), method=method)
     assert tr.status == "step_too_small"
     assert (tr.stop.what, tr.stop.facts[0]) == ("step size fell below 2.2e-15 at t = 1", "largest scaled error in z")
-    assert tr.stop.remedy == "a shorter span if it blows up there, or an event where the equations jump"
+    assert tr.stop.remedy == "a shorter span if the solution diverges there, or an event where the equations jump"
     assert tr.stop.variables == ("z",)
     assert tr.time[-1] == pytest.approx(1.0, abs=1e-6)
 

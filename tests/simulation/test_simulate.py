@@ -191,7 +191,7 @@ def test_blow_up_keeps_its_data_and_names_time_and_variable():
     assert tr.stop.variables == ("x",)
     assert tr.stop_reason == (
         "step size fell below 2.2e-15 at t = 1; largest scaled error in x; "
-        "try a shorter span if it blows up there, or an event where the equations jump"
+        "try a shorter span if the solution diverges there, or an event where the equations jump"
     )
     assert len(tr.time) > 10
     assert tr["x"][-1] > 1e3
@@ -330,12 +330,12 @@ WRONG = [
     ({"rtol": float("nan")}, "rtol must be a positive number."),
     ({"atol": -1.0}, "atol must be a number >= 0, or numbers by name."),
     ({"atol": {"q": 1.0}}, "The model 'oscillator' has no variable 'q'."),
-    ({"atol": {"k": 1.0}}, "atol of k means nothing."),
+    ({"atol": {"k": 1.0}}, "atol of k is not valid."),
     ({"step": 0.0}, "step must be a positive number."),
     ({"max_steps": 0}, "max_steps must be a positive number."),
-    ({"save_at": [0.0, 2.0]}, "save_at leaves the span."),
+    ({"save_at": [0.0, 2.0]}, "save_at is outside the span."),
     ({"save_at": [0.5, 0.2]}, "The times of save_at are not in order."),
-    ({"on_stop": "cry"}, "on_stop='cry' means nothing."),
+    ({"on_stop": "cry"}, "on_stop='cry' is not valid."),
 ]
 
 
@@ -404,7 +404,7 @@ def test_signals_refuse_bad_tables():
         (([0, 0], [1, 2]), "The times of a signal do not increase."),
         (([0, 1], [1, 2, 3]), "Times and values of a signal do not fit."),
         (([0, float("nan")], [1, 2]), "A signal contains NaN or infinity."),
-        (([0, 1], [1, 2], "cubic"), "'cubic' is no kind of signal."),
+        (([0, 1], [1, 2], "cubic"), "'cubic' is not a kind of signal."),
         (([], []), "The times of a signal are a list of numbers."),
     ]
     for arguments, headline in cases:

@@ -122,7 +122,7 @@ def test_wrong_uses():
     m.equation(m.der(x), -x + ca.cos(2 * m.time))
     with pytest.raises(dd.InputError, match="The period of a driven model has to be given"):
         dd.periodic(m)
-    with pytest.raises(dd.InputError, match="is no period"):
+    with pytest.raises(dd.InputError, match="is not a period"):
         dd.periodic(m, period=-1.0)
     decay = dd.Model("decay")
     y = decay.state("y", 2, start=[1.0, 0.0])

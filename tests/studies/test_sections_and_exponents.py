@@ -97,7 +97,7 @@ def test_wrong_uses():
     decay.equation(decay.der(y), -y)
     with pytest.raises(dd.SolverError, match="crosses the surface 0 times in place of 2"):
         dd.poincare(decay, y + 1.0, 2)
-    with pytest.raises(dd.InputError, match="is no number of crossings"):
+    with pytest.raises(dd.InputError, match="is not a valid number of crossings"):
         dd.poincare(m, x, 0)
     assert np.array_equal(dd.poincare(m.freeze(), "x", 2).time, dd.poincare(m, x, 2).time)
     with pytest.raises(dd.InputError, match="3 exponents cannot be given"):

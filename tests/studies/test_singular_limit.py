@@ -194,7 +194,7 @@ def test_what_is_not_of_the_form_is_refused():
         write(m, m.parameter("epsilon"), m.state("x", start=1.0))
         with pytest.raises(dd.ModelError, match=text):
             dd.singular_limit(m, "epsilon")
-    with pytest.raises(dd.InputError, match=r"'epsilom' is no small parameter(.|\n)*Try: 'epsilon'"):
+    with pytest.raises(dd.InputError, match=r"'epsilom' is not a small parameter(.|\n)*Try: 'epsilon'"):
         dd.singular_limit(motor(), "epsilom")
     with pytest.raises(dd.InputError, match="falling positive values"):
         dd.singular_limit(motor(), "epsilon", 1.0).compare([0.01, 0.02])

@@ -221,7 +221,7 @@ def _read_box(system: System, right_side: ca.SX, box: Mapping[str, object]) -> t
 
 def _interval(place: Place, name: str, value: object) -> np.ndarray:
     if not isinstance(value, (tuple, list)) or len(value) != 2:
-        raise InputError(f"The interval of {name} is no pair.", f"got {value!r}", remedy=f"{name!r}: (low, high)")
+        raise InputError(f"The interval of {name} is not a pair.", f"got {value!r}", remedy=f"{name!r}: (low, high)")
     value = [without_unit(side, place.unit, name) for side in value]
     count = len(place.positions)
     sides = [

@@ -145,7 +145,7 @@ def _carry(first: MovingModel, second: MovingModel, given: dict[str, object]) ->
     if strange:
         raise InputError(
             f"The map does not give {', '.join(sorted(strange)[:4])} as a function of states.",
-            "rates of the second model would need second derivatives of the first, which are no states there",
+            "rates of the second model would need second derivatives of the first, which are not states there",
             because="only states, inputs, parameters and the time of the first model may appear.",
             remedy="an entry of map= for the rates, or the models the other way round",
         )

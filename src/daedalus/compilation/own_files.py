@@ -40,7 +40,7 @@ def why_not_used(folder: Path) -> str:
         return ""
     except OSError as error:
         return error.strerror or type(error).__name__
-    return changed_by_others(status) if stat.S_ISDIR(status.st_mode) else "it is no folder"
+    return changed_by_others(status) if stat.S_ISDIR(status.st_mode) else "it is not a folder"
 
 
 def read_own(folder: Path, name: str, most: int) -> bytes | None:

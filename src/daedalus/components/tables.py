@@ -47,6 +47,6 @@ def check_table(name: str, x: Any, y: Any, values: Any) -> None:
             raise ModelError(
                 f"The points of the table of {name} do not increase.",
                 f"got {np.array2string(points, threshold=8)}",
-                because="each value lies between two others.",
+                because="the values are interpolated.",
                 remedy="sorted points, each once",
             )

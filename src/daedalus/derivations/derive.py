@@ -67,7 +67,7 @@ def derive(model: Model | System, part: str | None = None, **options: Any) -> De
         raise InputError(
             f"There is no part {part!r} of a derivation.",
             f"parts: {', '.join(PARTS)}",
-            because="every part shows one way from equations to equations.",
+            because="every part shows one derivation.",
             remedy=did_you_mean(str(part), PARTS),
         )
     if part is not None:

@@ -283,7 +283,7 @@ def read_case(
     for name in options:
         if name not in OPTIONS:
             raise InputError(
-                f"{name}= is no option of a run with derivatives.",
+                f"{name}= is not an option of a run with derivatives.",
                 f"known: {', '.join(OPTIONS)}",
                 because="the options are those of dd.simulate that decide what is computed.",
                 remedy=did_you_mean(name, OPTIONS) or "sens.at(times) for values at other times",
@@ -366,7 +366,7 @@ def _driven(request: Request) -> tuple[System, System, Drive, Mapping[str, Any]]
     system, drive = read_inputs(solved, left, request.span, with_addition=True)
     if drive.callbacks:
         raise InputError(
-            "A run with derivatives takes no Python functions.",
+            "A run with derivatives does not accept Python functions.",
             sentences(drive.notes),
             because="the function cannot be differentiated.",
             remedy="an expression in m.time, or dd.signal(times, values)",

@@ -90,14 +90,14 @@ def read_directions(system: System, wrt: str | Sequence[str], intervals: int) ->
             raise InputError(
                 f"{name} cannot be varied.",
                 "it follows from the states, the inputs and the parameters",
-                because="only what is given can be changed.",
+                because="only given values can be varied.",
                 remedy=f"sens.d({name!r}, ...) is how {name} changes; wrt= names what changes it",
             )
         if place.letter == "x" and modes.intersection(place.positions.tolist()):
             raise InputError(
                 f"{name} cannot be varied.",
                 f"conditions decide by {name}",
-                because="a mode is one number or another, and nothing lies between them.",
+                because="a mode is discrete, so there is nothing between two modes.",
                 remedy="a parameter, or a discrete variable that no condition compares",
             )
         found[place.letter].update(int(k) for k in place.positions)

@@ -196,7 +196,7 @@ def pulled_back(runs: list[ForwardPart], last: np.ndarray, directions: Direction
         raise SolverError(
             "The run ended at a terminal event.",
             f"at t = {end:.6g}, before t = {case.asked_time:g}",
-            because="the time of the end would move along, and a gradient at a fixed time says little.",
+            because="the end time would change, too, so a gradient at a fixed time is misleading.",
             remedy=f"a span that ends before t = {end:.6g}",
         )
     system = case.system
@@ -273,6 +273,6 @@ def _integral_place(case: Case) -> int:
 
 
 def _without_integral(case: Case, directions: Directions) -> Directions:
-    """The start of the integral is no start value of the model."""
+    """The start of the integral is not a start value of the model."""
     place = _integral_place(case)
     return Directions(tuple(k for k in directions.x if k != place), directions.u, directions.p, directions.intervals)

@@ -61,7 +61,7 @@ def _not_met(case: Case, instant: Instant, t: float) -> SolverError:
     return SolverError(
         f"The run of {case.system.name!r} with its derivatives is another than that without them.",
         f"its equations change at t = {instant.time:.6g}, and with derivatives at t = {t:.6g}",
-        because="the smallest change decides when that happens, so that no derivative exists.",
+        because="the smallest change decides when that happens, so there is no derivative.",
         remedy="a smaller rtol, or a span that ends before it",
     )
 

@@ -62,9 +62,9 @@ def sensitivities(
     (5.436564, 10.873127, 'variational')
     """
     if order not in (1, 2) or isinstance(order, bool):
-        raise InputError(f"order={order!r} is not offered.", remedy="order=1 or order=2")
+        raise InputError(f"order={order!r} is not supported.", remedy="order=1 or order=2")
     if by not in WAYS:
-        raise InputError(f"by={by!r} is no way to differentiate.", remedy='by="variational" or by="discrete"')
+        raise InputError(f"by={by!r} is not a way to differentiate.", remedy='by="variational" or by="discrete"')
     with time_limited(simulate_options.get("time_limit")):
         case = read_case(model, span, simulate_options, grid, corners=by == "discrete")
         directions = read_directions(case.system, wrt, case.intervals)

@@ -176,7 +176,7 @@ def _one_value(curve: Callable[[Any], Any], speed: float) -> float:
 def find_operating_points(
     motor: Curve, load: Curve, speeds: np.ndarray
 ) -> tuple[tuple[TorqueSpeedPoint, ...], tuple[str, ...]]:
-    """All crossings on a rising grid of speeds, in order, and remarks on what is no crossing.
+    """All crossings on a rising grid of speeds, in order, and remarks on what is not a crossing.
 
     Sign changes between neighbours are bracketed and solved by Brent's method; between neighbours of the same sign the
     smallest distance is looked for, so that curves that touch or cross twice are found too.

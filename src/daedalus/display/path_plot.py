@@ -20,7 +20,7 @@ def plot_path(tr: Trajectory, name: str, ax: Axes | None) -> Any:
     size = values.shape[1] if values.ndim == 2 else 1
     if size not in (2, 3):
         raise InputError(
-            f"{name} is no path.",
+            f"{name} is not a path.",
             f"it has {size} component{'s' if size > 1 else ''}",
             because="a path has two or three.",
             remedy=f"tr.plot({name!r})",
@@ -68,7 +68,7 @@ def plot_phase(tr: Trajectory, horizontal: str, vertical: str, ax: Axes | None) 
     for name in (horizontal, vertical):
         values = np.asarray(samples[name])
         if values.ndim != 1:
-            raise InputError(f"{name} is no scalar.", f"its shape is {values.shape[1:]}", remedy=f'"{name}[0]"')
+            raise InputError(f"{name} is not a scalar.", f"its shape is {values.shape[1:]}", remedy=f'"{name}[0]"')
         columns.append(values)
     with look():
         figure, panel = panel_of(ax, (6, 5))

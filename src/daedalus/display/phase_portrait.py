@@ -113,7 +113,7 @@ def phase_portrait(
     bounds = _read_box(box, (x, y))
     if field not in ("streamlines", "arrows", None):
         raise InputError(
-            f"field={field!r} means nothing.",
+            f"field={field!r} is not valid.",
             because="the field is drawn as streamlines, as arrows, or not at all.",
             remedy='field="streamlines", "arrows" or None',
         )

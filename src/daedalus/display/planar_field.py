@@ -143,7 +143,7 @@ def _positions(system: System, names: tuple[str, str]) -> tuple[int, int]:
         if place.letter != "x" or len(place.positions) != 1:
             raise InputError(
                 f"{name} cannot be an axis of a phase portrait.",
-                f"it is {'no state' if place.letter != 'x' else f'a state of {len(place.positions)} elements'}; "
+                f"it is {'not a state' if place.letter != 'x' else f'a state of {len(place.positions)} elements'}; "
                 f"the states are {listed(states, 10)}",
                 because="a phase portrait shows how two scalar states move each other.",
                 remedy=f"x={states[0]!r}" + (f", y={states[1]!r}" if len(states) > 1 else ""),

@@ -135,7 +135,7 @@ class Cases:
         return found
 
     def flaw(self, case: int) -> str | None:
-        """Which value of a case is no number, in a sentence; None where all are."""
+        """Which value of a case is not a number, in a sentence; None where all are."""
         for axis, k in zip(self.axes, self.positions(case)):
             values = np.ravel(axis.value(k))
             for j in np.flatnonzero(~np.isfinite(values))[:1].tolist():
@@ -157,7 +157,7 @@ class Cases:
 def read_cases(system: System, over: object, combine: str) -> Cases:
     """The cases that `over=` describes: lists by name, a `dd.sample`, a data frame or a Dataset."""
     if combine not in ("product", "zip"):
-        raise InputError(f"combine={combine!r} means nothing.", remedy='combine="product" or combine="zip"')
+        raise InputError(f"combine={combine!r} is not valid.", remedy='combine="product" or combine="zip"')
     columns, side_by_side = _columns(over)
     product = combine == "product" and not side_by_side
     axes = tuple(_axis(system, name, values, product) for name, values in columns.items())

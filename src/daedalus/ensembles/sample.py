@@ -75,14 +75,14 @@ def sample(distributions: Mapping[str, Any], count: int, kind: str = "random", s
     for name, distribution in distributions.items():
         if not hasattr(distribution, "ppf"):
             raise InputError(
-                f"The values of {name} are no distribution.",
+                f"The values of {name} are not a distribution.",
                 f"got {distribution!r}"[:120],
                 remedy="dd.normal(mean, std), dd.uniform(low, high), or a frozen distribution of scipy.stats",
             )
     if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 1:
         raise InputError("The number of cases is not a whole number above zero.", f"got {count!r}")
     if kind not in KINDS:
-        raise InputError(f"kind={kind!r} means nothing.", remedy=" or ".join(f'kind="{k}"' for k in KINDS))
+        raise InputError(f"kind={kind!r} is not valid.", remedy=" or ".join(f'kind="{k}"' for k in KINDS))
     points = np.clip(_unit_points(len(distributions), int(count), kind, seed), _EDGE, 1 - _EDGE)
     columns = {name: _drawn(name, d, points[:, k]) for k, (name, d) in enumerate(distributions.items())}
     return Sample(columns, kind, seed)

@@ -28,7 +28,7 @@ def read_summary(summary: Any) -> tuple[Statistic, ...]:
         is_share = isinstance(statistic, (float, int)) and not isinstance(statistic, bool) and 0 <= statistic <= 1
         if statistic not in WORDS and not is_share:
             raise InputError(
-                f"{statistic!r} is no statistic.",
+                f"{statistic!r} is not a statistic.",
                 remedy=f"{', '.join(repr(w) for w in WORDS)}, or a share between 0 and 1 for a quantile",
             )
     if len(set(asked)) < len(asked):

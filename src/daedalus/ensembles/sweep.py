@@ -106,7 +106,7 @@ def sweep(
     check_on_stop(on_stop)
     _check_place(on)
     if keep not in ("here", "there"):
-        raise InputError(f"keep={keep!r} means nothing.", remedy='keep="here", or keep="there" for a GPU or a cluster')
+        raise InputError(f"keep={keep!r} is not valid.", remedy='keep="here", or keep="there" for a GPU or a cluster')
     values = tuple(options.pop(name, None) for name in ("start", "inputs", "parameters"))
     t0, t1 = read_span(span)
     times = options.pop("save_at", None)
@@ -179,7 +179,7 @@ def _way(plan: SweepPlan, opened: OpenSweep, cases: Cases, on: object) -> WayOfC
 def _check_place(on: object) -> None:
     if not is_cluster(on) and on not in PLACES:
         raise InputError(
-            f"on={on!r} means nothing here."[:120],
+            f"on={on!r} is not valid."[:120],
             remedy=" or ".join(f'on="{place}"' for place in PLACES) + ", or a client of Dask",
         )
     if on == "gpu" and why_no_gpu():

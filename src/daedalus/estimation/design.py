@@ -120,7 +120,7 @@ def design(
     ([1.0, 1.0, 1.0, -1.0], [2.0])
     """
     if criterion not in CRITERIA:
-        raise InputError(f"criterion={criterion!r} means nothing.", remedy='criterion="D" or criterion="A"')
+        raise InputError(f"criterion={criterion!r} is not valid.", remedy='criterion="D" or criterion="A"')
     if not 0 < samples <= candidates:
         raise InputError("There are too few candidates.", f"{samples} of {candidates}", remedy="more candidates")
     if intervals < 1:
@@ -264,12 +264,12 @@ def _chosen(question: _Question, choice: int, given: dict[str, object], interval
 def _levels(question: _Question, name: str, value: Unknown) -> list[float]:
     place = as_system(question.model).place(name)
     if place.letter != "u" or len(place.positions) != 1:
-        raise InputError(f"{name} is no single input.", "inputs are chosen one by one", remedy=f'"{name}[0]"')
+        raise InputError(f"{name} is not a single input.", "inputs are chosen one by one", remedy=f'"{name}[0]"')
     if not np.isfinite(value.upper - value.lower):
         raise InputError(
             f"The input {name} needs bounds to be chosen.",
             f"got dd.unknown({value.guess}, {value.lower}, {value.upper})",
-            because="without them a larger input always tells more.",
+            because="without bounds, a larger input always gives more information.",
             remedy="dd.unknown(0.0, -1.0, 1.0)",
         )
     inside = [value.lower + share * (value.upper - value.lower) for share in LEVELS]

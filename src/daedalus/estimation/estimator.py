@@ -70,7 +70,7 @@ class Estimator:
         **simulate_options: Any,
     ) -> None:
         if kind not in KINDS:
-            raise InputError(f"kind={kind!r} is no estimator.", remedy='kind="ekf" or kind="mhe"')
+            raise InputError(f"kind={kind!r} is not an estimator.", remedy='kind="ekf" or kind="mhe"')
         interval = plain_number(every, "every", "s")
         if not 0 < interval < np.inf or horizon < 1:
             raise InputError("every and horizon must be positive.", f"got {every!r} and {horizon!r}")
@@ -197,7 +197,7 @@ def _matrix(value: object, size: int, names: Sequence[str], word: str, units: Se
     array = plain_array(value, word)
     whole = np.eye(size) * array if array.ndim == 0 else np.diag(array) if array.ndim == 1 else array
     if whole.shape != (size, size) or not np.allclose(whole, whole.T) or np.linalg.eigvalsh(whole)[0] < -1e-12:
-        raise InputError(f"{word} is no covariance of {size} numbers.", f"got shape {array.shape}")
+        raise InputError(f"{word} is not a covariance of {size} numbers.", f"got shape {array.shape}")
     return whole
 
 

@@ -39,7 +39,7 @@ class Experiment:
 def read_experiments(system: System, data: object, time: str, hold: str) -> list[Experiment]:
     """The experiments in data of any kind; what cannot be compared with the model is refused by name."""
     if hold not in HOLDS:
-        raise InputError(f"hold={hold!r} means nothing.", remedy='hold="linear" or hold="hold"')
+        raise InputError(f"hold={hold!r} is not valid.", remedy='hold="linear" or hold="hold"')
     several = data if isinstance(data, (list, tuple)) else [data]
     if not several:
         raise InputError("There is no data to fit to.", "got an empty list", remedy="a DataFrame, or a list of them")
@@ -87,7 +87,7 @@ def _columns(data: object, time: str) -> dict[str, Any]:
         index = getattr(table, "index", None)
         return {time: np.asarray(index), **found} if index is not None and index.name == time else found
     raise InputError(
-        "The data is of no kind that can be read.",
+        "The data has an unknown type.",
         f"got {type(data).__name__}",
         remedy='a DataFrame, an xarray Dataset, {"time": [...], "x": [...]}, a CSV file, or a list of these',
     )
@@ -114,7 +114,7 @@ def _check_times(times: np.ndarray, where: str) -> None:
     if len(times) < 2:
         raise InputError(
             f"The data{where} has {'one sample' if len(times) else 'no samples'}.",
-            because="a run begins at the first sample; what follows is compared.",
+            because="a run starts at the first sample, and the others are compared.",
             remedy="at least two times",
         )
     steps = np.diff(times)
@@ -123,7 +123,7 @@ def _check_times(times: np.ndarray, where: str) -> None:
         raise InputError(
             f"The times{where} do not increase.",
             f"row {k + 1} is at t = {times[k + 1]:g}, behind t = {times[k]:g}",
-            because="a run goes on in time.",
+            because="a run goes forward in time.",
             remedy="sort the rows by time, or give several experiments as a list",
         )
 
@@ -141,6 +141,6 @@ def _check_measured(system: System, measured: Mapping[str, np.ndarray], aside: S
         raise InputError(
             f"All samples{where} are missing.",
             f"{', '.join(empty)}: nothing but NaN",
-            because="NaN stands for a missing sample.",
+            because="NaN marks a missing sample.",
             remedy="columns with numbers",
         )

@@ -92,7 +92,7 @@ def fit(
     priors = _checked_pairs(system, prior, unknowns, "prior")
     problem = WeightedResiduals(model, system, experiments, unknowns, sigma, priors, start, parameters, options)
     if loss not in LOSSES:
-        raise InputError(f"loss={loss!r} means nothing.", f"known: {', '.join(LOSSES)}")
+        raise InputError(f"loss={loss!r} is not valid.", f"known: {', '.join(LOSSES)}")
     theta = _first(system, unknowns, start, parameters)
     limits = _limits(system, unknowns, bounds)
     theta = np.clip(theta, *limits)
@@ -230,5 +230,5 @@ def _limits(
         lower, upper = pairs.get(unknown.label, pairs.get(unknown.name, (None, None)))
         low[k], high[k] = -np.inf if lower is None else lower, np.inf if upper is None else upper
         if not low[k] < high[k]:
-            raise InputError(f"The bounds of {unknown.name} leave nothing.", f"got ({lower}, {upper})")
+            raise InputError(f"The bounds of {unknown.name} are crossed.", f"got ({lower}, {upper})")
     return low, high

@@ -219,7 +219,7 @@ class Fit(Mapping[str, float]):
         head = f"Fit: χ² = {self.chi_squared:.4g} with {self.degrees_of_freedom} degrees of freedom"
         told = [f"  {direction}" for direction in self.unidentifiable]
         doubts = [
-            f"  the residuals of {name} are no noise: {', '.join(tests.doubts)}"
+            f"  the residuals of {name} are not noise: {', '.join(tests.doubts)}"
             for name, tests in self.residual_tests.items()
             if tests.doubts
         ]

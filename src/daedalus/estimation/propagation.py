@@ -158,7 +158,7 @@ class Propagation:
             place = system.place(name)
             if place.letter != "u":
                 raise InputError(
-                    f"{name} is no input.", f"inputs are {listed(labels)}", remedy=f"{{{labels[0]!r}: 0.0}}"
+                    f"{name} is not an input.", f"inputs are {listed(labels)}", remedy=f"{{{labels[0]!r}: 0.0}}"
                 )
             held[place.positions] = flat_values(place, value, "value")
         if np.any(np.isnan(held)):

@@ -89,7 +89,7 @@ def split_transform(transform: Given) -> tuple[ArrayOrSymbol, ArrayOrSymbol]:
             raise InputError(
                 "The matrix is not a transform.",
                 f"its last row is {np.array2string(last[wrong][0], precision=6)}, wanted [0 0 0 1]",
-                remedy="dd.transform(rotation, position); a transform that stands on its side is transposed.",
+                remedy="dd.transform(rotation, position); this one may be transposed.",
             )
     rows = entries(given)
     rotation = read_rotation(build_matrix([row[:3] for row in rows[:3]]), "rotation in the transform")

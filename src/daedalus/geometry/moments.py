@@ -95,7 +95,7 @@ def couple(forces: Sequence[Given], points: Sequence[Given]) -> ArrayOrSymbol:
         if not np.all(np.abs(resultant) <= COUPLE_TOLERANCE * largest):
             worst = [max(part.min(), part.max(), key=abs) for part in map(np.asarray, components(resultant))]
             raise InputError(
-                "The forces are no couple.",
+                "The forces are not a couple.",
                 f"their resultant is [{worst[0]:.6g}, {worst[1]:.6g}, {worst[2]:.6g}] N, wanted zero",
                 because="the moment of forces with a resultant depends on the point it is taken about.",
                 remedy="dd.moment(forces, points, about=...).",

@@ -269,7 +269,7 @@ def _box(box: Sequence[Any] | None) -> Numbers:
         raise InputError(
             "Inequalities need a box around the solid.",
             f"got {box!r}"[:120],
-            because="the solid is looked for inside of it.",
+            because="the solid is searched for inside the box.",
             remedy="box=((x0, x1), (y0, y1), (z0, z1))",
         )
     return bounds
@@ -277,5 +277,5 @@ def _box(box: Sequence[Any] | None) -> Numbers:
 
 def _whole(resolution: Any) -> int:
     if isinstance(resolution, bool) or not isinstance(resolution, (int, np.integer)) or not 4 <= resolution <= 4096:
-        raise InputError(f"resolution={resolution!r} is no number of parts.", remedy="resolution=32")
+        raise InputError(f"resolution={resolution!r} is not a valid number of parts.", remedy="resolution=32")
     return int(resolution)

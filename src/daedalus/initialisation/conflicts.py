@@ -75,7 +75,7 @@ def explain(search: Search, given: np.ndarray, failed: SearchOutcome) -> Inconsi
 
 
 def _runs_away(search: Search, given: np.ndarray, free: SearchOutcome) -> bool:
-    """Whether given values hardly move and others grow beyond all bounds: x = 1e-10 for x z = 1 is no advice."""
+    """Whether given values hardly move and others grow beyond all bounds: x = 1e-10 for x z = 1 is not advice."""
     change = np.abs(free.values - search.guess) / np.maximum(search.sizes, np.abs(search.guess))
     return bool(change[given].max() < NEGLIGIBLE and change[~given].max(initial=0.0) > 1 / NEGLIGIBLE)
 
@@ -173,7 +173,7 @@ def _preference(search: Search, outcome: SearchOutcome, k: int) -> tuple[int, fl
 
 
 def _fitting_parameters(search: Search, given: np.ndarray, conflict: Conflict) -> dict[str, float]:
-    """Single parameters in the rows with the value that makes the whole start possible; zero is no advice."""
+    """Single parameters in the rows with the value that makes the whole start possible; zero is not advice."""
     eq = search.equations
     fits = {}
     for k in sorted({k for row in conflict.rows for k in eq.parameters_in(row)})[:MOST_REMEDIES]:
@@ -235,14 +235,14 @@ def _contradiction(
         return InconsistentStartError(
             "The bodies do not fit together at the given poses.",
             facts,
-            because="given values are kept as they are, and the joints leave no room for all of them.",
+            because="given values are not changed, and they cannot all satisfy the joints.",
             ways=(Way(f'free="{BODIES}"', f", which moves them by up to {number(moved, 3)}", frees=True),),
         )
     facts += [f"also {_sentence(search, other)}" for other in conflicts[1:]]
     return InconsistentStartError(
         _sentence(search, first) + ".",
         facts,
-        because="given values are kept as they are, and no values of the others make up for it.",
+        because="given values are not changed, and no values of the others satisfy the equations.",
         ways=_ways(search, given, conflicts, together),
     )
 
@@ -318,7 +318,7 @@ def _nothing_found(search: Search, given: np.ndarray, failed: SearchOutcome) -> 
                 *(f"{eq.rows[int(r)].name}: {eq.text(int(r))}" for r in bad[:3]),
                 f"at {_values(search, {k: float(search.guess[k]) for k in inside[:8]})}",
             ],
-            because="something like a division by zero or a root of a negative number stands in them.",
+            because="something like a division by zero or a root of a negative number occurs in them.",
             remedy=f'another guess: {{"{eq.label(example)}": 1.0}} with free=["{eq.label(example)}"]',
         )
     worst = np.argsort(-left, kind="stable")[:3]
@@ -336,7 +336,7 @@ def _nothing_found(search: Search, given: np.ndarray, failed: SearchOutcome) -> 
         return InconsistentStartError(
             "The equations contradict each other.",
             facts,
-            because="nothing that could be chosen enters them.",
+            because="they contain nothing that can be chosen.",
             remedy="dd.analyse(m), or other parameters and inputs",
         )
     name = eq.label(loose[0])

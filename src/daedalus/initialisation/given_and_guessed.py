@@ -61,7 +61,7 @@ def read_wanted(system: System, values: object, fixed: object, free: object) -> 
         letter, k = both[0]
         raise InputError(
             f"{system.labels[letter][k]} is in fixed= and in free=.",
-            because="a value is either kept or moved.",
+            because="a value is either fixed or free.",
             remedy="name it in one of the two",
         )
     for places, flag in ((held, True), (loose, False)):
@@ -109,7 +109,7 @@ def _is_moment(values: object) -> bool:
     if not (hasattr(values, "time") and hasattr(values, "__getitem__")):
         return False
     if np.ndim(values.time):
-        raise InputError("A start is one moment of a run.", f"got {np.size(values.time)} times", remedy="tr.at(t)")
+        raise InputError("A start is a single time of a run.", f"got {np.size(values.time)} times", remedy="tr.at(t)")
     return True
 
 
@@ -145,7 +145,7 @@ def brought_along(system: System, values: object) -> tuple[dict[str, object], di
 
 def _start_place(system: System, name: object) -> Place:
     if not isinstance(name, str):
-        raise InputError("Start values are found by name.", f"got {name!r}", remedy='{"x": 1.0}')
+        raise InputError("Start values are given by name.", f"got {name!r}", remedy='{"x": 1.0}')
     place = system.place(name)
     if place.letters[0] in ("p", "u"):
         raise wrong_kind(system, name, place, "a variable with a start value")

@@ -139,7 +139,9 @@ def _of_function(
     samples = np.array([numbers(time + STEP * k) for k in points])
     coefficients = np.linalg.solve(np.vander(points.astype(float), increasing=True), samples)
     scale = np.cumprod([1.0, *range(1, order + 1)]) / STEP ** np.arange(order + 1)
-    notes.append(f"derivatives of input {place.name} are taken by differences: the function is no expression of time")
+    notes.append(
+        f"derivatives of input {place.name} are taken by differences: the function is not an expression of time"
+    )
     return [value, *(coefficients[k] * scale[k] for k in range(1, order + 1))]
 
 

@@ -202,7 +202,7 @@ def check_known(method: object) -> None:
         raise InputError(
             "A linear multistep method runs in dd.simulate and dd.convergence alone.",
             f"got {getattr(method, 'name', '') or 'a Multistep'}",
-            because="its steps belong together, so that other verbs cannot take them one by one.",
+            because="its steps depend on each other, so other functions cannot use them one by one.",
             remedy='a name of dd.methods(), or a Tableau; "bdf" is BDF of variable order and step',
         )
     if not isinstance(method, Tableau):

@@ -91,7 +91,7 @@ def current_deadline() -> Deadline | None:
 
 @contextmanager
 def time_limited(seconds: object) -> Iterator[None]:
-    """What is done inside ends soon after so many seconds; what is no positive number limits nothing.
+    """What is done inside ends soon after so many seconds; what is not a positive number limits nothing.
 
     Where time runs out before there is anything to return, a SolverError says so.
 

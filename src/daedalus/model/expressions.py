@@ -59,7 +59,7 @@ def _convert(value: object, where: str, remedy: str) -> ca.SX:
     if isinstance(value, (list, tuple)):
         return _from_rows(value, where, remedy)
     raise ModelError(
-        f"{where} is no expression.",
+        f"{where} is not an expression.",
         f"got {described(value)}",
         because="only symbols and numbers can be computed with.",
         remedy=EXPRESSION_REMEDY,
@@ -91,7 +91,7 @@ def _from_array(value: np.ndarray, where: str, remedy: str) -> ca.SX:
             f"{where} is an array with {value.ndim} axes.",
             f"its shape is {value.shape}",
             because="expressions are scalars, columns and matrices.",
-            remedy="one equation a slice",
+            remedy="one equation per slice",
         )
     if value.dtype != object:
         if not np.issubdtype(value.dtype, np.number) or np.iscomplexobj(value):

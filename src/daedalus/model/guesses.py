@@ -37,5 +37,5 @@ def guess(value: object) -> GuessedStart:
 
 
 def value_of(start: Any) -> Any:
-    """The value behind a guess; what is no guess is its own."""
+    """The value behind a guess; what is not a guess is its own."""
     return start.value if isinstance(start, GuessedStart) else start

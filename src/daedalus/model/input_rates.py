@@ -136,7 +136,7 @@ def expressions_with_rates(system: System, given: Mapping[str, ca.SX]) -> dict[s
 
 
 def no_rate(name: str, order: int) -> InputError:
-    """The refusal of an expression whose derivative is no expression of the model's time, states and their rates."""
+    """The error for an expression whose derivative is not an expression of time, states and their rates."""
     return InputError(
         f"The expression for the input {name} has no derivative of order {order} in the symbols of the model.",
         f"the model takes {derivative_name(name, order)}",

@@ -327,7 +327,7 @@ def as_system(model: Model | System) -> System:
     raise ModelError(
         "A model is expected here.",
         f"got {type(model).__name__}",
-        because="every verb works on a Model or on the System that m.freeze() gives.",
+        because="every function works on a Model or on the System that m.freeze() returns.",
         remedy="dd.simulate(m, ...) with m = dd.Model(...)",
     )
 

@@ -21,7 +21,7 @@ def check_name(name: object, what: str) -> str:
         raise ModelError(
             f"{kind[0].upper()}{kind[1:]} needs a name.",
             f"got {name!r} where a text was expected",
-            because="values, results and errors are found by name.",
+            because="values, results and errors use names.",
             remedy='m.include("name", other)' if what == "part" else f'm.{what}("name", ...)',
         )
     if not all(_is_word(part) for part in name.split(".")):

@@ -146,14 +146,14 @@ class Notebook:
                 raise ModelError(
                     f"The name {name!r} is taken.",
                     f"it is already {with_article(taken)} of the model {self.name!r}",
-                    because="everything in a model is found by name.",
+                    because="every name in a model is unique.",
                     remedy=f"another name for the {what}",
                 )
         if name in ("t", "time") and what != "part":  # names of a part are behind a dot
             raise ModelError(
                 f"The name {name!r} is taken.",
                 "it is the time of every model",
-                because="everything in a model is found by name.",
+                because="every name in a model is unique.",
                 remedy="m.time, or another name",
             )
 
@@ -307,7 +307,7 @@ class Notebook:
         return ModelError(
             f"The model {self.name!r} has no variable {name!r}.",
             fact,
-            because="only what was declared has a name.",
+            because="only declared variables have names.",
             remedy=did_you_mean(name, known),
         )
 

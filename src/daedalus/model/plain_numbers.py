@@ -1,6 +1,6 @@
 """Numbers as users have them: lists, arrays, columns of pandas, Pint quantities, dates. The one door they come in by.
 
-Quantities are converted to the unit of what they are given for, or refused; times are seconds. What is no number at all
+Quantities are converted to the unit of what they are given for, or refused; times are seconds. What is not a number
 (a text, a complex number, an integer that no double holds) is refused in words that name it.
 """
 
@@ -74,7 +74,7 @@ def plain_array(values: Any, what: str, unit: str = "") -> np.ndarray:
     [1.0, 2.5]
     >>> plain_array([1, "two"], "The times")
     Traceback (most recent call last):
-    daedalus.errors.InputError: The times are no numbers.
+    daedalus.errors.InputError: The times are not numbers.
       got 'two'
       Try: a list or array of finite numbers
     """
@@ -113,20 +113,20 @@ def _is_real(value: object) -> bool:
 
 
 def _no_numbers(what: str, got: str) -> InputError:
-    return InputError(f"{what} are no numbers.", f"got {got}", remedy="a list or array of finite numbers")
+    return InputError(f"{what} are not numbers.", f"got {got}", remedy="a list or array of finite numbers")
 
 
 def plain_number(value: Any, what: str, unit: str = "") -> float:
-    """One number as a double; infinite where it is an integer that none holds. InputError for what is no number."""
+    """One number as a double; infinite where it is an integer that none holds. InputError for what is not a number."""
     value = without_unit(value, unit, what)
     if isinstance(value, (str, bytes, complex)):
-        raise InputError(f"{what} is no number.", f"got {value!r}"[:80], remedy="a finite number")
+        raise InputError(f"{what} is not a number.", f"got {value!r}"[:80], remedy="a finite number")
     try:
         return float(value)
     except OverflowError:
         return np.inf if value > 0 else -np.inf
     except (TypeError, ValueError):
-        raise InputError(f"{what} is no number.", f"got {value!r}"[:80], remedy="a finite number") from None
+        raise InputError(f"{what} is not a number.", f"got {value!r}"[:80], remedy="a finite number") from None
 
 
 def plain_vector(values: Any, what: str, names: Sequence[str], units: Sequence[str]) -> np.ndarray:

@@ -192,7 +192,7 @@ def signal(times: object, values: object, kind: str = "hold", *, order: int | No
         return SignalInUnits(plain.times if kind != "spline" else times, values, kind, order)  # type: ignore[return-value]
     grid, table = _checked_table(times, values)
     if kind not in KINDS:
-        raise InputError(f"{kind!r} is no kind of signal.", remedy='kind="hold", kind="linear" or kind="spline"')
+        raise InputError(f"{kind!r} is not a kind of signal.", remedy='kind="hold", kind="linear" or kind="spline"')
     degree = _checked_order(order, kind)
     shape = table.shape[1:]
     columns = table.swapaxes(1, 2) if table.ndim == 3 else table
@@ -225,7 +225,7 @@ def _checked_table(times: object, values: object) -> tuple[np.ndarray, np.ndarra
             "The times of a signal do not increase.",
             f"time {k + 1} is {grid[k + 1]:g}, after {grid[k]:g}",
             because="each value begins at its own time.",
-            remedy="sort the table and keep one value a time",
+            remedy="sort the table and keep one value per time",
         )
     if table.ndim == 0 or table.shape[0] != len(grid) or table.ndim > 3:
         raise InputError(
@@ -247,7 +247,7 @@ def _checked_order(order: object, kind: str) -> int:
         )
     if isinstance(order, bool) or not isinstance(order, (int, np.integer)) or order < 1:
         raise InputError(
-            f"order={order!r} is no order of a spline.",
+            f"order={order!r} is not a valid order of a spline.",
             because="it is the degree of the polynomials between two points.",
             remedy="order=3, or 5 where more derivatives are asked for",
         )

@@ -59,7 +59,7 @@ def checked_unit(unit: object, name: str) -> str:
     label = str(unit or "")
     if label and not is_understood(label):
         warnings.warn(
-            f"{name}: {label!r} is no unit that dd.units knows; it stays a label, and nothing can be converted to it.",
+            f"{name}: {label!r} is not a unit that dd.units knows; it stays a label without conversion.",
             UnitWarning,
             stacklevel=4,
         )

@@ -204,7 +204,7 @@ def check_shape(shape: object, name: str) -> Shape:
         result = (0,)
     if len(result) > 2 or any(k <= 0 for k in result) or any(isinstance(k, bool) for k in entries):
         raise ModelError(
-            f"{shape!r} is no shape for {name}.",
+            f"{shape!r} is not a valid shape for {name}.",
             because="a shape is () for a scalar, a whole number for a column, or (rows, columns).",
             remedy="3 for a column of three numbers, (2, 2) for a matrix",
         )
@@ -297,7 +297,7 @@ def _as_number(value: object, label: str, what: str, allow_none: bool, allow_inf
         raise ModelError(
             f"The {what} of {label} is not a number.",
             f"got {text}",
-            because="texts and expressions are not read as numbers.",
+            because="text and expressions are not numbers.",
             remedy="a finite number",
         )
     if np.isnan(number) or (np.isinf(number) and not allow_infinite):
@@ -354,14 +354,14 @@ def make_variable(
             raise ModelError(
                 f"The bounds of {element} are crossed.",
                 f"lower {low[k]:g}, upper {high[k]:g}",
-                because="no value lies between them.",
+                because="no value is between them.",
                 remedy=f"lower={high[k]:g}, upper={low[k]:g}",
             )
         if value is not None and not low[k] <= value <= high[k]:
             raise ModelError(
-                f"The {what} of {element} lies outside its bounds.",
+                f"The {what} of {element} is outside its bounds.",
                 f"{value:g} is not between {low[k]:g} and {high[k]:g}",
-                because="the bounds hold from the start on.",
+                because="the bounds hold from the start.",
                 remedy="change the value or the bounds",
             )
     return Variable(name, kind, shape, label, starts, rates, sizes, low, high, guessed)

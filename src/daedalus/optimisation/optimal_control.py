@@ -132,11 +132,11 @@ class OptimalControl:
         self._solving = None if known is None else known.moved(self._description)
 
     def finish(self, values: Mapping[str, object] | None = None, **by_name: object) -> None:
-        """Fix the end: states, algebraic variables or outputs by name; only what is given is fixed."""
+        """Fix the end: states, algebraic variables or outputs by name; only given values are fixed."""
         given = {**check_mapping(values, "finish"), **by_name}
         if not given:
             raise InputError(
-                "finish() was given nothing.", because="only what is given is fixed.", remedy='ocp.finish({"x": 0.0})'
+                "finish() was given nothing.", because="only given values are fixed.", remedy='ocp.finish({"x": 0.0})'
             )
         self._description.ends = fixed_values(self._description.system, given, "end")
         self._changed()
@@ -149,7 +149,7 @@ class OptimalControl:
             for element in elements_of(system, name, "periodic"):
                 if element.letter != "x":
                     raise InputError(
-                        f"{element.label} is no state, and cannot be periodic.",
+                        f"{element.label} is not a state, and cannot be periodic.",
                         because="algebraic variables, inputs and outputs follow from the states.",
                         remedy=f"ocp.subject_to(ocp.at_end(m[{name!r}]) == ocp.at_start(m[{name!r}]), at='end')",
                     )
@@ -238,7 +238,7 @@ class OptimalControl:
         for element, low, high in zip(found, lows, highs):
             if not low <= high:
                 raise InputError(
-                    f"The bounds of {element.label} leave no room.", f"lower {low:g}, upper {high:g}",
+                    f"The bounds of {element.label} are crossed.", f"lower {low:g}, upper {high:g}",
                     remedy="lower <= upper",
                 )  # fmt: skip
             self._bound_element(element, low, high)
@@ -251,7 +251,7 @@ class OptimalControl:
             if k not in description.free:
                 raise InputError(
                     f"{element.label} is a parameter with a fixed value.",
-                    because="only what a plan can choose is bounded.",
+                    because="only variables that a plan can choose have bounds.",
                     remedy=f"ocp.free({element.label!r}, guess, lower, upper)",
                 )
             wanted = description.free[k]
@@ -292,7 +292,7 @@ class OptimalControl:
         system = self._description.system
         own = elements_of(system, name, "A given input")
         if any(element.letter != "u" for element in own):
-            raise InputError(f"{name} is no input.", remedy="the name of an input")
+            raise InputError(f"{name} is not an input.", remedy="the name of an input")
         value = in_unit(value, system.place(name).unit, name)
         for element in own:
             self._description.given[element.position] = value
@@ -312,7 +312,7 @@ class OptimalControl:
             slowest, fastest = (plain_number(v, told, f"({unit})/s" if unit else "1/s") for v in rate)
         for element in elements_of(self._description.system, name, "An input"):
             if element.letter != "u":
-                raise InputError(f"{element.label} is no input.", remedy="the name of an input")
+                raise InputError(f"{element.label} is not an input.", remedy="the name of an input")
             self._description.kinds[element.position] = InputKind(kind, slowest, fastest)
         self._changed()
 
@@ -321,7 +321,7 @@ class OptimalControl:
         system = self._description.system
         own = elements_of(system, name, "A free parameter")
         if any(element.letter != "p" for element in own):
-            raise InputError(f"{name} is no parameter.", remedy="ocp.start({...: None}) leaves a start value free")
+            raise InputError(f"{name} is not a parameter.", remedy="ocp.start({...: None}) leaves a start value free")
         unit = system.place(name).unit
         guess, lower, upper = (without_unit(value, unit, name) for value in (guess, lower, upper))
         guesses = _spread(guess, len(own), np.nan)

@@ -169,9 +169,9 @@ def _check_joined(before: ProblemDraft, after: ProblemDraft, pairs: list[tuple[s
     ending, beginning = (made.stage.states.labels[: made.stage.model_states] for made in (before, after))
     if not any(two in beginning for _, two in pairs):
         raise InputError(
-            f"Nothing joins {before.description.system.name!r} to {after.description.system.name!r}.",
+            f"No state links {before.description.system.name!r} to {after.description.system.name!r}.",
             f"states of the first: {', '.join(ending[:6])}; of the second: {', '.join(beginning[:6])}",
-            because="phases are joined by states of the same name.",
+            because="phases are linked by states with the same name.",
             remedy='link={"name in the first": "name in the second"}',
         )
 

@@ -201,13 +201,13 @@ def _plan(written: ReducedModel, inputs: Mapping[str, object], index: int, first
 def _check_arguments(index: object, stabilise: object, alpha: object) -> None:
     if stabilise not in STABILISATIONS:
         raise InputError(
-            f"stabilise={stabilise!r} means nothing.",
-            because="it says what is done about drift off the constraints.",
+            f"stabilise={stabilise!r} is not valid.",
+            because="it sets how the constraints are kept.",
             remedy='"projection", "baumgarte", "ggl", "dummy_derivatives" or None',
         )
     if index not in {"ggl": (1, 2), "dummy_derivatives": (1,)}.get(str(stabilise), (0, 1)) or isinstance(index, bool):
         raise InputError(
-            f"index={index!r} is not offered.",
+            f"index={index!r} is not supported.",
             because="a model is reduced to index 1, or to an ODE (index 0); index 2 is what the multipliers of "
             '"ggl" lead to.',
             remedy='index=1, or stabilise="ggl"',

@@ -77,7 +77,7 @@ class PreparedRun:
         check_step(road.request)
         if road.drive.callbacks:
             raise InputError(
-                "A prepared run takes no Python functions.",
+                "A prepared run does not accept Python functions.",
                 sentences(road.drive.notes),
                 because="each call would go back to Python thousands of times.",
                 remedy="dd.signal(times, values), an expression, or dd.simulate",

@@ -99,7 +99,7 @@ class _BoundaryCollocation:
         wrong = [name for name, place in entries if place.letter != "p" or len(place.positions) != 1]
         if wrong:
             raise InputError(
-                f"{listed(wrong)} is no parameter of one number.",
+                f"{listed(wrong)} is not a parameter of one number.",
                 because="free= names parameters that are solved for.",
                 remedy='free={"lam": 1.0}',
             )
@@ -211,7 +211,7 @@ class _BoundaryCollocation:
         for name, value in (guess or {}).items():
             place = system.place(name)
             if place.letter not in ("x", "z"):
-                raise InputError(f"{name} is no state and no algebraic variable.", remedy="free= for parameters")
+                raise InputError(f"{name} is neither a state nor an algebraic variable.", remedy="free= for parameters")
             target, times = (x, mesh) if place.letter == "x" else (z, self._points(mesh).ravel())
             for k, t in enumerate(times):
                 here = result_at(value, float(t), name, "a number, or a function of time") if callable(value) else value

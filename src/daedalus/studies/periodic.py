@@ -159,7 +159,7 @@ def periodic(
             )
         period, start = _return_time(model, start, begin, options)
     if not isinstance(period, (int, float, np.number)) or not np.isfinite(period) or period <= 0:
-        raise InputError(f"{period!r} is no period.", because="it is a positive time.", remedy="period=0.02")
+        raise InputError(f"{period!r} is not a period.", because="it is a positive time.", remedy="period=0.02")
     for pieces in PIECES:
         search = _Shooting(model, driven, options, begin, pieces)
         try:

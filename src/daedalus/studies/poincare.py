@@ -52,7 +52,7 @@ def poincare(
     ([1.5, 3.5, 5.5], [1.0, 1.0, 1.0])
     """
     if not isinstance(count, (int, np.integer)) or isinstance(count, bool) or count < 1:
-        raise InputError(f"{count!r} is no number of crossings.", remedy="count=100")
+        raise InputError(f"{count!r} is not a valid number of crossings.", remedy="count=100")
     book = as_model(model)
     watched = book.copy()
     watched.event(NAME, book[guard] if isinstance(guard, str) else guard, direction=direction)

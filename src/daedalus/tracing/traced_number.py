@@ -116,7 +116,7 @@ def symbolic(value: Any) -> ca.SX:
         return ca.densify(value)
     if isinstance(value, ca.DM) and value.numel() == 1:
         return ca.SX(float(value))
-    refuse(f"a value of type {type(value).__name__} is no real number")
+    refuse(f"a value of type {type(value).__name__} is not a real number")
 
 
 def is_symbolic(value: Any) -> bool:

@@ -236,8 +236,8 @@ def test_point_that_is_no_equilibrium_is_told():
     m.equation(m.der(x), x * (1 - x))
     lin = linearise(m)
     assert lin.warnings == (
-        "the point is no equilibrium (x_dot = 0.25): the matrices describe small deviations from the motion through "
-        "it, for as long as that stays near; in absolute values add offset",
+        "the point is not an equilibrium (x_dot = 0.25): the matrices describe small deviations from the "
+        "motion through it, as long as that stays near; for absolute values add offset",
     )
     assert lin.warnings[0] in str(lin)
     assert linearise(m, at={"x": 1.0}).warnings == ()

@@ -175,7 +175,7 @@ def test_the_impulse_through_a_direct_path_is_mentioned():
         (
             lambda: LTI([[1.0]], [[1.0]], [[3.6]], states=["speed"], outputs=["speed"]),
             "The output 'speed' has the name of another variable and is not equal to it.\n"
-            "  Because results are found by name, and 'speed' would mean two things.\n"
+            "  Because results use names, and 'speed' would mean two things.\n"
             "  Try: outputs=['speed_out', ...]",
         ),
         (

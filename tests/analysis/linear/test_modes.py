@@ -186,7 +186,7 @@ def test_searches_the_equilibrium_and_warns_elsewhere():
     np.testing.assert_allclose(found.point["angle"], [0, 0], atol=1e-12)
     assert found.warnings == ()
     moving = modes(model, at={"angle": [0.5, 0.5]})
-    assert moving.warnings[0].startswith("the point is no equilibrium (angle_ddot[0] = ")
+    assert moving.warnings[0].startswith("the point is not an equilibrium (angle_ddot[0] = ")
     assert moving.warnings[0] in str(moving)
 
 

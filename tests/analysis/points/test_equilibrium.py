@@ -249,8 +249,8 @@ def test_trust_region_keeps_to_the_bounds():
 def test_arguments_that_make_no_sense():
     m = catalogue.load("cart_pendulum").model
     assert refused(lambda: equilibrium(m, fixed={"force": 1.0})) == (
-        "force is no unknown of the equilibrium.\n"
-        "  Because fixed= holds states, algebraic variables and derivatives.\n"
+        "force is not an unknown of the equilibrium.\n"
+        "  Because fixed= accepts states, algebraic variables and derivatives.\n"
         "  Try: inputs={'force': ...}"
     )
     assert refused(lambda: equilibrium(m, solve_for=["angle"])) == (

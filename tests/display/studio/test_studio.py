@@ -193,10 +193,10 @@ def test_wrong_values_are_told(studio, body, what):
 @pytest.mark.parametrize(
     ("path", "method", "body", "what"),
     [
-        ("run", "POST", "{", "The request is no JSON."),
+        ("run", "POST", "{", "The request is not JSON."),
         ("run", "POST", [1], "A run is asked for by an object of values."),
         ("run", "POST", {"speed": "1"}, "A run has no 'speed'."),
-        ("run", "POST", {"parameters": {"length": 3}}, "The value of length is no short text."),
+        ("run", "POST", {"parameters": {"length": 3}}, "The value of length is not a short text."),
         ("compare", "POST", {"runs": []}, "A comparison takes 1 to 6 numbers of runs."),
         ("compare", "POST", {"runs": [9999]}, "There is no run 9999."),
         ("jobs/9999", "GET", None, "There is no run 9999."),

@@ -105,13 +105,13 @@ def test_objects():
 @pytest.mark.parametrize(
     ("call", "text"),
     [
-        (lambda: dd.bdf(0), "0 is no number of steps."),
-        (lambda: dd.adams_moulton(2.5), "2.5 is no number of steps."),
+        (lambda: dd.bdf(0), "0 is not a valid number of steps."),
+        (lambda: dd.adams_moulton(2.5), "2.5 is not a valid number of steps."),
         (
             lambda: dd.Multistep([-1], [0]),
             "The coefficients of a multistep method do not fit.\n  1 coefficient a, 1 coefficient b",
         ),
-        (lambda: dd.Multistep(["sqrt(2)"], [0, 1]), "A coefficient a of a multistep method is no fraction."),
+        (lambda: dd.Multistep(["sqrt(2)"], [0, 1]), "A coefficient a of a multistep method is not a fraction."),
     ],
 )
 def test_what_is_refused(call, text):

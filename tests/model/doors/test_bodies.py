@@ -341,7 +341,7 @@ def test_an_inertia_is_that_of_a_real_body():
     assert refused(body(None)) == (
         "The body 'nacelle' has no inertia.\n"
         "  its orientation is 'quaternion'\n"
-        "  Because a body that turns resists a torque.\n"
+        "  Because a rotating body needs an inertia.\n"
         "  Try: inertia=dd.inertia.box(mass, a, b, c), or orientation=None for a point mass"
     )
     assert refused(lambda: dd.Model("m").body("b", 1.0, BOX, "planar")) == (

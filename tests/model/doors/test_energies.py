@@ -313,7 +313,7 @@ def test_a_coordinate_that_nothing_moves():
     m.coordinate("q", 2)
     assert refused(m.freeze) == (
         "Nothing moves q[0].\n"
-        "  the equation of motion of q[0] folded to the constant 0\n"
+        "  the equation of motion of q[0] simplified to the constant 0\n"
         "  Because no kinetic or potential energy, dissipation or constraint contains it.\n"
         "  Try: m.kinetic_energy(...) with the rate of q[0]"
     )
@@ -325,7 +325,7 @@ def test_a_force_at_a_point_that_does_not_move():
     assert refused(lambda: m.force([1.0, 0.0], at=[k, 0.0])) == (
         "The force acts at a point that does not move.\n"
         "  no coordinate and no body enters its position\n"
-        "  Because a force at a fixed point does no work and has no effect.\n"
+        "  Because a force at a fixed point has no effect.\n"
         "  Try: at= as an expression of coordinates"
     )
 
@@ -414,7 +414,7 @@ def test_names_of_constraints_are_free_names():
     assert refused(m.freeze) == (
         "The equation name 'stop' is taken.\n"
         "  an equation of motion or a constraint has that name\n"
-        "  Because errors and results speak of an equation by its name.\n"
+        "  Because errors and results use the name of an equation.\n"
         "  Try: m.equation(..., name=...) with another name"
     )
 

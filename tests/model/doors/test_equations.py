@@ -96,7 +96,7 @@ def test_names_of_equations(d):
     assert text_of(lambda: d.m.equation(d.der(d.y), 5, name="y")) == (
         "The equation name 'y' is taken.\n"
         "  it stands for y_dot - 4 = 0\n"
-        "  Because errors and results speak of an equation by its name.\n"
+        "  Because errors and results use the name of an equation.\n"
         "  Try: another name="
     )
 
@@ -106,7 +106,7 @@ def test_wrong_names_of_equations(d, name):
     assert text_of(lambda: d.m.equation(d.der(d.y), 5, name=name)) == (
         "The name of an equation is a text.\n"
         f"  got {name!r}\n"
-        "  Because errors and results speak of an equation by its name.\n"
+        "  Because errors and results use the name of an equation.\n"
         '  Try: name="balance"'
     )
 
@@ -150,8 +150,8 @@ def test_the_python_value_that_casadi_makes_of_a_list_of_symbols(d):
 )  # fmt: skip
 def test_equations_that_folded_to_a_constant(d, write, where, constant, meaning):
     assert text_of(lambda: write(d)) == (
-        f"{where} folded to the constant {constant}.\n"
-        f"  no symbol is left in it, so {meaning}\n"
+        f"{where} simplified to the constant {constant}.\n"
+        f"  it contains no symbol, so {meaning}\n"
         "  Because both sides are the same, or Python evaluated the comparison before the model saw it.\n"
         f"  Try: {COMMA_FORM}"
     )
@@ -220,7 +220,7 @@ def test_an_equality_on_top_of_a_comma(d):
 )
 def test_things_that_are_no_expressions(d, side, shown):
     text = (
-        "Equation 'equation_1' is no expression.\n"
+        "Equation 'equation_1' is not an expression.\n"
         f"  got {shown}\n"
         "  Because only symbols and numbers can be computed with.\n"
         "  Try: an expression in the model's symbols, a number, or a list of these"
@@ -247,7 +247,7 @@ def test_other_arrays(d):
         "Equation 'equation_1' is an array with 3 axes.\n"
         "  its shape is (2, 1, 1)\n"
         "  Because expressions are scalars, columns and matrices.\n"
-        "  Try: one equation a slice"
+        "  Try: one equation per slice"
     )
     assert "with 3 axes" in text_of(lambda: d.m.equation(d.der(d.x), np.ones((2, 1, 1), dtype=object)))
     assert text_of(lambda: d.m.equation(d.der(d.x), np.array([1j, 2]))).startswith(

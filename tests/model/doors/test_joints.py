@@ -334,7 +334,7 @@ def test_partners():
         "  Try: the same kind of orientation for both bodies"
     )
     assert refused(lambda: m.joint("elbow", "spherical", a, "bb")).startswith(
-        "Joint 'elbow' joins 'bb', which is no body of this model.\n  bodies: a, b, c"
+        "Joint 'elbow' joins 'bb', which is not a body of this model.\n  bodies: a, b, c"
     )
     assert refused(lambda: m.joint("elbow", "spherical", a, b.position)).startswith(
         "Joint 'elbow' joins something that is no body.\n  got SX"
@@ -357,7 +357,7 @@ def test_places_axes_and_measures():
     )
     for axis in ([0, 0, 0], [0, 1], "z", [np.nan, 0, 1]):
         text = refused(lambda axis=axis: m.joint("j", "revolute", a, b, axis_a=axis), dd.InputError)
-        assert text.startswith("axis_a of joint 'j' is no direction.")
+        assert text.startswith("axis_a of joint 'j' is not a direction.")
     text = refused(lambda: m.joint("j", "revolute", a, b, axis_a=a.position), dd.InputError)
     assert text.startswith("axis_a of joint 'j' is an expression.")
     assert refused(lambda: m.joint("j", "distance", a, b, length=0.0)) == (

@@ -199,7 +199,7 @@ def test_forces_that_hide_multipliers():
     normal = m.constraint("floor", q[1])
     m.generalised_force(q[0], -0.3 * normal)
     assert refused(m.mechanics) == (
-        "The forces in 'friction' are no functions of positions and velocities.\n"
+        "The forces in 'friction' are not functions of positions and velocities.\n"
         "  an applied force contains a multiplier, or an acceleration in a nonlinear way\n"
         "  Because M v' + h = τ + Gᵀ λ is linear in accelerations and multipliers.\n"
         "  Try: the equations themselves: m.freeze(), which takes such forces"

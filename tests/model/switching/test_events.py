@@ -132,7 +132,7 @@ def test_python_values_are_no_guard(ball):
         "  Try: a quantity that passes zero, such as h - 1"
     )
     assert text_of(lambda: ball.event("e", "h")) == (
-        "The guard of event 'e' is no expression.\n"
+        "The guard of event 'e' is not an expression.\n"
         "  got str: 'h'\n"
         "  Because only symbols and numbers can be computed with.\n"
         "  Try: an expression in the model's symbols, a number, or a list of these"
@@ -260,7 +260,7 @@ def test_a_rate_is_reset_where_it_is_a_state():
 def test_a_rate_that_follows_from_the_equations_is_not_reset(ball):
     ball.event("e", ball["h"], reset={"v_dot": 0})
     assert text_of(ball.freeze) == (
-        "Event 'e' resets v_dot, which is no state of this model.\n"
+        "Event 'e' resets v_dot, which is not a state of this model.\n"
         "  v_dot[0] follows from the equations\n"
         "  Because the equations contain no higher derivative of it.\n"
         "  Try: reset a state, or write the equations in second order"
@@ -294,7 +294,7 @@ def test_an_element_is_reset_once(ball):
     assert text_of(lambda: ball.event("e", ball["h"], reset={"v": [0, 0], "v[1]": 1})) == (
         "Event 'e' resets v[1] twice.\n"
         "  once by 'v', once by 'v[1]'\n"
-        "  Because all resets of an event apply together.\n"
+        "  Because all resets of an event are assigned together.\n"
         "  Try: one of the two"
     )
 
@@ -308,7 +308,7 @@ def test_wrong_reset_values(ball):
         "  Try: an expression of that shape, or one for all elements"
     )
     assert text_of(lambda: ball.event("e", h, reset={"h": None})).startswith(
-        "The reset of h in event 'e' is no expression."
+        "The reset of h in event 'e' is not an expression."
     )
     assert text_of(lambda: ball.event("e", h, reset={"h": float("nan")})).startswith(
         "The reset of h in event 'e' contains NaN or infinity.\n  got nan\n"
@@ -379,7 +379,9 @@ def test_wrong_outputs(ball):
         "  Because it has no entries.\n"
         "  Try: an expression in the model's symbols, a number, or a list of these"
     )
-    assert text_of(lambda: ball.output("o", None)).startswith("Output 'o' is no expression.\n  got NoneType: None\n")
+    assert text_of(lambda: ball.output("o", None)).startswith(
+        "Output 'o' is not an expression.\n  got NoneType: None\n"
+    )
     assert text_of(lambda: ball.output("o", ball["h"] == [ball["v"]])).startswith(
         "Output 'o' is the Python value False"
     )

@@ -84,7 +84,7 @@ def test_what_is_more_than_arithmetic_is_refused_by_name():
     assert str(caught.value) == (
         "A formula cannot be saved.\n"
         "  it contains call\n"
-        "  Because files and pickles hold arithmetic alone: a function inside a formula could run any code.\n"
+        "  Because files and pickles contain arithmetic only; a function inside a formula could run any code.\n"
         "  Try: write it with the operations of casadi.SX, without calls of other functions"
     )
     with pytest.raises(InputError, match="it contains printme"):
@@ -128,7 +128,7 @@ def test_records_that_do_not_hold_together_are_told(change, told):
     record = copy.deepcopy(sample())
     assert (record["words"], record["operation"]) == (["add", "mul", "sin"], [2, 1, 0])
     record.update(change)
-    with pytest.raises(InputError, match="What was saved does not hold together") as caught:
+    with pytest.raises(InputError, match="The saved data is inconsistent") as caught:
         expressions_of(record, [ca.SX.sym("x", 2)])
     assert told in str(caught.value)
 

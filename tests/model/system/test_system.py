@@ -62,7 +62,7 @@ def test_as_system():
     assert str(caught.value) == (
         "A model is expected here.\n"
         "  got str\n"
-        "  Because every verb works on a Model or on the System that m.freeze() gives.\n"
+        "  Because every function works on a Model or on the System that m.freeze() returns.\n"
         "  Try: dd.simulate(m, ...) with m = dd.Model(...)"
     )
 
@@ -160,7 +160,7 @@ def test_unknown_names(system, name, fact, remedy):
     assert str(caught.value) == (
         f"The model 'arm' has no variable {name!r}.\n"
         f"  {fact}\n"
-        "  Because only what was declared has a name.\n"
+        "  Because only declared variables have names.\n"
         f"  Try: {remedy}"
     )
 

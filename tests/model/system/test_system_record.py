@@ -89,7 +89,7 @@ def put(*path_and_value):
 def test_what_does_not_fit_is_told_with_its_place(change, told):
     own = record()
     change(own)
-    with pytest.raises(dd.InputError, match="What was saved does not hold together") as caught:
+    with pytest.raises(dd.InputError, match="The saved data is inconsistent") as caught:
         System.from_record(own)
     assert told in str(caught.value)
 

@@ -80,7 +80,7 @@ def test_with_constraints_and_with_a_choice_of_states():
 
 
 def test_steps_are_not_divided_through():
-    """z + sign(z) has the slope 1 and is no formula for z."""
+    """z + sign(z) has the slope 1 and is not a formula for z."""
     m = dd.Model("relay")
     x, z = m.state("x", start=1.0), m.algebraic("z", start=1.0)
     m.equation(m.der(x), -z)

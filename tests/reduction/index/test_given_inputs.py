@@ -51,7 +51,7 @@ def test_tables_are_refused(kind):
 
 def test_functions_that_cannot_be_traced_are_refused():
     text = text_of(lambda: dd.reduce(chain(), inputs={"u": lambda t: [1, 2][int(t)]}), dd.InputError)
-    assert text.startswith("The input u is no expression.\n")
+    assert text.startswith("The input u is not an expression.\n")
     assert "a function of the time that CasADi can trace" in text
 
 

@@ -214,7 +214,7 @@ def test_what_it_does_not_fit():
     assert 'Try: "projection", "baumgarte", "ggl", "dummy_derivatives" or None' in text_of(
         lambda: dd.reduce(pendulum(), stabilise="dummy"), dd.InputError
     )
-    assert "index=0 is not offered" in text_of(
+    assert "index=0 is not supported" in text_of(
         lambda: dd.reduce(pendulum(), stabilise=STABILISE, index=0), dd.InputError
     )
 
@@ -243,7 +243,7 @@ def test_constraints_that_determine_nothing():
 
 
 def test_equations_that_give_a_derivative_together_with_another_one():
-    """v' stands with y', which is no state of the choice: its value is read with the y' of the run."""
+    """v' stands with y', which is not a state of the choice: its value is read with the y' of the run."""
     m = dd.Model("linked")
     p, v, y, pull = m.state("p", 2, start=[1, 0]), m.state("v", 2, start=[0, 7]), m.state("y"), m.algebraic("pull")
     m.equation(m.der(p), v, name="rates")

@@ -115,7 +115,7 @@ def test_a_model_of_equations_says_what_is_missing():
     m = dd.Model("decay")
     x = m.state("x", start=1.0)
     m.equation(m.der(x), -x)
-    with pytest.raises(dd.InputError, match=r"keeps no ledger[\s\S]*m\.stored"):
+    with pytest.raises(dd.InputError, match=r"has no energy balance[\s\S]*m\.stored"):
         dd.simulate(m, 1.0).energy_balance()
 
 

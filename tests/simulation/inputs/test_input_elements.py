@@ -56,6 +56,6 @@ def test_a_function_that_is_not_finite_at_the_start_is_named():
     assert str(caught.value) == (
         "The input u[1] is nan at t = 0.\n"
         "  not finite either: u[2]\n"
-        "  Because a run cannot begin with a value that is not finite.\n"
+        "  Because a run cannot start with a value that is not finite.\n"
         "  Try: a function that has a value over the whole span"
     )

@@ -351,7 +351,7 @@ def relativistic():
     [
         (no_mechanics, "The model 'decay' has no mechanics."),
         (with_a_state, "'pendulum' has heat beside its positions, velocities and constraint forces"),
-        (lambda: catalogue.load("rolling_disc").model, "A method of momenta does not take velocity constraints."),
+        (lambda: catalogue.load("rolling_disc").model, "A symplectic method does not take velocity constraints."),
         (in_space, "turns with rotor.angular_velocity, which is not its rate"),
         (relativistic, "The kinetic energy of 'fast' is not quadratic in the velocities."),
     ],
@@ -371,11 +371,11 @@ def test_a_snapshot_knows_the_momenta_of_its_model():
 def test_a_step_a_model_and_tabulated_inputs_are_asked_for():
     with pytest.raises(dd.InputError, match="The method 'rattle' needs a step"):
         dd.simulate(pendulum(), 1.0, method="rattle")
-    with pytest.raises(dd.InputError, match="A method of momenta needs the Model"):
+    with pytest.raises(dd.InputError, match="A symplectic method needs the Model"):
         dd.simulate(pickle.loads(pickle.dumps(pendulum().freeze())), 1.0, method="rattle", step=0.01)
     m = catalogue.load("pendulum_3d").model
     random = np.random.default_rng(0)
-    with pytest.raises(dd.InputError, match="The method 'lobatto4' takes no Python functions"):
+    with pytest.raises(dd.InputError, match="The method 'lobatto4' does not accept Python functions"):
         dd.simulate(m, 1.0, inputs={"force": lambda t: random.random(3)}, method="lobatto4", step=0.01)
 
 

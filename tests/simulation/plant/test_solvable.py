@@ -71,7 +71,7 @@ def test_a_start_off_the_constraint_is_refused_with_the_distance():
         "rod (length = 1) and the given q = (0.9, 0) disagree by 0.1.\n"
         "  rod: ((q[0]^2 + q[1]^2)/length - length)/2 = 0 is left at -0.095\n"
         "  the nearest values that fit: q = (1, 0)\n"
-        "  Because given values are kept as they are, and no values of the others make up for it.\n"
+        "  Because given values are not changed, and no values of the others satisfy the equations.\n"
         '  Try: start=dd.initialise(m, {...}, free=["q[0]"]), which becomes 1, or free=["q[1]"], which becomes '
         '0.43589, or parameters={"length": 0.9}'
     )

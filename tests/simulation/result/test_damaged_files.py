@@ -196,7 +196,7 @@ def test_other_texts_are_told(saved, tmp_path, text, told):
 def test_other_records_are_told(saved, tmp_path, record):
     netcdf, _, _ = taken_apart(saved.read_bytes())
     (tmp_path / "record.nc").write_bytes(resealed(netcdf, record))
-    with pytest.raises(dd.InputError, match="What was saved does not hold together"):
+    with pytest.raises(dd.InputError, match="The saved data is inconsistent"):
         dd.load(tmp_path / "record.nc")
 
 

@@ -47,7 +47,7 @@ def test_a_run_carries_the_record_of_its_end():
         tr.end.time,
         "step size fell below 2.2e-15 at t = 1",
         ("largest scaled error in x",),
-        "a shorter span if it blows up there, or an event where the equations jump",
+        "a shorter span if the solution diverges there, or an event where the equations jump",
         ("x",),
     )
     assert str(tr.stop) == tr.stop_reason

@@ -84,7 +84,7 @@ def that_turns_stiff():
         (oscillator, 1e9),
         (oscillator, -1e9),
         (written_as_dae, 1e9),
-        (with_a_clock_and_bounces, 1e5),  # all ticks of a run are known before it begins
+        (with_a_clock_and_bounces, 1e5),  # all ticks of a run are computed before it starts
         (with_a_delay, 1e9),
         (that_turns_stiff, 1e9),
     ],

@@ -78,7 +78,7 @@ def test_fixed_steps_of_mechanics_pass_between_two_of_them(method, step):
     ids=lambda options: options["method"],
 )
 def test_a_parallelogram_stays_one(options):
-    """The coupler never turns: its angle is no kink, however it is rounded. A step may be as long as turns."""
+    """The coupler never turns: its angle is not a kink, however it is rounded. A step may be as long as turns."""
     tr = dd.simulate(parallelogram(), END, **options)
     assert tr.success
     assert np.abs(tr["q"][:, 1]).max() < 1e-8

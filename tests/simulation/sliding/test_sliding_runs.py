@@ -149,7 +149,7 @@ def test_an_empty_tank_stays_empty_where_nothing_flows_below(law: Any, method: s
 
 @pytest.mark.parametrize("method", ["auto", "tsit5", "radau5", "radau9", "bdf", "rodas5p"])
 def test_the_bottom_of_a_tank_may_lie_anywhere(method: str) -> None:
-    """Where its level is no zero, an implicit step may meet the bottom exactly, where its matrix is infinite."""
+    """Where its level is not a zero, an implicit step may meet the bottom exactly, where its matrix is infinite."""
     rng = np.random.default_rng(3)
     for bottom in (-7.3, 1.0, 1e3, 1e6, *10 * rng.normal(size=4)):
         width, level, rtol = rng.uniform(0.5, 2), rng.uniform(0.5, 3), 10.0 ** -rng.integers(5, 9)

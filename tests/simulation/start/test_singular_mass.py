@@ -99,7 +99,7 @@ def test_a_mass_matrix_that_is_singular_everywhere():
 
 
 def test_other_failures_keep_their_words():
-    """A force without a value is no fault of the mass matrix, and a run that fails later keeps its data."""
+    """A force without a value is not a fault of the mass matrix, and a run that fails later keeps its data."""
     m = dd.Model("root")
     q = m.coordinate("q", start=-1.0, rate=0.0)
     m.kinetic_energy(0.5 * m.rate(q) ** 2)

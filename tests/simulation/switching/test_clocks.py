@@ -91,7 +91,7 @@ def test_two_writers_of_one_name_are_refused():
         "'fast' and 'slow' both assign u.\n"
         "  both are due at t = 0.4\n"
         "  Because what is due at one instant reads the values before and assigns together.\n"
-        '  Try: after="fast" for the one that has the last word, or another offset'
+        '  Try: after="fast" for the one that should win, or another offset'
     )
     assert dd.simulate(m, 0.35).success
 
@@ -114,7 +114,7 @@ def test_events_that_call_each_other_without_end_are_named():
     m.when(mode < 0.5, {"mode": 1}, name="up")
     tr = dd.simulate(m, 1.0)
     assert tr.status == "endless"
-    assert tr.stop.what == f"events at t = 0.5 call each other without end, the last one {tr.stop.event!r}"
+    assert tr.stop.what == f"events at t = 0.5 trigger each other endlessly, the last one {tr.stop.event!r}"
     assert tr.stop.event in ("up", "down")
     assert tr.stop.time == pytest.approx(0.5)
 
@@ -286,7 +286,10 @@ WRONG = [
     (lambda m: m.every(0.1), "The clock 'clock_1' assigns nothing."),
     (lambda m: m.every(0.1, call=3, writes=["u"]), "The code of 'clock_1' cannot be called."),
     (lambda m: m.every(0.1, call=print, reads=["x"]), "The code of 'clock_1' writes nothing."),
-    (lambda m: m.every(0.1, {"u": 1}, after="nobody"), "The clock 'clock_1' comes after 'nobody', which is no clock."),
+    (
+        lambda m: m.every(0.1, {"u": 1}, after="nobody"),
+        "The clock 'clock_1' comes after 'nobody', which is not a clock.",
+    ),
     (lambda m: m.schedule([], {"u": 1}), "The schedule 'schedule_1' has no times."),
     (lambda m: m.schedule([float("nan")], {"u": 1}), "A time of 'schedule_1' is not a finite number."),
     (lambda m: m.when(m["x"] - 1, {"u": 1}), "The condition of 'condition_1' is a quantity."),

@@ -353,8 +353,8 @@ def neutral():
 REFUSED = [
     (lambda: dd.simulate(neutral(), 1.0), "'delay_1' delays a derivative."),
     (lambda: dd.simulate(feedback(), (1.0, 0.0)), "A run with delayed signals goes forward in time."),
-    (lambda: dd.simulate(feedback(), 1.0, method="bdf"), "The method 'bdf' runs no delayed signals."),
-    (lambda: dd.simulate(feedback(), 1.0, method="rodas5p"), "The method 'rodas5p' runs no delayed signals."),
+    (lambda: dd.simulate(feedback(), 1.0, method="bdf"), "The method 'bdf' does not support delayed signals."),
+    (lambda: dd.simulate(feedback(), 1.0, method="rodas5p"), "The method 'rodas5p' does not support delayed signals."),
     (lambda: dd.simulate(feedback(), 3.0, method="rk4", step=1.5), "step is longer than a delay."),
     (lambda: dd.simulate(feedback(), 3.0, inputs={"delay_1": 1.0}), "delay_1 is a delayed signal."),
     (lambda: dd.sensitivities(feedback(), 1.0), "A derivative of a run takes no delayed signals."),

@@ -179,14 +179,14 @@ WRONG = [
         lambda: clocked()[0].every(0.0, {"u": 1}),
         "The period of 'clock_1' is not a positive number.\n"
         "  got float: 0.0\n"
-        "  Because time would not go on from one tick to the next.\n"
+        "  Because time would not advance from one tick to the next.\n"
         "  Try: 0.01",
     ),
     (
         lambda: clocked()[0].every(0.1, {"w": 1}),
         "The model 'wrong' has no variable 'w'.\n"
         "  it has x, u\n"
-        "  Because only what was declared has a name.\n"
+        "  Because only declared variables have names.\n"
         "  Try: one of 'x', 'u'",
     ),
     (both_assign, "'one' and 'two' both assign u.\n  both are due at t = 0"),
@@ -199,9 +199,9 @@ WRONG = [
     (written(lambda m, x, u: m.when(dd.all_of(x, x > 1), {"u": 1})), "dd.all_of takes conditions."),
     (
         written(lambda m, x, u: m.every(0.1, {"u": 1}, after="nobody")),
-        "The clock 'clock_1' comes after 'nobody', which is no clock.",
+        "The clock 'clock_1' comes after 'nobody', which is not a clock.",
     ),
-    (endless, "events at t = 0.5 call each other without end"),
+    (endless, "events at t = 0.5 trigger each other endlessly"),
     (raises, "the code of 'code' raised ZeroDivisionError: division by zero at t = 0"),
     (written(lambda m, x, u: m.event("e", x, direction=2)), "The direction of event 'e' is not -1, 0 or 1."),
 ]

@@ -253,8 +253,8 @@ def test_results_are_named_arrays():
     ("name", "span", "text"),
     [
         ("x", (0.0, 1.0), "x cannot be moved: it is a state or algebraic variable."),
-        ("B", (1.0, 1.0), "The range of B is no pair of different numbers."),
-        ("B", 3.0, "The range of B is no pair of different numbers."),
+        ("B", (1.0, 1.0), "The range of B is not a pair of different numbers."),
+        ("B", 3.0, "The range of B is not a pair of different numbers."),
         ("C", (0.0, 1.0), "has no"),
     ],
 )

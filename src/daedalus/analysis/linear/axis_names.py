@@ -90,7 +90,7 @@ def check_shared_names(states: Names, inputs: Names, outputs: Names, C: np.ndarr
         if name in columns and not np.array_equal(row, np.arange(len(columns)) == columns.index(name)):
             raise InputError(
                 f"The output {name!r} has the name of another variable and is not equal to it.",
-                because=f"results are found by name, and {name!r} would mean two things.",
+                because=f"results use names, and {name!r} would mean two things.",
                 remedy=f"outputs=[{name + '_out'!r}, ...]",
             )
 

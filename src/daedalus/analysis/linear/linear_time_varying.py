@@ -241,7 +241,7 @@ class LinearTimeVarying:
             raise InputError(
                 "The run jumps between these times.",
                 told,
-                because="a small change of the start moves the time of the jump as well, or what is assigned at it.",
+                because="a small change of the start also changes the time of the jump, or what is assigned at it.",
                 remedy="times between two events, or dd.sensitivities, which goes through them",
             )
 

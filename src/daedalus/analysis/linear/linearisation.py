@@ -48,7 +48,7 @@ class Linearisation(DescriptorSystem):
     >>> lin.offset, lin.equations
     (array([0.25]), ('growth',))
     >>> print(lin.warnings[0])
-    the point is no equilibrium (x_dot = 0.25): the matrices describe small deviations from the motion through it, ...
+    the point is not an equilibrium (x_dot = 0.25): the matrices describe small deviations from the motion ...
     """
 
     equations: tuple[str, ...]
@@ -188,7 +188,7 @@ def _warnings(
     if not along_run and len(moving) and np.any(np.abs(resting) > NOTHING * scale):
         rates = [f"{system.labels['xdot'][k]} = {point.vectors['xdot'][k]:.3g}" for k in moving]
         warnings.append(
-            f"the point is no equilibrium ({listed(rates, 3)}): the matrices describe small deviations from the motion "
-            "through it, for as long as that stays near; in absolute values add offset"
+            f"the point is not an equilibrium ({listed(rates, 3)}): the matrices describe small deviations from the "
+            "motion through it, as long as that stays near; for absolute values add offset"
         )
     return tuple(warnings)

@@ -194,7 +194,7 @@ def _eigenvectors(lin: DescriptorSystem) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _coordinates(lin: DescriptorSystem) -> list[int]:
-    """The states that move and are no rates of other states."""
+    """The states that move and are not rates of other states."""
     known = set(lin.states)
     moving = np.any(lin.E != 0, axis=0)
     return [k for k, name in enumerate(lin.states) if moving[k] and _integral(name) not in known]

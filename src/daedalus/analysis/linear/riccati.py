@@ -176,10 +176,10 @@ def _solved(solve: Callable[[], Any], what: str, condition: str) -> np.ndarray:
 def _check_stable(poles: np.ndarray, step: float, what: str) -> None:
     if np.any(np.abs(poles) >= 1) if step else np.any(poles.real >= 0):
         raise SolverError(
-            f"The optimal {what} leaves a mode that does not die out.",
+            f"The optimal {what} leaves a mode that does not decay.",
             f"poles {', '.join(f'{pole:.4g}' for pole in poles[-3:])}",
-            because="the weights do not see this mode.",
-            remedy="a weight on every state that does not die out by itself",
+            because="no weight includes this mode.",
+            remedy="a weight on every state that does not decay by itself",
         )
 
 

@@ -49,7 +49,9 @@ def divided(numerator: object, denominator: object) -> tuple[np.ndarray, np.ndar
     top, bottom = polynomial(numerator, "numerator"), polynomial(denominator, "denominator")
     if not np.any(bottom):
         raise InputError(
-            "The denominator of the transfer function is zero.", because="nothing is divided by zero.", remedy="[1.0]"
+            "The denominator of the transfer function is zero.",
+            because="a division by zero is not possible.",
+            remedy="[1.0]",
         )
     quotient, rest = np.polydiv(top, bottom) if len(top) >= len(bottom) else (np.zeros(1), top)
     return np.atleast_1d(quotient), np.atleast_1d(rest), bottom

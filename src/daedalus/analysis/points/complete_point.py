@@ -89,7 +89,7 @@ def _solve(system: System, vectors: Mapping[str, np.ndarray], unknowns: list[Ent
                 f"{root.iterations} iterations; largest scaled residual {abs(root.scaled[worst]):.3g} in "
                 f"{system.equation_labels[worst]}",
             ],
-            because="the point lies where they have no solution, or the guess is too far from it.",
+            because="the equations have no solution there, or the guess is too far from it.",
             remedy="better values in at=, for instance of the algebraic variables",
         )
     return root.values

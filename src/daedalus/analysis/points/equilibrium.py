@@ -228,8 +228,8 @@ def _hold(system: System, vectors: dict[str, np.ndarray], fixed: Mapping[str, ob
         if set(place.letters) & {"u", "p"}:
             argument = "inputs" if "u" in place.letters else "parameters"
             raise InputError(
-                f"{name} is no unknown of the equilibrium.",
-                because="fixed= holds states, algebraic variables and derivatives.",
+                f"{name} is not an unknown of the equilibrium.",
+                because="fixed= accepts states, algebraic variables and derivatives.",
                 remedy=f"{argument}={{{name!r}: ...}}",
             )
         if isinstance(fixed, Mapping):
@@ -268,9 +268,9 @@ def _steady_motion(system: System, names: list[str]) -> SolverError:
     rates = [f'"{name}_dot"' for name in names]
     held = [f'"{name}"' for name in names]
     return SolverError(
-        f"{system.name!r} has no equilibrium: it moves steadily.",
-        f"{listed(names)} would have to stand still, and nothing stops it" if len(names) == 1 else
-        f"{listed(names)} would have to stand still, and nothing stops them",
+        f"{system.name!r} has no equilibrium, because it moves steadily.",
+        f"{listed(names)} would have to be at rest, and nothing stops it" if len(names) == 1 else
+        f"{listed(names)} would have to be at rest, and nothing stops them",
         because="with these inputs the equations hold at a constant rate, not at rest.",
         remedy=f"fixed=[{', '.join(held)}], solve_for=[{', '.join(rates)}], which leaves the rate open",
     )  # fmt: skip

@@ -56,8 +56,8 @@ def swept(
         letters = set(system.place(name).letters)
         if not letters <= {"u", "p"}:
             raise InputError(
-                f"{name} is no parameter and no input.",
-                because="over= moves what is given from outside; states and algebraic variables are found.",
+                f"{name} is neither a parameter nor an input.",
+                because="over= varies inputs and parameters; states and algebraic variables are solved for.",
                 remedy=f"fixed={{{name!r}: ...}} for one value",
             )
     if not values or np.prod([len(v) for v in values.values()]) > MOST_POINTS:
@@ -79,9 +79,9 @@ def _values(name: str, given: object, unit: str) -> np.ndarray:
     values = plain_array(given, f"The values of {name}", unit)
     if values.ndim != 1 or not values.size or not np.all(np.isfinite(values)):
         raise InputError(
-            f"The values of {name} are no list of numbers.",
+            f"The values of {name} are not a list of numbers.",
             f"shape {listed([str(n) for n in values.shape]) or 'of one number'}",
-            because="over= goes through them one after the other.",
+            because="over= uses them one after the other.",
             remedy=f"over={{{name!r}: [0.0, 1.0, 2.0]}}",
         )
     return values

@@ -21,7 +21,7 @@ def read_modes(
         if split_index(str(name))[0] not in known:
             kinds = f"it has {', '.join(sorted(known)[:8])}" if known else "it has none"
             raise InputError(
-                f"{name} is no discrete variable of {system.name!r}.",
+                f"{name} is not a discrete variable of {system.name!r}.",
                 kinds,
                 because="a mode is what discrete variables are between instants.",
                 remedy=did_you_mean(str(name), sorted(known)) or "parameters={...} for what never changes",

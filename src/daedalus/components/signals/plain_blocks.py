@@ -43,7 +43,7 @@ class Sum(SignalBlock):
         signs = self.options["signs"]
         if not isinstance(signs, str) or not signs or set(signs) - {"+", "-"}:
             raise ModelError(
-                f"signs={signs!r} of {self.name} are no signs.",
+                f"signs={signs!r} of {self.name} are not signs.",
                 because="every input has a + or a -.",
                 remedy='signs="+-" for input_1 - input_2',
             )
@@ -61,7 +61,7 @@ def check_bounds(part: SignalBlock) -> None:
         raise ModelError(
             f"The bounds of {part.name} are crossed.",
             f"lower {float(low):g}, upper {float(high):g}",
-            because="no value lies between them.",
+            because="no value is between them.",
             remedy=f"lower={float(high):g}, upper={float(low):g}",
         )
 

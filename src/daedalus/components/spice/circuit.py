@@ -174,7 +174,7 @@ class Circuit:
         """The current through an element."""
         source = self.parts.get(self.elements.get(element, ""))
         if source is None or not hasattr(source, "current"):
-            raise card.refuse("measures a source that is not there", f"{element!r} is no element.", "a V element")
+            raise card.refuse("measures a source that is not there", f"{element!r} is not an element.", "a V element")
         found: ca.SX = source.current
         return found
 

@@ -131,7 +131,7 @@ class Netlist:
         elif word in ANALYSES:
             self.analyses.append(card)
         elif word not in _IGNORED:
-            raise card.refuse("has a card that is not read", f"{word} means nothing here.", "without it")
+            raise card.refuse("has a card that is not read", f"{word} is not valid.", "without it")
 
     def _function(self, card: Card) -> None:
         match = re.fullmatch(r"\.func\s+(\w+)\s*\(([^)]*)\)\s*=?\s*[{']?(.*?)[}']?\s*", card.text.strip().lower())

@@ -319,7 +319,9 @@ def quantity(word: str, card: Card, scope: Scope) -> Any:
         return scope.parameters[word]
     if word[:1] in "+-" and word[1:] in scope.parameters:
         return scope.parameters[word[1:]] * (-1 if word[0] == "-" else 1)
-    raise card.refuse(f"has {word!r} where a number is expected", "it is no number and no .param.", "1k, 2.2u, {r*2}")
+    raise card.refuse(
+        f"has {word!r} where a number is expected", "it is neither a number nor a .param.", "1k, 2.2u, {r*2}"
+    )
 
 
 def number(word: str, card: Card, scope: Scope) -> float:

@@ -53,7 +53,7 @@ def operating_point(m: Model, held: Mapping[str, float], guesses: Mapping[str, f
         raise SolverError(
             f"The operating point of {m.name!r} was not found.",
             list(error.facts) if hasattr(error, "facts") else str(error).splitlines()[1:2],
-            because="the circuit has no rest with its sources as they are at the start, or none was reached.",
+            because="the circuit has no operating point with its sources at the start, or the search failed.",
             remedy=".nodeset V(node)=... near it, or .ic V(node)=... with .tran ... uic",
         ) from error
     system = point.system
@@ -70,7 +70,7 @@ def _held(netlist: Netlist, m: Model) -> dict[str, float]:
         name = _variable_of(m, netlist.words.get(node, ""))
         if name not in system.labels["x"]:
             raise card.refuse(
-                f"gives V({node}) a start", "it is no node with a capacitor to ground, and follows from others.",
+                f"gives V({node}) a start", "it is not a node with a capacitor to ground, and follows from others.",
                 "IC= of the element whose state it is",
             )  # fmt: skip
         found[name] = value

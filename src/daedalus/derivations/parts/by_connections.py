@@ -30,7 +30,7 @@ class ConnectionSteps:
         if model._assembly.is_empty:
             raise ModelError(
                 f"The model {model.name!r} has no parts.",
-                because="connections join the ports of parts.",
+                because="connections need components with ports.",
                 remedy="m.add(...) and m.connect(...), or dd.derive(m) for what the model has",
             )
         self.model, self.joined, self.flat = model, joined_model(model), model._flat()

@@ -290,8 +290,8 @@ def reduction_steps(model: Model, stabilise: str | None = "projection", alpha: o
     """The steps of `dd.reduce`."""
     if stabilise not in STABILISATIONS:
         raise InputError(
-            f"stabilise={stabilise!r} means nothing.",
-            because="it says what is done about drift off the constraints.",
+            f"stabilise={stabilise!r} is not valid.",
+            because="it sets how the constraints are kept.",
             remedy='"projection", "baumgarte", "ggl", "dummy_derivatives" or None',
         )
     return list(ReductionSteps(model, stabilise, alpha).steps())

@@ -1,6 +1,6 @@
 """Events of models with formulas: how the state behind one follows from that before it.
 
-Numbers at one point (saltation.py), since the reset with all that follows is no formula where states depend on each
+Numbers at one point (saltation.py), since the reset with all that follows is not a formula where states depend on each
 other.
 """
 

@@ -53,7 +53,7 @@ def grazing_records(name: str, time: float, share: float, rtol: float) -> list[R
         raise SolverError(
             f"The event {name!r} grazes.",
             f"at t = {time:.6g} its guard passes zero with {share:.1g} of its largest rate",
-            because="the smallest change decides whether it happens, so that no derivative exists.",
+            because="a tiny change decides whether it happens, so there is no derivative.",
             remedy="a span that ends before it, or other start values",
         )
     return [NearlyGrazes(name, time)] if share < NEARLY * grazes else []
@@ -110,6 +110,6 @@ def check_event_inputs(case: Case) -> None:
             raise InputError(
                 f"The event {event.name!r} depends on an input that a table drives.",
                 f"tables drive {', '.join(system.labels['u'][j] for j in driven[:6])}",
-                because="the jump or the slope of the table moves the event, and has no derivative here.",
+                because="the table changes the time of the event, which is not differentiated here.",
                 remedy="a constant input, or an expression in m.time",
             )

@@ -114,7 +114,7 @@ def flow(
         raise InputError(
             "A flow takes no events.",
             f"the model has {', '.join(event.name for event in system.events)}",
-            because="its steps are fixed, and it would run through an event without noticing.",
+            because="its steps are fixed, so it would miss an event.",
             remedy="dd.simulate, which stops at events, or a model without them",
         )
     core = FlowCore(system, chosen, float(step), int(steps), _start_time(t0))
@@ -122,7 +122,7 @@ def flow(
         raise InputError(
             "This model depends on time, and t0 is not given.",
             f"t appears in the equations of {system.name!r}",
-            because="the map of a fixed step is then another one at every time.",
+            because="the map of a fixed step then differs from time to time.",
             remedy='t0=0.0; or time as a state, c = m.state("clock"), m.equation(m.der(c), 1)',
         )
     return Flow(core)

@@ -144,7 +144,7 @@ class Stage:
             raise SolverError(
                 "The invariants of this model cannot be kept in a flow.",
                 "they contain derivatives or algebraic variables that are not expressions of the states",
-                because="the projection moves the states alone.",
+                because="the projection changes states only.",
                 remedy="dd.reduce(m, stabilise=None)",
             )
         return corrected(self.system, form)

@@ -155,7 +155,7 @@ class InstantMaps:
 
     def _unmoved(self, event: int, t: float) -> SolverError:
         return SolverError(
-            f"It cannot be told how the time of {self.own.events[event].name!r} moves.",
+            f"It is not known how the time of {self.own.events[event].name!r} moves.",
             f"at t = {t:.6g} neither its guard nor a condition in it passes zero with a rate",
             because="a guard that jumps, or that only touches zero, has no derivative there.",
             remedy="a guard that passes zero, or a span that ends before it",
@@ -231,7 +231,7 @@ class InstantMaps:
         return SolverError(
             f"The derivatives of {self.own.name!r} do not go through events at one time whose order matters.",
             f"at t = {t:.6g} {listed(names)} happen together",
-            because="beside this run they happen one after the other, in an order that depends on the direction.",
+            because="in a slightly different run they happen one after the other, in either order.",
             remedy="a start from which they happen one by one, or a span that ends before",
         )
 

@@ -24,7 +24,7 @@ def refuse_second_order_instants(case: Case) -> None:
     first = case.foreseen.instants[0]
     who = [*(k for level in first.clocks for k in level), *(k for k, _ in first.events)]
     raise SolverError(
-        "Second derivatives through an instant are not offered.",
+        "Second derivatives through an instant are not supported.",
         f"{instant_maps_of(case).own.events[who[0]].name} acts at t = {first.time:.6g}",
         because="the second derivative of what is assigned, and of its time, enters.",
         remedy="order=1, or a span that ends before it",

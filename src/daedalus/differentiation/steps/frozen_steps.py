@@ -57,7 +57,7 @@ def run_on_steps(
         raise SolverError(
             "The stages of a step cannot be solved again.",
             where,
-            because="Newton's method, which goes on to rounding here, does not arrive within the step.",
+            because="Newton's method, which iterates to rounding here, does not converge within the step.",
             remedy='a smaller rtol, max_step=..., or by="variational"',
         )
     raise SolverError(

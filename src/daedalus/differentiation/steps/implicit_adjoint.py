@@ -56,7 +56,7 @@ class ImplicitPullback:
             raise SolverError(
                 "The stages of a step cannot be solved again.",
                 f"between t = {times[0]:.6g} and t = {times[-1]:.6g}",
-                because="Newton's method for the stages does not arrive from the values at both ends of the step.",
+                because="Newton's method for the stages does not converge from the values at both ends of the step.",
                 remedy="a smaller rtol, or max_step=",
             )
         return found

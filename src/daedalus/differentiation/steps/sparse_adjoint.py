@@ -119,7 +119,7 @@ class SparsePullback:
         raise SolverError(
             "The stages of a step cannot be solved again.",
             f"between t = {t:.6g} and t = {t + h:.6g}",
-            because="Newton's method for the stages does not arrive from the values at the end of the step.",
+            because="Newton's method for the stages does not converge from the values at the end of the step.",
             remedy="a smaller rtol, or max_step=",
         )
 

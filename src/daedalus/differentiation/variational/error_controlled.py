@@ -77,7 +77,7 @@ def refuse_second_order_events(case: Case, guards: list[int]) -> None:
     if not acting:
         return
     raise SolverError(
-        "Second derivatives through an event are not offered.",
+        "Second derivatives through an event are not supported.",
         f"{', '.join(acting)} resets the state within the span",
         because="the second derivative of the time of the event enters, with derivatives of f on both sides.",
         remedy="order=1, or a span that ends before the event",

@@ -93,6 +93,6 @@ def _check_progress(case: Case, passed: list[PassedEvent]) -> None:
     raise SolverError(
         f"The event {case.system.events[passed[-1].guard].name!r} happens again and again.",
         f"the last {IN_A_ROW} events are at t = {passed[-1].time:.6g}",
-        because="behind its reset the guard is at zero again.",
-        remedy="a direction= for the event, or a reset that leads away from it",
+        because="after its reset the guard is at zero again.",
+        remedy="a direction= for the event, or a reset that moves away from it",
     )

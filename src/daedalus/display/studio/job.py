@@ -107,7 +107,7 @@ def _texts(group: str, told: object) -> dict[str, str]:
 def read_text(name: str, text: object) -> str:
     """A short text of characters that can be written to a file."""
     if not isinstance(text, str) or len(text) > LONGEST_TEXT or text != text.encode("utf-8", "replace").decode():
-        raise InputError(f"The value of {name[:60]} is no short text.", f"got {type(text).__name__}", remedy='"0.5"')
+        raise InputError(f"The value of {name[:60]} is not a short text.", f"got {type(text).__name__}", remedy='"0.5"')
     return text
 
 

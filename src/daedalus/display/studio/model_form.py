@@ -54,7 +54,7 @@ def _fields(name: str, shape: tuple[int, ...], unit: str, value: Any, preset: bo
 
 
 def _elements(value: Any, size: int) -> list[float | None] | None:
-    """The elements of a value, column by column; None where it is no array of numbers."""
+    """The elements of a value, column by column; None where it is not an array of numbers."""
     flat: Any = value
     if not isinstance(value, tuple | list):
         try:

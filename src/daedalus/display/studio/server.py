@@ -145,7 +145,7 @@ async def _body(request: Request) -> Any:
     try:
         return await request.json()
     except (ValueError, RecursionError) as error:
-        raise InputError("The request is no JSON.", str(error)[:120]) from None
+        raise InputError("The request is not JSON.", str(error)[:120]) from None
 
 
 def studio_app(workshop: Workshop, address: str, token: str, port: int) -> Guard:

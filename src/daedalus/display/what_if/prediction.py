@@ -39,7 +39,7 @@ def parameter_values(tr: Trajectory, names: list[str]) -> np.ndarray:
         place = tr.system.place(name)
         if set(place.letters) != {"p"} or len(place.positions) != 1:
             raise InputError(
-                f"{name} is no scalar parameter.",
+                f"{name} is not a scalar parameter.",
                 f"parameters: {', '.join(v.name for v in tr.system.of_kind('parameter'))}",
                 because="a slider moves one number that the model is written with.",
                 remedy=f'"{name}[0]"' if len(place.positions) > 1 else 'm.parameter("name", value)',

@@ -49,7 +49,7 @@ class CaseDerivatives:
 
     @cached_property
     def _following(self) -> dict[str, int]:
-        """What is no state, each with its size."""
+        """What is not a state, each with its size."""
         states = self._road.settings.plant.columns
         return {column.name: column.width for column in self.of if column.name not in states}
 

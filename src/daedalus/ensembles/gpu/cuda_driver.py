@@ -243,7 +243,7 @@ class Device:
         code = self._library.cuModuleLoadDataEx(c.byref(module), text + b"\0", 2, options, values)
         if code:
             told = log.value.decode().splitlines()[:3] or [str(code)]
-            raise SolverError("The CUDA driver did not take a kernel.", told)
+            raise SolverError("The CUDA driver rejected a kernel.", told)
         self._do("cuModuleGetFunction", c.byref(function), module, name.encode())
         return DeviceKernel(self, function, module)
 

@@ -83,7 +83,7 @@ def _integrated(nodes: list[Fraction]) -> list[Fraction]:
 def _checked(steps: object, family: str) -> int:
     if isinstance(steps, bool) or not isinstance(steps, int) or not 1 <= steps <= MOST_STEPS:
         raise InputError(
-            f"{steps!r} is no number of steps.",
+            f"{steps!r} is not a valid number of steps.",
             because=f"a multistep method looks back at a whole number of values, {MOST_STEPS} at most.",
             remedy=f"dd.{family}(3)",
         )

@@ -255,7 +255,7 @@ def _exact(value: object, word: str) -> Fraction:
         return Fraction(value)  # type: ignore[call-overload, no-any-return]
     except (TypeError, ValueError):
         raise InputError(
-            f"A coefficient {word} of a multistep method is no fraction.",
+            f"A coefficient {word} of a multistep method is not a fraction.",
             f"got {value!r}",
             because="its order and root condition are decided exactly.",
             remedy='numbers, fractions, or texts such as "4/3"',

@@ -130,7 +130,7 @@ def _not_a_list(name: str, values: Any) -> InputError:
     return InputError(
         "A part of the tableau has the wrong shape.",
         f"{name} = {values!r} ({type(values).__name__})",
-        because="A is a square list of rows; b, c and b_hat are lists with one entry a stage.",
+        because="A is a square list of rows; b, c and b_hat are lists with one entry per stage.",
         remedy="dd.Tableau([[0, 0], [1, 0]], [0.5, 0.5], [0, 1]).",
     )
 

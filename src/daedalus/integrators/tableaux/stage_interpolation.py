@@ -5,7 +5,7 @@ nodes and a method of order s or more, m = s makes it the collocation polynomial
 Solving Ordinary Differential Equations I, II.7); with fewer conditions the smallest weights are taken. z runs through
 its values at both ends and at the stages.
 
-Stages of order 1 are no points of the solution, so that more conditions count, Σ b_i(θ) a_ij c_j = θ³ / 6 for x and
+Stages of order 1 are not points of the solution, so that more conditions count, Σ b_i(θ) a_ij c_j = θ³ / 6 for x and
 b(θ) A⁻¹ c² = θ² for z = g(x). Where the stages have such weights, x has order 3 inside the step and z + h Σ b_j(θ) K_j,
 with the slopes K = A⁻¹ (Z - z) / h that belong to its values, order 2.
 """

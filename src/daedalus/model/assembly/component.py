@@ -175,7 +175,7 @@ class Component(ABC):
         return ModelError(
             f"{cls.__name__} takes a name, and everything else by keyword.",
             f"got {shown}",
-            because="values, results and errors are found by name.",
+            because="values, results and errors use names.",
             remedy=f'{cls.title()}("part"{", " + words if words else ""})',
         )
 

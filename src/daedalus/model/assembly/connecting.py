@@ -23,7 +23,7 @@ def check_ports(book: Notebook, ports: Sequence[Port]) -> None:
             raise ModelError(
                 f"The port {port._note.name} belongs to another model.",
                 f"it is a port of {port._book.name!r}, and {book.name!r} joins it",
-                because="a model joins its own ports and those of the parts that were added to it.",
+                because="a model connects its own ports and those of the components added to it.",
                 remedy=f"part = m.add({port._book.name}), and then m.connect(part.{port._note.name}, ...)",
             )
     names = [port._note.name for port in ports]
@@ -31,13 +31,13 @@ def check_ports(book: Notebook, ports: Sequence[Port]) -> None:
         raise ModelError(
             "connect takes at least two ports.",
             f"got {names[0]} alone",
-            because="a port that nothing is joined to is free already.",
+            because="an unconnected port is free already.",
             remedy=f"m.connect({names[0]}, other.port)",
         )
     twice = next((name for k, name in enumerate(names) if name in names[:k]), None)
     if twice is not None:
         raise ModelError(
-            f"The port {twice} is joined to itself.",
+            f"The port {twice} is connected to itself.",
             f"got {', '.join(names)}",
             because="a connection is between different ports.",
             remedy="each port once",
@@ -46,9 +46,9 @@ def check_ports(book: Notebook, ports: Sequence[Port]) -> None:
     if len(domains) > 1:
         facts = ", ".join(f"{port._note.name} is {port._note.domain}" for port in ports)
         raise ModelError(
-            f"Ports of different domains cannot be joined: {', '.join(sorted(domains))}.",
+            f"Ports of different domains cannot be connected: {', '.join(sorted(domains))}.",
             facts,
-            because="joined ports share one quantity, and these have different ones.",
+            because="connected ports share one quantity, and these have different ones.",
             remedy=_converter(domains),
         )
 
@@ -68,7 +68,7 @@ def check_signals(book: Notebook, ends: Sequence[Any]) -> tuple[ca.SX, list[str]
     """The source of a signal and the names of the inputs that it goes to."""
     if not ends:
         raise ModelError(
-            "connect joins at least two ends.",
+            "connect needs at least two ends.",
             "got nothing",
             because="a connection is between ports, or between a signal and inputs.",
             remedy="m.connect(a.plus, b.minus)",
@@ -84,7 +84,7 @@ def check_signals(book: Notebook, ends: Sequence[Any]) -> tuple[ca.SX, list[str]
             targets.append(name)
     if not sources and len(targets) > 1:
         raise ModelError(
-            "Only inputs are joined.",
+            "Only inputs are connected.",
             f"{', '.join(targets)} are inputs of parts",
             because="an input takes a signal from an output, a variable or an expression.",
             remedy=f"m.connect(controller.output, {targets[0]})",
@@ -119,7 +119,7 @@ def check_signals(book: Notebook, ends: Sequence[Any]) -> tuple[ca.SX, list[str]
 def _check_end(end: Any) -> None:
     if isinstance(end, Port):
         raise ModelError(
-            "A port and a signal cannot be joined.",
+            "A port and a signal cannot be connected.",
             f"{end._note.name} is an {end._note.domain} port" if end._note.domain == "electrical"
             else f"{end._note.name} is a {end._note.domain} port",
             because="a port has two quantities, a signal is one.",

@@ -24,7 +24,7 @@ class PortQuantity:
 class Domain:
     """shared: equal at joined ports. balanced: adds up to zero there, positive into the component.
 
-    rate: the name of the derivative of a shared position, empty where the shared quantity is no position. colour: in
+    rate: the name of the derivative of a shared position, empty where the shared quantity is not a position. colour: in
     diagrams.
     """
 
@@ -72,8 +72,8 @@ def domain_of(name: object) -> Domain:
     if isinstance(name, str) and name in DOMAINS:
         return DOMAINS[name]
     raise ModelError(
-        f"{name!r} is no domain of ports.",
+        f"{name!r} is not a port domain.",
         f"there are {', '.join(DOMAINS)}",
-        because="the domain says which quantity joined ports share and which one balances.",
+        because="the domain determines which quantity connected ports share and which one balances.",
         remedy=did_you_mean(str(name), DOMAINS),
     )

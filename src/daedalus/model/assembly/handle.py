@@ -33,8 +33,8 @@ class Handle:
     def __setattr__(self, name: str, value: object) -> None:
         raise ModelError(
             f"{self._path}.{name} cannot be set.",
-            "a handle shows what the model has",
-            because="values are given at the verbs, and stay what they are in the model.",
+            "a handle is read-only",
+            because="values are passed to dd.simulate and other functions; the model keeps its own.",
             remedy=f'parameters={{"{self._path}.{name}": ...}} or start={{"{self._path}.{name}": ...}} of dd.simulate',
         )
 

@@ -46,7 +46,7 @@ def check_sources(book: PartDoor) -> None:
     if missing:
         raise ModelError(
             f"The signal input {missing[0]} has no source.",
-            f"also without one: {listed(missing[1:])}" if len(missing) > 1 else "nothing is joined to it",
+            f"also without one: {listed(missing[1:])}" if len(missing) > 1 else "it is not connected",
             because="the equations of the part need its value.",
             remedy=f'm.connect(controller.output, {missing[0]}), or u = m.input("u") and m.connect(u, {missing[0]})',
         )
@@ -66,9 +66,9 @@ def check_sums(work: Flattening) -> None:
             raise SingularModelError(
                 f"Ideal sources are in conflict: {listed(both)}.",
                 f"joined so, the parts ask for {_sum_text(names, list(row.values()))}",
-                because="each of them fixes the same quantity, whatever the others do."
+                because="each of them fixes the same quantity."
                 if len(both) > 1
-                else "the source is joined to itself, so that what it fixes is zero.",
+                else "the source is connected to itself, so its value must be zero.",
                 remedy="a resistance, spring or other part between them, or one source less",
             )
 
@@ -190,7 +190,7 @@ def check_structure(work: Flattening, flat: PartDoor) -> None:
         raise SingularModelError(
             f"The model's own {listed(own)} and its parts determine the same quantity: {listed(parts)}.",
             facts,
-            because="an equation beside the parts gives what follows from them already.",
+            because="an extra equation determines what already follows from the components.",
             remedy="without that equation, or with an unknown of the model's own in it",
         )
     fixed = [name for name in parts if book._assembly.parts[name].ideal]

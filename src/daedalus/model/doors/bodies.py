@@ -95,7 +95,7 @@ class BodyDoor(EnergyDoor):
             raise ModelError(
                 "Gravity is a vector.",
                 f"it is {size_text(value)}",
-                because="it points somewhere.",
+                because="gravity has a direction.",
                 remedy="m.gravity([0, 0, -9.81]), or m.gravity([0, -9.81]) in the plane",
             )
         for body in self._mechanics.bodies.values():
@@ -230,7 +230,7 @@ class BodyDoor(EnergyDoor):
             raise ModelError(
                 f"The body {name!r} has no inertia.",
                 f"its orientation is {orientation!r}",
-                because="a body that turns resists a torque.",
+                because="a rotating body needs an inertia.",
                 remedy="inertia=dd.inertia.box(mass, a, b, c), or orientation=None for a point mass",
             )
         if inertia is None or orientation is None:

@@ -144,7 +144,7 @@ class DrawingDoor(JointDoor):
         label = name or self._free_shape_name(body.name if body is not None else shape)
         if label in self._sketch.shapes:
             raise ModelError(
-                f"The shape name {label!r} is taken.", because="a shape is known by its name.", remedy="another name"
+                f"The shape name {label!r} is taken.", because="every shape needs its own name.", remedy="another name"
             )
         fields, flat = self._shape_fields(f"The {shape}", given, body)
         settings: dict[str, Any] = {"colour": colour, "opacity": float(opacity)}
@@ -249,7 +249,7 @@ def _check_arguments(shape: object, given: dict[str, Any]) -> None:
         raise InputError(
             f"There is no shape {described(shape) if not isinstance(shape, str) else repr(shape)}.",
             f"shapes: {', '.join(SHAPES)}",
-            because="every shape is drawn in its own way.",
+            because="only these shapes can be drawn.",
             remedy=did_you_mean(str(shape), SHAPES),
         )
     kind = SHAPES[shape]

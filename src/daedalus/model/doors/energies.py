@@ -30,7 +30,7 @@ class EnergyDoor(Notebook):
             raise ModelError(
                 f"The equation name {name!r} is taken.",
                 "an equation of motion or a constraint has that name",
-                because="errors and results speak of an equation by its name.",
+                because="errors and results use the name of an equation.",
                 remedy="m.equation(..., name=...) with another name",
             )
         return {**self._equations, **derived}
@@ -229,7 +229,7 @@ class EnergyDoor(Notebook):
             raise ModelError(
                 "The force acts at a point that does not move.",
                 "no coordinate and no body enters its position",
-                because="a force at a fixed point does no work and has no effect.",
+                because="a force at a fixed point has no effect.",
                 remedy="at= as an expression of coordinates",
             )
         for name in names:

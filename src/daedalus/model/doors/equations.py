@@ -287,12 +287,12 @@ class EquationDoor(Notebook):
         self._keep(name, ca.vertcat(*residuals), Role.DECLARED)
 
     def _check_equation_name(self, name: object, what: str, example: str) -> None:
-        """Refuse what is no text, and names of other equations and invariants."""
+        """Refuse what is not a text, and names of other equations and invariants."""
         if not isinstance(name, str) or not name:
             raise ModelError(
                 f"The name of an {what} is a text.",
                 f"got {name!r}",
-                because=f"errors and results speak of an {what} by its name.",
+                because=f"errors and results use the name of an {what}.",
                 remedy=example,
             )
         for kind, known in (("equation", self._equations), ("invariant", self._invariants)):
@@ -300,7 +300,7 @@ class EquationDoor(Notebook):
                 raise ModelError(
                     f"The {kind} name {name!r} is taken.",
                     f"it stands for {expression_text(known[name].residual[0], self._labels())} = 0",
-                    because=f"errors and results speak of an {kind} by its name.",
+                    because=f"errors and results use the name of an {kind}.",
                     remedy="another name=" if what == "equation" else "another name for the invariant",
                 )
 
@@ -378,8 +378,8 @@ def _check_form(residual: ca.SX, where: str) -> None:
         value = float(residual)
         meaning = {0.0: "it says nothing", 1.0: "it is a comparison that always holds, or can never be zero"}
         raise ModelError(
-            f"{where} folded to the constant {value:g}.",
-            f"no symbol is left in it, so {meaning.get(value, 'it can never hold')}",
+            f"{where} simplified to the constant {value:g}.",
+            f"it contains no symbol, so {meaning.get(value, 'it can never hold')}",
             because="both sides are the same, or Python evaluated the comparison before the model saw it.",
             remedy=EQUATION_REMEDY,
         )

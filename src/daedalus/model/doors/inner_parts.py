@@ -227,7 +227,7 @@ class PartDoor(PortDoor):
             raise ModelError(
                 f"The name {prefix!r} is taken.",
                 f"it is already a part of the model {self.name!r}{f', {title}' if title else ''}",
-                because="everything in a model is found by name.",
+                because="every name in a model is unique.",
                 remedy=f"another name, such as {prefix + '_2'!r}",
             )
         for name in (prefix, *(f"{prefix}.{name}" for name in _names_of(other) if name not in bound)):
@@ -237,7 +237,7 @@ class PartDoor(PortDoor):
                 raise ModelError(
                     f"The equation name {f'{prefix}.{name}'!r} is taken.",
                     f"the model {self.name!r} has an equation of that name",
-                    because="errors and results speak of an equation by its name.",
+                    because="errors and results use the name of an equation.",
                     remedy="another name for the part",
                 )
         try:

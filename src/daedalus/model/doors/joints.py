@@ -117,16 +117,16 @@ class JointDoor(BodyDoor):
             if partner in self._mechanics.bodies:
                 return Body(self, self._mechanics.bodies[partner])
             raise ModelError(
-                f"Joint {name!r} joins {partner!r}, which is no body of this model.",
+                f"Joint {name!r} joins {partner!r}, which is not a body of this model.",
                 f"bodies: {', '.join(list(self._mechanics.bodies)[:8]) or 'none yet'}",
-                because="a joint needs two bodies, or a body and the ground.",
+                because="a joint connects two bodies, or a body and the ground.",
                 remedy=did_you_mean(partner, self._mechanics.bodies),
             )
         if not isinstance(partner, Body):
             raise ModelError(
                 f"Joint {name!r} joins something that is no body.",
                 f"got {described(partner)}",
-                because="a joint needs two bodies, or a body and the ground.",
+                because="a joint connects two bodies, or a body and the ground.",
                 remedy=f'm.joint("{name}", kind, dd.ground, body)',
             )
         place = f"{partner.name}.position"
@@ -242,7 +242,7 @@ def _axis(name: str, given: Mapping[str, Any], argument: str, size: int) -> np.n
         axis = np.zeros(0)
     if axis.shape != (size,) or not np.all(np.isfinite(axis)) or np.linalg.norm(axis) == 0:
         raise InputError(
-            f"{argument} of joint {name!r} is no direction.",
+            f"{argument} of joint {name!r} is not a direction.",
             f"got {described(value)}",
             because=f"a direction has {size} components, not all zero.",
             remedy=f"{argument}={[0.0] * (size - 1) + [1.0]}",

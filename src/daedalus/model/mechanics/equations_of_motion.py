@@ -53,7 +53,7 @@ def _check_moved(book: Notebook, name: str, residual: ca.SX) -> None:
             label = book._variables[name].label(k)
             raise ModelError(
                 f"Nothing moves {label}.",
-                f"the equation of motion of {label} folded to the constant 0",
+                f"the equation of motion of {label} simplified to the constant 0",
                 because="no kinetic or potential energy, dissipation or constraint contains it.",
                 remedy=f"m.kinetic_energy(...) with the rate of {label}",
             )

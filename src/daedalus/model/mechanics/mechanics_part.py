@@ -36,7 +36,7 @@ def motion_of(system: System) -> MotionFunctions:
 
 
 def motion_or_none(system: System) -> MotionFunctions | None:
-    """The same, None for what is no mechanical system, or has forces that the functions cannot express."""
+    """The same, None for what is not a mechanical system, or has forces that the functions cannot express."""
     mechanics = system.part(Mechanics)
     if mechanics is None or mechanics.book is None:
         return None

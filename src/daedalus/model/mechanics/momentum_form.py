@@ -86,7 +86,7 @@ class MomentumForm:
                 inputs[system.places[variable.name].positions.tolist()] = ca.vec(closed.outputs[variable.name])
         if ca.depends_on(inputs, ca.vertcat(system.symbol("xdot"), system.symbol("z"))):
             raise InputError(
-                "A method of momenta takes no feedback of accelerations or constraint forces.",
+                "A symplectic method takes no feedback of accelerations or constraint forces.",
                 f"an input of {system.name!r} is an expression of them",
                 because="its forces are functions of time, positions and velocities.",
                 remedy='method="radau5"',
@@ -118,7 +118,7 @@ def momentum_form(system: System) -> MomentumForm:
         return momentum_form(loop.opened).with_inputs(loop.opened, system)
     if mechanics is None:
         raise InputError(
-            "A method of momenta needs the Model.",
+            "A symplectic method needs the Model.",
             f"the momenta of the System {system.name!r} are not known",
             because="a System that was loaded, reduced or otherwise rewritten holds equations, and no longer energies, "
             "forces and constraints apart.",
@@ -128,7 +128,7 @@ def momentum_form(system: System) -> MomentumForm:
         raise InputError(
             f"The model {system.name!r} has no mechanics.",
             "no coordinate and no body is declared",
-            because="a method of momenta needs the kinetic energy, the forces and the constraints apart.",
+            because="a symplectic method needs the kinetic energy, the forces and the constraints apart.",
             remedy='m.coordinate(...) and m.kinetic_energy(...), or another method such as "radau5"',
         )
     return _made(mechanics.book, system)
@@ -177,7 +177,7 @@ def _check_kinds(model: EnergyDoor) -> None:
     rolling = [c.name for c in model._mechanics.constraints.values() if c.kind == "velocity"]
     if rolling:
         raise InputError(
-            "A method of momenta does not take velocity constraints.",
+            "A symplectic method does not take velocity constraints.",
             f"{', '.join(rolling)} of {model.name!r} {'is one' if len(rolling) == 1 else 'are some'}",
             because="a nonholonomic system has no Hamiltonian flow to preserve.",
             remedy='method="radau5", or m.constraint(...) where the constraint follows from positions',
@@ -187,9 +187,9 @@ def _check_kinds(model: EnergyDoor) -> None:
         if velocity.rate.shape == symbol.shape and ca.is_equal(velocity.rate, symbol, 0):
             continue
         raise InputError(
-            "A method of momenta needs positions whose rate is their velocity.",
+            "A symplectic method needs positions whose rate is their velocity.",
             f"{velocity.position} of {model.name!r} turns with {velocity.velocity}, which is not its rate",
-            because="the angular velocity is no derivative of an attitude, so it has no canonical momentum.",
+            because="the angular velocity is not a derivative of an attitude, so it has no canonical momentum.",
             remedy='coordinates such as angles with m.coordinate(...), a planar body, or method="radau5"',
         )
 
@@ -201,7 +201,7 @@ def _check_alone(motion: MotionFunctions, system: System) -> None:
     others += [label for label in motion.other_labels if label not in others]
     if others:
         raise InputError(
-            "A method of momenta solves mechanics alone.",
+            "A symplectic method solves mechanics alone.",
             f"{system.name!r} has {', '.join(others[:6])} beside its positions, velocities and constraint forces",
             because="only those have momenta, forces and constraints.",
             remedy='method="radau5"',
@@ -213,6 +213,6 @@ def _check_quadratic(model: EnergyDoor, mass: ca.SX, v: ca.SX) -> None:
         raise InputError(
             f"The kinetic energy of {model.name!r} is not quadratic in the velocities.",
             "the mass matrix contains velocities",
-            because="a method of momenta solves π = M v for the velocities at the end of a step.",
+            because="a symplectic method solves π = M v for the velocities at the end of a step.",
             remedy='method="radau5"',
         )

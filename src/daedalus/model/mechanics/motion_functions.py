@@ -179,7 +179,7 @@ def _motion(book: EnergyDoor, a: ca.SX) -> dict[str, ca.SX]:
     hidden = concatenate([a, *(book._symbols[name] for name in book._mechanics.constraints)])
     if ca.depends_on(ca.vec(mass), a) or ca.depends_on(ca.substitute(force, a, 0 * a), hidden):
         raise ModelError(
-            f"The forces in {book.name!r} are no functions of positions and velocities.",
+            f"The forces in {book.name!r} are not functions of positions and velocities.",
             "an applied force contains a multiplier, or an acceleration in a nonlinear way",
             because="M v' + h = τ + Gᵀ λ is linear in accelerations and multipliers.",
             remedy="the equations themselves: m.freeze(), which takes such forces",

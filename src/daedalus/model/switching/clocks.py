@@ -182,7 +182,7 @@ class ClockDoor(EventDoor):
             known = [e.name for e in self._events.values() if e.manner.schedule is not None]
             if name not in known:
                 raise ModelError(
-                    f"The clock {own!r} comes after {name!r}, which is no clock.",
+                    f"The clock {own!r} comes after {name!r}, which is not a clock.",
                     f"the clocks are {', '.join(known[:8])}" if known else "there is no other clock yet",
                     because="a clock reads the new values of one that is written before it.",
                     remedy=did_you_mean(name, known) if known else f'm.every(..., name="{name}") first',
@@ -228,7 +228,7 @@ def _checked_time(value: object, what: str, positive: bool = False) -> float:
         raise ModelError(
             f"{what} is not {'a positive' if positive else 'a finite'} number.",
             f"got {described(value)}",
-            because="time would not go on from one tick to the next." if positive else "it is a moment of a run.",
+            because="time would not advance from one tick to the next." if positive else "it is a moment of a run.",
             remedy="0.01" if positive else "0.0",
         )
     return number

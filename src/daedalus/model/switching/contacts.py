@@ -189,7 +189,7 @@ class ContactDoor(ClockDoor):
             raise ModelError(
                 f"The friction {name!r} sticks at less than it slides at.",
                 f"static {float(static):g}, kinetic {float(kinetic):g}",
-                because="it would begin to slide and stop at once, without end.",
+                because="it would start to slide and stop again forever.",
                 remedy=f"static={float(kinetic):g}, or more",
             )
 

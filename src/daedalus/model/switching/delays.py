@@ -73,14 +73,14 @@ class DelayDoor(ClockDoor):
         if moving:
             raise ModelError(
                 f"The time of {own!r} depends on {moving[0]}.",
-                because="a delay is a number, or follows from parameters; one that changes on the way is not offered.",
+                because="a delay is a number or follows from parameters; varying delays are not supported.",
                 remedy="m.delay(x, 0.1), or a parameter",
             )
         if not length.is_scalar() or (length.is_constant() and not float(length) > 0):
             raise ModelError(
                 f"The time of {own!r} is not a positive number.",
                 f"got {described(time)}",
-                because="what a signal is now is the signal itself.",
+                because="without a delay it is the signal itself.",
                 remedy="m.delay(x, 0.1)",
             )
         return length
@@ -94,7 +94,7 @@ class DelayDoor(ClockDoor):
                 raise ModelError(
                     f"{where} cannot be read as a formula.",
                     f"history(m.time) raised {type(error).__name__}: {error}",
-                    because="what a signal was is kept as a formula of time.",
+                    because="the history is stored as a formula of time.",
                     remedy="an expression of m.time: history=ca.sin(m.time)",
                 ) from error
         before = self._expression(history, where)
@@ -102,7 +102,7 @@ class DelayDoor(ClockDoor):
         if moving:
             raise ModelError(
                 f"{where} depends on {moving[0]}.",
-                because="nothing of a run is known before its start.",
+                because="a run has no values before its start.",
                 remedy="a number, or an expression of m.time and parameters",
             )
         return shaped_like(value, before, where, "every element had a value.")
@@ -115,6 +115,6 @@ def refuse_delays(system: System, what: str) -> None:
         raise InputError(
             f"{what} takes no delayed signals.",
             f"the model has {', '.join(names[:6])}",
-            because="what a signal was is no part of the state at one time.",
+            because="the history of a signal is not part of the state.",
             remedy="dd.simulate, or a chain of states in place of the delay",
         )

@@ -167,7 +167,7 @@ class EventDoor(Notebook):
                     raise ModelError(
                         f"Event {name!r} resets {self._labels()[symbol_key(scalar)]} twice.",
                         f"once by {first!r}, once by {target!r}",
-                        because="all resets of an event apply together.",
+                        because="all resets of an event are assigned together.",
                         remedy="one of the two",
                     )
 

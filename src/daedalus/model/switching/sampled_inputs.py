@@ -29,7 +29,7 @@ def with_sampled_inputs(model: Model | System, names: Iterable[str]) -> Model:
         variable = twin.variables.get(name)
         if variable is None or variable.kind != "input":
             raise InputError(
-                f"{name} is no input of {twin.name!r}.",
+                f"{name} is not an input of {twin.name!r}.",
                 f"its inputs are {', '.join(twin.inputs) or 'none'}",
                 because="what a controller writes has to drive the plant.",
                 remedy=f"m.input({name!r}) in the plant",

@@ -80,8 +80,8 @@ def _driven(system: System, feedback: Mapping[str, ca.SX], with_addition: bool) 
         ]
         if not ready:
             raise InputError(
-                f"The expressions for the inputs {', '.join(names[:6])} contain each other.",
-                because="none of them can be evaluated before the others.",
+                f"The expressions for the inputs {', '.join(names[:6])} depend on each other.",
+                because="none of them can be evaluated first.",
                 remedy="expressions of states, parameters and the time, or m.algebraic variables with equations",
             )
         old, new = [_input(system, name) for name in done], list(done.values())

@@ -70,7 +70,7 @@ def formulas_of_function(f: ca.Function, shapes: Sequence[tuple[int, int]]) -> d
         raise InputError(
             "A formula cannot be saved.",
             what,
-            because="files and pickles hold arithmetic alone: a function inside a formula could run any code.",
+            because="files and pickles contain arithmetic only; a function inside a formula could run any code.",
             remedy="write it with the operations of casadi.SX, without calls of other functions",
         ) from error
     return _numbered(rows, shapes)

@@ -140,7 +140,7 @@ def _reset_matrix(book: Notebook, symbols: ca.SX, states: ca.SX) -> ca.SX:
                 is_discrete = book._variables[book._known[symbol_key(symbol)][0]].kind == "discrete"
                 if symbol_key(symbol) not in known and not is_discrete:
                     raise ModelError(
-                        f"Event {event.name!r} resets {target}, which is no state of this model.",
+                        f"Event {event.name!r} resets {target}, which is not a state of this model.",
                         f"{book._labels()[symbol_key(symbol)]} follows from the equations",
                         because="the equations contain no higher derivative of it.",
                         remedy="reset a state, or write the equations in second order",
@@ -183,7 +183,7 @@ def _check_count(book: Notebook, residual: ca.SX) -> None:
         )
     raise ModelError(
         f"The model has {count} too many.",
-        f"{fact}: {', '.join(_superfluous(book, unknowns, residual))} say too much together",
+        f"{fact}: {', '.join(_superfluous(book, unknowns, residual))}over-determine the model together",
         because="there are more equations than unknowns: some follow from the others, or contradict them.",
         remedy="remove what follows (dd.analyse(m) tells which), or declare an input or parameter as m.algebraic(...)",
     )

@@ -2,7 +2,7 @@
 
 Rules of the house: what is found here again is what was made first. Threads that ask for the same thing at the same
 time wait for the one that makes it; different things are made side by side, so that no two threads can wait for each
-other. A `make` that raises leaves nothing behind. The memory is no part of what a system is: it is neither compared nor
+other. A `make` that raises leaves nothing behind. The memory is not part of a system: it is neither compared nor
 pickled nor written, and it goes with the system.
 """
 

@@ -42,10 +42,10 @@ def parsed(text: str | bytes) -> Any:
 def misfit(place: str, expected: str, found: object) -> InputError:
     """The error for an entry that cannot be what was written there."""
     return InputError(
-        "What was saved does not hold together.",
+        "The saved data is inconsistent.",
         f"{place}: {expected} expected, found {_shortened(found)}",
-        because="it was damaged, or not written by Daedalus.",
-        remedy="save it again, from where it came",
+        because="it is damaged, or was not written by Daedalus.",
+        remedy="save it again from the original",
     )
 
 
@@ -66,10 +66,10 @@ class PlainRecord:
     ('x', [2, 3])
     >>> record.number("name")
     Traceback (most recent call last):
-    daedalus.errors.InputError: What was saved does not hold together.
+    daedalus.errors.InputError: The saved data is inconsistent.
       variable.name: a number expected, found 'x'
-      Because it was damaged, or not written by Daedalus.
-      Try: save it again, from where it came
+      Because it is damaged, or was not written by Daedalus.
+      Try: save it again from the original
     """
 
     def __init__(self, data: object, place: str) -> None:

@@ -323,7 +323,7 @@ class System:
         return InputError(
             f"The model {self.name!r} has no variable {name!r}.",
             facts,
-            because="only what was declared has a name.",
+            because="only declared variables have names.",
             remedy=did_you_mean(name, names),
         )
 

@@ -58,7 +58,7 @@ def _read_entry(entry: ca.SX) -> tuple[ca.SX, float, float]:
         raise InputError(
             "A condition is a comparison.",
             "True or False is left of it" if entry.is_constant() else "got an expression without <=, >= or ==",
-            because="a condition says what has to hold."
+            because="a condition compares two expressions."
             if not entry.is_constant()
             else "both sides are numbers, or a symbol was compared with a Python list.",
             remedy="ocp.subject_to(expression <= 0), or ocp.subject_to(expression, lower=..., upper=...)",
@@ -79,8 +79,8 @@ def _place(at: object) -> str | float:
     if isinstance(at, (int, float, np.number)) and not isinstance(at, bool) and 0 <= at <= 1:
         return {0.0: "start", 1.0: "end"}.get(float(at), float(at))
     raise InputError(
-        f"at={at!r} is no place of a condition.",
-        because="conditions hold everywhere, at the nodes, at the start, at the end, or at a share of the duration.",
+        f"at={at!r} is not a valid time of a condition.",
+        because="conditions hold everywhere, at the nodes, at the start, at the end, or at a fraction of the duration.",
         remedy='at="all", "nodes", "start", "end", or a number between 0 and 1',
     )
 
@@ -92,7 +92,7 @@ def _weight(soft: object) -> float | None:
     if not number or not 0 < soft < np.inf:  # type: ignore[operator]
         raise InputError(
             f"soft={soft!r} cannot be used.",
-            because="it is the price of one unit by which the condition is missed.",
-            remedy="soft=100.0, or soft=None for a condition that must hold",
+            because="it is the cost per unit of violation.",
+            remedy="soft=100.0, or soft=None for a hard condition",
         )
     return float(soft)  # type: ignore[arg-type]

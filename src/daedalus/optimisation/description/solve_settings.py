@@ -99,12 +99,12 @@ def check_model_for_plans(system: System) -> None:
     if discrete:
         raise InputError(
             f"{', '.join(discrete[:6])} {'is' if len(discrete) == 1 else 'are'} discrete.",
-            because="a plan is found by derivatives, and a discrete variable has none.",
+            because="plans are computed with derivatives, and a discrete variable has none.",
             remedy="a parameter in its place, or one phase for each of its values: dd.phases(...)",
         )
     if system.events:
         raise InputError(
             f"The model has events: {', '.join(event.name for event in system.events)}.",
-            because="a plan is found by derivatives along smooth motions.",
+            because="plans are computed with derivatives along smooth motions.",
             remedy="a model without events, and one phase for each piece of the motion: dd.phases(...)",
         )

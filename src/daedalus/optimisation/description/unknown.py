@@ -45,6 +45,6 @@ def unknown(guess: float, lower: float = -math.inf, upper: float = math.inf) -> 
             raise InputError(f"The {name} of an unknown is not a number.", f"got {value!r}", remedy="dd.unknown(2.0)")
     if not lower <= upper:
         raise InputError(
-            "The bounds of an unknown leave no room.", f"lower {lower:g}, upper {upper:g}", remedy="lower <= upper"
+            "The bounds of an unknown are crossed.", f"lower {lower:g}, upper {upper:g}", remedy="lower <= upper"
         )
     return Unknown(float(np.clip(guess, lower, upper)), float(lower), float(upper))

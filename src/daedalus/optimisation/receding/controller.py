@@ -88,9 +88,9 @@ class Controller:
         structure = self._horizon.structure()
         if structure is None:
             raise InputError(
-                "Some condition joins instants of the horizon that do not follow each other.",
-                because="a controller goes through the horizon instant by instant.",
-                remedy="conditions of one instant each; a total as a state of the model with a bound at its end",
+                "Some condition couples times of the horizon that do not follow each other.",
+                because="a controller solves the horizon stage by stage.",
+                remedy="conditions at one time each; a total as a state of the model with a bound at the end",
             )
         self._receding = self._horizon.receding(structure)
         system = self._horizon.system
@@ -370,7 +370,7 @@ def _read_fallback(fallback: Any, labels: tuple[str, ...]) -> Callable[[np.ndarr
     if isinstance(fallback, Mapping):
         missing = [label for label in labels if label not in fallback]
         if missing:
-            raise InputError(f"The fallback says nothing of {', '.join(missing)}.", remedy="a value for every input")
+            raise InputError(f"The fallback has no value for {', '.join(missing)}.", remedy="a value for every input")
         fallback = [fallback[label] for label in labels]
     numbers = np.broadcast_to(np.asarray(fallback, dtype=float).ravel(), (len(labels),)).copy()
     return lambda x, t: numbers.copy()

@@ -129,7 +129,7 @@ class Horizon:
         for name in check_mapping(given, "given"):
             if name not in names:
                 raise InputError(
-                    f"{name} is no given input of the problem.",
+                    f"{name} is not a given input of the problem.",
                     f"given are {', '.join(names) or 'none'}{did_you_mean(name, list(names))}",
                     because="every other input is chosen by the controller.",
                     remedy=f"ocp.given({name!r}, 0.0) before the controller is made",
@@ -206,13 +206,13 @@ def _check(description: Description) -> None:
     if description.periodic:
         raise InputError(
             "The problem asks for periodic states.",
-            because="a controller begins at what is measured, not where its plan ends.",
+            because="a controller starts from the measured state, not from the end of its plan.",
             remedy="a problem without ocp.periodic",
         )
     if description.free:
         names = [description.system.labels["p"][k] for k in description.free]
         raise InputError(
             f"The problem has free parameters: {', '.join(names)}.",
-            because="a controller chooses inputs; parameters are what they are while it runs.",
+            because="a controller chooses inputs; parameters are fixed while it runs.",
             remedy="controller(x, parameters={...}), or dd.fit",
         )

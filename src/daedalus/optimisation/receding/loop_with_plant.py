@@ -107,7 +107,7 @@ def _check_measured(model: Model, names: tuple[str, ...]) -> None:
     if missing:
         raise InputError(
             f"The plant has no {', '.join(missing[:6])}{', …' if len(missing) > 6 else ''}.",
-            because="a controller is given the states of its own model, by their names.",
+            because="a controller reads the states of its own model, by name.",
             remedy=f"m.output({missing[0]!r}, ...) in the plant, or estimator=dd.Estimator(...)",
         )
 

@@ -108,7 +108,7 @@ def _target(description: Description, at: Mapping[str, object] | None) -> tuple[
         place = system.place(name)
         numbers = np.broadcast_to(np.asarray(value, dtype=float).ravel(order="F"), (len(place.positions),))
         if set(place.letters) != {"x"}:
-            raise InputError(f"{name} is no state.", remedy="at={...} with states by name")
+            raise InputError(f"{name} is not a state.", remedy="at={...} with states by name")
         fixed.update({int(k): float(number) for k, number in zip(place.positions, numbers)})
     kept, guess = kept_quantities(description), first_guess(description)
     conserved = kept.conserved - ca.DM(kept.values(guess, kept.conserved).reshape(-1, 1))
@@ -133,9 +133,9 @@ def _target(description: Description, at: Mapping[str, object] | None) -> tuple[
     )  # fmt: skip
     if not solver.stats()["success"]:
         raise SolverError(
-            "No state of rest was found for the target.",
+            "No equilibrium was found for the target.",
             str(solver.stats()["return_status"]),
-            because="a regulator holds the model where it can stay.",
+            because="a regulator can only hold an equilibrium.",
             remedy='ocp.terminal("lqr", at={...}) with the states of the target',
         )
     numbers, n = found["x"].full().ravel(), x.numel()

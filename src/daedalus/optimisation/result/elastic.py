@@ -33,7 +33,7 @@ LONGEST = 100.0
 class Relaxed:
     """One side of something that may give way: its name, where it is asked for, and the number by which it does.
 
-    shares: of the duration; those of what belongs to no instant are no numbers.
+    shares: of the duration; those of what belongs to no instant are not numbers.
     """
 
     phase: int

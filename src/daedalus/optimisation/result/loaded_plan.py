@@ -159,8 +159,8 @@ def _program(arrays: Arrays) -> Program:
 def _not_again(*_: object) -> NoReturn:
     raise InputError(
         "A plan from a file holds no problem.",
-        because="conditions and costs are not saved, only what came of them.",
-        remedy="solve the problem again, and ask that plan",
+        because="conditions and costs are not saved, only the result.",
+        remedy="solve the problem again and use that plan",
     )
 
 

@@ -53,10 +53,14 @@ def plan_sensitivity(
     description = transcription.description
     own = elements_of(description.system, name, "A parameter")
     if len(own) != 1 or own[0].letter != "p":
-        raise InputError(f"{name} is no parameter of one element.", remedy='the name of a parameter, or "L[0]" of one')
+        raise InputError(
+            f"{name} is not a parameter of one element.", remedy='the name of a parameter, or "L[0]" of one'
+        )
     k = own[0].position
     if k in description.free:
-        raise InputError(f"{name} is found together with the plan.", because="it has no value of its own to change.")
+        raise InputError(
+            f"{name} is optimised together with the plan.", because="it has no value of its own to change."
+        )
     wider = copy(description)
     value = float(description.parameters[k])
     wider.free = {**description.free, k: Unknown(value, value, value)}

@@ -135,7 +135,7 @@ def _off(
     return InconsistentStartError(
         f"{name} and the {where} values {values} disagree by {number(abs(left[worst]), 3)}.",
         f"{name} is zero along every motion of {description.system.name!r}",
-        because="a plan can only begin and end where the model can be.",
+        because="a plan can only start and end at possible states of the model.",
         remedy=f"fewer {where} values, so that the rest can be found, or values from dd.initialise",
     )
 

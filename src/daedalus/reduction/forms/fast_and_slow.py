@@ -129,7 +129,7 @@ def _small_parameter(book: Model, name: str) -> ca.SX:
         is_one = variable is not None and variable.kind == "parameter"
         kind = "a parameter of several entries" if is_one else with_article(variable.kind) if variable else ""
         raise InputError(
-            f"{name!r} is no small parameter of the model {book.name!r}.",
+            f"{name!r} is not a small parameter of the model {book.name!r}.",
             f"{name} is {kind}" if kind else f"its parameters are {', '.join(known[:8])}" if known else "it has none",
             because="the limit is taken in one parameter, a number that tends to zero.",
             remedy=did_you_mean(str(name), known) if known else f'{name} = m.parameter("{name}", 0.01)',

@@ -72,7 +72,7 @@ def _cut(book: ReducedModel, rows: ca.SX, slopes: ca.SX, unknowns: ca.SX) -> Tea
 def _formulas(
     rows: list[ca.SX], candidates: list[int], symbols: list[ca.SX], slopes: ca.SX, cut: Tearing
 ) -> dict[int, ca.SX]:
-    """Each unknown that follows, as an expression of the torn ones and of what is no unknown."""
+    """Each unknown that follows, as an expression of the torn ones and of what is not an unknown."""
     place = {symbol_key(s): c for c, s in enumerate(symbols)}
     found: dict[int, ca.SX] = {}
     for r, c in cut.order:

@@ -75,7 +75,7 @@ def _expression(book: Model, name: str, value: object) -> ca.SX:
         expression = book._expression(value, f"The input {name!r}")
     except (ModelError, TypeError, RuntimeError, NotImplementedError) as error:
         raise InputError(
-            f"The input {name} is no expression.",
+            f"The input {name} is not an expression.",
             str(error).splitlines()[0],
             because="derivatives are taken of expressions of m.time, parameters and states.",
             remedy=f'inputs={{"{name}": casadi.sin(m.time)}}, or a function of the time that CasADi can trace',

@@ -156,7 +156,7 @@ def system_place(system: System, name: str) -> int:
     place = system.place(name)
     if place.letter != "z":
         raise SolverError(
-            f"The force {name} of a contact is no unknown any more.",
+            f"The force {name} of a contact is no longer an unknown.",
             because="its law has two forms, and which of them holds is decided along a run.",
             remedy="dd.simulate of the model as it was written",
         )

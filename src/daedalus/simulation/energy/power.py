@@ -86,7 +86,7 @@ def _grouping(trajectory: RecordedRun, depth: int | None) -> Grouping:
     functions = ledger_functions(trajectory.system)
     if functions is None:
         raise InputError(
-            f"The model {trajectory.system.name!r} keeps no ledger.",
+            f"The model {trajectory.system.name!r} has no energy balance.",
             "it has no energies, no bodies, and no parts with ports or that store or lose",
             because="power is counted at forces and ports, and in what is stored and lost.",
             remedy="m.kinetic_energy(...), m.body(...) or m.add(...); m.stored(...) and m.lost(...) for equations",
@@ -154,7 +154,7 @@ def _window(trajectory: RecordedRun, from_time: object, until: object) -> tuple[
         found.append(min(max(value, low), high))
     if (found[1] - found[0]) * (end - begin) < 0:
         raise InputError(
-            "from_time lies behind until.",
+            "from_time is after until.",
             f"from_time={found[0]:g}, until={found[1]:g}, and the run goes from {begin:g} to {end:g}",
             remedy="the earlier moment of the run as from_time=",
         )

@@ -19,9 +19,9 @@ def rhs_with_callbacks(settings: Settings, drive: Drive) -> Any:
     """What the core integrates, with Python functions among the inputs evaluated first."""
     if takes_momenta(settings.method):
         raise InputError(
-            f"The method {settings.method!r} takes no Python functions.",
+            f"The method {settings.method!r} does not accept Python functions.",
             sentences(drive.notes),
-            because="a step asks for the inputs of all its stages at once.",
+            because="a step needs the inputs of all its stages at once.",
             remedy='dd.signal(times, values), an expression of m["t"], or method="radau5"',
         )
     if isinstance(settings.plant, ImplicitPlant):

@@ -82,7 +82,7 @@ def delays_at(system: System, p: np.ndarray) -> tuple[float, ...]:
         if not (np.isfinite(value) and value > 0):
             raise InputError(
                 f"The time of {variable.name!r} is {value:g}.",
-                because="a delay is positive: what a signal is now is the signal itself.",
+                because="a delay must be positive.",
                 remedy="a positive parameter",
             )
         found += [float(value)] * variable.size
@@ -90,7 +90,7 @@ def delays_at(system: System, p: np.ndarray) -> tuple[float, ...]:
 
 
 def check_signals(system: System) -> None:
-    """Refuse delays of what is no signal: a derivative that no state stands for."""
+    """Refuse delays of what is not a signal: a derivative that no state stands for."""
     for variable in system.delayed:
         signal = system.outputs[variable.name + SIGNAL]
         if ca.depends_on(signal, system.symbol("xdot")):

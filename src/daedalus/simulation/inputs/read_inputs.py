@@ -238,7 +238,7 @@ def check_finite_inputs(system: System, drive: Drive, t: float) -> None:
         raise InputError(
             f"The input {names[0]} is {u[wrong[0]]:g} at t = {t:g}.",
             f"not finite either: {', '.join(names[1:6])}" if len(names) > 1 else (),
-            because="a run cannot begin with a value that is not finite.",
+            because="a run cannot start with a value that is not finite.",
             remedy="a function that has a value over the whole span",
         )
 
@@ -275,7 +275,8 @@ def _check_table(place: Place, table: Signal, span: tuple[float, float]) -> None
         raise InputError(
             f"The signal for input {place.name} does not cover the run.",
             f"the run goes from t = {low:g} to {high:g}, the table from {table.times[0]:g} to {table.times[-1]:g}",
-            because="nothing is known outside the table" + (", and a line ends at its last point." if late else "."),
+            because="the table has no values outside its times"
+            + (", and a line ends at its last point." if late else "."),
             remedy='more points, or kind="hold", which keeps the last value',
         )
 

@@ -36,7 +36,7 @@ def held_levels(system: System, index: VariableIndex) -> ca.SX:
         raise SolverError(
             "The invariants of this model cannot be kept by projection.",
             f"{', '.join(list(system.invariants)[:6])}: the model has index {index.largest}, and its hidden "
-            "constraints are no formulas of its states",
+            "constraints are not formulas of its states",
             because="a move onto the invariants alone would leave the constraints.",
             remedy="dd.simulate(dd.reduce(m), ...)",
         )

@@ -103,7 +103,7 @@ class Ending(StrEnum):
     )  # fmt: skip
     STEP_TOO_SMALL = "step_too_small", Meaning(
         ("step size fell below {smallest:.2g} at {t}", "largest scaled error in {culprit}"),
-        "a shorter span if it blows up there, or an event where the equations jump",
+        "a shorter span if the solution diverges there, or an event where the equations jump",
         is_fault=True, tells_remedy=True, may_be_singular=True, may_be_fold=True, may_lack_states=True,
         may_be_bad_constraints=True, may_be_stalled_switch=True, may_be_massless=True,
     )  # fmt: skip
@@ -114,7 +114,7 @@ class Ending(StrEnum):
     )  # fmt: skip
     CHATTERING = "chattering", Meaning(
         ("events follow each other without progress at {t}",),
-        "a reset that moves the guard away from zero, a terminal event, or a state that says what rests",
+        "a reset that moves the guard away from zero, a terminal event, or a state that marks what is at rest",
         is_fault=True, tells_remedy=True,
     )  # fmt: skip
     NEWTON_FAILED = "newton_failed", Meaning(
@@ -147,11 +147,11 @@ class Ending(StrEnum):
     )  # fmt: skip
     CONFLICT = "conflict", Meaning(
         ("two events or clocks assign one name at {t}",),
-        "one of them, a condition that tells which, or after= for the clock that has the last word",
+        "one of them, a condition that tells which, or after= for the clock that should win",
         final=True, of_an_instant=True,
     )  # fmt: skip
     ENDLESS = "endless", Meaning(
-        ("events call each other without end at {t}",),
+        ("events trigger each other endlessly at {t}",),
         "assignments that leave the conditions of the others as they are",
         final=True, of_an_instant=True,
     )  # fmt: skip

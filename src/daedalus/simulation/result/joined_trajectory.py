@@ -2,7 +2,7 @@
 
 A piece begins where the one before it stopped. Their common moment is one sample, that of the later piece; where an
 event happened there too, or where it begins or ceases to slide, the sample before it stays. An event that ended a piece
-so that another could begin is no event of the whole.
+so that another could begin is not an event of the whole.
 """
 
 from __future__ import annotations

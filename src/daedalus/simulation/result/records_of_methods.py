@@ -137,7 +137,7 @@ class ToleranceTightened(Record):
 
 @dataclass(frozen=True)
 class NotSymplectic(Record):
-    """A method of momenta on a model that is not Hamiltonian."""
+    """A symplectic method on a model that is not Hamiltonian."""
 
     words = "forces depend on positions or velocities without an energy: the order holds, symplecticity does not"
 

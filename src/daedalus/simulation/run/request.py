@@ -138,7 +138,7 @@ def read_save_at(save_at: object, t0: float, t1: float) -> np.ndarray | None:
         raise _not_times(got)
     if times.size and (times.min() < low or times.max() > high):
         raise InputError(
-            "save_at leaves the span.",
+            "save_at is outside the span.",
             f"the run covers {low:g} to {high:g}, save_at {times.min():g} to {times.max():g}",
             remedy="times within the span",
         )
@@ -155,7 +155,7 @@ def _not_times(got: str) -> InputError:
 def check_on_stop(on_stop: object) -> None:
     """Refuse a word that says nothing about early ends."""
     if on_stop not in ON_STOP:
-        raise InputError(f"on_stop={on_stop!r} means nothing.", remedy='on_stop="return" or on_stop="raise"')
+        raise InputError(f"on_stop={on_stop!r} is not valid.", remedy='on_stop="return" or on_stop="raise"')
 
 
 def check_step(request: Request) -> None:
@@ -170,7 +170,7 @@ def check_step(request: Request) -> None:
 
 
 def checked_numbers(rtol: object, limits: tuple[Any, ...]) -> dict[str, Any]:
-    """rtol and the limits of a run by name; what is no positive number is refused."""
+    """rtol and the limits of a run by name; what is not a positive number is refused."""
     numbers: dict[str, Any] = dict(zip(NUMBERS, (rtol, *limits)))
     # An integer that no double holds is infinite.
     numbers = {k: math.inf if isinstance(v, int) and v > sys.float_info.max else v for k, v in numbers.items()}
@@ -186,7 +186,7 @@ def checked_numbers(rtol: object, limits: tuple[Any, ...]) -> dict[str, Any]:
 
 
 def _whole(max_steps: Any) -> Any:
-    """A number of steps; 1e6 is one, 1.5 is none. What is no number at all is refused with the others."""
+    """A number of steps; 1e6 is one, 1.5 is none. What is not a number at all is refused with the others."""
     if not isinstance(max_steps, (float, np.floating)) or not max_steps > 0 or max_steps == math.inf:
         return None if max_steps == math.inf else max_steps
     if max_steps != int(max_steps):

@@ -278,7 +278,7 @@ def absolute_tolerance(system: System, atol: object) -> np.ndarray:
                 continue
             if place.letter != "x":
                 raise InputError(
-                    f"atol of {name} means nothing.", "only states have an error of their own with an explicit method"
+                    f"atol of {name} is not valid.", "only states have an error of their own with an explicit method"
                 )
             vector[place.positions] = _absolute(name, value, len(place.positions), place.unit)
     return np.maximum(vector, SMALLEST)

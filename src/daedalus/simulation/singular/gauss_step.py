@@ -2,8 +2,8 @@
 
 With an even number of stages the nodes of a step lie on both sides of its middle. The collocation polynomial obeys the
 equations at all of them at once, so that what the past does not tell at the singular place the nodes behind it do: of
-s β'' + 2 β' = 0, what is left of a dead centre at s = 0, the solutions 1/s are no polynomials, and the condition of the
-stage equations does not depend on the length of the step (Gauss collocation: E. Hairer, G. Wanner, Solving Ordinary
+s β'' + 2 β' = 0, what is left of a dead centre at s = 0, the solutions 1/s are not polynomials, and the condition of
+the stage equations does not depend on the length of the step (Gauss collocation: E. Hairer, G. Wanner, Solving Ordinary
 Differential Equations II, section IV.5). The error is what the last Legendre coefficients of x' leave: they fall like
 (h/4R)^k for a motion that is analytic within R, and do not fall for one that has a kink.
 """

@@ -133,8 +133,8 @@ def in_terms_of_start(error: InconsistentStartError, off: list[str]) -> Inconsis
 
 def _off(off: list[str]) -> InconsistentStartError:
     return InconsistentStartError(
-        "The start violates what the model keeps.",
+        "The start violates the constraints or invariants of the model.",
         off,
-        because="a given start is never moved.",
+        because="given start values are never changed.",
         remedy="start=dd.initialise(m, {...}), which finds a consistent start near yours",
     )

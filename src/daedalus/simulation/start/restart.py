@@ -41,7 +41,7 @@ def restarts(system: System) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Restart:
-    """What lies behind the events of a run, by their numbers in the core. inputs: what is no number, by name."""
+    """What lies behind the events of a run, by their numbers in the core. inputs: what is not a number, by name."""
 
     plant: Plant
     rtol: float

@@ -20,7 +20,7 @@ def start_at_rest(
     """The states at rest by name, with inputs as they are at t0."""
     if word not in ("equilibrium", "operating_point"):
         raise InputError(
-            f"start={word!r} means nothing.",
+            f"start={word!r} is not valid.",
             because="start= takes values by name, or one of two words for a start at rest.",
             remedy='start="equilibrium", start="operating_point", or start={"name": value}',
         )
@@ -34,7 +34,7 @@ def _at(value: object, t0: float) -> object:
     if isinstance(value, ca.SX) and not value.is_constant():
         raise InputError(
             "A start at rest takes no input that is an expression.",
-            because="where the model rests depends on it, and it on where the model rests.",
+            because="the equilibrium depends on the input, and the input on the equilibrium.",
             remedy="dd.equilibrium of the model with the loop closed",
         )
     return np.asarray(value(t0)) if callable(value) else value

@@ -58,14 +58,14 @@ def _check(road: Road, t0: float) -> None:
         raise InputError(
             "A run with delayed signals goes forward in time.",
             f"asked for from t = {t0:g} to {request.t1:g}",
-            because="backwards a delayed signal is one of the future.",
+            because="backwards in time, a delayed signal would be in the future.",
             remedy="a span that goes forward",
         )
     family = METHODS[method].family if isinstance(method, str) and method in METHODS else "tableau"
     if is_implicit(method) and family != "radau":
         raise InputError(
-            f"The method {method if isinstance(method, str) else method.name!r} runs no delayed signals.",
-            because="what signals were is kept from step to step by explicit methods and by Radau.",
+            f"The method {method if isinstance(method, str) else method.name!r} does not support delayed signals.",
+            because="only explicit methods and Radau store the history of signals.",
             remedy='method="auto", or method="radau5"',
         )
 
@@ -76,6 +76,6 @@ def _check_step(road: Road, delays: tuple[float, ...]) -> None:
         raise InputError(
             "step is longer than a delay.",
             f"step = {step:g}, the shortest delay is {min(delays):g}",
-            because="a step looks back to what is known before it.",
+            because="a step can only look back to values before it.",
             remedy=f"step={min(delays):g} or less",
         )

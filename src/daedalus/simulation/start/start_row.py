@@ -140,7 +140,7 @@ def start_mapping(system: System, start: Start | None) -> Mapping[str, Any]:
         return with_given_elsewhere(system, by_states(system, start))
     if isinstance(start, Samples) and start._times.size != 1:
         raise InputError(
-            "A start is one moment of a run.", f"got {start._times.size} times", remedy="start=tr.at(t) with one t"
+            "A start is a single time of a run.", f"got {start._times.size} times", remedy="start=tr.at(t) with one t"
         )
     single = states_in(system, start)
     if not single and system.sizes["x"]:

@@ -154,7 +154,7 @@ def ticks_of(event: Event, span: tuple[float, float], done: bool) -> np.ndarray:
         raise InputError(
             f"The clock {event.name!r} ticks too often.",
             f"{(high - low) / period:.3g} times between t = {low:g} and {high:g}",
-            because="all ticks of a run are known before it begins.",
+            because="all ticks of a run are computed before it starts.",
             remedy="a longer period, or a shorter span",
         )
     ticks = np.clip(event.manner.schedule.ticks(low, high), low, high)
@@ -193,7 +193,7 @@ def _check_meetings(system: System, order: Order, ticks: Mapping[int, np.ndarray
                     f"{first.name!r} and {second.name!r} both assign {shared[0]}.",
                     f"both are due at t = {meet[0]:g}",
                     because="what is due at one instant reads the values before and assigns together.",
-                    remedy=f'after="{first.name}" for the one that has the last word, or another offset',
+                    remedy=f'after="{first.name}" for the one that should win, or another offset',
                 )
 
 

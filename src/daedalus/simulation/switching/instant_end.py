@@ -18,7 +18,7 @@ from daedalus.simulation.switching.agenda import order_of
 
 
 def instant_end(run: Any, system: System, codes: Mapping[str, Any]) -> Stop:
-    """The end of a run by a conflict, by events that call each other without end, or by what code raised."""
+    """The end of a run by a conflict, by events that trigger each other endlessly, or by what code raised."""
     ending, t = ENDINGS[run.status], float(run.stop_time)
     order = order_of(system).all
     first, second = (system.events[order[k]].name if 0 <= k < len(order) else "" for k in run.actors)
@@ -28,7 +28,7 @@ def instant_end(run: Any, system: System, codes: Mapping[str, Any]) -> Stop:
         what = f"{first!r} and {second!r} both assign {name} at {when}"
         return Stop(ending, t, what, (), ending.remedy, (name,), event=second)
     if ending is Ending.ENDLESS:
-        what = f"events at {when} call each other without end, the last one {first!r}"
+        what = f"events at {when} trigger each other endlessly, the last one {first!r}"
         return Stop(ending, t, what, (), ending.remedy, event=first)
     error = codes[first].error if first in codes else None
     told = "" if error is None else "".join(traceback.format_exception(error)).rstrip()

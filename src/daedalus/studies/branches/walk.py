@@ -325,7 +325,7 @@ def read_range(name: str, span: object) -> tuple[float, float]:
         first = last = float("nan")
     if not (np.isfinite(first) and np.isfinite(last) and first != last):
         raise InputError(
-            f"The range of {name} is no pair of different numbers.",
+            f"The range of {name} is not a pair of different numbers.",
             f"got {span!r}"[:120],
             because="the branch begins at the first value and goes towards the second.",
             remedy=f"dd.branch(m, {name!r}, (0.0, 2.0))",

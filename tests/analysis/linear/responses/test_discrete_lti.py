@@ -43,7 +43,7 @@ def test_refusals():
     system = LTI([[-1.0]], [[1.0]])
     with pytest.raises(InputError, match="positive number"):
         system.discretise(0.0)
-    with pytest.raises(InputError, match="'cubic' is no hold"):
+    with pytest.raises(InputError, match="'cubic' is not a kind of hold"):
         system.discretise(0.1, hold="cubic")
     with pytest.raises(InputError, match="samples of the inputs are not usable"):
         system.discretise(0.1).respond(np.ones((3, 2)))

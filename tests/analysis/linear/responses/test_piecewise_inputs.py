@@ -80,7 +80,7 @@ def test_a_jump_at_one_of_the_times():
             [
                 "The signal for input left does not cover the response.",
                 "  times from 0 to 2, the table from 0 to 1",
-                "  Because nothing is known outside the table, and a line ends at its last point.",
+                "  Because the table has no values outside its times, and a line ends at its last point.",
                 '  Try: more points, or kind="hold", which keeps the last value',
             ],
         ),
@@ -123,7 +123,7 @@ def test_more_refusals():
         ARM.respond(T, {"torque": [1.0, 2.0], "torque[0]": 1.0})
     with pytest.raises(InputError, match="The system has no inputs"):
         LTI([[-1.0]]).respond(T, 1.0)
-    with pytest.raises(InputError, match="is no way to join samples"):
+    with pytest.raises(InputError, match="is not a way to interpolate samples"):
         TWO.respond(T, 1.0, sampled="cubic")
     with pytest.raises(InputError, match="is not usable"):
         TWO.respond(T, {"left": object()})

@@ -163,7 +163,7 @@ def pencil(E: object, A: object, tolerance: float | None = None, balance: bool =
     tol = default_tolerance(*right_side.shape) if tolerance is None else float(tolerance)
     if not 0.0 < tol < 1.0:
         raise InputError(
-            "The tolerance of a rank decision lies between 0 and 1.",
+            "The tolerance of a rank decision must be between 0 and 1.",
             f"got {tol:g}",
             because="it is relative to the largest singular value.",
             remedy="tolerance=1e-10",

@@ -121,7 +121,7 @@ def discretise(
     if not (np.isfinite(step) and step > 0):
         raise InputError("The step between samples is a positive number.", f"got {h!r}"[:80], remedy="discretise(0.01)")
     if hold not in ("zero", "linear"):
-        raise InputError(f"{hold!r} is no hold.", remedy='hold="zero" or hold="linear"')
+        raise InputError(f"{hold!r} is not a kind of hold.", remedy='hold="zero" or hold="linear"')
     transition, forced = exact_step(A, B, step, 0 if hold == "zero" else 1)
     if hold == "zero":
         shift, drive = np.zeros_like(B), forced[0]

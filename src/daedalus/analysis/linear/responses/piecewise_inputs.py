@@ -29,7 +29,9 @@ class PiecewiseInputs:
 def read_inputs(given: object, times: np.ndarray, names: Names, sampled: str) -> PiecewiseInputs:
     """What the user gave for the inputs, on a grid of `times` and all breakpoints."""
     if sampled not in ("linear", "hold"):
-        raise InputError(f"{sampled!r} is no way to join samples.", remedy='sampled="linear" or sampled="hold"')
+        raise InputError(
+            f"{sampled!r} is not a way to interpolate samples.", remedy='sampled="linear" or sampled="hold"'
+        )
     values = np.zeros((len(times), len(names)))
     parts: list[tuple[list[int], Pieces]] = []
     notes: list[str] = []
@@ -111,7 +113,8 @@ def _check_signal(table: Signal, times: np.ndarray, size: int, name: str) -> Non
         raise InputError(
             f"The signal for input {name} does not cover the response.",
             f"times from {times[0]:g} to {times[-1]:g}, the table from {table.times[0]:g} to {table.times[-1]:g}",
-            because="nothing is known outside the table" + (", and a line ends at its last point." if late else "."),
+            because="the table has no values outside its times"
+            + (", and a line ends at its last point." if late else "."),
             remedy='more points, or kind="hold", which keeps the last value',
         )
 

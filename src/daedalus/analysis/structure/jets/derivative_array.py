@@ -237,7 +237,7 @@ class DerivativeArray:
         return np.array([function(self.read(symbols, point)).full().ravel(order="F") for point in points])
 
     def sizes_at(self, symbols: Sequence[ca.SX], values: np.ndarray) -> np.ndarray:
-        """The sizes of symbols at these values, nominal ones at least; zero for what is no unknown."""
+        """The sizes of symbols at these values, nominal ones at least; zero for what is not an unknown."""
         sizes = np.zeros(len(symbols))
         for k, symbol in enumerate(symbols):
             letter, _, position = self.place(symbol)

@@ -109,7 +109,7 @@ def evaluated(tree: tuple[Any, ...], lookup: Lookup, netlist: Netlist, card: Car
     def refuse(word: str) -> Exception:
         return card.refuse(
             f"has a formula with {word!r}",
-            "it is no node, element, .param, result or function.",
+            "it is not a node, element, .param, result or function.",
             "v(out), i(v1), 2*v(a)",
         )
 

@@ -73,6 +73,6 @@ def _parameter(name: str, netlist: Netlist, asked: Sweep) -> str:
     if word is None or name[0] not in _WORD:
         known = [own for own in netlist.elements if own[0] in _WORD]
         raise asked.card.refuse(
-            f"sweeps {name!r}", f"it is no source and no resistor: {', '.join(known[:6])}.", ".dc V1 0 5 0.1"
+            f"sweeps {name!r}", f"it is neither a source nor a resistor: {', '.join(known[:6])}.", ".dc V1 0 5 0.1"
         )
     return f"{word}.{_WORD[name[0]]}"

@@ -71,7 +71,7 @@ class StepGuards:
         return w.sub(most, least)
 
     def not_foretold(self) -> Word:
-        """Lanes in which a guard is no number at a sample, or too fast for the samples."""
+        """Lanes in which a guard is not a number at a sample, or too fast for the samples."""
         w, found = self.frame.w, self.frame.no_lane()
         numbers = np.arange(1.0, SAMPLES + 1)
         for place in FORETELLING:

@@ -43,9 +43,9 @@ def _check_inside(made: ProblemDraft, where: str, given: dict[int, float]) -> No
         low, high = states.lower[k], states.upper[k]
         if not low <= value <= high:
             raise InputError(
-                f"The {where} of {states.labels[k]} lies outside its bounds.",
+                f"The {where} of {states.labels[k]} is outside its bounds.",
                 f"{states.labels[k]} = {value:g}, bounds {low:g} and {high:g}",
-                because="a fixed value cannot be moved into them.",
+                because="a fixed value cannot be changed.",
                 remedy=f"another {where}, or wider bounds",
             )
 
@@ -136,7 +136,7 @@ def _check_conserved(made: ProblemDraft, kept: KeptQuantities, pinned: ca.SX, gi
             raise InputError(
                 f"The end cannot be reached: {kept.names_of(quantity)} keeps a quantity that would have to change.",
                 f"it is {start:g} at the start and would be {end:g} at the end, whatever the inputs do",
-                because="no input changes it, as none changes the length of a unit quaternion.",
+                because="no input changes it, like the norm of a unit quaternion.",
                 remedy="an end with the same value",
             )
 
