@@ -337,7 +337,7 @@ def test_partners():
         "Joint 'elbow' joins 'bb', which is not a body of this model.\n  bodies: a, b, c"
     )
     assert refused(lambda: m.joint("elbow", "spherical", a, b.position)).startswith(
-        "Joint 'elbow' joins something that is no body.\n  got SX"
+        "Joint 'elbow' joins something that is not a body.\n  got SX"
     )
     other = dd.Model("other").body("a", 1.0, BOX)
     assert refused(lambda: m.joint("elbow", "spherical", a, other)) == (

@@ -124,7 +124,7 @@ class JointDoor(BodyDoor):
             )
         if not isinstance(partner, Body):
             raise ModelError(
-                f"Joint {name!r} joins something that is no body.",
+                f"Joint {name!r} joins something that is not a body.",
                 f"got {described(partner)}",
                 because="a joint connects two bodies, or a body and the ground.",
                 remedy=f'm.joint("{name}", kind, dd.ground, body)',
