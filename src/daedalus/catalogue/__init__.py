@@ -6,3 +6,7 @@ from daedalus.catalogue.loading import describe, load, names
 from daedalus.catalogue.reference import Reference
 
 __all__ = ["KnownSystem", "Reference", "describe", "load", "names"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

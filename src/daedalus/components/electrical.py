@@ -23,6 +23,10 @@ __all__ = [
 ]  # fmt: skip
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 class _Electrical(Component):
     domain: ClassVar[str] = "electrical"
 
@@ -236,7 +240,7 @@ class VoltageSensor(_Electrical):
         plus, minus = m.port("plus", "electrical"), m.port("minus", "electrical")
         m.equation(plus.current, 0, name="plus")
         m.equation(minus.current, 0, name="minus")
-        m.output("output", plus.voltage - minus.voltage)
+        m.output("output", plus.voltage - minus.voltage, unit="V")
 
 
 class CurrentSensor(Meter, _Electrical):

@@ -17,6 +17,11 @@ __all__ = [
     "Resistance", "Restriction", "ServoValve", "Tank", "Valve", "Volume",
 ]  # fmt: skip
 
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 _DENSITY = Keyword("kg/m^3", 870.0, "positive")
 _LEAK = Keyword(default=1e-6, needs="between 0 and 1", option="a number")  # a millionth is less than one can close
 _BULK = Keyword("Pa", 1.4e9, "positive")

@@ -10,6 +10,11 @@ from daedalus.model.assembly.component import Component, Keyword
 
 __all__ = ["DCMotor", "ElasticTransmission", "GearedMotor"]
 
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 _MOTOR = {
     "resistance": Keyword("ohm", needs="positive"),
     "inductance": Keyword("H", needs="positive"),
@@ -47,7 +52,7 @@ class DCMotor(_Machine):
         m.equation(
             shaft.torque, q.inertia * m.der(speed) - q.constant * current + q.damping * speed, name="rotor"
         )  # fmt: skip
-        m.output("torque", q.constant * current)
+        m.output("torque", q.constant * current, unit="N*m")
         m.stored(0.5 * q.inductance * current**2 + 0.5 * q.inertia * speed**2)
         losses(m, q.resistance * current**2 + q.damping * speed**2, q.heat)
 

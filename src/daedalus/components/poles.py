@@ -8,6 +8,7 @@ import casadi as ca
 
 from daedalus.model.assembly.component import Component, Keyword
 from daedalus.model.assembly.domains import DOMAINS
+from daedalus.model.unit_labels import rate_unit
 
 HEAT = Keyword(default=False, option="a switch")  # whether losses leave at a heat port
 # Names of the two ports and of the relative quantity, by domain.
@@ -85,7 +86,8 @@ class Gauge(Component):
     def _write(cls, m: Any, q: Any) -> None:
         own, kind = m.port(cls.end, cls.domain), DOMAINS[cls.domain]
         m.equation(getattr(own, kind.balanced.name), 0, name="free")
-        m.output("output", getattr(own, kind.rate if cls.of_rate else kind.shared.name))
+        measured = getattr(own, kind.rate if cls.of_rate else kind.shared.name)
+        m.output("output", measured, unit=rate_unit(kind.shared.unit, int(cls.of_rate)))
 
 
 class Meter(Component):
@@ -99,7 +101,7 @@ class Meter(Component):
         through = m.algebraic(kind.balanced.name, unit=kind.balanced.unit)
         m.equation(through, getattr(a, kind.balanced.name), name="in")
         m.equation(through + getattr(b, kind.balanced.name), 0, name="out")
-        m.output("output", through)
+        m.output("output", through, unit=kind.balanced.unit)
 
 
 def losses(m: Any, power: ca.SX, heat: bool) -> None:

@@ -18,6 +18,11 @@ __all__ = [
     "SpeedSource", "Spring", "TorqueSensor", "TorqueSource",
 ]  # fmt: skip
 
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 _WIDTH = Keyword("rad/s", None, "positive")
 
 

@@ -14,6 +14,11 @@ __all__ = [
     "TemperatureSource",
 ]  # fmt: skip
 
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 BOLTZMANN = 5.670374419e-8  # Stefan and Boltzmann's constant in W/(m² K⁴), exact in the SI of 2019
 
 

@@ -18,6 +18,10 @@ __all__ = [
 ]  # fmt: skip
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 class Ground(mechanical.GroundLaw, mechanical.Translational):
     """Holds a flange at the position zero; port `flange`."""
 

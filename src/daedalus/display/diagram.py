@@ -54,7 +54,9 @@ def _described(model: PartDoor) -> tuple[dict[str, Box], list[Net]]:
                 port = part
             if (part, port) not in ends and not (side.inside and "." in side.port):
                 ends.append((part, port))
-        if len({part for part, _ in ends}) > 1 or (len(ends) > 1 and len(sides) > 1):
+        # What is joined inside of one part is its own affair; two ports of its own may be joined outside.
+        inside = all("." in port for _, port in ends)
+        if len({part for part, _ in ends}) > 1 or (len(ends) > 1 and not inside):
             nets.append(Net(ends, DOMAINS[written.ports[sides[0].port].domain].colour))
     nets += _signals(model, boxes)
     return boxes, [net for net in nets if len(net.ends) > 1]

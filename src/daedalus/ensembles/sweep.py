@@ -26,7 +26,7 @@ from daedalus.model.deadline import time_limited
 from daedalus.model.model import Model, as_system
 from daedalus.model.system.system import System
 from daedalus.simulation.result.ending import time_text
-from daedalus.simulation.run.progress import wants_progress
+from daedalus.simulation.run.progress import bar_maker, wants_progress
 from daedalus.simulation.run.request import check_on_stop, read_span
 
 # Times kept when save_at is not given: enough for a smooth plot.
@@ -208,9 +208,7 @@ def _dataset(variables: Any, coordinates: Any, told: dict[str, str]) -> Any:
 
 
 def _bar(total: int, show: bool) -> Any:
-    from tqdm import tqdm
-
-    return tqdm(total=total, desc="sweep", unit="case", disable=not show, leave=False)
+    return bar_maker()(total=total, desc="sweep", unit="case", disable=not show, leave=False)
 
 
 # The results of a sweep as arrays of Dask: nothing is run before somebody asks, and that alone is brought here.

@@ -91,6 +91,15 @@ class Estimator:
         self._moments: list[MeasuredMoment] = []
         self._before: np.ndarray | None = None  # the inputs before the first moment that is remembered
 
+    def _repr_html_(self) -> str:
+        from daedalus.display.cards.tool_cards import words_card
+
+        return words_card(f"{self._model.system.name}: estimator", repr(self), self.labels)
+
+    def __repr__(self) -> str:
+        name, every = self._model.system.name, self._model.every
+        return f"Estimator of {name!r}: {self.kind}, every {every:g} s, at t = {self.time:g} s"
+
     def __call__(self, y: object, u: object = None, time: float | None = None) -> np.ndarray:
         """The estimate of the state at the newest moment; u holds until the next call.
 

@@ -71,6 +71,12 @@ class LinearTimeVarying:
         sizes = ", ".join(counted(len(names), word) for names, word in axes)
         return f"LinearTimeVarying({self.system.name!r}: {sizes}, t = {self.span[0]:g} to {self.span[1]:g})"
 
+    def _repr_html_(self) -> str:
+        from daedalus.display.cards.tool_cards import words_card
+
+        labels = {"states": self.states, "inputs": tuple(self.inputs), "outputs": tuple(self.outputs)}
+        return words_card(f"{self.system.name}: linear along a run", repr(self), labels)
+
     # -- matrices ----------------------------------------------------------------------------------------------
 
     def at(self, t: float) -> Linearisation:

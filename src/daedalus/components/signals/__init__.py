@@ -7,3 +7,7 @@ from daedalus.components.signals.plain_blocks import Gain, Integrator, Lag, Limi
 __all__ = [
     "PID", "Gain", "Integrator", "Lag", "Limiter", "Lookup", "RateLimiter", "StateSpace", "Sum", "TransferFunction",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -137,7 +137,7 @@ class Circuit:
             if len(ports) > 1:
                 self.m.connect(*ports)
             if top:
-                self.m.output(f"v_{self.words[node]}", ports[0].voltage)
+                self.m.output(f"v_{self.words[node]}", ports[0].voltage, unit="V")
 
     def add(self, part: Any, name: str, ends: dict[str, str]) -> Any:
         """Add a part with its ports at nodes."""

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import html
+
 from daedalus.display.cards.card import card, paragraph, section, table, values_text
 from daedalus.display.formulas.model_equations import Equations
+from daedalus.display.look import unit_text
+from daedalus.model.assembly.tree_text import tree_text
 from daedalus.model.expressions import elements
 from daedalus.model.model import Model
 from daedalus.model.names import counted
@@ -72,15 +76,31 @@ def model_card(model: Model) -> str:
     """The model with its equations typeset, its variables and their values."""
     equations = Equations(model)
     rows = [
-        (v.name, v.kind, "" if v.shape == () else " × ".join(map(str, v.shape)), v.unit, _start(v).removeprefix(" = "))
+        (
+            v.name,
+            v.kind,
+            "" if v.shape == () else " × ".join(map(str, v.shape)),
+            unit_text(v.unit),
+            _start(v).removeprefix(" = "),
+        )
         for v in model.variables.values()
     ]
     outputs = [equations.named(name, expression) for name, expression in list(model.outputs.items())[:8]]
     return card(
         model.name,
+        *_parts(model),
         paragraph(f"{counted(len(equations.lines), 'equation')}, {counted(len(rows), 'variable')}"),
         section("equations", equations.mathml(MOST_EQUATIONS) if equations.lines else ""),
         section("kept", *(paragraph(f"{name}: {text} = 0") for name, text in _kept(model)[:8])),
         section("outputs", *outputs),
         section("variables", table(("name", "kind", "size", "unit", "start or value"), rows)),
     )
+
+
+def _parts(model: Model) -> list[str]:
+    """What a model of parts is made of, before its equations: the diagram and the tree."""
+    if not model._assembly.parts:
+        return []
+    drawn = f'<div style="overflow-x:auto">{model.diagram()}</div>'
+    tree = f"<pre style='white-space:pre-wrap'>{html.escape(tree_text(model))}</pre>"
+    return [section("parts and connections", drawn), section("tree of parts", tree)]

@@ -29,6 +29,7 @@ from daedalus.model.names import derivative_name, listed
 from daedalus.model.notebook import Equation
 from daedalus.model.system.equation_row import EquationRow
 from daedalus.model.system.freeze import highest_orders
+from daedalus.model.unit_labels import rate_unit
 
 if TYPE_CHECKING:
     from daedalus.model.doors.inner_parts import PartDoor
@@ -242,9 +243,11 @@ class _Writer:
                     flat._aliases[name] = known
             elif not order and variable in flat._outputs:
                 flat._outputs[name] = flat._outputs[variable]
+                flat._output_units.setdefault(name, flat._output_units.get(variable, ""))
             elif order and len(book._derivatives.get(variable, ())) >= order:
                 symbol = book._derivatives[variable][order - 1]
                 flat._outputs[name] = self.values.get(symbol_key(symbol), symbol)
+                flat._output_units.setdefault(name, rate_unit(flat._output_units.get(variable, ""), order))
 
 
 # Derivatives of states of parts that connections took away: they stay readable beside the values themselves.

@@ -110,6 +110,7 @@ class PartDoor(PortDoor):
             self._put_in(path, template, bound, values, PartNote(part.title(), ideal=part.ideal))
             for word, expression in bound.items():
                 self._outputs[f"{path}.{word}"] = expression
+                self._output_units[f"{path}.{word}"] = template._variables[word].unit
                 self._assembly.driven.add(f"{path}.{word}")
             return Handle(self, path)
         if not isinstance(part, PartDoor):

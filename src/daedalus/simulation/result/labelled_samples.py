@@ -35,10 +35,12 @@ def unit_of(system: System, name: str) -> str:
     """The unit label of a name; that of a derivative gets /s."""
     stem = split_index(name)[0]
     units = {**{v.name: v.unit for v in system.variables}, **system.output_units}
-    if stem in units:
+    if units.get(stem):
         return units[stem]
+    if stem in system.aliases:
+        return unit_of(system, system.aliases[stem])
     origin, order = split_derivative(stem)
-    return rate_unit(units.get(origin, ""), order)
+    return rate_unit(unit_of(system, origin) if order else "", order)
 
 
 def to_dataset(tr: RecordedRun) -> xarray.Dataset:

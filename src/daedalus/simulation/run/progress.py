@@ -33,6 +33,8 @@ class ProgressBar:
     def close(self) -> None:
         """Take the bar away."""
         if self._bar is not None:
+            # Notebooks keep a bar, in red, that did not reach its end: a run that was stopped leaves nothing either.
+            self._bar.n = self._bar.total
             self._bar.close()
 
 
