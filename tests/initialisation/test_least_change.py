@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rings import examples
 
-from daedalus.initialisation.least_change import Scaled, least_change, sparse_gauss_newton
+from daedalus.initialisation.least_change import Scaled, by_sparse_steps, least_change
 
 
 def linear(matrix, right):
@@ -57,7 +57,7 @@ def test_sparse_and_dense_corrections_agree():
         return matrix @ v - right, csc_matrix(matrix), np.ones(4)
 
     one = least_change(linear(matrix, right), np.ones(9), sizes)
-    two = sparse_gauss_newton(Scaled(sparse, np.ones(9), sizes))
+    two = by_sparse_steps(Scaled(sparse, np.ones(9), sizes))
     assert two.solved
     np.testing.assert_allclose(two.values, one.values, atol=1e-9)
 

@@ -9,8 +9,8 @@ import casadi as ca
 import numpy as np
 
 from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
+from daedalus.analysis.structure.jets.jet_evaluation import JetEvaluation
 from daedalus.analysis.structure.signature import Signature
-from daedalus.initialisation.jet_evaluation import JetEvaluation
 from daedalus.model.expressions import column, elements, symbol_key
 from daedalus.model.lazy_values import cached_property
 from daedalus.model.names import times_text

@@ -14,16 +14,13 @@ from typing import Any
 import numpy as np
 
 from daedalus.analysis.points.damped_newton import SOLVED, Equations, Root, damped_newton
-from daedalus.analysis.points.shortened_steps import gauss_newton
 from daedalus.analysis.rank_decision import FULL_MATRIX, FULL_NULL_SPACE, SINGULAR, singular_share
-from daedalus.analysis.structure.jets.consistent_jet import shortest_step
+from daedalus.analysis.structure.jets.nearest_jet import sparse_steps
 from daedalus.model.deadline import poll
 
 # The change is smallest when what could still be gained is at most this share of a size.
 NEAREST = 1e-10
 POLISHING = 40
-# ε of the sparse steps, which keeps them regular where equations repeat each other.
-SMALL = 1e-12
 # A guess this many times larger than the solution costs digits.
 FAR = 100.0
 
@@ -74,9 +71,9 @@ def least_change(
     scaled = Scaled(equations, guess, spread)
     m, n = scaled.shape
     if n > FULL_NULL_SPACE and m < n:
-        return sparse_gauss_newton(scaled)
+        return by_sparse_steps(scaled)
     if n > FULL_MATRIX and m >= n and not _regular(scaled(np.zeros(n))[1]):
-        arrival = sparse_gauss_newton(scaled)
+        arrival = by_sparse_steps(scaled)
         if arrival.solved:
             return arrival
     root = damped_newton(scaled, np.zeros(n), np.ones(n))
@@ -154,15 +151,10 @@ def _regular(jacobian: Any) -> bool:
     return isinstance(jacobian, np.ndarray) or singular_share(jacobian) > SINGULAR
 
 
-def sparse_gauss_newton(equations: Scaled, limit: int = 60) -> Arrival:
+def by_sparse_steps(equations: Scaled) -> Arrival:
     """Shortest corrections of a large system with more unknowns than equations."""
-    from scipy.sparse import csc_matrix, diags
-
-    def step(w: np.ndarray, jacobian: Any, scale: np.ndarray, left: np.ndarray) -> np.ndarray:
-        return shortest_step(diags(1 / scale) @ csc_matrix(jacobian), -left, SMALL, "COLAMD")
-
-    begin = np.zeros(len(equations.guess))
-    w, scaled, count = gauss_newton(equations, begin, step, exact=1e-13, shortest=1e-6, most=limit)
+    n = len(equations.guess)
+    w, scaled, count = sparse_steps(equations, np.zeros(n), np.ones(n))
     finite = bool(np.all(np.isfinite(scaled)))
     solved = finite and float(np.abs(scaled).max(initial=0.0)) <= SOLVED
     return Arrival(equations.forth(w), scaled, solved, count, frozenset(), finite)

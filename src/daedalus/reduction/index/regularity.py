@@ -16,8 +16,10 @@ from daedalus.analysis.rank_decision import counted, is_singular
 from daedalus.analysis.structure.block_form import Block, blocks_in_order
 from daedalus.analysis.structure.jets.consistent_jet import Jet, consistent_jet, jet_start
 from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
+from daedalus.analysis.structure.jets.staged_jet import Stages, solved_jet
 from daedalus.analysis.structure.signature import Signature, tight_slopes
 from daedalus.analysis.structure.structural_repair import Structure, repaired_structure
+from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.errors import DaedalusError, SingularModelError
 from daedalus.model.deadline import poll
 from daedalus.model.expressions import concatenate, elements, symbol_key
@@ -122,17 +124,24 @@ def start_point(book: Model, system: System, symbols: list[ca.SX], index: int) -
     written = written_values(book, symbols)
     if written is not None:
         return dict(zip(map(symbol_key, symbols), written.tolist()))
-    found = start_jet(system, index)
+    found = start_jet(system, index, LARGEST_AT_START, by_levels=True)
     return point_of(book, system, found[1]) if found is not None and found[1].consistent else None
 
 
-def start_jet(system: System, index: int, largest: int = LARGEST_AT_START) -> tuple[DerivativeArray, Jet] | None:
-    """All unknowns and their derivatives at the start, as far as they follow; None where there is no such point."""
+def start_jet(system: System, index: int, largest: int, by_levels: bool = False) -> tuple[DerivativeArray, Jet] | None:
+    """All unknowns and their derivatives at the start, as far as they follow; None where there is no such point.
+
+    by_levels: whether the structure can be trusted; otherwise all equations are differentiated equally often.
+    """
     array = DerivativeArray(system)
     if array.size > largest:
         return None
     try:
-        jet = consistent_jet(array, jet_start(system, read_point(system, None, None, None)), max(1, index))
+        start = jet_start(system, read_point(system, None, None, None))
+        s = structure_of(system).signature
+        jet = solved_jet(Stages(array, s, start), start) if by_levels and s.regular else None
+        if jet is None or not jet.consistent or jet.moved:
+            jet = consistent_jet(array, start, max(1, index))
     except DaedalusError:  # a parameter without a value
         return None
     return array, jet

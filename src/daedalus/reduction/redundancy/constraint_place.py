@@ -8,7 +8,7 @@ import numpy as np
 
 from daedalus.analysis.points.motion_samples import MovingModel
 from daedalus.analysis.rank_decision import FULL_IN_LOOPS
-from daedalus.analysis.structure.jets.consistent_jet import shortest_step
+from daedalus.analysis.structure.jets.nearest_jet import shortest_step
 from daedalus.model.deadline import poll
 from daedalus.reduction.redundancy.redundant_rows import rank_of, scaled
 

@@ -14,25 +14,20 @@ import numpy as np
 
 from daedalus.analysis.linear.pencils.equilibration import equilibrate
 from daedalus.analysis.points.damped_newton import damped_newton
-from daedalus.analysis.points.shortened_steps import gauss_newton
 from daedalus.analysis.rank_decision import FULL_NULL_SPACE, FULL_RANK
 from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
+from daedalus.analysis.structure.jets.jet_evaluation import JetEvaluation
+from daedalus.analysis.structure.jets.nearest_jet import CONSISTENT, LEFT_OUT, nearest
 from daedalus.model.system.system import System
 
-# Equations hold when what is left of them is at most this share of their size.
-CONSISTENT = 1e-8
 # A given value that moved by less than this share of its size stayed.
 STAYED = 1e-6
 # Guesses that are tried around the first one, and how far around in units of the usual size.
 TRIALS, SPREAD = 4, 0.7
-# Singular values below this share of the largest are left out of a step; fewer in balanced units.
-LEFT_OUT, LEFT_OUT_BALANCED = 1e-6, 1e-12
-# Full matrices are solved to the last digit.
-EXACT = 1e-15
+# In balanced units less is left out of a step.
+LEFT_OUT_BALANCED = 1e-12
 # A value this many times larger than before has run away.
 FAR = 1e6
-# ε of the sparse steps: parts of a step with singular values below its root are left out.
-SMALL = 1e-14
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,75 +196,14 @@ def _newton(
     units: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Solve levels 0 to `order` for the entries of the jet that are not fixed, from the values in `base`."""
-    shape, base, free = base.shape, base.ravel(), np.flatnonzero(~fixed.ravel())
-    usual = np.tile(start.size, order + 2) if units is None else units
-    nominal = usual[free]
-    function = array.function(order)
+    free, usual = ~fixed.ravel(), np.tile(start.size, order + 2) if units is None else units
     u = np.concatenate([start.u, np.zeros((order + 1) * len(start.u))])
-    pattern = function.sparsity_out(1)
-    rows, columns = (np.array(k, dtype=int) for k in pattern.get_triplet())
-    dense = len(base) <= FULL_NULL_SPACE
-
-    def evaluate(values: np.ndarray) -> tuple[np.ndarray, Any, np.ndarray]:
-        from scipy.sparse import csc_matrix
-
-        jet = base.copy()
-        jet[free] = values
-        residual, slopes = function(start.t, start.p, u, jet)
-        entries = np.array(slopes.nonzeros(), dtype=float)
-        scale = np.zeros(pattern.size1())
-        np.maximum.at(scale, rows, np.nan_to_num(np.abs(entries)) * np.maximum(usual, np.abs(jet))[columns])
-        scale = np.where(scale > 0, scale, 1.0)
-        matrix = csc_matrix((entries, (rows, columns)), shape=pattern.shape)[:, free]
-        return residual.full().ravel(), matrix.toarray() if dense else matrix, scale
-
-    if dense:
-        guess = damped_newton(evaluate, base[free], nominal).values if damped else base[free]
-        left_out = LEFT_OUT if units is None else LEFT_OUT_BALANCED
-        found, residual = _truncated_gauss_newton(evaluate, guess, nominal, left_out)
-    else:
-        found, residual = sparse_gauss_newton(evaluate, base[free], nominal)
-    values = base.copy()
-    values[free] = found
-    return values.reshape(shape), residual
-
-
-def _truncated_gauss_newton(
-    evaluate: Any, guess: np.ndarray, nominal: np.ndarray, left_out: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """Gauss-Newton steps that leave out what is nearly singular.
-
-    Where the Jacobian has less rank on the solutions than beside them, full steps along the small singular values lead
-    far away; without them the iteration arrives.
-    """
-
-    def step(v: np.ndarray, jacobian: np.ndarray, scale: np.ndarray, left: np.ndarray) -> np.ndarray:
-        from scipy.linalg import lstsq
-
-        size = np.maximum(nominal, np.abs(v))
-        scaled = jacobian * size / scale[:, None]
-        # By QR with pivots, a tenth of the work of singular values.
-        return -size * lstsq(scaled, left, cond=left_out, lapack_driver="gelsy", check_finite=False)[0]
-
-    return gauss_newton(evaluate, guess, step, exact=EXACT, shortest=1e-3, most=40)[:2]
-
-
-def sparse_gauss_newton(evaluate: Any, guess: np.ndarray, nominal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Shortest corrections dv with J dv = -F."""
-    from scipy.sparse import diags
-
-    def step(v: np.ndarray, jacobian: Any, scale: np.ndarray, left: np.ndarray) -> np.ndarray:
-        return nominal * shortest_step(diags(1 / scale) @ jacobian @ diags(nominal), -left)
-
-    return gauss_newton(evaluate, guess, step, exact=1e-12, shortest=1e-4, most=30)[:2]
-
-
-def shortest_step(matrix: Any, right: np.ndarray, small: float = SMALL, order: str = "MMD_AT_PLUS_A") -> np.ndarray:
-    """The shortest v with A v = b for a sparse A, through the system [I, Aᵀ; A, -ε], eliminated in an order."""
-    from scipy.sparse import bmat, identity
-    from scipy.sparse.linalg import splu
-
-    m, n = matrix.shape
-    # The small ε keeps the system regular where equations repeat each other.
-    augmented = bmat([[identity(n), matrix.T], [matrix, -small * identity(m)]], format="csc")
-    return splu(augmented, permc_spec=order).solve(np.concatenate([np.zeros(n), right]))[:n]
+    evaluation = JetEvaluation(array.function(order), np.array([start.t]), start.p, u)
+    rows, values = np.ones(evaluation.shape[0], dtype=bool), base.ravel().copy()
+    full = len(values) <= FULL_NULL_SPACE
+    if damped and full:
+        equations = evaluation.selected(rows, free, values, usual, FULL_NULL_SPACE)
+        values[free] = damped_newton(equations, values[free], usual[free]).values
+    left_out = LEFT_OUT if units is None else LEFT_OUT_BALANCED
+    found, residual = nearest(evaluation, values, rows, free, usual, left_out, FULL_NULL_SPACE if full else 0)
+    return found.reshape(base.shape), residual

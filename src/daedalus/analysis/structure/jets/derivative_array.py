@@ -219,7 +219,7 @@ class DerivativeArray:
     def function(self, order: int) -> ca.Function:
         """(t, p, u-jet, y-jet up to order + 1) -> the stack of levels 0 to order, and its Jacobian in the y-jet."""
         if order not in self._functions:
-            stack = ca.vertcat(*(self.level(k) for k in range(order + 1)))
+            stack = ca.densify(ca.vertcat(*(self.level(k) for k in range(order + 1))))
             arguments = self.arguments(order + 1)
             self._functions[order] = ca.Function("array", arguments, [stack, ca.jacobian(stack, arguments[3])])
         return self._functions[order]

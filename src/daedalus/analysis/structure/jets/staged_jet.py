@@ -7,8 +7,6 @@ often, and higher derivatives of a large system soon have numbers of any size.
 
 from __future__ import annotations
 
-from typing import Any
-
 import casadi as ca
 import numpy as np
 
@@ -18,10 +16,10 @@ from daedalus.analysis.structure.jets.consistent_jet import (
     JetStart,
     first_consistent,
     moved_values,
-    shortest_step,
-    sparse_gauss_newton,
 )
 from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
+from daedalus.analysis.structure.jets.jet_evaluation import JetEvaluation
+from daedalus.analysis.structure.jets.nearest_jet import nearest_by_levels, shortest_step
 from daedalus.analysis.structure.signature import Signature, raised
 from daedalus.model.expressions import elements
 
@@ -49,15 +47,16 @@ class Stages:
         self._position = np.repeat(np.arange(array.size), s.d + 1)
         levels = [elements(array.unknowns(k)) for k in range(int(s.d.max(initial=0)) + 1)]
         jet = ca.vertcat(*(levels[k][j] for j, k in zip(self._position, self._order)))
-        stack = ca.vertcat(*rows)
+        stack = ca.densify(ca.vertcat(*rows))
         # Inputs are constant in time: their derivatives are zero.
         rates = [symbol for symbol in ca.symvar(stack) if array.place(symbol)[0] == "u" and array.place(symbol)[1]]
         if rates:
             stack = ca.substitute(stack, ca.vertcat(*rates), ca.SX.zeros(len(rates)))
         slopes = ca.jacobian(stack, jet)
-        self._function = ca.Function("stages", [array.time, array.parameters, array.u[0], jet], [stack, slopes])
-        self._shape = slopes.shape
-        self._rows, self._columns = (np.array(k, dtype=int) for k in slopes.sparsity().get_triplet())
+        function = ca.Function("stages", [array.time, array.parameters, array.u[0], jet], [stack, slopes])
+        self._at = lambda t: JetEvaluation(function, np.array([t]), start.p, start.u)
+        times = np.array([k for _, k in origin], dtype=int)
+        self._levels = times - s.c[self.equation], self._order - s.d[self._position]
         self._usual = start.size[self._position]
 
     def solve(self, guess: np.ndarray, held: np.ndarray) -> Jet:
@@ -66,7 +65,7 @@ class Stages:
         base, fixed = np.zeros(len(self._order)), np.zeros(len(self._order), dtype=bool)
         base[low] = guess[self._order[low], self._position[low]]
         fixed[low] = held[self._order[low], self._position[low]]
-        return self._solved(base, np.flatnonzero(~fixed), self._start.t, np.arange(self._shape[0]))
+        return self._solved(base, ~fixed, self._start.t, np.ones(len(self.equation), dtype=bool))
 
     def nearby(
         self, jet: Jet, distance: float, draw: np.random.Generator, without: np.ndarray, still: np.ndarray
@@ -80,11 +79,10 @@ class Stages:
         base = jet.y[self._order, self._position]
         at_random = np.isin(self._position, still)
         base = base + np.where(at_random & (self._order == 0), distance * self._usual, 0.0)
-        free = np.flatnonzero(~at_random)
-        kept = np.flatnonzero(~np.isin(self.equation, without))
-        _residual, slopes, scale = self._evaluated(base, jet.t)
-        weighted = diags(1 / scale[kept]) @ slopes[kept][:, free] @ diags(self._usual[free])
-        drawn = draw.uniform(-1.0, 1.0, len(free))
+        free, kept = ~at_random, ~np.isin(self.equation, without)
+        _residual, slopes, scale = self._at(jet.t).selected(kept, free, base, self._usual, 0)(base[free])
+        weighted = diags(1 / scale) @ slopes @ diags(self._usual[free])
+        drawn = draw.uniform(-1.0, 1.0, int(free.sum()))
         along = shortest_step(weighted, weighted @ drawn) - drawn
         # Lower derivatives set the length: higher ones follow from them.
         low = np.abs(along[self._order[free] == 0]).max(initial=0.0)
@@ -93,32 +91,13 @@ class Stages:
 
     def _solved(self, base: np.ndarray, free: np.ndarray, t: float, kept: np.ndarray) -> Jet:
         """The jet nearest to given values that obeys the rows kept, some entries free; with the residual of all."""
-
-        def evaluate(values: np.ndarray) -> tuple[np.ndarray, Any, np.ndarray]:
-            vector = base.copy()
-            vector[free] = values
-            residual, matrix, scale = self._evaluated(vector, t)
-            return residual[kept], matrix[kept][:, free], scale[kept]
-
-        base = base.copy()
-        base[free] = sparse_gauss_newton(evaluate, base[free], self._usual[free])[0]
-        residual, _, scale = self._evaluated(base, t)
+        evaluation = self._at(t)
+        found = nearest_by_levels(evaluation, base, kept, free, self._usual, self._levels)
+        left = evaluation.rows(found) / evaluation.sizes(np.maximum(self._usual, np.abs(found)))
         y = np.zeros((max(int(self._order.max(initial=0)), 1) + 1, self._array.size))
-        y[self._order, self._position] = base
+        y[self._order, self._position] = found
         start = self._start
-        return Jet(t, start.p, start.u, y, residual / scale, moved_values(start, y[:2]))
-
-    def _evaluated(self, vector: np.ndarray, t: float) -> tuple[np.ndarray, Any, np.ndarray]:
-        """The residual of all rows, its slopes, and the size of every row."""
-        from scipy.sparse import csr_matrix
-
-        residual, slopes = self._function(t, self._start.p, self._start.u, vector)
-        entries = np.array(slopes.nonzeros(), dtype=float)
-        sizes = np.nan_to_num(np.abs(entries)) * np.maximum(self._usual, np.abs(vector))[self._columns]
-        scale = np.zeros(self._shape[0])
-        np.maximum.at(scale, self._rows, sizes)
-        matrix = csr_matrix((entries, (self._rows, self._columns)), shape=self._shape)
-        return residual.full().ravel(), matrix, np.where(scale > 0, scale, 1.0)
+        return Jet(t, start.p, start.u, y, left, moved_values(start, y[:2]))
 
     def left(self, jet: Jet, equations: np.ndarray) -> float:
         """The largest share that is left of some equations and their derivatives; infinite if one is not finite."""

@@ -85,9 +85,12 @@ class JetEvaluation:
         return found
 
     def selected(
-        self, rows: np.ndarray, columns: np.ndarray, values: np.ndarray, sizes: np.ndarray
+        self, rows: np.ndarray, columns: np.ndarray, values: np.ndarray, sizes: np.ndarray, full: int = FULL_MATRIX
     ) -> Callable[[np.ndarray], tuple[np.ndarray, Any, np.ndarray]]:
-        """Some rows as functions of some unknowns (masks), the others held: F, its Jacobian and the sizes of F."""
+        """Some rows as functions of some unknowns (masks), the others held: F, its Jacobian and the sizes of F.
+
+        The Jacobian is full for at most `full` unknowns.
+        """
         chosen_rows, chosen = np.flatnonzero(rows), np.flatnonzero(columns)
         inside = np.flatnonzero(rows[self.row_of] & columns[self.column_of])
         own_row, own_column = np.cumsum(rows) - 1, np.cumsum(columns) - 1
@@ -98,7 +101,7 @@ class JetEvaluation:
             jet[chosen] = own
             residual = self.rows(jet)[chosen_rows]
             scale = self.sizes(np.maximum(sizes, np.abs(jet)))[chosen_rows]
-            if shape[1] > FULL_MATRIX:
+            if shape[1] > full:
                 from scipy.sparse import csc_matrix
 
                 return residual, csc_matrix((self.slopes[inside], at), shape=shape), scale
