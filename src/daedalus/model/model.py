@@ -16,6 +16,7 @@ from daedalus.model.doors.inner_parts import PartDoor
 from daedalus.model.drawing.sketch import Drawing
 from daedalus.model.expressions import elements
 from daedalus.model.garbage_pause import garbage_pause
+from daedalus.model.mechanics.joint_coordinates import in_joint_coordinates
 from daedalus.model.mechanics.mechanics_part import Mechanics, motion_of
 from daedalus.model.mechanics.motion_functions import MotionFunctions
 from daedalus.model.notebook import Equation, Notebook, WrittenEvent, new_symbol
@@ -51,11 +52,13 @@ class Model(EquationDoor, ContactDoor, DelayDoor, PartDoor):
     def __init__(self, name: str = "model") -> None:
         super().__init__(name)
         self._flattened: Model | None = None
+        self._jointed: Model | None = None  # in the coordinates of its joints
+        self._drawn: Model | None = None  # what to draw of a model whose bodies became formulas
         self._surplus: Surplus | None = None
 
     def _changed(self) -> None:
         super()._changed()
-        self._flattened = None
+        self._flattened = self._jointed = None
 
     # -- what is written ---------------------------------------------------------------------------------------
 
@@ -170,6 +173,8 @@ class Model(EquationDoor, ContactDoor, DelayDoor, PartDoor):
 
     def _drawn_book(self) -> Model | None:
         """A copy to draw results from; None where nothing moves and no shape was written."""
+        if self._drawn is not None:
+            return self._drawn
         return self.copy() if self._mechanics.positions or self._sketch.shapes else None
 
     def copy(self, name: str | None = None) -> Model:
@@ -197,6 +202,7 @@ class Model(EquationDoor, ContactDoor, DelayDoor, PartDoor):
         twin._sketch = self._sketch.copy()
         twin._assembly = self._assembly.copy()
         twin._aliases, twin._ledger = dict(self._aliases), self._ledger
+        twin._drawn = self._drawn
         return twin
 
     def _blank(self, name: str) -> Model:
@@ -209,12 +215,27 @@ class Model(EquationDoor, ContactDoor, DelayDoor, PartDoor):
         get equations for their smallest values. Itself where nothing is to be done.
         """
         if self._flattened is None:
-            whole = self if self._assembly.is_empty else cast(Model, flattened(self))
+            written = self._in_joint_coordinates()
+            whole = written if self._assembly.is_empty else cast(Model, flattened(written))
             whole = whole._with_smallest_values()._without_surplus()
             if whole is self:
                 return self
             self._flattened = whole
         return self._flattened
+
+    def _in_joint_coordinates(self) -> Model:
+        """The model in the coordinates of its joints, once; itself where no joint has any."""
+        if not self._mechanics.tree:
+            return self
+        if self._jointed is None:
+            self._jointed = in_joint_coordinates(self)
+        return self._jointed
+
+    def _all_equations(self) -> dict[str, Equation]:
+        """The written equations and the equations of motion, in the coordinates that the run has."""
+        if self._mechanics.tree:
+            return self._in_joint_coordinates()._all_equations()
+        return super()._all_equations()
 
     def _unknown_count(self) -> int:
         return sum(v.size for v in self._variables.values() if v.kind in ("state", "algebraic"))

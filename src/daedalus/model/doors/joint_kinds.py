@@ -15,6 +15,7 @@ import numpy as np
 
 from daedalus.geometry.rotations import unskew
 from daedalus.model.doors.body import Body
+from daedalus.model.mechanics.tree_joints import across
 
 
 class Ground:
@@ -169,17 +170,6 @@ def upright(kind: str, a: Side, b: Side, extras: Extras) -> ca.SX | None:
     if kind in ("fixed", "prismatic"):
         return ca.trace(a.rotation.T @ b.rotation @ ca.SX(ca.DM(extras.rotation)).T) - 1
     return None
-
-
-def across(axis: np.ndarray | None) -> list[ca.SX]:
-    """Unit vectors at right angles to an axis: two in space, one in the plane; with it a right-handed frame."""
-    unit = np.asarray(axis)
-    if len(unit) == 2:
-        return [ca.SX(ca.DM([-unit[1], unit[0]]))]
-    helper = np.eye(3)[int(np.argmin(np.abs(unit)))]
-    one = np.cross(helper, unit)
-    one /= np.linalg.norm(one)
-    return [ca.SX(ca.DM(one)), ca.SX(ca.DM(np.cross(unit, one)))]
 
 
 @dataclass(frozen=True)

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import casadi as ca
 import numpy as np
 
 from daedalus.errors import InputError, ModelError
 from daedalus.geometry.array_or_symbol import is_symbol
-from daedalus.geometry.quaternions import rotation_from_quaternion
-from daedalus.geometry.rotations import read_rotation
+from daedalus.geometry.quaternions import quaternion_rate, rotation_from_quaternion
+from daedalus.geometry.rotations import read_rotation, rot_z
 from daedalus.model.doors.bodies import BodyDoor
 from daedalus.model.doors.body import Body
 from daedalus.model.doors.joint_kinds import PLANAR, SPATIAL, Extras, Ground, Kind, Side, ground, height, upright
 from daedalus.model.drawing.sketch import JointMark, Sketch
 from daedalus.model.expressions import column, described
+from daedalus.model.guesses import GuessedStart
+from daedalus.model.mechanics.joint_coordinates import is_joined
+from daedalus.model.mechanics.tree_joints import COORDINATES, TreeJoint, rest_rotation
+from daedalus.model.mechanics.written_mechanics import Velocity
 from daedalus.model.names import check_name, counted, did_you_mean
+from daedalus.model.variables import make_variable
 
 __all__ = ["Ground", "JointDoor", "ground"]
 
@@ -43,6 +48,7 @@ class JointDoor(BodyDoor):
         rotation: object = None,
         length: object = None,
         radius: object = None,
+        coordinates: Literal["body", "joint"] = "body",
     ) -> ca.SX:
         """Connect two bodies, or a body and `dd.ground`. Returns the reaction, the variable of the same name.
 
@@ -62,6 +68,10 @@ class JointDoor(BodyDoor):
         rotation: "fixed", "prismatic": the orientation of b relative to a, as a matrix or a quaternion (an angle in the
             plane). The default is none, or the smallest one that takes axis_b to axis_a.
         length: "distance": m. radius: "rolling": m.
+        coordinates: "body": the joint is a constraint between the coordinates of both bodies. "joint": its own angle or
+            displacement is the state, and the bodies follow from it: `name.angle` of a revolute joint,
+            `name.displacement` of a prismatic one, `name.angles` of a universal one, `name.quaternion` and
+            `name.angular_velocity` of a spherical one. A joint that closes a loop stays a constraint.
 
         Example
         -------
@@ -93,8 +103,17 @@ class JointDoor(BodyDoor):
             self._measure(name, "length", length),
             self._measure(name, "radius", radius),
         )
-        expression = ca.densify(known.write(one, two, extras))
         mark = _mark(name, kind, one, two, extras)
+        if coordinates not in ("body", "joint"):
+            raise InputError(
+                f"Joint {name!r} has no coordinates {coordinates!r}.",
+                'coordinates: "body", "joint"',
+                because="either the bodies or the joint bring the states.",
+                remedy=did_you_mean(str(coordinates), ("body", "joint")),
+            )
+        if coordinates == "joint" and self._is_branch(kind, one, two):
+            return self._tree_joint(name, kind, one, two, given, extras, mark)
+        expression = ca.densify(known.write(one, two, extras))
         if kind != "rolling":
             reaction = self.constraint(name, expression)
             side = upright(kind, one, two, extras)
@@ -107,6 +126,61 @@ class JointDoor(BodyDoor):
         self._keep(f"{name} height", height(one, two, extras))
         self._sketch.joints[name] = mark
         return reaction
+
+    def _is_branch(self, kind: str, one: Side, two: Side) -> bool:
+        """Whether a joint adds a body to a tree: not where it closes a loop or moves by no coordinates of its own."""
+        if kind not in COORDINATES or not (one.turns and two.turns):
+            return False
+        a, b = (_body_name(side.partner) for side in (one, two))
+        return not is_joined(self._mechanics, a, b)
+
+    def _tree_joint(
+        self, name: str, kind: str, one: Side, two: Side, given: Mapping[str, Any], extras: Extras, mark: JointMark
+    ) -> ca.SX:
+        """Note a joint whose own coordinates are states, and declare them and its reaction."""
+        size = one.place.numel()
+        axes = [_in_space(kind, side.axis, size) for side in (one, two)]
+        if kind == "prismatic" and size == 2:
+            axes[1] = axes[0]
+        rotation = rot_z(float(extras.rotation)) if size == 2 else extras.rotation
+        rest = rest_rotation(kind, np.asarray(rotation if kind != "spherical" else np.eye(3)), *axes)
+        if kind == "revolute" and size == 2:
+            rest = np.eye(3)
+        at_a, at_b = (self._own_place(name, side, given[f"at_{letter}"]) for side, letter in zip((one, two), "ab"))
+        joint = TreeJoint(
+            name,
+            kind,
+            (_body_name(one.partner), _body_name(two.partner)),
+            at_a,
+            at_b,
+            *(None if axis is None else tuple(map(float, axis)) for axis in axes),
+            tuple(tuple(map(float, row)) for row in rest),
+        )
+        rows = _REACTIONS[kind][size - 2]
+        reaction = self._declare(make_variable(name, "algebraic", (rows,) if rows > 1 else ()))
+        _, shape, unit = COORDINATES[kind]
+        if kind == "spherical":
+            guess = GuessedStart((1.0, 0.0, 0.0, 0.0))
+            q = self._declare(make_variable(joint.coordinate, "state", shape, start=guess))
+            spin = self._declare(make_variable(joint.velocity, "state", (3,), unit="rad/s"))
+            self._derivative_symbol(joint.velocity, 1)
+            self._mechanics.velocities[joint.coordinate] = Velocity(
+                joint.coordinate, joint.velocity, ca.densify(quaternion_rate(q, spin)), ca.SX.zeros(3), True
+            )
+            self._keep(f"{joint.coordinate} length", ca.sumsqr(q) - 1)
+        elif joint.size:
+            self._declare(make_variable(joint.coordinate, "state", shape, unit=unit))
+            self._derivative_symbol(joint.coordinate, 2)
+            self._mechanics.coordinates.append(joint.coordinate)
+        self._mechanics.tree[name] = joint
+        self._sketch.joints[name] = mark
+        return reaction
+
+    def _own_place(self, name: str, side: Side, at: object) -> ca.SX:
+        """Where a joint is in the coordinates of one partner, with three components."""
+        size = side.place.numel()
+        place = ca.SX.zeros(size) if at is None else column(self._expression(at, f"The place of joint {name!r}"))
+        return place if size == 3 else ca.vertcat(place, 0)
 
     # -- reading arguments -------------------------------------------------------------------------------------
 
@@ -184,6 +258,23 @@ class JointDoor(BodyDoor):
                 remedy=f"{what}=1.0, in m" + ('; "spherical" for a distance of zero' if what == "length" else ""),
             )
         return measure
+
+
+# How many numbers the reaction of a joint has, in the plane and in space: one for each motion that it prevents.
+_REACTIONS = {"fixed": (3, 6), "revolute": (2, 5), "prismatic": (2, 5), "universal": (0, 4), "spherical": (2, 3)}
+
+
+def _body_name(partner: Body | Ground) -> str:
+    return "" if isinstance(partner, Ground) else partner.name
+
+
+def _in_space(kind: str, axis: np.ndarray | None, size: int) -> np.ndarray | None:
+    """An axis with three components; bodies of the plane turn about z."""
+    if size == 3:
+        return axis
+    if kind == "revolute":
+        return np.array([0.0, 0.0, 1.0])
+    return None if axis is None else np.array([*axis, 0.0])
 
 
 def _mark(name: str, kind: str, one: Side, two: Side, extras: Extras) -> JointMark:

@@ -18,7 +18,7 @@ import casadi as ca
 
 from daedalus.errors import ModelError, SingularModelError
 from daedalus.model.expressions import column, concatenate, symbol_key
-from daedalus.model.mechanics.written_mechanics import WrittenMechanics
+from daedalus.model.mechanics.written_mechanics import Velocity, WrittenMechanics
 from daedalus.model.notebook import Equation, Notebook
 
 
@@ -26,7 +26,9 @@ def equations_of_motion(book: Notebook, written: WrittenMechanics) -> list[Equat
     """The equations that the energies, bodies and constraints of a notebook stand for."""
     if not written.positions:
         return []
-    left, right = inertia_sides(book, written), force_sides(book, written)
+    solved = written.accelerations
+    missing = any(name not in solved for name in written.positions)
+    left, right = (inertia_sides(book, written), force_sides(book, written)) if missing else ({}, {})
     equations = []
     for name in written.positions:
         velocity = written.velocities.get(name)
@@ -35,8 +37,12 @@ def equations_of_motion(book: Notebook, written: WrittenMechanics) -> list[Equat
             if velocity.norm:
                 rate = rate + book._symbols[name] * book._symbols[velocity.norm]
             equations.append(Equation(f"rate of {name}", column(book._derivative_symbol(name, 1) - rate)))
-        residual = left[name] if right[name].is_zero() else left[name] - right[name]
-        _check_moved(book, name, residual)
+        if name in solved:
+            rise = book._derivative_symbol(name, 2) if velocity is None else _rise(book, velocity)
+            residual = column(rise) - solved[name]
+        else:
+            residual = left[name] if right[name].is_zero() else left[name] - right[name]
+            _check_moved(book, name, residual)
         equations.append(Equation(f"motion of {name}", column(residual)))
     _check_inertia(book, written, equations)
     for velocity in written.velocities.values():
@@ -44,6 +50,11 @@ def equations_of_motion(book: Notebook, written: WrittenMechanics) -> list[Equat
             equations.append(Equation(velocity.norm, 0.5 * (ca.sumsqr(book._symbols[velocity.position]) - 1)))
     equations += [Equation(c.name, column(c.expression)) for c in written.constraints.values()]
     return equations
+
+
+def _rise(book: Notebook, velocity: Velocity) -> ca.SX:
+    """The derivative of a body's velocity."""
+    return book._derivative_symbol(velocity.velocity, 1)
 
 
 def _check_moved(book: Notebook, name: str, residual: ca.SX) -> None:
@@ -84,7 +95,9 @@ def inertia_sides(book: Notebook, written: WrittenMechanics) -> dict[str, ca.SX]
     loss = split_velocities(book, written, gradient(written.dissipation, velocity_symbols(book, written)))
     for name in written.positions:
         velocity = written.velocities.get(name)
-        if velocity is not None:
+        if name in written.inertia_forces:
+            sides[name] = _plus(column(written.inertia_forces[name]), sides[name])
+        elif velocity is not None:
             sides[name] = _plus(column(velocity.inertia_force), sides[name])
         sides[name] = _plus(_plus(sides[name], pulled_back(book, written, name, slope[name])), loss[name])
     for body in written.bodies.values():

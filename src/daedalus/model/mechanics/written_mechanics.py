@@ -8,6 +8,8 @@ from typing import Any
 
 import casadi as ca
 
+from daedalus.model.mechanics.tree_joints import TreeJoint
+
 
 @dataclass(frozen=True)
 class Constraint:
@@ -57,6 +59,10 @@ class WrittenMechanics:
     bodies: dict[str, WrittenBody] = field(default_factory=dict)
     gravity: ca.SX | None = None
     sides: dict[str, ca.SX] = field(default_factory=dict)  # by joint: negative half a turn away
+    tree: dict[str, TreeJoint] = field(default_factory=dict)  # joints whose own coordinates are states
+    # Of a model in joint coordinates, by the name of the position: M v' + h, and v' where it is solved for.
+    inertia_forces: dict[str, ca.SX] = field(default_factory=dict)
+    accelerations: dict[str, ca.SX] = field(default_factory=dict)
 
     @property
     def positions(self) -> list[str]:
@@ -94,6 +100,9 @@ class WrittenMechanics:
                 for b in self.bodies.values()
             ],
             "sides": list(self.sides),
+            "tree": [joint.outline() for joint in self.tree.values()],
+            "inertia_forces": list(self.inertia_forces),
+            "accelerations": list(self.accelerations),
         }
 
     def expressions(self) -> list[ca.SX]:
@@ -103,7 +112,9 @@ class WrittenMechanics:
         flat += [c.expression for c in self.constraints.values()]
         flat += [e for v in self.velocities.values() for e in (v.rate, v.inertia_force)]
         flat += [e for b in self.bodies.values() for e in (b.mass, b.inertia, b.gravity)]
-        return [e for e in (*flat, *self.sides.values()) if e is not None]
+        flat += [*self.sides.values(), *(e for joint in self.tree.values() for e in (joint.at_a, joint.at_b))]
+        flat += [*self.inertia_forces.values(), *self.accelerations.values()]
+        return [e for e in flat if e is not None]
 
     def add(self, outline: dict[str, Any], expressions: Iterator[ca.SX], prefix: str) -> None:
         """Take in what another collection wrote, under a prefix; bodies of a part keep the gravity of the part."""
@@ -131,3 +142,10 @@ class WrittenMechanics:
             self.bodies[prefix + name] = WrittenBody(prefix + name, orientation, size, mass, inertia, own)
         for name in outline.get("sides", ()):
             self.sides[prefix + name] = next(expressions)
+        for joint in outline.get("tree", ()):
+            read = TreeJoint.of(joint, next(expressions), next(expressions), prefix)
+            self.tree[read.name] = read
+        for name in outline.get("inertia_forces", ()):
+            self.inertia_forces[prefix + name] = next(expressions)
+        for name in outline.get("accelerations", ()):
+            self.accelerations[prefix + name] = next(expressions)
