@@ -164,6 +164,22 @@ class Model(EquationDoor, ContactDoor, DelayDoor, PartDoor):
         """
         return motion_of(self.freeze())
 
+    def robot(self) -> Robot:
+        """Dynamics, poses and Jacobians of a tree of joints as compiled functions of arrays.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> m = dd.Model("slide")
+        >>> cart = m.body("cart", mass=3.0, inertia=[0.1, 0.1, 0.1])
+        >>> rail = m.joint("rail", "prismatic", dd.ground, cart, axis_a=[1, 0, 0], coordinates="joint")
+        >>> m.robot().forward_dynamics([0.0], [0.0], [6.0])
+        array([2.])
+        """
+        from daedalus.robots.robot import Robot
+
+        return Robot(self)
+
     def _parts(self) -> tuple[object, ...]:
         book = self._drawn_book()
         ledger = () if self._ledger is None else (self._ledger,)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Literal
 
 import casadi as ca
@@ -20,7 +21,7 @@ from daedalus.model.expressions import column, described
 from daedalus.model.guesses import GuessedStart
 from daedalus.model.mechanics.joint_coordinates import is_joined
 from daedalus.model.mechanics.tree_joints import COORDINATES, TreeJoint, rest_rotation
-from daedalus.model.mechanics.written_mechanics import Velocity
+from daedalus.model.mechanics.written_mechanics import Velocity, WrittenFrame
 from daedalus.model.names import check_name, counted, did_you_mean
 from daedalus.model.variables import make_variable
 
@@ -66,7 +67,8 @@ class JointDoor(BodyDoor):
             "point_on_plane", "rolling": axis_a is the normal of the plane; with axis_b, a disc with this axis rolls,
             otherwise a sphere.
         rotation: "fixed", "prismatic": the orientation of b relative to a, as a matrix or a quaternion (an angle in the
-            plane). The default is none, or the smallest one that takes axis_b to axis_a.
+            plane). The default is none, or the smallest one that takes axis_b to axis_a. With joint
+            coordinates every kind takes it: the orientation of b where the joint is at zero.
         length: "distance": m. radius: "rolling": m.
         coordinates: "body": the joint is a constraint between the coordinates of both bodies. "joint": its own angle or
             displacement is the state, and the bodies follow from it: `name.angle` of a revolute joint,
@@ -91,13 +93,16 @@ class JointDoor(BodyDoor):
             "rotation": rotation, "length": length, "radius": radius,
         }  # fmt: skip
         known = _find_kind(name, kind, size)
+        if coordinates == "joint" and kind in ("revolute", "universal", "spherical"):
+            known = replace(known, takes=(*known.takes, "rotation"))
         _check_arguments(name, kind, known, given)
         one, two = (
             Side(side, self._place(name, side, given[f"at_{letter}"], size), _axis(name, given, f"axis_{letter}", size))
             for side, letter in zip(sides, "ab")
         )
         if kind == "revolute" and two.axis is None:
-            two = Side(two.partner, two.place, one.axis)
+            seen = one.axis if rotation is None or size == 2 else _rotation(name, rotation, None, None, size).T @ one.axis
+            two = Side(two.partner, two.place, seen)
         extras = Extras(
             _rotation(name, rotation, one.axis, two.axis, size),
             self._measure(name, "length", length),
@@ -127,6 +132,40 @@ class JointDoor(BodyDoor):
         self._sketch.joints[name] = mark
         return reaction
 
+    def frame(self, name: str, body: Body | Ground | str, at: object = None, rotation: object = None) -> None:
+        """Name a frame on a body: `name.position` is its origin along a run, `m.robot().pose(name, q)` its pose.
+
+        Parameters
+        ----------
+        body: a body of this model or its name, or `dd.ground`.
+        at: the origin in the coordinates of the body, m; the centre of mass by default.
+        rotation: its axes seen from the body, a matrix or a quaternion; those of the body by default.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> m = dd.Model("arm")
+        >>> link = m.body("link", mass=1.0, inertia=[0.1, 0.1, 0.01])
+        >>> shoulder = m.joint("shoulder", "revolute", dd.ground, link, at_b=[0, 0, 0.5], axis_a=[0, 1, 0],
+        ...                    coordinates="joint")
+        >>> m.frame("tool", link, at=[0.0, 0.0, -0.5])
+        >>> dd.simulate(m, 1.0, start={"shoulder.angle": 0.0, "shoulder.angle_dot": 0.0})["tool.position"][-1].tolist()
+        [0.0, 0.0, -1.0]
+        """
+        check_name(name, "frame")
+        partner = self._partner(name, body)
+        place = ca.SX.zeros(3) if at is None else column(self._expression(at, f"The place of frame {name!r}"))
+        if place.numel() != 3:
+            raise ModelError(
+                f"The place of frame {name!r} has {counted(place.numel(), 'component')}.",
+                because="frames are in space.",
+                remedy="at=[0.0, 0.0, 0.0]",
+            )
+        turn = np.eye(3) if rotation is None else np.asarray(_rotation(name, rotation, None, None, 3))
+        self._changed()
+        rows = tuple(tuple(map(float, row)) for row in turn)
+        self._mechanics.frames[name] = WrittenFrame(name, _body_name(partner), place, rows)
+
     def _is_branch(self, kind: str, one: Side, two: Side) -> bool:
         """Whether a joint adds a body to a tree: not where it closes a loop or moves by no coordinates of its own."""
         if kind not in COORDINATES or not (one.turns and two.turns):
@@ -143,8 +182,9 @@ class JointDoor(BodyDoor):
         if kind == "prismatic" and size == 2:
             axes[1] = axes[0]
         rotation = rot_z(float(extras.rotation)) if size == 2 else extras.rotation
-        rest = rest_rotation(kind, np.asarray(rotation if kind != "spherical" else np.eye(3)), *axes)
-        if kind == "revolute" and size == 2:
+        asked = given["rotation"] is not None
+        rest = np.asarray(rotation) if asked or kind != "universal" else rest_rotation(*axes)
+        if kind == "spherical" and not asked:
             rest = np.eye(3)
         at_a, at_b = (self._own_place(name, side, given[f"at_{letter}"]) for side, letter in zip((one, two), "ab"))
         joint = TreeJoint(

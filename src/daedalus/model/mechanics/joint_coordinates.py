@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import casadi as ca
+import numpy as np
 
 from daedalus.geometry.euler_angles import rpy_from_rotation
 from daedalus.geometry.quaternions import quaternion_product, quaternion_rate
@@ -28,7 +29,7 @@ from daedalus.model.mechanics.tree_recursions import (
     pulled_back,
     velocities,
 )
-from daedalus.model.mechanics.written_mechanics import Velocity, WrittenBody, WrittenMechanics
+from daedalus.model.mechanics.written_mechanics import Velocity, WrittenBody, WrittenFrame, WrittenMechanics
 
 if TYPE_CHECKING:
     from daedalus.model.model import Model
@@ -118,18 +119,25 @@ def tree_of(book: Model) -> Tree:
     speeds: list[ca.SX] = []
     rises: list[ca.SX] = []
 
-    def take(position: str, velocity: str) -> tuple[int, ...]:
+    def take(position: str, velocity: str) -> None:
         start = sum(s.numel() for s in speeds)
         speeds.append(book._symbols[velocity] if velocity else book._derivative_symbol(position, 1))
         rises.append(book._derivative_symbol(velocity, 1) if velocity else book._derivative_symbol(position, 2))
         columns[position] = tuple(range(start, start + speeds[-1].numel()))
-        return columns[position]
 
+    # In the order of declaration: bodies that no joint holds, then joints.
+    for name in roots:
+        take(f"{name}.position", f"{name}.velocity")
+        if written.bodies[name].orientation is not None:
+            take(book.bodies[name].attitude, f"{name}.angular_velocity")
+    for joint in written.tree.values():
+        if joint.size:
+            take(joint.coordinate, joint.velocity)
     for body in roots:
-        at[body] = placed(links, [_root(book, body, take)])
+        at[body] = placed(links, [_root(book, body, columns)])
     for entry in entries:
         joint = entry.joint
-        own = take(joint.coordinate, joint.velocity) if joint.size else ()
+        own = columns[joint.coordinate] if joint.size else ()
         carrier = (-1, ca.SX(3, 1)) if not entry.carrier else (at[entry.carrier], links[at[entry.carrier]].centre)
         q = book._symbols[joint.coordinate] if joint.size else ca.SX(0, 1)
         added = links_of(joint, entry.forward, carrier, q, own, _mass_of(written.bodies[entry.body]))
@@ -177,17 +185,34 @@ def in_joint_coordinates(book: Model) -> Model:
     for name, value in formulas.items():
         if name in book._variables and name not in written.tree:
             twin._outputs[name] = value
+    origins, _ = _world(tree)
+    for frame in written.frames.values():
+        name = f"{frame.name}.position"
+        if name not in twin._outputs and name not in twin._variables:
+            place, _ = frame_pose(tree, frame, rotations, origins)
+            twin._outputs[name], twin._output_units[name] = ca.densify(place), "m"
     return twin
+
+
+def frame_pose(
+    tree: Tree, frame: WrittenFrame, rotations: list[ca.SX], origins: list[ca.SX]
+) -> tuple[ca.SX, ca.SX]:
+    """Origin and axes of a frame in the world."""
+    turn = ca.SX(ca.DM(np.array(frame.rotation)))
+    if not frame.body:
+        return frame.at, turn
+    k = tree.at[frame.body]
+    return origins[k] + rotations[k] @ (tree.links[k].centre + frame.at), rotations[k] @ turn
 
 
 # -- what bodies are in terms of joints ------------------------------------------------------------------------
 
 
-def _root(book: Model, name: str, take: Callable[[str, str], tuple[int, ...]]) -> Link:
+def _root(book: Model, name: str, taken: dict[str, tuple[int, ...]]) -> Link:
     """The link of a body that no joint holds; its origin is the centre of mass."""
     body = book.bodies[name]
     place = _spatial(body.position)
-    columns = take(f"{name}.position", f"{name}.velocity")
+    columns = taken[f"{name}.position"]
     speed = book._symbols[f"{name}.velocity"]
     along = ca.SX.eye(3)[:, : body.size]
     mass = _mass_of(book._mechanics.bodies[name])
@@ -196,7 +221,7 @@ def _root(book: Model, name: str, take: Callable[[str, str], tuple[int, ...]]) -
         return Link(-1, ca.SX.eye(3), place, empty, along, ca.SX(3, 1), columns, **mass, centre=ca.SX(3, 1))
     turn = _turned_flat(body.rotation)
     spin = book._symbols[f"{name}.angular_velocity"]
-    columns = (*columns, *take(body.attitude, f"{name}.angular_velocity"))
+    columns = (*columns, *taken[body.attitude])
     about = ca.SX.eye(3) if body.size == 3 else ca.SX(ca.DM([0, 0, 1]))
     angular = ca.horzcat(ca.SX(3, body.size), about)
     linear = ca.horzcat(turn.T @ along, ca.SX(3, about.size2()))
@@ -433,7 +458,7 @@ def _rewrite(twin: Model, book: Model, changed: Callable[[list[ca.SX]], list[ca.
 
 def _solved(twin: Model, tree: Tree, motion: WrittenMechanics) -> dict[str, ca.SX]:
     """Accelerations by articulated bodies; empty where an energy of motion couples more than the tree does."""
-    armature = _armature(twin, tree, motion.kinetic)
+    armature = armature_of(twin, tree, motion.kinetic)
     if armature is None:
         return {}
     light = replace(motion, kinetic=ca.SX(0), inertia_forces={})
@@ -447,8 +472,9 @@ def _solved(twin: Model, tree: Tree, motion: WrittenMechanics) -> dict[str, ca.S
     return {name: ca.densify(found[list(columns)]) for name, columns in tree.positions.items()}
 
 
-def _armature(twin: Model, tree: Tree, kinetic: ca.SX) -> ca.SX | None:
+def armature_of(twin: Model, tree: Tree, kinetic: ca.SX | None = None) -> ca.SX | None:
     """Constant inertias of single velocities in an energy; None where it is anything else."""
+    kinetic = twin._mechanics.kinetic if kinetic is None else kinetic
     if kinetic.is_constant():
         return ca.SX.zeros(tree.v.numel())
     momentum = column(ca.gradient(kinetic, tree.v))

@@ -68,14 +68,8 @@ class TreeJoint:
         return TreeJoint(prefix + name, kind, joined, at_a, at_b, *axes, tuple(map(tuple, rotation)))  # type: ignore[arg-type]
 
 
-def rest_rotation(kind: str, given: np.ndarray, axis_a: np.ndarray | None, axis_b: np.ndarray | None) -> np.ndarray:
-    """The orientation of b seen from a where the joint is at zero.
-
-    given: the smallest rotation that takes axis_b to axis_a, or what the user asked for. The axes of a universal joint
-    are at right angles there: b is turned about their common normal as little as that takes.
-    """
-    if kind != "universal":
-        return given
+def rest_rotation(axis_a: np.ndarray | None, axis_b: np.ndarray | None) -> np.ndarray:
+    """The orientation of b seen from a where a universal joint is at zero: the least that sets its axes at right angles."""
     one, two = np.asarray(axis_a), np.asarray(axis_b)
     across = two - one * (one @ two)
     if np.linalg.norm(across) < 1e-9:

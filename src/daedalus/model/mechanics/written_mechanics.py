@@ -44,6 +44,16 @@ class WrittenBody:
     gravity: ca.SX | None = None
 
 
+@dataclass(frozen=True)
+class WrittenFrame:
+    """A named frame on a body, or on the ground (""): its place from the centre of mass, its axes in those of the body."""
+
+    name: str
+    body: str
+    at: ca.SX
+    rotation: tuple[tuple[float, ...], ...]
+
+
 @dataclass
 class WrittenMechanics:
     """Energies, forces, constraints and bodies of one model."""
@@ -60,6 +70,7 @@ class WrittenMechanics:
     gravity: ca.SX | None = None
     sides: dict[str, ca.SX] = field(default_factory=dict)  # by joint: negative half a turn away
     tree: dict[str, TreeJoint] = field(default_factory=dict)  # joints whose own coordinates are states
+    frames: dict[str, WrittenFrame] = field(default_factory=dict)
     # Of a model in joint coordinates, by the name of the position: M v' + h, and v' where it is solved for.
     inertia_forces: dict[str, ca.SX] = field(default_factory=dict)
     accelerations: dict[str, ca.SX] = field(default_factory=dict)
@@ -101,6 +112,7 @@ class WrittenMechanics:
             ],
             "sides": list(self.sides),
             "tree": [joint.outline() for joint in self.tree.values()],
+            "frames": [(f.name, f.body, f.rotation) for f in self.frames.values()],
             "inertia_forces": list(self.inertia_forces),
             "accelerations": list(self.accelerations),
         }
@@ -113,6 +125,7 @@ class WrittenMechanics:
         flat += [e for v in self.velocities.values() for e in (v.rate, v.inertia_force)]
         flat += [e for b in self.bodies.values() for e in (b.mass, b.inertia, b.gravity)]
         flat += [*self.sides.values(), *(e for joint in self.tree.values() for e in (joint.at_a, joint.at_b))]
+        flat += [frame.at for frame in self.frames.values()]
         flat += [*self.inertia_forces.values(), *self.accelerations.values()]
         return [e for e in flat if e is not None]
 
@@ -145,6 +158,9 @@ class WrittenMechanics:
         for joint in outline.get("tree", ()):
             read = TreeJoint.of(joint, next(expressions), next(expressions), prefix)
             self.tree[read.name] = read
+        for name, body, rotation in outline.get("frames", ()):
+            turn = tuple(map(tuple, rotation))
+            self.frames[prefix + name] = WrittenFrame(prefix + name, body and prefix + body, next(expressions), turn)
         for name in outline.get("inertia_forces", ()):
             self.inertia_forces[prefix + name] = next(expressions)
         for name in outline.get("accelerations", ()):

@@ -1,0 +1,1 @@
+"""What roboticists call all day: dynamics, poses, Jacobians and inverse kinematics of a tree, URDF and MJCF files."""

@@ -1,0 +1,194 @@
+"""`m.robot()`: forward and inverse dynamics, mass matrix, poses and Jacobians as compiled functions of arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import casadi as ca
+import numpy as np
+
+from daedalus.compilation.compile import compile_function
+from daedalus.compilation.compiled import Compiled
+from daedalus.errors import InputError
+from daedalus.model.names import counted
+from daedalus.robots.robot_functions import Functions
+
+if TYPE_CHECKING:
+    from daedalus.model.model import Model
+
+
+class Robot:
+    """The functions of a tree of bodies; `m.robot()` makes it.
+
+        M(q) a + bias(q, v) = tau,      bias contains gravity(q)
+
+    q, v, a and tau are arrays in the order of `robot.labels`; rows of an array (n, ...) are a batch. A free base has
+    q = (position, quaternion) and v = (linear velocity in world axes, angular velocity in body axes). Springs, dampers
+    and inputs of the model do not enter: tau is all that acts beside weight and inertia.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> m = dd.Model("pendulum")
+    >>> m.gravity([0, 0, -9.81])
+    >>> link = m.body("link", mass=2.0, inertia=[0.1, 0.1, 0.01])
+    >>> hinge = m.joint("hinge", "revolute", dd.ground, link, at_b=[0, 0, 0.5], axis_a=[0, 1, 0], coordinates="joint")
+    >>> robot = m.robot()
+    >>> robot.labels["q"], robot.labels["v"]
+    (('hinge.angle',), ('hinge.angle_dot',))
+    >>> robot.mass_matrix([0.3]).round(6)
+    array([[0.6]])
+    >>> robot.forward_dynamics([0.3], [0.0], [0.0]).round(4)
+    array([-4.8317])
+    """
+
+    def __init__(self, model: Model) -> None:
+        self._functions = Functions(model)
+        self._compiled: dict[str, Compiled] = {}
+        self.name = model.name
+        symbols = self._functions.symbols
+        names = model._labels()
+        self.labels: dict[str, tuple[str, ...]] = {
+            letter: tuple(names[int(s.element_hash())] for s in ca.vertsplit(values))
+            for letter, values in (("q", symbols.q), ("v", symbols.v), ("a", symbols.a))
+        }
+        self.labels["tau"] = self.labels["v"]
+        self.functions: Mapping[str, ca.Function] = _Named(self._functions)
+        self.derivatives = RobotDerivatives(self)
+        self._sizes = {letter: len(labels) for letter, labels in self.labels.items()}
+
+    def __repr__(self) -> str:
+        return f"Robot({self.name!r}: {counted(self._sizes['q'], 'position')}, {counted(self._sizes['v'], 'velocity')})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Robot, (self._functions.model,)
+
+    @property
+    def frames(self) -> list[str]:
+        """Names that have a pose: frames, then bodies."""
+        return self._functions.frames
+
+    # -- dynamics ----------------------------------------------------------------------------------------------
+
+    def forward_dynamics(self, q: Any, v: Any, tau: Any) -> np.ndarray:
+        """a = M⁻¹ (tau − bias), by articulated bodies in O(n)."""
+        return self._call("forward_dynamics", q, v, tau)[0]
+
+    def inverse_dynamics(self, q: Any, v: Any, a: Any) -> np.ndarray:
+        """tau = M a + bias, by recursive Newton–Euler in O(n)."""
+        return self._call("inverse_dynamics", q, v, a)[0]
+
+    def mass_matrix(self, q: Any) -> np.ndarray:
+        """M(q), by composite bodies."""
+        return self._call("mass_matrix", q)[0]
+
+    def bias(self, q: Any, v: Any) -> np.ndarray:
+        """Coriolis, centrifugal and gravity forces: tau for a = 0."""
+        return self._call("bias", q, v)[0]
+
+    def gravity(self, q: Any) -> np.ndarray:
+        """tau that holds the robot still."""
+        return self._call("gravity", q)[0]
+
+    def energy(self, q: Any, v: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Kinetic and potential energy, J."""
+        kinetic, potential = self._call("energy", q, v)
+        return kinetic[..., 0], potential[..., 0]
+
+    # -- places ------------------------------------------------------------------------------------------------
+
+    def pose(self, frame: str, q: Any) -> np.ndarray:
+        """The 4×4 pose of a frame or body in the world; of a body its centre of mass."""
+        return self._call(f"pose {frame}", q)[0]
+
+    def velocity(self, frame: str, q: Any, v: Any) -> np.ndarray:
+        """Linear, then angular velocity of a frame, in world axes."""
+        return self._call(f"velocity {frame}", q, v)[0]
+
+    def jacobian(self, frame: str, q: Any) -> np.ndarray:
+        """6×nv: linear rows first, in world axes, at the frame's origin; times v it is the frame's velocity."""
+        return self._call(f"jacobian {frame}", q)[0]
+
+    def jacobian_rate(self, frame: str, q: Any, v: Any) -> np.ndarray:
+        """The time derivative of the Jacobian along v."""
+        return self._call(f"jacobian_rate {frame}", q, v)[0]
+
+    def centre_of_mass(self, q: Any) -> np.ndarray:
+        """The common centre of mass in the world, m."""
+        return self._call("centre_of_mass", q)[0]
+
+    def momentum(self, q: Any, v: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Linear momentum, and angular momentum about the centre of mass, in world axes."""
+        linear, angular = self._call("momentum", q, v)
+        return linear, angular
+
+    # -- calling -----------------------------------------------------------------------------------------------
+
+    def _call(self, name: str, *given: Any) -> tuple[np.ndarray, ...]:
+        """The outputs of a function for arrays or batches of them."""
+        compiled = self._compiled.get(name)
+        if compiled is None:
+            compiled = self._compiled[name] = compile_function(self._functions[name])
+        function = compiled.function
+        arrays = [np.ascontiguousarray(value, dtype=float) for value in given]
+        for k, array in enumerate(arrays):
+            if array.shape[-1:] != (function.numel_in(k),) or array.ndim > 2:
+                raise self._misfit(name, function.name_in(k), array)
+        if all(array.ndim == 1 for array in arrays):
+            found = compiled.core(*arrays)
+            return tuple(
+                values if function.size2_out(k) == 1 else values.reshape(function.size_out(k), order="F")
+                for k, values in enumerate(found)
+            )
+        rows = max(array.shape[0] for array in arrays if array.ndim == 2)
+        whole = [np.ascontiguousarray(np.broadcast_to(array, (rows, array.shape[-1]))) for array in arrays]
+        many = compiled.core.evaluate_many(*whole)
+        return tuple(
+            values
+            if function.size2_out(k) == 1
+            else values.reshape(rows, function.size2_out(k), function.size1_out(k)).transpose(0, 2, 1)
+            for k, values in enumerate(many)
+        )
+
+    def _misfit(self, name: str, argument: str, array: np.ndarray) -> InputError:
+        labels = self.labels[argument]
+        return InputError(
+            f"{argument} of {name} has the wrong shape.",
+            f"got {array.shape}, expected ({len(labels)},) or (n, {len(labels)}): {', '.join(labels[:8])}",
+            because="each position and velocity has one number.",
+            remedy=f"np.zeros({len(labels)})",
+        )
+
+
+class RobotDerivatives:
+    """Exact derivatives of the dynamics; q in tangent coordinates, so that every block has nv columns."""
+
+    def __init__(self, robot: Robot) -> None:
+        self._robot = robot
+
+    def forward_dynamics(self, q: Any, v: Any, tau: Any) -> tuple[np.ndarray, ...]:
+        """Accelerations by q, by v and by tau (which is M⁻¹)."""
+        return self._robot._call("forward_dynamics_derivatives", q, v, tau)
+
+    def inverse_dynamics(self, q: Any, v: Any, a: Any) -> tuple[np.ndarray, ...]:
+        """Joint forces by q, by v and by a (which is M)."""
+        return self._robot._call("inverse_dynamics_derivatives", q, v, a)
+
+
+class _Named(Mapping[str, ca.Function]):
+    """CasADi functions by name, made when they are asked for."""
+
+    def __init__(self, functions: Functions) -> None:
+        self._functions = functions
+
+    def __getitem__(self, name: str) -> ca.Function:
+        return self._functions[name]
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._functions.makers
+        for frame in self._functions.frames:
+            yield from (f"{what} {frame}" for what in ("pose", "velocity", "jacobian", "jacobian_rate"))
+
+    def __len__(self) -> int:
+        return len(self._functions.makers) + 4 * len(self._functions.frames)

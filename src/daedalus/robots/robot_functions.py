@@ -1,0 +1,376 @@
+"""The functions of a robot as CasADi expressions of q, v, a and τ.
+
+    M(q) a + bias(q, v) = τ,      bias contains gravity(q),      q' = N(q) v
+
+Springs, dampers, frictions and inputs of the model are no part of them: τ is all that acts beside weight and inertia.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+import casadi as ca
+
+from daedalus.errors import InputError, ModelError
+from daedalus.model.expressions import column, concatenate, symbol_key
+from daedalus.model.mechanics.joint_coordinates import Tree, armature_of, frame_pose, tree_of
+from daedalus.model.mechanics.tree_recursions import (
+    forward_dynamics,
+    joint_forces,
+    mass_matrix,
+    poses,
+    velocities,
+)
+from daedalus.model.names import did_you_mean, listed
+
+if TYPE_CHECKING:
+    from daedalus.model.model import Model
+
+
+class RobotSymbols(NamedTuple):
+    """A tree with its symbols: positions, velocities, accelerations and joint forces, and q' = rate."""
+
+    tree: Tree
+    q: ca.SX
+    v: ca.SX
+    a: ca.SX
+    tau: ca.SX
+    rate: ca.SX
+    armature: ca.SX
+
+
+class Functions:
+    """The expressions of a robot, each made when it is first asked for."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.symbols = robot_symbols(model)
+        self.makers: dict[str, Callable[[], ca.Function]] = {
+            "forward_dynamics": self._forward_dynamics,
+            "inverse_dynamics": self._inverse_dynamics,
+            "mass_matrix": self._mass_matrix,
+            "bias": self._bias,
+            "gravity": self._gravity,
+            "centre_of_mass": self._centre_of_mass,
+            "momentum": self._momentum,
+            "energy": self._energy,
+            "rate": self._rate,
+            "forward_dynamics_derivatives": self._forward_derivatives,
+            "inverse_dynamics_derivatives": self._inverse_derivatives,
+        }
+        self._kept: dict[str, ca.Function] = {}
+
+    @property
+    def frames(self) -> list[str]:
+        """Everything that has a pose: named frames, then bodies."""
+        written = self.model._mechanics
+        return [*written.frames, *(name for name in written.bodies if name not in written.frames)]
+
+    def __getitem__(self, name: str) -> ca.Function:
+        if name not in self._kept:
+            what, _, frame = name.partition(" ")
+            if name in self.makers:
+                self._kept[name] = self.makers[name]()
+            elif what in ("pose", "jacobian", "jacobian_rate", "velocity") and frame:
+                self._kept[name] = getattr(self, f"_{what}")(frame)
+            else:
+                known = [*self.makers, *(f"{w} {self.frames[0]}" for w in ("pose", "jacobian") if self.frames)]
+                raise InputError(
+                    f"A robot has no function {name!r}.",
+                    f"functions: {listed(known, 12)}",
+                    because="each has a name.",
+                    remedy=did_you_mean(name, known),
+                )
+        return self._kept[name]
+
+    # -- dynamics ----------------------------------------------------------------------------------------------
+
+    def _forward_dynamics(self) -> ca.Function:
+        s = self.symbols
+        self._check_open("forward_dynamics")
+        found = forward_dynamics(s.tree.links, s.v, s.tau, s.tree.gravity, s.armature)
+        return _function("forward_dynamics", {"q": s.q, "v": s.v, "tau": s.tau}, {"a": found})
+
+    def _inverse_dynamics(self) -> ca.Function:
+        s = self.symbols
+        return _function("inverse_dynamics", {"q": s.q, "v": s.v, "a": s.a}, {"tau": self._tau(s.v, s.a)})
+
+    def _mass_matrix(self) -> ca.Function:
+        s = self.symbols
+        matrix = mass_matrix(s.tree.links, s.v.numel()) + ca.diag(s.armature)
+        return _function("mass_matrix", {"q": s.q}, {"M": ca.densify(matrix)})
+
+    def _bias(self) -> ca.Function:
+        s = self.symbols
+        return _function("bias", {"q": s.q, "v": s.v}, {"bias": self._tau(s.v, ca.SX.zeros(s.v.numel()))})
+
+    def _gravity(self) -> ca.Function:
+        s = self.symbols
+        still = ca.SX.zeros(s.v.numel())
+        return _function("gravity", {"q": s.q}, {"gravity": self._tau(still, still)})
+
+    def _tau(self, v: ca.SX, a: ca.SX) -> ca.SX:
+        s = self.symbols
+        # Roots carry their velocity in their own link (see `drift`): the symbol is replaced where v is another.
+        found, _ = joint_forces(s.tree.links, s.v, s.a, s.tree.gravity)
+        found = found + s.armature * s.a
+        return ca.densify(ca.substitute([found], [s.v, s.a], [v, a])[0])
+
+    def _forward_derivatives(self) -> ca.Function:
+        """a' by tangents of q, by v and by τ: M⁻¹ times those of inverse dynamics at a, with the opposite sign."""
+        s = self.symbols
+        self._check_open("derivatives.forward_dynamics")
+        found = forward_dynamics(s.tree.links, s.v, s.tau, s.tree.gravity, s.armature)
+        by_q, by_v = (ca.substitute(x, s.a, found) for x in self._tau_slopes())
+        matrix = mass_matrix(s.tree.links, s.v.numel()) + ca.diag(s.armature)
+        inverse = _symmetric_inverse(matrix)
+        outputs = {"by_q": -inverse @ by_q, "by_v": -inverse @ by_v, "by_tau": inverse}
+        return _function(
+            "forward_dynamics_derivatives",
+            {"q": s.q, "v": s.v, "tau": s.tau},
+            {name: ca.densify(value) for name, value in outputs.items()},
+        )
+
+    def _inverse_derivatives(self) -> ca.Function:
+        s = self.symbols
+        by_q, by_v = self._tau_slopes()
+        matrix = mass_matrix(s.tree.links, s.v.numel()) + ca.diag(s.armature)
+        outputs = {"by_q": by_q, "by_v": by_v, "by_a": matrix}
+        return _function(
+            "inverse_dynamics_derivatives",
+            {"q": s.q, "v": s.v, "a": s.a},
+            {name: ca.densify(value) for name, value in outputs.items()},
+        )
+
+    def _tau_slopes(self) -> tuple[ca.SX, ca.SX]:
+        """Inverse dynamics by tangents of q and by v."""
+        s = self.symbols
+        tau = self._tau(s.v, s.a)
+        return ca.jacobian(tau, s.q) @ self._tangents(), ca.jacobian(tau, s.v)
+
+    def _tangents(self) -> ca.SX:
+        """N(q): positions by tangent coordinates, q' = N v."""
+        return ca.jacobian(self.symbols.rate, self.symbols.v)
+
+    def _rate(self) -> ca.Function:
+        s = self.symbols
+        return _function("rate", {"q": s.q, "v": s.v}, {"q_dot": s.rate})
+
+    def _check_open(self, name: str) -> None:
+        held = list(self.model._mechanics.constraints)
+        if held:
+            raise ModelError(
+                f"{name} of a robot with closed loops is not a function of q, v and tau alone.",
+                f"constraints: {listed(held, 6)}",
+                because="the forces of the constraints act as well.",
+                remedy="m.mechanics().accelerations(...), or dd.simulate(m, ...)",
+            )
+
+    # -- places ------------------------------------------------------------------------------------------------
+
+    def _frame(self, name: str) -> tuple[ca.SX, ca.SX]:
+        written, s = self.model._mechanics, self.symbols
+        rotations, origins = poses(s.tree.links)
+        if name in written.frames:
+            place, turn = frame_pose(s.tree, written.frames[name], rotations, origins)
+            return _numbered(self.model, [place, turn])  # type: ignore[return-value]
+        if name not in s.tree.at:
+            raise InputError(
+                f"The robot has no frame {name!r}.",
+                f"frames: {listed(self.frames, 12)}",
+                because="poses belong to frames and bodies.",
+                remedy=did_you_mean(name, self.frames),
+            )
+        k = s.tree.at[name]
+        return origins[k] + rotations[k] @ s.tree.links[k].centre, rotations[k]
+
+    def _pose(self, frame: str) -> ca.Function:
+        place, turn = self._frame(frame)
+        whole = ca.vertcat(ca.horzcat(turn, place), ca.DM([[0, 0, 0, 1]]))
+        return _function("pose", {"q": self.symbols.q}, {"pose": ca.densify(whole)})
+
+    def _velocity(self, frame: str) -> ca.Function:
+        """Linear and angular velocity of a frame in world axes."""
+        s = self.symbols
+        place, turn = self._frame(frame)
+        return _function("velocity", {"q": s.q, "v": s.v}, {"velocity": self._twist(place, turn)})
+
+    def _twist(self, place: ca.SX, turn: ca.SX) -> ca.SX:
+        s = self.symbols
+        linear = ca.jtimes(place, s.q, s.rate)
+        change = ca.reshape(ca.jtimes(ca.vec(turn), s.q, s.rate), 3, 3) @ turn.T
+        spin = ca.vertcat(change[2, 1] - change[1, 2], change[0, 2] - change[2, 0], change[1, 0] - change[0, 1]) / 2
+        return ca.densify(ca.vertcat(linear, spin))
+
+    def _jacobian(self, frame: str) -> ca.Function:
+        s = self.symbols
+        return _function("jacobian", {"q": s.q}, {"J": ca.densify(self._frame_jacobian(frame))})
+
+    def _frame_jacobian(self, frame: str) -> ca.SX:
+        """Column by column from the axes of the joints that carry the frame."""
+        s = self.symbols
+        place, _ = self._frame(frame)
+        rotations, origins = poses(s.tree.links)
+        written = self.model._mechanics
+        body = written.frames[frame].body if frame in written.frames else frame
+        result = ca.SX(6, s.v.numel())
+        k = s.tree.at[body] if body else -1
+        while k >= 0:
+            link = s.tree.links[k]
+            if link.columns:
+                spin = rotations[k] @ link.angular
+                linear = rotations[k] @ link.linear + ca.skew(origins[k] - place) @ spin
+                result[:, list(link.columns)] = ca.vertcat(linear, spin)
+            k = link.parent
+        return result
+
+    def _jacobian_rate(self, frame: str) -> ca.Function:
+        s = self.symbols
+        jacobian = self._frame_jacobian(frame)
+        change = ca.reshape(ca.jtimes(ca.vec(ca.densify(jacobian)), s.q, s.rate), 6, s.v.numel())
+        return _function("jacobian_rate", {"q": s.q, "v": s.v}, {"J_dot": ca.densify(change)})
+
+    # -- sums over bodies --------------------------------------------------------------------------------------
+
+    def _centre(self) -> tuple[ca.SX, ca.SX]:
+        s = self.symbols
+        rotations, origins = poses(s.tree.links)
+        mass = sum((link.mass for link in s.tree.links), ca.SX(0))
+        moment = sum(
+            (link.mass * (p + turn @ link.centre) for link, p, turn in zip(s.tree.links, origins, rotations)),
+            ca.SX.zeros(3),
+        )
+        return moment / mass, mass
+
+    def _centre_of_mass(self) -> ca.Function:
+        return _function("centre_of_mass", {"q": self.symbols.q}, {"position": ca.densify(self._centre()[0])})
+
+    def _momentum(self) -> ca.Function:
+        s = self.symbols
+        rotations, origins = poses(s.tree.links)
+        centre, _ = self._centre()
+        linear, angular = ca.SX.zeros(3), ca.SX.zeros(3)
+        for link, turn, origin, (spin, speed) in zip(s.tree.links, rotations, origins, velocities(s.tree.links, s.v)):
+            push = link.mass * (turn @ (speed + ca.cross(spin, link.centre)))
+            linear = linear + push
+            arm = origin + turn @ link.centre - centre
+            angular = angular + turn @ (link.inertia @ spin) + ca.cross(arm, push)
+        outputs = {"linear": ca.densify(linear), "angular": ca.densify(angular)}
+        return _function("momentum", {"q": s.q, "v": s.v}, outputs)
+
+    def _energy(self) -> ca.Function:
+        s = self.symbols
+        rotations, origins = poses(s.tree.links)
+        kinetic, potential = 0.5 * ca.sum1(s.armature * s.v**2), ca.SX(0)
+        for link, turn, origin, (spin, speed) in zip(s.tree.links, rotations, origins, velocities(s.tree.links, s.v)):
+            moving = speed + ca.cross(spin, link.centre)
+            kinetic = kinetic + 0.5 * link.mass * ca.sumsqr(moving) + 0.5 * ca.dot(spin, link.inertia @ spin)
+            potential = potential - link.mass * ca.dot(s.tree.gravity, origin + turn @ link.centre)
+        return _function("energy", {"q": s.q, "v": s.v}, {"kinetic": kinetic, "potential": potential})
+
+
+def robot_symbols(model: Model) -> RobotSymbols:
+    """The tree of a model with parameters at their values; refuses a model without joints in joint coordinates."""
+    written = model._mechanics
+    if not written.tree:
+        raise ModelError(
+            f"The model {model.name!r} has no joints in joint coordinates.",
+            f"bodies: {listed(list(written.bodies), 6) or 'none'}",
+            because="the functions of a robot take the coordinates of its joints.",
+            remedy='m.joint(..., coordinates="joint"), dd.read_urdf(...) or dd.read_mjcf(...)',
+        )
+    tree = tree_of(model)
+    if tree.weights:
+        raise ModelError(
+            f"Bodies of {model.name!r} have gravities of their own.",
+            f"bodies: {listed(list(tree.weights), 6)}",
+            because="the functions of a robot take one gravity for all.",
+            remedy="m.gravity(...) once, in the model that includes the parts",
+        )
+    armature = armature_of(model, tree)
+    if armature is None:
+        raise ModelError(
+            f"The kinetic energy added to {model.name!r} is more than rotor inertias of single joints.",
+            because="the functions of a robot take M(q) of the bodies and constant inertias on its diagonal.",
+            remedy="m.mechanics(), whose functions take any energy",
+        )
+    q = concatenate(column(model._symbols[name]) for name in tree.positions)
+    rates = []
+    for name in tree.positions:
+        velocity = written.velocities.get(name)
+        rates.append(model._derivative_symbol(name, 1) if velocity is None else column(velocity.rate))
+    expressions = [concatenate(rates), armature, tree.gravity]
+    for link in tree.links:
+        expressions += [link.turn, link.shift, link.angular, link.linear, link.drift]
+        expressions += [link.mass, link.centre, link.inertia]
+    numbers = iter(_numbered(model, expressions))
+    rate, armature, gravity = next(numbers), next(numbers), next(numbers)
+    links = []
+    for link in tree.links:
+        turn, shift, angular, linear, drift, mass, centre, inertia = (next(numbers) for _ in range(8))
+        links.append(
+            link.__class__(link.parent, turn, shift, angular, linear, drift, link.columns, mass, centre, inertia)
+        )
+    tau = ca.SX.sym("tau", tree.v.numel())
+    return RobotSymbols(
+        tree._replace(links=links, gravity=gravity), q, tree.v, tree.a, tau, ca.densify(rate), ca.densify(armature)
+    )
+
+
+def _numbered(model: Model, expressions: list[ca.SX]) -> list[ca.SX]:
+    """Expressions with the values of parameters put in."""
+    known = [v for v in model._variables.values() if v.kind == "parameter"]
+    used = {symbol_key(s) for e in expressions for s in ca.symvar(e)}
+    symbols, values = [], []
+    for variable in known:
+        for k, scalar in enumerate(model._scalars[variable.name, 0]):
+            if symbol_key(scalar) in used:
+                symbols.append(scalar)
+                values.append(_parameter_value(variable.name, variable.start[k]))
+    if not symbols:
+        return expressions
+    return ca.substitute(expressions, [concatenate(symbols)], [ca.SX(ca.DM(values))])  # type: ignore[no-any-return]
+
+
+def _parameter_value(name: str, value: float | None) -> float:
+    if value is None:
+        raise ModelError(
+            f"The parameter {name!r} has no value.",
+            because="the functions of a robot are made for numbers.",
+            remedy=f'm.parameter("{name}", 1.0)',
+        )
+    return float(value)
+
+
+def _symmetric_inverse(matrix: ca.SX) -> ca.SX:
+    """M⁻¹ by LDLᵀ from the tips inwards: entries that no joint couples stay zero in L (Featherstone, section 6.5)."""
+    size = matrix.size1()
+    work = {(i, j): matrix[i, j] for i in range(size) for j in range(i + 1) if matrix.has_nz(i, j)}
+    lower: dict[int, dict[int, ca.SX]] = {i: {} for i in range(size)}
+    for k in range(size - 1, -1, -1):
+        row = [j for j in range(k) if (k, j) in work]
+        for i in row:
+            factor = work[k, i] / work[k, k]
+            for j in row:
+                if j <= i:
+                    work[i, j] = work.get((i, j), ca.SX(0)) - factor * work[k, j]
+            lower[k][i] = factor
+    # M = Lᵀ D L with L unit lower triangular: solve for every unit vector.
+    result = ca.SX(size, size)
+    for column_index in range(size):
+        x = [ca.SX(1.0 if i == column_index else 0.0) for i in range(size)]
+        for i in range(size - 1, -1, -1):
+            for j, value in lower[i].items():
+                x[j] = x[j] - value * x[i]
+        x = [x[i] / work[i, i] for i in range(size)]
+        for i in range(size):
+            for j, value in lower[i].items():
+                x[i] = x[i] - value * x[j]
+        for i in range(size):
+            result[i, column_index] = x[i]
+    return result
+
+
+def _function(name: str, inputs: dict[str, ca.SX], outputs: dict[str, ca.SX]) -> ca.Function:
+    return ca.Function(name, list(inputs.values()), list(outputs.values()), list(inputs), list(outputs))
