@@ -68,5 +68,7 @@ def random_joint_start(m: dd.Model, seed: int) -> dict[str, np.ndarray]:
 
 def body_start(tr: Any, m: dd.Model) -> dict[str, np.ndarray]:
     """The first row of a run in joint coordinates as a start in body coordinates."""
-    names = (f"{body}.{what}" for body in m.bodies for what in ("position", "velocity", "quaternion", "angular_velocity"))
+    names = (
+        f"{body}.{what}" for body in m.bodies for what in ("position", "velocity", "quaternion", "angular_velocity")
+    )
     return {name: tr[name][0] for name in names}

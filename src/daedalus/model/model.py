@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import casadi as ca
 import numpy as np
@@ -30,6 +30,9 @@ from daedalus.model.system.freeze import freeze
 from daedalus.model.system.surplus_equations import Surplus, surplus_rows
 from daedalus.model.system.system import System
 from daedalus.model.variables import Variable
+
+if TYPE_CHECKING:
+    from daedalus.robots.robot import Robot
 
 
 class Model(EquationDoor, ContactDoor, DelayDoor, PartDoor):

@@ -12,7 +12,7 @@ from daedalus.compilation.compile import compile_function
 from daedalus.compilation.compiled import Compiled
 from daedalus.errors import InputError
 from daedalus.model.names import counted
-from daedalus.robots.robot_functions import Functions
+from daedalus.robots.robot_functions import VECTORS, Functions
 
 if TYPE_CHECKING:
     from daedalus.model.model import Model
@@ -138,7 +138,7 @@ class Robot:
         if all(array.ndim == 1 for array in arrays):
             found = compiled.core(*arrays)
             return tuple(
-                values if function.size2_out(k) == 1 else values.reshape(function.size_out(k), order="F")
+                values if function.name_out(k) in VECTORS else values.reshape(function.size_out(k), order="F")
                 for k, values in enumerate(found)
             )
         rows = max(array.shape[0] for array in arrays if array.ndim == 2)
@@ -146,7 +146,7 @@ class Robot:
         many = compiled.core.evaluate_many(*whole)
         return tuple(
             values
-            if function.size2_out(k) == 1
+            if function.name_out(k) in VECTORS
             else values.reshape(rows, function.size2_out(k), function.size1_out(k)).transpose(0, 2, 1)
             for k, values in enumerate(many)
         )

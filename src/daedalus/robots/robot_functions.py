@@ -14,7 +14,6 @@ import casadi as ca
 
 from daedalus.errors import InputError, ModelError
 from daedalus.model.expressions import column, concatenate, symbol_key
-from daedalus.model.mechanics.joint_coordinates import Tree, armature_of, frame_pose, tree_of
 from daedalus.model.mechanics.tree_recursions import (
     forward_dynamics,
     joint_forces,
@@ -22,10 +21,15 @@ from daedalus.model.mechanics.tree_recursions import (
     poses,
     velocities,
 )
+from daedalus.model.mechanics.trees import Tree, armature_of, frame_pose, tree_of
 from daedalus.model.names import did_you_mean, listed
 
 if TYPE_CHECKING:
     from daedalus.model.model import Model
+
+
+# Outputs that are vectors; all others are matrices, also of one column.
+VECTORS = {"a", "tau", "bias", "gravity", "position", "velocity", "q_dot", "linear", "angular", "kinetic", "potential"}
 
 
 class RobotSymbols(NamedTuple):

@@ -1,4 +1,4 @@
-"""Joints whose own motion is the state: what each kind lets move, and the links that a body behind it adds to a tree."""
+"""Joints whose own motion is the state: what each kind lets move, and the links that it adds to a tree."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class TreeJoint:
 
 
 def rest_rotation(axis_a: np.ndarray | None, axis_b: np.ndarray | None) -> np.ndarray:
-    """The orientation of b seen from a where a universal joint is at zero: the least that sets its axes at right angles."""
+    """The orientation of b seen from a at zero: the least that sets the axes of a universal joint at right angles."""
     one, two = np.asarray(axis_a), np.asarray(axis_b)
     across = two - one * (one @ two)
     if np.linalg.norm(across) < 1e-9:

@@ -199,9 +199,7 @@ class _Inertia(NamedTuple):
 def _rigid(link: Link) -> _Inertia:
     """A rigid body's inertia about the origin of its link."""
     across = ca.skew(link.centre)
-    return _Inertia(
-        _mirrored(link.inertia - link.mass * across @ across), link.mass * across, link.mass * ca.SX.eye(3)
-    )
+    return _Inertia(_mirrored(link.inertia - link.mass * across @ across), link.mass * across, link.mass * ca.SX.eye(3))
 
 
 def _carried(link: Link, inertia: _Inertia) -> _Inertia:

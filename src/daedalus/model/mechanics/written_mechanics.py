@@ -46,7 +46,7 @@ class WrittenBody:
 
 @dataclass(frozen=True)
 class WrittenFrame:
-    """A named frame on a body, or on the ground (""): its place from the centre of mass, its axes in those of the body."""
+    """A named frame on a body, or on the ground (""): its place from the centre of mass, its axes in the body's."""
 
     name: str
     body: str

@@ -1,0 +1,213 @@
+"""The trees that joints in joint coordinates form: their order from the ground outwards, and their links."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import casadi as ca
+import numpy as np
+
+from daedalus.model.expressions import column, concatenate, symbol_key
+from daedalus.model.mechanics.tree_joints import TreeJoint, links_of, placed
+from daedalus.model.mechanics.tree_recursions import Link
+from daedalus.model.mechanics.written_mechanics import WrittenBody, WrittenFrame, WrittenMechanics
+
+if TYPE_CHECKING:
+    from daedalus.model.model import Model
+
+
+class Entry(NamedTuple):
+    """One joint of a tree in the order from the ground outwards: whether its b is behind its a."""
+
+    joint: TreeJoint
+    forward: bool
+
+    @property
+    def carrier(self) -> str:
+        """The body before the joint, empty for the ground."""
+        return self.joint.bodies[0 if self.forward else 1]
+
+    @property
+    def body(self) -> str:
+        """The body behind the joint."""
+        return self.joint.bodies[1 if self.forward else 0]
+
+
+class Tree(NamedTuple):
+    """The links of all trees of a model, with the names that belong to them."""
+
+    links: list[Link]
+    roots: list[str]  # bodies that no joint holds: their own variables stay states
+    entries: list[Entry]
+    at: dict[str, int]  # the link of every body
+    positions: dict[str, tuple[int, ...]]  # the velocities of every coordinate, by its name
+    v: ca.SX
+    a: ca.SX
+    gravity: ca.SX
+    weights: dict[str, ca.SX]  # weight by body, where gravity is not that of the whole model
+    flat: dict[str, bool]
+
+
+def is_joined(written: WrittenMechanics, a: str, b: str) -> bool:
+    """Whether joints of trees lead from one body to another already; "" is the ground."""
+    reached, grown = {a}, True
+    while grown:
+        grown = False
+        for joint in written.tree.values():
+            one, two = joint.bodies
+            if (one in reached) != (two in reached):
+                reached |= {one, two}
+                grown = True
+    return b in reached
+
+
+def in_order(written: WrittenMechanics) -> tuple[list[str], list[Entry]]:
+    """Bodies that no joint holds, and the joints from there and from the ground outwards."""
+    left, entries, roots = dict(written.tree), [], []
+    neighbours: dict[str, list[str]] = {}
+    for joint in left.values():
+        for body in joint.bodies:
+            neighbours.setdefault(body, []).append(joint.name)
+    queue = [""]
+    waiting = [body for body in written.bodies if body in neighbours]
+    seen = {""}
+    while queue or waiting:
+        if not queue:
+            body = waiting.pop(0)
+            if body in seen:
+                continue
+            roots.append(body)
+            seen.add(body)
+            queue.append(body)
+        carrier = queue.pop(0)
+        for name in neighbours.get(carrier, ()):
+            joint = left.pop(name, None)
+            if joint is None:
+                continue
+            entry = Entry(joint, joint.bodies[0] == carrier)
+            entries.append(entry)
+            seen.add(entry.body)
+            queue.append(entry.body)
+    return roots, entries
+
+
+def tree_of(book: Model) -> Tree:
+    """The links of a model's trees, in its own symbols."""
+    written = book._mechanics
+    roots, entries = in_order(written)
+    inside = [*roots, *(entry.body for entry in entries)]
+    links: list[Link] = []
+    at: dict[str, int] = {}
+    columns: dict[str, tuple[int, ...]] = {}
+    speeds: list[ca.SX] = []
+    rises: list[ca.SX] = []
+
+    def take(position: str, velocity: str) -> None:
+        start = sum(s.numel() for s in speeds)
+        speeds.append(book._symbols[velocity] if velocity else book._derivative_symbol(position, 1))
+        rises.append(book._derivative_symbol(velocity, 1) if velocity else book._derivative_symbol(position, 2))
+        columns[position] = tuple(range(start, start + speeds[-1].numel()))
+
+    # In the order of declaration: bodies that no joint holds, then joints.
+    for name in roots:
+        take(f"{name}.position", f"{name}.velocity")
+        if written.bodies[name].orientation is not None:
+            take(book.bodies[name].attitude, f"{name}.angular_velocity")
+    for joint in written.tree.values():
+        if joint.size:
+            take(joint.coordinate, joint.velocity)
+    for body in roots:
+        at[body] = placed(links, [_root(book, body, columns)])
+    for entry in entries:
+        joint = entry.joint
+        own = columns[joint.coordinate] if joint.size else ()
+        carrier = (-1, ca.SX(3, 1)) if not entry.carrier else (at[entry.carrier], links[at[entry.carrier]].centre)
+        q = book._symbols[joint.coordinate] if joint.size else ca.SX(0, 1)
+        added = links_of(joint, entry.forward, carrier, q, own, _mass_of(written.bodies[entry.body]))
+        at[entry.body] = placed(links, added)
+    own_weight = {name for name in inside if written.bodies[name].gravity is not None}
+    gravity = ca.SX(3, 1) if own_weight or written.gravity is None else in_space(written.gravity)
+    weights = {}
+    for name in inside if own_weight else ():
+        body = written.bodies[name]
+        pull = written.gravity if body.gravity is None else body.gravity
+        if pull is not None:
+            weights[name] = body.mass * in_space(column(pull)[: body.size])
+    flat = {name: written.bodies[name].size == 2 for name in inside}
+    return Tree(links, roots, entries, at, columns, concatenate(speeds), concatenate(rises), gravity, weights, flat)
+
+
+def frame_pose(tree: Tree, frame: WrittenFrame, rotations: list[ca.SX], origins: list[ca.SX]) -> tuple[ca.SX, ca.SX]:
+    """Origin and axes of a frame in the world."""
+    turn = ca.SX(ca.DM(np.array(frame.rotation)))
+    if not frame.body:
+        return frame.at, turn
+    k = tree.at[frame.body]
+    return origins[k] + rotations[k] @ (tree.links[k].centre + frame.at), rotations[k] @ turn
+
+
+def _root(book: Model, name: str, taken: dict[str, tuple[int, ...]]) -> Link:
+    """The link of a body that no joint holds; its origin is the centre of mass."""
+    body = book.bodies[name]
+    place = in_space(body.position)
+    columns = taken[f"{name}.position"]
+    speed = book._symbols[f"{name}.velocity"]
+    along = ca.SX.eye(3)[:, : body.size]
+    mass = _mass_of(book._mechanics.bodies[name])
+    if body.orientation is None:
+        empty = ca.SX(3, body.size)
+        return Link(-1, ca.SX.eye(3), place, empty, along, ca.SX(3, 1), columns, **mass, centre=ca.SX(3, 1))
+    turn = _turned_flat(body.rotation)
+    spin = book._symbols[f"{name}.angular_velocity"]
+    columns = (*columns, *taken[body.attitude])
+    about = ca.SX.eye(3) if body.size == 3 else ca.SX(ca.DM([0, 0, 1]))
+    angular = ca.horzcat(ca.SX(3, body.size), about)
+    linear = ca.horzcat(turn.T @ along, ca.SX(3, about.size2()))
+    # The velocity is a vector of the world: in axes that turn it changes by −ω × Rᵀ v.
+    drift = -ca.cross(about @ spin, turn.T @ (along @ speed))
+    return Link(-1, turn, place, angular, linear, drift, columns, **mass, centre=ca.SX(3, 1))
+
+
+def _mass_of(body: WrittenBody) -> dict[str, Any]:
+    inertia = ca.SX(3, 3)
+    if body.inertia is not None and body.size == 3:
+        inertia = ca.SX(body.inertia)
+    elif body.inertia is not None:
+        inertia[2, 2] = body.inertia
+    return {"mass": ca.SX(body.mass), "inertia": inertia}
+
+
+def armature_of(twin: Model, tree: Tree, kinetic: ca.SX | None = None) -> ca.SX | None:
+    """Constant inertias of single velocities in an energy; None where it is anything else."""
+    kinetic = twin._mechanics.kinetic if kinetic is None else kinetic
+    if kinetic.is_constant():
+        return ca.SX.zeros(tree.v.numel())
+    momentum = column(ca.gradient(kinetic, tree.v))
+    slope = ca.jacobian(momentum, tree.v)
+    diagonal = ca.diag(slope)
+    # Each momentum is its own velocity times a constant: no other velocity, no position enters.
+    if slope.nnz() != ca.sparsify(diagonal).nnz() or _moves(twin, diagonal):
+        return None
+    rest = ca.substitute(momentum, tree.v, ca.SX.zeros(tree.v.numel()))
+    return ca.densify(diagonal) if rest.is_zero() else None
+
+
+def _moves(twin: Model, expression: ca.SX) -> bool:
+    """Whether more than parameters enter."""
+    names = {twin._known[symbol_key(s)][0] for s in ca.symvar(expression)}
+    return any(name == "t" or twin._variables[name].kind != "parameter" for name in names)
+
+
+def in_space(vector: ca.SX) -> ca.SX:
+    """Three components; a vector of the plane has none across it."""
+    given = column(vector)
+    return given if given.numel() == 3 else ca.vertcat(given, ca.SX.zeros(3 - given.numel()))
+
+
+def _turned_flat(rotation: ca.SX) -> ca.SX:
+    """A rotation in space; one in the plane turns about z."""
+    if rotation.size1() == 3:
+        return rotation
+    turn = ca.SX.eye(3)
+    turn[:2, :2] = rotation
+    return turn

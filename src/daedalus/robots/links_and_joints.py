@@ -1,0 +1,285 @@
+"""What robot files describe, in one form for all of them, and the model that it becomes.
+
+Links have a frame of their own and mass about it; joints place the frame of a child in that of its parent. Links that
+fixed joints hold together become one body, named after the first of them, and each keeps its frame by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import casadi as ca
+import numpy as np
+
+from daedalus.errors import InputError
+from daedalus.geometry.inertia_check import check as check_inertia
+from daedalus.model.doors.body import Body
+from daedalus.model.doors.joint_kinds import Ground, ground
+from daedalus.model.model import Model
+from daedalus.model.names import listed
+
+
+@dataclass
+class Solid:
+    """A shape on a link, to be drawn: its kind, sizes and pose in the link's frame."""
+
+    kind: str
+    size: tuple[float, ...]
+    at: np.ndarray
+    rotation: np.ndarray
+    colour: str | None = None
+
+
+@dataclass
+class FileLink:
+    """A link: mass, centre of mass and inertia about it, in the axes of the link's frame."""
+
+    name: str
+    mass: float = 0.0
+    centre: np.ndarray = field(default_factory=lambda: np.zeros(3))
+    inertia: np.ndarray = field(default_factory=lambda: np.zeros((3, 3)))
+    solids: list[Solid] = field(default_factory=list)
+
+
+@dataclass
+class FileJoint:
+    """A joint: the pose of the child's frame in the parent's at zero, and its axis in the child's frame.
+
+    kind: fixed, revolute, prismatic, spherical or free; at: where the axis passes, in the child's frame.
+    """
+
+    name: str
+    kind: str
+    parent: str  # "" for the world
+    child: str
+    place: np.ndarray
+    rotation: np.ndarray
+    axis: np.ndarray = field(default_factory=lambda: np.array([1.0, 0.0, 0.0]))
+    at: np.ndarray = field(default_factory=lambda: np.zeros(3))
+    lower: float | None = None
+    upper: float | None = None
+    damping: float = 0.0
+    friction: float = 0.0
+    stiffness: float = 0.0
+    rest: float = 0.0
+    armature: float = 0.0
+    start: float = 0.0
+
+
+@dataclass
+class Mimic:
+    """A joint that follows another: q = multiplier · other + offset."""
+
+    joint: str
+    other: str
+    multiplier: float
+    offset: float
+
+
+@dataclass
+class Description:
+    """All that was read of a file, and what it has that a model has not."""
+
+    name: str
+    links: dict[str, FileLink] = field(default_factory=dict)
+    joints: list[FileJoint] = field(default_factory=list)
+    mimics: list[Mimic] = field(default_factory=list)
+    gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)
+    unsupported: list[str] = field(default_factory=list)
+
+
+@dataclass
+class _Group:
+    """Links that fixed joints hold together: poses of their frames in that of the first, and their common mass."""
+
+    name: str
+    poses: dict[str, tuple[np.ndarray, np.ndarray]]  # rotation and place
+    mass: float = 0.0
+    centre: np.ndarray = field(default_factory=lambda: np.zeros(3))
+    inertia: np.ndarray = field(default_factory=lambda: np.zeros((3, 3)))
+
+
+def built(description: Description) -> Model:
+    """The model of a description, in joint coordinates."""
+    ordered = _ordered(description)
+    groups = _groups(description, ordered)
+    moving = [joint for joint in ordered if joint.kind != "fixed"]
+    model = Model(description.name)
+    model.gravity(list(description.gravity))
+    bodies: dict[str, Body | Ground] = {"": ground}
+    _check_masses(description, groups, moving)
+    for group in groups.values():
+        if group.name:
+            bodies[group.name] = model._link_body(group.name, group.mass, group.inertia)
+    owner = {link: group for group in groups.values() for link in group.poses}
+    for joint in moving:
+        _write_joint(model, joint, owner, bodies)
+    for mimic in description.mimics:
+        _write_mimic(model, description, mimic)
+    for group in groups.values():
+        for link, (turn, place) in group.poses.items():
+            if link:
+                model.frame(link, bodies[group.name], at=place - group.centre, rotation=turn)
+                _draw(model, description.links[link], bodies[group.name], turn, place - group.centre)
+    model.unsupported = list(description.unsupported)
+    return model
+
+
+def _ordered(description: Description) -> list[FileJoint]:
+    """Joints from the root outwards; refuses loops, unknown links and links that nothing holds."""
+    children: dict[str, list[FileJoint]] = {}
+    held: dict[str, str] = {}
+    for joint in description.joints:
+        for link in (joint.parent, joint.child):
+            if link and link not in description.links:
+                raise InputError(
+                    f"Joint {joint.name!r} names the link {link!r}, which is not in the file.",
+                    f"links: {listed(list(description.links), 8)}",
+                    because="a joint holds two links of the file.",
+                    remedy="the name of one of them",
+                )
+        if joint.child in held:
+            raise InputError(
+                f"The link {joint.child!r} has two parents.",
+                f"joints {held[joint.child]!r} and {joint.name!r} both hold it",
+                because="the links of a file form a tree; a loop is closed by a constraint.",
+                remedy=f'leave one of the joints out and write m.joint("{joint.name}", ...) in the model',
+            )
+        held[joint.child] = joint.name
+        children.setdefault(joint.parent, []).append(joint)
+    order: list[FileJoint] = []
+    queue = list(children.get("", []))
+    while queue:
+        joint = queue.pop(0)
+        order.append(joint)
+        queue += children.get(joint.child, [])
+    reached = {joint.child for joint in order}
+    lost = [name for name in description.links if name not in reached]
+    if lost:
+        raise InputError(
+            f"{len(lost)} links are not joined to the root.",
+            f"links: {listed(lost, 8)}",
+            because="they form a loop, or a second tree.",
+            remedy="one root link; every other link the child of one joint",
+        )
+    return order
+
+
+def _groups(description: Description, ordered: Sequence[FileJoint]) -> dict[str, _Group]:
+    """Links by the body they belong to; "" is the ground."""
+    groups = {"": _Group("", {"": (np.eye(3), np.zeros(3))})}
+    owner = {"": groups[""]}
+    for joint in ordered:
+        if joint.kind != "fixed":
+            groups[joint.child] = owner[joint.child] = _Group(joint.child, {joint.child: (np.eye(3), np.zeros(3))})
+            continue
+        group = owner[joint.parent]
+        turn, place = group.poses[joint.parent]
+        group.poses[joint.child] = (turn @ joint.rotation, place + turn @ joint.place)
+        owner[joint.child] = group
+    for group in groups.values():
+        parts = []
+        for link, (turn, place) in group.poses.items():
+            body = description.links.get(link)
+            if body is not None and body.mass:
+                parts.append((body.mass, place + turn @ body.centre, turn @ body.inertia @ turn.T))
+        group.mass = sum(mass for mass, _, _ in parts)
+        if group.mass:
+            group.centre = sum(mass * centre for mass, centre, _ in parts) / group.mass
+        for mass, centre, inertia in parts:
+            arm = centre - group.centre
+            group.inertia = group.inertia + inertia + mass * (arm @ arm * np.eye(3) - np.outer(arm, arm))
+    return groups
+
+
+def _check_masses(description: Description, groups: dict[str, _Group], moving: Sequence[FileJoint]) -> None:
+    """Refuse a moving joint that carries nothing: its acceleration would be a quotient of zeros."""
+    carried: dict[str, float] = {}
+    owner = {link: group.name for group in groups.values() for link in group.poses}
+    for joint in reversed(moving):
+        mass = groups[joint.child].mass + carried.get(joint.child, 0.0)
+        above = owner[joint.parent]
+        carried[above] = carried.get(above, 0.0) + mass
+        if not mass and not joint.armature:
+            raise InputError(
+                f"The link {joint.child!r} has no inertia.",
+                f"joint {joint.name!r} moves it, and nothing behind it has mass",
+                because="a force on a joint without mass accelerates it without bound.",
+                remedy=f"<inertial> of {joint.child!r}, or a fixed joint",
+            )
+    for group in groups.values():
+        if group.name and group.mass and np.any(group.inertia):
+            check_inertia(ca.DM(group.inertia), group.name)
+
+
+def _write_joint(model: Model, joint: FileJoint, owner: dict[str, _Group], bodies: dict[str, Body | Ground]) -> None:
+    before, behind = owner[joint.parent], owner[joint.child]
+    turn, place = before.poses[joint.parent]
+    if joint.kind == "free":
+        _free_start(model, joint)
+        return
+    rotation = turn @ joint.rotation
+    at = place + turn @ (joint.place + joint.rotation @ joint.at)
+    options: dict[str, object] = {"rotation": rotation}
+    if joint.kind in ("revolute", "prismatic"):
+        options["axis_a"] = rotation @ joint.axis
+    if joint.kind == "revolute":
+        options["axis_b"] = joint.axis
+    model.joint(
+        joint.name,
+        joint.kind,
+        bodies[before.name],
+        bodies[behind.name],
+        at_a=at - before.centre,
+        at_b=joint.at - behind.centre,
+        coordinates="joint",
+        **options,  # type: ignore[arg-type]
+    )
+    if joint.kind == "spherical":
+        return
+    name = model._mechanics.tree[joint.name].coordinate
+    model._set_joint_values(name, joint.start, joint.lower, joint.upper)
+    q, rate = model[name], model.rate(model[name])
+    if joint.damping:
+        model.dissipation(0.5 * joint.damping * rate**2)
+    if joint.stiffness:
+        model.potential_energy(0.5 * joint.stiffness * (q - joint.rest) ** 2)
+    if joint.armature:
+        model.kinetic_energy(0.5 * joint.armature * rate**2)
+    if joint.friction:
+        model.generalised_force(q, model.friction(f"{joint.name}.friction", rate, kinetic=joint.friction))
+
+
+def _free_start(model: Model, joint: FileJoint) -> None:
+    """A free body starts where the file has it."""
+    model._set_body_start(joint.child, joint.place, joint.rotation)
+
+
+def _write_mimic(model: Model, description: Description, mimic: Mimic) -> None:
+    tree = model._mechanics.tree
+    for name in (mimic.joint, mimic.other):
+        if name not in tree or tree[name].size != 1:
+            raise InputError(
+                f"Joint {mimic.joint!r} follows {mimic.other!r}, and {name!r} has no single coordinate.",
+                f"joints: {listed(list(tree), 8)}",
+                because="a joint that mimics another is a multiple of it.",
+                remedy="two revolute or prismatic joints",
+            )
+    one, other = (model[tree[name].coordinate] for name in (mimic.joint, mimic.other))
+    model.constraint(f"{mimic.joint}.mimic", one - mimic.multiplier * other - mimic.offset)
+
+
+def _draw(model: Model, link: FileLink, body: Body | Ground, turn: np.ndarray, place: np.ndarray) -> None:
+    for solid in link.solids:
+        where = {"at": body, "offset": place + turn @ solid.at, "rotation": turn @ solid.rotation}
+        if isinstance(body, Ground):
+            where = {"at": place + turn @ solid.at, "rotation": turn @ solid.rotation}
+        options = {"colour": solid.colour}
+        if solid.kind == "box":
+            model.draw("box", size=list(solid.size), **where, **options)
+        elif solid.kind == "sphere":
+            where.pop("rotation")
+            model.draw("sphere", radius=solid.size[0], **where, **options)
+        elif solid.kind in ("cylinder", "capsule"):
+            model.draw("cylinder", radius=solid.size[0], length=solid.size[1], **where, **options)
