@@ -125,6 +125,11 @@ from daedalus.reduction.forms.eliminate import eliminate as eliminate
 from daedalus.reduction.forms.first_order import to_first_order as to_first_order
 from daedalus.reduction.forms.semi_explicit import to_semi_explicit as to_semi_explicit
 from daedalus.reduction.reduce import reduce as reduce
+from daedalus.robots.inverse_kinematics import Posture as Posture
+from daedalus.robots.inverse_kinematics import inverse_kinematics as inverse_kinematics
+from daedalus.robots.read_mjcf import read_mjcf as read_mjcf
+from daedalus.robots.read_urdf import read_urdf as read_urdf
+from daedalus.robots.robot import Robot as Robot
 from daedalus.saved_results import load as load
 from daedalus.scipy_calls.solve_dae import solve_dae as solve_dae
 from daedalus.scipy_calls.solve_ivp import solve_ivp as solve_ivp

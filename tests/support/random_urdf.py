@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 
-def random_urdf(seed: int, links: int = 7, kinds: tuple[str, ...] = ("revolute", "continuous", "prismatic", "fixed")) -> str:
+def random_urdf(
+    seed: int, links: int = 7, kinds: tuple[str, ...] = ("revolute", "continuous", "prismatic", "fixed")
+) -> str:
     """A robot of `links` moving or fixed links behind a base, with skew inertias, axes and origins."""
     rng = np.random.default_rng(seed)
 
@@ -16,9 +18,7 @@ def random_urdf(seed: int, links: int = 7, kinds: tuple[str, ...] = ("revolute",
     for k in range(links):
         points = rng.normal(size=(6, 3)) * 0.2
         inertia = sum(p @ p * np.eye(3) - np.outer(p, p) for p in points)
-        entries = " ".join(
-            f'i{"xyz"[i]}{"xyz"[j]}="{float(inertia[i, j])!r}"' for i in range(3) for j in range(i, 3)
-        )
+        entries = " ".join(f'i{"xyz"[i]}{"xyz"[j]}="{float(inertia[i, j])!r}"' for i in range(3) for j in range(i, 3))
         parts.append(
             f'<link name="link{k}"><inertial><origin xyz="{text(rng.normal(size=3) * 0.2)}" '
             f'rpy="{text(rng.normal(size=3))}"/><mass value="{float(rng.uniform(0.5, 3.0))!r}"/>'

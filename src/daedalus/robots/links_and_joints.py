@@ -109,8 +109,11 @@ def built(description: Description) -> Model:
     model.gravity(list(description.gravity))
     bodies: dict[str, Body | Ground] = {"": ground}
     _check_masses(description, groups, moving)
+    free = {joint.child for joint in moving if joint.kind == "free"}
     for group in groups.values():
-        if group.name:
+        if group.name in free and np.any(group.centre):
+            bodies[group.name] = _free_body(model, group)
+        elif group.name:
             bodies[group.name] = model._link_body(group.name, group.mass, group.inertia)
     owner = {link: group for group in groups.values() for link in group.poses}
     for joint in moving:
@@ -124,6 +127,18 @@ def built(description: Description) -> Model:
                 _draw(model, description.links[link], bodies[group.name], turn, place - group.centre)
     model.unsupported = list(description.unsupported)
     return model
+
+
+def _free_body(model: Model, group: _Group) -> Body:
+    """A free body whose position is the origin of its link, as files and robot libraries have it.
+
+    Bodies are at their centres of mass: here a body without mass moves, and one with the mass is fixed to it.
+    """
+    frame = model._link_body(group.name, 0.0, np.zeros((3, 3)))
+    heavy = model._link_body(f"{group.name}_mass", group.mass, group.inertia)
+    model.joint(f"{group.name}_centre", "fixed", frame, heavy, at_a=group.centre, coordinates="joint")
+    group.centre = np.zeros(3)
+    return frame
 
 
 def _ordered(description: Description) -> list[FileJoint]:
@@ -237,6 +252,11 @@ def _write_joint(model: Model, joint: FileJoint, owner: dict[str, _Group], bodie
         **options,  # type: ignore[arg-type]
     )
     if joint.kind == "spherical":
+        spin = model[model._mechanics.tree[joint.name].velocity]
+        if joint.damping:
+            model.dissipation(0.5 * joint.damping * ca.sumsqr(spin))
+        if joint.armature:
+            model.kinetic_energy(0.5 * joint.armature * ca.sumsqr(spin))
         return
     name = model._mechanics.tree[joint.name].coordinate
     model._set_joint_values(name, joint.start, joint.lower, joint.upper)

@@ -178,7 +178,7 @@ class Functions:
         rotations, origins = poses(s.tree.links)
         if name in written.frames:
             place, turn = frame_pose(s.tree, written.frames[name], rotations, origins)
-            return _numbered(self.model, [place, turn])  # type: ignore[return-value]
+            return numbered(self.model, [place, turn])  # type: ignore[return-value]
         if name not in s.tree.at:
             raise InputError(
                 f"The robot has no frame {name!r}.",
@@ -308,7 +308,7 @@ def robot_symbols(model: Model) -> RobotSymbols:
     for link in tree.links:
         expressions += [link.turn, link.shift, link.angular, link.linear, link.drift]
         expressions += [link.mass, link.centre, link.inertia]
-    numbers = iter(_numbered(model, expressions))
+    numbers = iter(numbered(model, expressions))
     rate, armature, gravity = next(numbers), next(numbers), next(numbers)
     links = []
     for link in tree.links:
@@ -322,7 +322,7 @@ def robot_symbols(model: Model) -> RobotSymbols:
     )
 
 
-def _numbered(model: Model, expressions: list[ca.SX]) -> list[ca.SX]:
+def numbered(model: Model, expressions: list[ca.SX]) -> list[ca.SX]:
     """Expressions with the values of parameters put in."""
     known = [v for v in model._variables.values() if v.kind == "parameter"]
     used = {symbol_key(s) for e in expressions for s in ca.symvar(e)}

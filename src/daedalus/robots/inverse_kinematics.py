@@ -1,0 +1,340 @@
+"""`dd.inverse_kinematics(m, targets)`: joint positions that bring frames to given places and orientations.
+
+Levenberg's and Marquardt's method, with limits kept by an active set: min |r(q)|² over the limits, where r holds the
+missing way of every position and the missing turn of every rotation, a rotation vector times the size of the robot.
+What the targets leave open is settled by the posture nearest to a preferred one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from daedalus.errors import InputError, ModelError
+from daedalus.geometry.axis_angle import rotation_log
+from daedalus.geometry.quaternions import rotation_from_quaternion
+from daedalus.geometry.rotations import read_rotation
+from daedalus.model.model import Model
+from daedalus.model.names import did_you_mean, listed
+from daedalus.robots.robot import Robot
+
+# A target is reached where what is missing is below this share of the robot's size: a micrometre on a metre is far more
+# than rounding and far less than what a drive can resolve.
+REACHED = 1e-8
+MOST_ITERATIONS = 200
+# Postures tried where the first ends in a local minimum; drawn from one seed, so that answers repeat.
+RESTARTS = 12
+
+
+@dataclass(frozen=True)
+class Posture:
+    """Joint positions, and how far they are from the targets.
+
+    q: positions in the order of `labels`. reached: whether every target is. distance: the largest distance of a
+    position that is left, m; angle: the largest angle of a rotation that is left, rad. values: positions by variable,
+    ready as `start=`. at_limits: coordinates that their limits hold.
+    """
+
+    q: np.ndarray
+    reached: bool
+    distance: float
+    angle: float
+    labels: tuple[str, ...]
+    values: dict[str, Any]
+    at_limits: tuple[str, ...]
+    sentence: str
+
+    def __repr__(self) -> str:
+        return self.sentence
+
+
+class _Target(NamedTuple):
+    frame: str
+    what: str  # position or rotation
+    value: np.ndarray
+
+
+class _Place(NamedTuple):
+    """A posture with what is missing there."""
+
+    q: np.ndarray
+    missing: np.ndarray
+    slopes: np.ndarray
+    size: float
+
+
+def inverse_kinematics(
+    model: Model, targets: Mapping[str, Any], start: Mapping[str, Any] | None = None, limits: bool = True
+) -> Posture:
+    """Joint positions that bring frames or bodies where they are wanted.
+
+    Parameters
+    ----------
+    targets: by name, "tool.position": three numbers, m; "tool.rotation": a matrix or a quaternion.
+    start: the preferred posture by name of the coordinates, where the search begins; what the targets leave open stays
+        near it. Left out: the start values of the model, else zero.
+    limits: whether the limits of the joints hold (`lower` and `upper` of their coordinates).
+
+    A target out of reach is no error: `reached` is False, and `distance` says by how much.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> m = dd.Model("arm of two links")
+    >>> a, b = (m.body(name, mass=1.0, inertia=[0.1, 0.1, 0.1]) for name in "ab")
+    >>> options = {"at_b": [-0.5, 0, 0], "axis_a": [0, 0, 1], "coordinates": "joint"}
+    >>> shoulder = m.joint("shoulder", "revolute", dd.ground, a, **options)
+    >>> elbow = m.joint("elbow", "revolute", a, b, at_a=[0.5, 0, 0], **options)
+    >>> m.frame("tool", b, at=[0.5, 0, 0])
+    >>> found = dd.inverse_kinematics(m, {"tool.position": [1.0, 1.0, 0.0]}, start={"elbow.angle": 1.0})
+    >>> found.reached, found.q.round(6).tolist()
+    (True, [-0.0, 1.570796])
+    >>> dd.inverse_kinematics(m, {"tool.position": [3.0, 0.0, 0.0]})
+    tool.position is out of reach: 1 m are missing.
+    """
+    if not isinstance(model, Model):
+        raise ModelError(
+            "inverse_kinematics takes a Model.",
+            f"got {type(model).__name__}",
+            because="frames and limits belong to the model.",
+            remedy="dd.inverse_kinematics(m, ...) with m = dd.read_urdf(...)",
+        )
+    robot = model.robot()
+    if model._mechanics.constraints:
+        raise ModelError(
+            "Inverse kinematics of closed loops is not available.",
+            f"constraints: {listed(list(model._mechanics.constraints), 6)}",
+            because="the joints of a loop depend on each other.",
+            remedy='dd.initialise(m, {"body.position": ...}) of the model in body coordinates',
+        )
+    search = _Search(model, robot, _read(robot, targets), limits)
+    preferred = search.preferred(start or {})
+    return search.answer(preferred)
+
+
+class _Search:
+    """The search for one set of targets."""
+
+    def __init__(self, model: Model, robot: Robot, targets: list[_Target], limits: bool) -> None:
+        self.model, self.robot, self.targets = model, robot, targets
+        names = [label.split("[")[0] for label in robot.labels["q"]]
+        self.names = list(dict.fromkeys(names))
+        self.quaternions = [k for k, label in enumerate(robot.labels["q"]) if label.endswith("quaternion[0]")]
+        self.lower = np.array([self._bound(label, "lower", -np.inf) for label in robot.labels["q"]])
+        self.upper = np.array([self._bound(label, "upper", np.inf) for label in robot.labels["q"]])
+        if not limits:
+            self.lower, self.upper = np.full_like(self.lower, -np.inf), np.full_like(self.upper, np.inf)
+        # Positions that a velocity moves alone: all but those of quaternions.
+        self.column = self._columns()
+        self.reach = self._reach()
+
+    def _bound(self, label: str, which: str, default: float) -> float:
+        name, _, rest = label.partition("[")
+        values = getattr(self.model._variables[name], which)
+        k = int(rest[:-1]) if rest else 0
+        value = values[k] if isinstance(values, (tuple, list)) and values else values
+        return default if value is None or isinstance(value, tuple) else float(value)
+
+    def _columns(self) -> dict[int, int]:
+        found, k, column = {}, 0, 0
+        labels = self.robot.labels["q"]
+        while k < len(labels):
+            if k in self.quaternions:
+                k, column = k + 4, column + 3
+                continue
+            found[k] = column
+            k, column = k + 1, column + 1
+        return found
+
+    def _reach(self) -> float:
+        """The size of the robot: how far targets and frames are from each other, at least a millimetre."""
+        q = self._normalised(np.zeros(len(self.lower)))
+        places = [self.robot.pose(frame, q)[:3, 3] for frame in self.robot.frames[:50]]
+        places += [target.value for target in self.targets if target.what == "position"]
+        return max(1e-3, float(np.ptp(np.array(places), axis=0).max()))
+
+    def preferred(self, start: Mapping[str, Any]) -> np.ndarray:
+        """The posture that the user prefers."""
+        q = np.zeros(len(self.lower))
+        labels = self.robot.labels["q"]
+        for k, label in enumerate(labels):
+            name, _, rest = label.partition("[")
+            variable, entry = self.model._variables[name], int(rest[:-1]) if rest else 0
+            known = variable.start[entry] if variable.start[entry] is not None else 0.0
+            q[k] = float(known)
+        for name, value in start.items():
+            places = [k for k, label in enumerate(labels) if label == name or label.split("[")[0] == name]
+            if not places:
+                raise InputError(
+                    f"The robot has no coordinate {name!r}.",
+                    f"coordinates: {listed(self.names, 12)}",
+                    because="a posture is given by joint coordinates.",
+                    remedy=did_you_mean(name, self.names),
+                )
+            q[places] = np.asarray(value, dtype=float).ravel()
+        return np.clip(self._normalised(q), self.lower, self.upper)
+
+    def answer(self, preferred: np.ndarray) -> Posture:
+        """The nearest posture that reaches the targets, or the one that comes closest."""
+        best = self._descend(preferred)
+        rng = np.random.default_rng(0)
+        for _ in range(RESTARTS):
+            if best.size <= REACHED * self.reach:
+                break
+            other = self._descend(self._random(rng))
+            if other.size < best.size * (1 - 1e-9):
+                best = other
+        if best.size <= REACHED * self.reach:
+            best = self._nearer(best, preferred)
+        return self._told(best)
+
+    def _descend(self, q: np.ndarray) -> _Place:
+        """Levenberg–Marquardt with limits from one posture."""
+        here, damping = self._at(q), 1e-3
+        for _ in range(MOST_ITERATIONS):
+            if here.size <= 0.01 * REACHED * self.reach:
+                break
+            slope = here.slopes.T @ here.missing
+            free = self._free(here.q, slope)
+            if not free.any() or np.abs(slope[free]).max() <= 1e-14 * max(1.0, here.size):
+                break
+            jacobian = here.slopes[:, free]
+            normal = jacobian.T @ jacobian
+            scale = np.maximum(np.diag(normal), 1e-6 * self.reach**2)
+            step = np.zeros(len(slope))
+            step[free] = -np.linalg.solve(normal + damping * np.diag(scale), slope[free])
+            trial = self._at(self._moved(here.q, step))
+            if trial.size < here.size:
+                progress = here.size - trial.size
+                here, damping = trial, max(damping / 10, 1e-12)
+                if progress <= 1e-13 * max(here.size, REACHED * self.reach):
+                    break
+            elif damping > 1e8:
+                break
+            else:
+                damping *= 10
+        return here
+
+    def _nearer(self, place: _Place, preferred: np.ndarray) -> _Place:
+        """Move in what the targets leave open towards the preferred posture, and back onto the targets."""
+        for _ in range(30):
+            wish = np.zeros(place.slopes.shape[1])
+            for k, column in self.column.items():
+                wish[column] = preferred[k] - place.q[k]
+            free = self._free(place.q, -wish)
+            jacobian = np.where(free, place.slopes, 0.0)
+            step = np.where(free, wish, 0.0)
+            step = step - np.linalg.pinv(jacobian, rcond=1e-8) @ (jacobian @ step)
+            if np.abs(step).max(initial=0.0) < 1e-9:
+                break
+            share = 1.0
+            while share > 1e-3:
+                other = self._descend(self._moved(place.q, share * step))
+                if other.size <= REACHED * self.reach and self._far(other.q, preferred) < self._far(place.q, preferred):
+                    place = other
+                    break
+                share /= 2
+            else:
+                break
+        return place
+
+    def _far(self, q: np.ndarray, preferred: np.ndarray) -> float:
+        return float(np.linalg.norm([q[k] - preferred[k] for k in self.column]))
+
+    def _at(self, q: np.ndarray) -> _Place:
+        rows, slopes = [], []
+        for frame, what, value in self.targets:
+            pose, jacobian = self.robot.pose(frame, q), self.robot.jacobian(frame, q)
+            if what == "position":
+                rows.append(pose[:3, 3] - value)
+                slopes.append(jacobian[:3])
+            else:
+                rows.append(self.reach * np.asarray(rotation_log(pose[:3, :3] @ value.T)))
+                slopes.append(self.reach * jacobian[3:])
+        missing = np.concatenate(rows)
+        return _Place(q, missing, np.concatenate(slopes), float(np.linalg.norm(missing)))
+
+    def _free(self, q: np.ndarray, slope: np.ndarray) -> np.ndarray:
+        """Velocities that no limit stops: descent −slope does not push against one."""
+        free = np.ones(len(slope), dtype=bool)
+        for k, column in self.column.items():
+            at_lower, at_upper = q[k] <= self.lower[k], q[k] >= self.upper[k]
+            free[column] = not ((at_lower and slope[column] > 0) or (at_upper and slope[column] < 0))
+        return free
+
+    def _moved(self, q: np.ndarray, step: np.ndarray) -> np.ndarray:
+        """The posture after a step of velocities, inside the limits."""
+        rate = self.robot._call("rate", q, step)[0]
+        return np.clip(self._normalised(q + rate), self.lower, self.upper)
+
+    def _normalised(self, q: np.ndarray) -> np.ndarray:
+        q = q.copy()
+        for k in self.quaternions:
+            length = np.linalg.norm(q[k : k + 4])
+            q[k : k + 4] = q[k : k + 4] / length if length > 0 else (1.0, 0.0, 0.0, 0.0)
+        return q
+
+    def _random(self, rng: np.random.Generator) -> np.ndarray:
+        low = np.where(np.isfinite(self.lower), self.lower, -np.pi)
+        high = np.where(np.isfinite(self.upper), self.upper, np.pi)
+        return self._normalised(rng.uniform(np.minimum(low, high), high))
+
+    def _told(self, place: _Place) -> Posture:
+        distance = angle = 0.0
+        lost = []
+        for k, (frame, what, _) in enumerate(self.targets):
+            part = float(np.linalg.norm(place.missing[3 * k : 3 * k + 3]))
+            if what == "position":
+                distance = max(distance, part)
+            else:
+                part /= self.reach
+                angle = max(angle, part)
+            if part * (1 if what == "position" else self.reach) > REACHED * self.reach:
+                unit = "m are" if what == "position" else "rad are"
+                lost.append(f"{frame}.{what} is out of reach: {part:.4g} {unit} missing")
+        labels = self.robot.labels["q"]
+        held = tuple(labels[k] for k in self.column if place.q[k] in (self.lower[k], self.upper[k]))
+        if lost and held:
+            lost.append(f"limits hold {listed(list(held), 6)}")
+        values: dict[str, Any] = {}
+        for k, label in enumerate(labels):
+            values.setdefault(label.split("[")[0], []).append(float(place.q[k]))
+        plain = {n: np.array(v) if self.model._variables[n].shape else v[0] for n, v in values.items()}
+        sentence = "; ".join(lost) + "." if lost else "All targets are reached."
+        return Posture(place.q, not lost, distance, angle, labels, plain, held, sentence)
+
+
+def _read(robot: Robot, targets: Mapping[str, Any]) -> list[_Target]:
+    found = []
+    for name, value in targets.items():
+        frame, _, what = str(name).rpartition(".")
+        if what not in ("position", "rotation") or frame not in robot.frames:
+            known = [f"{frame}.{what}" for frame in robot.frames for what in ("position", "rotation")]
+            raise InputError(
+                f"{name!r} is no target.",
+                f"frames and bodies: {listed(robot.frames, 12)}",
+                because='a target is the "position" or the "rotation" of a frame.',
+                remedy=did_you_mean(str(name), known),
+            )
+        if what == "rotation":
+            quaternion = np.shape(value) == (4,)
+            turn = rotation_from_quaternion(value) if quaternion else read_rotation(value, str(name))
+            found.append(_Target(frame, what, np.asarray(turn, dtype=float)))
+            continue
+        place = np.asarray(value, dtype=float).ravel()
+        if place.shape != (3,) or not np.all(np.isfinite(place)):
+            raise InputError(
+                f"The target {name!r} is not a position.",
+                f"got {value!r}"[:120],
+                because="a position has three numbers.",
+                remedy="[0.5, 0.0, 0.3]",
+            )
+        found.append(_Target(frame, what, place))
+    if not found:
+        raise InputError(
+            "There is no target.", because="a posture is looked for.", remedy='{"tool.position": [0, 0, 1]}'
+        )
+    return found
