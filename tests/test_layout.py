@@ -29,6 +29,7 @@ ROAD = [
     "ensembles",
     "optimisation",
     "estimation",
+    "robots",
     "studies",
     "derivations",
     "scipy_calls",

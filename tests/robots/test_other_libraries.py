@@ -1,4 +1,4 @@
-"""The same files in Pinocchio and MuJoCo: accelerations, bias forces, poses. Their numbers are stored; see each source."""
+"""The same files in Pinocchio and MuJoCo: accelerations and poses. Their numbers are stored, with their source."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-import daedalus as dd
 from tests.support.random_mjcf import random_mjcf
 from tests.support.random_urdf import random_urdf
+
+import daedalus as dd
 
 HERE = Path(__file__).parent
 PINOCCHIO = json.loads((HERE / "pinocchio.json").read_text())["cases"]

@@ -1,4 +1,4 @@
-"""Random robots as MJCF text: nested bodies with hinges, slides, balls and free bases, defaults and five orientations."""
+"""Random robots as MJCF text: nested bodies with every joint, defaults and five ways to write orientations."""
 
 from __future__ import annotations
 
@@ -53,9 +53,8 @@ def random_mjcf(seed: int, bodies: int = 6) -> str:
 
     def body(k: int) -> str:
         inner = "".join(body(c) for c in range(bodies) if parents[c] == k)
-        return f'<body name="b{k}" pos="{text(rng.normal(size=3) * 0.4)}" {orientation()}>{joints(k)}{mass()}{inner}</body>'
+        place = f'pos="{text(rng.normal(size=3) * 0.4)}" {orientation()}'
+        return f'<body name="b{k}" {place}>{joints(k)}{mass()}{inner}</body>'
 
     default = '<default><joint armature="0.02"/></default>'
-    return (
-        f'<mujoco model="random"><option gravity="0.5 0.2 -9.81"/>{default}<worldbody>{body(0)}</worldbody></mujoco>'
-    )
+    return f'<mujoco model="random"><option gravity="0.5 0.2 -9.81"/>{default}<worldbody>{body(0)}</worldbody></mujoco>'

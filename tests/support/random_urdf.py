@@ -14,7 +14,9 @@ def random_urdf(
     def text(values: np.ndarray) -> str:
         return " ".join(repr(float(v)) for v in values)
 
-    parts = ['<robot name="random">', '<link name="base"/>']
+    moments = '<inertia ixx="0.2" iyy="0.3" izz="0.25" ixy="0.01" ixz="0" iyz="0"/>'
+    inertial = f'<origin xyz="0.1 -0.05 0.2"/><mass value="2.5"/>{moments}'
+    parts = ['<robot name="random">', f'<link name="base"><inertial>{inertial}</inertial></link>']
     for k in range(links):
         points = rng.normal(size=(6, 3)) * 0.2
         inertia = sum(p @ p * np.eye(3) - np.outer(p, p) for p in points)

@@ -16,6 +16,7 @@ from daedalus.model.doors.inner_parts import PartDoor
 from daedalus.model.drawing.sketch import Drawing
 from daedalus.model.expressions import elements
 from daedalus.model.garbage_pause import garbage_pause
+from daedalus.model.mechanics.body_starts import declared_joint_values
 from daedalus.model.mechanics.joint_coordinates import in_joint_coordinates
 from daedalus.model.mechanics.mechanics_part import Mechanics, motion_of
 from daedalus.model.mechanics.motion_functions import MotionFunctions
@@ -203,7 +204,8 @@ class Model(EquationDoor, ContactDoor, DelayDoor, PartDoor):
         book = self._drawn_book()
         ledger = () if self._ledger is None else (self._ledger,)
         surplus = () if self._surplus is None else (self._surplus,)
-        own = (Mechanics(book if self._mechanics.positions else None), Drawing(book))
+        moving = book if self._drawn is None else self.copy()
+        own = (Mechanics(moving if self._mechanics.positions else None), Drawing(book))
         return (*super()._parts(), *own, *ledger, *surplus)
 
     def _drawn_book(self) -> Model | None:
@@ -264,6 +266,7 @@ class Model(EquationDoor, ContactDoor, DelayDoor, PartDoor):
             return self
         if self._jointed is None:
             self._jointed = in_joint_coordinates(self)
+            self._jointed._take_starts(declared_joint_values(self))
         return self._jointed
 
     def _all_equations(self) -> dict[str, Equation]:

@@ -134,9 +134,7 @@ class _Search:
     def _bound(self, label: str, which: str, default: float) -> float:
         name, _, rest = label.partition("[")
         values = getattr(self.model._variables[name], which)
-        k = int(rest[:-1]) if rest else 0
-        value = values[k] if isinstance(values, (tuple, list)) and values else values
-        return default if value is None or isinstance(value, tuple) else float(value)
+        return float(values[int(rest[:-1]) if rest else 0]) if values else default
 
     def _columns(self) -> dict[int, int]:
         found, k, column = {}, 0, 0
@@ -163,8 +161,8 @@ class _Search:
         for k, label in enumerate(labels):
             name, _, rest = label.partition("[")
             variable, entry = self.model._variables[name], int(rest[:-1]) if rest else 0
-            known = variable.start[entry] if variable.start[entry] is not None else 0.0
-            q[k] = float(known)
+            guess = variable.guess[entry] if variable.guess else 0.0
+            q[k] = float(guess if variable.start[entry] is None else variable.start[entry])  # type: ignore[arg-type]
         for name, value in start.items():
             places = [k for k, label in enumerate(labels) if label == name or label.split("[")[0] == name]
             if not places:

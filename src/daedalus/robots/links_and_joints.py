@@ -194,6 +194,8 @@ def _groups(description: Description, ordered: Sequence[FileJoint]) -> dict[str,
         group.poses[joint.child] = (turn @ joint.rotation, place + turn @ joint.place)
         owner[joint.child] = group
     for group in groups.values():
+        if not group.name:
+            continue  # what is fixed to the ground does not move
         parts = []
         for link, (turn, place) in group.poses.items():
             body = description.links.get(link)
@@ -216,6 +218,13 @@ def _check_masses(description: Description, groups: dict[str, _Group], moving: S
         mass = groups[joint.child].mass + carried.get(joint.child, 0.0)
         above = owner[joint.parent]
         carried[above] = carried.get(above, 0.0) + mass
+        if joint.kind == "free" and not groups[joint.child].mass:
+            raise InputError(
+                f"The free link {joint.child!r} has no inertia.",
+                "it is the root of the robot and moves freely",
+                because="a body without mass that a single joint holds can turn about it at will.",
+                remedy=f'<inertial> of {joint.child!r}, or base="fixed"',
+            )
         if not mass and not joint.armature:
             raise InputError(
                 f"The link {joint.child!r} has no inertia.",

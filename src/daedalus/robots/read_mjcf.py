@@ -18,7 +18,6 @@ from daedalus.errors import InputError
 from daedalus.geometry.quaternions import rotation_from_quaternion
 from daedalus.geometry.rotations import rot_x, rot_y, rot_z
 from daedalus.model.model import Model
-from daedalus.model.names import did_you_mean
 from daedalus.robots import geom_mass
 from daedalus.robots.file_elements import Element, numbers, parsed, plain_name, read_robot_file
 from daedalus.robots.links_and_joints import Description, FileJoint, FileLink, Solid, built

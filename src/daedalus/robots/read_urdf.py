@@ -178,9 +178,7 @@ def _joint(
         link = "" if end is None else end.get("link") or ""
         if link not in names:
             raise InputError(
-                f"{where[0].upper()}{where[1:]} has no {tag} link."
-                if not link
-                else f"The {tag} of {where} is unknown.",
+                f"The {tag} link of {where} is {'unknown' if link else 'missing'}.",
                 f"it names {link!r}" if link else f"no <{tag} link=...>",
                 because="a joint holds two links of the file.",
                 remedy=did_you_mean(link, names),

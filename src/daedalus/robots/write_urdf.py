@@ -115,11 +115,9 @@ class _Writer:
 
     def _limits(self, coordinate: str) -> tuple[float | None, float | None]:
         variable = self.model._variables[coordinate]
-        found = []
-        for values in (variable.lower, variable.upper):
-            value = values[0] if isinstance(values, tuple) and values else values
-            found.append(None if value is None or isinstance(value, tuple) or not np.isfinite(value) else float(value))
-        return found[0], found[1]
+        bounds = [values[0] if values else np.inf for values in (variable.lower, variable.upper)]
+        lower, upper = (float(value) if np.isfinite(value) else None for value in bounds)
+        return lower, upper
 
     def _frames(self) -> list[str]:
         """Frames that are no links yet, as links without mass."""

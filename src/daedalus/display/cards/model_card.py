@@ -36,6 +36,7 @@ def model_text(model: Model) -> str:
       equations:
         x_dot = -k*x
     """
+    model = model._in_joint_coordinates()
     lines = [model.name]
     for kind, heading in KINDS.items():
         own = [v for v in model.variables.values() if v.kind == kind]

@@ -143,8 +143,12 @@ def _joint_shapes(book: Model, mark: JointMark) -> list[WrittenShape]:
     elif mark.kind != "rolling":
         found.append(_shape(mark.name, "joint", at=two))
     body = next(name for name in reversed(mark.bodies) if name != "ground")
-    constraint = book._mechanics.constraints[mark.name]
-    if constraint.kind == "holonomic":
+    constraint = book._mechanics.constraints.get(mark.name)
+    if constraint is None and mark.kind != "prismatic":
+        # A joint in joint coordinates: its reaction begins with the force, in the world frame.
+        force = ca.vec(book._symbols[mark.name])[: two.numel()]
+        found.append(_shape(mark.name, "force", at=two, vector=force))
+    elif constraint is not None and constraint.kind == "holonomic":
         # (∂c/∂p)ᵀ λ is the force on the body that the joint names last; on a single body it is the only one.
         slope = ca.jacobian(constraint.expression, book._symbols[f"{body}.position"])
         found.append(_shape(mark.name, "force", at=two, vector=slope.T @ ca.vec(book._symbols[mark.name])))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import casadi as ca
 import numpy as np
@@ -23,6 +23,9 @@ from daedalus.model.mechanics.trees import is_joined
 from daedalus.model.mechanics.written_mechanics import Velocity, WrittenBody, WrittenFrame
 from daedalus.model.names import check_name, counted
 from daedalus.model.variables import make_variable
+
+if TYPE_CHECKING:
+    from daedalus.model.mechanics.body_starts import JointValues
 
 
 class TreeDoor(BodyDoor):
@@ -148,6 +151,20 @@ class TreeDoor(BodyDoor):
         )
         self._changed()
         self._variables[name] = new
+
+    def _take_starts(self, values: JointValues) -> None:
+        """Start values of joints that follow from those of bodies; what was written for a joint itself stays."""
+        for name, numbers in values.positions.items():
+            old = self._variables[name]
+            start = tuple(own if own is not None else new for own, new in zip(old.start, numbers))
+            self._variables[name] = replace(old, start=start)
+        for name, numbers in values.rates.items():
+            position = name.removesuffix("_dot")
+            old = self._variables[name if name in self._variables else position]
+            rate = old.start if old.name == name else old.rate
+            taken = tuple(own if own is not None else new for own, new in zip(rate or (None,) * len(numbers), numbers))
+            changed = replace(old, start=taken) if old.name == name else replace(old, rate=taken)
+            self._variables[old.name] = changed
 
     def _set_body_start(self, name: str, place: np.ndarray, rotation: np.ndarray) -> None:
         """A guess for where a free body is."""

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import casadi as ca
+
+from daedalus.model.mechanics.body_starts import in_joints
+
+if TYPE_CHECKING:
+    from daedalus.model.system.system import System
 
 
 @dataclass(frozen=True)
@@ -88,3 +93,9 @@ class Drawing:
     """A part of a system: a copy of the model with its sketch; None where nothing is to be seen."""
 
     book: Any
+
+    def read_start(self, system: System, values: Mapping[str, object]) -> Mapping[str, object]:
+        """Start values of bodies in joint coordinates as values of their joints."""
+        if self.book is None or not self.book._mechanics.tree:
+            return values
+        return in_joints(self.book, system, values)

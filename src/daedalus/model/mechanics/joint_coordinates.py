@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 def in_joint_coordinates(book: Model) -> Model:
     """The model whose unknowns are joint coordinates; bodies and reactions of joints are outputs of it."""
     tree = tree_of(book)
-    gone, formulas = _formulas(book, tree)
+    gone, formulas = body_formulas(book, tree)
     twin = book.copy()
     twin._drawn = book.copy()
     for name in gone:
@@ -75,7 +75,7 @@ def in_joint_coordinates(book: Model) -> Model:
 # -- what bodies are in terms of joints ------------------------------------------------------------------------
 
 
-def _formulas(book: Model, tree: Tree) -> tuple[list[str], dict[str, ca.SX]]:
+def body_formulas(book: Model, tree: Tree) -> tuple[list[str], dict[str, ca.SX]]:
     """Variables that are no states any more, and what every body is and does, by name, derivatives too."""
     origins, rotations = _world(tree)
     moving = velocities(tree.links, tree.v)

@@ -197,6 +197,14 @@ class System:
         """The parts of some types, or all of them, to pass them on."""
         return tuple(part for part in self._content.parts if not kinds or type(part) in kinds)
 
+    def read_start(self, values: Mapping[str, object]) -> Mapping[str, object]:
+        """Start values by the names of this system; parts translate names that stand for others, bodies for joints."""
+        for part in self._content.parts:
+            reader = getattr(part, "read_start", None)
+            if reader is not None:
+                values = reader(self, values)
+        return values
+
     def changed(self, **changes: Any) -> System:
         """The same system but for some of what it is made with; no part passes on unless it is given."""
         return System(replace(self._content, **{"parts": (), **changes}))
