@@ -35,6 +35,7 @@ TOPICS: dict[str, tuple[str, list[str]]] = {
             *("fit", "Fit", "Estimator", "design", "Design"),
         ],
     ),
+    "robots": ("Robots", ["read_urdf", "read_mjcf", "Robot", "inverse_kinematics", "Posture"]),
     "studies": (
         "Studies beyond one run",
         [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import casadi as ca
 import numpy as np
@@ -31,9 +31,6 @@ from daedalus.model.system.freeze import freeze
 from daedalus.model.system.surplus_equations import Surplus, surplus_rows
 from daedalus.model.system.system import System
 from daedalus.model.variables import Variable
-
-if TYPE_CHECKING:
-    from daedalus.robots.robot import Robot
 
 
 class Model(EquationDoor, ContactDoor, DelayDoor, PartDoor):
@@ -168,7 +165,7 @@ class Model(EquationDoor, ContactDoor, DelayDoor, PartDoor):
         """
         return motion_of(self.freeze())
 
-    def robot(self) -> Robot:
+    def robot(self) -> Any:
         """Dynamics, poses and Jacobians of a tree of joints as compiled functions of arrays.
 
         Example

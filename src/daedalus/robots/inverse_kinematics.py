@@ -36,6 +36,16 @@ class Posture:
     q: positions in the order of `labels`. reached: whether every target is. distance: the largest distance of a
     position that is left, m; angle: the largest angle of a rotation that is left, rad. values: positions by variable,
     ready as `start=`. at_limits: coordinates that their limits hold.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> m = dd.Model("slide")
+    >>> cart = m.body("cart", mass=1.0, inertia=[0.1, 0.1, 0.1])
+    >>> rail = m.joint("rail", "prismatic", dd.ground, cart, axis_a=[1, 0, 0], coordinates="joint")
+    >>> found = dd.inverse_kinematics(m, {"cart.position": [0.5, 0.2, 0.0]})
+    >>> found.values, round(found.distance, 6)
+    ({'rail.displacement': 0.5}, 0.2)
     """
 
     q: np.ndarray
@@ -51,13 +61,13 @@ class Posture:
         return self.sentence
 
 
-class _Target(NamedTuple):
+class _FrameTarget(NamedTuple):
     frame: str
     what: str  # position or rotation
     value: np.ndarray
 
 
-class _Place(NamedTuple):
+class _PostureTried(NamedTuple):
     """A posture with what is missing there."""
 
     q: np.ndarray
@@ -110,29 +120,29 @@ def inverse_kinematics(
             because="the joints of a loop depend on each other.",
             remedy='dd.initialise(m, {"body.position": ...}) of the model in body coordinates',
         )
-    search = _Search(model, robot, _read(robot, targets), limits)
+    search = _PostureSearch(model, robot, _read(robot, targets), limits)
     preferred = search.preferred(start or {})
     return search.answer(preferred)
 
 
-class _Search:
+class _PostureSearch:
     """The search for one set of targets."""
 
-    def __init__(self, model: Model, robot: Robot, targets: list[_Target], limits: bool) -> None:
+    def __init__(self, model: Model, robot: Robot, targets: list[_FrameTarget], limits: bool) -> None:
         self.model, self.robot, self.targets = model, robot, targets
-        names = [label.split("[")[0] for label in robot.labels["q"]]
+        names = [element.split("[")[0] for element in robot.labels["q"]]
         self.names = list(dict.fromkeys(names))
-        self.quaternions = [k for k, label in enumerate(robot.labels["q"]) if label.endswith("quaternion[0]")]
-        self.lower = np.array([self._bound(label, "lower", -np.inf) for label in robot.labels["q"]])
-        self.upper = np.array([self._bound(label, "upper", np.inf) for label in robot.labels["q"]])
+        self.quaternions = [k for k, element in enumerate(robot.labels["q"]) if element.endswith("quaternion[0]")]
+        self.lower = np.array([self._bound(element, "lower", -np.inf) for element in robot.labels["q"]])
+        self.upper = np.array([self._bound(element, "upper", np.inf) for element in robot.labels["q"]])
         if not limits:
             self.lower, self.upper = np.full_like(self.lower, -np.inf), np.full_like(self.upper, np.inf)
         # Positions that a velocity moves alone: all but those of quaternions.
         self.column = self._columns()
         self.reach = self._reach()
 
-    def _bound(self, label: str, which: str, default: float) -> float:
-        name, _, rest = label.partition("[")
+    def _bound(self, element: str, which: str, default: float) -> float:
+        name, _, rest = element.partition("[")
         values = getattr(self.model._variables[name], which)
         return float(values[int(rest[:-1]) if rest else 0]) if values else default
 
@@ -158,13 +168,13 @@ class _Search:
         """The posture that the user prefers."""
         q = np.zeros(len(self.lower))
         labels = self.robot.labels["q"]
-        for k, label in enumerate(labels):
-            name, _, rest = label.partition("[")
+        for k, element in enumerate(labels):
+            name, _, rest = element.partition("[")
             variable, entry = self.model._variables[name], int(rest[:-1]) if rest else 0
             guess = variable.guess[entry] if variable.guess else 0.0
             q[k] = float(guess if variable.start[entry] is None else variable.start[entry])  # type: ignore[arg-type]
         for name, value in start.items():
-            places = [k for k, label in enumerate(labels) if label == name or label.split("[")[0] == name]
+            places = [k for k, element in enumerate(labels) if element == name or element.split("[")[0] == name]
             if not places:
                 raise InputError(
                     f"The robot has no coordinate {name!r}.",
@@ -189,7 +199,7 @@ class _Search:
             best = self._nearer(best, preferred)
         return self._told(best)
 
-    def _descend(self, q: np.ndarray) -> _Place:
+    def _descend(self, q: np.ndarray) -> _PostureTried:
         """Levenberg–Marquardt with limits from one posture."""
         here, damping = self._at(q), 1e-3
         for _ in range(MOST_ITERATIONS):
@@ -216,7 +226,7 @@ class _Search:
                 damping *= 10
         return here
 
-    def _nearer(self, place: _Place, preferred: np.ndarray) -> _Place:
+    def _nearer(self, place: _PostureTried, preferred: np.ndarray) -> _PostureTried:
         """Move in what the targets leave open towards the preferred posture, and back onto the targets."""
         for _ in range(30):
             wish = np.zeros(place.slopes.shape[1])
@@ -242,7 +252,7 @@ class _Search:
     def _far(self, q: np.ndarray, preferred: np.ndarray) -> float:
         return float(np.linalg.norm([q[k] - preferred[k] for k in self.column]))
 
-    def _at(self, q: np.ndarray) -> _Place:
+    def _at(self, q: np.ndarray) -> _PostureTried:
         rows, slopes = [], []
         for frame, what, value in self.targets:
             pose, jacobian = self.robot.pose(frame, q), self.robot.jacobian(frame, q)
@@ -253,7 +263,7 @@ class _Search:
                 rows.append(self.reach * np.asarray(rotation_log(pose[:3, :3] @ value.T)))
                 slopes.append(self.reach * jacobian[3:])
         missing = np.concatenate(rows)
-        return _Place(q, missing, np.concatenate(slopes), float(np.linalg.norm(missing)))
+        return _PostureTried(q, missing, np.concatenate(slopes), float(np.linalg.norm(missing)))
 
     def _free(self, q: np.ndarray, slope: np.ndarray) -> np.ndarray:
         """Velocities that no limit stops: descent −slope does not push against one."""
@@ -280,7 +290,7 @@ class _Search:
         high = np.where(np.isfinite(self.upper), self.upper, np.pi)
         return self._normalised(rng.uniform(np.minimum(low, high), high))
 
-    def _told(self, place: _Place) -> Posture:
+    def _told(self, place: _PostureTried) -> Posture:
         distance = angle = 0.0
         lost = []
         for k, (frame, what, _) in enumerate(self.targets):
@@ -298,14 +308,14 @@ class _Search:
         if lost and held:
             lost.append(f"limits hold {listed(list(held), 6)}")
         values: dict[str, Any] = {}
-        for k, label in enumerate(labels):
-            values.setdefault(label.split("[")[0], []).append(float(place.q[k]))
+        for k, element in enumerate(labels):
+            values.setdefault(element.split("[")[0], []).append(float(place.q[k]))
         plain = {n: np.array(v) if self.model._variables[n].shape else v[0] for n, v in values.items()}
         sentence = "; ".join(lost) + "." if lost else "All targets are reached."
         return Posture(place.q, not lost, distance, angle, labels, plain, held, sentence)
 
 
-def _read(robot: Robot, targets: Mapping[str, Any]) -> list[_Target]:
+def _read(robot: Robot, targets: Mapping[str, Any]) -> list[_FrameTarget]:
     found = []
     for name, value in targets.items():
         frame, _, what = str(name).rpartition(".")
@@ -320,7 +330,7 @@ def _read(robot: Robot, targets: Mapping[str, Any]) -> list[_Target]:
         if what == "rotation":
             quaternion = np.shape(value) == (4,)
             turn = rotation_from_quaternion(value) if quaternion else read_rotation(value, str(name))
-            found.append(_Target(frame, what, np.asarray(turn, dtype=float)))
+            found.append(_FrameTarget(frame, what, np.asarray(turn, dtype=float)))
             continue
         place = np.asarray(value, dtype=float).ravel()
         if place.shape != (3,) or not np.all(np.isfinite(place)):
@@ -330,7 +340,7 @@ def _read(robot: Robot, targets: Mapping[str, Any]) -> list[_Target]:
                 because="a position has three numbers.",
                 remedy="[0.5, 0.0, 0.3]",
             )
-        found.append(_Target(frame, what, place))
+        found.append(_FrameTarget(frame, what, place))
     if not found:
         raise InputError(
             "There is no target.", because="a posture is looked for.", remedy='{"tool.position": [0, 0, 1]}'

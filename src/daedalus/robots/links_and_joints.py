@@ -21,7 +21,7 @@ from daedalus.model.names import listed
 
 
 @dataclass
-class Solid:
+class FileShape:
     """A shape on a link, to be drawn: its kind, sizes and pose in the link's frame."""
 
     kind: str
@@ -39,7 +39,7 @@ class FileLink:
     mass: float = 0.0
     centre: np.ndarray = field(default_factory=lambda: np.zeros(3))
     inertia: np.ndarray = field(default_factory=lambda: np.zeros((3, 3)))
-    solids: list[Solid] = field(default_factory=list)
+    solids: list[FileShape] = field(default_factory=list)
 
 
 @dataclass
@@ -68,7 +68,7 @@ class FileJoint:
 
 
 @dataclass
-class Mimic:
+class MimicJoint:
     """A joint that follows another: q = multiplier · other + offset."""
 
     joint: str
@@ -78,19 +78,19 @@ class Mimic:
 
 
 @dataclass
-class Description:
+class RobotDescription:
     """All that was read of a file, and what it has that a model has not."""
 
     name: str
     links: dict[str, FileLink] = field(default_factory=dict)
     joints: list[FileJoint] = field(default_factory=list)
-    mimics: list[Mimic] = field(default_factory=list)
+    mimics: list[MimicJoint] = field(default_factory=list)
     gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)
     unsupported: list[str] = field(default_factory=list)
 
 
 @dataclass
-class _Group:
+class _HeldTogether:
     """Links that fixed joints hold together: poses of their frames in that of the first, and their common mass."""
 
     name: str
@@ -100,7 +100,7 @@ class _Group:
     inertia: np.ndarray = field(default_factory=lambda: np.zeros((3, 3)))
 
 
-def built(description: Description) -> Model:
+def built(description: RobotDescription) -> Model:
     """The model of a description, in joint coordinates."""
     ordered = _ordered(description)
     groups = _groups(description, ordered)
@@ -129,7 +129,7 @@ def built(description: Description) -> Model:
     return model
 
 
-def _free_body(model: Model, group: _Group) -> Body:
+def _free_body(model: Model, group: _HeldTogether) -> Body:
     """A free body whose position is the origin of its link, as files and robot libraries have it.
 
     Bodies are at their centres of mass: here a body without mass moves, and one with the mass is fixed to it.
@@ -141,7 +141,7 @@ def _free_body(model: Model, group: _Group) -> Body:
     return frame
 
 
-def _ordered(description: Description) -> list[FileJoint]:
+def _ordered(description: RobotDescription) -> list[FileJoint]:
     """Joints from the root outwards; refuses loops, unknown links and links that nothing holds."""
     children: dict[str, list[FileJoint]] = {}
     held: dict[str, str] = {}
@@ -181,13 +181,15 @@ def _ordered(description: Description) -> list[FileJoint]:
     return order
 
 
-def _groups(description: Description, ordered: Sequence[FileJoint]) -> dict[str, _Group]:
+def _groups(description: RobotDescription, ordered: Sequence[FileJoint]) -> dict[str, _HeldTogether]:
     """Links by the body they belong to; "" is the ground."""
-    groups = {"": _Group("", {"": (np.eye(3), np.zeros(3))})}
+    groups = {"": _HeldTogether("", {"": (np.eye(3), np.zeros(3))})}
     owner = {"": groups[""]}
     for joint in ordered:
         if joint.kind != "fixed":
-            groups[joint.child] = owner[joint.child] = _Group(joint.child, {joint.child: (np.eye(3), np.zeros(3))})
+            groups[joint.child] = owner[joint.child] = _HeldTogether(
+                joint.child, {joint.child: (np.eye(3), np.zeros(3))}
+            )
             continue
         group = owner[joint.parent]
         turn, place = group.poses[joint.parent]
@@ -210,7 +212,7 @@ def _groups(description: Description, ordered: Sequence[FileJoint]) -> dict[str,
     return groups
 
 
-def _check_masses(description: Description, groups: dict[str, _Group], moving: Sequence[FileJoint]) -> None:
+def _check_masses(description: RobotDescription, groups: dict[str, _HeldTogether], moving: Sequence[FileJoint]) -> None:
     """Refuse a moving joint that carries nothing: its acceleration would be a quotient of zeros."""
     carried: dict[str, float] = {}
     owner = {link: group.name for group in groups.values() for link in group.poses}
@@ -237,7 +239,9 @@ def _check_masses(description: Description, groups: dict[str, _Group], moving: S
             check_inertia(ca.DM(group.inertia), group.name)
 
 
-def _write_joint(model: Model, joint: FileJoint, owner: dict[str, _Group], bodies: dict[str, Body | Ground]) -> None:
+def _write_joint(
+    model: Model, joint: FileJoint, owner: dict[str, _HeldTogether], bodies: dict[str, Body | Ground]
+) -> None:
     before, behind = owner[joint.parent], owner[joint.child]
     turn, place = before.poses[joint.parent]
     if joint.kind == "free":
@@ -285,7 +289,7 @@ def _free_start(model: Model, joint: FileJoint) -> None:
     model._set_body_start(joint.child, joint.place, joint.rotation)
 
 
-def _write_mimic(model: Model, description: Description, mimic: Mimic) -> None:
+def _write_mimic(model: Model, description: RobotDescription, mimic: MimicJoint) -> None:
     tree = model._mechanics.tree
     for name in (mimic.joint, mimic.other):
         if name not in tree or tree[name].size != 1:

@@ -20,7 +20,7 @@ from daedalus.geometry.rotations import rot_x, rot_y, rot_z
 from daedalus.model.model import Model
 from daedalus.robots import geom_mass
 from daedalus.robots.file_elements import Element, numbers, parsed, plain_name, read_robot_file
-from daedalus.robots.links_and_joints import Description, FileJoint, FileLink, Solid, built
+from daedalus.robots.links_and_joints import FileJoint, FileLink, FileShape, RobotDescription, built
 
 MOST_INCLUDES = 100
 SOLIDS = {"sphere": 1, "box": 3, "cylinder": 2, "capsule": 2, "ellipsoid": 3}
@@ -37,7 +37,7 @@ JOINT_WORDS = {
 _ONE_WAY = ("range", "frictionloss", "stiffness", "springref", "ref")
 
 
-class Motor(NamedTuple):
+class FileMotor(NamedTuple):
     """A motor on a joint: force = gear · input."""
 
     name: str
@@ -48,10 +48,10 @@ class Motor(NamedTuple):
 
 
 @dataclass
-class _Reading:
+class _MjcfReading:
     """What is known while a file is read: units, defaults by class, names, and motors."""
 
-    robot: Description
+    robot: RobotDescription
     degrees: bool = True
     order: str = "xyz"  # of Euler angles
     inertia_from_geom: str = "auto"
@@ -60,7 +60,7 @@ class _Reading:
     taken: set[str] = field(default_factory=set)
     joint_names: dict[str, str] = field(default_factory=dict)
     bodies: int = 0
-    motors: list[Motor] = field(default_factory=list)
+    motors: list[FileMotor] = field(default_factory=list)
 
 
 def read_mjcf(path_or_text: str | Path) -> Model:
@@ -94,7 +94,7 @@ def read_mjcf(path_or_text: str | Path) -> Model:
             remedy="dd.read_urdf(...)" if file.root.tag == "robot" else "<mujoco>",
         )
     root = _included(file.root, file.folder)
-    reading = _Reading(Description(root.get("model") or "robot"))
+    reading = _MjcfReading(RobotDescription(root.get("model") or "robot"))
     _settings(root, reading)
     for world in root.findall("worldbody"):
         for element in world:
@@ -109,7 +109,7 @@ def read_mjcf(path_or_text: str | Path) -> Model:
     return model
 
 
-def _write_motor(model: Model, motor: Motor) -> None:
+def _write_motor(model: Model, motor: FileMotor) -> None:
     force = model.input(motor.name, lower=motor.lower, upper=motor.upper)
     name = model._mechanics.tree[motor.joint].coordinate
     model.generalised_force(model[name], motor.gear * force)
@@ -165,7 +165,7 @@ def _allowed(name: str, folder: Path | None) -> Path:
     return path
 
 
-def _settings(root: Element, reading: _Reading) -> None:
+def _settings(root: Element, reading: _MjcfReading) -> None:
     for compiler in root.findall("compiler"):
         reading.degrees = compiler.get("angle", "degree") != "radian"
         reading.order = compiler.get("eulerseq", reading.order)
@@ -186,7 +186,7 @@ def _settings(root: Element, reading: _Reading) -> None:
         _defaults(default, reading, {}, "main")
 
 
-def _defaults(element: Element, reading: _Reading, above: Mapping[str, Mapping[str, str]], name: str) -> None:
+def _defaults(element: Element, reading: _MjcfReading, above: Mapping[str, Mapping[str, str]], name: str) -> None:
     """Default attributes of a class: those of the class around it, then its own."""
     own = {tag: dict(words) for tag, words in above.items()}
     for child in element:
@@ -197,7 +197,7 @@ def _defaults(element: Element, reading: _Reading, above: Mapping[str, Mapping[s
         _defaults(child, reading, own, child.get("class") or "")
 
 
-def _with_defaults(element: Element, reading: _Reading, inherited: str) -> Element:
+def _with_defaults(element: Element, reading: _MjcfReading, inherited: str) -> Element:
     """An element with the attributes that its class gives it."""
     name = element.get("class") or inherited
     found = reading.defaults.get(name, reading.defaults.get("main", {})).get(element.tag, {})
@@ -207,14 +207,14 @@ def _with_defaults(element: Element, reading: _Reading, inherited: str) -> Eleme
 # -- bodies ----------------------------------------------------------------------------------------------------
 
 
-def _world_element(element: Element, reading: _Reading) -> None:
+def _world_element(element: Element, reading: _MjcfReading) -> None:
     if element.tag == "body":
         _body(element, "", "main", reading)
     elif element.tag not in ("light", "camera"):
         reading.robot.unsupported.append(f"<{element.tag}> of the world")
 
 
-def _body(element: Element, parent: str, inherited: str, reading: _Reading) -> None:
+def _body(element: Element, parent: str, inherited: str, reading: _MjcfReading) -> None:
     reading.bodies += 1
     name = plain_name(element.get("name") or f"body{reading.bodies}", reading.taken)
     where = f"body {name!r}"
@@ -234,7 +234,7 @@ def _body(element: Element, parent: str, inherited: str, reading: _Reading) -> N
 
 
 def _joints(
-    joints: list[Element], parent: str, link: FileLink, turn: np.ndarray, place: np.ndarray, reading: _Reading
+    joints: list[Element], parent: str, link: FileLink, turn: np.ndarray, place: np.ndarray, reading: _MjcfReading
 ) -> None:
     """The joints of a body in a row, with links without mass between them."""
     robot, count = reading.robot, len(joints)
@@ -254,7 +254,7 @@ def _joints(
 
 
 def _joint(
-    element: Element, parent: str, child: str, place: np.ndarray, turn: np.ndarray, reading: _Reading
+    element: Element, parent: str, child: str, place: np.ndarray, turn: np.ndarray, reading: _MjcfReading
 ) -> FileJoint:
     kind = "free" if element.tag == "freejoint" else element.get("type", "hinge")
     given = element.get("name") or f"{child}_joint"
@@ -291,7 +291,7 @@ def _joint(
     return joint
 
 
-def _scalar_joint(element: Element, joint: FileJoint, factor: float, where: str, reading: _Reading) -> None:
+def _scalar_joint(element: Element, joint: FileJoint, factor: float, where: str, reading: _MjcfReading) -> None:
     limited = element.get("limited", "auto")
     if element.get("range") is not None and (limited == "true" or (limited == "auto" and reading.autolimits)):
         low, high = numbers(element, "range", 2, [0, 0], where) * factor
@@ -324,7 +324,7 @@ def rotation_about(axis: np.ndarray, angle: float) -> np.ndarray:
     return np.asarray(rotation_from_quaternion(np.array([math.cos(half), *(math.sin(half) * axis)])))
 
 
-def _site(element: Element, body: str, inherited: str, reading: _Reading) -> None:
+def _site(element: Element, body: str, inherited: str, reading: _MjcfReading) -> None:
     """A site is a frame: a link without mass, fixed to its body."""
     whole = _with_defaults(element, reading, inherited)
     if not whole.get("name"):
@@ -336,7 +336,7 @@ def _site(element: Element, body: str, inherited: str, reading: _Reading) -> Non
     reading.robot.joints.append(FileJoint(joint, "fixed", body, name, place, turn))
 
 
-def _mass(element: Element, link: FileLink, inherited: str, where: str, reading: _Reading) -> None:
+def _mass(element: Element, link: FileLink, inherited: str, where: str, reading: _MjcfReading) -> None:
     """Mass and inertia as written, or of the shapes."""
     geoms = [_with_defaults(g, reading, inherited) for g in element if g.tag == "geom"]
     solids = [found for g in geoms if (found := _geom(g, where, link, reading)) is not None]
@@ -360,7 +360,7 @@ def _mass(element: Element, link: FileLink, inherited: str, where: str, reading:
 
 
 def _geom(
-    element: Element, where: str, link: FileLink, reading: _Reading
+    element: Element, where: str, link: FileLink, reading: _MjcfReading
 ) -> tuple[float, np.ndarray, np.ndarray] | None:
     """Mass, centre and inertia of one shape in the frame of its body; None for what has none here."""
     kind = element.get("type", "sphere" if element.get("mesh") is None else "mesh")
@@ -398,11 +398,11 @@ def _geom(
 
 def _show(kind: str, size: tuple[float, ...], place: np.ndarray, turn: np.ndarray, link: FileLink) -> None:
     if kind == "box":
-        link.solids.append(Solid("box", tuple(2 * s for s in size), place, turn))
+        link.solids.append(FileShape("box", tuple(2 * s for s in size), place, turn))
     elif kind == "sphere":
-        link.solids.append(Solid("sphere", size, place, turn))
+        link.solids.append(FileShape("sphere", size, place, turn))
     elif kind in ("cylinder", "capsule"):
-        link.solids.append(Solid(kind, (size[0], 2 * size[1]), place, turn))
+        link.solids.append(FileShape(kind, (size[0], 2 * size[1]), place, turn))
 
 
 def _upright(direction: np.ndarray) -> np.ndarray:
@@ -414,7 +414,7 @@ def _upright(direction: np.ndarray) -> np.ndarray:
     return np.asarray(rotation_from_quaternion(quaternion / np.linalg.norm(quaternion)))
 
 
-def _pose(element: Element, where: str, reading: _Reading) -> tuple[np.ndarray, np.ndarray]:
+def _pose(element: Element, where: str, reading: _MjcfReading) -> tuple[np.ndarray, np.ndarray]:
     """Rotation and place of an element, in any of the format's five ways to write an orientation."""
     place = numbers(element, "pos", 3, [0, 0, 0], where)
     factor = math.pi / 180 if reading.degrees else 1.0
@@ -451,7 +451,7 @@ def _euler(angles: np.ndarray, order: str) -> np.ndarray:
 # -- actuators -------------------------------------------------------------------------------------------------
 
 
-def _actuators(root: Element, reading: _Reading) -> None:
+def _actuators(root: Element, reading: _MjcfReading) -> None:
     for group in root.findall("actuator"):
         for raw in group:
             element = _with_defaults(raw, reading, "main")
@@ -465,4 +465,4 @@ def _actuators(root: Element, reading: _Reading) -> None:
             if element.get("ctrlrange") is not None and element.get("ctrllimited", "auto") != "false":
                 low, high = (float(v) for v in numbers(element, "ctrlrange", 2, [0, 0], f"motor {given!r}"))
             name = plain_name(given, reading.taken)
-            reading.motors.append(Motor(name, joint, float(written[0]), low, high))
+            reading.motors.append(FileMotor(name, joint, float(written[0]), low, high))

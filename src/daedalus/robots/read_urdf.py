@@ -1,4 +1,4 @@
-"""`dd.read_urdf(path_or_text)`: a robot of the Unified Robot Description Format as a model in joint coordinates.
+"""`dd.read_urdf(path_or_text)`: a robot of the Unified Robot RobotDescription Format as a model in joint coordinates.
 
 The format: https://wiki.ros.org/urdf/XML.
 """
@@ -15,7 +15,7 @@ from daedalus.geometry.euler_angles import rotation_from_rpy
 from daedalus.model.model import Model
 from daedalus.model.names import did_you_mean
 from daedalus.robots.file_elements import Element, numbers, plain_name, read_robot_file, required
-from daedalus.robots.links_and_joints import Description, FileJoint, FileLink, Mimic, Solid, built
+from daedalus.robots.links_and_joints import FileJoint, FileLink, FileShape, MimicJoint, RobotDescription, built
 
 KINDS = {
     "revolute": "revolute",
@@ -69,10 +69,10 @@ def read_urdf(path_or_text: str | Path, base: Literal["fixed", "free"] = "fixed"
     return built(_described(file.root, base))
 
 
-def _described(root: Element, base: str) -> Description:
+def _described(root: Element, base: str) -> RobotDescription:
     taken: set[str] = set()
     names: dict[str, str] = {}
-    robot = Description(root.get("name") or "robot")
+    robot = RobotDescription(root.get("name") or "robot")
     for element in root.findall("link"):
         given = required(element, "name", "A link")
         if given in names:
@@ -96,7 +96,7 @@ def _described(root: Element, base: str) -> Description:
     return robot
 
 
-def _link(element: Element, name: str, robot: Description) -> FileLink:
+def _link(element: Element, name: str, robot: RobotDescription) -> FileLink:
     link = FileLink(name)
     where = f"link {name!r}"
     for part in element:
@@ -136,7 +136,7 @@ def _inertial(element: Element, link: FileLink, where: str) -> None:
     link.centre, link.inertia = place, turn @ values @ turn.T
 
 
-def _visual(element: Element, link: FileLink, where: str, robot: Description) -> None:
+def _visual(element: Element, link: FileLink, where: str, robot: RobotDescription) -> None:
     turn, place = _origin(element, f"a visual of {where}")
     geometry = element.find("geometry")
     shape = None if geometry is None or not len(geometry) else geometry[0]
@@ -151,11 +151,11 @@ def _visual(element: Element, link: FileLink, where: str, robot: Description) ->
     else:
         robot.unsupported.append(f"<{shape.tag}> of {where}, drawn by nothing")
         return
-    link.solids.append(Solid(shape.tag, size, place, turn))
+    link.solids.append(FileShape(shape.tag, size, place, turn))
 
 
 def _joint(
-    element: Element, names: dict[str, str], joints: dict[str, str], taken: set[str], robot: Description
+    element: Element, names: dict[str, str], joints: dict[str, str], taken: set[str], robot: RobotDescription
 ) -> FileJoint:
     given = required(element, "name", "A joint")
     if given in joints:
@@ -204,7 +204,7 @@ def _joint(
     return joint
 
 
-def _limits(element: Element, joint: FileJoint, kind: str, where: str, robot: Description) -> None:
+def _limits(element: Element, joint: FileJoint, kind: str, where: str, robot: RobotDescription) -> None:
     limit = element.find("limit")
     if limit is None:
         return
@@ -222,7 +222,7 @@ def _limits(element: Element, joint: FileJoint, kind: str, where: str, robot: De
             robot.unsupported.append(f"{what} limit of {where}")
 
 
-def _mimic(element: Element, joints: dict[str, str], robot: Description) -> None:
+def _mimic(element: Element, joints: dict[str, str], robot: RobotDescription) -> None:
     mimic = element.find("mimic")
     if mimic is None:
         return
@@ -236,10 +236,10 @@ def _mimic(element: Element, joints: dict[str, str], robot: Description) -> None
     where = f"the mimic of joint {own!r}"
     factor = numbers(mimic, "multiplier", 1, [1.0], where)[0]
     offset = numbers(mimic, "offset", 1, [0.0], where)[0]
-    robot.mimics.append(Mimic(own, joints[other], float(factor), float(offset)))
+    robot.mimics.append(MimicJoint(own, joints[other], float(factor), float(offset)))
 
 
-def _root(robot: Description, base: str, taken: set[str]) -> None:
+def _root(robot: RobotDescription, base: str, taken: set[str]) -> None:
     """The link that no joint holds is held by the ground, or free."""
     held = {joint.child for joint in robot.joints}
     roots = [name for name in robot.links if name not in held]

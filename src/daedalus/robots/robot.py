@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -11,11 +11,9 @@ import numpy as np
 from daedalus.compilation.compile import compile_function
 from daedalus.compilation.compiled import Compiled
 from daedalus.errors import InputError
+from daedalus.model.model import Model
 from daedalus.model.names import counted
-from daedalus.robots.robot_functions import VECTORS, Functions
-
-if TYPE_CHECKING:
-    from daedalus.model.model import Model
+from daedalus.robots.robot_functions import VECTORS, RobotFunctions
 
 
 class Robot:
@@ -44,7 +42,7 @@ class Robot:
     """
 
     def __init__(self, model: Model) -> None:
-        self._functions = Functions(model)
+        self._functions = RobotFunctions(model)
         self._compiled: dict[str, Compiled] = {}
         self.name = model.name
         symbols = self._functions.symbols
@@ -54,7 +52,7 @@ class Robot:
             for letter, values in (("q", symbols.q), ("v", symbols.v), ("a", symbols.a))
         }
         self.labels["tau"] = self.labels["v"]
-        self.functions: Mapping[str, ca.Function] = _Named(self._functions)
+        self.functions: Mapping[str, ca.Function] = _FunctionsByName(self._functions)
         self.derivatives = RobotDerivatives(self)
         self._sizes = {letter: len(labels) for letter, labels in self.labels.items()}
 
@@ -176,10 +174,10 @@ class RobotDerivatives:
         return self._robot._call("inverse_dynamics_derivatives", q, v, a)
 
 
-class _Named(Mapping[str, ca.Function]):
+class _FunctionsByName(Mapping[str, ca.Function]):
     """CasADi functions by name, made when they are asked for."""
 
-    def __init__(self, functions: Functions) -> None:
+    def __init__(self, functions: RobotFunctions) -> None:
         self._functions = functions
 
     def __getitem__(self, name: str) -> ca.Function:

@@ -8,7 +8,7 @@ Springs, dampers, frictions and inputs of the model are no part of them: τ is a
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import casadi as ca
 
@@ -22,11 +22,8 @@ from daedalus.model.mechanics.tree_recursions import (
     velocities,
 )
 from daedalus.model.mechanics.trees import Tree, armature_of, frame_pose, tree_of
+from daedalus.model.model import Model
 from daedalus.model.names import did_you_mean, listed
-
-if TYPE_CHECKING:
-    from daedalus.model.model import Model
-
 
 # Outputs that are vectors; all others are matrices, also of one column.
 VECTORS = {"a", "tau", "bias", "gravity", "position", "velocity", "q_dot", "linear", "angular", "kinetic", "potential"}
@@ -44,7 +41,7 @@ class RobotSymbols(NamedTuple):
     armature: ca.SX
 
 
-class Functions:
+class RobotFunctions:
     """The expressions of a robot, each made when it is first asked for."""
 
     def __init__(self, model: Model) -> None:

@@ -37,10 +37,10 @@ def urdf_text(model: Model) -> str:
             because="a URDF file has one root link.",
             remedy="a model for each",
         )
-    return _Writer(model, symbols).text()
+    return _UrdfWriter(model, symbols).text()
 
 
-class _Writer:
+class _UrdfWriter:
     """Links and joints with every joint at zero."""
 
     def __init__(self, model: Model, symbols: RobotSymbols) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -18,14 +18,12 @@ from daedalus.model.doors.joint_kinds import Extras, Ground, Side
 from daedalus.model.drawing.sketch import JointMark, Sketch
 from daedalus.model.expressions import column, described
 from daedalus.model.guesses import GuessedStart
+from daedalus.model.mechanics.body_starts import JointValues
 from daedalus.model.mechanics.tree_joints import COORDINATES, TreeJoint, rest_rotation
 from daedalus.model.mechanics.trees import is_joined
 from daedalus.model.mechanics.written_mechanics import Velocity, WrittenBody, WrittenFrame
 from daedalus.model.names import check_name, counted
 from daedalus.model.variables import make_variable
-
-if TYPE_CHECKING:
-    from daedalus.model.mechanics.body_starts import JointValues
 
 
 class TreeDoor(BodyDoor):

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import casadi as ca
 
 from daedalus.model.mechanics.body_starts import in_joints
-
-if TYPE_CHECKING:
-    from daedalus.model.system.system import System
 
 
 @dataclass(frozen=True)
@@ -94,7 +91,7 @@ class Drawing:
 
     book: Any
 
-    def read_start(self, system: System, values: Mapping[str, object]) -> Mapping[str, object]:
+    def read_start(self, system: Any, values: Mapping[str, object]) -> Mapping[str, object]:
         """Start values of bodies in joint coordinates as values of their joints."""
         if self.book is None or not self.book._mechanics.tree:
             return values

@@ -7,7 +7,7 @@ coordinate that the given values do not determine stays open; values that no pos
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -16,12 +16,8 @@ from daedalus.errors import InputError
 from daedalus.geometry.quaternions import rotation_from_quaternion
 from daedalus.model.expressions import column, concatenate
 from daedalus.model.mechanics.joint_coordinates import body_formulas
-from daedalus.model.mechanics.trees import Tree, tree_of
+from daedalus.model.mechanics.trees import Book, Tree, tree_of
 from daedalus.model.names import listed
-
-if TYPE_CHECKING:
-    from daedalus.model.model import Model
-    from daedalus.model.system.system import System
 
 # Given values are met where what is left is below this share of them: written numbers have some nine digits.
 MET = 1e-7
@@ -36,7 +32,7 @@ class JointValues(NamedTuple):
     rates: dict[str, list[float | None]]
 
 
-def joint_values(book: Model, given: Mapping[str, Sequence[float | None]]) -> JointValues:
+def joint_values(book: Book, given: Mapping[str, Sequence[float | None]]) -> JointValues:
     """Coordinates and rates of joints for given values of bodies, by name."""
     tree = tree_of(book)
     _, formulas = body_formulas(book, tree)
@@ -60,7 +56,7 @@ def joint_values(book: Model, given: Mapping[str, Sequence[float | None]]) -> Jo
     return JointValues({n: v for n, v in found.items() if any(x is not None for x in v)}, rates)
 
 
-def declared_joint_values(book: Model) -> JointValues:
+def declared_joint_values(book: Book) -> JointValues:
     """Coordinates and rates of joints for the start values that bodies of trees were declared with."""
     bodies = {entry.body for entry in tree_of(book).entries}
     given = {}
@@ -71,7 +67,7 @@ def declared_joint_values(book: Model) -> JointValues:
     return joint_values(book, given) if given else JointValues({}, {})
 
 
-def in_joints(book: Model, system: System, values: Mapping[str, object]) -> Mapping[str, object]:
+def in_joints(book: Book, system: Any, values: Mapping[str, object]) -> Mapping[str, object]:
     """Values of bodies in joint coordinates as values of the joints that carry them; all others as they are."""
     bodies = {}
     for name, value in values.items():
@@ -84,7 +80,7 @@ def in_joints(book: Model, system: System, values: Mapping[str, object]) -> Mapp
     return {**found.positions, **found.rates, **{n: v for n, v in values.items() if n not in bodies}}
 
 
-def _missing(book: Model, formulas: Mapping[str, ca.SX], given: Mapping[str, Sequence[float | None]]) -> ca.SX:
+def _missing(book: Book, formulas: Mapping[str, ca.SX], given: Mapping[str, Sequence[float | None]]) -> ca.SX:
     """What is zero where bodies are as given; orientations are compared as rotations."""
     rows = []
     for name, values in given.items():
@@ -101,7 +97,7 @@ def _missing(book: Model, formulas: Mapping[str, ca.SX], given: Mapping[str, Seq
 
 
 def _solved(
-    book: Model, tree: Tree, symbols: ca.SX, residual: ca.SX, q: np.ndarray, names: list[str]
+    book: Book, tree: Tree, symbols: ca.SX, residual: ca.SX, q: np.ndarray, names: list[str]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Coordinates that meet the given values, and which of them those leave open."""
     function = _function(book, symbols, [residual, ca.jacobian(residual, symbols)])
@@ -153,7 +149,7 @@ def _descend(function: Any, q: np.ndarray, lengths: list[int]) -> tuple[float, n
 
 
 def _rates(
-    book: Model,
+    book: Book,
     tree: Tree,
     formulas: Mapping[str, ca.SX],
     given: Mapping[str, Sequence[float | None]],
@@ -190,7 +186,7 @@ def _rates(
     return found
 
 
-def _guess(book: Model, names: list[str]) -> np.ndarray:
+def _guess(book: Book, names: list[str]) -> np.ndarray:
     values: list[float] = []
     for name in names:
         variable = book._variables[name]
@@ -200,7 +196,7 @@ def _guess(book: Model, names: list[str]) -> np.ndarray:
     return np.array(values)
 
 
-def _function(book: Model, symbols: ca.SX, expressions: list[ca.SX]) -> Any:
+def _function(book: Book, symbols: ca.SX, expressions: list[ca.SX]) -> Any:
     """A function of coordinates alone: parameters have their values, velocities are zero."""
     free = [s for e in expressions for s in ca.symvar(e)]
     inside = {s.element_hash() for s in ca.vertsplit(symbols)}

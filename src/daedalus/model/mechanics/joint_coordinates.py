@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import casadi as ca
 
@@ -27,14 +26,11 @@ from daedalus.model.mechanics.tree_recursions import (
     pulled_back,
     velocities,
 )
-from daedalus.model.mechanics.trees import Entry, Tree, armature_of, frame_pose, in_space, tree_of
+from daedalus.model.mechanics.trees import Book, Tree, TreeEntry, armature_of, frame_pose, in_space, tree_of
 from daedalus.model.mechanics.written_mechanics import Velocity, WrittenMechanics
 
-if TYPE_CHECKING:
-    from daedalus.model.model import Model
 
-
-def in_joint_coordinates(book: Model) -> Model:
+def in_joint_coordinates(book: Book) -> Book:
     """The model whose unknowns are joint coordinates; bodies and reactions of joints are outputs of it."""
     tree = tree_of(book)
     gone, formulas = body_formulas(book, tree)
@@ -75,7 +71,7 @@ def in_joint_coordinates(book: Model) -> Model:
 # -- what bodies are in terms of joints ------------------------------------------------------------------------
 
 
-def body_formulas(book: Model, tree: Tree) -> tuple[list[str], dict[str, ca.SX]]:
+def body_formulas(book: Book, tree: Tree) -> tuple[list[str], dict[str, ca.SX]]:
     """Variables that are no states any more, and what every body is and does, by name, derivatives too."""
     origins, rotations = _world(tree)
     moving = velocities(tree.links, tree.v)
@@ -119,7 +115,7 @@ def body_formulas(book: Model, tree: Tree) -> tuple[list[str], dict[str, ca.SX]]
     return gone, {name: ca.densify(value) for name, value in found.items()}
 
 
-def _plane_angle(book: Model, tree: Tree, entry: Entry) -> ca.SX:
+def _plane_angle(book: Book, tree: Tree, entry: TreeEntry) -> ca.SX:
     """The angle of a planar body: the sum of those before it."""
     carriers = {e.body: e for e in tree.entries}
     angle, name = ca.SX(0), entry.body
@@ -134,7 +130,7 @@ def _plane_angle(book: Model, tree: Tree, entry: Entry) -> ca.SX:
     return angle + book._symbols[f"{name}.angle"] if name else angle
 
 
-def _quaternion_of(book: Model, root: str) -> ca.SX | None:
+def _quaternion_of(book: Book, root: str) -> ca.SX | None:
     """The orientation of a root as a quaternion; None for one that does not turn in space."""
     body = book._mechanics.bodies[root]
     if body.orientation == "quaternion":
@@ -149,7 +145,7 @@ def _quaternion_of(book: Model, root: str) -> ca.SX | None:
     return None
 
 
-def _replacements(book: Model, formulas: dict[str, ca.SX]) -> tuple[ca.SX, ca.SX]:
+def _replacements(book: Book, formulas: dict[str, ca.SX]) -> tuple[ca.SX, ca.SX]:
     """Symbols of bodies and of their derivatives, with the formulas that stand for them."""
     old, new = [], []
     for name, value in formulas.items():
@@ -166,7 +162,7 @@ def _world(tree: Tree) -> tuple[list[ca.SX], list[ca.SX]]:
     return origins, rotations
 
 
-def _reaction(tree: Tree, entry: Entry, passed: list[Pair], rotations: list[ca.SX]) -> ca.SX:
+def _reaction(tree: Tree, entry: TreeEntry, passed: list[Pair], rotations: list[ca.SX]) -> ca.SX:
     """The force of a joint on its b, in the terms of the same joint in body coordinates."""
     k = tree.at[entry.body]
     link = tree.links[k]
@@ -187,7 +183,7 @@ def _reaction(tree: Tree, entry: Entry, passed: list[Pair], rotations: list[ca.S
 
 
 def _external(
-    book: Model, tree: Tree, changed: Callable[[list[ca.SX]], list[ca.SX]], energies: bool = False
+    book: Book, tree: Tree, changed: Callable[[list[ca.SX]], list[ca.SX]], energies: bool = False
 ) -> list[Pair | None]:
     """Forces written on bodies, about the origins and in the axes of their links; with `energies` those of potentials,
     dissipation and constraints as well."""
@@ -215,7 +211,7 @@ def _external(
     return forces
 
 
-def _all_forces(book: Model, written: WrittenMechanics) -> dict[str, ca.SX]:
+def _all_forces(book: Book, written: WrittenMechanics) -> dict[str, ca.SX]:
     """What acts on every body beside its inertia and its weight, by the name of the position."""
     still = {n: replace(v, inertia_force=ca.SX.zeros(v.inertia_force.shape)) for n, v in written.velocities.items()}
     light = replace(written, kinetic=ca.SX(0), gravity=None, bodies={}, velocities=still)
@@ -224,7 +220,7 @@ def _all_forces(book: Model, written: WrittenMechanics) -> dict[str, ca.SX]:
 
 
 def _mechanics(
-    book: Model, tree: Tree, changed: Callable[[list[ca.SX]], list[ca.SX]], external: list[Pair | None]
+    book: Book, tree: Tree, changed: Callable[[list[ca.SX]], list[ca.SX]], external: list[Pair | None]
 ) -> WrittenMechanics:
     """Energies, forces and constraints as functions of joint coordinates, with M v' + h of the tree."""
     written = book._mechanics
@@ -268,7 +264,7 @@ def _mechanics(
     )
 
 
-def _rewrite(twin: Model, book: Model, changed: Callable[[list[ca.SX]], list[ca.SX]]) -> None:
+def _rewrite(twin: Book, book: Book, changed: Callable[[list[ca.SX]], list[ca.SX]]) -> None:
     """Equations, outputs, events and what is kept, with formulas in place of bodies."""
     twin._changed()
     tree_bodies = {entry for entry in book._mechanics.bodies if f"{entry}.position" not in twin._variables}
@@ -288,7 +284,7 @@ def _rewrite(twin: Model, book: Model, changed: Callable[[list[ca.SX]], list[ca.
     }
 
 
-def _solved(twin: Model, tree: Tree, motion: WrittenMechanics) -> dict[str, ca.SX]:
+def _solved(twin: Book, tree: Tree, motion: WrittenMechanics) -> dict[str, ca.SX]:
     """Accelerations by articulated bodies; empty where an energy of motion couples more than the tree does."""
     armature = armature_of(twin, tree, motion.kinetic)
     if armature is None:

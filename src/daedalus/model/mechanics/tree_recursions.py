@@ -41,14 +41,6 @@ class Link:
     inertia: ca.SX  # about the centre of mass, in link axes
 
 
-class Motion(NamedTuple):
-    """Where every link is and how it moves: world rotation and origin, velocity in the link's own axes."""
-
-    rotations: list[ca.SX]
-    origins: list[ca.SX]
-    velocities: list[Pair]
-
-
 def poses(links: Sequence[Link]) -> tuple[list[ca.SX], list[ca.SX]]:
     """World rotation and origin of every link."""
     rotations: list[ca.SX] = []
@@ -149,7 +141,7 @@ def forward_dynamics(links: Sequence[Link], v: ca.SX, tau: ca.SX, gravity: ca.SX
         left = inertia
         if own:
             gain_moment, gain_force = moment @ inverse, force @ inverse
-            left = _Inertia(
+            left = _SpatialInertia(
                 _mirrored(inertia.angular - gain_moment @ moment.T),
                 inertia.coupling - gain_moment @ force.T,
                 _mirrored(inertia.linear - gain_force @ force.T),
@@ -179,7 +171,7 @@ def forward_dynamics(links: Sequence[Link], v: ca.SX, tau: ca.SX, gravity: ca.SX
 # -- spatial algebra, written out ------------------------------------------------------------------------------
 
 
-class _Inertia(NamedTuple):
+class _SpatialInertia(NamedTuple):
     """(moment, force) of unit accelerations: [[angular, coupling], [couplingᵀ, linear]]."""
 
     angular: ca.SX
@@ -192,24 +184,26 @@ class _Inertia(NamedTuple):
             self.coupling.T @ motion[0] + self.linear @ motion[1],
         )
 
-    def plus(self, other: _Inertia) -> _Inertia:
-        return _Inertia(*(one + two for one, two in zip(self, other)))
+    def plus(self, other: _SpatialInertia) -> _SpatialInertia:
+        return _SpatialInertia(*(one + two for one, two in zip(self, other)))
 
 
-def _rigid(link: Link) -> _Inertia:
+def _rigid(link: Link) -> _SpatialInertia:
     """A rigid body's inertia about the origin of its link."""
     across = ca.skew(link.centre)
-    return _Inertia(_mirrored(link.inertia - link.mass * across @ across), link.mass * across, link.mass * ca.SX.eye(3))
+    return _SpatialInertia(
+        _mirrored(link.inertia - link.mass * across @ across), link.mass * across, link.mass * ca.SX.eye(3)
+    )
 
 
-def _carried(link: Link, inertia: _Inertia) -> _Inertia:
+def _carried(link: Link, inertia: _SpatialInertia) -> _SpatialInertia:
     """The inertia of a link as its parent feels it through a rigid joint."""
     turn, across = link.turn, ca.skew(link.shift)
     linear = _mirrored(turn @ inertia.linear @ turn.T)
     coupling = turn @ inertia.coupling @ turn.T
     angular = turn @ inertia.angular @ turn.T
     shifted = coupling + across @ linear
-    return _Inertia(_mirrored(angular - coupling @ across + across @ shifted.T), shifted, linear)
+    return _SpatialInertia(_mirrored(angular - coupling @ across + across @ shifted.T), shifted, linear)
 
 
 def _inertia_force(link: Link, motion: Pair, rising: Pair) -> Pair:

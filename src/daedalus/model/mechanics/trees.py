@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -12,11 +12,10 @@ from daedalus.model.mechanics.tree_joints import TreeJoint, links_of, placed
 from daedalus.model.mechanics.tree_recursions import Link
 from daedalus.model.mechanics.written_mechanics import WrittenBody, WrittenFrame, WrittenMechanics
 
-if TYPE_CHECKING:
-    from daedalus.model.model import Model
+Book = Any  # a Model: its doors import this file
 
 
-class Entry(NamedTuple):
+class TreeEntry(NamedTuple):
     """One joint of a tree in the order from the ground outwards: whether its b is behind its a."""
 
     joint: TreeJoint
@@ -38,7 +37,7 @@ class Tree(NamedTuple):
 
     links: list[Link]
     roots: list[str]  # bodies that no joint holds: their own variables stay states
-    entries: list[Entry]
+    entries: list[TreeEntry]
     at: dict[str, int]  # the link of every body
     positions: dict[str, tuple[int, ...]]  # the velocities of every coordinate, by its name
     v: ca.SX
@@ -61,7 +60,7 @@ def is_joined(written: WrittenMechanics, a: str, b: str) -> bool:
     return b in reached
 
 
-def in_order(written: WrittenMechanics) -> tuple[list[str], list[Entry]]:
+def in_order(written: WrittenMechanics) -> tuple[list[str], list[TreeEntry]]:
     """Bodies that no joint holds, and the joints from there and from the ground outwards."""
     left, entries, roots = dict(written.tree), [], []
     neighbours: dict[str, list[str]] = {}
@@ -84,14 +83,14 @@ def in_order(written: WrittenMechanics) -> tuple[list[str], list[Entry]]:
             joint = left.pop(name, None)
             if joint is None:
                 continue
-            entry = Entry(joint, joint.bodies[0] == carrier)
+            entry = TreeEntry(joint, joint.bodies[0] == carrier)
             entries.append(entry)
             seen.add(entry.body)
             queue.append(entry.body)
     return roots, entries
 
 
-def tree_of(book: Model) -> Tree:
+def tree_of(book: Book) -> Tree:
     """The links of a model's trees, in its own symbols."""
     written = book._mechanics
     roots, entries = in_order(written)
@@ -146,7 +145,7 @@ def frame_pose(tree: Tree, frame: WrittenFrame, rotations: list[ca.SX], origins:
     return origins[k] + rotations[k] @ (tree.links[k].centre + frame.at), rotations[k] @ turn
 
 
-def _root(book: Model, name: str, taken: dict[str, tuple[int, ...]]) -> Link:
+def _root(book: Book, name: str, taken: dict[str, tuple[int, ...]]) -> Link:
     """The link of a body that no joint holds; its origin is the centre of mass."""
     body = book.bodies[name]
     place = in_space(body.position)
@@ -177,7 +176,7 @@ def _mass_of(body: WrittenBody) -> dict[str, Any]:
     return {"mass": ca.SX(body.mass), "inertia": inertia}
 
 
-def armature_of(twin: Model, tree: Tree, kinetic: ca.SX | None = None) -> ca.SX | None:
+def armature_of(twin: Book, tree: Tree, kinetic: ca.SX | None = None) -> ca.SX | None:
     """Constant inertias of single velocities in an energy; None where it is anything else."""
     kinetic = twin._mechanics.kinetic if kinetic is None else kinetic
     if kinetic.is_constant():
@@ -192,7 +191,7 @@ def armature_of(twin: Model, tree: Tree, kinetic: ca.SX | None = None) -> ca.SX 
     return ca.densify(diagonal) if rest.is_zero() else None
 
 
-def _moves(twin: Model, expression: ca.SX) -> bool:
+def _moves(twin: Book, expression: ca.SX) -> bool:
     """Whether more than parameters enter."""
     names = {twin._known[symbol_key(s)][0] for s in ca.symvar(expression)}
     return any(name == "t" or twin._variables[name].kind != "parameter" for name in names)
