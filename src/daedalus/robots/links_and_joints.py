@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -305,14 +306,14 @@ def _write_mimic(model: Model, description: RobotDescription, mimic: MimicJoint)
 
 def _draw(model: Model, link: FileLink, body: Body | Ground, turn: np.ndarray, place: np.ndarray) -> None:
     for solid in link.solids:
-        where = {"at": body, "offset": place + turn @ solid.at, "rotation": turn @ solid.rotation}
+        where: dict[str, Any] = {"at": body, "offset": place + turn @ solid.at, "rotation": turn @ solid.rotation}
         if isinstance(body, Ground):
             where = {"at": place + turn @ solid.at, "rotation": turn @ solid.rotation}
-        options = {"colour": solid.colour}
+        where["colour"] = solid.colour
         if solid.kind == "box":
-            model.draw("box", size=list(solid.size), **where, **options)
+            model.draw("box", size=list(solid.size), **where)
         elif solid.kind == "sphere":
             where.pop("rotation")
-            model.draw("sphere", radius=solid.size[0], **where, **options)
+            model.draw("sphere", radius=solid.size[0], **where)
         elif solid.kind in ("cylinder", "capsule"):
-            model.draw("cylinder", radius=solid.size[0], length=solid.size[1], **where, **options)
+            model.draw("cylinder", radius=solid.size[0], length=solid.size[1], **where)

@@ -248,8 +248,8 @@ def _joints(
         last = k == count - 1
         child = link if last else FileLink(plain_name(f"{link.name}_{k}", reading.taken))
         robot.links[child.name] = child
-        first = (place, turn) if k == 0 else (np.zeros(3), np.eye(3))
-        robot.joints.append(_joint(element, before, child.name, *first, reading))
+        at, axes = (place, turn) if k == 0 else (np.zeros(3), np.eye(3))
+        robot.joints.append(_joint(element, before, child.name, at, axes, reading))
         before = child.name
 
 

@@ -28,7 +28,7 @@ using Places = std::vector<int>;
 // Reads the lists of one flow out of a dictionary into the memory of its owner.
 class Reader {
 public:
-    Reader(FlowOwner& owner, const nb::dict& lists) : owner_(owner), lists_(lists) {}
+    Reader(FlowOwner& owner, nb::dict lists) : owner_(owner), lists_(std::move(lists)) {}
 
     template <class T>
     T get(const char* name) const {
@@ -97,7 +97,7 @@ private:
     }
 
     FlowOwner& owner_;
-    const nb::dict& lists_;
+    nb::dict lists_;  // kept: callers pass temporaries
 };
 
 void read_functions(PythonFlow& self, const nb::dict& lists, std::size_t which) {

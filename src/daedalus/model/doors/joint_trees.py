@@ -97,7 +97,8 @@ class TreeDoor(BodyDoor):
             (_body_name(one.partner), _body_name(two.partner)),
             at_a,
             at_b,
-            *(None if axis is None else tuple(map(float, axis)) for axis in axes),
+            None if axes[0] is None else tuple(map(float, axes[0])),
+            None if axes[1] is None else tuple(map(float, axes[1])),
             tuple(tuple(map(float, row)) for row in rest),
         )
         rows = _REACTIONS[kind][size - 2]
@@ -109,7 +110,7 @@ class TreeDoor(BodyDoor):
             spin = self._declare(make_variable(joint.velocity, "state", (3,), unit="rad/s"))
             self._derivative_symbol(joint.velocity, 1)
             self._mechanics.velocities[joint.coordinate] = Velocity(
-                joint.coordinate, joint.velocity, ca.densify(quaternion_rate(q, spin)), ca.SX.zeros(3), True
+                joint.coordinate, joint.velocity, ca.SX(ca.densify(quaternion_rate(q, spin))), ca.SX.zeros(3), True
             )
             self._keep(f"{joint.coordinate} length", ca.sumsqr(q) - 1)
         elif joint.size:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import casadi as ca
 
@@ -76,7 +77,7 @@ def body_formulas(book: Book, tree: Tree) -> tuple[list[str], dict[str, ca.SX]]:
     origins, rotations = _world(tree)
     moving = velocities(tree.links, tree.v)
     rising = accelerations(tree.links, tree.v, tree.a, moving, ca.SX(3, 1))
-    quaternions = {root: _quaternion_of(book, root) for root in tree.roots}
+    quaternions: dict[str, Any] = {root: _quaternion_of(book, root) for root in tree.roots}
     gone: list[str] = []
     found: dict[str, ca.SX] = {}
     for entry in tree.entries:

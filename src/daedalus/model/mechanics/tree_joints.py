@@ -64,8 +64,8 @@ class TreeJoint:
         """The joint of an outline, possibly inside another model, where names have a prefix."""
         name, kind, bodies, axis_a, axis_b, rotation = outline
         joined = tuple(body and prefix + body for body in bodies)
-        axes = (None if axis is None else tuple(axis) for axis in (axis_a, axis_b))
-        return TreeJoint(prefix + name, kind, joined, at_a, at_b, *axes, tuple(map(tuple, rotation)))  # type: ignore[arg-type]
+        one, two = (None if axis is None else tuple(axis) for axis in (axis_a, axis_b))
+        return TreeJoint(prefix + name, kind, joined, at_a, at_b, one, two, tuple(map(tuple, rotation)))  # type: ignore[arg-type]
 
 
 def rest_rotation(axis_a: np.ndarray | None, axis_b: np.ndarray | None) -> np.ndarray:
@@ -99,7 +99,7 @@ def links_of(
         turn = rest @ rotation_from_quaternion(q)
         spin = ca.SX.eye(3) if forward else -turn
         return [_link(parent, turn if forward else turn.T, shift, spin, ca.SX(3, 3), columns, body)]
-    axis_a = ca.SX(ca.DM(joint.axis_a))
+    axis_a = ca.SX(ca.DM(np.asarray(joint.axis_a)))
     if joint.kind == "prismatic":
         axis_b = rest.T @ axis_a
         if forward:
@@ -113,7 +113,7 @@ def links_of(
         turn = rest.T @ _turned(one, -q)
         return [_link(parent, turn, shift, -axis_a, ca.SX(3, 1), columns, body)]
     # Universal: about the axis of a, then about that of b; the other way round seen from b.
-    axis_b = ca.SX(ca.DM(joint.axis_b))
+    axis_b = ca.SX(ca.DM(np.asarray(joint.axis_b)))
     nothing = {"mass": ca.SX(0), "centre": ca.SX(3, 1), "inertia": ca.SX(3, 3)}
     if forward:
         first = _link(parent, _turned(one, q[0]), shift, axis_a, ca.SX(3, 1), columns[:1], nothing)
@@ -165,7 +165,7 @@ def reaction(joint: TreeJoint, moment: ca.SX, force: ca.SX, turn: ca.SX, rotatio
         return ca.vertcat(*parts, torque[2] if flat else torque)
     if joint.kind == "revolute":
         return world if flat else ca.vertcat(world, *(ca.dot(way, torque) for way in across(axis)))
-    normal = ca.cross(turn @ ca.SX(ca.DM(joint.axis_b)), ca.SX(ca.DM(axis)))
+    normal = ca.cross(turn @ ca.SX(ca.DM(np.asarray(joint.axis_b))), ca.SX(ca.DM(axis)))
     return ca.vertcat(world, ca.dot(normal, torque))
 
 
@@ -200,4 +200,4 @@ def _turned(axis: np.ndarray, angle: ca.SX) -> ca.SX:
 
 
 def _half_turn(axis: tuple[float, ...] | None, angle: ca.SX) -> ca.SX:
-    return ca.vertcat(ca.cos(angle / 2), ca.sin(angle / 2) * ca.DM(axis))
+    return ca.vertcat(ca.cos(angle / 2), ca.sin(angle / 2) * ca.DM(np.asarray(axis)))

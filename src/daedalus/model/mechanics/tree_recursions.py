@@ -155,7 +155,8 @@ def forward_dynamics(links: Sequence[Link], v: ca.SX, tau: ca.SX, gravity: ca.SX
         outward = _outward(link, total)
         push[link.parent] = _plus(push[link.parent], outward)
     solved.reverse()
-    result, rising = ca.SX.zeros(v.numel()), []
+    result = ca.SX.zeros(v.numel())
+    rising: list[Pair] = []
     for k, link in enumerate(links):
         base = (ca.SX.zeros(3), -gravity) if link.parent < 0 else rising[link.parent]
         here = _plus(_into(link, base), bias[k])
@@ -282,7 +283,8 @@ def _inverse(block: ca.SX) -> ca.SX:
         return ca.SX(0, 0)
     if size == 1:
         return 1 / block
-    lower, diagonal = ca.SX.eye(size), []
+    lower = ca.SX.eye(size)
+    diagonal: list[ca.SX] = []
     for j in range(size):
         d = block[j, j] - sum((lower[j, k] ** 2 * diagonal[k] for k in range(j)), ca.SX(0))
         diagonal.append(d)

@@ -80,9 +80,9 @@ def in_order(written: WrittenMechanics) -> tuple[list[str], list[TreeEntry]]:
             queue.append(body)
         carrier = queue.pop(0)
         for name in neighbours.get(carrier, ()):
-            joint = left.pop(name, None)
-            if joint is None:
+            if name not in left:
                 continue
+            joint = left.pop(name)
             entry = TreeEntry(joint, joint.bodies[0] == carrier)
             entries.append(entry)
             seen.add(entry.body)
