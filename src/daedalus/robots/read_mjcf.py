@@ -351,9 +351,9 @@ def _mass(element: Element, link: FileLink, inherited: str, where: str, reading:
             tensor = np.diag(numbers(inertial, "diaginertia", 3, [0, 0, 0], where))
         link.inertia = turn @ tensor @ turn.T
         return
-    link.mass = sum(mass for mass, _, _ in solids)
+    link.mass = float(sum(mass for mass, _, _ in solids))
     if link.mass:
-        link.centre = sum(mass * place for mass, place, _ in solids) / link.mass
+        link.centre = np.asarray(sum(mass * place for mass, place, _ in solids)) / link.mass
     for mass, place, tensor in solids:
         arm = place - link.centre
         link.inertia = link.inertia + tensor + mass * (arm @ arm * np.eye(3) - np.outer(arm, arm))

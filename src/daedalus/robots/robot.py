@@ -38,7 +38,7 @@ class Robot:
     >>> robot.mass_matrix([0.3]).round(6)
     array([[0.6]])
     >>> robot.forward_dynamics([0.3], [0.0], [0.0]).round(4)
-    array([-4.8317])
+    array([-4.8318])
     """
 
     def __init__(self, model: Model) -> None:
