@@ -1,15 +1,27 @@
-"""Words of README, docs and the command line: phrases that nobody says, and bookkeeping that no reader needs."""
+"""Words of README, docs, the command line, public docstrings and errors: phrases that nobody says, and bookkeeping."""
 
+import ast
+import inspect
 import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+import daedalus as dd
+
 ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "src" / "daedalus"
 # The page about the source documents, and that of their mistakes, may number them.
 ABOUT_DOCUMENTS = {"audit.md", "corrections.md"}
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-COMMANDS = [ROOT / "src" / "daedalus" / name for name in ("command_line.py", "demo.py")]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "methods").glob("*.md"))]
+COMMANDS = [PACKAGE / name for name in ("command_line.py", "demo.py")]
+GALLERY = sorted((ROOT / "examples" / "gallery").glob("*.py"))
+ERRORS = {
+    *("DaedalusError", "ModelError", "InputError", "SolverError", "SingularModelError", "InconsistentStartError"),
+}
+DOMAINS = ("electrical", "rotational", "translational", "hydraulic", "thermal", "signals", "machines")
+
 PHRASES = {
     r"block on this page runs in the tests": "bookkeeping",
     r"of the time allowed": "bookkeeping",
@@ -17,22 +29,93 @@ PHRASES = {
     r"\bWho wants\b": "To ..., call ...",
     r"\bwithout end\b": "runaway, endless",
     r"\brefuses strangers\b": "accepts authenticated requests only",
-    r"\ba (?:line|panel|row|column|curve|picture|slider) an? \w+": "one line per case",
+    r"\b(?:a|one) (?:line|panel|row|column|curve|colour|picture|slider|value|entry|dimension|step) an? \w+": "one per",
     r"what is too much(?:,| or) ": "over- and under-determined",
     r"\bNothing of\b": "has no ...",
+    r"(?<!here )\bis no (?!longer|more|other|less|need|way|news)\w+": "is not a ...",
+    r"\b(?:of )?one's own\b": "your own",
+    r"\bverbs?\b": "functions",
+    r"\bdoor [1-4]\b": "equations, energies, bodies, components",
+    r"\bon lanes\b": "on SIMD kernels",
+    r"\bledger\b": "energy balance",
+    r"\banew\b": "again",
+    r"\bmeans nothing\b": "is not valid",
+    r"\bfolded to\b": "simplified to",
+    r"\bmethods? of momenta\b": "symplectic method",
+    r"\bdo(?:es)? not arrive\b": "does not converge",
+    r"\bas one likes\b": "as you like",
+    r"\bwhere somebody looks\b": "on a terminal",
+    r"\bWhat can go wrong:": "Raises ...",
+    r"\bcalls? add up\b(?<!everal calls add up)": "Several calls add up",
+    r"\bWhat was is\b": "delayed values are",
+    r"\bdraws? themselves\b": "are drawn automatically",
+    r"\bby the shortest way\b": "projected onto",
+    r"\bhas the last word\b": "wins",
+    r"\bwithout a word\b": "without a warning",
 }
 
 
-@pytest.mark.parametrize("page", [*PAGES, *COMMANDS], ids=lambda page: page.name)
+def violations(text: str) -> list[tuple[str, str]]:
+    """The phrases of the list that a text contains, each with what to say instead."""
+    return [(phrase, instead) for phrase, instead in PHRASES.items() if re.search(phrase, text)]
+
+
+@pytest.mark.parametrize("page", [*PAGES, *COMMANDS, *GALLERY], ids=lambda page: page.name)
 def test_pages_are_free_of_phrases_that_nobody_says(page):
-    text = page.read_text(encoding="utf-8")
-    found = [(phrase, why) for phrase, why in PHRASES.items() if re.search(phrase, text)]
-    assert found == []
+    assert violations(page.read_text(encoding="utf-8")) == []
+
+
+def public_docstrings() -> dict[str, str]:
+    """The docstrings of all public names, of the members of public classes, and of the components."""
+    found: dict[str, str] = {}
+    for name in dd.__all__:
+        value = getattr(dd, name)
+        found[f"dd.{name}"] = inspect.getdoc(value) or ""
+        if inspect.isclass(value):
+            for base in value.__mro__:
+                for member, thing in vars(base).items() if base.__module__.startswith("daedalus") else ():
+                    if not member.startswith("_"):
+                        found[f"dd.{name}.{member}"] = inspect.getdoc(thing) or ""
+    for domain in DOMAINS:
+        for name, value in vars(import_module(f"daedalus.components.{domain}")).items():
+            if inspect.isclass(value) and hasattr(value, "keywords"):
+                found[f"{domain}.{name}"] = inspect.getdoc(value) or ""
+    return found
+
+
+def test_docstrings_of_public_names_are_free_of_them_too():
+    assert {name: found for name, text in public_docstrings().items() if (found := violations(text))} == {}
+
+
+def error_texts(file: Path) -> list[tuple[int, str]]:
+    """All texts in the calls that make an error of the package, with their lines."""
+    calls = [node for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))) if isinstance(node, ast.Call)]
+    return [
+        (part.lineno, part.value)
+        for call in calls
+        if isinstance(call.func, ast.Name) and call.func.id in ERRORS
+        for part in ast.walk(call)
+        if isinstance(part, ast.Constant) and isinstance(part.value, str)
+    ]
+
+
+def test_errors_are_free_of_them_too():
+    found = {
+        f"{file.relative_to(PACKAGE)}:{line}": wrong
+        for file in sorted(PACKAGE.rglob("*.py"))
+        for line, text in error_texts(file)
+        if (wrong := violations(text))
+    }
+    assert found == {}
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page.name not in ABOUT_DOCUMENTS], ids=lambda p: p.name)
 def test_source_documents_are_numbered_on_their_own_page_alone(page):
     assert not re.search(r"\b[Dd]ocument 00\d", page.read_text(encoding="utf-8"))
+
+
+def test_public_docstrings_number_no_source_documents():
+    assert [name for name, text in public_docstrings().items() if re.search(r"\b[Dd]ocument 00\d", text)] == []
 
 
 def test_the_readme_is_short():

@@ -1,7 +1,7 @@
 """A million magnetic pendulums
 
-A pendulum over three magnets comes to rest above one of them. Which one? A million starts, a colour for each magnet,
-and the boundaries between them are no lines: near each there are starts that end above the third.
+A pendulum over three magnets comes to rest above one of them. Which one? The picture shows a million starts, with one
+colour per magnet. The boundaries are fractal: near each boundary there are starts that end above the third magnet.
 """
 
 import casadi as ca

@@ -1,6 +1,6 @@
 """A bouncing ball
 
-Events with resets: at the floor the velocity turns round and loses a fifth.
+Events with resets: at the floor the velocity reverses and loses a fifth.
 """
 
 import daedalus as dd

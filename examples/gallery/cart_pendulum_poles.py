@@ -1,6 +1,6 @@
 """Poles of an upright pendulum on a cart
 
-One of four poles lies to the right: left alone it falls.
+One of the four poles is in the right half plane, so the pendulum falls without a controller.
 """
 
 import daedalus as dd

@@ -1,6 +1,6 @@
 """The chemical Akzo Nobel problem
 
-Six species, one of them algebraic.
+Six species, one of them determined by an algebraic equation.
 """
 
 import daedalus as dd

@@ -1,7 +1,7 @@
 """A crane carries its load without sway
 
-Trolley and load are joined by a cable, a constraint of index 3; the controller plans with the equations as they are
-written, and the cable keeps its length.
+A cable connects trolley and load: a constraint of index 3. The controller plans with the equations as written, and the
+cable keeps its length.
 """
 
 import casadi as ca

@@ -1,6 +1,6 @@
 """A delta robot
 
-Three motors, three closed loops, index 3. The arrows are the forces of the long arms on the nacelle.
+Three motors, three closed loops, index 3. The arrows are the forces of the long arms on the platform.
 """
 
 import daedalus as dd

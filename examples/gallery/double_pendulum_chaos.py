@@ -1,6 +1,6 @@
 """Two double pendulums a hair apart
 
-The second starts a millionth of a radian beside the first.
+The second pendulum starts one millionth of a radian away from the first.
 """
 
 import daedalus as dd

@@ -1,6 +1,6 @@
 """A four-bar put together from rough poses
 
-`dd.guess` marks poses that may move: the joints put the bars in their places.
+`dd.guess` marks poses that may change: the joints determine the exact poses.
 """
 
 import daedalus as dd

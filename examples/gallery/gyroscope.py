@@ -1,6 +1,6 @@
 """A heavy top
 
-It spins fast and nods while it precesses; energy and two momenta are kept.
+The top spins fast and nods while it precesses. Energy and two momenta are conserved.
 """
 
 import daedalus as dd

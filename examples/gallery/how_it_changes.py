@@ -1,6 +1,6 @@
 """How a swing changes with its parameters
 
-First derivatives along the run and the bands of small changes.
+First derivatives along the run, and bands for small changes of the parameters.
 """
 
 import daedalus as dd

@@ -1,7 +1,7 @@
 """Thousands of double pendulums
 
-All begin within a millionth of each other. For some seconds they move as one; then every digit of the start is used up,
-and where they are can be told by odds only. A million, for those who have the time: `COUNT = 1_000_000`.
+All start within one millionth of each other. For some seconds they move as one. Then they spread, and only
+probabilities of their positions remain. For a million, set `COUNT = 1_000_000`.
 """
 
 import casadi as ca

@@ -1,6 +1,6 @@
 """The order of a method, measured
 
-Errors over steps: the slope is the order.
+Errors over step sizes: the slope is the order.
 """
 
 import daedalus as dd

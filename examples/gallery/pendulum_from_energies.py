@@ -1,6 +1,6 @@
 """A pendulum from its energies
 
-Lagrange's equations follow from kinetic and potential energy; `m.draw` says what it looks like.
+Lagrange's equations follow from kinetic and potential energy; `m.draw` defines what it looks like.
 """
 
 import casadi as ca

@@ -1,6 +1,6 @@
 """Seven stars
 
-The Pleiades problem: close encounters, an explicit method of order eight.
+The Pleiades problem: close encounters, solved by an explicit method of order eight.
 """
 
 import daedalus as dd

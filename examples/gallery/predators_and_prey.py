@@ -1,6 +1,6 @@
 """Predators and prey
 
-How the course changes with every parameter.
+How the solution changes with every parameter.
 """
 
 import daedalus as dd

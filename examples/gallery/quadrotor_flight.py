@@ -1,6 +1,6 @@
 """A quadrotor's flight
 
-Thirteen states, a unit quaternion that keeps its length, thrusts as arrows.
+Thirteen states, a unit quaternion whose norm is kept, and thrusts as arrows.
 """
 
 import daedalus as dd

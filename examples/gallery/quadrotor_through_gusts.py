@@ -1,6 +1,6 @@
 """A quadrotor flies through gusts
 
-Wind pushes with up to a third of the weight. The forecast, which sees half of it, is given to the controller ahead.
+Wind pushes with up to a third of the weight. The controller knows a forecast, which contains half of it, in advance.
 """
 
 import casadi as ca

@@ -1,7 +1,7 @@
 """A reactor kept below its limit
 
-An exothermic stirred tank (Henson and Seborg's) is brought to half conversion by its coolant. It would run away beyond
-355 K; the feed is warmer than the controller believes.
+The coolant brings an exothermic stirred tank (Henson and Seborg) to half conversion. Above 355 K it would run away, and
+the feed is warmer than the controller assumes.
 """
 
 import casadi as ca

@@ -1,6 +1,6 @@
 """Robertson's reactions
 
-Rates that differ by nine powers of ten; a stiff method takes some hundred steps to t = 1e11.
+Rates that differ by nine orders of magnitude. A stiff method takes a few hundred steps to t = 1e11.
 """
 
 import daedalus as dd

@@ -1,6 +1,6 @@
 """A chain of rods
 
-Planar bodies hanging from each other; constraints are kept to rounding.
+Planar bodies hanging from each other. The constraints are kept to rounding.
 """
 
 import daedalus as dd

@@ -1,6 +1,6 @@
 """A rolling disc
 
-A velocity constraint: the point of contact stands still.
+A velocity constraint: the contact point does not slide.
 """
 
 import daedalus as dd

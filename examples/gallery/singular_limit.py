@@ -1,6 +1,6 @@
 """What remains when a parameter vanishes
 
-A motor whose inductance goes to zero: the limit is a DAE, and solutions tend to its own.
+A motor whose inductance goes to zero: the limit is a DAE, and the solutions converge to its solution.
 """
 
 import daedalus as dd

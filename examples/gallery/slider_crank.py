@@ -1,6 +1,6 @@
 """A slider-crank mechanism
 
-Planar bodies with revolute and prismatic joints, drawn by themselves.
+Planar bodies with revolute and prismatic joints, drawn automatically.
 """
 
 import daedalus as dd

@@ -1,6 +1,6 @@
-"""Regions of stability
+"""Stability regions
 
-Where the step functions of four methods do not grow.
+The stability regions |R(z)| <= 1 of four methods.
 """
 
 import matplotlib.pyplot as plt

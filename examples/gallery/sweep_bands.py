@@ -1,6 +1,6 @@
 """Many runs at once
 
-Five hundred springs of unlike stiffness: percentile bands instead of a thicket of lines.
+Five hundred springs with different stiffness, drawn as percentile bands.
 """
 
 import numpy as np

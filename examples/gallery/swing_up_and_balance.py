@@ -1,6 +1,6 @@
 """A pendulum swings up and balances
 
-A controller plans one second ahead, twenty times a second, and knows a cart that is ten per cent too light.
+The controller plans one second ahead, twenty times per second. Its model of the cart is ten per cent too light.
 """
 
 import numpy as np

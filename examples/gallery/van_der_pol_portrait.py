@@ -1,6 +1,6 @@
 """The phase portrait of van der Pol's oscillator
 
-Directions, nullclines, the equilibrium and its kind, and the way to the limit cycle.
+Directions, nullclines, the equilibrium with its kind, and trajectories that approach the limit cycle.
 """
 
 import daedalus as dd

@@ -144,7 +144,7 @@ def simulate(
     start: Starts = [],  # noqa: B006
     as_json: AsJson = False,
 ) -> None:
-    """Simulate the model in FILE and print a summary; of a netlist, run all the analyses that it asks for."""
+    """Simulate the model in FILE and print a summary. For a netlist, run all analyses that it contains."""
     source = load_source(file, name).with_values(inputs, parameters, start)
     trajectory = None if source.is_only_analysed(until) else _run(source, until, method, rtol, step)
     if source.netlist is not None:
@@ -163,7 +163,9 @@ def simulate(
 @app.command()
 def animate(
     file: File,
-    out: Annotated[Path, typer.Option("-o", "--out", help="The page (.html) or film (.gif, .mp4).")] = Path("run.html"),
+    out: Annotated[Path, typer.Option("-o", "--out", help="The page (.html) or video (.gif, .mp4).")] = Path(
+        "run.html"
+    ),
     speed: Annotated[float, typer.Option("--speed", help="Playback speed: model seconds per second.")] = 1.0,
     until: Until = None,
     method: Method = "auto",
@@ -174,7 +176,7 @@ def animate(
     start: Starts = [],  # noqa: B006
     as_json: AsJson = False,
 ) -> None:
-    """Simulate the model in FILE and write an animation: one HTML page that opens offline, or a film."""
+    """Simulate the model in FILE and write an animation: one HTML page that opens offline, or a video."""
     trajectory = _run(load_source(file, name).with_values(inputs, parameters, start), until, method, rtol, None)
     trajectory.animate(out, speed=speed)
     _tell_run(trajectory, {"wrote": out}, as_json)
@@ -214,9 +216,9 @@ def studio(
     memory: Annotated[float, typer.Option("--memory", help="Memory for all runs, in GiB.", min=1.0)] = 6.0,
     name: Name = None,
 ) -> None:
-    """Open FILE in a local page: edit its values, run it and compare runs. Ctrl-C ends it.
+    """Open FILE in a local page: edit its values, run it and compare runs. Press Ctrl-C to stop.
 
-    Needs `pip install "daedalus\\[studio]"`. Only this machine can reach the page, by the address that is printed.
+    Needs `pip install "daedalus\\[studio]"`. Only this machine can reach the page, at the printed address.
     """
     from functools import partial
 
@@ -233,7 +235,7 @@ def studio(
     load_source(file, name)  # what cannot be used is told before anything is opened
 
     def announce(address: str) -> None:
-        typer.echo(f"studio of {file}: {address}\nCtrl-C ends it")
+        typer.echo(f"Studio for {file}: {address}\nPress Ctrl-C to stop it.")
         if browse:
             import webbrowser
 

@@ -155,8 +155,8 @@ def test_events_are_refused_by_name():
     with pytest.raises(dd.InputError) as caught:
         dd.simulate(m, 1.0, method=dd.bdf(2), step=0.01)
     assert str(caught.value) == (
-        "The method 'bdf2' takes no events.\n"
+        "The method 'bdf2' does not support events.\n"
         "  the model has bounce\n"
-        "  Because behind an event its past values would have to be found anew.\n"
+        "  Because after an event its past values would have to be computed again.\n"
         '  Try: a one-step method such as "rk4", or an adaptive one'
     )

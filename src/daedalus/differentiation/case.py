@@ -161,7 +161,7 @@ class Case:
         if row is None:
             raise SolverError(
                 f"The equations of {self.system.name!r} have no solution for x' and z at t = {t:.6g}.",
-                because="Newton's method does not arrive from the start values of the algebraic variables.",
+                because="Newton's method does not converge from the start values of the algebraic variables.",
                 remedy="start=dd.initialise(m, {...}), or better start values of the algebraic variables",
             )
         return row

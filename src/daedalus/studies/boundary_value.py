@@ -88,7 +88,7 @@ class _BoundaryCollocation:
         self.system = system = flowing_system(model)
         if system.events:
             raise InputError(
-                "A boundary value problem takes no events.",
+                "A boundary value problem does not support events.",
                 f"the model has {listed([event.name for event in system.events])}",
                 because="polynomials between mesh points cannot jump.",
                 remedy="dd.simulate, or a model without events",

@@ -395,5 +395,5 @@ def test_bad_requests_are_refused():
     with pytest.raises(RuntimeError, match="mismatching shape"):
         dd.flow(m, 0.1)([1.0, 2.0], [], [])
     m.event("half", x - 0.5)
-    with pytest.raises(InputError, match="A flow takes no events"):
+    with pytest.raises(InputError, match="A flow does not support events"):
         dd.flow(m, 0.1)

@@ -112,7 +112,7 @@ def flow(
         raise InputError("steps must be a whole number of at least 1.", f"got {steps!r}", remedy="steps=1")
     if system.events:
         raise InputError(
-            "A flow takes no events.",
+            "A flow does not support events.",
             f"the model has {', '.join(event.name for event in system.events)}",
             because="its steps are fixed, so it would miss an event.",
             remedy="dd.simulate, which stops at events, or a model without them",

@@ -186,7 +186,7 @@ class Body:
     # -- what acts on it ---------------------------------------------------------------------------------------
 
     def apply_force(self, force: object, at: object = None, frame: Frame = "world") -> None:
-        """Let a force act at a point of the body; calls add up.
+        """Apply a force at a point of the body. Several calls add up.
 
         Parameters
         ----------
@@ -215,7 +215,7 @@ class Body:
             self._model._add_force(self.attitude, column(moment(offset, turned)))
 
     def apply_torque(self, torque: object, frame: Frame = "body") -> None:
-        """Let a torque act on the body, N m; calls add up.
+        """Apply a torque to the body, N m. Several calls add up.
 
         Parameters
         ----------

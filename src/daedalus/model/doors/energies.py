@@ -119,7 +119,7 @@ class EnergyDoor(Notebook):
         self._mechanics.potential += self._energy(energy, "potential energy")
 
     def dissipation(self, function: object) -> None:
-        """Add a dissipation function D(q, q', t): the force −∂D/∂q' acts (Rayleigh); calls add up.
+        """Add a dissipation function D(q, q', t): the force −∂D/∂q' acts (Rayleigh). Several calls add up.
 
         A damper of constant c between two points has D = ½ c (relative velocity)².
 

@@ -304,7 +304,7 @@ class Controller:
         return self.labels["u"]
 
     def sample(self, t: float, values: tuple[Any, ...], memory: Any) -> tuple[tuple[float, ...], bool]:
-        """The code of a clock: `m.every(0.05, call=controller)`; every run begins anew."""
+        """The code of a clock: `m.every(0.05, call=controller)`; every run resets it."""
         if memory is None:
             self._time = None
         return tuple(self(np.array(values, dtype=float).ravel(), t).tolist()), True

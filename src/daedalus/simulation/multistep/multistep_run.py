@@ -88,9 +88,9 @@ def _check_system(method: Multistep, system: System) -> None:
     if system.events or system.discrete_count:
         names = [event.name for event in system.events] or [v.name for v in system.of_kind("discrete")]
         raise InputError(
-            f"The method {method.name!r} takes no events.",
+            f"The method {method.name!r} does not support events.",
             f"the model has {', '.join(names[:6])}",
-            because="behind an event its past values would have to be found anew.",
+            because="after an event its past values would have to be computed again.",
             remedy='a one-step method such as "rk4", or an adaptive one',
         )
 
