@@ -15,12 +15,23 @@ TOPICS: dict[str, tuple[str, list[str]]] = {
         "Understanding a model",
         [
             *("analyse", "Report", "check_units", "same", "lipschitz", "reduce", "to_first_order", "to_semi_explicit"),
-            *("eliminate", "initialise", "Start", "derive", "solve_for", "Derivation", "passivity"),
+            *("eliminate", "initialise", "Start", "derive", "solve_for", "Derivation", "plot_reduction", "passivity"),
         ],
     ),
     "running": (
         "Running it",
-        ["simulate", "Trajectory", "prepare", "PreparedRun", "load", "solve_ivp", "solve_dae", "compare"],
+        [
+            "simulate",
+            "Trajectory",
+            "prepare",
+            "PreparedRun",
+            "load",
+            "solve_ivp",
+            "solve_dae",
+            "compare",
+            "energy_over_time",
+            "EnergyOverTime",
+        ],
     ),
     "ensembles": (
         "Many runs",
@@ -103,12 +114,21 @@ def reference_pages() -> dict[str, str]:
     """All pages of the reference by their place in the site."""
     pages = {}
     rows = ["# Reference", "All names of `import daedalus as dd`, by topic.", "| topic | names |\n|---|---|"]
-    for topic, (title, names) in TOPICS.items():
+    for topic, (title, names) in topics().items():
         pages[f"reference/{topic}.md"] = topic_page(title, names)
         links = ", ".join(f"[`{name}`]({topic}.md#{anchor(f'dd.{name}')})" for name in names)
         rows[-1] += f"\n| [{title}]({topic}.md) | {links} |"
     pages["reference/index.md"] = "\n\n".join(rows)
     return pages
+
+
+def topics() -> dict[str, tuple[str, list[str]]]:
+    """The topics with their names; public names without a topic are gathered in one of their own."""
+    import daedalus as dd
+
+    listed = {name for _, names in TOPICS.values() for name in names}
+    others = [name for name in dd.__all__ if name not in listed]
+    return {**TOPICS, **({"more": ("More names", others)} if others else {})}
 
 
 def anchor(name: str) -> str:

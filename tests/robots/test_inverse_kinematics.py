@@ -70,7 +70,7 @@ def test_limits_hold_and_are_named() -> None:
 
 
 def test_wrong_targets_are_refused_in_words() -> None:
-    with pytest.raises(dd.InputError, match=r"'tol.position' is no target.(.|\n)*Try: 'tool.position'"):
+    with pytest.raises(dd.InputError, match=r"'tol.position' is not a target.(.|\n)*Try: 'tool.position'"):
         dd.inverse_kinematics(arm(2), {"tol.position": [0, 0, 0]})
     with pytest.raises(dd.InputError, match=r"The target 'tool.position' is not a position."):
         dd.inverse_kinematics(arm(2), {"tool.position": [0, np.nan, 0]})

@@ -76,9 +76,9 @@ def test_a_joint_that_mimics_another_follows_it() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("<robot", "the URDF text is no XML."),
+        ("<robot", "the URDF text is not valid XML."),
         ('<!DOCTYPE r [<!ENTITY a "b">]><robot name="r"/>', "the URDF text declares a document type or entities."),
-        ('<mujoco model="m"/>', "the URDF text is no URDF file."),
+        ('<mujoco model="m"/>', "the URDF text is not a URDF file."),
         ('<robot name="r"/>', "The robot has no links."),
         (pendulum(link='<link name="rod"/>'), "The link 'rod' has no inertia."),
         (

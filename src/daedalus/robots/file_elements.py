@@ -57,18 +57,18 @@ def _text_of(given: str | Path, kind: str) -> tuple[str, Path | None, str]:
 
 
 def parsed(text: str, name: str, kind: str) -> Element:
-    """The root element of a text; entities and document types are refused, they can expand without end."""
+    """The root element of a text; entities and document types are refused, they can expand endlessly."""
     if re.search(r"<!\s*(DOCTYPE|ENTITY)", text, re.IGNORECASE):
         raise InputError(
             f"{name} declares a document type or entities.",
-            because="entities can expand without end or read other files; robots need none.",
+            because="entities can expand endlessly or read other files; robots need none.",
             remedy="the file without <!DOCTYPE ...>",
         )
     try:
         root = ElementTree.fromstring(text)
     except ElementTree.ParseError as error:
         raise InputError(
-            f"{name} is no XML.",
+            f"{name} is not valid XML.",
             str(error),
             because=f"a {kind} file is a tree of elements.",
             remedy="mend the element at that line",

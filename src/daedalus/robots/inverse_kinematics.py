@@ -88,7 +88,7 @@ def inverse_kinematics(
         near it. Left out: the start values of the model, else zero.
     limits: whether the limits of the joints hold (`lower` and `upper` of their coordinates).
 
-    A target out of reach is no error: `reached` is False, and `distance` says by how much.
+    A target out of reach is not an error: `reached` is False, and `distance` says by how much.
 
     Example
     -------
@@ -322,7 +322,7 @@ def _read(robot: Robot, targets: Mapping[str, Any]) -> list[_FrameTarget]:
         if what not in ("position", "rotation") or frame not in robot.frames:
             known = [f"{frame}.{what}" for frame in robot.frames for what in ("position", "rotation")]
             raise InputError(
-                f"{name!r} is no target.",
+                f"{name!r} is not a target.",
                 f"frames and bodies: {listed(robot.frames, 12)}",
                 because='a target is the "position" or the "rotation" of a frame.',
                 remedy=did_you_mean(str(name), known),

@@ -88,7 +88,7 @@ def read_mjcf(path_or_text: str | Path) -> Model:
     file = read_robot_file(path_or_text, "MJCF")
     if file.root.tag != "mujoco":
         raise InputError(
-            f"{file.name} is no MJCF file.",
+            f"{file.name} is not an MJCF file.",
             f"its root element is <{file.root.tag}>",
             because="an MJCF file begins with <mujoco>.",
             remedy="dd.read_urdf(...)" if file.root.tag == "robot" else "<mujoco>",

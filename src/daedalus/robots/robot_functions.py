@@ -2,7 +2,7 @@
 
     M(q) a + bias(q, v) = τ,      bias contains gravity(q),      q' = N(q) v
 
-Springs, dampers, frictions and inputs of the model are no part of them: τ is all that acts beside weight and inertia.
+Springs, dampers, frictions and inputs of the model are not part of them: τ is all that acts beside weight and inertia.
 """
 
 from __future__ import annotations
