@@ -20,6 +20,7 @@ import numpy as np
 
 from daedalus.model.deadline import poll
 from daedalus.model.system.instruction_list import Instructions
+from daedalus.model.system.once import KeptByKey
 
 # Operations with two or three values, which change at once.
 CONDITIONS = frozenset((ca.OP_LT, ca.OP_LE, ca.OP_SIGN))
@@ -48,6 +49,10 @@ class Protection(NamedTuple):
     continued: frozenset[int]
 
 
+# What was found of functions, by their instructions.
+_known: KeptByKey[Protection] = KeptByKey()
+
+
 class Sources(NamedTuple):
     """The symbols of a function by arguments, which of its arguments are constant along a run, and their values."""
 
@@ -57,7 +62,16 @@ class Sources(NamedTuple):
 
 
 def protection_of(rows: Instructions, sources: Sources) -> Protection:
-    """The rows of a function that have to stay as they are."""
+    """The rows of a function that have to stay as they are; found once for equal functions."""
+    values = tuple((k, given.tobytes()) for k, given in sorted(sources.values.items()))
+    key = (rows.digest(), sources.constant, values)
+    found = _known.get(key)
+    if found is None:
+        found = _known[key] = _found(rows, sources)
+    return found
+
+
+def _found(rows: Instructions, sources: Sources) -> Protection:
     limited = _limited(rows, sources.constant)
     kept = _protecting(rows, limited, frozenset())
     doubtful = [row for row in range(len(rows)) if kept[row] and rows.operation[row] in CONDITIONS]

@@ -8,6 +8,7 @@ import pytest
 
 import daedalus as dd
 from daedalus.model import deadline
+from daedalus.reduction import protecting_conditions
 
 
 def guarded(n):
@@ -132,6 +133,7 @@ class Calls:
 def outcome_of(name, model=None, **options):
     """How a call of dd.simulate ends: the words of its ending, or of its error."""
     make, own = FAMILY[name]
+    protecting_conditions._known.clear()  # an equal model would be known already
     try:
         tr = dd.simulate(make() if model is None else model, 1.0, progress=False, **own, **options)
     except dd.DaedalusError as error:
@@ -203,6 +205,7 @@ def test_an_interrupt_in_a_search_leaves_nothing_behind(name):
     make, own = FAMILY[name]
 
     def run(model):
+        protecting_conditions._known.clear()
         try:
             tr = dd.simulate(model, 1.0, progress=False, **own)
         except dd.DaedalusError as error:
@@ -231,3 +234,21 @@ def test_other_verbs_end_in_their_searches_too(monkeypatch):
         dd.gradient(startless(1), 1.0, final=ca.SX(1.0), time_limit=1e-6)
     en = dd.sweep(guarded(2), 1.0, over={"R": [1.0, 2.0]}, time_limit=60.0)
     assert en.success.values.all()
+
+
+def test_looking_for_surfaces_grows_with_the_number_of_conditions_alone():
+    """Not with the number of pairs of them."""
+    from daedalus.simulation.sliding.surface import condition_like, conditions_at_zero
+
+    counts = []
+    for n in (10, 20, 40):
+        m = dd.Model("relays")
+        v = m.state("v", n, start=np.zeros(n))
+        m.equation(m.der(v), [ca.sin((1 + i) * m.time) - ca.sign(v[i]) for i in range(n)])
+        system = m.freeze()
+        with Calls() as calls:
+            met = conditions_at_zero(system, 0.0, np.zeros(n), np.zeros(0), np.zeros(0))
+            assert condition_like(system, -2 * system.symbol("x")[n - 1]) == met[-1]
+        assert len(met) == n
+        counts.append(calls.count)
+    assert counts[2] - counts[1] < 3 * (counts[1] - counts[0])

@@ -121,6 +121,16 @@ inline bool is_passed(const Guards& guards, const Root& root) noexcept {
     return (on_dense < 0) == root.rising && crosses(on_dense, guards.now[root.guard]);
 }
 
+// Whether the guard of an event is zero where the step is cut, by rounding alone: its zero behind the cut is at it.
+inline bool is_met_by_rounding(const Guards& guards, const Root& root) noexcept {
+    if (is_switch(guards, root.guard)) return false;
+    double largest = 0;
+    for (int j = 0; j < guard_samples; ++j)
+        largest = std::fmax(largest, std::fabs(guards.samples[j * guards.count + root.guard]));
+    const double level = touch_level * largest;
+    return std::fabs(guards.before[root.guard]) <= level && std::fabs(guards.now[root.guard]) <= level;
+}
+
 // Cuts the step at its first event that interrupts it and that the redone solution confirms; gives its place among the
 // roots, or -1 where the whole step stands.
 inline long long cut_at_first(Integration& s) noexcept {
@@ -164,7 +174,8 @@ inline bool handle_guards(Integration& s) noexcept {
     for (long long r = 0; r < guards.root_count; ++r) {
         const Root root = guards.roots[r];
         bool passed = r == cut || root.theta <= theta + same;
-        if (!passed && guards.reference[root.guard] != 0) passed = is_passed(guards, root);
+        if (!passed && guards.reference[root.guard] != 0)
+            passed = is_passed(guards, root) || is_met_by_rounding(guards, root);
         for (long long q = guards.early_count; q < kept; ++q) passed = passed && guards.roots[q].guard != root.guard;
         if (!passed) continue;
         if (root.theta < theta - same) ++guards.early_count;

@@ -29,14 +29,13 @@ from daedalus.simulation.run.road import Road
 from daedalus.simulation.run.settings import Settings, settings_for
 from daedalus.simulation.sliding.sliding_system import (
     Sliding,
-    condition_like,
     levels_of,
     resting_system,
     sliding_along,
     sliding_system,
 )
 from daedalus.simulation.sliding.solved_slopes import Undetermined, slopes_of
-from daedalus.simulation.sliding.surface import Surface, conditions_at_zero, moved_onto
+from daedalus.simulation.sliding.surface import Surface, condition_like, conditions_at_zero, moved_onto
 from daedalus.simulation.sliding.surfaces_together import SLIDES, NotDecided, PlaceOnSurfaces, met_together
 
 # A share may be out of 0 … 1 by this. Fields are looked at this far beside a surface, in nominal values; the jump on

@@ -13,7 +13,6 @@ state follows from g = 0, and it ends where ġ is no longer zero.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -25,9 +24,7 @@ from daedalus.model.system.equation_row import Role, rows_of
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.model.variables import Event, make_variable
-from daedalus.reduction.switches import switches_of
-from daedalus.simulation.sliding.solved_slopes import Undetermined
-from daedalus.simulation.sliding.surface import Surface, have_one_ratio, rate_of
+from daedalus.simulation.sliding.surface import Surface, condition_like, rate_of
 
 # How far a run may be carried off the surface, and how fast it may leave one that it rests on, in nominal values.
 OFF, MOVING = 1e-6, 1e-9
@@ -83,21 +80,6 @@ def rests_on_surface(system: System) -> bool:
     """Whether a system rests on a surface instead of sliding along it."""
     own = system.part(Sliding)
     return own is not None and own.rests
-
-
-def condition_like(system: System, guard: ca.SX) -> int:
-    """The first condition of a system whose guard, as written or in states, has a constant ratio to another one.
-
-    Undetermined where none has.
-    """
-    found = switches_of(system)
-    count = 0 if found is None else found.count
-    written = (k for k in range(count) if found is not None and have_one_ratio(found.guards[k], guard))
-    in_states = (k for k in range(count) if have_one_ratio(once(system, Surface, k).guard, guard))
-    which = next(chain(written, in_states), None)
-    if which is None:
-        raise Undetermined
-    return which
 
 
 def sliding_system(system: System, which: int) -> System:

@@ -22,7 +22,7 @@ from daedalus.model.system.system import System
 from daedalus.reduction.switches import LETTERS, SWITCHING, Switches, switches_of
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant
 from daedalus.simulation.plant.plants import find_plant
-from daedalus.simulation.sliding.solved_slopes import slopes_of
+from daedalus.simulation.sliding.solved_slopes import Undetermined, slopes_of
 
 # Ratios of guards at random places that differ by less than this are one.
 SAME_RATIO = 1e-9
@@ -61,8 +61,10 @@ def settled_unknowns(system: System) -> list[int]:
 
 def _switches_with_outputs(system: System) -> Switches:
     """The switches of the equations and the outputs together, the same for every surface."""
-    whole = concatenate([system.residual, *(ca.vec(value) for value in system.outputs.values())])
-    found = switches_of(system.changed(residual=whole, rows=system.rows))
+    found = switches_of(system)
+    if system.outputs:
+        whole = concatenate([system.residual, *(ca.vec(value) for value in system.outputs.values())])
+        found = switches_of(system.changed(residual=whole, rows=system.rows))
     assert found is not None
     return found
 
@@ -253,25 +255,66 @@ def _guards_of_states(system: System) -> tuple[ca.Function, list[int]]:
     found, letters = switches_of(system), ("t", "x", "u", "p")
     own = [system.symbol(letter) for letter in letters]
     known = {symbol_key(s) for part in own for s in elements(part)}
-    places: list[int] = []
-    for k, guard in enumerate([] if found is None else found.guards):
+    guards = [] if found is None else list(found.guards)
+    moving = []
+    for k, guard in enumerate(guards):
+        poll("conditions that a run is on")
         reads = ca.symvar(guard)
-        of_states = all(symbol_key(s) in known for s in reads) and ca.depends_on(guard, system.symbol("x"))
-        if of_states and not any(have_one_ratio(guard, found.guards[j]) for j in places if found is not None):
+        if all(symbol_key(s) in known for s in reads) and ca.depends_on(guard, own[1]):
+            moving.append(k)
+    places: list[int] = []
+    values = _values_at_random(*(guards[k] for k in moving))
+    for n, k in enumerate(moving):
+        before = values[:, [j for j in range(n) if moving[j] in places]]
+        if not _one_ratio(before, values[:, [n]]).any():
             places.append(k)
-    guards = concatenate([found.guards[k] for k in places] if found is not None else [])
-    return ca.Function("guards", own, [ca.densify(guards), ca.densify(ca.jacobian(guards, own[1]))]), places
+    chosen = concatenate([guards[k] for k in places])
+    return ca.Function("guards", own, [ca.densify(chosen), ca.densify(ca.jacobian(chosen, own[1]))]), places
 
 
-def have_one_ratio(guard: ca.SX, other: ca.SX) -> bool:
-    """Whether two guards are zero together: their ratio is the same everywhere."""
-    symbols = ca.symvar(ca.vertcat(guard, other))
-    function, rng = ca.Function("guards", symbols, [guard, other]), np.random.default_rng(3)
-    pairs = np.array([[float(v) for v in function(*rng.uniform(0.5, 1.5, len(symbols)))] for _ in range(4)])
-    if not np.all(np.isfinite(pairs)) or np.any(pairs == 0):
-        return False
-    ratios = pairs[:, 0] / pairs[:, 1]
-    return bool(np.all(np.abs(ratios - ratios[0]) <= SAME_RATIO * abs(ratios[0])))
+def condition_like(system: System, guard: ca.SX) -> int:
+    """The first condition of a system whose guard, as written or in states, has a constant ratio to another one.
+
+    Undetermined where none has.
+    """
+    found = switches_of(system)
+    if found is not None:
+        for guards in (list(found.guards), once(system, _all_in_states)):
+            if like := of_one_ratio(guards, guard):
+                return like[0]
+    raise Undetermined
+
+
+def of_one_ratio(guards: Sequence[ca.SX], guard: ca.SX) -> list[int]:
+    """Which of some guards are zero together with another one."""
+    values = _values_at_random(guard, *guards)
+    return [int(k) for k in np.flatnonzero(_one_ratio(values[:, 1:], values[:, :1]))]
+
+
+def _all_in_states(system: System) -> list[ca.SX]:
+    """The guards of all conditions of a system, in states where that can be."""
+    found = switches_of(system)
+    return [] if found is None else _in_states(system, _unfolded(list(found.guards), found, {}))
+
+
+def _values_at_random(*guards: ca.SX) -> np.ndarray:
+    """Guards at four random places of all symbols that they contain, (4, guards)."""
+    whole = ca.densify(concatenate(guards))
+    symbols = ca.vertcat(ca.SX(0, 1), *ca.symvar(whole))
+    function, rng = ca.Function("guards", [symbols], [whole]), np.random.default_rng(3)
+    values = []
+    for _ in range(4):
+        poll("conditions that a run is on")
+        values.append(function(rng.uniform(0.5, 1.5, int(symbols.numel()))).full().ravel())
+    return np.array(values)
+
+
+def _one_ratio(values: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Of guards by their values at random places, which of them are zero where another is: their ratio is constant."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = values / other
+        same = np.all(np.abs(ratios - ratios[:1]) <= SAME_RATIO * np.abs(ratios[:1]), axis=0)
+    return np.asarray(same & np.all(np.isfinite(ratios) & (ratios != 0), axis=0))
 
 
 def _unfolded(expressions: list[ca.SX], switches: Switches, decided: Mapping[int, ca.SX]) -> list[ca.SX]:

@@ -15,7 +15,7 @@ from daedalus.model.expressions import elements, symbol_key
 from daedalus.model.system.once import remembered
 from daedalus.model.system.system import System
 from daedalus.reduction.switches import LETTERS, Switches, switches_of
-from daedalus.simulation.sliding.surface import have_one_ratio
+from daedalus.simulation.sliding.surface import of_one_ratio
 from daedalus.simulation.sliding.surfaces_together import MOST_TOGETHER
 
 # Places that are looked at, corrections onto a surface, and the part of the equations that counts as a jump.
@@ -59,7 +59,7 @@ def _jumps(found: Switches, x: ca.SX, which: int) -> bool:
     """Whether the equations differ on the two sides of a condition, at places on its surface."""
     guards, twin = found.guards, found.system
     guard = guards[which]
-    together = {k: _sign(other, guard) for k, other in enumerate(guards) if have_one_ratio(other, guard)}
+    together = {k: _sign(guards[k], guard) for k in of_one_ratio(guards, guard)}
     sides = [twin.residual, twin.residual]
     for k, sign in together.items():
         sides = [ca.substitute(r, found.modes[k], float(sign * side > 0)) for r, side in zip(sides, (1.0, -1.0))]
