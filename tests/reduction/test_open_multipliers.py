@@ -36,7 +36,7 @@ def test_the_motion_of_two_multipliers_in_one_combination():
     report = dd.analyse(m)
     assert report.undetermined == ["l[0]", "l[1]"]
     assert not report.solvable
-    assert "the motion does not feel l[0], l[1]: a run takes the values of least norm" in report.notes
+    assert "l[0], l[1] do not influence the motion: a run takes the values of least norm" in report.notes
 
 
 def random_linear(seed, redundant):

@@ -38,7 +38,7 @@ def test_no_result_is_on_another_branch_without_a_word(index, method, rtol):
     assert result.traced
     if result.success:
         assert result.y[0, -1] == pytest.approx(angle_at(5.0), rel=300 * rtol)
-        assert "dead centres) are passed on the branch that the motion is on: t = 0.55" in result.reason
+        assert "dead centres) and stays on its branch: t = 0.55" in result.reason
         return
     assert result.status == -1
     assert np.cos(result.y[0, -1]) == pytest.approx(0.0, abs=0.02)

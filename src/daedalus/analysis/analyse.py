@@ -85,7 +85,9 @@ def analyse(
     array = DerivativeArray(system)
     s = structure_of(system).signature
     start = jet_start(system, vectors)
-    notes = [f"the motion does not feel {listed(smallest)}: a run takes the values of least norm"] if smallest else []
+    do = "do" if len(smallest) > 1 else "does"
+    told = f"{listed(smallest)} {do} not influence the motion: a run takes the values of least norm"
+    notes = [told] if smallest else []
     examination = examine_away_from_special_values(array, s, start, vectors, notes)
     found = _structural_report(array, s, start) if examination is None else _report(array, s, examination, notes)
     return replace(found, joined=joined_index(model)) if isinstance(model, Model) else found

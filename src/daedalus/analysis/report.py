@@ -129,7 +129,7 @@ class Report:
         if self.index is None:
             return f"{linear} {self.kind}, singular at this point"
         if self.redundant:
-            return f"{linear} {self.kind} with equations that say nothing new"
+            return f"{linear} {self.kind} with redundant equations"
         return f"{linear} {self.kind}" + (f" of index {self.index}" if self.is_dae else "")
 
     def plot(self, ax: Axes | None = None) -> Figure:

@@ -35,7 +35,7 @@ def test_an_algebraic_unknown_that_nothing_determines():
         dd.simulate(m, 1.0, start={"x1": -1.0})
     assert str(caught.value) == (
         "second cannot be solved for x2 at the start.\n"
-        "  x1 + 1, which stands before x2, is zero at x1 = -1\n"
+        "  x1 + 1, the factor of x2, is zero at x1 = -1\n"
         "  Because there the model is another one: an equation loses the unknown that it is solved for.\n"
         '  Try: another value of x1, or dd.analyse(m, at={"x1": -1}), which says what the model is there'
     )
@@ -53,7 +53,7 @@ def test_an_input_that_turns_an_ode_into_an_algebraic_equation():
     tr = dd.simulate(valve(), 1.0, inputs={"u": 0.0}, start={"x": 0.0})
     assert tr.success
     assert np.all(tr["x"] == 0)
-    assert tr.records[0] == ImplicitChosen("radau5", "u, which stands before x_dot, is zero at u = 0")
+    assert tr.records[0] == ImplicitChosen("radau5", "u, the factor of x_dot, is zero at u = 0")
     with pytest.raises(dd.InconsistentStartError) as caught:
         dd.simulate(valve(), 1.0, inputs={"u": 0.0})
     assert str(caught.value).startswith("equation_1 and the given x = 1 disagree by 1.")

@@ -126,7 +126,7 @@ def test_conditions_at_the_start():
     m.when(x >= 0, {"b": 1}, name="fired", at_start=True)
     tr = dd.simulate(m, 1.0)
     assert (float(tr["a"][-1]), float(tr["b"][0])) == (0.0, 1.0)
-    assert "the condition of 'noted' holds at the start: it waits until it becomes true again" in tr.notes
+    assert "the condition of 'noted' holds at the start: it acts when it becomes true again" in tr.notes
     assert [e.name for e in tr.events] == ["fired"]
 
 

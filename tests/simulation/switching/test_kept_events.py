@@ -86,7 +86,7 @@ def test_one_that_moves_up_does_not_and_one_past_zero_is_told():
     assert [e.time for e in tr.events] == pytest.approx([2 / 9.81], abs=1e-9)
     tr = dd.simulate(m, 0.1, start={"h": -0.5})
     assert tr.events == []
-    assert "the guard of 'floor' is past zero at the start: it waits until it passes zero again" in tr.notes
+    assert "the guard of 'floor' is past zero at the start: it fires when it crosses zero again" in tr.notes
 
 
 @pytest.mark.parametrize("method", METHODS)

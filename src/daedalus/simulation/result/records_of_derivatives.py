@@ -30,11 +30,11 @@ class JumpNotDifferentiated(Record):
     """A function in the equations whose jumps are not looked for.
 
     >>> str(JumpNotDifferentiated("floor"))
-    'floor(...) in the equations may jump, and the derivative does not know of it'
+    'floor(...) in the equations may jump, which the derivative ignores'
     """
 
     function: str
-    words = "{function}(...) in the equations may jump, and the derivative does not know of it"
+    words = "{function}(...) in the equations may jump, which the derivative ignores"
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class NearlyGrazes(Record):
 
     event: str
     time: float
-    words = "event {event} at t = {time:.6g} nearly grazes: derivatives behind it are uncertain"
+    words = "event {event} at t = {time:.6g} nearly touches zero only: derivatives after it are uncertain"
 
 
 @dataclass(frozen=True)
@@ -67,4 +67,4 @@ class NearlyHappens(Record):
 class EventsTogether(Record):
     """Several events at one and the same time."""
 
-    words = "events at one and the same time: the derivative is that of this order of events"
+    words = "events at the same time: the derivative belongs to this order of events"

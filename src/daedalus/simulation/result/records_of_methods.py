@@ -113,15 +113,15 @@ class FullNewton(Record):
     """From a time on every stage of a Radau step has a matrix of its own.
 
     >>> str(FullNewton(0.5, 0.1))
-    'from t = 0.5 on each stage has a Jacobian of its own, since one for all leads nowhere over steps of 0.1'
+    'from t = 0.5 on each stage has its own Jacobian, because a shared one does not converge over steps of 0.1'
     """
 
     time: float
     step: float
 
     def __str__(self) -> str:
-        since = f"since one for all leads nowhere over steps of {self.step:g}"
-        return f"from t = {self.time:.6g} on each stage has a Jacobian of its own, {since}"
+        since = f"because a shared one does not converge over steps of {self.step:g}"
+        return f"from t = {self.time:.6g} on each stage has its own Jacobian, {since}"
 
 
 @dataclass(frozen=True)
@@ -129,10 +129,10 @@ class ToleranceTightened(Record):
     """The error test has a part of the tolerance.
 
     >>> str(ToleranceTightened())
-    'errors are kept to a tenth of the tolerance, since constraints pass them on enlarged'
+    'uses rtol/10, because constraints amplify integration errors'
     """
 
-    words = "errors are kept to a tenth of the tolerance, since constraints pass them on enlarged"
+    words = "uses rtol/10, because constraints amplify integration errors"
 
 
 @dataclass(frozen=True)

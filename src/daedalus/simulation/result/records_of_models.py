@@ -71,14 +71,15 @@ class SmallestTaken(Record):
     """Unknowns that the equations leave open while the motion does not feel them, of which the smallest are taken.
 
     >>> print(SmallestTaken(("f[0]", "f[1]")))
-    the equations leave f[0], f[1] open, and the motion does not feel them: their values of least norm are taken
+    the equations leave f[0], f[1] open, and they do not influence the motion: their values of least norm are taken
     """
 
     names: tuple[str, ...]
 
     def __str__(self) -> str:
-        them, those = ("them", "their values of least norm are") if len(self.names) > 1 else ("it", "the smallest is")
-        return f"the equations leave {listed(self.names)} open, and the motion does not feel {them}: {those} taken"
+        several = len(self.names) > 1
+        they, those = ("they do", "their values of least norm are") if several else ("it does", "the smallest is")
+        return f"the equations leave {listed(self.names)} open, and {they} not influence the motion: {those} taken"
 
 
 @dataclass(frozen=True)

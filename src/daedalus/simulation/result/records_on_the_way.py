@@ -32,7 +32,7 @@ class PastAtStart(Record):
     """An event whose condition holds at the start, or whose guard is past zero there.
 
     >>> str(PastAtStart("full", True))
-    "the condition of 'full' holds at the start: it waits until it becomes true again"
+    "the condition of 'full' holds at the start: it acts when it becomes true again"
     """
 
     event: str
@@ -40,8 +40,8 @@ class PastAtStart(Record):
 
     def __str__(self) -> str:
         if self.is_condition:
-            return f"the condition of {self.event!r} holds at the start: it waits until it becomes true again"
-        return f"the guard of {self.event!r} is past zero at the start: it waits until it passes zero again"
+            return f"the condition of {self.event!r} holds at the start: it acts when it becomes true again"
+        return f"the guard of {self.event!r} is past zero at the start: it fires when it crosses zero again"
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class SwitchedTogether(Record):
     """Conditions that changed at one instant, with the algebraic unknowns between them solved anew.
 
     >>> str(SwitchedTogether(9e-6, ("diode.voltage > 0",)))
-    'conditions changed at once at t = 9e-06, among them diode.voltage > 0: the algebraic unknowns were solved anew'
+    'conditions changed at once at t = 9e-06, among them diode.voltage > 0: the algebraic unknowns were solved again'
     """
 
     time: float
@@ -59,7 +59,7 @@ class SwitchedTogether(Record):
         among = listed(self.conditions, MOST_CONDITIONS)
         return (
             f"conditions changed at once at t = {self.time:.6g}, among them {among}: the algebraic unknowns were solved"
-            " anew"
+            " again"
         )
 
 
@@ -68,12 +68,12 @@ class Touched(Record):
     """A guard that touches zero without passing it.
 
     >>> str(Touched("full", 1.5))
-    "the guard of 'full' touches zero at t = 1.5 and does not pass it: no event"
+    "the guard of 'full' touches zero at t = 1.5 and does not cross it: no event"
     """
 
     event: str
     time: float
-    words = "the guard of {event!r} touches zero at t = {time:.6g} and does not pass it: no event"
+    words = "the guard of {event!r} touches zero at t = {time:.6g} and does not cross it: no event"
 
 
 @dataclass(frozen=True)
@@ -86,14 +86,14 @@ class SwitchesNotLocated(Record):
 
 @dataclass(frozen=True)
 class JumpNotLocated(Record):
-    """A function in the equations that jumps where no step is cut.
+    """A function in the equations that jumps, and steps do not end there.
 
     >>> str(JumpNotLocated("floor"))
-    'floor(...) in the equations jumps where no step is cut'
+    'floor(...) in the equations jumps, and steps do not end there'
     """
 
     function: str
-    words = "{function}(...) in the equations jumps where no step is cut"
+    words = "{function}(...) in the equations jumps, and steps do not end there"
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class SwitchesCrossed(Record):
     before.
 
     >>> str(SwitchesCrossed(0.5, "v > 0", True))
-    'from t = 0.5 on steps cross switches: v > 0 changes to and fro, and both branches agree there'
+    'from t = 0.5 on steps cross switches: v > 0 changes back and forth, and both branches agree there'
     >>> str(SwitchesCrossed(0.5, None, False))
     'from t = 0.5 on steps cross switches: no step was possible to a switch'
     """
@@ -136,9 +136,9 @@ class SwitchesCrossed(Record):
     def __str__(self) -> str:
         why = "no step was possible to a switch"
         if self.has_agreeing_branches:
-            why = f"{self.condition} changes to and fro, and both branches agree there"
+            why = f"{self.condition} changes back and forth, and both branches agree there"
         elif self.condition is not None:
-            why = f"no step was possible behind the switch of {self.condition}"
+            why = f"no step was possible after the switch of {self.condition}"
         return f"from t = {self.time:.6g} on steps cross switches: {why}"
 
 
@@ -155,7 +155,7 @@ class StatesSelected(Record):
     dependent: tuple[str, ...]
 
     def __str__(self) -> str:
-        when = "at the start" if self.time is None else f"anew at t = {self.time:.6g}"
+        when = "at the start" if self.time is None else f"again at t = {self.time:.6g}"
         return f"states selected {when}: {listed(self.selected)}; dependent: {listed(self.dependent)}"
 
 
@@ -164,11 +164,11 @@ class ConstraintsRechosen(Record):
     """Redundant constraints were chosen anew.
 
     >>> str(ConstraintsRechosen(1.25))
-    'redundant constraints are chosen anew at t = 1.25'
+    'redundant constraints are reselected at t = 1.25'
     """
 
     time: float
-    words = "redundant constraints are chosen anew at t = {time:.6g}"
+    words = "redundant constraints are reselected at t = {time:.6g}"
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ class DivisorVanishes(Record):
     """What an equation is divided by passes through zero between two times.
 
     >>> print(DivisorVanishes("u - x", "x_dot", "valve", 0.5, 0.6))  # doctest: +ELLIPSIS
-    u - x, which stands before x_dot in valve, passes through zero between t = 0.5 and 0.6: dd.analyse says ...
+    u - x, the factor of x_dot in valve, passes through zero between t = 0.5 and 0.6: dd.analyse shows ...
     """
 
     divisor: str
@@ -185,8 +185,8 @@ class DivisorVanishes(Record):
     begin: float
     end: float
     words = (
-        "{divisor}, which stands before {unknown} in {equation}, passes through zero between t = {begin:.6g} and "
-        "{end:.6g}: dd.analyse says what the model is there"
+        "{divisor}, the factor of {unknown} in {equation}, passes through zero between t = {begin:.6g} and "
+        "{end:.6g}: dd.analyse shows what the model is there"
     )
 
 
@@ -196,7 +196,7 @@ class NotDetermined(Record):
 
     >>> print(NotDetermined(("valve",), ("x_dot",), 0.5, 0.5))
     valve does not determine x_dot near t = 0.5: the matrix before it is singular there, and solutions may end or go on
-    in several ways; dd.analyse says what the model is there
+    in several ways; dd.analyse shows what the model is there
     """
 
     equations: tuple[str, ...]
@@ -211,7 +211,7 @@ class NotDetermined(Record):
         return (
             f"{listed(self.equations)} {'do' if several else 'does'} not determine {listed(self.unknowns)} {when}: the "
             f"matrix before {'them' if many else 'it'} is singular there, and solutions may end or go on in several "
-            "ways; dd.analyse says what the model is there"
+            "ways; dd.analyse shows what the model is there"
         )
 
 
@@ -220,12 +220,12 @@ class DeadCentresPassed(Record):
     """Singular configurations that a run passed, and when.
 
     >>> str(DeadCentresPassed((0.5, 1.5)))
-    'singular configurations (dead centres) are passed on the branch that the motion is on: t = 0.5, 1.5'
+    'the run passes singular configurations (dead centres) and stays on its branch: t = 0.5, 1.5'
     """
 
     times: tuple[float, ...] = ()
 
     def __str__(self) -> str:
-        told = "singular configurations (dead centres) are passed on the branch that the motion is on"
+        told = "the run passes singular configurations (dead centres) and stays on its branch"
         times = listed([f"{t:.6g}" for t in self.times], MOST_TIMES)
         return f"{told}: t = {times}" if times else told

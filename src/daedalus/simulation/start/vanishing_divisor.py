@@ -54,7 +54,7 @@ def vanishing_divisor(
     >>> dd.simulate(m, 1.0, inputs={"u": 0}, method="tsit5")
     Traceback (most recent call last):
     daedalus.errors.SingularModelError: equation_1 cannot be solved for x_dot at the start.
-      u, which stands before x_dot, is zero at u = 0
+      u, the factor of x_dot, is zero at u = 0
       Because there the model is another one: an equation loses the unknown that it is solved for.
       Try: another value of u, or dd.analyse(m, at={"u": 0}), which says what the model is there
     """
@@ -122,7 +122,7 @@ def _refused(system: System, divisor: Divisor, known: dict[str, object]) -> Vani
     choice = f"another value of {', '.join(inside)}" if inside != ["t"] else "another time to begin at"
     error = SingularModelError(
         f"{divisor.equation} cannot be solved for {divisor.unknown} at the start.",
-        f"{expression_text(divisor.expression, labels, 80)}, which stands before {divisor.unknown}, is zero at {at}",
+        f"{expression_text(divisor.expression, labels, 80)}, the factor of {divisor.unknown}, is zero at {at}",
         because="there the model is another one: an equation loses the unknown that it is solved for.",
         remedy=f"{choice}, or dd.analyse(m, at={{{point}}}), which says what the model is there",
     )

@@ -81,5 +81,5 @@ def test_one_equation_too_many_that_agrees_with_the_others():
     assert report.undetermined == []
     assert "no change of radius" in report.redundant
     assert report.solvable
-    assert "with equations that say nothing new" in str(report)
+    assert "with redundant equations" in str(report)
     assert report.overdetermined == []
