@@ -22,7 +22,6 @@ from daedalus.differentiation.next_part import NextPart
 from daedalus.errors import SolverError
 from daedalus.model.event_purpose import EventPurpose
 from daedalus.simulation.result.ending import Ending, Stop
-from daedalus.simulation.result.records import Record
 from daedalus.simulation.result.records_on_the_way import ConstraintsRechosen
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.run.rechosen_constraints import Halt, Rechosen, rechosen_at
@@ -80,15 +79,15 @@ def _behind_instant(case: Case, instant: Instant, t: float, row: np.ndarray) -> 
     """Behind an instant equations have the modes that hold there, and a run slides along what it is on."""
     n = len(case.x0)
     behind, reset, time = instant_maps_of(case).jump(case, instant, t, row)
-    following, records = case.behind_instant(t, behind), tuple[Record, ...]()
+    following = case.behind_instant(t, behind)
     assert case.foreseen is not None
-    if case.foreseen.stretches:
-        following = part_of(following, t, behind[:n], behind)
-        sliding = stretch_of(following).system.part(Sliding)
-        if sliding is not None:
-            reset = in_turn(onto_surface(following), reset)
-            records = new_surfaces(stretch_of(case), following)
-    return NextPart(following, carried(reset, row[-n:], following.row0[-n:], time), records)
+    if not case.foreseen.stretches:
+        return NextPart(following, carried(reset, row[-n:], following.row0[-n:], time))
+    following = part_of(following, t, behind[:n], behind)
+    if stretch_of(following).system.part(Sliding) is not None:
+        reset = in_turn(onto_surface(following), reset)
+    slopes = carried(reset, row[-n:], following.row0[-n:], time)
+    return NextPart(following, slopes, new_surfaces(stretch_of(case), following))
 
 
 def _with_other_constraints(case: Case, end: End, t: float, row: np.ndarray) -> NextPart:

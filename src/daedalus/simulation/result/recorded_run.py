@@ -112,10 +112,10 @@ class RecordedRun(Samples):
         outcome: Outcome | Callable[[], Outcome],
         source: Any,
         held: HeldValues | None = None,
-        modes: HeldModes | None = None,
+        modes: HeldModes | Callable[[], HeldModes | None] | None = None,
     ) -> None:
         self._held_values = held  # discrete variables along the run
-        self._held_modes = modes  # modes of conditions along it, for who goes on from within
+        self._kept_modes = modes  # modes of conditions along it, made on first use, too
         self._plant, self._drive, self._parameters = plant, drive, parameters
         if times is not None and x is not None:
             self._times, self._x = times, x
@@ -163,7 +163,7 @@ class RecordedRun(Samples):
         times, x = (self._times, self._x) if samples is None else samples
         source = self._source if source is None else source
         base = (self._plant, self._drive, parameters, times, x, status, outcome, source, held)
-        made = type(self)(*base, self._held_modes)
+        made = type(self)(*base, self._kept_modes)
         made.has_given_times = self.has_given_times
         return made
 
@@ -268,6 +268,12 @@ class RecordedRun(Samples):
             same &= np.array_equal(self._held_values.beside(np.array([t]), "left" if before else "right"), held)
         return self._beside_steps(side, held) if same else None
 
+    @property
+    def _held_modes(self) -> HeldModes | None:
+        if callable(self._kept_modes):
+            self._kept_modes = self._kept_modes()
+        return self._kept_modes
+
     def _modes_at(self, t: float) -> ConditionModes | None:
         return None if self._held_modes is None else self._held_modes.at(t)
 
@@ -342,7 +348,7 @@ class RecordedRun(Samples):
         """The dense output as arrays, computed from the recorded steps on first use."""
         if not isinstance(self._source, Dense):
             # The core run goes; its samples stay.
-            self._times, self._x = self._times, self._x
+            self._times, self._x, self._kept_modes = self._times, self._x, self._held_modes
             self._source = Dense(*self._source.dense())
         return self._source
 

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import takewhile
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -255,9 +256,10 @@ def read_piece(
     held = HeldValues.of_run(run, count, sampled) if count else None
     if held is not None:
         p = np.concatenate([p[: len(p) - count], held.values[-1]])
+    switches = settings.switches
     modes = None
-    if settings.switches is not None and settings.switches.count:
-        modes = HeldModes.of_run(run, settings.switches.conditions)
+    if switches is not None and switches.count:
+        modes = partial(HeldModes.of_run, run, switches.conditions)
     done = Trajectory(
         plant, drive, p, None, None, ENDINGS[run.status],
         lambda: explain(run, settings, drive, p, (begin, t1), why, codes, fired), run, held, modes,

@@ -38,9 +38,9 @@ from daedalus.simulation.sliding.solved_slopes import Undetermined, slopes_of
 from daedalus.simulation.sliding.surface import Surface, condition_like, conditions_at_zero, moved_onto
 from daedalus.simulation.sliding.surfaces_together import SLIDES, NotDecided, PlaceOnSurfaces, met_together
 
-# A share may be out of 0 … 1 by this. Fields are looked at this far beside a surface, in nominal values; the jump on
-# the surface is at least this share of them, else the equations are continuous there.
-BEYOND, BESIDE, JUMPS = 1e-7, 1e-6, 1e-3
+# Fields are looked at this far beside a surface, in nominal values; the jump on the surface is at least this share of
+# them, else the equations are continuous there.
+BESIDE, JUMPS = 1e-6, 1e-3
 # So much nearer to the surface a rate falls by as much where the equations are smooth, and by a tenth of that at most
 # where their slopes are infinite; where they jump it does not fall.
 NEARER, STEEP, FALLS = 1e-4, 10.0, 0.9

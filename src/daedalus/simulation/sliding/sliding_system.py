@@ -29,8 +29,6 @@ from daedalus.simulation.sliding.surface import Surface, condition_like, rate_of
 # How far a run may be carried off the surface, and how fast it may leave one that it rests on, in nominal values.
 OFF, MOVING = 1e-6, 1e-9
 SHARE = "share above {condition}"
-# Conditions whose shares are eliminated together.
-MOST_SURFACES = 2
 
 
 @dataclass(frozen=True, eq=False)
