@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from daedalus.analysis.points.damped_newton import Equations, Factors
+from daedalus.analysis.points.least_change import Arrival, Scaled, least_change
 from daedalus.analysis.rank_decision import FULL_NULL_SPACE
-from daedalus.initialisation.least_change import Arrival, Scaled, least_change
 from daedalus.model.deadline import poll
 
 MOST_STEPS = 400

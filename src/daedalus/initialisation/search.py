@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from daedalus.analysis.points.damped_newton import SOLVED
+from daedalus.analysis.points.least_change import Arrival, least_change
 from daedalus.analysis.rank_decision import counted
 from daedalus.analysis.structure.jets.jet_evaluation import JetEvaluation
 from daedalus.initialisation.homotopy import follow
 from daedalus.initialisation.jet_equations import JetEquations
-from daedalus.initialisation.least_change import Arrival, least_change
 from daedalus.initialisation.mass_metric import MassMetric, mass_metric
 from daedalus.model.deadline import poll
 from daedalus.model.lazy_values import cached_property

@@ -18,6 +18,7 @@ import numpy as np
 
 from daedalus.analysis.linear.linearise import linearise
 from daedalus.analysis.linear.lti import LTI
+from daedalus.analysis.points.manifold import Manifold
 from daedalus.errors import DaedalusError, InputError
 from daedalus.model.expressions import column, concatenate, elements, symbol_key
 from daedalus.model.mechanics.mechanical_ledger import mechanical_energy
@@ -219,12 +220,13 @@ def _on_constraints(nearest: ca.Function | None, x: np.ndarray, p: np.ndarray) -
     """The nearest state that obeys what solutions keep at zero, by Gauss and Newton; None where none is found."""
     if nearest is None:
         return x
-    for _ in range(60):
-        value, slopes = (part.full() for part in nearest(0.0, x, p))
-        if np.abs(value).max() < 1e-12:
-            return x
-        x = x - np.linalg.lstsq(slopes, value.ravel(), rcond=None)[0]
-    return None
+
+    def kept(state: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        value, slopes = (part.full() for part in nearest(0.0, state, p))
+        return value.ravel(), slopes
+
+    found = Manifold(kept, np.ones(len(x))).nearest(x)
+    return found.values if found.solved else None
 
 
 # -- by matrices -----------------------------------------------------------------------------------------------

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import casadi as ca
 import numpy as np
 
 from daedalus.analysis.points.complete_point import complete_point
-from daedalus.analysis.rank_decision import SINGULAR
+from daedalus.analysis.points.manifold import Manifold
 from daedalus.errors import SolverError
-from daedalus.model.deadline import poll
 from daedalus.model.expressions import concatenate
 from daedalus.model.mechanics.motion_functions import MotionFunctions
 from daedalus.model.model import Model
-
-ITERATIONS = 60
-# How closely a sample obeys the constraints, in the units they are written in.
-CONSISTENT = 1e-11
 
 
 class MovingModel:
@@ -70,25 +68,38 @@ class MovingModel:
         slopes = [ca.densify(ca.jacobian(e, x)[:, k]) for e, k in ((place, self._q), (speed, self._v))]
         return ca.Function("constraints", [t, x, u, p], [place, slopes[0], speed, slopes[1]])
 
+    def onto(
+        self, t: float, x: np.ndarray, u: np.ndarray, p: np.ndarray, rows: Sequence[int] | None = None
+    ) -> np.ndarray | None:
+        """The nearest positions, then velocities, that obey constraints, all or some, and invariants; None if none."""
+        assert self.mechanics is not None
+        count, found = len(self.mechanics.multipliers), np.array(x, dtype=float)
+        own = list(range(count) if rows is None else rows)
+        for entries, part in ((self._q, 0), (self._v, 2)):
+
+            def kept(values: np.ndarray, entries: list[int] = entries, part: int = part) -> Any:
+                there = found.copy()
+                there[entries] = values
+                left, slope = (one.full() for one in self._constraints(t, there, u, p)[part : part + 2])
+                held = [*own, *range(count, len(left))]
+                return left[held, 0], slope[held]
+
+            corrected = Manifold(kept, self.system.nominal["x"][entries]).nearest(found[entries])
+            if not corrected.solved:
+                return None
+            found[entries] = corrected.values
+        return found
+
     def _projected(self, x: np.ndarray, t: float, u: np.ndarray) -> np.ndarray:
-        """The nearest positions, then the nearest velocities that the constraints allow (Gauss and Newton)."""
-        for _ in range(ITERATIONS):
-            poll("the structure of the equations")
-            place, slope, _, _ = (part.full() for part in self._constraints(t, x, u, self.parameters))
-            if np.max(np.abs(place), initial=0.0) <= CONSISTENT:
-                break
-            x[self._q] -= np.linalg.lstsq(slope, place.ravel(), rcond=SINGULAR)[0]
-        for _ in range(2):
-            _, _, speed, slope = (part.full() for part in self._constraints(t, x, u, self.parameters))
-            x[self._v] -= np.linalg.lstsq(slope, speed.ravel(), rcond=SINGULAR)[0]
-        if not self.violation(t, x, u) <= 1e3 * CONSISTENT:
+        found = self.onto(t, x, u, self.parameters)
+        if found is None:
             raise SolverError(
                 f"No consistent state of {self.system.name!r} was found near its start.",
-                f"constraints are violated by {self.violation(t, x, u):.3g} after {ITERATIONS} iterations",
+                f"constraints are violated by {self.violation(t, x, u):.3g} there, and no steps lead onto them",
                 because="the start is far from the constraints, or they contradict each other.",
                 remedy="start values that obey the constraints, or a smaller spread=",
             )
-        return x
+        return found
 
 
 def _whole_mechanics(model: Model) -> MotionFunctions | None:

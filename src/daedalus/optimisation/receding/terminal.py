@@ -16,7 +16,7 @@ import casadi as ca
 import numpy as np
 import scipy.linalg
 
-from daedalus.analysis.rank_decision import SINGULAR
+from daedalus.analysis.points.manifold import Manifold
 from daedalus.errors import InputError, SolverError
 from daedalus.model.expressions import concatenate, symbol_key
 from daedalus.model.values import check_mapping
@@ -25,9 +25,6 @@ from daedalus.optimisation.program.gauss_newton import cost_curvature
 from daedalus.optimisation.transcription.boundary.reference_ends import first_guess, fixed_states
 from daedalus.optimisation.transcription.inputs_at_points import given_values
 from daedalus.optimisation.transcription.invariants import kept_quantities
-
-# Steps to a state of rest.
-MOST_STEPS = 40
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,12 +147,13 @@ def _independent(rows: ca.SX, v: ca.SX, at: np.ndarray, fixed: np.ndarray) -> tu
     function = ca.Function("rows", [v], [rows, ca.jacobian(rows, v)])
     free = np.ones(len(at), dtype=bool)
     free[: len(fixed)] = ~fixed
-    for _ in range(MOST_STEPS):
-        left, slopes = (np.array(part.full()) for part in function(at))
-        if not np.isfinite(left).all() or np.abs(left).max() < 1e-10:
-            break
-        at = at.copy()
-        at[free] -= np.linalg.lstsq(slopes[:, free], left.ravel(), rcond=SINGULAR)[0]
+
+    def kept(point: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        left, slopes = (np.array(part.full()) for part in function(point))
+        return left.ravel(), slopes
+
+    at = Manifold(kept, np.ones(len(at))).nearest(at, np.flatnonzero(free)).values
+    _, slopes = kept(at)
     _, triangle, order = scipy.linalg.qr(slopes.T, mode="economic", pivoting=True)
     sizes = np.abs(np.diag(triangle))
     rank = int(np.sum(sizes > 1e-8 * max(sizes[0], 1e-300)))

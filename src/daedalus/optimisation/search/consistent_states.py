@@ -5,7 +5,7 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
-from daedalus.analysis.rank_decision import SINGULAR
+from daedalus.analysis.points.manifold import Manifold
 from daedalus.errors import InconsistentStartError
 from daedalus.initialisation.wording import number, values_in_words
 from daedalus.model.expressions import elements
@@ -13,7 +13,6 @@ from daedalus.optimisation.description.description import Description
 from daedalus.optimisation.transcription.along_rows import AlongRows
 from daedalus.optimisation.transcription.invariants import KeptQuantities
 
-ITERATIONS = 50
 TOLERANCE = 1e-10
 # What may be left of the constraints, and how far beside a guess others are tried, in sizes of the states.
 OFF = 1e-6
@@ -53,19 +52,13 @@ def consistent_states(
 
 def _moved(both: _Held, x: np.ndarray, free: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, float]:
     """Where steps of the free states lead, and what is left of the constraints there."""
-    best, best_left = x, np.inf
-    for _ in range(ITERATIONS):
-        (left,), (slopes,) = both(x[None])
-        if np.abs(left).max() < best_left:
-            best, best_left = x.copy(), float(np.abs(left).max())
-        if best_left <= TOLERANCE or not len(free):
-            break
-        step = np.linalg.lstsq(slopes[:, free] * size[free], -left, rcond=SINGULAR)[0] * size[free]
-        if not np.isfinite(step).all():
-            break
-        x = x.copy()
-        x[free] += step
-    return best, best_left
+
+    def kept(point: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        (left,), (slopes,) = both(point[None])
+        return left, slopes
+
+    found = Manifold(kept, size).nearest(x, free).values if len(free) else x
+    return found, float(np.abs(kept(found)[0]).max())
 
 
 def projected(

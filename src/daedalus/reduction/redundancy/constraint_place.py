@@ -7,13 +7,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from daedalus.analysis.points.motion_samples import MovingModel
-from daedalus.analysis.rank_decision import FULL_IN_LOOPS
-from daedalus.analysis.structure.jets.nearest_jet import shortest_step
 from daedalus.model.deadline import poll
 from daedalus.reduction.redundancy.redundant_rows import rank_of, scaled
 
-# States that are looked at beside one, how far from it, in nominal values, and how well they obey constraints.
-SAMPLES, SPREAD, CONSISTENT, ITERATIONS = 4, 0.03, 1e-11, 40
+# States that are looked at beside one, how far from it, in nominal values, and how well constraints hold that follow.
+SAMPLES, SPREAD, CONSISTENT = 4, 0.03, 1e-8
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,38 +39,9 @@ def constraints_at(moving: MovingModel, place: MotionPlace) -> tuple[np.ndarray,
 
 def moved_onto(moving: MovingModel, place: MotionPlace, rows: list[int]) -> MotionPlace | None:
     """The nearest positions, then velocities, that obey these constraints and all invariants; None if not reached."""
-    count = len(moving.mechanics.multipliers) if moving.mechanics is not None else 0
-    x = place.x.copy()
-    for _ in range(ITERATIONS):
-        poll("reducing the index")
-        values, slope = constraints_at(moving, replace(place, x=x))
-        held = [*rows, *range(count, len(values))]
-        if np.abs(values[held]).max(initial=0.0) <= CONSISTENT:
-            return replace(place, x=_with_velocities(moving, replace(place, x=x), rows))
-        x[moving._q] -= _shortest(slope[held], values[held])
-        if not np.all(np.isfinite(x)):
-            return None
-    return None
-
-
-def _with_velocities(moving: MovingModel, place: MotionPlace, rows: list[int]) -> np.ndarray:
-    """The states with the nearest velocities that the constraints allow."""
-    x = place.x.copy()
-    for _ in range(2):
-        speed, slope = (part.full() for part in moving._constraints(place.t, x, place.u, place.p)[2:])
-        x[moving._v] -= _shortest(slope[rows], speed[rows, 0])
-    return x
-
-
-def _shortest(slope: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """The shortest step that changes the constraints by these values; many rows are taken for sparse."""
-    if len(slope) <= FULL_IN_LOOPS:
-        return np.linalg.lstsq(slope, values, rcond=1e-12)[0]
-    from scipy.sparse import csr_matrix
-
-    lengths = np.linalg.norm(slope, axis=1)
-    lengths = np.where(lengths > 0, lengths, 1.0)
-    return shortest_step(csr_matrix(slope / lengths[:, None]), values / lengths)
+    poll("reducing the index")
+    x = moving.onto(place.t, place.x, place.u, place.p, rows)
+    return None if x is None else replace(place, x=x)
 
 
 def states_nearby(moving: MovingModel, place: MotionPlace, independent: list[int]) -> list[MotionPlace] | None:
@@ -83,7 +52,7 @@ def states_nearby(moving: MovingModel, place: MotionPlace, independent: list[int
         poll("reducing the index")
         away = replace(place, x=place.x + SPREAD * moving.system.nominal["x"] * draw.standard_normal(len(place.x)))
         state = moved_onto(moving, away, independent)
-        if state is None or np.abs(constraints_at(moving, state)[0]).max(initial=0.0) > 1e3 * CONSISTENT:
+        if state is None or np.abs(constraints_at(moving, state)[0]).max(initial=0.0) > CONSISTENT:
             return None
         matrix = scaled(jacobian_at(moving, state))
         if not rank_of(matrix) == rank_of(matrix[independent]) == len(independent):

@@ -14,19 +14,17 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from daedalus.analysis.rank_decision import SINGULAR
+from daedalus.analysis.points.manifold import Manifold
 from daedalus.model.names import counted
 from daedalus.optimisation.transcription.boundary.reference_ends import ReferenceEnds
 from daedalus.optimisation.transcription.invariants import KeptQuantities
 
 # Directions of given values that the kept quantities leave less than this share of are determined by these.
 INDEPENDENT = 1e-6
-# Points are looked for from so many places, and by so many steps each.
+# Points are looked for from so many places.
 PLACES = 8
-STEPS = 60
-# What a point may be off, and what is rounding, as a share of the size of what is kept.
+# What a point may be off, as a share of the size of what is kept.
 OFF = 1e-9
-ROUNDING = 1e-15
 # How far beside a point the rank is judged again, as a share of the size of the states.
 BESIDE = 0.05
 # Places from which steps lead to one point but for so much, as a share of its size: double roots have half the digits.
@@ -153,20 +151,15 @@ class _KeptSurface:
 
     def _moved(self, x: np.ndarray, free: np.ndarray) -> np.ndarray | None:
         """A point moved onto the surface by its free states, Gauss and Newton's steps; None where that fails."""
-        best, nearest = None, OFF
-        for _ in range(STEPS):
-            value, slopes = self._both(x)
-            left, slopes = value - self._wanted, slopes * self.size
-            if not (np.isfinite(left).all() and np.isfinite(slopes).all()):
-                break
-            off = float((np.abs(left) / np.maximum(np.abs(slopes).sum(axis=1), np.abs(self._wanted) + 1e-300)).max())
-            best, nearest = (x, off) if off <= nearest else (best, nearest)
-            if off <= ROUNDING or not len(free):
-                break
-            step = np.linalg.lstsq(slopes[:, free], -left, rcond=SINGULAR)[0]
-            x = x.copy()
-            x[free] += step * self.size[free] * min(1.0, 4.0 / max(float(np.abs(step).max()), 1e-300))
-        return best
+
+        def kept(point: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            value, slopes = self._both(point)
+            return value - self._wanted, slopes
+
+        found = Manifold(kept, self.size).nearest(x, free).values if len(free) else x
+        left, slopes = kept(found)
+        size = np.maximum(np.abs(slopes * self.size).sum(axis=1), np.abs(self._wanted) + 1e-300)
+        return found if np.all(np.abs(left) <= OFF * size) else None
 
     def singular(self, x: np.ndarray, states: tuple[int, ...]) -> tuple[int, np.ndarray, np.ndarray]:
         """Rank, singular values and left vectors of the states on the surface at x, with their sizes as unit."""

@@ -1,0 +1,62 @@
+"""The points at which what a system keeps vanishes, c(x) = 0, and how to come back onto them by the shortest way.
+
+Lengths count in sizes of the unknowns. Constraints may repeat each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from daedalus.analysis.points.least_change import Scaled, by_sparse_steps, least_change
+from daedalus.analysis.rank_decision import FULL_IN_LOOPS
+
+
+@dataclass(frozen=True, eq=False)
+class Corrected:
+    """Where a correction ended: the whole point, whether it lies on the manifold, and how many steps it took."""
+
+    values: np.ndarray
+    solved: bool
+    steps: int
+
+
+@dataclass(frozen=True, eq=False)
+class Manifold:
+    """c(x) = 0, given by x -> c (m,) and ∂c/∂x (m, n); sizes: (n,), those of the unknowns.
+
+    Example
+    -------
+    >>> import numpy as np
+    >>> circle = Manifold(lambda x: (np.array([x @ x - 1.0]), 2 * x[None, :]), np.ones(2))
+    >>> circle.nearest(np.array([3.0, 4.0])).values.round(6).tolist()
+    [0.6, 0.8]
+    >>> circle.nearest(np.array([0.6, 2.0]), free=np.array([1])).values.round(6).tolist()
+    [0.6, 0.8]
+    """
+
+    kept: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+    sizes: np.ndarray
+
+    def nearest(self, x: np.ndarray, free: np.ndarray | None = None) -> Corrected:
+        """The point of the manifold nearest to x, as far as steps from there lead to it; only entries `free` move."""
+        moving = np.arange(len(x)) if free is None else np.asarray(free)
+
+        def whole(values: np.ndarray) -> np.ndarray:
+            point = np.array(x, dtype=float)
+            point[moving] = values
+            return point
+
+        def equations(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+            point = whole(values)
+            left, slopes = self.kept(point)
+            scale = (np.abs(slopes) * np.maximum(self.sizes, np.abs(point))).max(axis=1, initial=0.0)
+            return left, slopes[:, moving], np.where(scale > 0, scale, 1.0)
+
+        begin, sizes = np.asarray(x, dtype=float)[moving], self.sizes[moving]
+        # Null spaces of many unknowns would cost too much: shortest steps end near the nearest point.
+        few = len(moving) <= FULL_IN_LOOPS
+        found = least_change(equations, begin, sizes) if few else by_sparse_steps(Scaled(equations, begin, sizes))
+        return Corrected(whole(found.values), found.solved, found.iterations)
