@@ -19,6 +19,7 @@ from daedalus.model.system.packed_expressions import PackedExpressions, packed, 
 from daedalus.model.system.system import System
 from daedalus.model.values import parameter_values
 from daedalus.reduction.selection.selected_states import without_choice
+from daedalus.simulation.contacts.held_between_steps import stops_where_broken
 from daedalus.simulation.inputs.read_inputs import traced_input
 from daedalus.simulation.result.ending import ENDINGS, Ending
 from daedalus.simulation.result.records import sentences
@@ -146,7 +147,7 @@ class PreparedRun:
         """
         p = self._with_discretes(p)
         run, row, codes = self._run(x0, u, p)
-        finished = ENDINGS[run.status] is FINISHED
+        finished = ENDINGS[run.status] is FINISHED and self._road.settings.contacts is None
         if finished and not self._may_branch:
             if self._saves is not None and self._plant.has_constraints:
                 self._keep_between_steps(run, u, p)
@@ -238,6 +239,8 @@ class PreparedRun:
             fired = self._first.fired if self._has_events else frozenset()
             piece = Piece(road.settings, road.drive, parameters, request.t0, row, road.why, fired)
             begun = read_piece(piece, run, request.t1, request.save_at is not None, codes)
+            if len(stops_where_broken(begun, road.settings.contacts, request.span)):
+                return travel_from(road, piece)
             found = stiffness_at_start(road, piece, begun)
             if found is not None:
                 anew = begun_anew(road, piece, found)

@@ -95,6 +95,16 @@ def test_a_short_push_is_not_stepped_over(form: str, width: float, method: str) 
     assert float(tr["x"][-1]) == pytest.approx(way * width**2, rel=1e-3)
 
 
+def test_prepared_runs_follow_short_pushes_too() -> None:
+    m = dd.Model("brake")
+    x, v, level = m.state("x", start=0.0), m.state("v", start=0.0), m.parameter("level", 1.0)
+    m.equation(m.der(x), v)
+    m.equation(m.der(v), 0.5 + ca.exp(-(((m.time - 6.1) / 0.05) ** 2)) + m.friction("f", v, kinetic=level))
+    run = dd.prepare(m, 12.0, save_at=[12.0], method="radau5")
+    assert run(np.zeros(2))[-1, 0] == pytest.approx(0.886431 * 0.05**2, rel=1e-3)
+    assert run(np.zeros(2), p=np.array([1.6]))[-1, 0] == pytest.approx(0.0, abs=1e-12)
+
+
 @pytest.mark.parametrize("method", ["auto", "radau5", "bdf", "rodas5p"])
 def test_several_frictions_under_short_pushes(method: str) -> None:
     """Three surfaces at once, each pushed for a moment at its own time."""
