@@ -110,3 +110,18 @@ def test_rotor_inertias_and_energies_that_couple_joints() -> None:
     weight = 9.81 * np.array([1.5 * np.sin(0.3) + 0.5 * np.sin(0.7), 0.5 * np.sin(0.7)])
     wanted = np.linalg.solve(bare + np.array([[0.8, 0.3], [0.3, 2.0]]), -weight)
     np.testing.assert_allclose([tr["j0.angle_ddot"][0], tr["j1.angle_ddot"][0]], wanted, rtol=1e-9)
+
+
+def test_the_ledger_counts_the_energy_of_a_tree() -> None:
+    m = swing()
+    push = m.input("push")
+    m.generalised_force(m["hinge.angle"], push)
+    m.dissipation(0.5 * 0.2 * m.rate(m["hinge.angle"]) ** 2)
+    start = {"hinge.angle": 0.5, "hinge.angle_dot": 0.0}
+    tr = dd.simulate(m, 1.0, start=start, inputs={"push": 0.7}, rtol=1e-8)
+    q, v = tr["hinge.angle"], tr["hinge.angle_dot"]
+    energy = 0.5 * 0.35 * v**2 - 9.81 * 0.5 * np.cos(q)
+    stored = tr.stored_energy()
+    np.testing.assert_allclose(np.ravel(stored) - np.ravel(stored)[0], energy - energy[0], atol=1e-6)
+    balance = tr.energy_balance()
+    assert abs(balance.error) < 1e-6

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -43,7 +43,7 @@ class Robot:
 
     def __init__(self, model: Model) -> None:
         self._functions = RobotFunctions(model)
-        self._compiled: dict[str, Compiled] = {}
+        self._ready: dict[str, _RobotCode] = {}
         self.name = model.name
         symbols = self._functions.symbols
         names = model._labels()
@@ -125,28 +125,22 @@ class Robot:
 
     def _call(self, name: str, *given: Any) -> tuple[np.ndarray, ...]:
         """The outputs of a function for arrays or batches of them."""
-        compiled = self._compiled.get(name)
-        if compiled is None:
-            compiled = self._compiled[name] = compile_function(self._functions[name])
-        function = compiled.function
+        ready = self._ready.get(name)
+        if ready is None:
+            ready = self._ready[name] = _RobotCode.of(self._functions[name])
         arrays = [np.ascontiguousarray(value, dtype=float) for value in given]
-        for k, array in enumerate(arrays):
-            if array.shape[-1:] != (function.numel_in(k),) or array.ndim > 2:
-                raise self._misfit(name, function.name_in(k), array)
-        if all(array.ndim == 1 for array in arrays):
-            found = compiled.core(*arrays)
-            return tuple(
-                values if function.name_out(k) in VECTORS else values.reshape(function.size_out(k), order="F")
-                for k, values in enumerate(found)
-            )
+        if all(array.shape == wanted for array, wanted in zip(arrays, ready.sizes)):
+            found = ready.compiled.core(*arrays)
+            return tuple(x if shape is None else x.reshape(shape, order="F") for x, shape in zip(found, ready.shapes))
+        for array, (size,), argument in zip(arrays, ready.sizes, ready.arguments):
+            if array.shape[-1:] != (size,) or array.ndim > 2:
+                raise self._misfit(name, argument, array)
         rows = max(array.shape[0] for array in arrays if array.ndim == 2)
         whole = [np.ascontiguousarray(np.broadcast_to(array, (rows, array.shape[-1]))) for array in arrays]
-        many = compiled.core.evaluate_many(*whole)
+        many = ready.compiled.core.evaluate_many(*whole)
         return tuple(
-            values
-            if function.name_out(k) in VECTORS
-            else values.reshape(rows, function.size2_out(k), function.size1_out(k)).transpose(0, 2, 1)
-            for k, values in enumerate(many)
+            x if shape is None else x.reshape(rows, shape[1], shape[0]).transpose(0, 2, 1)
+            for x, shape in zip(many, ready.shapes)
         )
 
     def _misfit(self, name: str, argument: str, array: np.ndarray) -> InputError:
@@ -156,6 +150,25 @@ class Robot:
             f"got {array.shape}, expected ({len(labels)},) or (n, {len(labels)}): {', '.join(labels[:8])}",
             because="each position and velocity has one number.",
             remedy=f"np.zeros({len(labels)})",
+        )
+
+
+class _RobotCode(NamedTuple):
+    """Machine code with what a call needs to know of it: shapes of arguments, and of outputs that are matrices."""
+
+    compiled: Compiled
+    arguments: tuple[str, ...]
+    sizes: tuple[tuple[int], ...]
+    shapes: tuple[tuple[int, int] | None, ...]
+
+    @staticmethod
+    def of(function: ca.Function) -> _RobotCode:
+        inputs, outputs = range(function.n_in()), range(function.n_out())
+        return _RobotCode(
+            compile_function(function),
+            tuple(function.name_in(k) for k in inputs),
+            tuple((int(function.numel_in(k)),) for k in inputs),
+            tuple(None if function.name_out(k) in VECTORS else function.size_out(k) for k in outputs),
         )
 
 

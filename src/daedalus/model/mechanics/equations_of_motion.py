@@ -44,7 +44,8 @@ def equations_of_motion(book: Notebook, written: WrittenMechanics) -> list[Equat
             residual = left[name] if right[name].is_zero() else left[name] - right[name]
             _check_moved(book, name, residual)
         equations.append(Equation(f"motion of {name}", column(residual)))
-    _check_inertia(book, written, equations)
+    if missing:  # what is solved for has its inertia
+        _check_inertia(book, written, equations)
     for velocity in written.velocities.values():
         if velocity.norm:
             equations.append(Equation(velocity.norm, 0.5 * (ca.sumsqr(book._symbols[velocity.position]) - 1)))

@@ -27,7 +27,16 @@ from daedalus.model.mechanics.tree_recursions import (
     pulled_back,
     velocities,
 )
-from daedalus.model.mechanics.trees import Book, Tree, TreeEntry, armature_of, frame_pose, in_space, tree_of
+from daedalus.model.mechanics.trees import (
+    Book,
+    Tree,
+    TreeEntry,
+    armature_of,
+    attitude_of,
+    frame_pose,
+    in_space,
+    tree_of,
+)
 from daedalus.model.mechanics.written_mechanics import Velocity, WrittenMechanics
 
 
@@ -102,7 +111,7 @@ def body_formulas(book: Book, tree: Tree) -> tuple[list[str], dict[str, ca.SX]]:
         found[f"{name}.angular_velocity"] = spin if size == 3 else spin[2]
         found[f"{name}.angular_velocity_dot"] = turned if size == 3 else turned[2]
         gone.append(f"{name}.angular_velocity")
-        attitude = book.bodies[name].attitude
+        attitude = attitude_of(body)
         gone.append(attitude)
         if body.orientation == "quaternion":
             found[attitude] = quaternions[name]
@@ -192,24 +201,36 @@ def _external(
     applied = _all_forces(book, written) if energies else written.applied
     forces: list[Pair | None] = [None] * len(tree.links)
     _, rotations = _world(tree)
+    attitudes = {name: attitude_of(written.bodies[name]) for name in tree.at}
+    names = [f"{name}.position" for name in tree.at] + [a for a in attitudes.values() if a]
+    names = [name for name in names if name in applied]
+    acting = dict(zip(names, changed([applied[name] for name in names])))
     for name, k in tree.at.items():
-        body, link = written.bodies[name], tree.links[k]
-        push, torque = applied.get(f"{name}.position"), None
-        if body.orientation is not None:
-            torque = applied.get(book.bodies[name].attitude)
+        push, torque = acting.get(f"{name}.position"), acting.get(attitudes[name])
         weight = tree.weights.get(name)
         if push is None and torque is None and weight is None:
             continue
-        world = (ca.SX(3, 1) if push is None else in_space(changed([push])[0])) + (
-            ca.SX(3, 1) if weight is None else weight
-        )
-        local = rotations[k].T @ world
-        moment = ca.cross(link.centre, local)
+        world = ca.SX(3, 1) if push is None else in_space(push)
+        local = rotations[k].T @ (world if weight is None else world + weight)
+        moment = ca.cross(tree.links[k].centre, local)
         if torque is not None:
-            turn = changed([torque])[0]
-            moment = moment + (turn if body.size == 3 else ca.vertcat(0, 0, turn))
+            moment = moment + (torque if written.bodies[name].size == 3 else ca.vertcat(0, 0, torque))
         forces[k] = (moment, local)
     return forces
+
+
+def _energy(tree: Tree) -> ca.SX:
+    """Kinetic energy of all links, and that of their weight."""
+    rotations, origins = poses(tree.links)
+    total = ca.SX(0)
+    for link, turn, origin, (spin, speed) in zip(tree.links, rotations, origins, velocities(tree.links, tree.v)):
+        moving = speed + ca.cross(spin, link.centre)
+        total += 0.5 * link.mass * ca.sumsqr(moving) + 0.5 * ca.dot(spin, link.inertia @ spin)
+        total -= link.mass * ca.dot(tree.gravity, origin + turn @ link.centre)
+    for name, weight in tree.weights.items():
+        k = tree.at[name]
+        total -= ca.dot(weight, origins[k] + rotations[k] @ tree.links[k].centre)
+    return total
 
 
 def _all_forces(book: Book, written: WrittenMechanics) -> dict[str, ca.SX]:
@@ -262,6 +283,7 @@ def _mechanics(
         tree={},
         inertia_forces=inertia,
         accelerations={},
+        tree_energy=_energy(tree),
     )
 
 

@@ -56,7 +56,7 @@ def mechanical_ledger(book: Notebook) -> Ledger:
 def mechanical_energy(book: Notebook) -> tuple[ca.SX, ca.SX]:
     """The energy of coordinates and bodies, and the power that their dissipation takes."""
     written = book._mechanics  # type: ignore[attr-defined]
-    energy = written.kinetic + written.potential
+    energy = written.kinetic + written.potential + written.tree_energy
     for body in book.bodies.values():  # type: ignore[attr-defined]
         energy += body.kinetic_energy
         own = written.bodies[body.name].gravity

@@ -15,6 +15,10 @@ from daedalus.model.mechanics.written_mechanics import WrittenBody, WrittenFrame
 Book = Any  # a Model: its doors import this file
 
 
+# The variable that holds a body's attitude, by the kind of orientation.
+ATTITUDES = {"quaternion": "quaternion", "rpy": "rpy", "planar": "angle"}
+
+
 class TreeEntry(NamedTuple):
     """One joint of a tree in the order from the ground outwards: whether its b is behind its a."""
 
@@ -49,14 +53,17 @@ class Tree(NamedTuple):
 
 def is_joined(written: WrittenMechanics, a: str, b: str) -> bool:
     """Whether joints of trees lead from one body to another already; "" is the ground."""
-    reached, grown = {a}, True
-    while grown:
-        grown = False
-        for joint in written.tree.values():
-            one, two = joint.bodies
-            if (one in reached) != (two in reached):
-                reached |= {one, two}
-                grown = True
+    neighbours: dict[str, list[str]] = {}
+    for joint in written.tree.values():
+        one, two = joint.bodies
+        neighbours.setdefault(one, []).append(two)
+        neighbours.setdefault(two, []).append(one)
+    reached, queue = {a}, [a]
+    while queue:
+        for body in neighbours.get(queue.pop(), ()):
+            if body not in reached:
+                reached.add(body)
+                queue.append(body)
     return b in reached
 
 
@@ -90,6 +97,11 @@ def in_order(written: WrittenMechanics) -> tuple[list[str], list[TreeEntry]]:
     return roots, entries
 
 
+def attitude_of(body: WrittenBody) -> str:
+    """The variable that holds the orientation of a body; "" for a point mass."""
+    return f"{body.name}.{ATTITUDES[body.orientation]}" if body.orientation else ""
+
+
 def tree_of(book: Book) -> Tree:
     """The links of a model's trees, in its own symbols."""
     written = book._mechanics
@@ -111,7 +123,7 @@ def tree_of(book: Book) -> Tree:
     for name in roots:
         take(f"{name}.position", f"{name}.velocity")
         if written.bodies[name].orientation is not None:
-            take(book.bodies[name].attitude, f"{name}.angular_velocity")
+            take(attitude_of(written.bodies[name]), f"{name}.angular_velocity")
     for joint in written.tree.values():
         if joint.size:
             take(joint.coordinate, joint.velocity)

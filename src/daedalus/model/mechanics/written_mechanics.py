@@ -74,6 +74,7 @@ class WrittenMechanics:
     # Of a model in joint coordinates, by the name of the position: M v' + h, and v' where it is solved for.
     inertia_forces: dict[str, ca.SX] = field(default_factory=dict)
     accelerations: dict[str, ca.SX] = field(default_factory=dict)
+    tree_energy: ca.SX = field(default_factory=lambda: ca.SX(0))  # of its bodies: motion and weight
 
     @property
     def positions(self) -> list[str]:
@@ -115,6 +116,7 @@ class WrittenMechanics:
             "frames": [(f.name, f.body, f.rotation) for f in self.frames.values()],
             "inertia_forces": list(self.inertia_forces),
             "accelerations": list(self.accelerations),
+            "tree_energy": not self.tree_energy.is_zero(),
         }
 
     def expressions(self) -> list[ca.SX]:
@@ -127,6 +129,7 @@ class WrittenMechanics:
         flat += [*self.sides.values(), *(e for joint in self.tree.values() for e in (joint.at_a, joint.at_b))]
         flat += [frame.at for frame in self.frames.values()]
         flat += [*self.inertia_forces.values(), *self.accelerations.values()]
+        flat += [] if self.tree_energy.is_zero() else [self.tree_energy]
         return [e for e in flat if e is not None]
 
     def add(self, outline: dict[str, Any], expressions: Iterator[ca.SX], prefix: str) -> None:
@@ -165,3 +168,5 @@ class WrittenMechanics:
             self.inertia_forces[prefix + name] = next(expressions)
         for name in outline.get("accelerations", ()):
             self.accelerations[prefix + name] = next(expressions)
+        if outline.get("tree_energy", False):
+            self.tree_energy += next(expressions)

@@ -189,7 +189,7 @@ def _ledger_of(system: System) -> Ledger | None:
     if ledger is not None and ledger.entries:
         return ledger
     # A model that was reduced is drawn as the one it came from, and has the energies of that.
-    book = None if drawing is None else drawing.book
+    book = None if drawing is None or drawing.book is None else drawing.book._in_joint_coordinates()
     return mechanical_ledger(book) if book is not None and book._mechanics.positions else None
 
 
