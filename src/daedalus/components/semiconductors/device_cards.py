@@ -61,7 +61,7 @@ OTHER_NAMES = {
 }  # fmt: skip
 OTHER_NAMES |= {"pnp": OTHER_NAMES["npn"], "pmos": OTHER_NAMES["nmos"], "pjf": OTHER_NAMES["njf"]}
 # What parameters of vendors' cards would do that the parts do not have.
-NOISE = {"kf": "flicker noise", "af": "flicker noise"}
+NOISE = frozenset({"kf", "af"})
 EFFECTS: dict[str, dict[str, str]] = {
     "d": {"ikf": "the current grows more slowly above this knee", "ikr": "the same in reverse",
           "isr": "recombination adds a current below the knee", "nr": "slope of the recombination current",
@@ -138,7 +138,8 @@ def card_values(card: Card, scope: Scope) -> ModelCard:
     kind = card.words[2]
     if kind == "vdmos":
         raise card.refuse("has a model of kind VDMOS", "power MOSFETs of that kind are not modelled.", "NMOS level 1")
-    if kind not in KINDS and kind not in ("r", "c", "l"):
+    kind = {"vswitch": "sw", "iswitch": "csw"}.get(kind, kind)
+    if kind not in KINDS and kind not in ("r", "c", "l", "res", "cap", "ind"):
         raise card.refuse(
             "has a model of an unknown kind", f"there are {', '.join(KINDS)}.", ".model name D(...), NPN, NMOS, NJF, SW"
         )
@@ -151,16 +152,27 @@ def card_values(card: Card, scope: Scope) -> ModelCard:
         if name in DECORATION and name not in KINDS.get(kind, {}) and name != "level":
             continue
         values[name] = number(value, card, scope)
+    if card.words[2] in ("vswitch", "iswitch"):
+        _between_levels(values, "v" if kind == "sw" else "i")
     level = values.pop("level", 1.0)
     if kind in ("nmos", "pmos", "npn", "pnp", "d", "njf", "pjf") and level != 1.0:
         raise card.refuse(f"asks for level {level:g}", "level 1 is modelled.", "LEVEL=1")
     return ModelCard(card.words[1], kind, values, card)
 
 
+def _between_levels(values: dict[str, float], letter: str) -> None:
+    """Threshold and hysteresis of a switch that is given by the levels where it is on and off."""
+    on, off = values.pop(f"{letter}on", 1.0 if letter == "v" else 1e-3), values.pop(f"{letter}off", 0.0)
+    values[f"{letter}t"], values[f"{letter}h"] = (on + off) / 2, (on - off) / 2
+    values.setdefault("ron", 1.0)
+    values.setdefault("roff", 1e6)
+
+
 def keywords_of(model: ModelCard, strict: bool = False) -> dict[str, Any]:
     """The keywords of a part by the words of its card; what is not modelled is told in a warning, or refused."""
-    known, effects = KINDS[model.kind], {**NOISE, **EFFECTS[model.kind]}
-    further = {name: value for name, value in model.values.items() if name not in known}
+    known, effects = KINDS[model.kind], EFFECTS[model.kind]
+    # Flicker noise belongs to .noise, not to the part.
+    further = {name: value for name, value in model.values.items() if name not in known and name not in NOISE}
     if further:
         told = [f"{name} ({effects.get(name, 'unknown')})" for name in further]
         if strict:

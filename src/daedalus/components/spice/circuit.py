@@ -11,12 +11,14 @@ import casadi as ca
 
 from daedalus.components import electrical
 from daedalus.components.semiconductors.device_cards import ModelCard, card_values, keywords_of
+from daedalus.components.semiconductors.mosfet import EPSILON_OXIDE, SIDE
 from daedalus.components.spice.controlled_law import controlled_law
-from daedalus.components.spice.coupled_coils import CoupledCoils
+from daedalus.components.spice.couplings import couple
 from daedalus.components.spice.netlist import Block, Netlist
 from daedalus.components.spice.netlist_formulas import Scope, formula, number
 from daedalus.components.spice.netlist_text import Card
 from daedalus.components.spice.node_words import node_words
+from daedalus.components.spice.passive_values import capacitance, is_moving, resistance
 from daedalus.components.spice.purpose import Purpose
 from daedalus.components.spice.small_signal_inputs import SmallSignalInputs
 from daedalus.components.spice.waveforms import source_words, wave_of
@@ -24,13 +26,15 @@ from daedalus.model.model import Model
 
 # How many words an element has at least and at most, and which `name=value` it knows; None for any.
 _WORDS: dict[str, tuple[int, int | None, tuple[str, ...] | None]] = {
-    "r": (3, 4, ("r", "tc1", "tc2", "tc", "temp")), "c": (4, 4, ("ic",)), "l": (4, 4, ("ic",)), "k": (4, None, ()),
-    "v": (3, None, ()), "i": (3, None, ()), "d": (4, 6, ("area", "ic", "temp")),
-    "q": (5, 8, ("area", "ic", "temp")), "j": (5, 6, ("area", "ic", "temp")),
+    "r": (3, 6, ("r", "tc1", "tc2", "tc", "temp", "dtemp", "m", "l", "w")), "c": (4, 5, ("ic", "m", "l", "w", "temp")),
+    "l": (4, 4, ("ic", "m")), "k": (4, None, ()),
+    "v": (3, None, ("r", "td")), "i": (3, None, ("r", "td")), "d": (4, 6, ("area", "ic", "temp", "m")),
+    "q": (5, 8, ("area", "ic", "temp", "m")), "j": (5, 6, ("area", "ic", "temp", "m")),
     "m": (6, 7, ("w", "l", "ad", "as", "pd", "ps", "nrd", "nrs", "ic", "m", "temp")), "e": (3, None, None),
     "g": (3, None, None), "f": (5, None, ()), "h": (5, None, ()), "b": (3, None, None), "x": (2, None, None),
     "s": (6, 7, ()), "w": (5, 6, ()), "t": (5, 5, ("z0", "td", "f", "nl", "ic")),
 }  # fmt: skip
+DEFAULT_OXIDE = 1e-7  # m, where noise needs an oxide that the card does not give
 GROUND = frozenset({"0", "gnd"})
 
 
@@ -56,7 +60,10 @@ def model_of(
         circuit.check(card)
         if card.words[0] not in coupled and card not in couplings:
             circuit.read(card)
-    circuit.couple(couplings)
+    couple(circuit, couplings)
+    for k, (node, voltage) in enumerate(() if above else purpose.held, 1):
+        source = electrical.VoltageSource(f"holding_{k}", voltage=voltage)
+        circuit.add(source, f"holding_{k}", {"plus": node, "minus": "0"})
     circuit.join(top=not above)
     netlist.small[id(circuit.m)] = circuit.small
     if not above and not purpose.is_small:
@@ -205,69 +212,39 @@ class Circuit:
         return {"plus": card.words[1], "minus": card.words[2]}
 
     def _read_r(self, card: Card, name: str) -> None:
-        plain = [w for w in card.words[3:] if "=" not in w]
-        value = self.value(plain[0], card) if plain else self.option(card, "r")
+        formula_text = next((w[2:] for w in card.words if w.startswith("r=")), "")
+        if is_moving(formula_text):
+            self._moving_resistor(card, name, formula_text)
+            return
+        value = resistance(self, card)
         if value is None:
             raise card.refuse("has an element that is not complete", f"{name!r} has no resistance.", "R1 in out 1k")
-        warm = self.netlist.temperature - self.netlist.nominal
-        value *= 1 + (self.option(card, "tc1") or 0.0) * warm + (self.option(card, "tc2") or 0.0) * warm**2
         self.add(electrical.Resistor(name, resistance=value), name, self._two(card))
         self.small.thermal(name, value, *card.words[1:3])
 
+    def _moving_resistor(self, card: Card, name: str, text: str) -> None:
+        """A resistance that is a formula of voltages, currents or time."""
+        nodes = card.words[1:3]
+
+        def current() -> Any:
+            return self.voltage(*nodes) / self.expression(text, card)
+
+        self.later(card, name, electrical.CurrentSource, "current", current)
+
     def _read_c(self, card: Card, name: str) -> None:
-        self.add(electrical.Capacitor(name, capacitance=self.value(card.words[3], card)), name, self._two(card))
+        value = capacitance(self, card)
+        self.add(electrical.Capacitor(name, capacitance=value), name, self._two(card))
         self._given(f"{name}.voltage", card)
 
     def _read_l(self, card: Card, name: str) -> None:
-        self.add(electrical.Inductor(name, inductance=self.value(card.words[3], card)), name, self._two(card))
+        value = self.value(card.words[3], card) / (self.option(card, "m") or 1.0)
+        self.add(electrical.Inductor(name, inductance=value), name, self._two(card))
         self._given(f"{name}.current", card)
 
     def _given(self, state: str, card: Card) -> None:
         value = self.option(card, "ic")
         if value is not None:
             self.m._variables[state] = replace(self.m._variables[state], start=(value,))
-
-    def couple(self, cards: list[Card]) -> None:
-        """Coils that are coupled, directly or through others, are one part."""
-        groups: list[tuple[set[str], list[Card]]] = []
-        for card in cards:
-            names = list(card.words[1:-1])
-            missing = [coil for coil in names if coil not in self.coils]
-            if missing or len(set(names)) < max(2, len(names)):
-                raise card.refuse(
-                    "couples coils that are not there", f"{(missing or names)[0]!r} is no other inductor here.",
-                    "K1 L1 L2 0.9",
-                )  # fmt: skip
-            touching = [group for group in groups if group[0] & set(names)]
-            groups = [group for group in groups if group not in touching]
-            groups.append((set(names).union(*(g[0] for g in touching)), [c for g in touching for c in g[1]] + [card]))
-        for names_in, couplings in groups:
-            coils = [coil for coil in self.coils if coil in names_in]
-            self._coupled(coils, couplings)
-
-    def _coupled(self, coils: list[str], couplings: list[Card]) -> None:
-        inductances = [self.value(self.coils[coil].words[3], self.coils[coil]) for coil in coils]
-        name = self.elements[couplings[0].words[0]]
-        if len(coils) == 2:
-            part: Any = electrical.Transformer(
-                name, primary_inductance=inductances[0], secondary_inductance=inductances[1],
-                coupling=self.value(couplings[0].words[-1], couplings[0]),
-            )  # fmt: skip
-            sides = ("primary", "secondary")
-            ends = {f"{side}_{end}": node for side, coil in zip(sides, coils)
-                    for end, node in self._two(self.coils[coil]).items()}  # fmt: skip
-        else:
-            matrix = [[inductances[i] if i == j else 0.0 for j in range(len(coils))] for i in range(len(coils))]
-            for card in couplings:
-                places = [coils.index(coil) for coil in card.words[1:-1]]
-                for i in places:
-                    for j in places:
-                        if i != j:
-                            matrix[i][j] = self.value(card.words[-1], card) * (inductances[i] * inductances[j]) ** 0.5
-            part = CoupledCoils(name, inductances=matrix)
-            ends = {f"{end}_{k + 1}": node for k, coil in enumerate(coils)
-                    for end, node in self._two(self.coils[coil]).items()}  # fmt: skip
-        self.add(part, name, ends)
 
     def _read_t(self, card: Card, name: str) -> None:
         impedance, length = self.option(card, "z0"), self.option(card, "td")
@@ -348,7 +325,8 @@ class Circuit:
         """With the area of an element: currents and capacitances grow with it, resistances fall."""
         plain = [w for w in card.words[places:] if "=" not in w and w not in ("off", "on")]
         area = self.value(plain[0], card) if plain else self.option(card, "area")
-        if area is None or area == 1.0:
+        area = (1.0 if area is None else area) * (self.option(card, "m") or 1.0)
+        if area == 1.0:
             return words
         found = {}
         for word, value in words.items():
@@ -366,6 +344,7 @@ class Circuit:
         ends = self.small.outside(name, words, self._two(card), {"plus": "series_resistance"})
         self.add(electrical.Diode(name, **words), name, ends)
         self.small.shot(name, "current", ends["plus"], ends["minus"])
+        self.small.flicker(name, "current", (ends["plus"], ends["minus"]), model.values)
 
     def _read_q(self, card: Card, name: str) -> None:
         known = {**self.netlist.models, **self.models}
@@ -383,6 +362,7 @@ class Circuit:
         self.add(electrical.Transistor(name, **words), name, ends)
         self.small.shot(name, "collector.current", ends["collector"], ends["emitter"])
         self.small.shot(name, "base.current", ends["base"], ends["emitter"])
+        self.small.flicker(name, "base.current", (ends["base"], ends["emitter"]), model.values)
 
     def _read_m(self, card: Card, name: str) -> None:
         model = self._device(card, card.words[5], ("nmos", "pmos"))
@@ -402,6 +382,10 @@ class Circuit:
         ends = self.small.outside(name, words, ends, {"drain": "drain_resistance", "source": "source_resistance"})
         self.add(electrical.Mosfet(name, bulk="source" if tied else "port", **words), name, ends)
         self.small.channel(name, ends["drain"], ends["source"], "gain")
+        oxide = EPSILON_OXIDE / (words.get("oxide_thickness") or DEFAULT_OXIDE)
+        length = (words.get("length") or SIDE) - 2 * (words.get("lateral_diffusion") or 0.0)
+        size = oxide**2 * length * (words.get("width") or SIDE)
+        self.small.flicker(name, "drain.current", (ends["drain"], ends["source"]), model.values, size)
 
     def _read_j(self, card: Card, name: str) -> None:
         model = self._device(card, card.words[4], ("njf", "pjf"))
@@ -411,6 +395,7 @@ class Circuit:
         ends = self.small.outside(name, words, ends, {"drain": "drain_resistance", "source": "source_resistance"})
         self.add(electrical.Jfet(name, **words), name, ends)
         self.small.channel(name, ends["drain"], ends["source"], "transconductance")
+        self.small.flicker(name, "drain.current", (ends["drain"], ends["source"]), model.values)
 
     def _read_s(self, card: Card, name: str) -> None:
         self._switch(card, name, self._device(card, card.words[5], ("sw",)), lambda: self.voltage(*card.words[3:5]))

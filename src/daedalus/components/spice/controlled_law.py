@@ -14,7 +14,7 @@ from daedalus.components.spice.netlist_text import Card
 def controlled_law(circuit: Any, card: Card, by_voltage: bool) -> Any:
     """The law of a source that voltages (E, G) or currents (F, H) of a circuit control."""
     words = list(card.words[3:])
-    text = card.behind("value")
+    text = next((found for word in ("value", "vol=", "cur=") if (found := card.behind(word)) is not None), None)
     if text is not None:
         return circuit.expression(text.lstrip("= "), card)
     if words and words[0] == "table":

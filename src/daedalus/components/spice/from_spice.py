@@ -17,7 +17,7 @@ from daedalus.components.spice.netlist import Netlist
 from daedalus.components.spice.netlist_size import check_size
 from daedalus.components.spice.netlist_text import read_cards
 from daedalus.components.spice.purpose import OVER_TIME, STEADY, Purpose
-from daedalus.components.spice.steady_start import write_start
+from daedalus.components.spice.steady_start import held_nodes, write_start
 from daedalus.errors import ModelError
 from daedalus.model.expressions import described
 from daedalus.model.model import Model
@@ -82,7 +82,10 @@ def netlist_of(text: str, include: str | Path | None, strict: bool) -> Netlist:
 def model_over_time(netlist: Netlist) -> Model:
     """The circuit with its sources over time, started where the netlist says."""
     m = circuit_for(netlist, OVER_TIME)
-    write_start(netlist, m, circuit_for(netlist, STEADY) if netlist.has_lines else m)
+    steady = circuit_for(netlist, STEADY) if netlist.has_lines else m
+    if (held := held_nodes(netlist, steady)) is not None:
+        steady = circuit_for(netlist, Purpose(steady=netlist.has_lines, held=held))
+    write_start(netlist, m, steady, is_held=held is not None)
     return m
 
 

@@ -14,6 +14,7 @@ from daedalus.components.spice.node_words import node_words
 
 _IGNORED = {".print", ".plot", ".save", ".probe", ".width", ".title", ".endl", ".end", ".backanno"}
 # What `run_spice` computes; a model alone is the circuit over time.
+DEEPEST = 8  # subcircuits inside each other
 ANALYSES = frozenset({".op", ".dc", ".ac", ".tf", ".noise", ".four", ".meas", ".measure"})
 
 
@@ -80,22 +81,24 @@ class Netlist:
 
     def _split(self, cards: list[Card]) -> list[Card]:
         """Elements to their blocks; the cards that are settings of the whole."""
-        block, opened, settings = self.top, list[Card](), list[Card]()
+        block, opened, settings, outer = self.top, list[Card](), list[Card](), list[Block]()
         for card in cards:
             word = card.words[0]
             if word in (".subckt", ".macro"):
                 card.needs(2, ".subckt name node node")
-                if opened:
+                if len(opened) >= DEEPEST:
                     raise card.refuse(
-                        "begins a .subckt inside another", f"line {opened[0].line} has no .ends.", ".ends"
+                        "begins a .subckt inside too many others", f"line {opened[0].line} has no .ends.", ".ends"
                     )
                 opened.append(card)
                 nodes = tuple(w for w in card.words[2:] if "=" not in w and w not in ("params:", "optional:"))
                 if len(set(nodes)) < len(nodes):
                     raise card.refuse("names a node twice", "each node of a subcircuit is its own.", "other names")
+                outer.append(block)
                 block = self.blocks[card.words[1]] = Block(nodes, card)
             elif word in (".ends", ".eom"):
-                block, opened = self.top, []
+                block = outer.pop() if outer else self.top
+                del opened[-1:]
             elif (word.startswith(".") and word not in (".param", ".model")) or (block is self.top and word[0] == "."):
                 settings.append(card)
             elif word[0] == ".":

@@ -148,7 +148,7 @@ def _joined(text: str, first: int) -> list[tuple[int, str]]:
     """Lines without comments, each with its number and what continues it."""
     joined: list[tuple[int, list[str]]] = []
     for number, line in enumerate(text.splitlines(), first):
-        bare = re.split(r";|\$(?=\s|$)", line, maxsplit=1)[0].rstrip()
+        bare = re.split(r";|//|\$(?=\s|$)", line, maxsplit=1)[0].rstrip()
         if not bare.strip() or bare.lstrip().startswith("*"):
             continue
         if bare.lstrip().startswith("+") and joined:

@@ -10,13 +10,15 @@ class Purpose:
     """How the elements of a netlist are written.
 
     steady: lines as they are where nothing changes. at_rest: sources with their steady value. driven: the sources that
-    have an input of their own beside it. noisy: with an input for every source of noise.
+    have an input of their own beside it. noisy: with an input for every source of noise. held: nodes of the circuit
+    itself that a source holds at a voltage, as .ic does while the operating point is sought.
     """
 
     steady: bool = False
     at_rest: bool = False
     driven: frozenset[str] = frozenset()
     noisy: bool = False
+    held: tuple[tuple[str, float], ...] = ()
 
     @property
     def is_small(self) -> bool:

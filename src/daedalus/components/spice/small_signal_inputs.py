@@ -4,6 +4,8 @@ Resistors are noisy by their temperature, junctions by the charge of the electro
 
     resistor   S_i = 4 k T / R          junction   S_i = 2 q |I|          channel   S_i = 8/3 k T g_m
 
+and junctions and channels flicker, S_i = K_f |I|^A_f / f, where cards say so (over W L C_ox² in a MOS transistor).
+
 Each is a current beside its element, an input of the model that is written for `.noise`. Resistances inside a device
 are written as resistors in front of it there, but for a base resistance that changes with the current, which is left
 without noise. (P. Antognetti, G. Massobrio, Semiconductor Device Modeling with SPICE, 1988.)
@@ -28,8 +30,9 @@ class NoiseSource:
 
     element: str
     input: str
-    kind: str  # "thermal", "shot" or "channel"
-    value: float = 0.0  # a resistance
+    kind: str  # "thermal", "shot", "channel" or "flicker"
+    value: float = 0.0  # a resistance; K_f of flicker
+    exponent: float = 1.0  # A_f of flicker
     current: str = ""  # the name of a current of the model
     across: tuple[str, str] = ("", "")  # names of the voltages at both ends of a channel
     gain: str = ""  # the parameter that the current of a channel is proportional to
@@ -42,6 +45,8 @@ class NoiseSource:
         current = abs(float(point[self.current]))
         if self.kind == "shot":
             return 2 * CHARGE * current
+        if self.kind == "flicker":  # at 1 Hz
+            return self.value * current**self.exponent
         span = abs(float(point[self.across[0]]) - float(point[self.across[1]]))
         path = self.gain.rpartition(".")[0]
         # i = k (c - s/2) s (1 + λ v) with s = min(v, c), the gate c above its threshold: g_m = k s (1 + λ v).
@@ -93,6 +98,16 @@ class SmallSignalInputs:
         if self.circuit.purpose.noisy:
             word = self._beside(name, plus, minus)
             self.found.append(NoiseSource(name, word, "shot", current=f"{name}.{current}"))
+
+    def flicker(
+        self, name: str, current: str, ends: tuple[str, str], model: Mapping[str, float], area: float = 1.0
+    ) -> None:
+        """Noise that falls with frequency, by kf and af of a card."""
+        if self.circuit.purpose.noisy and model.get("kf"):
+            word, size = self._beside(name, *ends), model["kf"] / area
+            self.found.append(
+                NoiseSource(name, word, "flicker", size, model.get("af", 1.0), current=f"{name}.{current}")
+            )
 
     def channel(self, name: str, drain: str, source: str, gain: str) -> None:
         """The channel of a field effect transistor."""

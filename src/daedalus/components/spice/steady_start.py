@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,16 +16,29 @@ from daedalus.initialisation.initialise import initialise
 from daedalus.model.model import Model
 
 
-def write_start(netlist: Netlist, m: Model, steady: Model) -> None:
+def held_nodes(netlist: Netlist, m: Model) -> tuple[tuple[str, float], ...] | None:
+    """The voltages of .ic where they are no states of the model, so that sources have to hold them; else None."""
+    known = m._flat().freeze().labels["x"]
+    for node, (_, card) in netlist.given.items():
+        if node not in netlist.words:
+            raise card.refuse(f"gives V({node}) a start", "no element of the circuit itself is joined to it.", "a node")
+    if all(_variable_of(m, netlist.words[node]) in known for node in netlist.given):
+        return None
+    return tuple((node, value) for node, (value, _) in netlist.given.items())
+
+
+def write_start(netlist: Netlist, m: Model, steady: Model, is_held: bool = False) -> None:
     """Write the operating point, or what the netlist gives, into the states and as guesses into all else.
 
-    steady: the model with its lines as they are where nothing changes; the model itself where it has none.
+    steady: the model with its lines as they are where nothing changes; the model itself where it has none. is_held:
+    whether sources in it hold the nodes of .ic.
     """
-    held = _held(netlist, steady)
+    held = {} if is_held else _held(netlist, steady)
+    own = m._flat().freeze().labels["x"] if is_held else ()
     if netlist.transient.starts_given:
-        starts: Mapping[str, float] = _given_start(steady, held)
+        starts: Mapping[str, float] = _given_start(steady, held, own)
     else:
-        starts = operating_point(steady, held, guesses_of(netlist, steady))
+        starts = operating_point(steady, held, guesses_of(netlist, steady), own)
     for name, value in starts.items():
         variable = m._variables.get(name)
         if variable is None or variable.size != 1:
@@ -35,16 +48,24 @@ def write_start(netlist: Netlist, m: Model, steady: Model) -> None:
     m._changed()
 
 
-def _given_start(m: Model, held: Mapping[str, float]) -> dict[str, float]:
+def _given_start(m: Model, held: Mapping[str, float], further: Sequence[str]) -> dict[str, float]:
     """States with what the netlist gives, and all others as near to zero as that leaves them."""
     system = m._flat().freeze()
     start = {label: value for label, value in zip(system.labels["x"], system.start["x"].tolist()) if np.isfinite(value)}
     found = initialise(m, {**start, **held})
-    return dict(zip(system.labels["x"], found.vectors["x"].tolist()))
+    return {
+        **{name: float(found[name]) for name in further},
+        **dict(zip(system.labels["x"], found.vectors["x"].tolist())),
+    }
 
 
-def operating_point(m: Model, held: Mapping[str, float], guesses: Mapping[str, float]) -> dict[str, float]:
-    """States and algebraic variables at rest by name; `held` states stay, and their rates are what is found instead."""
+def operating_point(
+    m: Model, held: Mapping[str, float], guesses: Mapping[str, float], further: Sequence[str] = ()
+) -> dict[str, float]:
+    """States and algebraic variables at rest by name; `held` states stay, and their rates are what is found instead.
+
+    further: names of what else is wanted.
+    """
     rates = [f"{name}_dot" for name in held]
     try:
         guess = guess_with_held(m, guesses) if guesses else None
@@ -58,6 +79,7 @@ def operating_point(m: Model, held: Mapping[str, float], guesses: Mapping[str, f
         ) from error
     system = point.system
     return {
+        **{name: float(np.asarray(point[name])) for name in further},
         **dict(zip(system.labels["x"], np.array(point.vectors["x"]).tolist())),
         **dict(zip(system.labels["z"], np.array(point.vectors["z"]).tolist())),
     }

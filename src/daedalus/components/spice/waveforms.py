@@ -17,6 +17,7 @@ NUMBERS = {
     "pwl": (2, None),
     "exp": (2, 6),
     "sffm": (2, 5),
+    "am": (3, 5),
 }  # how many each takes, at least and at most
 
 
@@ -39,7 +40,7 @@ def source_words(card: Card) -> SourceWords:
     """
     steady, over_time = list[str](), list[str]()
     small: list[str] | None = None
-    words = list(card.words[3:])
+    words = [word for word in card.words[3:] if "=" not in word]
     while words:
         word = words.pop(0)
         if word in NUMBERS:
@@ -75,11 +76,19 @@ def wave_of(
     if kind == "pwl":
         if any(later <= earlier for earlier, later in itertools.pairwise(values[::2])):
             raise card.refuse("has a PWL whose times do not increase", "each time has one value.", "PWL(0 0 1m 1)")
-        return piecewise(t, values)
+        late = {
+            word: number(own.split("=", 1)[1])
+            for own in card.words
+            for word in ("r", "td")
+            if own.startswith(f"{word}=")
+        }
+        return repeated(t, values, late.get("td", 0.0), late.get("r"))
     if kind == "sin":
         return sine(t, values, stop)
     if kind == "sffm":
         return modulated(t, values, stop)
+    if kind == "am":
+        return amplitude_modulated(t, values)
     return pulse(t, values, step) if kind == "pulse" else exponential(t, values, step)
 
 
@@ -98,6 +107,23 @@ def modulated(t: ca.SX, v: list[float], stop: float) -> Wave:
     """SFFM(offset amplitude carrier index signal): a carrier whose frequency a signal moves."""
     offset, amplitude, carrier, index, signal = (*v, *[1.0 / stop, 0.0, 1.0 / stop][len(v) - 2 :])
     return offset + amplitude * ca.sin(2 * ca.pi * carrier * t + index * ca.sin(2 * ca.pi * signal * t))
+
+
+def amplitude_modulated(t: ca.SX, v: list[float]) -> Wave:
+    """AM(amplitude offset modulation carrier delay): amplitude (offset + sin(modulation)) sin(carrier)."""
+    amplitude, offset, modulation, carrier, delay = (*v, *[0.0] * (5 - len(v)))
+    late = t - delay
+    value = amplitude * (offset + ca.sin(2 * ca.pi * modulation * late)) * ca.sin(2 * ca.pi * carrier * late)
+    return value if delay == 0 else ca.if_else(t < delay, 0, value)
+
+
+def repeated(t: ca.SX, v: list[float], delay: float, again: float | None) -> Wave:
+    """PWL behind a delay; `again` is the time that it goes back to at its end, as r= says."""
+    late = t - delay if delay else t
+    if again is not None and again >= 0 and v[-2] > again:
+        period = v[-2] - again
+        late = ca.if_else(late > v[-2], again + (late - again) - period * ca.floor((late - again) / period), late)
+    return ca.if_else(t < delay + v[0], v[1], piecewise(late, v)) if delay else piecewise(late, v)
 
 
 def pulse(t: ca.SX, v: list[float], step: float) -> Wave:

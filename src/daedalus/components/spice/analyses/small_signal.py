@@ -158,6 +158,8 @@ def noise(netlist: Netlist, asked: Noise) -> Any:
     for own in circuit.inputs.found:
         density = own.density(circuit.point, parameters, netlist.temperature)
         part = np.abs(gains[:, circuit.places[own.input]]) ** 2 * density
+        if own.kind == "flicker":
+            part = part / asked.frequencies
         shares[own.element] = shares.get(own.element, 0.0) + part
     total = np.sum(list(shares.values()), axis=0) if shares else np.zeros(len(asked.frequencies))
     forward = np.abs(gains[:, circuit.column(source)])

@@ -1,0 +1,73 @@
+"""Coils that are coupled by K elements, as one part each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from daedalus.components import electrical
+from daedalus.components.spice.coupled_coils import CoupledCoils
+from daedalus.components.spice.netlist_text import Card
+
+
+def ends_of(card: Card) -> dict[str, str]:
+    """The nodes of an element with two."""
+    return {"plus": card.words[1], "minus": card.words[2]}
+
+
+def couple(circuit: Any, cards: list[Card]) -> None:
+    """Coils that are coupled, directly or through others, are one part."""
+    groups: list[tuple[set[str], list[Card]]] = []
+    for card in cards:
+        names = list(card.words[1:-1])
+        missing = [coil for coil in names if coil not in circuit.coils]
+        if missing or len(set(names)) < max(2, len(names)):
+            raise card.refuse(
+                "couples coils that are not there", f"{(missing or names)[0]!r} is no other inductor here.",
+                "K1 L1 L2 0.9",
+            )  # fmt: skip
+        touching = [group for group in groups if group[0] & set(names)]
+        groups = [group for group in groups if group not in touching]
+        groups.append((set(names).union(*(g[0] for g in touching)), [c for g in touching for c in g[1]] + [card]))
+    for names_in, couplings in groups:
+        coils = [coil for coil in circuit.coils if coil in names_in]
+        _coupled(circuit, coils, couplings)
+
+
+def _coupled(circuit: Any, coils: list[str], couplings: list[Card]) -> None:
+    inductances = [circuit.value(circuit.coils[coil].words[3], circuit.coils[coil]) for coil in coils]
+    name = circuit.elements[couplings[0].words[0]]
+    coupling = circuit.value(couplings[0].words[-1], couplings[0])
+    if len(coils) == 2 and abs(coupling) == 1.0:
+        _ideally_coupled(circuit, name, coils, inductances, coupling)
+        return
+    if len(coils) == 2:
+        part: Any = electrical.Transformer(
+            name, primary_inductance=inductances[0], secondary_inductance=inductances[1],
+            coupling=coupling,
+        )  # fmt: skip
+        sides = ("primary", "secondary")
+        ends = {f"{side}_{end}": node for side, coil in zip(sides, coils)
+                for end, node in ends_of(circuit.coils[coil]).items()}  # fmt: skip
+    else:
+        matrix = [[inductances[i] if i == j else 0.0 for j in range(len(coils))] for i in range(len(coils))]
+        for card in couplings:
+            places = [coils.index(coil) for coil in card.words[1:-1]]
+            for i in places:
+                for j in places:
+                    if i != j:
+                        matrix[i][j] = circuit.value(card.words[-1], card) * (inductances[i] * inductances[j]) ** 0.5
+        part = CoupledCoils(name, inductances=matrix)
+        ends = {f"{end}_{k + 1}": node for k, coil in enumerate(coils)
+                for end, node in ends_of(circuit.coils[coil]).items()}  # fmt: skip
+    circuit.add(part, name, ends)
+
+
+def _ideally_coupled(circuit: Any, name: str, coils: list[str], inductances: list[float], sign: float) -> None:
+    """Two coils without leakage: the first one beside an ideal transformer."""
+    first, second = (ends_of(circuit.coils[coil]) for coil in coils)
+    own = circuit.elements[coils[0]]
+    circuit.add(electrical.Inductor(own, inductance=inductances[0]), own, first)
+    part = electrical.Transformer(name, ratio=sign * (inductances[1] / inductances[0]) ** 0.5)
+    ends = {f"{side}_{end}": node for side, pair in (("primary", first), ("secondary", second))
+            for end, node in pair.items()}  # fmt: skip
+    circuit.add(part, name, ends)

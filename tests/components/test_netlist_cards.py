@@ -1,0 +1,86 @@
+"""What cards of a netlist mean, each by a value that a textbook gives."""
+
+import math
+
+import numpy as np
+import pytest
+
+import daedalus as dd
+
+DIVIDER = "V1 a 0 4\nRB b 0 1k\n"
+
+
+@pytest.mark.parametrize(
+    ("cards", "expected"),
+    [
+        ("R1 a b 2k m=2", 2.0),
+        ("R1 a b 1k tc=0.01,1e-3\n.temp 37", 4 / 2.2),
+        ("R1 a b 1k tc1=0.01 tc2=1e-3\n.temp 37", 4 / 2.2),
+        ("R1 a b rm 1k\n.model rm R(tc1=0.02)\n.temp 77", 4 / 3),
+        ("R1 a b 1k rm\n.model rm R(tc1=0.02)\n.temp 77", 4 / 3),
+        ("R1 a b rs L=30u W=10u\n.model rs R(rsh=1k)", 1.0),
+        ("R1 a b R='1k*(1+v(b))'", math.sqrt(5) - 1),
+        ("R1 a b 1k // a comment", 2.0),
+        ("E1 b 0 vol='v(a)/2'\nR1 a b 1", 2.0),
+        ("G1 0 b cur='v(a)*1m'\nR1 a 0 1", 4.0),
+        (".subckt o x y\n.subckt i p q\nR1 p q 3k\n.ends i\nX1 x y i\n.ends o\nX1 a b o", 1.0),
+    ],
+)
+def test_values_at_rest(cards, expected):
+    found = dd.components.run_spice(f"title\n{DIVIDER}{cards}\n.op\n")
+    assert found.op["v_b"] == pytest.approx(expected, rel=1e-6)
+
+
+def test_capacitors_by_models_and_side_by_side():
+    """τ = R C in both; the side walls of the model have their own density."""
+    text = """charging
+V1 a 0 1
+R1 a b 1k
+C1 b 0 cm L=100u W=50u
+.model cm C(cj=1e-3 cjsw=1e-9)
+R2 a c 1k
+C2 c 0 1p m=5.3
+.ic v(b)=0 v(c)=0
+.tran 1p 1n
+"""
+    m = dd.components.from_spice(text)
+    tr = dd.simulate(m, 1e-9, rtol=1e-8)
+    for node, size in (("b", 1e-3 * 5e-9 + 2 * 1e-9 * 150e-6), ("c", 5.3e-12)):
+        assert tr[f"v_{node}"][-1] == pytest.approx(1 - math.exp(-1e-9 / (1e3 * size)), rel=1e-6)
+
+
+def test_a_switch_by_its_levels_goes_on_and_off_at_them():
+    text = """levels
+V1 a 0 PWL(0 0 1 4 2 0)
+V2 s 0 1
+S1 s b a 0 sm
+RB b 0 1k
+.model sm VSWITCH(von=3 voff=1 ron=1k roff=1e9)
+.tran 1m 2
+"""
+    tr = dd.simulate(dd.components.from_spice(text), 2.0, save_at=[0.7, 0.8, 1.2, 1.7, 1.8])
+    np.testing.assert_allclose(tr["v_b"], [0.0, 0.5, 0.5, 0.5, 0.0], atol=1e-5)
+
+
+def test_waves_that_repeat_and_modulate():
+    text = "waves\nV1 a 0 PWL(0 0 1m 2 2m 0) r=0 td=1m\nV2 b 0 AM(2 1 100 1k)\nR1 a 0 1\nR2 b 0 1\n.tran 1u 8m\n"
+    times = np.array([0.5e-3, 1.5e-3, 2.5e-3, 4.25e-3, 7.5e-3])
+    tr = dd.simulate(dd.components.from_spice(text), 8e-3, save_at=times)
+    np.testing.assert_allclose(tr["v_a"], [0.0, 1.0, 1.0, 1.5, 1.0], atol=1e-9)
+    expected = 2 * (1 + np.sin(200 * np.pi * times)) * np.sin(2000 * np.pi * times)
+    np.testing.assert_allclose(tr["v_b"], expected, atol=1e-9)
+
+
+def test_coils_without_leakage_transform_ideally():
+    """k = 1: voltages as the roots of inductances; the magnetising current is that of the first coil."""
+    text = "ideal\nV1 p 0 SIN(0 1 1k)\nL1 p 0 1m\nL2 s 0 4m\nK1 L1 L2 1\nR2 s 0 100\n.tran 1u 1m\n"
+    tr = dd.simulate(dd.components.from_spice(text), 1e-3, rtol=1e-8)
+    np.testing.assert_allclose(tr["v_s"], 2 * np.array(tr["v_p"]), atol=1e-9)
+
+
+def test_a_node_without_capacitors_is_held_until_the_run_begins():
+    """.ic at b holds it at 1 V while the charge of c is found; the run then charges c through both resistors."""
+    text = "held\nV1 a 0 5\nR1 a b 1k\nR2 b c 1k\nC1 c 0 1u\n.ic v(b)=1\n.tran 1u 1m\n"
+    tr = dd.simulate(dd.components.from_spice(text), 1e-3, rtol=1e-8)
+    assert tr["v_c"][0] == pytest.approx(1.0, rel=1e-9)
+    assert tr["v_c"][-1] == pytest.approx(5 - 4 * math.exp(-0.5), rel=1e-6)
