@@ -117,15 +117,13 @@ class Phases:
             for problem, own in zip(self.problems, all_phases)
         ]
 
-
-def phased_plan_again(
-    phases: Phases, described: list[PackedDescription], meshes: list[Mesh], settings: SolveSettings,
-    outcome: ProgramOutcome,
-) -> PhasedPlan:  # fmt: skip
-    """A plan of its pickle: the program is written again, and what was found put into it."""
-    own = [unpacked_description(problem.model, record) for problem, record in zip(phases.problems, described)]
-    plans = phases._plans(*phases._written(own, meshes, settings), outcome)
-    return PhasedPlan(plans, (phases, own, meshes, settings))
+    def plan_again(
+        self, described: list[PackedDescription], meshes: list[Mesh], settings: SolveSettings, outcome: ProgramOutcome
+    ) -> PhasedPlan:
+        """A plan of its pickle: the program is written again, and what was found put into it."""
+        own = [unpacked_description(problem.model, record) for problem, record in zip(self.problems, described)]
+        plans = self._plans(*self._written(own, meshes, settings), outcome)
+        return PhasedPlan(plans, (self, own, meshes, settings))
 
 
 def _alone(*_: object) -> Transcription:

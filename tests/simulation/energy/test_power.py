@@ -138,5 +138,5 @@ def test_windows_add_up_and_rows_left_out_change_nothing() -> None:
     assert float(thin.components["lost"].sel(component="r")) == pytest.approx(whole.lost, rel=1e-12)
     with pytest.raises(dd.InputError, match="does not reach"):
         tr.energy_balance(from_time=0.2)
-    with pytest.raises(dd.InputError, match="behind until"):
+    with pytest.raises(dd.InputError, match="from_time is after until"):
         tr.energy_balance(from_time=0.05, until=0.01)

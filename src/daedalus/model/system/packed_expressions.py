@@ -52,7 +52,7 @@ def unpacked(system: System, record: PackedExpressions) -> list[ca.SX]:
 
 
 @dataclass(frozen=True)
-class Place:
+class ExpressionPlace:
     """Where an expression stands among all that were taken out."""
 
     number: int
@@ -67,20 +67,20 @@ class PlainPart:
 
 
 def apart(value: Any, found: list[ca.SX]) -> Any:
-    """A value of lists, tuples, dicts and records with a `Place` for each expression, which is added to `found`.
+    """A value of lists, tuples, dicts and records with places for the expressions, which are added to `found`.
 
     Example
     -------
     >>> found = []
     >>> plain = apart({"cost": [ca.SX.sym("x"), 1.0]}, found)
     >>> plain, found
-    ({'cost': [Place(number=0), 1.0]}, [SX(x)])
+    ({'cost': [ExpressionPlace(number=0), 1.0]}, [SX(x)])
     >>> together(plain, found)
     {'cost': [SX(x), 1.0]}
     """
     if isinstance(value, ca.SX):
         found.append(value)
-        return Place(len(found) - 1)
+        return ExpressionPlace(len(found) - 1)
     if is_dataclass(value) and not isinstance(value, type):
         before = len(found)
         own = {f.name: apart(getattr(value, f.name), found) for f in fields(value)}
@@ -90,7 +90,7 @@ def apart(value: Any, found: list[ca.SX]) -> Any:
 
 def together(value: Any, expressions: Sequence[ca.SX]) -> Any:
     """The inverse of `apart`."""
-    if isinstance(value, Place):
+    if isinstance(value, ExpressionPlace):
         return expressions[value.number]
     if isinstance(value, PlainPart):
         return value.kind(**{name: together(entry, expressions) for name, entry in value.fields.items()})

@@ -46,11 +46,9 @@ class PhasedPlan:
         self.objective, self.iterations = self.outcome.objective, self.outcome.iterations
 
     def __reduce__(self) -> tuple[Any, ...]:
-        from daedalus.optimisation.phases import phased_plan_again
-
         problems, described, meshes, settings = self._made
         packed = [packed_description(description) for description in described]
-        return phased_plan_again, (problems, packed, meshes, settings, self.outcome)
+        return _plan_again, (problems, packed, meshes, settings, self.outcome)
 
     @property
     def success(self) -> bool:
@@ -125,3 +123,9 @@ class PhasedPlan:
         return "\n".join([head, *rows, *(f"  {note}" for note in self.notes)])
 
     __repr__ = __str__
+
+
+def _plan_again(problems: Any, *made: Any) -> PhasedPlan:
+    """A plan of its pickle, by the problems that it belongs to."""
+    plan: PhasedPlan = problems.plan_again(*made)
+    return plan
