@@ -21,6 +21,7 @@ class Reading:
     def __init__(self, book: Model) -> None:
         self.book = book
         self.labels = dict(book._labels())
+        self._written: dict[tuple[object, ...], tuple[ca.SX, ca.SX]] = {}
         of_kind = {
             kind: [book._symbols[v.name] for v in book._variables.values() if v.kind == kind]
             for kind in ("parameter", "discrete", "input", "algebraic", "state")
@@ -42,9 +43,18 @@ class Reading:
         return self.labels.get(symbol_key(symbol), symbol.name())
 
     def short(self, expression: ca.SX, collect: Iterable[ca.SX] = (), units: Iterable[ca.SX] = ()) -> ca.SX:
-        """An expression as a person would write it."""
+        """An expression as a person would write it; one that was asked for before is not written again."""
+        chosen, lengths = list(collect), list(units)
+        wish = tuple(symbol_key(s) for part in (*chosen, *lengths) for s in elements(ca.densify(part)))
         order = [*self.constants, *self.order]
-        return simplified(ca.densify(expression), collect, order, self.constants, units)
+        found = []
+        for entry in elements(ca.densify(expression)):
+            key = (symbol_key(entry), len(lengths), len(self.constants), wish)
+            if key not in self._written:
+                # The entry is kept with the result: its key belongs to it while it lives.
+                self._written[key] = entry, simplified(entry, chosen, order, self.constants, lengths)
+            found.append(self._written[key][1])
+        return ca.reshape(ca.vertcat(*found), *expression.shape) if found else expression
 
     def line(self, left: Side, right: Side, sign: str = "=") -> FormulaLine:
         """left = right."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import casadi as ca
 
-from daedalus.model.expressions import elements, folded, symbol_key
-
 
 def operations(expression: ca.SX) -> int:
     """The additions, multiplications, divisions, powers and functions of all entries; a sign alone is none.
@@ -19,12 +17,16 @@ def operations(expression: ca.SX) -> int:
     >>> operations(-ca.sin(x) ** 2 + 3 * x)
     4
     """
-    kept: list[ca.SX] = []
-    known: dict[int, int] = {}
-
-    def made(node: ca.SX, operands: list[ca.SX]) -> int:
-        kept.append(node)
-        own = 0 if node.is_constant() or node.is_symbolic() or node.op() == ca.OP_NEG else 1
-        return own + sum(known[symbol_key(operand)] for operand in operands)
-
-    return sum(folded(entry, known, made) for entry in elements(ca.densify(expression)))
+    column = ca.densify(ca.vec(expression))
+    function = ca.Function("length", [ca.vertcat(*ca.symvar(column))], [column])
+    lengths, total = [0] * function.sz_w(), 0
+    for k in range(function.n_instructions()):
+        operation = function.instruction_id(k)
+        if operation == ca.OP_OUTPUT:
+            total += lengths[function.instruction_input(k)[0]]
+        elif operation in (ca.OP_INPUT, ca.OP_CONST):
+            lengths[function.instruction_output(k)[0]] = 0
+        else:
+            own = sum(lengths[place] for place in function.instruction_input(k))
+            lengths[function.instruction_output(k)[0]] = own + (operation != ca.OP_NEG)
+    return total

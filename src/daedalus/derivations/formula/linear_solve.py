@@ -11,7 +11,7 @@ from daedalus.derivations.formula.formula_length import operations
 from daedalus.model.expressions import elements, symbol_key
 
 # Larger systems, or longer entries on the way, are left to numbers.
-LARGEST, LONGEST = 8, 600
+LARGEST, LONGEST = 8, 300
 
 Shorten = Callable[[ca.SX], ca.SX]
 
@@ -54,6 +54,8 @@ def solve_by_hand(
             for c in open_columns:
                 if not rows[i][c].is_zero():
                     rows[k][c] = short(rows[k][c] - factor * rows[i][c])
+                    if operations(rows[k][c]) > LONGEST:
+                        return None
             values[k] = short(values[k] - factor * values[i])
             rows[k][j] = ca.SX(0)
             if operations(values[k]) > LONGEST:

@@ -84,16 +84,19 @@ def _repeated(sides: list[ca.SX]) -> list[ca.SX]:
     for side in sides:
         _signature(side, known, table, nodes)
     uses: dict[int, int] = {}
-    for node in nodes:
-        for k in range(node.n_dep()):
-            number = known[symbol_key(node.dep(k))]
+    lengths: dict[int, int] = {}
+    for node in nodes:  # operands before what is made of them
+        inside = [known[symbol_key(node.dep(k))] for k in range(node.n_dep())]
+        for number in inside:
             uses[number] = uses.get(number, 0) + 1
+        own = 1 if inside and node.op() != ca.OP_NEG else 0
+        lengths[known[symbol_key(node)]] = own + sum(lengths[number] for number in inside)
     best: dict[int, ca.SX] = {}
     for node in nodes:
         number = known[symbol_key(node)]
         if node.is_symbolic() or node.is_constant() or node.op() not in (ca.OP_ADD, ca.OP_SUB):
             continue
-        if uses.get(number, 0) > 1 and operations(node) * (uses[number] - 1) >= WORTH:
+        if uses.get(number, 0) > 1 and lengths[number] * (uses[number] - 1) >= WORTH:
             best.setdefault(number, node)
     return sorted(best.values(), key=operations)[:12]
 

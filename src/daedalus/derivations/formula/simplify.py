@@ -23,6 +23,8 @@ from daedalus.model.expressions import elements, symbol_key
 
 # Expressions with more operations than these are left as they are: nobody reads them.
 LONGEST = 1500
+# Of a polynomial with more terms only the plainest forms are tried: all of them take seconds and gain a few operations.
+MANY_TERMS = 40
 # The largest relative difference at random points of what counts as the same.
 SAME = 1e-9
 
@@ -97,9 +99,11 @@ def _candidates(entry: ca.SX, wish: Wish) -> Iterator[tuple[ca.SX, int, bool]]:
         atoms = Atoms(expand, symbols=[s for s in wish.order if symbol_key(s) in present], units=wish.units)
         try:
             polynomial = atoms.polynomial(entry)
+            plain = len(polynomial) > MANY_TERMS
             gathered, constants = _gathered(atoms, wish.collect), _constants(atoms, wish.constants)
-            for form in _forms(atoms, polynomial):
-                yield _measured(Nesting(atoms, (), nest=False).write(form), False)
+            for form in [polynomial] if plain else _forms(atoms, polynomial):
+                if not plain:
+                    yield _measured(Nesting(atoms, (), nest=False).write(form), False)
                 yield _measured(Nesting(atoms, (), nest=True).write(form), False)
                 if gathered or constants:
                     yield _measured(Nesting(atoms, gathered).collected(form, constants), expand)
