@@ -278,3 +278,16 @@ def test_inputs_of_parts_that_are_joined_are_not_asked_for():
 
 def test_end_values_have_units():
     assert "K" in next(line for line in call("simulate", "catalogue:heated_house").stdout.splitlines() if "air" in line)
+
+
+def test_every_small_system_of_the_catalogue_is_reached_by_its_name():
+    from daedalus.catalogue.textbook.small_dae import EXAMPLES
+
+    assert len(EXAMPLES) == 12
+    for name in EXAMPLES:
+        found = call("analyse", f"catalogue:small_dae:{name}")
+        assert (found.stdout.startswith("small_dae: "), found.returncode) == (True, 0)
+    wrong = call("analyse", "catalogue:small_dae:savin_7")
+    assert wrong.returncode != 0
+    assert "There is no small system 'savin_7'" in wrong.stderr
+    assert "has no variants" in call("analyse", "catalogue:cstr:one").stderr

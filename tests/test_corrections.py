@@ -316,3 +316,71 @@ def test_the_convolution_has_the_input_at_the_inner_time():
     """x' = −x + u with u = t: ∫ e^{−(t−τ)} u(τ) dτ = t − 1 + e^{−t}; with u(t) it would be t (1 − e^{−t})."""
     found = dd.LTI([[-1.0]], [[1.0]], [[1.0]], [[0.0]]).respond([0.0, 1.0], inputs=lambda t: t)
     assert float(found.states[-1, 0]) == pytest.approx(np.exp(-1.0), abs=1e-6)
+
+
+def test_a_solution_is_the_limit_of_picards_iteration():
+    """x_{k+1}(t) = x0 + ∫ f(x_k): with a Lipschitz constant of 1 the k-th is off by less than t^(k+1) / (k+1)!."""
+    m = dd.Model("slope")
+    x = m.state("x", start=0.3)
+    m.equation(m.der(x), ca.cos(x))
+    t = np.linspace(0.0, 1.0, 2001)
+    exact = dd.simulate(m, 1.0, rtol=1e-12, atol=1e-14, save_at=t)["x"]
+    iterate, bound = np.full_like(t, 0.3), 1.0
+    for k in range(1, 8):
+        slope = np.cos(iterate)
+        iterate = 0.3 + np.concatenate([[0.0], np.cumsum((slope[1:] + slope[:-1]) / 2 * np.diff(t))])
+        bound /= k
+        assert np.abs(iterate - exact).max() < bound + 1e-7
+    assert np.abs(iterate - exact).max() < 1e-4
+
+
+def test_row_13_of_b_is_a_row_of_the_unit_matrix():
+    """With 2 q_k in row 13 it is not x13' = f13: rates off the sphere's tangent, which a solver tries, enter it."""
+    q = np.array([0.5, -0.5, 0.5, 0.5])
+    printed, unit = np.zeros(13), np.zeros(13)
+    printed[3:7], printed[12], unit[12] = 2 * q, 1.0, 1.0
+    tangent, off = np.zeros(13), np.zeros(13)
+    tangent[3:7], off[3:7] = [0.5, 0.5, 0.5, -0.5], q
+    assert printed @ tangent == unit @ tangent == 0.0
+    assert printed @ off == pytest.approx(2.0)
+    assert unit @ off == 0.0
+
+
+def test_the_equation_of_mixed_second_derivatives_gives_their_rate():
+    """x' = u x: P = t exp(u t). What is printed as P, (f_xx N + f_xu) M + f_x P, is its rate (1 + u t) exp(u t)."""
+    m = dd.Model("growth")
+    x, u = m.state("x", start=1.0), m.input("u")
+    m.equation(m.der(x), u * x)
+
+    def at(t):
+        sens = dd.sensitivities(m, t, order=2, inputs={"u": 0.5}, rtol=1e-10)
+        return float(sens.M[0, 0]), float(sens.P[0, 0, 0])
+
+    M, P = at(1.0)
+    assert pytest.approx(np.exp(0.5), rel=1e-7) == P
+    printed = 1.0 * M + 0.5 * P  # f_xx = 0, f_xu = 1, f_x = u
+    rate = (at(1.001)[1] - at(0.999)[1]) / 0.002
+    assert printed == pytest.approx(rate, rel=1e-5)
+    assert abs(printed - P) > 0.5
+
+
+def test_what_is_called_fully_explicit_is_fully_implicit():
+    m = dd.Model("general form")
+    x1, x2 = m.state("x1", start=0.0), m.state("x2", start=1.0)
+    m.equation(x1 - m.der(x1) + 1)
+    m.equation(m.der(x1) * x2 + 2)
+    assert dd.analyse(m).kind == "fully implicit DAE"
+
+
+def test_the_state_is_the_operating_point_and_the_deviation():
+    """x = x0 + Δx; Δx = x0 + Δx would ask for x0 = 0."""
+    known = catalogue.load("cart_pendulum")
+    point = dd.equilibrium(known.model, inputs={"force": 0.0}, guess={"angle": np.pi})
+    lin = dd.linearise(known.model, at=point)
+    size = 1e-4
+    start = {"position": 0.0, "angle": np.pi + size, "position_dot": 0.0, "angle_dot": 0.0}
+    tr = dd.simulate(known.model, 0.4, start=start, inputs={"force": 0.0}, rtol=1e-10)
+    poles = lin.poles()
+    swing = float(np.abs(poles.imag).max())
+    deviation = size * np.cos(swing * 0.4)
+    assert tr["angle"][-1] == pytest.approx(np.pi + deviation, abs=1e-9)

@@ -18,6 +18,8 @@ from daedalus.model.names import did_you_mean, listed, shape_text, split_index
 from daedalus.model.system.system import System
 
 CATALOGUE = "catalogue:"
+# Systems of the catalogue that are several, with the keyword that chooses: `catalogue:small_dae:savin_14`.
+VARIANTS = {"small_dae": "example"}
 NETLISTS = frozenset({".cir", ".ckt", ".net", ".sp", ".spice"})
 
 
@@ -152,7 +154,7 @@ def _from_netlist(address: str, file: Path) -> ModelSource:
 def _from_catalogue(address: str) -> ModelSource:
     from daedalus import catalogue
 
-    name = address.removeprefix(CATALOGUE)
+    name, _, variant = address.removeprefix(CATALOGUE).partition(":")
     if name not in catalogue.names():
         raise InputError(
             f"The catalogue has no system {name!r}.",
@@ -160,7 +162,13 @@ def _from_catalogue(address: str) -> ModelSource:
             because="`catalogue:` is followed by the name of a known system.",
             remedy=did_you_mean(name, catalogue.names()),
         )
-    known = catalogue.load(name)
+    if variant and name not in VARIANTS:
+        raise InputError(
+            f"The system {name!r} of the catalogue has no variants.",
+            f"asked for {variant!r}; systems with variants: {', '.join(VARIANTS)}",
+            remedy=f"{CATALOGUE}{name}",
+        )
+    known = catalogue.load(name, **({VARIANTS[name]: variant} if variant else {}))
     return ModelSource(address, known.model, known.start, known.inputs, {}, known.span, getattr(known, "problem", None))
 
 
@@ -171,6 +179,10 @@ def source_labels(begun: str) -> Iterable[str]:
     folder, _, _ = begun.rpartition("/")
     files = sorted(Path(folder or ".").glob("*.py"))
     labels = [f"{CATALOGUE}{name}" for name in catalogue.names()]
+    if begun.startswith(f"{CATALOGUE}small_dae:"):
+        from daedalus.catalogue.textbook.small_dae import EXAMPLES
+
+        labels += [f"{CATALOGUE}small_dae:{name}" for name in EXAMPLES]
     return [text for text in (*(str(f) for f in files), *labels) if text.startswith(begun)]
 
 

@@ -407,3 +407,23 @@ def test_a_start_of_a_fast_circuit_that_fits_is_kept():
     report = dd.analyse(catalogue.load("ring_modulator", parasitic=0.0).model)
     assert (report.moved, report.index, report.notes) == ([], 2, [])
     assert abs(report.point["y"]).max() == 0
+
+
+def test_a_report_answers_the_questions_of_an_exam():
+    """Each answer is a sentence with its reason, and agrees with the fields."""
+    told = dd.analyse(catalogue.load("pendulum_3d").model).answers
+    assert told["well-posed"].startswith("yes: the equations determine every derivative")
+    assert told["index"].startswith("3: ")
+    assert told["index"].endswith("differentiate cable twice")
+    assert told["start"] == (
+        "4 start values may be chosen freely; a consistent start obeys 1 written constraint and 2 hidden ones"
+    )
+    assert told["solution"] == "dd.reduce(m) differentiates cable twice; radau5 also solves it as written"
+    ode = dd.analyse(catalogue.load("van_der_pol").model).answers
+    assert (ode["index"], ode["solution"]) == ("0, an ODE: dF/dx' has full rank", "by any method as written")
+    m = dd.Model("open")
+    x, z = m.state("x", start=1.0), m.algebraic("z")
+    m.equation(m.der(x), z - x)
+    assert dd.analyse(m).answers["well-posed"] == "no: nothing determines x, z"
+    m.equation(z * x, 1)
+    assert dd.analyse(m).answers["index"].startswith("1: dF/dx' is singular, and [dF/dx' dF/dz] is not")

@@ -66,7 +66,7 @@ def dc_motor(voltage, torque, **more):
     return m
 
 
-@pytest.mark.document("002", "motor and load, gear, DC motor, four quadrants", "`dd.components.machines`")
+@pytest.mark.document("002", "motor and load, gear, DC motor", "`dd.components.machines`")
 def test_dc_motor_has_the_three_equations():
     """L i' = −R i − K_E ω + u, J ω' = K_T i − T_L, T = K_T i with K_E = K_T."""
     tr = dd.simulate(dc_motor(12.0, -1.0), 0.5, rtol=1e-9)
@@ -78,6 +78,7 @@ def test_dc_motor_has_the_three_equations():
     assert abs(dd.simulate(dc_motor(12.0, -1.0), 0.5).energy_balance().error) < 1e-5
 
 
+@pytest.mark.document("002", "four quadrants: a motor in 1 and 3, a generator or brake in 2 and 4", "`DCMotor`")
 @pytest.mark.parametrize(
     ("voltage", "torque", "quadrant"), [(12.0, -1.0, 1), (-12.0, -8.0, 2), (-12.0, 1.0, 3), (12.0, 8.0, 4)]
 )

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import daedalus as dd
+from daedalus import catalogue
 
 METHODS = [*(dd.bdf(m) for m in range(1, 7)), *(dd.adams_bashforth(m) for m in (1, 2, 3, 5)),
            *(dd.adams_moulton(m) for m in (1, 2, 4))]  # fmt: skip
@@ -160,3 +161,13 @@ def test_events_are_refused_by_name():
         "  Because after an event its past values would have to be computed again.\n"
         '  Try: a one-step method such as "rk4", or an adaptive one'
     )
+
+
+def test_bdf_of_one_step_is_implicit_euler_and_runs_what_it_runs():
+    """Also index 3 as written, events, and the same rows."""
+    known = catalogue.load("pendulum_3d")
+    given = {"start": known.start, "inputs": known.inputs, "step": 0.01}
+    one, other = (dd.simulate(known.model, 0.2, method=m, **given) for m in (dd.bdf(1), "implicit_euler"))
+    assert one.success
+    assert np.array_equal(one["cable"], other["cable"])
+    assert np.array_equal(one.time, other.time)

@@ -68,10 +68,12 @@ def analyse(
     >>> print(dd.analyse(m))
     pendulum: nonlinear semi-explicit DAE of index 3
       5 equations, 5 unknowns
+      well-posed: yes: the equations determine every derivative and algebraic unknown, so each consistent start ...
+      index: 3: x' and z' follow from the equations differentiated 3 times at most; ... differentiate rod twice
       differential: p, p_dot
       algebraic: rod
-      2 start values may be chosen freely
-      derivatives and algebraic unknowns follow after differentiating 3 times at most
+      start: 2 start values may be chosen freely; a consistent start obeys 1 written constraint and 2 hidden ones
+      solution: dd.reduce(m) differentiates rod twice; radau5 also solves it as written
       structure: index 3, 1 block, the largest with 5
       constraints written:
         rod: p[0]^2 + p[1]^2 - 1 = 0

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import casadi as ca
 
+from daedalus.analysis.answers import answers
 from daedalus.analysis.points.operating_point import OperatingPoint
 from daedalus.analysis.rank_decision import CLEAR_GAP, RankDecision
 from daedalus.analysis.structure.block_form import Block
 from daedalus.analysis.structure.joined_index import JoinedIndex
 from daedalus.analysis.structure.signature import Signature
-from daedalus.model.names import counted, listed, times_text
+from daedalus.model.names import counted, listed
 from daedalus.model.system.packed_expressions import packed, unpacked
 from daedalus.model.system.system import System
 
@@ -132,6 +133,20 @@ class Report:
             return f"{linear} {self.kind} with redundant equations"
         return f"{linear} {self.kind}" + (f" of index {self.index}" if self.is_dae else "")
 
+    @property
+    def answers(self) -> dict[str, str]:
+        """Is it "well-posed", which "index", which "start" is consistent, how is the "solution" found: why, in words.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> m = dd.Model("tank"); h = m.state("h", start=1.0); q = m.algebraic("q")
+        >>> m.equation(m.der(h), -q); m.equation(q, 0.5 * h)
+        >>> dd.analyse(m).answers["start"]
+        '1 start value may be chosen freely; a consistent start obeys 1 written constraint'
+        """
+        return answers(self)
+
     def plot(self, ax: Axes | None = None) -> Figure:
         """Draw which equation contains which unknown, in block-triangular order; `ax` are axes to draw into."""
         from daedalus.display.incidence_plot import incidence_plot
@@ -169,15 +184,13 @@ class Report:
         return "\n".join(part for line in lines for part in _wrapped(line))
 
     def _counts(self) -> list[str]:
+        told = self.answers
         equations, unknowns = len(self.system.equation_labels), len(self.differential) + len(self.algebraic)
         lines = [f"  {counted(equations, 'equation')}, {counted(unknowns, 'unknown')}"]
+        lines += [f"  {question}: {told[question]}" for question in ("well-posed", "index")]
         lines.append(f"  differential: {listed(self._whole_names(self.differential)) or 'none'}")
         lines.append(f"  algebraic: {listed(self._whole_names(self.algebraic)) or 'none'}")
-        free = counted(self.degrees_of_freedom, "start value")
-        lines.append(
-            f"  {free} may be chosen freely" if self.degrees_of_freedom else "  no start value may be chosen freely"
-        )
-        lines.append(f"  {self._solvability()}")
+        lines += [f"  {question}: {told[question]}" for question in ("start", "solution")]
         structural = "singular" if self.structural_index is None else f"index {self.structural_index}"
         largest = max((len(b.unknowns) for b in self.blocks), default=0)
         lines.append(f"  structure: {structural}, {counted(len(self.blocks), 'block')}, the largest with {largest}")
@@ -194,18 +207,6 @@ class Report:
             if own and all(label in names for label in own):
                 names = dict.fromkeys(name if label == own[0] else label for label in names if label not in own[1:])
         return list(names)
-
-    def _solvability(self) -> str:
-        what = "derivatives and algebraic unknowns" if self.algebraic else "derivatives"
-        if self.directly_solvable:
-            return f"{what} follow from the equations as written"
-        times = times_text(self.index or 0)
-        after = f" after differentiating {times} at most" if times else " from the equations as written"
-        if self.non_unique_multipliers:
-            return f"derivatives follow{after}, the multipliers below only in their sum"
-        if self.solvable and self.index is not None:
-            return f"{what} follow{after}"
-        return f"{what} are not determined, however often the equations are differentiated"
 
     def __repr__(self) -> str:
         return f"Report({self.system.name!r}: {self.verdict})"

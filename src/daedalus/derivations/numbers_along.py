@@ -13,7 +13,7 @@ import numpy as np
 
 _WEIGHTS = (3 / 4, -3 / 20, 1 / 60)
 # Near the step at which the sixth order and rounding meet for values near one; shorter ones where functions bend.
-STEPS = (4e-3, 1e-3, 2e-4)
+STEPS = (4e-3, 1e-3, 4e-4, 1e-4)
 ENOUGH = 1e-10
 POINTS = 6
 # Expected derivatives at a point, and the directions that they are taken along.

@@ -145,6 +145,8 @@ def _simulate(
     values = read_values(begins, inputs, parameters)
     if limits != NO_LIMITS:
         limits = read_limits(*limits)
+    if type(method) is not str and getattr(method, "is_implicit_euler", False):
+        method = "implicit_euler"
     request = made(Request, (model, t0, t1, *values, times, method, rtol, atol, limits, locate_switches))
     road = None if type(method) is not str and is_multistep(method) else find_road(request)
     if limits[0] is not None:

@@ -103,7 +103,7 @@ def test_second_order_model_has_its_rates_beside_the_states():
     known = catalogue.load("cart_pendulum")
     lin = linearise(known.model, at={"angle": 0.0})
     assert lin.states == ("position", "angle", "position_dot", "angle_dot")
-    assert lin.equations[2:] == ("cart", "pendulum")
+    assert lin.equations[2:] == ("motion of position", "motion of angle")
     m, b, l, g = 1.0, 0.2, 0.5, 9.81
     # The upright cart-pendulum: x'' = (F - b g θ)/m, θ'' = ((m + b) g θ - F)/(m l).
     space = lin.to_state_space()
@@ -365,3 +365,28 @@ def test_equations_without_a_solution_are_named():
     assert "solved for x_dot, z" in text
     assert "in square" in text
     assert "Try: better values in at=" in text
+
+
+def test_states_without_a_start_follow_from_constraints_as_in_a_run():
+    """x has no start value: x + y = 3 gives it, in a run and in a linearisation alike."""
+    m = dd.Model("held")
+    x, y, z = m.state("x"), m.state("y", start=2.0), m.algebraic("z")
+    m.equation(m.der(y), z - y)
+    m.equation(x + y, 3)
+    m.equation(z, x * y)
+    lin = dd.linearise(m)
+    assert lin.point["x"] == pytest.approx(dd.simulate(m, 0.1)["x"][0], abs=1e-12)
+    assert any("follow from the equations: x = 1" in note for note in lin.notes)
+    # Given values are never moved, and nothing is assumed of what is given.
+    assert dd.linearise(m, at={"x": 5.0}).point["x"] == 5.0
+    pendulum = dd.Model("pendulum")
+    p = pendulum.coordinate("p", 2, start=[0.6, None], rate=[0.8, None])
+    pendulum.kinetic_energy(0.5 * ca.sumsqr(pendulum.rate(p)))
+    pendulum.potential_energy(9.81 * p[1])
+    pendulum.constraint("rod", ca.sumsqr(p) - 1)
+    found, start = dd.linearise(pendulum).point, dd.initialise(pendulum)
+    assert np.abs(found["p"]) == pytest.approx(np.abs(start["p"]), abs=1e-9)
+    assert ca.dot(found["p"], found["p_dot"]) == pytest.approx(0.0, abs=1e-9)
+    free = dd.Model("free body")
+    free.body("b", mass=1.0, inertia=np.eye(3), orientation="quaternion")
+    assert np.array_equal(dd.linearise(free).point["b.quaternion"], [1.0, 0.0, 0.0, 0.0])

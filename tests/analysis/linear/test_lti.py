@@ -51,7 +51,6 @@ def test_the_impulse_response_is_the_derivative_of_the_step_response(shape):
     assert np.allclose((steps[3] - steps[1]) / (2 * h), impulse, rtol=1e-5, atol=1e-5 * (1 + np.abs(steps).max()))
 
 
-@pytest.mark.document("002", "its solution, matrix exponential and convolution", "`dd.LTI.respond`")
 @given(shapes)
 def test_superposition(shape):
     system, rng = random_system(shape)

@@ -197,10 +197,10 @@ def test_force_that_nothing_balances():
     text = refused(lambda: equilibrium(catalogue.load("cart_pendulum").model, inputs={"force": 0.5}))
     lines = text.split("\n")
     assert lines[0] == "No equilibrium of 'cart_pendulum' was found."
-    assert lines[1] == "  largest scaled residual 0.417 in cart, which is off by -0.5"
+    assert lines[1] == "  largest scaled residual 0.417 in motion of position, which is off by -0.5"
     assert lines[2].startswith("  3 iterations from the guess")
     assert lines[3] == "  the equations leave undetermined: position"
-    assert lines[4] == "  Because no unknown changes cart there, so nothing balances it."
+    assert lines[4] == "  Because no unknown changes motion of position there, so nothing balances it."
     assert lines[5] == "  Try: other inputs=, or solve_for=[...] with an input or parameter that does"
 
 

@@ -11,6 +11,7 @@ from daedalus.analysis.linear.linear_time_varying import LinearTimeVarying
 from daedalus.analysis.linear.linearisation import Linearisation, linearised
 from daedalus.analysis.points.complete_point import complete_point
 from daedalus.analysis.points.jumping_point import refuse_jump
+from daedalus.analysis.points.missing_states import follow_missing_states
 from daedalus.analysis.points.operating_point import OperatingPoint, read_point
 from daedalus.analysis.points.told_modes import read_modes
 from daedalus.errors import InputError
@@ -54,7 +55,8 @@ def linearise(
     model: the model to linearise. Its derivatives are compiled at the first call and kept with the model.
     at: the point: values by name of states, algebraic variables, inputs, derivatives ("x_dot") and the time ("t"); or a
         result of `dd.equilibrium`; or `tr.at(t)` of a run. By default, states have their start values, inputs are zero,
-        and derivatives and algebraic variables are solved for.
+        and derivatives and algebraic variables are solved for; so are states without a start value that constraints
+        determine.
     along: a run; the result is then a time-varying linear system, see `LinearTimeVarying`.
     inputs: values by name that override those of `at`. Functions of time and tables are evaluated at the time of the
         point.
@@ -107,6 +109,7 @@ def linearise(
         # With other inputs or parameters the derivatives and algebraic variables of a known point are others, too.
         guess = vectors["z"]
         vectors.update({letter: np.full(system.sizes[letter], np.nan) for letter in ("xdot", "z")})
+    followed = follow_missing_states(system, vectors)
     point, notes = complete_point(system, vectors, guess)
     refuse_jump(system, point)
-    return linearised(system, point, (*assumed, *notes))
+    return linearised(system, point, (*assumed, *followed, *notes))

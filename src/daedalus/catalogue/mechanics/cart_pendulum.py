@@ -40,8 +40,8 @@ def build() -> KnownSystem:
     ({'force': 0.5}, ['position', 'position_dot', 'angle', 'angle_dot'])
     """
     m = Model("cart_pendulum")
-    position = m.state("position", start=0.0, rate=0.0, unit="m")
-    angle = m.state("angle", start=0.5, rate=0.0, unit="rad")
+    position = m.coordinate("position", start=0.0, rate=0.0, unit="m")
+    angle = m.coordinate("angle", start=0.5, rate=0.0, unit="rad")
     force = m.input("force", unit="N")
     cart_mass = m.parameter("cart_mass", 1.0, unit="kg")
     bob_mass = m.parameter("bob_mass", 0.2, unit="kg")
@@ -50,20 +50,14 @@ def build() -> KnownSystem:
 
     velocity, rate = m.der(position), m.der(angle)
     coupling = bob_mass * length * ca.cos(angle)
-    m.equation(
-        (cart_mass + bob_mass) * m.der(velocity) + coupling * m.der(rate),
-        bob_mass * length * rate**2 * ca.sin(angle) + force,
-        name="cart",
-    )
-    m.equation(
-        coupling * m.der(velocity) + bob_mass * length**2 * m.der(rate),
-        bob_mass * gravity * length * ca.sin(angle),
-        name="pendulum",
-    )
     kinetic = (
         0.5 * (cart_mass + bob_mass) * velocity**2 + coupling * velocity * rate + 0.5 * bob_mass * (length * rate) ** 2
     )
-    energy = kinetic + bob_mass * gravity * length * ca.cos(angle)
+    potential = bob_mass * gravity * length * ca.cos(angle)
+    m.kinetic_energy(kinetic)
+    m.potential_energy(potential)
+    m.generalised_force(position, force)
+    energy = kinetic + potential
     bob = ca.vertcat(position + length * ca.sin(angle), length * ca.cos(angle))
     m.draw("box", [position, 0], size=[0.24, 0.1, 0.12], name="cart")
     m.draw("rod", [position, 0], to=bob, radius=0.01, name="pole")

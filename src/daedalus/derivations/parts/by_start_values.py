@@ -157,7 +157,7 @@ def _left_of(start: Start, expression: ca.SX, book: Model, values: dict[int, flo
             try:
                 value = start.time if label == "t" else float(np.asarray(start[label]))
             except (InputError, AttributeError, KeyError, TypeError):
-                return 0.0
+                return float("nan")
         numbers.append(value)
     found = ca.Function("left", [ca.vertcat(*symbols)], [expression])(numbers).full()
     return float(np.max(np.abs(found), initial=0.0))

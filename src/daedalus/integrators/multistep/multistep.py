@@ -87,6 +87,18 @@ class Multistep:
         """Whether the new value follows without solving an equation: b_0 = 0."""
         return self.b[0] == 0
 
+    @property
+    def is_implicit_euler(self) -> bool:
+        """Whether it is x[n+1] = x[n] + h x'[n+1]: a run takes it as the one-step method of that name.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> dd.bdf(1).is_implicit_euler, dd.bdf(2).is_implicit_euler
+        (True, False)
+        """
+        return self.a == (-1,) and self.b == (1, 0)
+
     def _defect(self, power: int) -> Fraction:
         """C_q = (Σ α_i i^q - q Σ β_i i^(q-1)) / q! with i counted from the oldest value."""
         m = self.steps

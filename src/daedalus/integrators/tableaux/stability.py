@@ -202,3 +202,21 @@ def useful_stages(A: np.ndarray, b: np.ndarray) -> list[int]:
         useful |= fresh
         waiting += fresh
     return sorted(useful)
+
+
+def method_verdict(order: int, R: StabilityFunction, explicit: bool) -> str:
+    """Order and stability of a method in two sentences with their reasons."""
+    one = f"Order {order}: every order condition up to {order} holds, and one of order {order + 1} does not."
+    if R.is_a_stable:
+        end = float(abs(R(np.inf)))
+        far = "L-stable, since R(∞) = 0" if R.is_l_stable else f"not L-stable, since |R(∞)| = {end:.4g}"
+        return f"{one}\nA-stable, since |R(iy)| <= 1 and no pole of R lies in the left half plane; {far}."
+    if explicit:
+        reason = "R is a polynomial and grows without bound"
+    elif R.imaginary_interval < np.inf:
+        reason = f"|R(iy)| > 1 for some y beyond {R.imaginary_interval:.4g}"
+    else:
+        reason = "a pole of R lies in the left half plane"
+    interval = R.real_interval
+    real = "all negative real z are stable" if np.isinf(interval) else f"real z are stable down to -{interval:.4g}"
+    return f"{one}\nNot A-stable, since {reason}: {real}."

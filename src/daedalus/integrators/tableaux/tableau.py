@@ -27,6 +27,7 @@ from daedalus.integrators.tableaux.stability import (
     StabilityFunction,
     exact_stability,
     floating_stability,
+    method_verdict,
     useful_stages,
 )
 from daedalus.integrators.tableaux.stage_algebra import (
@@ -332,6 +333,21 @@ class Tableau:
     def is_l_stable(self) -> bool:
         """Whether the method is A-stable and R(z) vanishes at infinity: infinitely fast parts are gone in one step."""
         return self.stability_function.is_l_stable
+
+    @property
+    def verdict(self) -> str:
+        """Order and stability in two sentences, each with its reason.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> print(dd.radau_iia(2).verdict)
+        Order 3: every order condition up to 3 holds, and one of order 4 does not.
+        A-stable, since |R(iy)| <= 1 and no pole of R lies in the left half plane; L-stable, since R(∞) = 0.
+        >>> print(dd.tableau("rk4").verdict.splitlines()[1])
+        Not A-stable, since R is a polynomial and grows without bound: real z are stable down to -2.785.
+        """
+        return method_verdict(self.order, self.stability_function, self.is_explicit)
 
     @property
     def real_stability_interval(self) -> float:

@@ -1,0 +1,95 @@
+"""The questions of an exam, answered for a report: well-posed, index, consistent starts, how it is solved."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from daedalus.model.names import counted, listed, times_text
+from daedalus.model.system.equation_row import Role
+
+Report = Any  # a `Report`, which has these answers
+
+# So many names are listed in a sentence.
+NAMED = 5
+# Radau IIA methods solve models up to this index as they are written.
+HIGHEST = 3
+
+
+def answers(report: Report) -> dict[str, str]:
+    """The answers by question, a sentence each with its reason."""
+    return {
+        "well-posed": _posed(report),
+        "index": _index(report),
+        "start": _start(report),
+        "solution": _solution(report),
+    }
+
+
+def _is_solvable(report: Report) -> bool:
+    return report.solvable and report.index is not None and not report.overdetermined and not report.undetermined
+
+
+def _posed(report: Report) -> str:
+    what = "every derivative and algebraic unknown" if report.algebraic else "every derivative"
+    if report.overdetermined:
+        return f"no: {listed(report.overdetermined, NAMED)} cannot all hold"
+    if report.undetermined:
+        return f"no: nothing determines {listed(report.undetermined, NAMED)}"
+    if report.non_unique_multipliers:
+        return "yes for the motion: only single multipliers of redundant constraints are not unique"
+    if not _is_solvable(report):
+        return f"not at this point: the equations do not determine {what} there"
+    return f"yes: the equations determine {what}, so each consistent start has one solution"
+
+
+def _differentiated(report: Report) -> str:
+    """The equations that are differentiated, each with how often; empty where the structure does not tell."""
+    signature = report.signature
+    if not signature.regular or report.structural_index != report.index or not signature.c.any():
+        return ""
+    often: dict[str, int] = {}
+    for row, times in zip(report.system.rows, signature.c):
+        if times and row.role is not Role.DERIVATIVE:
+            often[row.equation] = max(often.get(row.equation, 0), int(times))
+    return listed([f"{name} {times_text(times)}" for name, times in often.items()], NAMED)
+
+
+def _index(report: Report) -> str:
+    if report.index is None:
+        return "none: however often the equations are differentiated, they do not determine every derivative"
+    if not report.is_dae:
+        return "0, an ODE: dF/dx' has full rank"
+    if report.non_unique_multipliers:
+        after = f"follow after differentiating {times_text(report.index)} at most"
+        return f"{report.index}: derivatives {after}, the multipliers below only in their sum"
+    if report.directly_solvable:
+        return "1: dF/dx' is singular, and [dF/dx' dF/dz] is not, so x' and z follow from the equations as written"
+    times = times_text(report.index)
+    named = _differentiated(report)
+    inner = f"; to determine the highest derivatives and z, differentiate {named}" if named else ""
+    return f"{report.index}: x' and z' follow from the equations differentiated {times} at most{inner}"
+
+
+def _start(report: Report) -> str:
+    free = counted(report.degrees_of_freedom, "start value")
+    head = f"{free} may be chosen freely" if report.degrees_of_freedom else "no start value may be chosen freely"
+    written, hidden = len(report.written_constraints), len(report.hidden_constraints)
+    if not written + hidden:
+        return f"{head}; any start is consistent" if not report.is_dae else head
+    parts = [counted(written, "written constraint")] if written else []
+    parts += [counted(hidden, "hidden one")] if hidden else []
+    return f"{head}; a consistent start obeys {' and '.join(parts)}"
+
+
+def _solution(report: Report) -> str:
+    if not _is_solvable(report):
+        return "mend the model first"
+    if not report.is_dae:
+        return "by any method as written" if report.kind == "explicit ODE" else (
+            "by implicit methods as written, by explicit ones after solving for x'")  # fmt: skip
+    if report.directly_solvable:
+        return "by implicit methods as written, by explicit ones where z can be eliminated"
+    named = _differentiated(report)
+    reduced = f"dd.reduce(m) differentiates {named}" if named else "dd.reduce(m) lowers the index"
+    as_written = "; radau5 also solves it as written" if (report.index or 0) <= HIGHEST else ""
+    return f"{reduced}{as_written}"
