@@ -244,6 +244,7 @@ def test_every_command_on_every_system(name, command, tmp_path):
     if more == ["--json"]:
         found = json.loads(out.stdout)
         assert not any("…" in text for text in found.get("hidden_constraints", ()))
+        assert not any("… " in note for note in found.get("notes", ()) if "conditions" in note)
     else:
         assert (tmp_path / "page.html").stat().st_size > 1000
 
@@ -256,6 +257,13 @@ def test_json_never_cuts_a_formula(name):
         assert "…" not in text
         assert text.endswith(" = 0")
         assert "differentiated" in text.partition(": ")[0]
+
+
+def test_notes_are_not_cut_either():
+    found = json.loads(call("simulate", "catalogue:motor_speed_loop", "--json").stdout)
+    (switches,) = (note for note in found["notes"] if "located of the conditions" in note)
+    assert "…" not in switches
+    assert "pid.integral_part > pid.lower" in switches
 
 
 def test_the_catalogue_is_listed_with_a_line_each():

@@ -311,7 +311,7 @@ def _tell_run(trajectory: Any, files: dict[str, Path | None], as_json: bool) -> 
             "stop_reason": trajectory.stop_reason, "time": float(trajectory.time[-1]), "method": trajectory.method,
             "work": counts, "end": {name: trajectory[name][-1] for name in states},
             "events": [{"name": e.name, "time": e.time} for e in trajectory.events],
-            "drift": trajectory.drift(), "notes": trajectory.notes, "files": written,
+            "drift": trajectory.drift(), "notes": [record.whole() for record in trajectory.records], "files": written,
         })  # fmt: skip
         return
     typer.echo(f"{trajectory.system.name}: {trajectory.stop_reason}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import casadi as ca
 
@@ -33,6 +33,8 @@ _FUNCTIONS = {
 _ATOM = 9
 # The length of a text that is meant to be whole; shared parts could make it endless.
 WHOLE = 60_000
+# That of one side of a condition in a sentence.
+SHORT = 60
 # a + (-b) is written a - b, and a - (-b) is written a + b.
 _OPPOSITE = {ca.OP_ADD: ca.OP_SUB, ca.OP_SUB: ca.OP_ADD}
 
@@ -41,6 +43,35 @@ def expression_text(expression: ca.SX, labels: Mapping[int, str], limit: int = 1
     """One scalar expression in the names of `labels` (symbol key -> name), cut off with … at `limit` characters."""
     text, _ = _write(expression, labels, [4 * limit])
     return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+class ConditionText(str):
+    """A condition in the user's names, as long as a sentence may hold it; `whole` is all of it.
+
+    Example
+    -------
+    >>> text = ConditionText("a + b… > 0", "a + b + c > 0")
+    >>> print(text, "|", text.whole)
+    a + b… > 0 | a + b + c > 0
+    """
+
+    whole: str
+
+    def __new__(cls, short: str, whole: str = "") -> ConditionText:
+        """A short text, and all of it where that is more."""
+        found = super().__new__(cls, short)
+        found.whole = whole or short
+        return found
+
+    @classmethod
+    def of(cls, write: Callable[[int], str]) -> ConditionText:
+        """The text that `write` gives for a short limit and for none."""
+        short = write(SHORT)
+        return cls(short, write(WHOLE) if "…" in short else short)
+
+    def followed_by(self, end: str) -> ConditionText:
+        """With more behind it."""
+        return ConditionText(self + end, self.whole + end)
 
 
 def _write(node: ca.SX, labels: Mapping[int, str], budget: list[int]) -> tuple[str, int]:

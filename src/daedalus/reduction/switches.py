@@ -27,7 +27,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.model.expressions import concatenate, contains, elements, symbol_key
-from daedalus.model.printing import expression_text
+from daedalus.model.printing import ConditionText, expression_text
 from daedalus.model.switching.held_states import HeldStates
 from daedalus.model.system.instruction_list import Instructions, read_instructions
 from daedalus.model.system.once import remembered
@@ -245,7 +245,7 @@ class _Rewriting:
             return -self._floor(row, -a)
         if operation == ca.OP_REMAINDER:
             return a - b * self._floor(row, a / b + 0.5)
-        sign = 2 * self._turned((self.number[row], "sign"), a / b, f"{self._written(row)} >= 0") - 1
+        sign = 2 * self._turned((self.number[row], "sign"), a / b, self._written(row).followed_by(" >= 0")) - 1
         return a - b * sign * self._floor(row, sign * a / b)
 
     def _floor(self, row: int, a: ca.SX) -> ca.SX:
@@ -253,8 +253,8 @@ class _Rewriting:
         odd = 1 - self._turned((self.number[row], "even"), wave, self._written(row))
         return 2 * ca.floor((a - 0.5 - odd) / 2 + 0.5) + odd
 
-    def _written(self, row: int) -> str:
-        return expression_text(self.old[row], self.labels, 60)
+    def _written(self, row: int) -> ConditionText:
+        return ConditionText.of(lambda limit: expression_text(self.old[row], self.labels, limit))
 
     def _of_time(self, row: int, operation: int, a: int, b: int) -> ca.SX:
         """What an operation is between two of its times, with a hidden input for what changes at them."""
@@ -304,7 +304,9 @@ class _Rewriting:
         left, right = self.old[a], self.old[b]
         if left.is_constant():
             left, right, written = right, left, {">": "<", "<=": ">="}[written]
-        return f"{expression_text(left, self.labels, 60)} {written} {expression_text(right, self.labels, 60)}"
+        one = ConditionText.of(lambda limit: expression_text(left, self.labels, limit))
+        two = ConditionText.of(lambda limit: expression_text(right, self.labels, limit))
+        return ConditionText(f"{one} {written} {two}", f"{one.whole} {written} {two.whole}")
 
 
 def _leading_to_equations(rows: Instructions) -> bytearray:

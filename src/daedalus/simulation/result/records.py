@@ -18,6 +18,10 @@ class Record:
     def __str__(self) -> str:
         return self.words.format(**vars(self))
 
+    def whole(self) -> str:
+        """The sentence with nothing in it cut, for whoever reads it by a program."""
+        return str(self)
+
 
 @dataclass(frozen=True)
 class Told(Record):

@@ -26,6 +26,12 @@ class SwitchesLocated(Record):
         switches = "switch" if self.count == 1 else "switches"
         return f"{self.count} {switches} located of the conditions {listed(self.conditions, MOST_CONDITIONS)}"
 
+    def whole(self) -> str:
+        """The sentence with every condition in full."""
+        every = tuple(getattr(text, "whole", text) for text in self.conditions)
+        switches = "switch" if self.count == 1 else "switches"
+        return f"{self.count} {switches} located of the conditions {', '.join(every)}"
+
 
 @dataclass(frozen=True)
 class PastAtStart(Record):
