@@ -18,7 +18,7 @@ from daedalus.initialisation.given_and_guessed import BODIES, body_poses
 from daedalus.initialisation.search import Search, SearchOutcome
 from daedalus.initialisation.wording import distances_in_words, number, values_in_words
 from daedalus.model.deadline import poll
-from daedalus.model.names import listed, split_index
+from daedalus.model.names import counted, listed, split_index
 
 # With more candidates than this the filter would take too long: all of them are named.
 MOST_CANDIDATES = 40
@@ -26,6 +26,8 @@ MOST_CANDIDATES = 40
 SHARE = 1e-3
 MOST_CONFLICTS = 6
 MOST_REMEDIES = 3
+# Letters of a first line; how the values begin that are told behind a shorter one; conflicts that are told one by one.
+LONGEST_HEADLINE, GIVEN, MOST_ALSO = 110, "given: ", 4
 # Given values that would have to move by less than this share of their size fit.
 ROUNDING = 1e-11
 # A remedy that moves given values by less than this share, and others by more than its inverse, is none.
@@ -221,7 +223,7 @@ def _contradiction(
     first = conflicts[0]
     eq = search.equations
     moved = _moving_bodies(search, given, conflicts)
-    facts: list[str] = []
+    headline, facts = _headline(search, first)
     for row in first.rows[:3]:
         known = all(given[k] for k in eq.unknowns_in(row))
         left = search.residual(search.guess)
@@ -238,9 +240,12 @@ def _contradiction(
             because="given values are not changed, and they cannot all satisfy the joints.",
             ways=(Way(f'free="{BODIES}"', f", which moves them by up to {number(moved, 3)}", frees=True),),
         )
-    facts += [f"also {_sentence(search, other)}" for other in conflicts[1:]]
+    # Further conflicts of a long one are told by their names.
+    tell = _short if facts and facts[0].startswith(GIVEN) else _sentence
+    facts += [f"also {tell(search, other)}" for other in conflicts[1:MOST_ALSO]]
+    facts += [f"… and {counted(len(conflicts) - MOST_ALSO, 'conflict')} more"] if len(conflicts) > MOST_ALSO else []
     return InconsistentStartError(
-        _sentence(search, first) + ".",
+        headline,
         facts,
         because="given values are not changed, and no values of the others satisfy the equations.",
         ways=_ways(search, given, conflicts, together),
@@ -261,6 +266,42 @@ def _moving_bodies(search: Search, given: np.ndarray, conflicts: list[Conflict])
     return float(np.abs(outcome.values - search.guess)[own].max()) if outcome.solved else None
 
 
+def _headline(search: Search, conflict: Conflict) -> tuple[str, list[str]]:
+    """What is wrong in one short line; where values and parameters make it long, they are the first facts."""
+    whole = _sentence(search, conflict)
+    if len(whole) <= LONGEST_HEADLINE:
+        return whole + ".", []
+    eq = search.equations
+    values = {eq.label(k): float(search.guess[k]) for k in conflict.given[:12]}
+    facts = [f"{GIVEN}{values_in_words(eq.system, values)}"]
+    parameters = {eq.system.labels["p"][k]: float(search.p[k]) for row in conflict.rows for k in eq.parameters_in(row)}
+    if 0 < len(parameters) <= 8:
+        facts.append(f"parameters in the equations: {values_in_words(eq.system, parameters)}")
+    return _short(search, conflict) + ".", facts
+
+
+def _short(search: Search, conflict: Conflict) -> str:
+    """`arm and the given angle[0] disagree by 0.1`."""
+    eq = search.equations
+    rows = [" ".join(w for w in (eq.rows[r].label, eq.rows[r].times_in_words) if w) for r in conflict.rows]
+    given = [eq.label(k) for k in conflict.given]
+    return f"{_by_stem(rows)} and the given {_by_stem(given)} disagree{_off(search, conflict)}"
+
+
+def _by_stem(labels: list[str]) -> str:
+    """Labels in a sentence; several elements of one name are told by the name."""
+    stems = [split_index(label)[0] for label in labels]
+    return listed(dict.fromkeys(stem if stems.count(stem) > 1 else label for stem, label in zip(stems, labels)), 4)
+
+
+def _off(search: Search, conflict: Conflict) -> str:
+    """By how much the given values are off the nearest that fit."""
+    off = {k: abs(v - search.guess[k]) for k, v in conflict.nearest.items()}
+    off = {k: v for k, v in off.items() if v > SHARE * max(off.values())}
+    label = search.equations.label
+    return f" by {distances_in_words({label(k): v for k, v in off.items()})}" if off else ""
+
+
 def _sentence(search: Search, conflict: Conflict) -> str:
     """`rod (L = 1) and the given p = (0.9, 0) disagree by 0.1`."""
     eq = search.equations
@@ -275,10 +316,8 @@ def _sentence(search: Search, conflict: Conflict) -> str:
             names[-1] = names[-1].removesuffix(f" {told}")
         names.append(f"{name} {told}".strip())
     values = {eq.label(k): float(search.guess[k]) for k in conflict.given[:12]}
-    off = {k: abs(v - search.guess[k]) for k, v in conflict.nearest.items()}
-    off = {k: v for k, v in off.items() if v > SHARE * max(off.values())}
-    far = f" by {distances_in_words({eq.label(k): v for k, v in off.items()})}" if off else ""
-    return f"{', '.join(names)} and the given {values_in_words(eq.system, values)} disagree{far}"
+    given = values_in_words(eq.system, values)
+    return f"{', '.join(names)} and the given {given} disagree{_off(search, conflict)}"
 
 
 def _ways(search: Search, given: np.ndarray, conflicts: list[Conflict], together: list[int]) -> tuple[Way, ...]:
