@@ -204,8 +204,10 @@ def balance(shape: tuple[int, int], rows: np.ndarray, columns: np.ndarray, entri
             break
         risen = higher
     row_logs, column_logs = row_logs + risen, column_logs - np.where(np.isfinite(top), top, 0.0)
-    factors = (np.exp2(np.clip(np.round(own), -LARGEST_POWER, LARGEST_POWER)) for own in (row_logs, column_logs))
-    return Balance(*factors, int(np.count_nonzero(paired)))
+    of_rows, of_columns = (
+        np.exp2(np.clip(np.round(own), -LARGEST_POWER, LARGEST_POWER)) for own in (row_logs, column_logs)
+    )
+    return Balance(of_rows, of_columns, int(np.count_nonzero(paired)))
 
 
 def _near_one(
