@@ -120,23 +120,30 @@ def _draw(flight: Any, swing: Any, circling: Any, many: Any, picture: Path) -> N
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
+    from daedalus.display.look import COLOURS
+
     figure = plt.figure(figsize=(11, 8), layout="constrained")
     for place, tr, name, title in (
-        (1, flight, "position", "quadrotor: flight path [m]"),
-        (2, circling, "p", "mass on a cable, index 3: path [m]"),
+        (1, flight, "position", "quadrotor: flight path"),
+        (2, circling, "p", "mass on a cable, index 3: path"),
     ):
         path = figure.add_subplot(2, 2, place, projection="3d")
         fine = tr.at(np.linspace(tr.time[0], tr.time[-1], 1500))
-        path.plot(*fine[name].T, color="C0", linewidth=1)
-        path.scatter(*fine[name][0], color="C2", label="start")
-        path.scatter(*fine[name][-1], color="C3", label="end")
-        path.set(title=title, xlabel="x", ylabel="y")
-        path.set_box_aspect(None, zoom=0.85)
-        path.legend()
-    trace = figure.add_subplot(2, 2, 3, title="double pendulum: path of the tip [m]", aspect="equal")
+        path.plot(*fine[name].T, color=COLOURS[0], linewidth=1.4)
+        path.scatter(*fine[name][0], color=COLOURS[2], label="start")
+        path.scatter(*fine[name][-1], color=COLOURS[1], label="end")
+        path.set(title=title, xlabel="x [m]", ylabel="y [m]", zlabel="z [m]")
+        # Each axis has the range of its path, so that the path fills the box.
+        path.set_box_aspect((1, 1, 0.8), zoom=0.88)
+        path.locator_params(nbins=5)
+        path.legend(loc="upper left")
+    trace = figure.add_subplot(2, 2, 3, title="double pendulum: path of the tip", aspect="equal")
     fine = swing.at(np.linspace(swing.time[0], swing.time[-1], 3000))
-    trace.scatter(*fine["tip"].T, c=fine.time, s=1.5, cmap="viridis")
+    dots = trace.scatter(*fine["tip"].T, c=fine.time, s=1.5, cmap="viridis")
+    trace.set(xlabel="x [m]", ylabel="y [m]")
     trace.grid(alpha=0.3)
-    many.plot(ax=figure.add_subplot(2, 2, 4))
-    figure.axes[3].set_title("van der Pol for 24 values of μ")
+    figure.colorbar(dots, ax=trace, label="time [s]", shrink=0.85)
+    panel = figure.add_subplot(2, 2, 4)
+    many.plot(ax=panel)
+    panel.set_title("van der Pol for 24 values of μ")
     figure.savefig(picture, dpi=130)
