@@ -188,3 +188,19 @@ def test_the_first_line_is_short_and_nothing_is_told_twice(parameters):
     for name, value in parameters.items():
         assert text.count(f"{name} = {value}") == 1
     assert text.count("distance = 0.1") == 1
+
+
+def test_one_wrong_value_among_many_is_found_by_halves(monkeypatch):
+    """x₀ (1 + Σ xᵢ²) = 0 with x₀ = 1 given, and thirty others: only x₀ is to blame."""
+    m = dd.Model("one of many")
+    x = m.state("x", 31, start=[1.0] + [0.5] * 30)
+    z = m.algebraic("z")
+    m.equation(m.der(x)[1:], -x[1:])
+    m.equation(m.der(x)[0], z)
+    m.equation(x[0] * (1 + ca.sumsqr(x[1:])), name="law")
+    runs, run = [], Search.run
+    monkeypatch.setattr(Search, "run", lambda *a, **k: (runs.append(1), run(*a, **k))[1])
+    text = str(refusal(m))
+    assert 'free=["x[0]"]' in text
+    assert 'free=["x[1]"]' not in text
+    assert len(runs) <= 20

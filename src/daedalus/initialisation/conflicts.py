@@ -104,13 +104,18 @@ def _conflict(search: Search, given: np.ndarray, failed: SearchOutcome) -> Confl
     if len(candidates) <= MOST_CANDIDATES:
         relaxed = search.run(np.zeros_like(given), upto=upto, thorough=False).values
         change = np.abs(relaxed - search.guess) / search.sizes
-        # Values that need not move anyway are left out first.
-        for k in sorted(candidates, key=lambda k: float(change[k])):
+        # Values that need not move anyway are left out first, several at once where the rest is impossible, too.
+        waiting = [sorted(candidates, key=lambda k: float(change[k]))]
+        while waiting:
             poll("a consistent start")
-            smaller = [c for c in candidates if c != k]
-            found = impossible(smaller)
+            group = waiting.pop()
+            smaller = [c for c in candidates if c not in group]
+            found = impossible(smaller) if smaller or len(group) == 1 else None
             if found is not None:
                 candidates, proof = smaller, found
+            elif len(group) > 1:
+                half = len(group) // 2
+                waiting += [group[half:], group[:half]]
     left = np.nan_to_num(np.abs(proof.scaled), nan=1.0)
     telling = _telling(search, given, [int(r) for r in np.flatnonzero(left > SHARE * left.max())])
     return Conflict(candidates, telling, _nearest(search, given, candidates, upto))

@@ -8,6 +8,7 @@ Problems, 2004: algorithm NLEQ-ERR of chapter 3, with the pseudo-inverse of chap
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -212,10 +213,11 @@ def _root(
 
 
 def _length(step: np.ndarray, size: np.ndarray) -> float:
-    return float(np.sqrt(np.mean((step / size) ** 2))) if step.size else 0.0
+    share = step / size
+    return math.sqrt(np.add.reduce(share * share) / share.size) if share.size else 0.0
 
 
 def _finite(state: tuple[np.ndarray, Matrix, np.ndarray]) -> bool:
     residual, jacobian, _ = state
     entries = jacobian if isinstance(jacobian, np.ndarray) else jacobian.data
-    return bool(np.all(np.isfinite(residual)) and np.all(np.isfinite(entries)))
+    return bool(np.isfinite(residual).all() and np.isfinite(entries).all())

@@ -30,6 +30,9 @@ class JetEvaluation:
         pattern = function.sparsity_out(1)
         self.shape: tuple[int, int] = pattern.shape
         self.row_of, self.column_of = (np.array(k, dtype=int) for k in pattern.get_triplet())
+        # The entries row by row, the rows that have some, and where each begins.
+        self._by_row = np.argsort(self.row_of, kind="stable")
+        self._rows, self._begin = np.unique(self.row_of[self._by_row], return_index=True)
         self._arguments = [np.array(v, dtype=float) for v in (time, p, u, np.zeros(self.shape[1]))]
         self._results = [np.zeros(self.shape[0]), np.zeros(pattern.nnz())]
         buffer: Any
@@ -56,7 +59,10 @@ class JetEvaluation:
     def sizes(self, sizes: np.ndarray) -> np.ndarray:
         """What each row amounts to there: its largest change when an unknown changes by its own size."""
         scale = np.zeros(self.shape[0])
-        np.maximum.at(scale, self.row_of, np.nan_to_num(np.abs(self.slopes)) * sizes[self.column_of])
+        if len(self._by_row):
+            slopes = np.abs(self.slopes)
+            slopes = slopes if np.isfinite(slopes).all() else np.nan_to_num(slopes)
+            scale[self._rows] = np.maximum.reduceat((slopes * sizes[self.column_of])[self._by_row], self._begin)
         return np.where(scale > 0, scale, 1.0)
 
     def jacobian(self) -> Any:
