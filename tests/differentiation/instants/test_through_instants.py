@@ -217,3 +217,16 @@ def test_what_has_no_derivative_is_refused_in_words():
     grazing.when(h >= 0.5 - 1e-14, {"n": n + 1})
     with pytest.raises(dd.SolverError, match=r"grazes|is not known how the time"):
         dd.sensitivities(grazing, 1.5, rtol=1e-8)
+
+
+@pytest.mark.parametrize("at", [1.0, 1.0 - 1e-9, 1.0 + 1e-9])
+def test_a_condition_that_changes_where_a_clock_ticks_still_moves(at):
+    """The tick at t = 1 does not make the change: x reaches k by itself, a little before or behind."""
+    m = dd.Model("near")
+    x, y, u, k = m.state("x", start=0.0), m.state("y", start=0.2), m.discrete("u", start=0.0), m.parameter("k", at)
+    m.equation(m.der(x), 1.0)
+    m.equation(m.der(y), ca.if_else(x > k, 3.0, 1.0) + u)
+    m.every(0.5, {"u": 0.1 * m.time})
+    # y(2) has 1 up to k and 3 from there on.
+    assert float(dd.sensitivities(m, 2.0, wrt="k").d("y", "k")) == pytest.approx(-2.0)
+    assert dd.gradient(m, 2.0, final="y", wrt="k")["k"] == pytest.approx(-2.0)

@@ -19,6 +19,7 @@ import numpy as np
 from daedalus.differentiation.events.jumping_conditions import conditions_of
 from daedalus.errors import SolverError
 from daedalus.model.event_purpose import EventPurpose
+from daedalus.model.expressions import concatenate
 from daedalus.model.switching.held_states import without_instants
 from daedalus.model.system.closed_loop import ClosedLoop
 from daedalus.model.system.once import once
@@ -51,8 +52,8 @@ from daedalus.simulation.switching.guard_times import rounding_of
 from daedalus.simulation.switching.switched_together import with_unknowns_solved_anew
 from daedalus.simulation.switching.unlocated_switches import piece_without_cuts
 
-# Points at which conditions are compared.
-POINTS = 3
+# Points at which conditions are compared; a guard that is smaller, beside what it usually is, is zero.
+POINTS, ZERO = 3, 1e-9
 # How a run that is differentiated goes on where a piece of it ends.
 RULES = (
     leave_surface,
@@ -87,6 +88,7 @@ class Change(NamedTuple):
     leaves: int | None = None
     shift: np.ndarray | None = None
     is_timed: bool = False
+    by_motion: bool = False  # at the time of an instant: whether its guard was at zero before it already
 
     @property
     def has_known_time(self) -> bool:
@@ -228,7 +230,9 @@ def foreseen(nominal: NominalRun, run: Trajectory, span: tuple[float, float], ba
     instants = _instants(nominal.system, nominal.fired, (span[0], end), fired)
     stretches: tuple[Stretch, ...] = ()
     if switches_of(base) is not None:
-        instants, stretches = with_changes(instants, _changes(nominal, run, base, span), rounding_of((span[0], end)))
+        close = rounding_of((span[0], end))
+        changes = _changes(nominal, run, base, span, [i.time for i in instants if not i.events], close)
+        instants, stretches = with_changes(instants, changes, close)
     return Foreseen(instants, span[0], end, span[1], tuple(nominal.rests.tolist()), run, stretches)
 
 
@@ -237,7 +241,7 @@ def with_changes(
 ) -> tuple[tuple[Instant, ...], tuple[Stretch, ...]]:
     """Instants with changes of the equations between them, and what holds behind each; the first change is the start.
 
-    A change at the time of an instant is made by it.
+    A change at the time of an instant is made by it, unless the motion made it where a clock ticks.
     """
     first, *left = changes
     begin, forward = first[0], 1.0 if not left or left[-1][0] >= first[0] else -1.0
@@ -250,7 +254,11 @@ def with_changes(
             stretches.append(stretches[-1])
         if not np.isfinite(t):
             break
-        if (found and abs(found[-1].time - t) <= close and found[-1].change is None) or abs(t - begin) <= close:
+        is_same = bool(found) and abs(found[-1].time - t) <= close and found[-1].change is None
+        if is_same and change.by_motion and not found[-1].events:
+            found.insert(-1, Instant(t, change=change))
+            stretches.insert(-1, behind)
+        if is_same or abs(t - begin) <= close:
             stretches[-1] = behind
         else:
             found.append(Instant(t, change=change))
@@ -259,9 +267,12 @@ def with_changes(
 
 
 def _changes(
-    nominal: NominalRun, run: Trajectory, base: System, span: tuple[float, float]
+    nominal: NominalRun, run: Trajectory, base: System, span: tuple[float, float], ticks: list[float], close: float
 ) -> list[tuple[float, Change, Stretch]]:
-    """When the equations of a run changed and how, as its pieces tell; the first one is its beginning."""
+    """When the equations of a run changed and how, as its pieces tell; the first one is its beginning.
+
+    ticks: when clocks act alone. close: times that differ by less are one.
+    """
     found: list[tuple[float, Change, Stretch]] = []
     before: Trajectory | None = None
     for piece in run.pieces:
@@ -279,6 +290,8 @@ def _changes(
                 continue
             turned = tuple(k for k in range(len(new)) if new[k] != modes[k])
             change = Change(TransitionKind.SWITCH, turned, is_timed=timed)
+            if any(abs(t - tick) <= close for tick in ticks):
+                change = change._replace(by_motion=_at_zero(nominal, piece, system, modes, turned, t))
             if resting in turned and _stops(piece, system, turned, t) == resting:
                 continue  # it is on the surface, wherever rounding moves it
             if resting in turned:
@@ -289,6 +302,23 @@ def _changes(
             found.append((t, change, behind if resting is None else _at_rest(behind, resting)))
         before = piece
     return found
+
+
+def _at_zero(
+    nominal: NominalRun, piece: Trajectory, system: System, modes: tuple[int, ...], turned: tuple[int, ...], t: float
+) -> bool:
+    """Whether a condition that turned at an instant was at zero just before it, beside what it usually is."""
+    left, labels = moment(piece, t, "left"), piece.system.labels
+    held = np.zeros(0) if left._held is None else left._held[0]
+    vectors = [np.array([float(left[name]) for name in labels[letter]]) for letter in ("xdot", "x", "z", "u")]
+    rates, x = nominal.all_states(vectors[0], 0 * held), nominal.all_states(vectors[1], held)
+    symbols, conditions = [system.symbol(letter) for letter in LETTERS], conditions_of(system)
+    guards = concatenate(conditions.guard(k, modes) for k in turned)
+    function = ca.Function("guards", symbols, [guards, ca.jacobian(guards, symbols[2])])
+    p = piece._parameters[: system.sizes["p"]]
+    values, slopes = (part.full() for part in function(t, rates, x, vectors[2], vectors[3], p))
+    usual = np.abs(slopes) @ system.nominal["x"]
+    return bool(np.any(np.abs(values.ravel()) <= ZERO * usual))
 
 
 def _stops(piece: Trajectory, system: System, turned: Sequence[int], t: float) -> int | None:
