@@ -84,3 +84,20 @@ def test_a_node_without_capacitors_is_held_until_the_run_begins():
     tr = dd.simulate(dd.components.from_spice(text), 1e-3, rtol=1e-8)
     assert tr["v_c"][0] == pytest.approx(1.0, rel=1e-9)
     assert tr["v_c"][-1] == pytest.approx(5 - 4 * math.exp(-0.5), rel=1e-6)
+
+
+# Drain voltages by ngspice 39 (reltol 1e-6, tnom 27) of M1 x g 0 0 W=20u L=2u behind 1 kohm at 5 V, gate at 3 V.
+PROCESS = {
+    "vto=0.8 kp=50u gamma=0.4 phi=0.65": ("", ".temp 100", 4.03913709),
+    "vto=0.8 kp=50u rsh=50": ("NRD=2 NRS=1", "", 3.85230022),
+    "tox=50n uo=500 nsub=1e16 ld=0.1u tpg=1 nss=1e10": ("", "", 3.7649392),
+}
+
+
+@pytest.mark.parametrize("card", PROCESS)
+def test_mos_transistors_by_process_and_temperature(card):
+    sizes, setting, expected = PROCESS[card]
+    text = (
+        f"m\nVd d 0 5\nVg g 0 3\nRd d x 1k\nM1 x g 0 0 nm W=20u L=2u {sizes}\n.model nm NMOS({card})\n{setting}\n.op\n"
+    )
+    assert dd.components.run_spice(text).op["v_x"] == pytest.approx(expected, rel=1e-6)

@@ -62,6 +62,7 @@ OTHER_NAMES = {
 OTHER_NAMES |= {"pnp": OTHER_NAMES["npn"], "pmos": OTHER_NAMES["nmos"], "pjf": OTHER_NAMES["njf"]}
 # What parameters of vendors' cards would do that the parts do not have.
 NOISE = frozenset({"kf", "af"})
+PROCESS = frozenset({"rsh", "nss", "tpg"})  # of MOS transistors, read by `mos_words`
 EFFECTS: dict[str, dict[str, str]] = {
     "d": {"ikf": "the current grows more slowly above this knee", "ikr": "the same in reverse",
           "isr": "recombination adds a current below the knee", "nr": "slope of the recombination current",
@@ -168,11 +169,15 @@ def _between_levels(values: dict[str, float], letter: str) -> None:
     values.setdefault("roff", 1e6)
 
 
-def keywords_of(model: ModelCard, strict: bool = False) -> dict[str, Any]:
-    """The keywords of a part by the words of its card; what is not modelled is told in a warning, or refused."""
+def keywords_of(model: ModelCard, strict: bool = False, process: bool = False) -> dict[str, Any]:
+    """The keywords of a part by the words of its card; what is not modelled is told in a warning, or refused.
+
+    process: whether `mos_words` reads what else the card says of the process of a MOS transistor.
+    """
     known, effects = KINDS[model.kind], EFFECTS[model.kind]
     # Flicker noise belongs to .noise, not to the part.
-    further = {name: value for name, value in model.values.items() if name not in known and name not in NOISE}
+    beside = NOISE | (PROCESS if process and model.kind in ("nmos", "pmos") else frozenset())
+    further = {name: value for name, value in model.values.items() if name not in known and name not in beside}
     if further:
         told = [f"{name} ({effects.get(name, 'unknown')})" for name in further]
         if strict:

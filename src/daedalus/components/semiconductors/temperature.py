@@ -35,19 +35,31 @@ def saturation_growth(temperature: Any, nominal: Any, gap: Any, exponent: Any) -
 
 def junction_at(capacitance: Any, potential: Any, grading: Any, temperature: Any, nominal: Any) -> tuple[Any, Any]:
     """Capacitance and potential of a depletion layer at a temperature, from those at the nominal one."""
-    cold, warm = _fraction_and_shift(nominal), _fraction_and_shift(temperature)
+    cold = _fraction_and_shift(nominal)
     at_reference = (potential - cold[1]) / cold[0]
-    here = warm[0] * at_reference + warm[1]
+    here = potential_at(potential, temperature, nominal)
     shrink = (potential - at_reference) / at_reference
     bare = capacitance / (1 + grading * (4e-4 * (nominal + KELVIN - REFERENCE) - shrink))
     growth = (here - at_reference) / at_reference
     return bare * (1 + grading * (4e-4 * (temperature + KELVIN - REFERENCE) - growth)), here
 
 
+def potential_at(potential: Any, temperature: Any, nominal: Any) -> Any:
+    """The potential of a junction or a surface at a temperature, from that at the nominal one."""
+    cold, warm = _fraction_and_shift(nominal), _fraction_and_shift(temperature)
+    return warm[0] * (potential - cold[1]) / cold[0] + warm[1]
+
+
+def band_gap(temperature: Any) -> Any:
+    """The band gap of silicon in eV."""
+    kelvin = temperature + KELVIN
+    return 1.16 - 7.02e-4 * kelvin**2 / (kelvin + 1108)
+
+
 def _fraction_and_shift(temperature: Any) -> tuple[Any, Any]:
     """T / T_ref, and by how much a potential moves beside that factor."""
     kelvin = temperature + KELVIN
-    gap = 1.16 - 7.02e-4 * kelvin**2 / (kelvin + 1108)
+    gap = band_gap(temperature)
     slope = -gap / (2 * BOLTZMANN_PER_CHARGE * kelvin) + 1.1150877 / (2 * BOLTZMANN_PER_CHARGE * REFERENCE)
     shift = -2 * thermal_voltage(temperature) * (1.5 * ca.log(kelvin / REFERENCE) + slope)
     return kelvin / REFERENCE, shift

@@ -11,6 +11,7 @@ import casadi as ca
 
 from daedalus.components import electrical
 from daedalus.components.semiconductors.device_cards import ModelCard, card_values, keywords_of
+from daedalus.components.semiconductors.mos_process import mos_words
 from daedalus.components.semiconductors.mosfet import EPSILON_OXIDE, SIDE
 from daedalus.components.spice.controlled_law import controlled_law
 from daedalus.components.spice.couplings import couple
@@ -310,7 +311,7 @@ class Circuit:
     def _keywords(self, model: ModelCard) -> dict[str, Any]:
         known = self.netlist.keywords.get(id(model))
         if known is None:
-            known = self.netlist.keywords[id(model)] = keywords_of(model, strict=self.netlist.strict)
+            known = self.netlist.keywords[id(model)] = keywords_of(model, strict=self.netlist.strict, process=True)
         return dict(known)
 
     def _warm(self, words: dict[str, Any], card: Card) -> dict[str, Any]:
@@ -368,7 +369,13 @@ class Circuit:
         model = self._device(card, card.words[5], ("nmos", "pmos"))
         words = {"threshold": 0.0, **self._keywords(model)}
         words = self._warm(words, card)
-        words.pop("nominal_temperature", None)
+        words = mos_words(words, model.values, words["temperature"], words.pop("nominal_temperature"))
+        for end, squares in (("drain", "nrd"), ("source", "nrs")):
+            sheet = model.values.get("rsh", 0.0) * (
+                1.0 if self.option(card, squares) is None else self.option(card, squares) or 0.0
+            )
+            if sheet and words.get(f"{end}_resistance") is None:
+                words[f"{end}_resistance"] = sheet
         own = {"width": "w", "length": "l", "drain_area": "ad", "source_area": "as", "drain_perimeter": "pd",
                "source_perimeter": "ps"}  # fmt: skip
         words |= {word: self.option(card, short) for word, short in own.items() if self.option(card, short)}
