@@ -105,6 +105,16 @@ MADE_BY_USERS = (
     "Controller",
     "Estimator",
 )
+# Members that other folders of the package use, and users do not need.
+INTERNAL = {
+    "Trajectory": "begins dense dense_spans fired_at_end first_events happened of_run outcome remade "
+    "violation_series violations",
+    "System": "assigned changed constrains_start from_record guards has_invariants of_kind part parts resets symbol "
+    "to_record unknown_name watched",
+    "Plan": "add_note run_between ending phases",
+    "Tableau": "from_polynomial_stages",
+    "Controller": "reads writes sample",
+}
 LINE = 88
 INDENTED = {"initial_indent": "    ", "subsequent_indent": "    ", "break_long_words": False}
 DOMAINS = ("electrical", "rotational", "translational", "hydraulic", "thermal", "signals", "machines")
@@ -150,7 +160,8 @@ def topic_page(title: str, names: list[str]) -> str:
             for member, function in functions_of(value).items():
                 parts += [heading(3, f"dd.{name}.{member}"), *documented(function, f"dd.{name}.{member}")]
         elif inspect.isclass(value) and not issubclass(value, Exception):
-            for member, method in sorted(members_of(value).items()):
+            hidden = INTERNAL.get(name, "").split()
+            for member, method in sorted((key, m) for key, m in members_of(value).items() if key not in hidden):
                 parts += [heading(3, f"dd.{name}.{member}"), *documented(method, f"{name}.{member}")]
     return "\n\n".join(parts)
 
