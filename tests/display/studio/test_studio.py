@@ -283,7 +283,7 @@ def test_a_long_run_is_stopped_and_shows_what_it_has(studio):
     assert studio.ask(f"jobs/{number}/stop", "POST", {})[0] == 200
     job = studio.ended(number)
     assert job["state"] == "stopped"
-    assert job["error"]["what"] == "The run was ended: stopped."
+    assert job["error"]["what"] == "Stopped by you."
     assert "interrupted by the user at t = " in job["told"]["stop_reason"]
     assert studio.ask(f"jobs/{number}/data")[0] == 200
     assert studio.ended(studio.ask("run", "POST", {"end": "1"})[1]["number"])["state"] == "done"
@@ -453,7 +453,7 @@ def test_stop_and_ten_quick_clicks_in_the_page(page):
     page.wait("!studio.halt.disabled && studio.status.textContent.includes('running')")
     page.ask("studio.halt.click()")
     page.wait("studio.halt.disabled && !studio.error.hidden")
-    assert "The run was ended" in page.ask("studio.error.textContent")
+    assert "Stopped" in page.ask("studio.error.textContent")
     page.ask(typed("span.to", "2"))
     page.ask("for (let k = 0; k < 10; k++) studio.go.click()")
     page.wait("studio.active === null && studio.status.textContent.includes('reached t = 2')")

@@ -33,7 +33,7 @@ def test_a_run_that_nobody_looks_at_is_stopped(monkeypatch):
         until(lambda: shop.form is not None)
         job = shop.run(RunValues(end="1e9"))
         until(lambda: job.state not in (State.WAITING, State.RUNNING))
-        assert (job.state, job.error["what"]) == (State.STOPPED, "The run was ended: nobody looked any more.")
+        assert (job.state, job.error["what"]) == (State.STOPPED, "Stopped because no page shows it any more.")
     finally:
         shop.close()
 
@@ -62,7 +62,7 @@ def test_a_worker_that_still_loads_hears_no_stop():
         until(lambda: job.state is State.RUNNING)
         shop.stop(job.number)
         until(lambda: job.state is not State.RUNNING)
-        assert (job.state, job.error["what"]) == (State.STOPPED, "The run was ended: stopped.")
+        assert (job.state, job.error["what"]) == (State.STOPPED, "Stopped by you.")
     finally:
         shop.close()
 

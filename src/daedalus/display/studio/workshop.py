@@ -82,7 +82,7 @@ class Workshop:
                 self._next.state = State.STOPPED
             self._next, self._asked = job, time.monotonic()
             if self._active is not None and self._active.state == State.RUNNING:
-                self._tell_to_stop("another run took its place")
+                self._tell_to_stop("because another run was started")
             return job
 
     def job(self, number: int) -> Job:
@@ -106,7 +106,7 @@ class Workshop:
             if job is self._next:
                 job.state, self._next = State.STOPPED, None
             elif job is self._active:
-                self._tell_to_stop("stopped")
+                self._tell_to_stop("by you")
 
     def change(self, number: int, label: str | None, kept: bool | None) -> Job:
         """Give a run a name, or keep it when others go."""
@@ -204,16 +204,16 @@ class Workshop:
             if now - self._told_to_stop > self._grace:
                 self._fallen("")
         elif now - self._begun > self.limits.seconds:
-            self._tell_to_stop(f"it took longer than {self.limits.seconds:g} s, which is what a run may take here")
+            self._tell_to_stop(f"after {self.limits.seconds:g} s, the time limit of the studio")
         elif now - self._asked > FORGOTTEN:
-            self._tell_to_stop("nobody looked any more")
+            self._tell_to_stop("because no page shows it any more")
 
     def _fallen(self, what: str) -> None:
         """Replace the worker; what it was doing is over."""
         if self._active is not None:
             self._active.state = State.STOPPED if not what else State.FAILED
             remedy = "" if not what else "a shorter run, or more memory: daedalus studio --memory"
-            self._active.error = {"what": what or f"The run was ended: {self._why}.", "facts": [], "because": "",
+            self._active.error = {"what": what or f"Stopped {self._why}.", "facts": [], "because": "",
                                   "remedy": remedy}  # fmt: skip
             self._active, self._told_to_stop = None, 0.0
         self._end_worker()
@@ -254,10 +254,10 @@ class Workshop:
             job.told, job.data, job.share = told[1], told[2], 1.0
             job.state = State.STOPPED if self._told_to_stop and not told[1]["success"] else State.DONE
             if job.state == State.STOPPED:
-                job.error = {"what": f"The run was ended: {self._why}.", "facts": [], "because": "", "remedy": ""}
+                job.error = {"what": f"Stopped {self._why}.", "facts": [], "because": "", "remedy": ""}
         elif kind == "failed":
             job.state, job.error = State.FAILED, told[1]
         else:
             job.state = State.STOPPED
-            job.error = {"what": f"The run was ended: {self._why}.", "facts": [], "because": "", "remedy": ""}
+            job.error = {"what": f"Stopped {self._why}.", "facts": [], "because": "", "remedy": ""}
         self._active, self._told_to_stop = None, 0.0
