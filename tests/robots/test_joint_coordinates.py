@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 
+import casadi as ca
 import numpy as np
 import pytest
 from tests.support.random_trees import body_start, random_joint_start, random_tree
@@ -125,3 +126,15 @@ def test_the_ledger_counts_the_energy_of_a_tree() -> None:
     np.testing.assert_allclose(np.ravel(stored) - np.ravel(stored)[0], energy - energy[0], atol=1e-6)
     balance = tr.energy_balance()
     assert abs(balance.error) < 1e-6
+
+
+def test_expressions_of_bodies_are_understood_by_every_question() -> None:
+    m = swing()
+    push = m.input("push")
+    m.generalised_force(m["hinge.angle"], push)
+    options = {"start": {"hinge.angle": 0.5, "hinge.angle_dot": 0.0}, "inputs": {"push": 0.7}}
+    by_body = dd.gradient(m, 0.5, final=m["rod.position"][0], wrt=["hinge.angle"], **options)
+    by_joint = dd.gradient(m, 0.5, final=0.5 * ca.sin(m["hinge.angle"]), wrt=["hinge.angle"], **options)
+    assert by_body["hinge.angle"] == pytest.approx(by_joint["hinge.angle"], rel=1e-9)
+    assert dd.OptimalControl(m, 1.0).at_end(m["rod.position"][0]).is_scalar()
+    assert repr(m) == "Model('swing': 1 state, 1 input, 1 equation)"

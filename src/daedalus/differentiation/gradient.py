@@ -239,8 +239,8 @@ def _expression(system: System, wanted: object, argument: str) -> ca.SX:
         place = system.place(wanted)
         expression = ca.vertcat(*(system.symbol(letter)[int(k)] for letter, k in zip(place.letters, place.positions)))
     elif isinstance(wanted, ca.SX):
-        check_symbols(system, wanted)
-        expression = ca.SX(wanted)
+        expression = system.translated("expression", ca.SX(wanted))
+        check_symbols(system, expression)
     elif isinstance(wanted, (int, float)):
         expression = ca.SX(float(wanted))
     else:

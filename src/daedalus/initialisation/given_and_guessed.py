@@ -50,7 +50,7 @@ def read_wanted(system: System, values: object, fixed: object, free: object) -> 
     if moment:
         _read_moment(system, wanted, values)
     else:
-        known = without_signs(system, system.read_start(check_mapping(values, "values")))
+        known = without_signs(system, system.translated("start", check_mapping(values, "values")))
         passed = {name: _start_place(system, name) for name in known}
         for name, place in passed.items():
             _put(wanted, place, known[name])

@@ -93,8 +93,9 @@ class Model(EquationDoor, ContactDoor, DelayDoor, PartDoor):
         }
 
     def __repr__(self) -> str:
+        whole = self._in_joint_coordinates()
         counts = [
-            (len([v for v in self._variables.values() if v.kind == kind]), kind)
+            (len([v for v in whole._variables.values() if v.kind == kind]), kind)
             for kind in ("state", "algebraic", "input", "parameter", "discrete")
         ]
         counts.append((sum(e.residual.numel() for e in self._all_equations().values()), "equation"))

@@ -127,7 +127,7 @@ def given_start(system: System, values: Mapping[str, object] | None) -> dict[str
     start["x"] = start["x"].copy()
     if isinstance(values, dict) and write_plain(start["x"], system, "x", values) >= 0:
         return start
-    for name, value in system.read_start(check_mapping(values, "start")).items():
+    for name, value in system.translated("start", check_mapping(values, "start")).items():
         place = system.place(name)
         if place.letters[0] in ("p", "u"):
             raise wrong_kind(system, name, place, "a variable with a start value")

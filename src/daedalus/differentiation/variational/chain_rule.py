@@ -92,6 +92,7 @@ def followed(variational: Variational | ResidualVariational, of: object) -> Foll
 def expression_of(system: System, of: object) -> tuple[ca.SX, tuple[int, ...]]:
     """A name, or an expression in the symbols of a system, as an expression with its shape."""
     if isinstance(of, ca.SX):
+        of = system.translated("expression", of)
         check_symbols(system, of)
         return ca.densify(of), plain_shape(of)
     if not isinstance(of, str):

@@ -96,3 +96,15 @@ class Drawing:
         if self.book is None or not self.book._mechanics.tree:
             return values
         return in_joints(self.book, system, values)
+
+    def read_expression(self, system: Any, expression: ca.SX) -> ca.SX:
+        """An expression of bodies in joint coordinates as one of their joints."""
+        if self.book is None or not self.book._mechanics.tree:
+            return expression
+        old, new = [], []
+        for symbol in ca.symvar(expression):
+            name, k, order = self.book._known.get(int(symbol.element_hash()), ("", 0, 0))
+            if not order and name in system.outputs and name not in system.places:
+                old.append(symbol)
+                new.append(ca.vec(system.outputs[name])[k])
+        return ca.substitute(expression, ca.vertcat(*old), ca.vertcat(*new)) if old else expression

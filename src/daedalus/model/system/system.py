@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import casadi as ca
 import numpy as np
@@ -197,13 +197,11 @@ class System:
         """The parts of some types, or all of them, to pass them on."""
         return tuple(part for part in self._content.parts if not kinds or type(part) in kinds)
 
-    def read_start(self, values: Mapping[str, object]) -> Mapping[str, object]:
-        """Start values by the names of this system; parts translate names that stand for others, bodies for joints."""
-        for part in self._content.parts:
-            reader = getattr(part, "read_start", None)
-            if reader is not None:
-                values = reader(self, values)
-        return values
+    def translated(self, what: Literal["start", "expression"], value: Any) -> Any:
+        """A start or an expression in names of this system: parts replace what became formulas, bodies by joints."""
+        for reader in (getattr(part, f"read_{what}", None) for part in self._content.parts):
+            value = value if reader is None else reader(self, value)
+        return value
 
     def changed(self, **changes: Any) -> System:
         """The same system but for some of what it is made with; no part passes on unless it is given."""

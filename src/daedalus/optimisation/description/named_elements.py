@@ -41,7 +41,7 @@ def elements_of(system: System, target: object, where: str) -> list[Element]:
     expression = column(
         as_expression(target, where, 'a name such as "x", or an expression in the symbols of the model')
     )
-    check_symbols(system, expression, where, ())
+    expression = check_symbols(system, expression, where, ())
     found = []
     for k, entry in enumerate(elements(expression)):
         own = known.get(symbol_key(entry)) if entry.is_symbolic() else None
@@ -70,6 +70,7 @@ def _by_symbol(system: System) -> dict[int, Element]:
 
 def check_symbols(system: System, expression: ca.SX, where: str, stand_ins: tuple[ca.SX, ...]) -> ca.SX:
     """An expression of the model's symbols and of those that the problem handed out; others are refused by name."""
+    expression = system.translated("expression", expression)
     known = {symbol_key(s) for letter in ("t", "xdot", "x", "z", "u", "p") for s in elements(system.symbol(letter))}
     known |= {symbol_key(s) for group in stand_ins for s in elements(group)}
     for symbol in ca.symvar(expression):
