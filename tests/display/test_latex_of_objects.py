@@ -9,6 +9,7 @@ import pytest
 from tests.support import lecture_models as lectures
 
 import daedalus as dd
+from daedalus import catalogue
 
 
 def problem():
@@ -79,7 +80,7 @@ def test_the_problem_is_written_as_in_a_paper(written):
     text = written["problem"]
     assert "\\min_{u, T}" in text
     assert "\\text{s.t.}" in text
-    assert "-10 \\le u \\le 10" in text
+    assert "-10 \\leq u \\leq 10" in text
 
 
 def test_a_cart_pendulum_has_one_line_for_each_coordinate():
@@ -116,3 +117,30 @@ def test_roots_are_not_taken_out_of_squares():
     x, y = m.state("x", start=1.0), m.state("y", start=1.0)
     m.equation([m.der(x), m.der(y)], [ca.sqrt(x**2 * y**2), -y])
     assert "\\sqrt" in m.to_latex()
+
+
+def rows_of(latex):
+    """The rows of an aligned block, without what aligns them; blocks of matrices are left to a TeX engine."""
+    body = re.sub(r"\\(begin|end)\{aligned\}", "", latex)
+    return [row.replace("&", " ").strip() for row in body.split("\\\\\n")]
+
+
+def test_every_row_is_set_by_a_typesetter_that_knows_no_tex(written):
+    """matplotlib's own parser of formulas refuses what is not well formed."""
+    from matplotlib.mathtext import MathTextParser
+
+    parser, count = MathTextParser("path"), 0
+    for latex in written.values():
+        if re.search(r"\\begin\{(?!aligned)", latex):
+            continue
+        for row in rows_of(latex):
+            parser.parse(f"${row}$" if row else "")
+            count += 1
+    assert count > 20
+
+
+def test_no_row_says_that_something_is_itself():
+    for model in (catalogue.load("cart_pendulum").model, catalogue.load("pendulum_3d").model):
+        for row in rows_of(model.freeze().to_latex()):
+            left, right = (re.sub(r"\s", "", side) for side in row.split("="))
+            assert left != right

@@ -145,16 +145,10 @@ def labels_of_system(system: System) -> dict[int, str]:
 
 
 def system_latex(system: System) -> str:
-    """0 = F, row by row, terms collected; derivatives that are states are named before."""
-    style, names = Latex(), set(system.labels["x"])
-    links = [
-        f"{style.time_derivative(style.name(label))} &= {style.name(rate)}"
-        for label, rate in zip(system.labels["x"], system.labels["xdot"])
-        if rate in names
-    ]
+    """0 = F, row by row, terms collected; that q' is the derivative of q stands in its name."""
     rows = elements(system.residual)
     own = [row for row, origin in zip(rows, system.rows) if origin.role is not Role.DERIVATIVE]
-    return aligned([*links, *equations_latex(system, own)])
+    return aligned(equations_latex(system, own))
 
 
 def equations_latex(system: System, rows: Sequence[ca.SX]) -> list[str]:
@@ -252,6 +246,6 @@ def _between(low: float, text: str, high: float) -> str:
     """low ≤ text ≤ high, without sides that are infinite."""
     if low == high:
         return f"{text} = {number_latex(float(low))}"
-    left = f"{number_latex(float(low))} \\le " if np.isfinite(low) else ""
-    right = f" \\le {number_latex(float(high))}" if np.isfinite(high) else ""
+    left = f"{number_latex(float(low))} \\leq " if np.isfinite(low) else ""
+    right = f" \\leq {number_latex(float(high))}" if np.isfinite(high) else ""
     return f"{left}{text}{right}"

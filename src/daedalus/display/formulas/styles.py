@@ -210,7 +210,7 @@ class Latex(Text):
 
     def sign(self, sign: str) -> str:
         """The sign."""
-        return {"≤": " \\le ", "≠": " \\ne ", "and": " \\land ", "or": " \\lor "}.get(sign, f" {sign} ")
+        return {"≤": " \\leq ", "≠": " \\neq ", "and": " \\land ", "or": " \\lor "}.get(sign, f" {sign} ")
 
     def cases(self, cases: list[tuple[str, str]]) -> str:
         """The cases environment."""
