@@ -160,3 +160,36 @@ def test_values_before_and_after_an_event_are_of_one_side(method: str) -> None:
         assert len(tr.events) == 2
         for event in tr.events:
             assert (float(event.before["level"]), float(event.after["level"])) == (1.0, 15.0)
+
+
+@pytest.mark.parametrize("method", ["auto", "radau5", "bdf"])
+def test_conditions_of_outputs_alone_have_two_rows(method: str, tmp_path: Path) -> None:
+    """No step ends where they change, and the steps are those of the same run without outputs."""
+    rng = np.random.default_rng(12)
+    for place, gate in zip(rng.uniform(0.3, 2.7, 3).tolist(), rng.uniform(0.3, 2.7, 3).tolist()):
+        m = dd.Model("watched")
+        x, k = m.state("x", start=0.0), m.discrete("k", start=0)
+        m.equation(m.der(x), 1.0)
+        m.every(0.4, {"k": k + 1}, offset=0.2)
+        bare = dd.simulate(m, 3.0, method=method)
+        m.output("level", ca.if_else(x > place, 2.0, -1.0) + k)
+        m.output("gated", ca.if_else(m.time >= gate, 5.0, 1.0) * x)
+        tr = dd.simulate(m, 3.0, method=method)
+        assert tr.work.steps == bare.work.steps
+        assert len(tr.time) == len(bare.time) + 4
+        ticks = np.trapezoid(bare["k"], bare.time)
+        tr.save(tmp_path / "run.nc")
+        for one in (tr, dd.load(tmp_path / "run.nc")):
+            assert np.trapezoid(one["k"], one.time) == pytest.approx(ticks, abs=1e-9)
+            assert np.trapezoid(one["level"], one.time) == pytest.approx(ticks - place + 2 * (3 - place), abs=1e-9)
+            area = 0.5 * gate**2 + 2.5 * (9 - gate**2)
+            assert np.trapezoid(one["gated"], one.time) == pytest.approx(area, abs=1e-9)
+
+
+def test_an_output_of_something_that_rests_adds_no_rows() -> None:
+    m = dd.Model("brake")
+    v = m.state("v", start=1.0)
+    m.equation(m.der(v), m.friction("f", v, kinetic=1.0) + 0.5 * ca.sin(m.time))
+    bare = dd.simulate(m, 9.0, method="radau5")
+    m.output("side", ca.sign(v))
+    assert len(dd.simulate(m, 9.0, method="radau5").time) <= len(bare.time) + 2

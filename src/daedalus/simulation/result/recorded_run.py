@@ -136,8 +136,7 @@ class RecordedRun(Samples):
     @cached_property
     def has_given_times(self) -> bool:
         """Whether the rows may be those of save_at, and not the steps with two rows at each jump."""
-        steps = np.unique(np.concatenate(self.dense_spans))
-        return len(np.unique(self._times)) == len(self._times) or not np.array_equal(np.unique(self._times), steps)
+        return len(np.unique(self._times)) == len(self._times)
 
     @classmethod
     def of_run(

@@ -52,6 +52,7 @@ from daedalus.simulation.sliding.sliding_system import rests_on_surface, surface
 from daedalus.simulation.start.vanishing_divisor import passages
 from daedalus.simulation.switching.agenda import agenda_of, near_zero, order_of
 from daedalus.simulation.switching.instant_end import held_at_start, instant_end
+from daedalus.simulation.switching.output_switches import with_output_switches
 from daedalus.simulation.switching.touches import touches
 
 # So many pieces in a row without a step lead nowhere.
@@ -260,8 +261,11 @@ def read_piece(
     modes = None
     if switches is not None and switches.count:
         modes = partial(HeldModes.of_run, run, switches.conditions)
+    times = x = None
+    if not sampled and (more := with_output_switches(plant, drive, p, run, held)) is not None:
+        times, x, held = more
     done = Trajectory(
-        plant, drive, p, None, None, ENDINGS[run.status],
+        plant, drive, p, times, x, ENDINGS[run.status],
         lambda: explain(run, settings, drive, p, (begin, t1), why, codes, fired), run, held, modes,
     )  # fmt: skip
     done.has_given_times = sampled

@@ -64,7 +64,7 @@ def _switches_with_outputs(system: System) -> Switches:
     found = switches_of(system)
     if system.outputs:
         whole = concatenate([system.residual, *(ca.vec(value) for value in system.outputs.values())])
-        found = switches_of(system.changed(residual=whole, rows=system.rows))
+        found = switches_of(system.changed(residual=whole, rows=system.rows)) or found
     assert found is not None
     return found
 
@@ -79,6 +79,17 @@ def _in_states(system: System, guards: list[ca.SX]) -> list[ca.SX]:
         guard if contains(ca.Function("guard", ca.symvar(new), [new]), SWITCHING) else new
         for guard, new in zip(guards, applied)
     ]
+
+
+def switches_in_states(system: System) -> tuple[list[tuple[str, ca.SX]], list[tuple[str, ca.SX]]]:
+    """The conditions of equations and outputs with their guards, in states where that can be; and what time decides."""
+    found = once(system, _switches_with_outputs)
+    guards = _in_states(system, _unfolded(list(found.guards), found, {}))
+    timed = []
+    if found.clock is not None:
+        values = found.clock(system.symbol("t"), system.symbol("p")[: found.clock.numel_in(1)])
+        timed = list(zip(found.on_time, elements(values)))
+    return list(zip(found.conditions, guards)), timed
 
 
 def _sampled_guards(system: System) -> tuple[list[list[np.ndarray]], np.ndarray]:
