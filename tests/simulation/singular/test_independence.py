@@ -66,7 +66,7 @@ def test_what_never_changes_is_not_followed(model, method):
     assert independence_of(dd.simulate(model(), 0.1, method=method)._plant) is None
 
 
-@pytest.mark.parametrize("limit", ["MOST", "LARGEST", "LONGEST"])
+@pytest.mark.parametrize("limit", ["FULL_RANK", "LARGEST", "LONGEST"])
 def test_large_systems_are_not_followed(monkeypatch, limit):
     monkeypatch.setattr(independence, limit, 3)
     tr = dd.simulate(slider_crank(), 1.0)
