@@ -134,8 +134,13 @@ def _draw(flight: Any, swing: Any, circling: Any, many: Any, picture: Path) -> N
         path.scatter(*fine[name][-1], color=COLOURS[1], label="end")
         path.set(title=title, xlabel="x [m]", ylabel="y [m]", zlabel="z [m]")
         # Each axis has the range of its path, so that the path fills the box.
-        path.set_box_aspect((1, 1, 0.8), zoom=0.88)
-        path.locator_params(nbins=5)
+        path.set_box_aspect((1, 1, 0.7), zoom=0.92)
+        path.locator_params(nbins=4)
+        for axis in (path.xaxis, path.yaxis, path.zaxis):
+            axis.labelpad = 9
+        # Seen across its longest direction.
+        along = np.linalg.svd(fine[name][:, :2] - fine[name][:, :2].mean(axis=0))[2][0]
+        path.view_init(elev=22, azim=float(np.degrees(np.arctan2(along[1], along[0]))) - 70)
         path.legend(loc="upper left")
     trace = figure.add_subplot(2, 2, 3, title="double pendulum: path of the tip", aspect="equal")
     fine = swing.at(np.linspace(swing.time[0], swing.time[-1], 3000))

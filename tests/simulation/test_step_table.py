@@ -73,8 +73,13 @@ def test_files_keep_them_and_rows_asked_for_do_not_matter(tmp_path):
 
 def test_the_picture_has_a_panel_for_each_count():
     figure = run("van_der_pol", "bdf", 20.0).plot_steps()
-    assert [axes.get_ylabel() for axes in figure.axes] == ["step size", "Newton iterations", "refused before", "order"]
+    assert [axes.get_ylabel() for axes in figure.axes] == [
+        "step size [s]",
+        "Newton iterations",
+        "refused before",
+        "order",
+    ]
     sizes, newton = figure.axes[0].lines[0], figure.axes[1].lines[0]
     assert len(sizes.get_xdata()) + 1 == len(newton.get_xdata())
     explicit = run("mass_spring", "tsit5", 1.0).plot_steps()
-    assert [axes.get_ylabel() for axes in explicit.axes] in (["step size"], ["step size", "refused before"])
+    assert [axes.get_ylabel() for axes in explicit.axes] in (["step size [s]"], ["step size [s]", "refused before"])

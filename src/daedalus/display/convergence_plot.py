@@ -33,7 +33,7 @@ def plot_convergence(measured: Convergence, ax: Axes | None) -> Any:
     anchor = BELOW * np.min(measured.error[used] / steps[used] ** measured.expected)
     ax.plot(ends, anchor * ends**measured.expected, "--", color="0.5", label=f"slope {measured.expected}, expected")
     _draw_triangle(ax, ends, anchor, measured.expected)
-    ax.set(xscale="log", yscale="log", xlabel="step", ylabel=f"error at t = {measured.span[1]:g}")
+    ax.set(xscale="log", yscale="log", xlabel="step size [s]", ylabel=f"error at t = {measured.span[1]:g} s")
     ax.set_title(f"{measured.method} on {measured.model}: order {measured.order:.2f}", fontsize="medium")
     ax.grid(alpha=0.3, which="both")
     ax.legend(fontsize="small", title="order by variable", title_fontsize="small")

@@ -34,7 +34,7 @@ def plot_steps(steps: Steps, work: Any, method: str, events: list[float], ax: Ax
         panel.step(*_stairs(steps, values), where="post", linewidth=1.0)
         panel.set(ylabel=label, ylim=(0, 1.1 * max(values.max(), 1)))
         panel.yaxis.get_major_locator().set_params(integer=True)
-    panels[-1].set_xlabel("time")
+    panels[-1].set_xlabel("time [s]")
     return figure
 
 
@@ -48,7 +48,7 @@ def _draw_sizes(ax: Any, steps: Steps, work: Any, method: str, events: list[floa
     told = [f"{work.steps} steps", f"{work.rejected} rejected"]
     if work.newton:
         told.append(f"{work.newton} Newton iterations, {work.newton / max(1, work.steps + work.rejected):.1f} a step")
-    ax.set(ylabel="step size")
+    ax.set(ylabel="step size [s]")
     ax.set_title(f"{method}: {', '.join(told)}")
     ax.grid(alpha=0.3, which="both")
     ax.legend()
