@@ -92,9 +92,9 @@ def followed(variational: Variational | ResidualVariational, of: object) -> Foll
 def expression_of(system: System, of: object) -> tuple[ca.SX, tuple[int, ...]]:
     """A name, or an expression in the symbols of a system, as an expression with its shape."""
     if isinstance(of, ca.SX):
-        of = system.translated("expression", of)
-        check_symbols(system, of)
-        return ca.densify(of), plain_shape(of)
+        expression: ca.SX = system.translated("expression", of)
+        check_symbols(system, expression)
+        return ca.densify(expression), plain_shape(expression)
     if not isinstance(of, str):
         raise InputError("sens.d takes a name or an expression first.", f"got {type(of).__name__}")
     outputs = system.outputs
