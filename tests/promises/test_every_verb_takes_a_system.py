@@ -55,6 +55,13 @@ def oscillator_of_one_input():
     return m
 
 
+def slide():
+    m = dd.Model("slide")
+    cart = m.body("cart", mass=1.0, inertia=[0.1, 0.1, 0.1])
+    m.joint("rail", "prismatic", dd.ground, cart, axis_a=[1, 0, 0], coordinates="joint")
+    return m
+
+
 def pendulum():
     return catalogue.load("pendulum_3d").model
 
@@ -113,6 +120,7 @@ CASES = {
     "branch": (oscillator, lambda m: dd.branch(m, "u", (0.1, 0.5))["x"]),
     "periodic": (swinging, lambda m: dd.periodic(m, period=4.0).period),
     "boundary_value": (swinging, lambda m: dd.boundary_value(m, 1.0, lambda at: [at(0)["x"], at(1)["x"] - 1])["v"]),
+    "inverse_kinematics": (slide, lambda m: dd.inverse_kinematics(m, {"cart.position": [0.5, 0.0, 0.0]}).q),
     "poincare": (swinging, lambda m: dd.poincare(m, "x", 2).time),
     "lyapunov": (fast_and_slow, lambda m: dd.lyapunov(m, 2.0)),
     "derive": (swinging, lambda m: str(dd.derive(m, "first_order"))),
@@ -134,7 +142,9 @@ def travelled(model):
 
 
 # Mass matrices and momenta are made from energies, which stay in the process that they were written in.
-BY_ENERGIES = ("simulate by rattle", "same", "sensitivities of a pendulum", "energy_over_time")
+BY_ENERGIES = (
+    "simulate by rattle", "same", "sensitivities of a pendulum", "energy_over_time", "inverse_kinematics",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("snapshot", [frozen, travelled])

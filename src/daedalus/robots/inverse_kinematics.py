@@ -17,8 +17,10 @@ from daedalus.errors import InputError, ModelError
 from daedalus.geometry.axis_angle import rotation_log
 from daedalus.geometry.quaternions import rotation_from_quaternion
 from daedalus.geometry.rotations import read_rotation
+from daedalus.model.drawing.sketch import Drawing
 from daedalus.model.model import Model
 from daedalus.model.names import did_you_mean, listed
+from daedalus.model.system.system import System
 from daedalus.robots.robot import Robot
 
 # A target is reached where what is missing is below this share of the robot's size: a micrometre on a metre is far more
@@ -77,7 +79,7 @@ class _PostureTried(NamedTuple):
 
 
 def inverse_kinematics(
-    model: Model, targets: Mapping[str, Any], start: Mapping[str, Any] | None = None, limits: bool = True
+    model: Model | System, targets: Mapping[str, Any], start: Mapping[str, Any] | None = None, limits: bool = True
 ) -> Posture:
     """Joint positions that bring frames or bodies where they are wanted.
 
@@ -105,6 +107,9 @@ def inverse_kinematics(
     >>> dd.inverse_kinematics(m, {"tool.position": [3.0, 0.0, 0.0]})
     tool.position is out of reach: 1 m are missing.
     """
+    if isinstance(model, System):
+        drawing = model.part(Drawing)
+        model = model if drawing is None or drawing.book is None else drawing.book
     if not isinstance(model, Model):
         raise ModelError(
             "inverse_kinematics takes a Model.",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from daedalus.scipy_calls.ivp_ending import code_of, message_of
+from daedalus.scipy_calls.ivp_ending import FAILED, code_of, message_of
 from daedalus.scipy_calls.ivp_events import Guards
 from daedalus.scipy_calls.ivp_result import DenseSolution, IvpResult
 from daedalus.scipy_calls.ivp_settings import IvpSettings, Problem
@@ -25,8 +26,12 @@ def run_in_core(
     guards: Guards | None,
     dense_output: bool,
     about: dict[str, Any],
+    missed: Callable[[Ended], str] | None = None,
 ) -> IvpResult:
-    """The run and its result; `guards` is None where no events were asked for, and `about` goes into the result."""
+    """The run and its result; `guards` is None where no events were asked for, and `about` goes into the result.
+
+    What `missed` says of a run, if anything, is why its result is no success.
+    """
     # A run without end (until an event) goes to the largest time there is room for, and its first step is found here.
     t0, t1 = problem.span
     first = settings.first_step
@@ -53,7 +58,10 @@ def run_in_core(
             starts, ends, coefficients = left.dense()
             solution = DenseSolution(starts, ends, coefficients[:, :, : task.size])
     found = _found(task, guards, left.events, start, fired)
-    return _result(task, *_samples(left), solution, found, left.counts, left.stop, about)
+    result = _result(task, *_samples(left), solution, found, left.counts, left.stop, about)
+    if wrong := missed(left) if missed else "":
+        result.update(status=FAILED, success=False, message=f"The run is less accurate than asked for: {wrong}.")
+    return result
 
 
 def _found(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ from daedalus.scipy_calls.dae_arguments import (
     read_rate,
 )
 from daedalus.scipy_calls.dae_callbacks import CallbackDae, callback_dae, central_differences, forward_differences
+from daedalus.scipy_calls.dae_check import DEEP, FINEST, StepCheck
 from daedalus.scipy_calls.dae_model import DaeModel, check_regular, dae_model
 from daedalus.scipy_calls.dae_start import RANK, GivenStart, callback_start, traced_start
 from daedalus.scipy_calls.ivp_arguments import Arguments
@@ -35,13 +36,15 @@ from daedalus.scipy_calls.ivp_events import Guards, read_events
 from daedalus.scipy_calls.ivp_function import Formula, find_formula
 from daedalus.scipy_calls.ivp_result import IvpResult
 from daedalus.scipy_calls.ivp_run import run_in_core
-from daedalus.scipy_calls.ivp_settings import Problem, read_problem
+from daedalus.scipy_calls.ivp_settings import IvpSettings, Problem, read_problem
 from daedalus.scipy_calls.ivp_task import CoreTask, Task, TracedTask
 from daedalus.simulation.plant.constant_mass import varying_mass
 from daedalus.simulation.start.implicit_start import ATOL, RTOL
 
 # A formula has sparse Jacobians, a function that is called has dense ones.
 MOST_TRACED, MOST_CALLED = 20_000, 3000
+# The tolerances of a second run, where the first is less accurate than asked for.
+SECOND = 1 / 30
 
 
 def solve_dae(
@@ -95,6 +98,10 @@ def solve_dae(
     IvpResult with SciPy's t, y (n, nt), sol, t_events, y_events, nfev, njev, nlu, status, message, success; and yp
     (n, nt), yp_events, index (of the system, 0 for an ODE), variable_index (n,), traced, reason, method.
 
+    At index 3 some steps of a traced F are checked by finer ones, at about the cost of the run. A run that is less
+    accurate than asked for by a factor of 100 is repeated with rtol / 30, which `reason` tells; if that is not enough,
+    `success` is False and the message gives the time, the component and its error.
+
     If a traced F no longer determines y at some point, as a mechanism in a dead centre, and the run passes it smoothly,
     `reason` says so; otherwise the run ends there.
 
@@ -143,7 +150,33 @@ def solve_dae(
         "reason": "; ".join(part for part in (reason, *found.notes) if part),
         "method": settings.name,
     }
-    return run_in_core(found.task, problem, settings, guards, dense_output, about)
+    return _checked(found, problem, settings, guards, dense_output, about)
+
+
+def _checked(
+    found: _Ready, problem: Problem, settings: IvpSettings, guards: Guards | None, dense_output: bool,
+    about: dict[str, Any],
+) -> IvpResult:  # fmt: skip
+    """The run; at index 3 with its steps checked, and once more with finer ones where they miss what was asked for."""
+    run = lambda by, check: run_in_core(found.task, problem, by, guards, dense_output, about, check)  # noqa: E731
+    if int(found.variable_index.max()) < DEEP or settings.step is not None or not np.all(np.isfinite(problem.span)):
+        return run(settings, None)
+    if found.settle is None:
+        result = run(settings, None)
+        result.reason += "; steps are not checked by finer ones"
+        return result
+    check = StepCheck(found.task, found.variable_index, settings, found.settle)
+    result = run(settings, check.missed)
+    calls = result.nfev
+    if check.wrong:
+        finer = replace(settings, rtol=max(SECOND * settings.rtol, FINEST), atol=SECOND * settings.atol)
+        again = run(finer, check.missed)
+        calls += again.nfev
+        if again.success:
+            again.reason = f"{again.reason}; solved with rtol = {finer.rtol:.2g}: {result.message}"
+            result = again
+    result.nfev = calls + check.calls
+    return result
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,6 +188,7 @@ class _Ready:
     variable_index: np.ndarray
     notes: tuple[str, ...]
     moving: list[str]  # what dF/dy' depends on
+    settle: Callable[[GivenStart], tuple[np.ndarray, str]] | None  # the row near a start that fits, where that is known
 
 
 def _formula(form: Form, problem: Problem, rate: np.ndarray | None, arguments: Arguments) -> tuple[Formula | None, str]:
@@ -183,7 +217,8 @@ def _traced(
     moving = [label.replace("y_dot", "yp") for label in labels]
     constant = given_as_numbers and found.constant_jacobians
     task = TracedTask(row, arguments.values, implicit=True, rates=True, constant_jacobians=constant, found=found)
-    return _Ready(task, of_system, found.plant.index.index.copy(), (note, moved), moving)
+    settle = lambda start: traced_start(found, start, arguments.values)  # noqa: E731
+    return _Ready(task, of_system, found.plant.index.index.copy(), (note, moved), moving, settle)
 
 
 def _called(
@@ -200,7 +235,7 @@ def _called(
     moving = [] if form.mass is not None or found.constant_dot else ["t, y or yp"]
     p, constant = arguments.values, is_constant_jacobian(jac, form)
     task = CoreTask(row, p, implicit=True, rates=True, constant_jacobians=constant, model=found.core(own, p.size))
-    return _Ready(task, of_system, own, (note, moved), moving)
+    return _Ready(task, of_system, own, (note, moved), moving, None)
 
 
 # The index that `solve_dae` reports: from the structure of F, from its numbers where the structure is not enough.

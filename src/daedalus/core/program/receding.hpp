@@ -59,8 +59,10 @@ public:
     const RecedingTables& tables() const { return tables_; }
     const Program& program() const { return evaluation_.program(); }
 
+    // Where a bound is just touched, distance and multiplier both are the root of what is left of their product.
     void set_accuracy(double tolerance) {
-        for (const char* name : {"tol_stat", "tol_eq", "tol_ineq", "tol_comp"}) qp_.set_number(name, tolerance);
+        for (const char* name : {"tol_stat", "tol_eq", "tol_ineq"}) qp_.set_number(name, tolerance);
+        qp_.set_number("tol_comp", complementary * tolerance);
     }
 
     // The plan moved on by a share of an interval; behind its end the last inputs stay.
@@ -111,6 +113,8 @@ public:
 private:
     // What a step may leave of the conditions and still be applied, in scaled variables.
     static constexpr double acceptable = 1e-4;
+    // The part of the accuracy that products of distances to bounds and multipliers are left with.
+    static constexpr double complementary = 1e-4;
     // How far the last states may move beyond the plan when it is moved on, in scaled variables.
     static constexpr double farthest_tail = 1e3;
     // The share of a predicted gain that a step has to bring, and that of what is missing that counts as such.
