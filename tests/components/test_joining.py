@@ -271,7 +271,7 @@ def test_feedback_by_symbols_that_joining_took_away():
         dd.simulate(m, 1.0, start={"r.current": 1.0}, inputs={"u": 0.0})
     at_rest = dd.simulate(m, 1.0, start="equilibrium", inputs={"u": 2.0})
     np.testing.assert_allclose(at_rest["c.voltage"], 2.0)
-    with pytest.raises(dd.InputError, match="start='rest' means nothing"):
+    with pytest.raises(dd.InputError, match="start='rest' is not valid"):
         dd.simulate(m, 1.0, start="rest", inputs={"u": 2.0})
 
 

@@ -34,7 +34,7 @@ def test_the_input_that_tells_more_is_chosen():
     m.equation(m.der(x), g * u - x)
     found = dd.design(m, 1.0, ["g"], inputs=[{"u": 0.1}, {"u": 2.0}, {"u": 1.0}], samples=3)
     assert (found.choice, found.inputs) == (1, {"u": 2.0})
-    with pytest.raises(dd.InputError, match="criterion='E' means nothing"):
+    with pytest.raises(dd.InputError, match="criterion='E' is not valid"):
         dd.design(m, 1.0, ["g"], inputs={"u": 1.0}, criterion="E")
 
 

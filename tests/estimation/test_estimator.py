@@ -88,7 +88,7 @@ def test_a_quaternion_is_corrected_in_its_tangent_space():
 
 
 def test_wrong_arguments_are_told():
-    with pytest.raises(dd.InputError, match="no estimator"):
+    with pytest.raises(dd.InputError, match="not an estimator"):
         dd.Estimator(oscillator(), ["x"], kind="ukf", inputs={"u": 0.0})
     with pytest.raises(dd.InputError, match="process_noise= has y"):
         dd.Estimator(oscillator(), ["x"], process_noise={"y": 1.0}, inputs={"u": 0.0})

@@ -95,7 +95,7 @@ def test_a_moment_of_a_run_brings_inputs_parameters_and_time_along():
     assert s.origin["x"] == "given"
     other = dd.initialise(m, s, inputs={"u": 0.0}, time=0.0)
     assert other["z"] == s["x"]
-    with pytest.raises(dd.InputError, match="one moment"):
+    with pytest.raises(dd.InputError, match="a single time"):
         dd.initialise(m, run.at([0.1, 0.2]))
 
 

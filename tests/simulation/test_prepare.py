@@ -127,7 +127,7 @@ def test_a_model_without_start_values_is_prepared_for_starts_that_come_later():
 
 
 def test_wrong_words_about_early_ends_are_refused_before_anything_runs():
-    with pytest.raises(dd.InputError, match="on_stop='stop' means nothing"):
+    with pytest.raises(dd.InputError, match="on_stop='stop' is not valid"):
         dd.simulate(valve(), 1.0, inputs={"u": 1.0}, on_stop="stop")
 
 

@@ -61,7 +61,7 @@ def test_sliders_move_curves_and_motion_to_where_a_run_is(run, page, browser):
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        ((["position"], "page.html"), "no scalar parameter"),
+        ((["position"], "page.html"), "not a scalar parameter"),
         (([], "page.html"), "needs a parameter"),
         ((["mass"], "page.html", 2.0), "between 0 and 1"),
         ((["weight"], "page.html"), "no variable 'weight'"),

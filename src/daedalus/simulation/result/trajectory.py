@@ -294,7 +294,7 @@ class Trajectory(RecordedRun):
         >>> tr = dd.simulate(dd.catalogue.load("van_der_pol").model, 2.0, method="radau5")
         >>> figure = tr.plot_steps()
         >>> figure.axes[0].get_ylabel()
-        'step size'
+        'step size [s]'
         """
         from daedalus.display.lectures.steps_plot import plot_steps
 
