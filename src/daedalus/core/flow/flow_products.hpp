@@ -109,7 +109,8 @@ struct Panel {
     Four sums[width / lane_count];
 
     DAEDALUS_INLINE void clear() {
-        for (Four& sum : sums) sum = Four{};
+        // By index: a reference to a vector would promise more alignment than the type has.
+        for (long long k = 0; k < width / lane_count; ++k) sums[k] = Four{};
     }
     DAEDALUS_INLINE void load(const double* row) {
         for (long long k = 0; k < width / lane_count; ++k) sums[k] = four(row + k * lane_count);
@@ -128,8 +129,8 @@ struct Group {
     Four sums[lane_count][width / lane_count];
 
     DAEDALUS_INLINE void clear() {
-        for (auto& row : sums)
-            for (Four& sum : row) sum = Four{};
+        for (long long a = 0; a < lane_count; ++a)
+            for (long long k = 0; k < width / lane_count; ++k) sums[a][k] = Four{};
     }
     DAEDALUS_INLINE void load(const double* rows, long long stride) {
         for (long long a = 0; a < lane_count; ++a)
