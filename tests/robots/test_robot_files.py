@@ -78,7 +78,7 @@ def test_a_joint_that_mimics_another_follows_it() -> None:
     [
         ("<robot", "the URDF text is not valid XML."),
         ('<!DOCTYPE r [<!ENTITY a "b">]><robot name="r"/>', "the URDF text declares a document type or entities."),
-        ('<mujoco model="m"/>', "the URDF text is not a URDF file."),
+        ('<mujoco model="m"/>', "the URDF text is not a file of the kind URDF."),
         ('<robot name="r"/>', "The robot has no links."),
         (pendulum(link='<link name="rod"/>'), "The link 'rod' has no inertia."),
         (

@@ -16,6 +16,8 @@ MOST_ELEMENTS = 200_000
 MOST_BYTES = 50_000_000
 
 Element = ElementTree.Element
+# The root element of a file of each kind, and what reads it.
+ROOTS = {"URDF": ("robot", "dd.read_urdf(...)"), "MJCF": ("mujoco", "dd.read_mjcf(...)")}
 
 
 class RobotFile(NamedTuple):
@@ -29,7 +31,15 @@ class RobotFile(NamedTuple):
 def read_robot_file(path_or_text: str | Path, kind: str) -> RobotFile:
     """The elements of a file, or of the text of one."""
     text, folder, name = _text_of(path_or_text, kind)
-    return RobotFile(parsed(text, name, kind), folder, name)
+    root, (wanted, _) = parsed(text, name, kind), ROOTS[kind]
+    if root.tag != wanted:
+        raise InputError(
+            f"{name} is not a file of the kind {kind}.",
+            f"its root element is <{root.tag}>",
+            because=f"such a file begins with <{wanted}>.",
+            remedy=next((reader for tag, reader in ROOTS.values() if tag == root.tag), f"<{wanted}>"),
+        )
+    return RobotFile(root, folder, name)
 
 
 def _text_of(given: str | Path, kind: str) -> tuple[str, Path | None, str]:

@@ -86,13 +86,6 @@ def read_mjcf(path_or_text: str | Path) -> Model:
     ['drive']
     """
     file = read_robot_file(path_or_text, "MJCF")
-    if file.root.tag != "mujoco":
-        raise InputError(
-            f"{file.name} is not an MJCF file.",
-            f"its root element is <{file.root.tag}>",
-            because="an MJCF file begins with <mujoco>.",
-            remedy="dd.read_urdf(...)" if file.root.tag == "robot" else "<mujoco>",
-        )
     root = _included(file.root, file.folder)
     reading = _MjcfReading(RobotDescription(root.get("model") or "robot"))
     _settings(root, reading)

@@ -59,13 +59,6 @@ def read_urdf(path_or_text: str | Path, base: Literal["fixed", "free"] = "fixed"
             remedy='base="fixed" or base="free"',
         )
     file = read_robot_file(path_or_text, "URDF")
-    if file.root.tag != "robot":
-        raise InputError(
-            f"{file.name} is not a URDF file.",
-            f"its root element is <{file.root.tag}>",
-            because="a URDF file begins with <robot>.",
-            remedy="dd.read_mjcf(...)" if file.root.tag == "mujoco" else '<robot name="...">',
-        )
     return built(_described(file.root, base))
 
 

@@ -113,8 +113,8 @@ def _panel(
     size = max(abs(low), abs(high))
     room = 0.06 * (high - low) if high - low > 1e-5 * size else 0.05 * size or 1.0
     low, high = low - room, high + room
-    names, bracket, unit = panel["label"].partition(" [")
-    heading = _fitting(pen, names, bracket + unit, right - left + 44 * twice, _font(12 * twice, bold=True))
+    names, unit = panel["names"], panel["label"][len(panel["names"]) :]
+    heading = _fitting(pen, names, unit, right - left + 44 * twice, _font(12 * twice, bold=True))
     pen.text((left - 44 * twice, 13 * twice), heading, fill=SOFT, font=_font(12 * twice, bold=True), anchor="lm")
     _keys(pen, panel, (left, right, bottom + 43 * twice), twice)
     for tick in _ticks(low, high, 4):

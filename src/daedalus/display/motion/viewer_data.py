@@ -195,7 +195,8 @@ def _panel(
             })  # fmt: skip
     # The legend names the curves; the heading says what they share.
     names = panel.names if len(panel.names) <= 3 else [*panel.names[:2], "…"]
-    return {"label": labelled(", ".join(names), panel.unit), "series": series}
+    joined = ", ".join(names)
+    return {"label": labelled(joined, panel.unit), "names": joined, "series": series}
 
 
 def _bounds(sample: Samples, whole: Samples, name: str, label: str, column: np.ndarray) -> dict[str, str]:

@@ -71,6 +71,38 @@ class TreeDoor(BodyDoor):
         rows = tuple(tuple(map(float, row)) for row in turn)
         self._mechanics.frames[name] = WrittenFrame(name, _body_name(partner), place, rows)
 
+    def robot(self) -> Any:
+        """Dynamics, poses and Jacobians of a tree of joints as compiled functions of arrays.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> m = dd.Model("slide")
+        >>> cart = m.body("cart", mass=3.0, inertia=[0.1, 0.1, 0.1])
+        >>> rail = m.joint("rail", "prismatic", dd.ground, cart, axis_a=[1, 0, 0], coordinates="joint")
+        >>> m.robot().forward_dynamics([0.0], [0.0], [6.0])
+        array([2.])
+        """
+        from daedalus.robots.robot import Robot
+
+        return Robot(self)
+
+    def to_urdf(self) -> str:
+        """The text of a URDF file of a tree of joints in joint coordinates; `dd.read_urdf` reads it back.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> m = dd.Model("slide")
+        >>> cart = m.body("cart", mass=3.0, inertia=[0.1, 0.1, 0.1])
+        >>> rail = m.joint("rail", "prismatic", dd.ground, cart, axis_a=[1, 0, 0], coordinates="joint")
+        >>> dd.read_urdf(m.to_urdf()).robot().mass_matrix([0.0])
+        array([[3.]])
+        """
+        from daedalus.robots.write_urdf import urdf_text
+
+        return urdf_text(self)
+
     def _is_branch(self, kind: str, one: Side, two: Side) -> bool:
         """Whether a joint adds a body to a tree: not where it closes a loop or moves by no coordinates of its own."""
         if kind not in COORDINATES or not (one.turns and two.turns):
