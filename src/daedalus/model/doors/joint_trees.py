@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import casadi as ca
 import numpy as np
@@ -85,7 +85,7 @@ class TreeDoor(BodyDoor):
         """
         from daedalus.robots.robot import Robot
 
-        return Robot(self)
+        return Robot(cast(Any, self))
 
     def to_urdf(self) -> str:
         """The text of a URDF file of a tree of joints in joint coordinates; `dd.read_urdf` reads it back.
@@ -101,7 +101,7 @@ class TreeDoor(BodyDoor):
         """
         from daedalus.robots.write_urdf import urdf_text
 
-        return urdf_text(self)
+        return urdf_text(cast(Any, self))
 
     def _is_branch(self, kind: str, one: Side, two: Side) -> bool:
         """Whether a joint adds a body to a tree: not where it closes a loop or moves by no coordinates of its own."""
