@@ -244,6 +244,17 @@ class DescriptorSystem(LinearDae, ContinuousSystem):
         """
         return self.to_state_space().to_control()
 
+    def to_scipy_signal(self) -> Any:
+        """The proper state space as a `scipy.signal.StateSpace`, which has no names.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> dd.DescriptorSystem([[1, 0], [0, 0]], [[-2, 1], [1, -1]], [1, 0]).to_scipy_signal().A.round(12).tolist()
+        [[-1.0]]
+        """
+        return self.to_state_space().to_scipy_signal()
+
     def select(self, states: Selection = None, inputs: Selection = None, outputs: Selection = None) -> DescriptorSystem:
         """The system with the chosen inputs and outputs, and with all states but the chosen ones held at zero.
 

@@ -10,7 +10,13 @@ import numpy as np
 
 from daedalus.analysis.linear.axis_names import Names, Selection, positions, read_out
 from daedalus.analysis.linear.continuous_system import ContinuousSystem
-from daedalus.analysis.linear.control_library import control_space, matrices_of
+from daedalus.analysis.linear.other_libraries import (
+    control_space,
+    is_foreign_system,
+    matrices_of,
+    read_foreign,
+    scipy_space,
+)
 from daedalus.analysis.linear.pencils.reachability import Reachability, reach
 from daedalus.analysis.linear.pole_stability import Stability, judge
 from daedalus.analysis.linear.real_matrix import matrix
@@ -42,7 +48,8 @@ class LTI(ContinuousSystem):
 
     Parameters
     ----------
-    A: (n, n).
+    A: (n, n); or a whole system of python-control or scipy.signal (state space, transfer function, zeros and poles),
+        which keeps its names unless others are given here.
     B: (n, nu), or (n,) for one input; no inputs when left out.
     C: (ny, n), or (n,) for one output; all states, under their own names, when left out.
     D: (ny, nu); zero when left out.
@@ -76,6 +83,10 @@ class LTI(ContinuousSystem):
         inputs: GivenNames = None,
         outputs: GivenNames = None,
     ) -> None:
+        if is_foreign_system(A):
+            whole = read_foreign(A, (B, C, D), {"states": states, "inputs": inputs, "outputs": outputs})
+            A, B, C, D = (whole[name] for name in "ABCD")
+            states, inputs, outputs = (whole.get(axis) for axis in ("states", "inputs", "outputs"))
         A = matrix(A, "A")
         A = matrix(A, "A", len(A), len(A))
         for name, value in complete(A, B, C, D, states, inputs, outputs).items():
@@ -181,6 +192,17 @@ class LTI(ContinuousSystem):
         """
         names = {"states": self.states, "inputs": self.inputs, "outputs": self.outputs}
         return control_space((self.A, self.B, self.C, self.D), names)
+
+    def to_scipy_signal(self) -> Any:
+        """The system as a `scipy.signal.StateSpace`, which has no names; `dd.LTI(space, states=...)` is the way back.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> dd.LTI([[-2.0]], [[1.0]]).to_scipy_signal().A.tolist()
+        [[-2.0]]
+        """
+        return scipy_space((self.A, self.B, self.C, self.D))
 
     def select(self, states: Selection = None, inputs: Selection = None, outputs: Selection = None) -> LTI:
         """The system with the chosen inputs and outputs, and with all states but the chosen ones held at zero.

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from daedalus.analysis.linear.axis_names import Names
-from daedalus.analysis.linear.control_library import control_space
+from daedalus.analysis.linear.other_libraries import control_space, scipy_space
 from daedalus.analysis.linear.responses.matrix_exponential import exact_step
 from daedalus.analysis.linear.responses.response import Response
 from daedalus.analysis.linear.riccati import OptimalGains
@@ -108,6 +108,17 @@ class DiscreteLTI(OptimalGains):
         """
         names = {"states": self.states, "inputs": self.inputs, "outputs": self.outputs}
         return control_space((self.A, self.B, self.C, self.D), names, self.step)
+
+    def to_scipy_signal(self) -> Any:
+        """The system as a `scipy.signal.StateSpace` with its step, without the names.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> dd.LTI([[0.0]], [[1.0]]).discretise(0.5).to_scipy_signal().dt
+        0.5
+        """
+        return scipy_space((self.A, self.B, self.C, self.D), self.step)
 
     def __repr__(self) -> str:
         return f"DiscreteLTI({counted(len(self.states), 'state')}, step {self.step:g}, {self.hold} hold)"
