@@ -7,7 +7,7 @@ import daedalus as dd
 from daedalus import catalogue
 from daedalus.simulation.result.ending import Ending
 from daedalus.simulation.result.records_on_the_way import DeadCentresPassed
-from daedalus.simulation.singular.independence import independence_of
+from daedalus.simulation.singular.rank_watch import rank_watch_of
 
 # Runs of thousands of steps: their beginnings stand for them.
 PARTS = {"ring_modulator": 1e-2, "wheelset": 0.05, "two_bit_adder": 0.02, "emep": 0.1, "flexible_slider_crank": 0.1,
@@ -33,6 +33,6 @@ def test_mechanisms_are_among_those_that_are_followed():
         if known.index > 1:
             end = known.span[0] + 1e-6 * (known.span[1] - known.span[0])
             tr = dd.simulate(known.model, (known.span[0], end), start=known.start, inputs=known.inputs)
-            followed |= {name} if independence_of(tr._plant) is not None else set()
+            followed |= {name} if rank_watch_of(tr._plant) is not None else set()
     mechanisms = {"slider_crank", "four_bar", "delta_robot", "andrews", "car_axis", "pendulum_3d", "rod_chain"}
     assert mechanisms | {"flexible_slider_crank", "wheelset", "charge_pump"} <= followed

@@ -16,7 +16,7 @@ from daedalus.reduction.index.constraint_rows import constraint_rows
 from daedalus.simulation.plant.linear_plant import LinearPlant
 from daedalus.simulation.plant.plants import plant_of
 from daedalus.simulation.plant.solvable import solvable
-from daedalus.simulation.singular.independence import independence_of
+from daedalus.simulation.singular.rank_watch import rank_watch_of
 
 PLAIN = ("a", "b", "c", "d")
 # What a reduction, a repair or a snapshot would call an equation of its own.
@@ -123,7 +123,7 @@ def test_dead_centres_are_measured_the_same(names):
     found = []
     for own in (PLAIN, names):
         tr = dd.simulate(two_pendulums(own), 0.1)
-        measure = independence_of(plant_of(solvable(two_pendulums(own))))
+        measure = rank_watch_of(plant_of(solvable(two_pendulums(own))))
         assert measure is not None
         found.append((measure.logarithms(tr), measure.constrains.tolist(), measure.moving.tolist()))
         assert [label for label, flag in zip(measure.labels, measure.constrains) if flag] == [
@@ -145,7 +145,7 @@ def plain_motion(names):
 
 def test_a_motion_without_constraints_is_not_searched_for_dead_centres():
     system = plain_motion(("rod, differentiated twice", "x is the derivative of y")).freeze()
-    assert independence_of(plant_of(system)) is None
+    assert rank_watch_of(plant_of(system)) is None
 
 
 def repeated(names):

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -37,6 +37,8 @@ SINGULAR = KNOWN
 SAFELY_REGULAR = 0.1 / SINGULAR
 # Null vectors of length 1 with less than this in a component do not move it; ten decades from one are half way.
 STILL = 1e-6
+# Rows and columns take part in a singular vector with this part of the largest share.
+TAKES_PART = 0.1
 # Singular values that differ by less than this factor across a decision leave the rank in doubt.
 CLEAR_GAP = 1e3
 # What rounding can make of a singular value at most, relative to the size of the problem.
@@ -278,6 +280,49 @@ def null_space(matrix: np.ndarray, name: str) -> tuple[np.ndarray, RankDecision]
     decision = decide_rank(values, matrix.shape, float(values[0]), SINGULAR, name)
     basis = scales.columns[:, None] * right[decision.rank :].T
     return np.linalg.qr(basis / np.linalg.norm(basis, axis=0))[0], decision
+
+
+class Weakest(NamedTuple):
+    """What is smallest in some matrices: singular values, and how much each row and column takes part in them.
+
+    values: (n,), not a number where a matrix is not finite. rows: (n, rows), columns: (n, columns), the sizes of the
+    entries of the singular vectors. usual: what the values are shares of.
+    """
+
+    values: np.ndarray
+    rows: np.ndarray
+    columns: np.ndarray
+    usual: float
+
+
+def weakest(matrices: np.ndarray, usual: np.ndarray | None = None) -> Weakest:
+    """The smallest singular value of each of some matrices (n, rows, columns), with its vectors.
+
+    With a `usual` matrix they are balanced as that one is, and the values are shares of its smallest singular value.
+
+    Example
+    -------
+    >>> import numpy as np
+    >>> found = weakest(np.array([[[1e6, 0.0], [0.0, 1e-3]]]), usual=np.diag([1e6, 1.0]))
+    >>> found.values.tolist(), found.rows.tolist()
+    ([0.001], [[0.0, 1.0]])
+    """
+    base = 1.0
+    if usual is not None:
+        scaled, scales = balanced(np.where(np.isfinite(usual), usual, 0.0))
+        matrices = scales.rows[:, None] * matrices * scales.columns
+        smallest = weakest(scaled[None]).values[0] if np.isfinite(usual).all() else np.nan
+        base = float(np.maximum(smallest, np.finfo(float).tiny))
+    finite = np.isfinite(matrices).all(axis=(1, 2))
+    count = min(matrices.shape[1:])
+    left, values, right = np.linalg.svd(np.where(finite[:, None, None], matrices, 0.0), full_matrices=False)
+    shares = np.where(finite, values[:, count - 1], np.nan)
+    return Weakest(shares / base, np.abs(left[:, :, count - 1]), np.abs(right[:, count - 1]), base)
+
+
+def taking_part(shares: np.ndarray) -> np.ndarray:
+    """Which rows or columns take part, by their shares in a singular vector; none where all are zero."""
+    return np.asarray((shares > 0) & (shares >= TAKES_PART * shares.max(axis=-1, keepdims=True)))
 
 
 def singular_share(matrix: csc_matrix | np.ndarray) -> float:

@@ -7,7 +7,6 @@ has to be solved for, or its inputs are put into the equations, a case takes the
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from itertools import repeat
 from typing import Any, NamedTuple
 
@@ -21,13 +20,11 @@ from daedalus.model.values import parameter_values, plain_start
 from daedalus.simulation.result.ending import ENDINGS, Ending
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.begin import begin
-from daedalus.simulation.run.judge import judged
-from daedalus.simulation.run.next_piece import next_piece
-from daedalus.simulation.run.pieces import Piece, go_on, read_piece
+from daedalus.simulation.run.pieces import Piece, read_piece
 from daedalus.simulation.run.request import Request, made
 from daedalus.simulation.run.road import Road, find_road
-from daedalus.simulation.simulate import travel
-from daedalus.simulation.singular.independence import independence_of
+from daedalus.simulation.run.travel import travel, travelled
+from daedalus.simulation.singular.rank_watch import rank_watch_of
 from daedalus.simulation.switching.agenda import has_agenda
 
 _FINISHED = Ending.FINISHED.value
@@ -63,7 +60,7 @@ class CaseRuns:
         self.road, self.cases, self.cancel, self.strict = road, cases, cancel, strict
         self._request, settings = request, road.settings
         self._limit = settings.time_limit
-        self._plain = plain and independence_of(settings.plant) is None
+        self._plain = plain and rank_watch_of(settings.plant) is None
         self._tables = road.drive.core_tables() if road.drive.tables else None
         self._switches = settings.switches is not None or settings.stops is not None
         self._span, self._save_at = road.request.span, road.request.save_at
@@ -172,11 +169,7 @@ class CaseRuns:
         if ending is Ending.STIFF:
             return travel(self.road_of(case), cancel=self.cancel)  # which decides where another method begins
         piece = Piece(road.settings, road.drive._replace(constants=u), p, request.t0, x, road.why)
-        whole = read_piece(piece, run, request.t1)
-        if not ending.final:
-            rules = partial(next_piece, self.road_of(case), piece)
-            whole = go_on(whole, rules, request.t1, request.save_at, None, self.cancel)
-        return judged(whole, request, piece)
+        return travelled(self.road_of(case), piece, read_piece(piece, run, request.t1), cancel=self.cancel)
 
     # -- numbers by name ---------------------------------------------------------------------------------------------
 

@@ -30,7 +30,7 @@ from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.pieces import Piece, run_piece
 from daedalus.simulation.run.request import Request
 from daedalus.simulation.run.road import Road, road_through
-from daedalus.simulation.simulate import travel_from
+from daedalus.simulation.run.travel import travel_from
 
 NOTHING = np.zeros(0)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 import casadi as ca
@@ -26,14 +25,13 @@ from daedalus.simulation.result.records import sentences
 from daedalus.simulation.result.rows_between_steps import keep_between_steps
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.begin import begin
-from daedalus.simulation.run.judge import judged, raise_stopped
-from daedalus.simulation.run.next_piece import next_piece
-from daedalus.simulation.run.pieces import Piece, go_on, read_piece
+from daedalus.simulation.run.judge import raise_stopped
+from daedalus.simulation.run.pieces import Piece, read_piece
 from daedalus.simulation.run.request import LIMITS, check_step, read_request
 from daedalus.simulation.run.road import Road, find_road
 from daedalus.simulation.run.stiff_start import begun_anew, stiffness_at_start
-from daedalus.simulation.simulate import travel_from
-from daedalus.simulation.singular.independence import independence_of
+from daedalus.simulation.run.travel import travel_from, travelled
+from daedalus.simulation.singular.rank_watch import rank_watch_of
 from daedalus.simulation.start.consistent_start import is_off
 from daedalus.simulation.start.vanishing_divisor import vanishing_divisor
 from daedalus.simulation.switching.agenda import Agenda, agenda_of
@@ -155,7 +153,7 @@ class PreparedRun:
         whole = self._whole(run, row, codes, u, p)
         if not whole.success:
             raise_stopped(whole)
-        if finished:
+        if finished and len(whole.pieces) == 1:
             return run.x[:, self._states]
         return np.stack([whole[label] for label in self.labels["x"]], axis=1)
 
@@ -182,7 +180,7 @@ class PreparedRun:
     @cached_property
     def _may_branch(self) -> bool:
         """Whether constraints may lose a rank on the way, so that a run has to be looked through."""
-        return independence_of(self._road.settings.plant) is not None
+        return rank_watch_of(self._road.settings.plant) is not None
 
     def _run(self, x0: Numbers, u: Numbers, p: Numbers) -> tuple[Any, np.ndarray, Mapping[str, Any] | None]:
         """The first piece in the core, the row it began with, and the code that ran in it."""
@@ -245,8 +243,7 @@ class PreparedRun:
             if found is not None:
                 anew = begun_anew(road, piece, found)
                 return travel_from(anew.road, anew.first)
-            whole = go_on(begun, partial(next_piece, road, piece), request.t1, request.save_at)
-            return judged(whole, request, piece)
+            return travelled(road, piece, begun)
 
     def _road_with(self, u: Numbers, p: Numbers) -> Road:
         """The road with other numbers, by name too, as pieces that follow read them."""

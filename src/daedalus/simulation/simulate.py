@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from daedalus.integrators.methods import is_multistep
-from daedalus.model.deadline import OutOfTime, time_limited
+from daedalus.model.deadline import time_limited
 from daedalus.model.model import Model
 from daedalus.model.system.system import System
 from daedalus.simulation.result.trajectory import Trajectory
-from daedalus.simulation.run.begin import begin
-from daedalus.simulation.run.beginnings import Beginning, keep_beginning, known_beginning
-from daedalus.simulation.run.dead_centres import over_dead_centres
-from daedalus.simulation.run.judge import judged, raise_stopped
-from daedalus.simulation.run.next_piece import next_piece
-from daedalus.simulation.run.pieces import Piece, cut_short, go_on, run_piece
+from daedalus.simulation.run.judge import raise_stopped
 from daedalus.simulation.run.progress import ProgressBar, progress_of
-from daedalus.simulation.run.repeated_equations_hold import repeated_equations_hold
 from daedalus.simulation.run.request import (
     NO_LIMITS,
     Request,
@@ -33,9 +26,9 @@ from daedalus.simulation.run.request import (
     read_span,
     read_values,
 )
-from daedalus.simulation.run.road import Road, find_road
+from daedalus.simulation.run.road import find_road
 from daedalus.simulation.run.sizes_of_parts import by_sizes_of_parts
-from daedalus.simulation.run.stiff_start import begun_anew, stiffness_at_start
+from daedalus.simulation.run.travel import travel
 from daedalus.simulation.start.start_at_rest import start_at_rest
 
 if TYPE_CHECKING:
@@ -171,46 +164,3 @@ def _by_past_values(request: Request, method: Any, progress: Any) -> Trajectory:
     from daedalus.simulation.multistep.multistep_run import run_multistep
 
     return run_multistep(request, method, progress)
-
-
-def travel(road: Road, progress: Any = None, cancel: Any = None) -> Trajectory:
-    """The run of a road from the start of its request: a consistent row, piece after piece, the end judged."""
-    request, known = road.request, known_beginning(road)
-    if known is not None and known.tried:
-        return travel_from(known.road, known.first, progress, cancel)
-    first = begin(road, request.t0, request.start) if known is None else known.first
-    begun = run_piece(first, request.t1, request.save_at, progress, cancel)
-    try:
-        found = stiffness_at_start(road, first, begun)
-        if found is None:
-            if known is None:
-                keep_beginning(road, Beginning(road, first))
-            return _travelled(road, first, begun, progress, cancel)
-        anew = begun_anew(road, first, found)
-    except OutOfTime as reason:
-        return cut_short(begun, reason)
-    keep_beginning(road, anew)
-    return travel_from(anew.road, anew.first, progress, cancel)
-
-
-def travel_from(road: Road, first: Piece, progress: Any = None, cancel: Any = None) -> Trajectory:
-    """The run of a road from its first piece."""
-    begun = run_piece(first, road.request.t1, road.request.save_at, progress, cancel)
-    return _travelled(road, first, begun, progress, cancel)
-
-
-def _travelled(road: Road, first: Piece, whole: Trajectory, progress: Any, cancel: Any) -> Trajectory:
-    """The run of a road whose first piece is there."""
-    request = road.request
-    t1, save_at = request.t1, request.save_at
-    if not whole.status.final:
-        whole = go_on(whole, partial(next_piece, road, first), t1, save_at, progress, cancel)
-    known = 0
-    try:
-        if first.settings.has_branches:
-            whole, known = over_dead_centres(road, first, whole, progress, cancel)
-        elif type(whole) is Trajectory and whole.status.success:
-            return repeated_equations_hold(whole, save_at is None)  # of which there is nothing else to judge
-        return judged(whole, request, first, known)
-    except (OutOfTime, KeyboardInterrupt) as reason:
-        return cut_short(whole, reason)

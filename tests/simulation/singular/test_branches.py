@@ -10,7 +10,7 @@ import daedalus as dd
 from daedalus.simulation.result.ending import Obstacle
 from daedalus.simulation.result.recorded_run import Dense
 from daedalus.simulation.result.records_on_the_way import DeadCentresPassed
-from daedalus.simulation.singular.branches import dense_until
+from daedalus.simulation.singular.cut_pieces import dense_until
 
 END = 5.0
 # Crank and rod of equal length stand upright at odd multiples of a right angle.

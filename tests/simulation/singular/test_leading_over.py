@@ -31,7 +31,7 @@ def windows_model(count):
     kinetic += sum((ca.dot(a, a) + ca.dot(a, b) + ca.dot(b, b)) / 6 for a, b in pairwise(speeds))
     heights = sum(p[1] / 2 for p in points) + sum((a[1] + b[1]) / 2 for a, b in pairwise(points))
     m.kinetic_energy(kinetic)
-    m.potential_energy(9.81 * heights)
+    m.potential_energy(m.parameter("gravity", 9.81) * heights)
     for j, p in enumerate(points):
         m.constraint(f"leg_{j}", ca.dot(p - ca.DM([j, 0]), p - ca.DM([j, 0])) - 1)
     for j, (a, b) in enumerate(pairwise(points)):
@@ -68,6 +68,17 @@ def test_windows_pass_their_stretched_position(count, rtol):
     tr = dd.simulate(windows(count), 10.0, rtol=rtol)
     assert tr.success, tr.stop_reason
     assert largest_error(tr, count, 10.0) < 100 * rtol
+
+
+def test_prepared_runs_and_sweeps_are_led_over_as_well():
+    times = np.linspace(0.0, 1.0, 11)
+    wanted = dd.simulate(windows(2), 1.0, rtol=1e-5, save_at=times)["q"]
+    run = dd.prepare(windows(2), 1.0, rtol=1e-5, save_at=times)
+    assert run.trajectory().success
+    np.testing.assert_allclose(run()[:, : wanted.shape[1]], wanted, atol=1e-12)
+    swept = dd.sweep(windows(2), 1.0, {"gravity": [9.81, 9.7]}, rtol=1e-5, save_at=times)
+    assert np.isfinite(swept["q"].values).all()
+    np.testing.assert_allclose(swept["q"].values[0], wanted, atol=1e-12)
 
 
 def test_the_way_over_is_told_and_sampled():

@@ -12,7 +12,7 @@ from tests.support.slider_cranks import slider_crank
 import daedalus as dd
 from daedalus.simulation.result.records_on_the_way import DeadCentresPassed
 from daedalus.simulation.singular import singular_places as places
-from daedalus.simulation.singular.independence import independence_of
+from daedalus.simulation.singular.rank_watch import RankWatch, rank_watch_of
 from daedalus.simulation.singular.singular_places import singular_places
 
 
@@ -23,12 +23,13 @@ def test_times_of_dead_centres_are_found_between_steps(method, rtol):
     if not tr.success:  # tight implicit runs may stop there by themselves
         assert tr.status == "stuck"
         return
-    (place,) = singular_places(independence_of(tr._plant), tr, rtol)
+    (place,) = singular_places(tr, rtol)
     assert float(tr.at(place.time)["q"][0]) == pytest.approx(np.pi / 2, abs=1e-5)
     assert not place.has_kink
     if method in ("auto", "tsit5"):  # whose steps do not shrink there
         assert np.min(np.abs(tr.time - place.time)) > 1e-3
-    assert place.shares.argmax() == independence_of(tr._plant).labels.index("closure[0]")
+    labels = rank_watch_of(tr._plant).labels
+    assert [labels[k] for k in np.flatnonzero(place.weak)] == ["closure[0]"]
 
 
 @settings(max_examples=examples(25), deadline=None)
@@ -37,7 +38,7 @@ def test_near_is_not_there(gap, speed):
     """Rods that differ by a thousandth or more come near a dead centre and have none."""
     tr = dd.simulate(slider_crank(rod=1.0 + gap, speed=speed), 3.0, rtol=1e-6)
     assert tr.success
-    assert singular_places(independence_of(tr._plant), tr, 1e-6) == []
+    assert singular_places(tr, 1e-6) == []
 
 
 def test_near_to_the_tolerance_counts_as_there():
@@ -67,17 +68,17 @@ def test_samples_of_save_at_are_not_taken_for_steps():
 def test_redundant_constraints_are_not_singular_places():
     """Dependent everywhere by the same number: what is smallest is rounding, at all times."""
     tr = dd.simulate(slider_crank(rod=1.4), 1.0, method="radau5")
-    measure = independence_of(tr._plant)
+    watch = rank_watch_of(tr._plant)
 
-    class Redundant:
-        labels, constrains, moving, logarithms = measure.labels, measure.constrains, measure.moving, measure.logarithms
+    class Redundant(RankWatch):
+        def __init__(self):
+            self.__dict__.update(watch.__dict__)
 
-        @staticmethod
-        def matrices(samples):
-            found = measure.matrices(samples)
+        def matrices(self, samples):
+            found = watch.matrices(samples)
             found[:, -1] = found[:, -2]
             return found
 
-    shares, small = places._vanishing(Redundant, tr, 0.1, np.array([0.2, 0.5, 0.9]), 1e-4)
-    assert shares.shape == (3, len(measure.labels))
+    weak, small = places._vanishing(Redundant(), tr, 0.1, np.array([0.2, 0.5, 0.9]), 1e-4)
+    assert weak.shape == (3, len(watch.labels))
     assert not small.any()

@@ -29,7 +29,7 @@ from daedalus.reduction.forms.explicit_form import ExplicitForm, find_shorter_fo
 from daedalus.reduction.forms.no_form import NoForm
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant
 from daedalus.simulation.plant.plants import plant_of
-from daedalus.simulation.singular.independence import independence_of
+from daedalus.simulation.singular.rank_watch import rank_watch_of
 
 Columns = tuple[tuple[str, int], ...]  # letter and position of every value that is varied
 
@@ -111,7 +111,7 @@ class DerivedModel:
     @cached_property
     def independence(self) -> Instructions | None:
         """log |det| of the constraints; None where nothing is watched."""
-        measure = independence_of(plant_of(self.system))
+        measure = rank_watch_of(plant_of(self.system))
         if measure is None:
             return None
         t, x, _, u, p = self._arguments

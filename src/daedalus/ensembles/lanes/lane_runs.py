@@ -46,7 +46,7 @@ from daedalus.simulation.plant.explicit_plant import ExplicitPlant
 from daedalus.simulation.plant.plants import plant_of
 from daedalus.simulation.plant.projection import corrected_with_length
 from daedalus.simulation.run.road import Road
-from daedalus.simulation.singular.independence import independence_of
+from daedalus.simulation.singular.rank_watch import rank_watch_of
 
 # A case that tries more steps than this is left to the scalar core, which has ways to tell why.
 MOST_STEPS = 1e6
@@ -384,7 +384,7 @@ def _formulas(system: System) -> tuple[Instructions | None, ...] | NoLanes:
     projection = plant.projection
     if projection is not None and not isinstance(projection, Compiled):
         return NoLanes("constraints are kept by a solve after each step")
-    measure = independence_of(plant)
+    measure = rank_watch_of(plant)
     correction = None if projection is None else _correction(plant)
     watched = None if measure is None else measure.by_parameters
     functions = (plant.rhs.function, correction, watched, _shorter_slopes(plant))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import casadi as ca
 import numpy as np
 
+from daedalus.analysis.rank_decision import weakest
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.errors import SingularModelError
 from daedalus.model.expressions import concatenate, elements
@@ -200,8 +201,8 @@ def _lengths(matrix: np.ndarray) -> np.ndarray:
 
 def _independence(matrix: np.ndarray) -> float:
     """The smallest singular value of the rows, each divided by its length."""
-    values = np.linalg.svd(matrix / _lengths(matrix)[:, None], compute_uv=False)
-    return float(max(values[-1], 1e-300))
+    values = weakest((matrix / _lengths(matrix)[:, None])[None]).values
+    return float(max(values[0], 1e-300))
 
 
 def _group(system: System, choice: StateChoice) -> ChoicePositions:

@@ -8,7 +8,7 @@ from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.pieces import Next, Piece
 from daedalus.simulation.run.road import Road
 from daedalus.simulation.singular.leading_over import behind, way_over
-from daedalus.simulation.singular.singular_configuration import singular_end
+from daedalus.simulation.singular.stopped_places import dead_centre_end
 
 
 def cross_dead_centre(road: Road, first: Piece, done: Trajectory) -> Next:
@@ -19,7 +19,7 @@ def cross_dead_centre(road: Road, first: Piece, done: Trajectory) -> Next:
         row = behind(done, step_tolerance(first))
         t = float(done.dense_spans[1][-1])
         return None if row is None else first._replace(begin=t, row=row, fired=None)
-    stop = singular_end(done)
+    stop = dead_centre_end(done)
     return None if stop is None else way_over(done, stop.time, road.request.t1, step_tolerance(first))
 
 

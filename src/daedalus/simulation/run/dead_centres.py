@@ -1,46 +1,96 @@
-"""A run led over the dead centres that it stopped at or did not pass on its branch by itself, one after the other."""
+"""The singular configurations that a run passed: told of, led over, or the end of the run.
+
+There branches of the motion cross. The equations alone let it go on along any of them; a velocity that does not jump
+belongs to one, and a run that keeps it goes on as far as its equations say. One that is led onto another branch, by
+errors below its tolerance, has a kink: what follows depends on them, and every method finds something else. Such a run
+is led over the place (`daedalus.simulation.singular.leading_over`), or ends there.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from daedalus.model.deadline import poll
-from daedalus.simulation.result.ending import Ending
+from daedalus.simulation.plant.implicit_plant import ImplicitPlant
+from daedalus.simulation.result.ending import Ending, Obstacle
 from daedalus.simulation.result.joined_trajectory import joined
+from daedalus.simulation.result.recorded_run import Outcome
+from daedalus.simulation.result.records import Record
+from daedalus.simulation.result.records_on_the_way import DeadCentresPassed
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.dead_centre_crossing import may_be_led, step_tolerance
 from daedalus.simulation.run.next_piece import next_piece
 from daedalus.simulation.run.pieces import Piece, go_on, sampled_piece
 from daedalus.simulation.run.road import Road
-from daedalus.simulation.singular.leading_over import next_place, until, way_over
+from daedalus.simulation.singular.cut_pieces import cut_at
+from daedalus.simulation.singular.leading_over import until, way_over
+from daedalus.simulation.singular.rank_watch import rank_watch_of
+from daedalus.simulation.singular.singular_places import Passed, singular_places
+from daedalus.simulation.singular.stopped_places import near_dead_centre
 
-MOST_PLACES = 1000
+# Ways over dead centres in one run.
+MOST_WAYS = 1000
 
 
-def over_dead_centres(
-    road: Road, first: Piece, whole: Trajectory, progress: Any, cancel: Any
-) -> tuple[Trajectory, int]:
-    """The run with ways over dead centres in it, and how many of its pieces lie behind the last of them.
+def along_branches(road: Road, first: Piece, whole: Trajectory, progress: Any, cancel: Any) -> Trajectory:
+    """The run with records of the singular configurations that it passed, and with ways over those that it did not.
 
-    It is as it was where no dead centre needs a way, or has one.
+    It ends at the first that it did not pass and that has no way over it. Pieces are looked through once, in order.
     """
-    request, known = road.request, 0
-    save_at, t1 = request.save_at, request.t1
-    for _ in range(MOST_PLACES):
+    pieces, ways, k = list(whole.pieces), 0, 0
+    has_steps, changed = road.request.save_at is None, False
+    while k < len(pieces):
         poll("singular places")
-        place = next_place(whole, request.rtol, save_at is None, known)
-        if place is None or not may_be_led(road, first, whole.pieces[place.piece]):
+        piece, places = pieces[k], singular_places(pieces[k], road.request.rtol, has_steps)
+        count = next((k for k, place in enumerate(places) if place.has_kink), len(places))
+        if places:
+            pieces[k], changed = _told(piece, places[:count]), True
+        if count == len(places):
+            k += 1
+            continue
+        kink = places[count]
+        led = None
+        if ways < MOST_WAYS and not isinstance(piece._plant, ImplicitPlant) and may_be_led(road, first, piece):
+            led = way_over(piece, kink.time, road.request.t1, step_tolerance(first))
+        if led is None:
+            pieces[k:] = [_ended(pieces[k], kink, has_steps)]
             break
-        over = way_over(whole.pieces[place.piece], place.time, t1, step_tolerance(first))
-        if over is None:
-            break
-        cut = until(whole.pieces[place.piece], float(over.dense_spans[0][0]), save_at is None)
-        done, left = [*whole.pieces[: place.piece], cut], None
-        if save_at is not None:
-            left = save_at[sum(len(piece._times) for piece in done) :]
-            over = sampled_piece(over, left, project=False)
-        if over.status is not Ending.FINISHED:
-            over = go_on(over, partial(next_piece, road, first), t1, left, progress, cancel)
-        whole, known = joined([*done, *over.pieces]), place.piece + 2
-    return whole, known
+        pieces[k] = until(pieces[k], float(led.dense_spans[0][0]), has_steps)
+        pieces[k + 1 :] = _gone_on(road, first, led, pieces[: k + 1], progress, cancel).pieces
+        k, ways = k + 2, ways + 1  # the piece before the way and the way itself are known
+    return joined(pieces) if changed else whole
+
+
+def _gone_on(
+    road: Road, first: Piece, led: Trajectory, before: list[Trajectory], progress: Any, cancel: Any
+) -> Trajectory:
+    """A way over a dead centre behind some pieces, and what follows it."""
+    save_at, t1, remaining = road.request.save_at, road.request.t1, None
+    if save_at is not None:
+        remaining = save_at[sum(len(piece._times) for piece in before) :]
+        led = sampled_piece(led, remaining, project=False)
+    if led.status is Ending.FINISHED:
+        return led
+    return go_on(led, partial(next_piece, road, first), t1, remaining, progress, cancel)
+
+
+def _told(piece: Trajectory, passed: list[Passed]) -> Trajectory:
+    """The piece with a record of the places that it passed."""
+    if not passed:
+        return piece
+    record = DeadCentresPassed(tuple(place.time for place in passed))
+    return piece.remade(piece.status, partial(_with_record, piece, record))
+
+
+def _with_record(piece: Trajectory, record: Record) -> Outcome:
+    return replace(piece.outcome, records=(*piece.outcome.records, record))
+
+
+def _ended(piece: Trajectory, place: Passed, has_steps: bool) -> Trajectory:
+    """The piece up to where it left its branch."""
+    watch = rank_watch_of(piece._plant)
+    assert watch is not None
+    facts = ("the run has a kink there",)
+    return cut_at(piece, near_dead_centre(place.time, watch.labels, place.weak, facts, Obstacle.LEFT_BRANCH), has_steps)

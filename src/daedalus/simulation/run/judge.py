@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -10,28 +10,31 @@ from daedalus.errors import SolverError
 from daedalus.simulation.inputs.read_inputs import check_finite_inputs
 from daedalus.simulation.result.ending import Ending
 from daedalus.simulation.result.trajectory import Trajectory
+from daedalus.simulation.run.dead_centres import along_branches
 from daedalus.simulation.run.pieces import Piece
 from daedalus.simulation.run.repeated_equations_hold import repeated_equations_hold
 from daedalus.simulation.run.request import Request
-from daedalus.simulation.singular.branches import told_of_branches
+from daedalus.simulation.run.road import Road
 from daedalus.simulation.singular.lost_rows import without_lost_rows
 from daedalus.simulation.start.singular_mass import check_start_mass
 
 
-def judged(whole: Trajectory, request: Request, first: Piece, known: int = 0) -> Trajectory:
-    """The run with records of the singular configurations it passed, up to where it left its branch.
+def judged(whole: Trajectory, road: Road, first: Piece, progress: Any = None, cancel: Any = None) -> Trajectory:
+    """The run led over singular configurations, or up to the first where it left its branch.
 
-    A start that made it stop at once is refused. known: so many pieces were led over dead centres before.
+    A start that made it stop at once is refused.
     """
+    request = road.request
+    has_steps = request.save_at is None
     if type(whole) is not Trajectory or first.settings.has_branches:
-        whole = told_of_branches(whole, request.rtol, request.save_at is None, known)
+        whole = along_branches(road, first, whole, progress, cancel)
     if not whole.status.success:
         _check_start(whole, request, first)
         # Events that pile up end a run whose steps were as good as any.
         if request.limits[0] is None and whole.status is not Ending.CHATTERING:
             tolerances = np.asarray(first.settings.call["atol"])
-            whole = without_lost_rows(whole, tolerances, request.rtol, request.save_at is None)
-    return repeated_equations_hold(whole, request.save_at is None)
+            whole = without_lost_rows(whole, tolerances, request.rtol, has_steps)
+    return repeated_equations_hold(whole, has_steps)
 
 
 def _check_start(whole: Trajectory, request: Request, first: Piece) -> None:

@@ -21,8 +21,7 @@ from daedalus.simulation.run.rechosen_constraints import with_other_constraints
 from daedalus.simulation.run.reselection import with_another_choice
 from daedalus.simulation.run.road import Road
 from daedalus.simulation.run.stiff_start import go_on_implicitly
-from daedalus.simulation.singular.impasse import impasse_end
-from daedalus.simulation.singular.singular_configuration import singular_end
+from daedalus.simulation.singular.stopped_places import named_place
 from daedalus.simulation.sliding.slide import come_to_rest, leave_surface, slide_along
 from daedalus.simulation.switching.switched_together import with_unknowns_solved_anew
 from daedalus.simulation.switching.unlocated_switches import piece_without_cuts
@@ -50,7 +49,7 @@ def with_full_newton(road: Road, first: Piece, done: Trajectory) -> Piece | None
 
 def name_the_place(road: Road, first: Piece, done: Trajectory) -> Stop | None:
     """The end where the run stopped at a dead centre or at a fold of its algebraic equations."""
-    return singular_end(done) or impasse_end(done)
+    return named_place(done)
 
 
 Rule = Callable[[Road, Piece, Trajectory], Next]

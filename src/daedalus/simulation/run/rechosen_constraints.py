@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from daedalus.analysis.rank_decision import weakest
 from daedalus.model.event_purpose import EventPurpose
 from daedalus.model.system.closed_loop import opened
 from daedalus.model.system.system import System
@@ -24,7 +25,7 @@ from daedalus.simulation.run.begin import begin
 from daedalus.simulation.run.pieces import Next, Piece
 from daedalus.simulation.run.road import Road, road_through
 from daedalus.simulation.singular.leading_over import way_over
-from daedalus.simulation.singular.lost_rank import lost_rank, smallest_singular_value
+from daedalus.simulation.singular.stopped_places import lost_rank
 
 # Near a state that obeys all constraints: as far as this, in nominal values.
 NEAR = 1e-3
@@ -93,9 +94,8 @@ def rechosen_at(
     if halt.ending is Ending.PASSED:
         return _behind(redundancy, place, present)
     matrix, rank = scaled(jacobian_at(redundancy.moving, place)), len(present.independent)
-    own, best = (
-        smallest_singular_value(matrix[list(rows)]) for rows in (present.independent, chosen_rows(matrix, rank)[0])
-    )
+    choices = (list(present.independent), chosen_rows(matrix, rank)[0])
+    own, best = (float(weakest(matrix[None, rows]).values[0]) for rows in choices)
     if best < SINGULAR:
         led = None if over is None else over()
         return led or lost_rank(redundancy, place, present)

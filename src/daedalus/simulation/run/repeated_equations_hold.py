@@ -16,7 +16,7 @@ from daedalus.reduction.reduction_record import Reduction
 from daedalus.simulation.result.ending import Ending, Obstacle, Stop, time_text
 from daedalus.simulation.result.joined_trajectory import joined
 from daedalus.simulation.result.trajectory import Trajectory
-from daedalus.simulation.singular.branches import cut_at
+from daedalus.simulation.singular.cut_pieces import cut_at
 
 # An equation that leaves more than this share of its terms no longer follows: errors of a run leave far less.
 FOLLOWS = 1e-2

@@ -12,14 +12,14 @@ import numpy as np
 
 from daedalus.errors import SingularModelError
 from daedalus.integrators.methods import METHODS
-from daedalus.model.names import listed
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.plant.selected_plant import SelectedPlant
-from daedalus.simulation.result.ending import Ending, Obstacle, Stop, time_text
+from daedalus.simulation.result.ending import Ending, Obstacle, Stop
 from daedalus.simulation.result.records_on_the_way import StatesSelected
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.pieces import Piece
 from daedalus.simulation.run.road import Road
+from daedalus.simulation.singular.stopped_places import no_choice_end
 
 
 def with_choice(piece: Piece, event: str = "") -> Piece:
@@ -54,7 +54,10 @@ def with_another_choice(road: Road, first: Piece, done: Trajectory) -> Piece | S
     """
     system = done.system
     if done.status is not Ending.EVENT:
-        return stop_at_singular_choice(first, done) if done.status.may_lack_states else None
+        plant = first.settings.plant
+        if not done.status.may_lack_states or not isinstance(plant, SelectedPlant):
+            return None
+        return no_choice_end(done, plant, first.drive, first.begin, first.row)
     event = system.events[done.outcome.events[-1][0]].name
     if event not in {choice.event for choice in system.choices}:
         return None
@@ -67,29 +70,3 @@ def with_another_choice(road: Road, first: Piece, done: Trajectory) -> Piece | S
             Ending.STUCK, following.begin, error.what.rstrip("."), tuple(error.facts), error.remedy,
             obstacle=Obstacle.SINGULAR_CONFIGURATION,
         )  # fmt: skip
-
-
-# A run with a choice of states near a configuration at which no choice is regular: its end there.
-
-# How near a singular configuration is where it is named as what ended a run.
-NEAR_SINGULAR = 1e-2
-
-
-def stop_at_singular_choice(first: Piece, done: Trajectory) -> Stop | None:
-    """The end where a run failed near a point at which no choice is regular."""
-    plant, end = first.settings.plant, done.end
-    assert isinstance(plant, SelectedPlant)
-    begin, now = (
-        plant.selection.matrices(t, row[plant.row_parts["x"]], first.drive.at_time(t), done._parameters)
-        for t, row in ((first.begin, first.row), (float(end.time), end._x[0]))
-    )
-    near, group = plant.selection.weakest(begin, now)
-    if near > NEAR_SINGULAR:
-        return None
-    names, t = tuple(row.label for row in group.choice.constraints[0]), float(end.time)
-    hardly = "hardly determines any of its" if len(names) == 1 else "hardly determine any of their"
-    head = f"the run comes near a singular configuration at {time_text(t)}"
-    return Stop(
-        Ending.STUCK, t, f"{head}: {listed(names)} {hardly} states there", done.stop.findings,
-        equations=tuple(names), obstacle=Obstacle.SINGULAR_CONFIGURATION,
-    )  # fmt: skip

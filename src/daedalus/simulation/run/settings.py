@@ -38,7 +38,7 @@ from daedalus.simulation.result.records_of_methods import (
 )
 from daedalus.simulation.run.method_choice import implicit_cost
 from daedalus.simulation.run.request import Request, checked_numbers
-from daedalus.simulation.singular.independence import independence_of
+from daedalus.simulation.singular.rank_watch import rank_watch_of
 from daedalus.simulation.sliding.surface import Surface, settled_unknowns
 from daedalus.simulation.start.restart import Restart, restarts
 from daedalus.simulation.switching.agenda import levels_of, order_of
@@ -112,7 +112,7 @@ class Settings:
     @cached_property
     def has_branches(self) -> bool:
         """Whether a run may pass places where branches of the motion cross."""
-        return independence_of(self.plant) is not None
+        return rank_watch_of(self.plant) is not None
 
     def core_parameters(self, p: np.ndarray) -> np.ndarray:
         """p as the core takes it: the modes of switches follow, which it finds itself."""

@@ -9,7 +9,7 @@ no polynomial follows has no smooth way over the place, and the run ends before 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -23,10 +23,9 @@ from daedalus.simulation.result.recorded_run import Dense, Outcome, Work
 from daedalus.simulation.result.records_on_the_way import DeadCentresPassed
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.result.trajectory import Trajectory
-from daedalus.simulation.singular.branches import cut_at, dense_until
+from daedalus.simulation.singular.cut_pieces import cut_at, dense_until
 from daedalus.simulation.singular.gauss_step import STAGES, GaussStep, gauss_nodes, gauss_step
-from daedalus.simulation.singular.independence import Independence, independence_of, scales
-from daedalus.simulation.singular.singular_places import singular_places
+from daedalus.simulation.singular.rank_watch import rank_watch_of
 
 # The place lies in the middle of the step, between the nodes beside it: these are 0.18 of half its length away from it.
 OFF_CENTRE = 0.05
@@ -45,24 +44,6 @@ SMALLEST = 768 * float(np.finfo(float).eps) / 0.01
 LONGEST = 4.0
 
 
-class Unpassed(NamedTuple):
-    """Where a run has to be led over a dead centre: the piece, and about when."""
-
-    piece: int
-    time: float
-
-
-def next_place(whole: Trajectory, rtol: float, has_steps: bool, begin: int) -> Unpassed | None:
-    """The first place, from a piece on, that a run did not pass on its branch."""
-    for k, piece in list(enumerate(whole.pieces))[begin:]:
-        measure = None if isinstance(piece._plant, ImplicitPlant) else independence_of(piece._plant)
-        places = [] if measure is None else singular_places(measure, piece, rtol, has_steps)
-        for place in places:
-            if place.has_kink:
-                return Unpassed(k, place.time)
-    return None
-
-
 def way_over(piece: Trajectory, place: float, t1: float, rtol: float) -> Trajectory | None:
     """The way over a dead centre at about a time of a piece or soon behind it, to t1 at most.
 
@@ -70,12 +51,15 @@ def way_over(piece: Trajectory, place: float, t1: float, rtol: float) -> Traject
     error, until the rounding errors of velocities, which go with one over the square of its length, are larger: the
     least error is then what can be had.
     """
-    measure = None if isinstance(piece._plant, ImplicitPlant) else independence_of(piece._plant)
-    if measure is None or piece.system.sizes["x"] > FULL_MATRIX or not len(piece.dense_spans[0]):
+    watch = None if isinstance(piece._plant, ImplicitPlant) else rank_watch_of(piece._plant)
+    if watch is None or piece.system.sizes["x"] > FULL_MATRIX or not len(piece.dense_spans[0]):
         return None
     begin, end, tolerance = *_reach(piece), max(SMALLEST, rtol)
     middle, least, best = place, FARTHEST, None
-    independence = _Shares(measure, piece.at(np.linspace(begin, end, LOOKS)))
+    # How independent the constraints are, as a share of what they are at best along the piece. It goes with the square
+    # of the distance from a dead centre.
+    usual = piece.at([begin])
+    best_share = float(np.nanmax(watch.weakest(piece.at(np.linspace(begin, end, LOOKS)), usual).values))
     length = LONGEST * float(np.max(np.abs(np.subtract(*piece.dense_spans)))) * np.sign(end - begin)
     for _ in range(ATTEMPTS):
         poll("singular places")
@@ -89,7 +73,8 @@ def way_over(piece: Trajectory, place: float, t1: float, rtol: float) -> Traject
         if step is None:
             length *= LONGER
             continue
-        shares = independence.at(_looks(piece, t, length, step))
+        shares = watch.weakest(_looks(piece, t, length, step), usual).values / best_share
+        shares = np.where(np.isfinite(shares), shares, 0.0)
         found = t + length * float(np.mean(np.flatnonzero(shares <= shares.min()))) / (LOOKS - 1)
         if abs(found - middle) > OFF_CENTRE * abs(0.5 * length):
             middle = found
@@ -137,27 +122,6 @@ def _looks(piece: Trajectory, t: float, length: float, step: GaussStep) -> Sampl
     shares = np.linspace(0.0, 1.0, LOOKS)
     rows = np.vander(shares, STAGES + 1, increasing=True) @ step.coefficients
     return Samples(piece._plant, piece._drive, piece._parameters, t + shares * length, rows)
-
-
-class _Shares:
-    """How independent constraints are, as a share of what they are at best along a piece; zero where nobody knows.
-
-    It is the smallest singular value of what they and their forces act on, rows and columns scaled, which goes with the
-    square of the distance from a dead centre.
-    """
-
-    def __init__(self, measure: Independence, piece: Samples) -> None:
-        self._measure, self._usual = measure, 1.0
-        self._scales = scales(measure.matrices(piece)[0])
-        self._usual = float(self.at(piece).max())
-
-    def at(self, samples: Samples) -> np.ndarray:
-        """The shares at samples."""
-        rows, columns = self._scales
-        scaled = rows[:, None] * self._measure.matrices(samples) * columns
-        whole, values = np.isfinite(scaled).all(axis=(1, 2)), np.zeros(len(scaled))
-        values[whole] = np.linalg.svd(scaled[whole], compute_uv=False)[:, -1]
-        return np.asarray(values / self._usual)
 
 
 def _has_event(piece: Trajectory, t: float, length: float, step: GaussStep) -> bool:

@@ -24,8 +24,8 @@ from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.result.ending import Obstacle, Stop
 from daedalus.simulation.result.joined_trajectory import joined
 from daedalus.simulation.result.trajectory import Trajectory
-from daedalus.simulation.singular.branches import dense_until
-from daedalus.simulation.singular.singular_configuration import came_near
+from daedalus.simulation.singular.cut_pieces import cut_at
+from daedalus.simulation.singular.stopped_places import near_dead_centre
 
 # How far from the constraints a row may lie, in tolerances or in what is usual in a run where that is more: errors of
 # velocities at index 3 are larger than tolerances, all along. As many times as usual its states may be large.
@@ -103,17 +103,13 @@ def _distance(
 
 def _until(piece: Trajectory, lost: int) -> Trajectory:
     """The piece up to the row before the first that is lost."""
-    t, dense = float(piece._times[lost - 1]), piece.dense
-    forward = float(np.sign(dense.ends[-1] - dense.starts[0]))
-    events = tuple(event for event in piece.outcome.events if forward * (t - event[1]) >= 0)
-    outcome = replace(piece.outcome, events=events, stop=_stop_at(piece.outcome.stop, t))
-    held = None if piece._held_values is None else piece._held_values.before(t, forward, with_t=True)
-    samples = (piece._times[:lost], piece._x[:lost])
-    return piece.remade(outcome.stop.ending, outcome, samples, held, dense_until(dense, t))
+    stop = _stop_at(piece.outcome.stop, float(piece._times[lost - 1]))
+    return cut_at(piece, stop, adds_row=False, with_end=True)
 
 
 def _stop_at(stop: Stop, t: float) -> Stop:
     """The end of a run with the time up to which it is right."""
     if stop.obstacle is not Obstacle.SINGULAR_CONFIGURATION:
         return replace(stop, time=t)
-    return came_near(t, tuple(stop.equations), stop.facts, stop.obstacle)
+    weak = np.ones(len(stop.equations), dtype=bool)
+    return near_dead_centre(t, stop.equations, weak, stop.facts, stop.obstacle)

@@ -16,10 +16,11 @@ from typing import NamedTuple
 import numpy as np
 
 from daedalus import _core
+from daedalus.analysis.rank_decision import taking_part
 from daedalus.model.deadline import poll
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.result.trajectory import Trajectory
-from daedalus.simulation.singular.independence import Independence, scales
+from daedalus.simulation.singular.rank_watch import RankWatch, rank_watch_of
 
 # A value of log |det| is low where det is less than half of its largest.
 LOW = np.log(0.5)
@@ -32,8 +33,6 @@ FEW, WITHIN = 40, 16
 # Dependent: the smallest singular value by its size at the best step, between these whatever the tolerance. Where it is
 # as small as this at that step, the constraints are redundant everywhere.
 LEAST, MOST, REGULAR = 1e-8, 1e-4, 1e-9
-# A constraint takes part with this part of the largest share.
-SHARE = 0.1
 # A kink is looked for at this part of the way to where det is half of its largest; slopes differ there by this part.
 BESIDE, KINK = 0.05, 0.25
 # Halvings of the distance to the nearer end of the run, to find how far that is. A place counts that the run comes to
@@ -46,21 +45,24 @@ OVERALL, STILL = 65, 1e-3
 class Passed(NamedTuple):
     """A singular configuration on the way of a run.
 
-    time: when. shares: of each constraint in what vanishes. has_kink: whether the run is not smooth there.
+    time: when. weak: which of the constraints vanish there. has_kink: whether the run is not smooth there.
     """
 
     time: float
-    shares: np.ndarray
+    weak: np.ndarray
     has_kink: bool
 
 
-def singular_places(measure: Independence, piece: Trajectory, rtol: float, has_steps: bool = True) -> list[Passed]:
+def singular_places(piece: Trajectory, rtol: float, has_steps: bool = True) -> list[Passed]:
     """The singular configurations inside a piece of a run, in its order; `has_steps`: its samples are all steps."""
+    watch = rank_watch_of(piece._plant)
+    if watch is None:
+        return []
     samples = piece if has_steps else _at_steps(piece)
-    lowest, highest = measure.extremes(samples)
+    lowest, highest = watch.extremes(samples)
     if highest + LOW < lowest:  # nearly every run ends here
         return []
-    times, values = samples._times, measure.logarithms(samples)
+    times, values = samples._times, watch.logarithms(samples)
     # Two rows share the time of a jump; neighbours are rows of other times.
     last = np.append(times[1:] != times[:-1], True)[: len(times)]
     times, values = times[last], values[last]
@@ -68,17 +70,17 @@ def singular_places(measure: Independence, piece: Trajectory, rtol: float, has_s
         return []
     if len(times) < FEW:
         times = _between(times)
-        values = measure.logarithms(piece.at(times))
+        values = watch.logarithms(piece.at(times))
     times, values = times[~np.isnan(values)], values[~np.isnan(values)]
     highest = values.max()
-    low = _lowest(measure, piece, *_brackets(times, values, highest), highest)
+    low = _lowest(watch, piece, *_brackets(times, values, highest), highest)
     if not len(low):
         return []
-    shares, dependent = _vanishing(measure, piece, float(times[values.argmax()]), low, np.clip(rtol, LEAST, MOST))
-    lengths, left = _beside(measure, piece, low, highest)
+    weak, dependent = _vanishing(watch, piece, float(times[values.argmax()]), low, np.clip(rtol, LEAST, MOST))
+    lengths, left = _beside(watch, piece, low, highest)
     found = np.flatnonzero(dependent & left)
-    kinks = _kinks(measure, piece, low[found], lengths[found])
-    return [Passed(float(low[k]), shares[k], bool(kink)) for k, kink in zip(found, kinks)]
+    kinks = _kinks(watch, piece, low[found], lengths[found])
+    return [Passed(float(low[k]), weak[k], bool(kink)) for k, kink in zip(found, kinks)]
 
 
 def _at_steps(piece: Trajectory) -> Samples:
@@ -117,9 +119,7 @@ def _brackets(times: np.ndarray, values: np.ndarray, highest: float) -> tuple[np
     return times[np.maximum(lowest - 1, 0)], times[np.minimum(lowest + 1, len(times) - 1)]
 
 
-def _lowest(
-    measure: Independence, piece: Trajectory, left: np.ndarray, right: np.ndarray, highest: float
-) -> np.ndarray:
+def _lowest(watch: RankWatch, piece: Trajectory, left: np.ndarray, right: np.ndarray, highest: float) -> np.ndarray:
     """The times of the lowest values between neighbours, where these go on falling."""
     before, middle = np.full(len(left), np.inf), 0.5 * (left + right)
     for _ in range(ROUNDS):
@@ -127,7 +127,7 @@ def _lowest(
         if not len(left):
             break
         grid = left[:, None] + np.linspace(0.0, 1.0, POINTS) * (right - left)[:, None]
-        values = measure.logarithms(piece.at(grid.ravel())).reshape(grid.shape)
+        values = watch.logarithms(piece.at(grid.ravel())).reshape(grid.shape)
         values = np.where(np.isnan(values), np.inf, values)
         best, each = values.argmin(axis=1), np.arange(len(grid))
         lowest = values[each, best]
@@ -139,41 +139,33 @@ def _lowest(
 
 
 def _vanishing(
-    measure: Independence, piece: Trajectory, usual: float, times: np.ndarray, least: float
+    watch: RankWatch, piece: Trajectory, usual: float, times: np.ndarray, least: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The share of each constraint in what is smallest at times, and whether that is small beside a usual time."""
-    matrices = measure.matrices(piece.at([usual, *times]))
-    rows, columns = scales(matrices[0])
-    scaled = rows[:, None] * matrices * columns
-    if not np.isfinite(scaled).all():
-        return np.zeros((len(times), len(rows))), np.zeros(len(times), dtype=bool)
-    left, values, _ = np.linalg.svd(scaled)
-    shares, smallest = np.abs(left[1:, :, -1]), values[:, -1]
-    of_constraints = shares * measure.constrains
-    small = (smallest[1:] < least * smallest[0]) & (smallest[0] > REGULAR)
-    return of_constraints, small & (of_constraints.max(axis=1) > SHARE * shares.max(axis=1))
+    """Which constraints are weak at times, and whether they are dependent there, by what is usual."""
+    found = watch.weakest(piece.at(times), piece.at([usual]))
+    weak = watch.constrains & taking_part(found.rows * watch.constrains)
+    dependent = (found.values < least) & (found.usual > REGULAR)
+    return weak, dependent & (weak & taking_part(found.rows)).any(axis=1)
 
 
-def _beside(
-    measure: Independence, piece: Trajectory, times: np.ndarray, highest: float
-) -> tuple[np.ndarray, np.ndarray]:
+def _beside(watch: RankWatch, piece: Trajectory, times: np.ndarray, highest: float) -> tuple[np.ndarray, np.ndarray]:
     """How far beside times a kink is looked for, and whether the run comes to them and leaves them again."""
     starts, ends = piece.dense_spans
     reach = np.minimum(np.abs(times - starts[0]), np.abs(ends[-1] - times)) * np.sign(ends[-1] - starts[0])
     lengths = reach[:, None] * 0.5 ** np.arange(HALVINGS)
     around = np.stack([times[:, None] - lengths, times[:, None] + lengths])
-    values = measure.logarithms(piece.at(around.ravel())).reshape(around.shape)
+    values = watch.logarithms(piece.at(around.ravel())).reshape(around.shape)
     usual = (values > highest + LOW).any(axis=0)
     nearest = np.where(usual.any(axis=1), HALVINGS - 1 - usual[:, ::-1].argmax(axis=1), 0)
     left = (values > highest + LEFT).any(axis=2).all(axis=0)
     return BESIDE * lengths[np.arange(len(times)), nearest], left & (reach != 0)
 
 
-def _kinks(measure: Independence, piece: Trajectory, times: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+def _kinks(watch: RankWatch, piece: Trajectory, times: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     """At which times slopes of the states, or states themselves, differ more on both sides than a smooth motion's."""
     if not len(times):
         return np.zeros(0, dtype=bool)
-    states = measure.moving
+    states = watch.moving
     around = times[:, None] + lengths[:, None] * np.array([-2.0, -1.0, 1.0, 2.0])
     rows = piece.at(around.ravel())._x[:, states].reshape(len(times), 4, -1)
     whole = piece.at(np.linspace(*piece._reach(), OVERALL))._x[:, states]

@@ -6,15 +6,15 @@ import pytest
 from tests.support.slider_cranks import slider_crank
 
 import daedalus as dd
-from daedalus.simulation.singular import independence
-from daedalus.simulation.singular.independence import independence_of
+from daedalus.simulation.singular import rank_watch
+from daedalus.simulation.singular.rank_watch import rank_watch_of
 
 
 @pytest.mark.parametrize("method", ["auto", "radau5"])
 @pytest.mark.parametrize("index", [2, 3])
 def test_the_formula_is_the_determinant_of_the_matrix(index, method):
     tr = dd.simulate(slider_crank(rod=1.4, index=index), 1.0, method=method)
-    measure = independence_of(tr._plant)
+    measure = rank_watch_of(tr._plant)
     logarithms, matrices = measure.logarithms(tr), measure.matrices(tr)
     assert np.ptp(logarithms - np.linalg.slogdet(matrices)[1]) < 1e-10
     # By hand: masses m and directions G give det G m^-1 G'.
@@ -29,7 +29,7 @@ def test_the_formula_is_the_determinant_of_the_matrix(index, method):
 
 @pytest.mark.parametrize("method", ["auto", "radau5"])
 def test_constraints_have_the_names_of_the_model(method):
-    measure = independence_of(dd.simulate(slider_crank(), 0.1, method=method)._plant)
+    measure = rank_watch_of(dd.simulate(slider_crank(), 0.1, method=method)._plant)
     names = {label for label, constrains in zip(measure.labels, measure.constrains) if constrains}
     assert {"closure[0]", "closure[1]"} <= names
     assert not any("differentiated" in name for name in names)
@@ -41,7 +41,7 @@ def test_forces_among_the_states_do_not_move():
     m.equation(m.der(q), v)
     m.equation(m.der(v), -force * q - ca.DM([0, 9.81]))
     m.equation(ca.sumsqr(q), 1.0)
-    assert independence_of(dd.simulate(m, 0.1, method="radau5")._plant).moving.tolist() == [0, 1, 2, 3]
+    assert rank_watch_of(dd.simulate(m, 0.1, method="radau5")._plant).moving.tolist() == [0, 1, 2, 3]
 
 
 def held_mass():
@@ -63,12 +63,12 @@ def oscillator():
 @pytest.mark.parametrize("method", ["auto", "radau5"])
 @pytest.mark.parametrize("model", [held_mass, oscillator])
 def test_what_never_changes_is_not_followed(model, method):
-    assert independence_of(dd.simulate(model(), 0.1, method=method)._plant) is None
+    assert rank_watch_of(dd.simulate(model(), 0.1, method=method)._plant) is None
 
 
 @pytest.mark.parametrize("limit", ["FULL_RANK", "LARGEST", "LONGEST"])
 def test_large_systems_are_not_followed(monkeypatch, limit):
-    monkeypatch.setattr(independence, limit, 3)
+    monkeypatch.setattr(rank_watch, limit, 3)
     tr = dd.simulate(slider_crank(), 1.0)
-    assert independence_of(tr._plant) is None
+    assert rank_watch_of(tr._plant) is None
     assert tr.success

@@ -7,7 +7,7 @@ from tests.support.slider_cranks import slider_crank
 
 import daedalus as dd
 from daedalus.simulation.result.ending import Obstacle
-from daedalus.simulation.singular import singular_configuration
+from daedalus.simulation.singular import stopped_places
 
 
 # At looser tolerances radau9 passes it on the branch of the motion.
@@ -47,6 +47,6 @@ def test_another_fault_of_a_mechanism_is_left_as_it_is():
 
 
 def test_large_systems_are_not_judged(monkeypatch):
-    monkeypatch.setattr(singular_configuration, "FULL_RANK", 3)
+    monkeypatch.setattr(stopped_places, "FULL_RANK", 3)
     tr = dd.simulate(slider_crank(), 5.0, method="radau5", rtol=1e-8, atol=1e-10)
     assert tr.status.may_be_singular

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import casadi as ca
 import numpy as np
 
-from daedalus.analysis.rank_decision import FULL_RANK
+from daedalus.analysis.rank_decision import FULL_RANK, Weakest, weakest
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.compilation import Compiled
 from daedalus.model.lazy_values import cached_property
@@ -30,7 +30,7 @@ from daedalus.simulation.singular.log_determinant import log_determinant
 LARGEST, LONGEST = 100, 3000
 
 
-class Independence:
+class RankWatch:
     """The blocks of the system Jacobian that hold constraints, along the runs of a plant.
 
     labels: the equations of the blocks. constrains: which of them are constraints.
@@ -70,6 +70,10 @@ class Independence:
         """The lowest and the highest of these logarithms, of those that are numbers."""
         return self.logarithm.core.extremes(*_arguments(samples))
 
+    def weakest(self, samples: Samples, usual: Samples) -> Weakest:
+        """How near the matrix is to a singular one at the times of samples, by what it is at a usual moment."""
+        return weakest(self.matrices(samples), self.matrices(usual)[0])
+
     def matrices(self, samples: Samples) -> np.ndarray:
         """The matrix at the times of samples, (nt, n, n)."""
         n = len(self.labels)
@@ -84,12 +88,12 @@ def _arguments(samples: Samples) -> tuple[np.ndarray, ...]:
     return samples._times[:, None], samples._x, u, samples._parameters
 
 
-def independence_of(plant: Plant) -> Independence | None:
+def rank_watch_of(plant: Plant) -> RankWatch | None:
     """The measure for a plant, made once; None where nothing constrains, nothing changes, or it would be too long."""
     return once(plant.system, _measured, plant.is_implicit)
 
 
-def _measured(system: System, implicit: bool) -> Independence | None:
+def _measured(system: System, implicit: bool) -> RankWatch | None:
     plant: Plant = implicit_plant_of(system) if implicit else plant_of(system)
     differentiated = np.array([row.times > 0 for row in system.rows], dtype=bool)
     hidden = isinstance(plant, ImplicitPlant) and plant.index.largest > 1
@@ -110,7 +114,7 @@ def _measured(system: System, implicit: bool) -> Independence | None:
         return None
     labels = [system.rows[k].equation for k in rows]
     moving = np.flatnonzero(structure.signature.d[: system.sizes["x"]] > 0)
-    return Independence(plant, block, logarithm, labels, constrains[rows], moving)
+    return RankWatch(plant, block, logarithm, labels, constrains[rows], moving)
 
 
 def _is_followed(plant: Plant, block: ca.SX, logarithm: ca.SX) -> bool:
@@ -122,14 +126,3 @@ def _is_followed(plant: Plant, block: ca.SX, logarithm: ca.SX) -> bool:
         return False
     readable = plant.is_implicit or isinstance(plant, ExplicitPlant)
     return readable or not ca.depends_on(block, ca.vertcat(symbols[1], symbols[3]))
-
-
-def scales(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Scales of rows and columns that make the largest entry of each about one (D. Ruiz, RAL-TR-2001-034)."""
-    rows, columns = np.ones(matrix.shape[0]), np.ones(matrix.shape[1])
-    for _ in range(10):
-        scaled = np.abs(rows[:, None] * matrix * columns)
-        across, along = scaled.max(axis=1), scaled.max(axis=0)
-        rows /= np.sqrt(np.where(across > 0, across, 1.0))
-        columns /= np.sqrt(np.where(along > 0, along, 1.0))
-    return rows, columns
