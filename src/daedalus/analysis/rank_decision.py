@@ -304,7 +304,7 @@ def weakest(matrices: np.ndarray, usual: np.ndarray | None = None) -> Weakest:
     -------
     >>> import numpy as np
     >>> found = weakest(np.array([[[1e6, 0.0], [0.0, 1e-3]]]), usual=np.diag([1e6, 1.0]))
-    >>> found.values.tolist(), found.rows.tolist()
+    >>> found.values.round(4).tolist(), found.rows.tolist()
     ([0.001], [[0.0, 1.0]])
     """
     base = 1.0
