@@ -23,7 +23,7 @@ ORDER = [
     ["flow"],  # steps as maps with derivatives
     ["program"],  # nonlinear programs and their solvers
     ["python"],  # the seam
-    ["python/program"],  # that of programs
+    ["python/program", "python/process"],  # that of programs; interrupts and forks
 ]
 LEVEL = {folder: level for level, folders in enumerate(ORDER) for folder in folders}
 

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
+from daedalus import _core
 from daedalus.model.forking import fork_safe_lock
 
 # How many functions can be loaded before CasADi's list has to move.
@@ -55,13 +56,13 @@ def _library() -> Any:
 
 @functools.cache
 def addresses() -> Addresses:
-    """Where the evaluation of loaded functions is found."""
+    """Where the evaluation of loaded functions is found; no child is forked while a thread is inside one."""
     library = _library()
     found = (
         ctypes.cast(getattr(library, f"casadi_c_{name}_id"), ctypes.c_void_p).value
         for name in ("eval", "checkout", "release")
     )
-    return Addresses(*(address or 0 for address in found))
+    return Addresses(*_core.interpreter_behind_fork_gate(*(address or 0 for address in found)))
 
 
 def _push(functions: ca.Function | list[ca.Function]) -> None:

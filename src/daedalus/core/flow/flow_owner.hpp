@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "flow/flow_plan.hpp"
+#include "machine/fork_gate.hpp"
 #include "model/caller.hpp"
 
 namespace daedalus::flows {
@@ -91,6 +92,7 @@ public:
     // A workspace for one evaluation; null when there is no memory left.
     FlowWorkspace* borrow() noexcept {
         try {
+            const BehindForkGate behind;
             const std::scoped_lock guard(mutex_);
             if (!free_.empty()) {
                 FlowWorkspace* workspace = free_.back();
@@ -105,6 +107,7 @@ public:
         }
     }
     void give_back(FlowWorkspace* workspace) noexcept {
+        const BehindForkGate behind;
         const std::scoped_lock guard(mutex_);
         free_.push_back(workspace);
     }

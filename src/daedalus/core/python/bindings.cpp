@@ -27,4 +27,5 @@ NB_MODULE(_core, module) {
     daedalus::bind_receding(module);
     daedalus::bind_newton(module);
     daedalus::bind_interrupts(module);
+    daedalus::bind_forks(module);
 }

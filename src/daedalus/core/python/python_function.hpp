@@ -59,5 +59,6 @@ void bind_program(nb::module_& module);
 void bind_receding(nb::module_& module);
 void bind_newton(nb::module_& module);
 void bind_interrupts(nb::module_& module);
+void bind_forks(nb::module_& module);
 
 }  // namespace daedalus
