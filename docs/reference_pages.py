@@ -47,6 +47,7 @@ TOPICS: dict[str, tuple[str, list[str]]] = {
         ],
     ),
     "robots": ("Robots", ["read_urdf", "read_mjcf", "Robot", "inverse_kinematics", "Posture"]),
+    "exchange": ("Exchange with other tools", ["exchange", "read_sbml"]),
     "studies": (
         "Studies beyond one run",
         [

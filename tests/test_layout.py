@@ -32,6 +32,7 @@ ROAD = [
     "robots",
     "studies",
     "derivations",
+    "exchange",
     "scipy_calls",
     "display",
 ]
@@ -44,7 +45,7 @@ SIDE = {
     "catalogue": {"geometry", "model", "components", "optimisation"},
 }
 # Rooms behind doors: one-line methods import them when they are called.
-DOORS = {"display", "robots"}
+DOORS = {"display", "robots", "exchange"}
 MOST_FILES = 25
 # Where runs are tested.
 OF_RUNS = ("core", "simulation", "differentiation", "ensembles", "studies", "scipy_calls", "display", "promises")

@@ -80,6 +80,7 @@ _PLACES = {
     "robots.read_mjcf": "read_mjcf",
     "robots.read_urdf": "read_urdf",
     "robots.robot": "Robot",
+    "exchange.sbml.read_sbml": "read_sbml",
     "studies.branches.branch": "branch",
     "studies.boundary_value": "boundary_value",
     "studies.boundary_solution": "BoundarySolution",
@@ -124,7 +125,13 @@ _PLACES = {
     "integrators.tableaux.best_order": "best_order",
 }
 # Modules that are public themselves: dd.units.convert, dd.inertia.box, dd.catalogue.load.
-_MODULES = {"units": "model.units", "inertia": "geometry.inertia", "catalogue": "catalogue", "components": "components"}
+_MODULES = {
+    "units": "model.units",
+    "inertia": "geometry.inertia",
+    "catalogue": "catalogue",
+    "components": "components",
+    "exchange": "exchange",
+}
 
 _HOME = {name: place for place, names in _PLACES.items() for name in names.split()}
 

@@ -2,6 +2,7 @@
 
 from daedalus import catalogue as catalogue
 from daedalus import components as components
+from daedalus import exchange as exchange
 from daedalus.analysis.analyse import analyse as analyse
 from daedalus.analysis.check_units import check_units as check_units
 from daedalus.analysis.linear.descriptor import DescriptorSystem as DescriptorSystem
@@ -125,6 +126,7 @@ from daedalus.reduction.forms.eliminate import eliminate as eliminate
 from daedalus.reduction.forms.first_order import to_first_order as to_first_order
 from daedalus.reduction.forms.semi_explicit import to_semi_explicit as to_semi_explicit
 from daedalus.reduction.reduce import reduce as reduce
+from daedalus.exchange.sbml.read_sbml import read_sbml as read_sbml
 from daedalus.robots.inverse_kinematics import Posture as Posture
 from daedalus.robots.inverse_kinematics import inverse_kinematics as inverse_kinematics
 from daedalus.robots.read_mjcf import read_mjcf as read_mjcf

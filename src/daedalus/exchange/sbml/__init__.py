@@ -1,0 +1,1 @@
+"""Models of biochemistry as SBML files hold them: quantities, formulas, units and events."""
