@@ -1,4 +1,4 @@
-"""SBML files: what quantities mean, as the specification of SBML Level 3 Version 2 says, in models with known answers."""
+"""SBML files: quantities as the specification of SBML Level 3 Version 2 defines them, in models with known answers."""
 
 import math
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from functools import reduce
+from itertools import pairwise
 from typing import Any
 
 import casadi as ca
@@ -118,7 +119,7 @@ def _arithmetic(word: str, parts: list[ca.SX]) -> Any:
 def _logic(word: str, parts: list[ca.SX]) -> Any:
     if word.startswith("RELATIONAL_"):
         compare = _COMPARED[word.removeprefix("RELATIONAL_")]
-        pairs = [compare(a, b) for a, b in zip(parts, parts[1:])]
+        pairs = [compare(a, b) for a, b in pairwise(parts)]
         return reduce(ca.logic_and, pairs) if pairs else ca.SX(1)
     if word == "LOGICAL_AND":
         return reduce(ca.logic_and, parts, ca.SX(1)) if len(parts) != 1 else parts[0]

@@ -118,6 +118,7 @@ class Quantities:
             if quantity.kind == "species" and self._has_concentration(quantity):
                 volume = self.all[quantity.element.getCompartment()]
                 own = quantity.moved in (Moved.REACTION, Moved.EVENT, Moved.NEVER)
+                own = own or (quantity.moved is Moved.RATE and volume.moved in (Moved.RATE, Moved.EVENT))
                 quantity.stored_as_amount = own and volume.moved is not Moved.NEVER
 
     def _unknowns_of_algebraic_rules(self) -> list[str]:
@@ -241,7 +242,11 @@ class Quantities:
         """The derivative of what is stored of a quantity that rules or reactions move."""
         quantity = self.all[name]
         if quantity.moved is Moved.RATE:
-            return self.read(self._rates[name])
+            given = self.read(self._rates[name])
+            if not quantity.stored_as_amount:
+                return given
+            volume = quantity.element.getCompartment()
+            return given * self.value(volume) + self.value(name) * self.rate(volume)
         if quantity.moved is not Moved.REACTION:
             return ca.SX(0)
         if quantity.stored_as_amount or not self._has_concentration(quantity):
@@ -258,8 +263,8 @@ class Quantities:
                 because="only quantities with a rate of their own have one in formulas.",
                 remedy="the formula of its derivative",
             )
-        if not quantity.stored_as_amount:
-            return self.stored_rate(name)
+        if not quantity.stored_as_amount or quantity.moved is Moved.RATE:
+            return self.read(self._rates[name]) if quantity.moved is Moved.RATE else self.stored_rate(name)
         volume = quantity.element.getCompartment()
         return (self.stored_rate(name) - self.value(name) * self.rate(volume)) / self.value(volume)
 

@@ -130,7 +130,7 @@ def _refuse_or_list(model: Any) -> list[str]:
 def _declare(m: Model, quantities: Quantities, library: Any) -> dict[str, str]:
     """Declare what is stored; returns the names in the model by identifier."""
     for name, local in quantities.local.items():
-        for key, value in local.items():
+        for key in local:
             element = _local_element(quantities.reactions[name].getKineticLaw(), key)
             quantities.all[f"{name}.{key}"] = Quantity(f"{name}.{key}", "parameter", element, True)
     names: dict[str, str] = {}
