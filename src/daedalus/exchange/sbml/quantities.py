@@ -31,7 +31,7 @@ class Moved(Enum):
 
 
 @dataclass
-class Quantity:
+class SbmlQuantity:
     """A compartment, species, parameter or variable stoichiometry with its identifier."""
 
     name: str
@@ -75,7 +75,7 @@ class Quantities:
 
     # -- what there is -----------------------------------------------------------------------------------------
 
-    def _found(self) -> list[Quantity]:
+    def _found(self) -> list[SbmlQuantity]:
         found = []
         for kind, listed in (
             ("compartment", self.model.getListOfCompartments()),
@@ -83,11 +83,13 @@ class Quantities:
             ("parameter", self.model.getListOfParameters()),
         ):
             for element in sbml_list(listed):
-                found.append(Quantity(element.getId(), kind, element, bool(element.getConstant())))
+                found.append(SbmlQuantity(element.getId(), kind, element, bool(element.getConstant())))
         for reaction in self.reactions.values():
             for reference in _references(reaction):
                 if reference.getId():
-                    found.append(Quantity(reference.getId(), "stoichiometry", reference, bool(reference.getConstant())))
+                    found.append(
+                        SbmlQuantity(reference.getId(), "stoichiometry", reference, bool(reference.getConstant()))
+                    )
         for quantity in found:
             quantity.symbol = ca.SX.sym(quantity.name)
         return found
@@ -150,7 +152,7 @@ class Quantities:
                 )
         return list(owner)
 
-    def _has_concentration(self, quantity: Quantity) -> bool:
+    def _has_concentration(self, quantity: SbmlQuantity) -> bool:
         """Whether the symbol of a species is its concentration."""
         if quantity.element.getHasOnlySubstanceUnits():
             return False
@@ -288,7 +290,7 @@ class Quantities:
                 self._under_way.pop()
         return self._starts[name]
 
-    def _first_number(self, quantity: Quantity) -> float:
+    def _first_number(self, quantity: SbmlQuantity) -> float:
         if quantity.name in self._initial:
             return self._stored(quantity, self.number(self.read(self._initial[quantity.name])))
         if quantity.moved is Moved.RULE:
@@ -302,7 +304,7 @@ class Quantities:
             return float(element.getValue()) if element.isSetValue() else math.nan
         return self._first_of_species(quantity)
 
-    def _first_of_species(self, quantity: Quantity) -> float:
+    def _first_of_species(self, quantity: SbmlQuantity) -> float:
         element, concentration = quantity.element, self._has_concentration(quantity)
         amount = quantity.stored_as_amount or not concentration
         if element.isSetInitialAmount():
@@ -313,10 +315,10 @@ class Quantities:
             return given * self._volume(quantity) if amount else given
         return math.nan
 
-    def _stored(self, quantity: Quantity, value: float) -> float:
+    def _stored(self, quantity: SbmlQuantity, value: float) -> float:
         return value * self._volume(quantity) if quantity.stored_as_amount else value
 
-    def _volume(self, quantity: Quantity) -> float:
+    def _volume(self, quantity: SbmlQuantity) -> float:
         return self.start(quantity.element.getCompartment())
 
     def number(self, expression: ca.SX) -> float:
@@ -330,7 +332,7 @@ class Quantities:
         return float(ca.Function("start", symbols, [expression])(*values)) if symbols else float(expression)
 
     @cached_property
-    def moving(self) -> list[Quantity]:
+    def moving(self) -> list[SbmlQuantity]:
         """The quantities with a derivative."""
         return [q for q in self.all.values() if q.moved in (Moved.RATE, Moved.REACTION)]
 

@@ -11,7 +11,7 @@ import casadi as ca
 from daedalus.errors import InputError
 from daedalus.exchange.extras import needed
 from daedalus.exchange.sbml.events_of_sbml import write_events
-from daedalus.exchange.sbml.quantities import Moved, Quantities, Quantity
+from daedalus.exchange.sbml.quantities import Moved, Quantities, SbmlQuantity
 from daedalus.exchange.sbml.unit_words import unit_label
 from daedalus.model.model import Model
 
@@ -132,7 +132,7 @@ def _declare(m: Model, quantities: Quantities, library: Any) -> dict[str, str]:
     for name, local in quantities.local.items():
         for key in local:
             element = _local_element(quantities.reactions[name].getKineticLaw(), key)
-            quantities.all[f"{name}.{key}"] = Quantity(f"{name}.{key}", "parameter", element, True)
+            quantities.all[f"{name}.{key}"] = SbmlQuantity(f"{name}.{key}", "parameter", element, True)
     names: dict[str, str] = {}
     starts = {key: quantities.start(key) for key, q in quantities.all.items() if not _is_formula(q)}
     symbols = {}
@@ -159,12 +159,12 @@ def _local_element(law: Any, key: str) -> Any:
     return law.getLocalParameter(key) or law.getParameter(key)
 
 
-def _is_formula(quantity: Quantity) -> bool:
+def _is_formula(quantity: SbmlQuantity) -> bool:
     written = quantity.kind == "stoichiometry" and quantity.element.isSetStoichiometryMath()
     return quantity.moved is Moved.RULE or written
 
 
-def _has_unit(quantity: Quantity) -> bool:
+def _has_unit(quantity: SbmlQuantity) -> bool:
     return quantity.kind != "stoichiometry" and not (quantity.kind == "species" and not quantity.stored_as_amount)
 
 
