@@ -139,3 +139,24 @@ def test_the_command_line_runs_a_netlist(tmp_path):
     done = CliRunner().invoke(app, ["simulate", str(tmp_path / "file.cir"), "--json"])
     assert done.exit_code == 0, done.output
     assert "0.002" in done.output
+
+
+@pytest.mark.parametrize("wave", ["SIN(0 1 1meg)", "PULSE(0 5 0 1n 1n 1u 2u)", "PWL(0 0 1n 5)"])
+def test_a_source_that_begins_to_move_does_not_move_the_operating_point(wave):
+    """The charges of junctions that a source holds have its rate in a run, and none at rest."""
+    text = f"""gate
+VIN in 0 {wave}
+VCC vcc 0 5
+RB in b 10
+RC vcc c 1k
+Q1 c in 0 q
+Q2 c b 0 q
+.model q NPN(IS=1e-15 BF=100 CJE=10p CJC=10p TF=1n)
+.tran 1n 1u
+"""
+    m = dd.components.from_spice(text)
+    assert dd.equilibrium(m)["v_c"] == pytest.approx(5.0, abs=1e-7)
+    starts = {name: m.variables[name].start[0] for name in m.variables if name.endswith("_junction")}
+    assert starts, "the charges of the junctions are states"
+    for name, value in starts.items():
+        assert value is None or min(abs(value), abs(value + 5)) < 1e-7, name

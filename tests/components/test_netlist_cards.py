@@ -23,12 +23,68 @@ DIVIDER = "V1 a 0 4\nRB b 0 1k\n"
         ("R1 a b 1k // a comment", 2.0),
         ("E1 b 0 vol='v(a)/2'\nR1 a b 1", 2.0),
         ("G1 0 b cur='v(a)*1m'\nR1 a 0 1", 4.0),
+        ("R1 a b '1k*(1+v(b))'", math.sqrt(5) - 1),
+        ("R1 a b {1==1 ? 1k : 2k}", 2.0),
+        ("R1 a b 0k5", 8 / 3),
+        ("R1 a b 1k scale=3", 1.0),
+        ("R1 a b 1k tce=5\n.temp 37", 4 / (1 + 1.01**50)),
+        ("R1 a b r={900+temper*10}\n.temp 10", 2.0),
+        ("R1 a b rt\n.model rt r r='2k+100*temper'\n.temp 10", 1.0),
+        ("R1 a b rr\n.param rr=1k/half half=0.5", 4 / 3),
+        ("R1 a b 1k ac=5k noisy=0", 2.0),
+        (".param fast=2\n.if (fast == 1)\nR1 a b 1\n.elseif (fast==2)\nR1 a b 3k\n.else\nR1 a b 1k\n.endif", 1.0),
+        (".func pick(x,p,n) {x<p?p:n}\nR1 a b {pick(1,1k,3k)}", 2.0),
+        ("R1 a c 1k\nR2 c b 0.001\nB1 d 0 V  =  v(a)!=3 ? 1 : 0\nE1 f 0 value={~(v(d)<2)|0}\nRF f 0 1", 2.0),
+        (
+            "R1 a 0 1\nXs a s sub\nB1 b 0 v=v(xs.m)+i(xs.vm)*1k\n.subckt sub p q\nVm p m 0\nR1 m q 1k\nRq q 0 1k\n"
+            "Rm m 0 4k\n.ends",
+            7.0,
+        ),
+        ("R1 a b 1k\nC1 b 0 q='1u*v(b)**2'\nC2 b 0 c='1u*(1+v(b))'\nB2 b 0 i=1m*ddt(v(b)) tc1=0 m=1", 2.0),
+        ("R1 a b 1k\n.opt abstol=1p\n.csparam x=3", 2.0),
+        (".subckt sw in out c\nS1 in out c 0 sm\n.ends\nX1 a b a sw\n.model sm sw(vt=1 ron=1k roff=1g)", 2.0),
         (".subckt o x y\n.subckt i p q\nR1 p q 3k\n.ends i\nX1 x y i\n.ends o\nX1 a b o", 1.0),
     ],
 )
 def test_values_at_rest(cards, expected):
     found = dd.components.run_spice(f"title\n{DIVIDER}{cards}\n.op\n")
     assert found.op["v_b"] == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    "source", ["dc=4 ac=1", "DC = 4", "sine(4 1 1k)", "4 distof1 1 0", "SIN 4 1 1k 0 0 DISTOF1 0 DISTOF2 0"]
+)
+def test_words_of_a_source(source):
+    found = dd.components.run_spice(f"title\nV1 a 0 {source}\nR1 a b 1k\nR2 b 0 1k\n.op\n")
+    assert found.op["v_b"] == pytest.approx(2.0, rel=1e-9)
+
+
+@pytest.mark.parametrize("card", [".pz 1 0 2 0 vol pz", ".sens v(b)", ".pss 1k 1m 1 64", ".disto dec 1 1 10"])
+def test_analyses_of_other_programs_are_told(card):
+    with pytest.warns(UserWarning, match="is not computed"):
+        dd.components.from_spice(f"title\n{DIVIDER}R1 a b 1k\n{card}\n")
+
+
+def test_charges_by_formulas_carry_what_their_formulas_say():
+    """A current source into q = C₀ v²: v = √(i t / C₀). Into C = C₀ v the charge is C₀ v² / 2."""
+    text = """charges
+I1 0 a 1m
+C1 a 0 q='1u*v(a)**2'
+I2 0 b 1m
+C2 b 0 c='1u*v(b)'
+.ic v(a)=1 v(b)=1
+.tran 1u 3m uic
+"""
+    tr = dd.simulate(dd.components.from_spice(text), 3e-3, rtol=1e-8)
+    assert tr.success
+    assert tr["v_a"][-1] == pytest.approx(math.sqrt(1 + 3.0), rel=1e-6)
+    assert tr["v_b"][-1] == pytest.approx(math.sqrt(1 + 2 * 3.0), rel=1e-6)
+
+
+def test_formulas_of_models_follow_a_sweep_of_the_temperature():
+    text = "t\nV1 a 0 1\nR1 a b rm\nR2 b 0 1k\n.model rm r r='1k+10*temper'\n.dc temp 0 100 50\n"
+    found = dd.components.run_spice(text).dc["v_b"].values
+    assert found == pytest.approx([1 / 2, 1 / 2.5, 1 / 3], rel=1e-6)
 
 
 def test_capacitors_by_models_and_side_by_side():

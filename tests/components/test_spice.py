@@ -99,7 +99,7 @@ def test_includes_stay_inside_their_folder(tmp_path):
     ("card", "text"),
     [
         ("Z1 a 0 5", "Line 3 of the netlist has an element that is not read.\n  Z1 a 0 5"),
-        (".sens v(a)", "Line 3 of the netlist has a card that is not read.\n  .sens v(a)"),
+        (".wavelet v(a)", "Line 3 of the netlist has a card that is not read.\n  .wavelet v(a)"),
         ("R2 a 0 five", "Line 3 of the netlist has 'five' where a number is expected.\n  R2 a 0 five"),
         ("D1 a 0 none", "Line 3 of the netlist uses the model 'none'.\n  D1 a 0 none"),
         ("X1 a 0 none", "Line 3 of the netlist uses the subcircuit 'none'.\n  X1 a 0 none"),

@@ -53,13 +53,15 @@ class Model(EquationDoor, ContactDoor, DelayDoor, PartDoor):
     def __init__(self, name: str = "model") -> None:
         super().__init__(name)
         self._flattened: Model | None = None
+        self._frozen_still: System | None = None  # with sources that stand still, where that makes a difference
+        self._is_moved = False
         self._jointed: Model | None = None  # in the coordinates of its joints
         self._drawn: Model | None = None  # what to draw of a model whose bodies became formulas
         self._surplus: Surplus | None = None
 
     def _changed(self) -> None:
         super()._changed()
-        self._flattened = self._jointed = None
+        self._flattened = self._jointed = self._frozen_still = None
 
     # -- what is written ---------------------------------------------------------------------------------------
 
@@ -219,12 +221,28 @@ class Model(EquationDoor, ContactDoor, DelayDoor, PartDoor):
         """
         if self._flattened is None:
             written = self._in_joint_coordinates()
-            whole = written if self._assembly.is_empty else cast(Model, flattened(written))
+            whole = written
+            if not self._assembly.is_empty:
+                own, self._is_moved = flattened(written)
+                whole = cast(Model, own)
             whole = whole._with_smallest_values()._without_surplus()
             if whole is self:
                 return self
             self._flattened = whole
         return self._flattened
+
+    def _still(self) -> System:
+        """The snapshot for points of rest, with the same unknowns: sources over time stand still in it.
+
+        The charge of a junction that a source holds has the rate of the source; at rest it has none.
+        """
+        self._flat()
+        if not self._is_moved:
+            return self.freeze()
+        if self._frozen_still is None:
+            own = cast(Model, flattened(self._in_joint_coordinates(), still=True)[0])
+            self._frozen_still = freeze(own._with_smallest_values()._without_surplus())
+        return self._frozen_still
 
     def _in_joint_coordinates(self) -> Model:
         """The model in the coordinates of its joints, once; itself where no joint has any."""

@@ -175,7 +175,8 @@ def equilibrium(
     for k in range(system.sizes["x"]):
         if ("xdot", k) not in held and ("xdot", k) not in sought:
             vectors["xdot"][k] = 0.0
-    system = _with_invariants(system)
+    # A source over time stands still at rest: so do the charges that it holds.
+    system = _with_invariants(model._still() if isinstance(model, Model) else system)
     root, outside, found_by = search(system, vectors, unknowns)
     labels = labels_of(system, unknowns)
     if not root.solved or len(outside):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -10,14 +11,14 @@ from typing import Any
 import casadi as ca
 
 from daedalus.components import electrical
-from daedalus.components.semiconductors.device_cards import ModelCard, card_values, keywords_of
-from daedalus.components.semiconductors.mos_process import mos_words
-from daedalus.components.semiconductors.mosfet import EPSILON_OXIDE, SIDE
+from daedalus.components.semiconductors.device_cards import ModelCard, card_values
+from daedalus.components.semiconductors.junction import inner_state
 from daedalus.components.spice.controlled_law import controlled_law
 from daedalus.components.spice.couplings import couple
+from daedalus.components.spice.device_elements import DEVICES, device_keywords, device_model
 from daedalus.components.spice.netlist import Block, Netlist
 from daedalus.components.spice.netlist_formulas import Scope, formula, number
-from daedalus.components.spice.netlist_text import Card
+from daedalus.components.spice.netlist_text import Card, is_pair
 from daedalus.components.spice.node_words import node_words
 from daedalus.components.spice.passive_values import capacitance, is_moving, resistance
 from daedalus.components.spice.purpose import Purpose
@@ -27,15 +28,18 @@ from daedalus.model.model import Model
 
 # How many words an element has at least and at most, and which `name=value` it knows; None for any.
 _WORDS: dict[str, tuple[int, int | None, tuple[str, ...] | None]] = {
-    "r": (3, 6, ("r", "tc1", "tc2", "tc", "temp", "dtemp", "m", "l", "w")), "c": (4, 5, ("ic", "m", "l", "w", "temp")),
+    "r": (3, 6, ("r", "tc1", "tc2", "tc", "tce", "temp", "dtemp", "m", "l", "w", "ac", "noisy", "noise", "scale")),
+    "c": (3, 5, ("ic", "m", "l", "w", "temp", "dtemp", "tc1", "tc2", "scale", "c", "q")),
     "l": (4, 4, ("ic", "m")), "k": (4, None, ()),
-    "v": (3, None, ("r", "td")), "i": (3, None, ("r", "td")), "d": (4, 6, ("area", "ic", "temp", "m")),
+    "v": (3, None, ("r", "td", "dc", "ac")), "i": (3, None, ("r", "td", "dc", "ac")),
+    "d": (4, 6, ("area", "ic", "temp", "m")),
     "q": (5, 8, ("area", "ic", "temp", "m")), "j": (5, 6, ("area", "ic", "temp", "m")),
     "m": (6, 7, ("w", "l", "ad", "as", "pd", "ps", "nrd", "nrs", "ic", "m", "temp")), "e": (3, None, None),
     "g": (3, None, None), "f": (5, None, ()), "h": (5, None, ()), "b": (3, None, None), "x": (2, None, None),
     "s": (6, 7, ()), "w": (5, 6, ()), "t": (5, 5, ("z0", "td", "f", "nl", "ic")),
 }  # fmt: skip
-DEFAULT_OXIDE = 1e-7  # m, where noise needs an oxide that the card does not give
+# What may stand behind the formula of a B element.
+_OPTIONS = re.compile(r"(?:\s+(?:tc1|tc2|temp|dtemp|reciproctc|m)\s*=\s*(?:\{[^}]*\}|'[^']*'|\S+))+\s*$")
 GROUND = frozenset({"0", "gnd"})
 
 
@@ -67,6 +71,7 @@ def model_of(
         circuit.add(source, f"holding_{k}", {"plus": node, "minus": "0"})
     circuit.join(top=not above)
     netlist.small[id(circuit.m)] = circuit.small
+    netlist.inner[id(circuit.m)] = circuit
     if not above and not purpose.is_small:
         netlist.words, netlist.elements = circuit.words, circuit.elements
     return circuit.m
@@ -87,6 +92,9 @@ class Circuit:
         self.probes: dict[tuple[str, ...], ca.SX] = {}
         self.elements: dict[str, str] = {}  # their names in the model
         self.words: dict[str, str] = {}  # the nodes, as outputs name them
+        self.inside: dict[str, Circuit] = {}  # the subcircuits by their elements
+        self.paths: dict[str, tuple[str, str]] = {}  # a part and its port at each node
+        self.rates = 0
         self.small = SmallSignalInputs(self)
 
     @property
@@ -103,7 +111,7 @@ class Circuit:
         """Parameters and models of a subcircuit's own."""
         for card in block.settings:
             if card.words[0] == ".param":
-                for name, text in (w.split("=", 1) for w in card.words[1:] if "=" in w):
+                for name, text in (w.split("=", 1) for w in card.words[1:] if is_pair(w)):
                     self.parameters[name] = number(text, card, self.scope)
         for card in block.settings:
             if card.words[0] == ".model":
@@ -112,7 +120,11 @@ class Circuit:
 
     def read(self, card: Card) -> None:
         """One element."""
-        getattr(self, f"_read_{card.words[0][0]}")(card, self.elements[card.words[0]])
+        kind, name = card.words[0][0], self.elements[card.words[0]]
+        if kind in DEVICES:
+            DEVICES[kind](self, card, name)
+        else:
+            getattr(self, f"_read_{kind}")(card, name)
 
     def check(self, card: Card) -> None:
         """Refuse an element of no known kind, one that is not complete, and one that says too much."""
@@ -124,11 +136,11 @@ class Circuit:
                 "R C L K V I D Q M J S W T E F G H B X",
             )
         least, most, options = _WORDS[name[0]]
-        plain = [word for word in card.words if "=" not in word]
+        plain = [word for word in card.words if not is_pair(word)]
         if len(plain) < least:
             because = f"{name!r} needs a name, its nodes or coils, and what it is."
             raise card.refuse("has an element that is not complete", because, "R1 in out 1k")
-        further = [w for w in card.words if "=" in w and options is not None and w.split("=")[0] not in options]
+        further = [w for w in card.words if is_pair(w) and options is not None and w.split("=")[0] not in options]
         further += plain[most:] if most is not None else []
         if further:
             raise card.refuse(f"says {further[0]!r} of {name!r}", "that is not modelled.", "without it")
@@ -152,6 +164,7 @@ class Circuit:
         handle = self.m.add(part) if not isinstance(part, Model) else self.m.add(part, name=name)
         self.parts[name] = handle
         for port, node in ends.items():
+            self.paths.setdefault(node, (name, port))
             self.nodes.setdefault(self._one_ground(node), []).append(getattr(handle, port))
         return handle
 
@@ -170,28 +183,67 @@ class Circuit:
     # -- probes ------------------------------------------------------------------------------------------------
 
     def voltage(self, plus: str, minus: str = "0") -> ca.SX:
-        """The voltage between two nodes, measured by a sensor of its own."""
+        """The voltage between two nodes, measured by a sensor of its own; x1.a is a node inside of a subcircuit."""
         key = (plus, minus)
+        if key not in self.probes and any(self._is_inside(node) for node in key):
+            self.probes[key] = self._potential(plus) - self._potential(minus)
         if key not in self.probes:
             name = f"probe_{len(self.probes) + 1}"
             handle = self.add(electrical.VoltageSensor(name), name, {"plus": plus, "minus": minus})
             self.probes[key] = handle.output
         return self.probes[key]
 
+    def _is_inside(self, node: str) -> bool:
+        return node not in self.nodes and "." in node and node.split(".")[0] in self.inside
+
+    def _potential(self, node: str) -> ca.SX:
+        """The voltage of a node against ground, of one inside of a subcircuit at the port of a part there."""
+        if not self._is_inside(node):
+            return ca.SX(0) if node in GROUND else self.voltage(node)
+        own, first, rest = self, *node.split(".", 1)
+        handle = self.parts[self.elements[first]]
+        own = own.inside[first]
+        while rest not in own.paths and "." in rest and rest.split(".")[0] in own.inside:
+            first, rest = rest.split(".", 1)
+            handle, own = getattr(handle, own.elements[first]), own.inside[first]
+        if rest in GROUND or rest not in own.paths:
+            raise self.card.refuse(f"measures V({node})", "the subcircuit has no such node.", "v(x1.node)")
+        part, port = own.paths[rest]
+        found: ca.SX = getattr(getattr(handle, part), port).voltage
+        return found
+
     def current(self, element: str, card: Card) -> ca.SX:
-        """The current through an element."""
-        source = self.parts.get(self.elements.get(element, ""))
+        """The current through an element; x1.v1, or v.x1.v1 as ngspice writes it, is one inside of a subcircuit."""
+        words = element.split(".")
+        if len(words) > 2 and len(words[0]) == 1:
+            words = words[1:]
+        source: Any = None
+        own: Circuit | None = self
+        for k, word in enumerate(words):
+            if own is None or word not in own.elements:
+                source = None
+                break
+            inner = own.elements[word]
+            source = own.parts.get(inner) if k == 0 else getattr(source, inner, None)
+            own = own.inside.get(word)
         if source is None or not hasattr(source, "current"):
             raise card.refuse("measures a source that is not there", f"{element!r} is not an element.", "a V element")
         found: ca.SX = source.current
         return found
 
-    def _probe(self, kind: str, names: tuple[str, ...]) -> Any:
+    def _probe(self, kind: str, names: tuple[Any, ...]) -> Any:
         if kind == "time":
             return self.m.time
-        if kind == "temper":
-            return self.netlist.temperature
+        if kind == "ddt":
+            return self.rate(names[0])
         return self.voltage(*names) if kind == "v" else self.current(names[0], self.card)
+
+    def rate(self, value: Any) -> ca.SX:
+        """The derivative of an expression in time: that of a state which is equal to it."""
+        self.rates += 1
+        own = inner_state(self.m, f"differentiated_{self.rates}")
+        self.m.equation(own, value, name=f"differentiated {self.rates}")
+        return ca.SX(self.m.der(own))
 
     def expression(self, text: str, card: Card) -> Any:
         """A formula of voltages, currents and time."""
@@ -200,7 +252,7 @@ class Circuit:
 
     def later(self, card: Card, name: str, kind: type, word: str, make: Callable[[], Any]) -> None:
         """A source whose law is known once all elements are there."""
-        ends = self._two(card)
+        ends = self.two_ends(card)
 
         def add() -> None:
             self.add(kind(name, **{word: make()}), name, ends)
@@ -209,18 +261,20 @@ class Circuit:
 
     # -- passive elements --------------------------------------------------------------------------------------
 
-    def _two(self, card: Card) -> dict[str, str]:
+    def two_ends(self, card: Card) -> dict[str, str]:
+        """The nodes of an element with two."""
         return {"plus": card.words[1], "minus": card.words[2]}
 
     def _read_r(self, card: Card, name: str) -> None:
         formula_text = next((w[2:] for w in card.words if w.startswith("r=")), "")
+        formula_text = formula_text or next((w for w in card.words[3:4] if w[0] in "{'\""), "")
         if is_moving(formula_text):
             self._moving_resistor(card, name, formula_text)
             return
         value = resistance(self, card)
         if value is None:
             raise card.refuse("has an element that is not complete", f"{name!r} has no resistance.", "R1 in out 1k")
-        self.add(electrical.Resistor(name, resistance=value), name, self._two(card))
+        self.add(electrical.Resistor(name, resistance=value), name, self.two_ends(card))
         self.small.thermal(name, value, *card.words[1:3])
 
     def _moving_resistor(self, card: Card, name: str, text: str) -> None:
@@ -233,13 +287,28 @@ class Circuit:
         self.later(card, name, electrical.CurrentSource, "current", current)
 
     def _read_c(self, card: Card, name: str) -> None:
+        for word in ("c", "q"):
+            text = next((own[2:] for own in card.words if own.startswith(f"{word}=")), "")
+            if (word == "q" and text) or is_moving(text):
+                self._moving_capacitor(card, name, text, word)
+                return
         value = capacitance(self, card)
-        self.add(electrical.Capacitor(name, capacitance=value), name, self._two(card))
+        self.add(electrical.Capacitor(name, capacitance=value), name, self.two_ends(card))
         self._given(f"{name}.voltage", card)
+
+    def _moving_capacitor(self, card: Card, name: str, text: str, word: str) -> None:
+        """A charge that is a formula (q=), or a capacitance: current = C · voltage' (c=)."""
+        nodes = card.words[1:3]
+
+        def current() -> Any:
+            found = self.expression(text, card)
+            return self.rate(found) if word == "q" else found * self.rate(self.voltage(*nodes))
+
+        self.later(card, name, electrical.CurrentSource, "current", current)
 
     def _read_l(self, card: Card, name: str) -> None:
         value = self.value(card.words[3], card) / (self.option(card, "m") or 1.0)
-        self.add(electrical.Inductor(name, inductance=value), name, self._two(card))
+        self.add(electrical.Inductor(name, inductance=value), name, self.two_ends(card))
         self._given(f"{name}.current", card)
 
     def _given(self, state: str, card: Card) -> None:
@@ -277,10 +346,10 @@ class Circuit:
     # -- sources -----------------------------------------------------------------------------------------------
 
     def _read_v(self, card: Card, name: str) -> None:
-        self.add(electrical.VoltageSource(name, voltage=self._wave(card, name)), name, self._two(card))
+        self.add(electrical.VoltageSource(name, voltage=self._wave(card, name)), name, self.two_ends(card))
 
     def _read_i(self, card: Card, name: str) -> None:
-        self.add(electrical.CurrentSource(name, current=self._wave(card, name)), name, self._two(card))
+        self.add(electrical.CurrentSource(name, current=self._wave(card, name)), name, self.two_ends(card))
 
     def _wave(self, card: Card, name: str) -> ca.SX | float:
         """What a source gives: over time, or the value it has at rest, and an input where it is driven."""
@@ -298,125 +367,25 @@ class Circuit:
             return value + self.m.input(self.purpose.input_of(name))
         return value
 
-    # -- devices -----------------------------------------------------------------------------------------------
-
-    def _device(self, card: Card, word: str, kinds: tuple[str, ...]) -> ModelCard:
-        model = self.models.get(word) or self.netlist.models.get(word)
-        if model is None or model.kind not in kinds:
-            raise card.refuse(
-                f"uses the model {word!r}", "no such model is declared for this element.", f".model {word} D(...)"
-            )
-        return model
-
-    def _keywords(self, model: ModelCard) -> dict[str, Any]:
-        known = self.netlist.keywords.get(id(model))
-        if known is None:
-            known = self.netlist.keywords[id(model)] = keywords_of(model, strict=self.netlist.strict, process=True)
-        return dict(known)
-
-    def _warm(self, words: dict[str, Any], card: Card) -> dict[str, Any]:
-        """With temperatures and the conductance across junctions; resistances and capacitances of zero are none."""
-        words = {word: value for word, value in words.items() if value != 0 or word in KEPT_AT_ZERO}
-        words["temperature"] = self.option(card, "temp") or self.netlist.temperature
-        words.setdefault("nominal_temperature", self.netlist.nominal)
-        words["conductance"] = self.netlist.gmin
-        return words
-
-    def _scaled(self, words: dict[str, Any], card: Card, places: int) -> dict[str, Any]:
-        """With the area of an element: currents and capacitances grow with it, resistances fall."""
-        plain = [w for w in card.words[places:] if "=" not in w and w not in ("off", "on")]
-        area = self.value(plain[0], card) if plain else self.option(card, "area")
-        area = (1.0 if area is None else area) * (self.option(card, "m") or 1.0)
-        if area == 1.0:
-            return words
-        found = {}
-        for word, value in words.items():
-            grows = isinstance(value, float) and (
-                word in GROWS or word.endswith(("_capacitance", "_leakage", "_current"))
-            )
-            falls = isinstance(value, float) and word.endswith("_resistance")
-            found[word] = value * area if grows else value / area if falls else value
-        return found
-
-    def _read_d(self, card: Card, name: str) -> None:
-        model = self._device(card, card.words[3], ("d",))
-        words = {"saturation_current": 1e-14, **self._keywords(model)}
-        words = self._warm(self._scaled(words, card, 4), card)
-        ends = self.small.outside(name, words, self._two(card), {"plus": "series_resistance"})
-        self.add(electrical.Diode(name, **words), name, ends)
-        self.small.shot(name, "current", ends["plus"], ends["minus"])
-        self.small.flicker(name, "current", (ends["plus"], ends["minus"]), model.values)
-
-    def _read_q(self, card: Card, name: str) -> None:
-        known = {**self.netlist.models, **self.models}
-        place = 4 if card.words[4] in known or len(card.words) < 6 else 5
-        model = self._device(card, card.words[place], ("npn", "pnp"))
-        words = {"saturation_current": 1e-16, **self._keywords(model)}
-        words = self._warm(self._scaled(words, card, place + 1), card)
-        ends = dict(zip(("collector", "base", "emitter"), card.words[1:4]))
-        if words.get("substrate_capacitance") is not None:
-            ends["substrate"] = card.words[4] if place == 5 else "0"
-        drops = {"collector": "collector_resistance", "emitter": "emitter_resistance"}
-        if not {"least_base_resistance", "base_resistance_current", "inner_base_share"} & words.keys():
-            drops["base"] = "base_resistance"
-        ends = self.small.outside(name, words, ends, drops)
-        self.add(electrical.Transistor(name, **words), name, ends)
-        self.small.shot(name, "collector.current", ends["collector"], ends["emitter"])
-        self.small.shot(name, "base.current", ends["base"], ends["emitter"])
-        self.small.flicker(name, "base.current", (ends["base"], ends["emitter"]), model.values)
-
-    def _read_m(self, card: Card, name: str) -> None:
-        model = self._device(card, card.words[5], ("nmos", "pmos"))
-        words = {"threshold": 0.0, **self._keywords(model)}
-        words = self._warm(words, card)
-        words = mos_words(words, model.values, words["temperature"], words.pop("nominal_temperature"))
-        for end, squares in (("drain", "nrd"), ("source", "nrs")):
-            sheet = model.values.get("rsh", 0.0) * (
-                1.0 if self.option(card, squares) is None else self.option(card, squares) or 0.0
-            )
-            if sheet and words.get(f"{end}_resistance") is None:
-                words[f"{end}_resistance"] = sheet
-        own = {"width": "w", "length": "l", "drain_area": "ad", "source_area": "as", "drain_perimeter": "pd",
-               "source_perimeter": "ps"}  # fmt: skip
-        words |= {word: self.option(card, short) for word, short in own.items() if self.option(card, short)}
-        words |= {"conductance": 0.0, "bulk_conductance": self.netlist.gmin}
-        if self.option(card, "m"):
-            words["width"] = (words.get("width") or 1e-4) * (self.option(card, "m") or 1.0)
-        ends = dict(zip(("drain", "gate", "source", "bulk"), card.words[1:5]))
-        tied = ends["bulk"] == ends["source"]
-        if tied:
-            del ends["bulk"]
-        ends = self.small.outside(name, words, ends, {"drain": "drain_resistance", "source": "source_resistance"})
-        self.add(electrical.Mosfet(name, bulk="source" if tied else "port", **words), name, ends)
-        self.small.channel(name, ends["drain"], ends["source"], "gain")
-        oxide = EPSILON_OXIDE / (words.get("oxide_thickness") or DEFAULT_OXIDE)
-        length = (words.get("length") or SIDE) - 2 * (words.get("lateral_diffusion") or 0.0)
-        size = oxide**2 * length * (words.get("width") or SIDE)
-        self.small.flicker(name, "drain.current", (ends["drain"], ends["source"]), model.values, size)
-
-    def _read_j(self, card: Card, name: str) -> None:
-        model = self._device(card, card.words[4], ("njf", "pjf"))
-        words = self._warm(self._scaled(self._keywords(model), card, 5), card)
-        words.pop("nominal_temperature", None)
-        ends = dict(zip(("drain", "gate", "source"), card.words[1:4]))
-        ends = self.small.outside(name, words, ends, {"drain": "drain_resistance", "source": "source_resistance"})
-        self.add(electrical.Jfet(name, **words), name, ends)
-        self.small.channel(name, ends["drain"], ends["source"], "transconductance")
-        self.small.flicker(name, "drain.current", (ends["drain"], ends["source"]), model.values)
+    # -- switches, controlled sources and subcircuits ----------------------------------------------------------
 
     def _read_s(self, card: Card, name: str) -> None:
-        self._switch(card, name, self._device(card, card.words[5], ("sw",)), lambda: self.voltage(*card.words[3:5]))
+        self._switch(
+            card, name, device_model(self, card, card.words[5], ("sw",)), lambda: self.voltage(*card.words[3:5])
+        )
 
     def _read_w(self, card: Card, name: str) -> None:
-        self._switch(card, name, self._device(card, card.words[4], ("csw",)), lambda: self.current(card.words[3], card))
+        self._switch(
+            card, name, device_model(self, card, card.words[4], ("csw",)), lambda: self.current(card.words[3], card)
+        )
 
     def _switch(self, card: Card, name: str, model: ModelCard, control: Callable[[], ca.SX]) -> None:
         words: dict[str, Any] = {
             "on_resistance": 1.0,
             "off_resistance": 1.0 / self.netlist.gmin,
-            **self._keywords(model),
+            **device_keywords(self, model),
         }
-        ends = self._two(card)
+        ends = self.two_ends(card)
 
         def add() -> None:
             signal = control()
@@ -424,8 +393,6 @@ class Circuit:
             self.m.connect(signal, handle.control)
 
         self.waiting.append(add)
-
-    # -- controlled sources and subcircuits --------------------------------------------------------------------
 
     def _read_e(self, card: Card, name: str) -> None:
         self.later(card, name, electrical.VoltageSource, "voltage", lambda: controlled_law(self, card, by_voltage=True))
@@ -447,8 +414,9 @@ class Circuit:
         for word, kind, keyword in (
             ("v", electrical.VoltageSource, "voltage"), ("i", electrical.CurrentSource, "current")
         ):  # fmt: skip
-            text = card.behind(f"{word}=") or card.behind(f"{word} =")
+            text = card.behind(rf"{word}\s*=", is_pattern=True)
             if any(w.startswith(f"{word}=") for w in card.words) and text is not None:
+                text = _OPTIONS.sub("", text)
                 self.later(card, name, kind, keyword, partial(self.expression, text, card))
                 return
         raise card.refuse(
@@ -456,7 +424,7 @@ class Circuit:
         )
 
     def _read_x(self, card: Card, name: str) -> None:
-        nodes = [w for w in card.words[1:] if "=" not in w and w != "params:"]
+        nodes = [w for w in card.words[1:] if not is_pair(w) and w != "params:"]
         title = nodes.pop()
         block = self.netlist.blocks.get(title)
         if block is None or len(block.ports) != len(nodes) or title in self.above:
@@ -471,21 +439,15 @@ class Circuit:
         ends = {words[port]: node for port, node in zip(block.ports, nodes)}
         ends |= {words[node]: node for node in self.netlist.shared if node not in block.ports}
         handle = self.add(inner, name, ends)
-        for word in [word for word, variable in inner.variables.items() if variable.kind == "input"]:
+        inputs = [word for word, variable in inner.variables.items() if variable.kind == "input"]
+        for word in (word for word in inputs if word not in inner._assembly.sources):
             self.m.connect(self.m.input(f"{name}_{word}"), getattr(handle, word))
+        self.inside[card.words[0]] = self.netlist.inner.pop(id(inner))
         self.small.inside(name, self.netlist.small.pop(id(inner), None))
 
     def _assigned(self, card: Card, known: dict[str, float]) -> dict[str, float]:
         """What `name=value` on a card says, one after the other."""
         found: dict[str, float] = {}
-        for name, text in (word.split("=", 1) for word in card.words[1:] if "=" in word):
+        for name, text in (word.split("=", 1) for word in card.words[1:] if is_pair(word)):
             found[name] = known[name] = number(text, card, Scope(known, self.netlist.functions))
         return found
-
-
-# Words whose zero means something.
-KEPT_AT_ZERO = frozenset(
-    {"threshold", "modulation", "grading", "emitter_grading", "collector_grading", "substrate_grading", "forward_share",
-     "gain_exponent", "saturation_exponent", "polarity", "bulk_grading", "side_grading", "nominal_temperature"}
-)  # fmt: skip
-GROWS = frozenset({"saturation_current", "transconductance"})

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import re
+import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
-from daedalus.components.semiconductors.device_cards import ModelCard, card_values
+from daedalus.components.semiconductors.device_cards import ModelCard, SpiceWarning, card_values
 from daedalus.components.semiconductors.temperature import ROOM
+from daedalus.components.spice.conditional_cards import chosen_cards
 from daedalus.components.spice.netlist_formulas import Scope, Unreadable, UserFunction, number, parsed
 from daedalus.components.spice.netlist_text import Card
 from daedalus.components.spice.node_words import node_words
+from daedalus.errors import ModelError
 
 _IGNORED = {".print", ".plot", ".save", ".probe", ".width", ".title", ".endl", ".end", ".backanno"}
 # What `run_spice` computes; a model alone is the circuit over time.
 DEEPEST = 8  # subcircuits inside each other
 ANALYSES = frozenset({".op", ".dc", ".ac", ".tf", ".noise", ".four", ".meas", ".measure"})
+# Analyses of other programs that are told and left out; the circuit is read all the same.
+NOT_COMPUTED = {".pz": "dd.linearise(m).poles()", ".sens": "dd.sensitivities", ".disto": ".four of a run",
+                ".pss": "dd.periodic", ".sp": ".ac", ".hb": "dd.periodic"}  # fmt: skip
+OPTIONS = frozenset({".options", ".option", ".opt"})
 
 
 @dataclass
@@ -59,15 +66,53 @@ class Netlist:
         self.words: dict[str, str] = {}  # the nodes of the circuit itself, as its outputs name them
         self.elements: dict[str, str] = {}  # its elements, as the model names them
         self.small: dict[int, Any] = {}  # the inputs for small signals of a model, by its id
+        self.inner: dict[int, Any] = {}  # the circuits of models of subcircuits, by the id of the model
         self.analyses: list[Card] = []  # .op .dc .ac .tf .noise .four .meas, in their order
         self.shared: tuple[str, ...] = ()  # .global
         self.keywords: dict[int, dict[str, Any]] = {}  # of models that were read
-        late = self._split(cards)
-        # Parameters first, in their order: other cards may name them before they are declared.
-        for card in sorted(
-            late, key=lambda card: card.words[0] not in (".param", ".func", ".options", ".option", ".temp")
-        ):
-            self._setting(card)
+        self._late = self._split(chosen_cards(cards))
+        # Temperatures and parameters first, in their order: other cards may name them before they are declared.
+        first, second = (".temp", *OPTIONS), (".param", ".csparam", ".func")
+        for card in self._late:
+            if card.words[0] in first:
+                self._setting(card)
+        self.parameters["temper"] = self.temperature
+        for card in self._late:
+            if card.words[0] == ".func":
+                self._setting(card)
+        self._read_parameters()
+        for card in self._late:
+            if card.words[0] not in (*first, *second):
+                self._setting(card)
+
+    def _read_parameters(self) -> None:
+        """All .param, also those that name one behind them."""
+        open_pairs = [
+            (name.split("(")[0], text, card)
+            for card in self._late if card.words[0] in (".param", ".csparam")
+            for name, text in (word.split("=", 1) for word in card.words[1:] if "=" in word)
+        ]  # fmt: skip
+        while open_pairs:
+            later, errors = [], list[ModelError]()
+            for name, text, card in open_pairs:
+                try:
+                    self.parameters[name] = number(text, card, self.scope)
+                except ModelError as error:
+                    later.append((name, text, card))
+                    errors.append(error)
+            if len(later) == len(open_pairs):
+                raise errors[0]
+            open_pairs = later
+
+    def warm(self, temperature: float) -> None:
+        """Set the temperature, and read again what may follow it: .param and .model."""
+        self.temperature = temperature
+        self.parameters = {"temper": temperature}
+        self.keywords.clear()
+        self._read_parameters()
+        for card in self._late:
+            if card.words[0] == ".model":
+                self._setting(card)
 
     @property
     def has_lines(self) -> bool:
@@ -112,17 +157,14 @@ class Netlist:
     def _setting(self, card: Card) -> None:
         word = card.words[0]
         pairs = [w.split("=", 1) for w in card.words[1:] if "=" in w]
-        if word == ".param":
-            for name, text in pairs:
-                self.parameters[name.split("(")[0]] = number(text, card, self.scope)
-        elif word == ".func":
+        if word == ".func":
             self._function(card)
         elif word == ".model":
             model = card_values(card, self.scope)
             self.models[model.name] = model
         elif word in (".ic", ".nodeset"):
             self._voltages(card)
-        elif word in (".options", ".option"):
+        elif word in OPTIONS:
             self._options(card, pairs)
         elif word == ".temp":
             card.needs(2, ".temp 27")
@@ -133,6 +175,9 @@ class Netlist:
             self.shared = tuple(dict.fromkeys((*self.shared, *card.words[1:])))
         elif word in ANALYSES:
             self.analyses.append(card)
+        elif word in NOT_COMPUTED:
+            told = f"{card.where}: {word} is not computed; {NOT_COMPUTED[word]} is near to it."
+            warnings.warn(told, SpiceWarning, stacklevel=2)
         elif word not in _IGNORED:
             raise card.refuse("has a card that is not read", f"{word} is not valid.", "without it")
 

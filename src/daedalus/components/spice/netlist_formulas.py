@@ -21,10 +21,10 @@ from daedalus.components.spice.netlist_text import Card, plain_number
 
 DEEPEST, LONGEST = 60, 20000  # brackets inside each other, characters
 _TOKEN = re.compile(
-    r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?[a-z]*)|(?P<name>[a-z_$#@!.][\w$#@!.:]*)"
-    r"|(?P<sign>\*\*|&&|\|\||==|!=|<=|>=|[-+*/^()<>?:,!]))"
+    r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?[a-z]*)|(?P<name>[a-z_$#@.](?:[\w$#@.]|!(?!=))*)"
+    r"|(?P<sign>\*\*|&&|\|\||==|!=|<=|>=|[-+*/^()<>?:,!~&|]))"
 )
-_LEVELS = (("||",), ("&&",), ("==", "!=", "<", "<=", ">", ">="), ("+", "-"), ("*", "/"))
+_LEVELS = (("||", "|"), ("&&", "&"), ("==", "!=", "<", "<=", ">", ">="), ("+", "-"), ("*", "/"))
 
 
 def _step(x: Any) -> Any:
@@ -85,6 +85,8 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], int, int]] = {
     "int": (lambda x: ca.sign(x) * ca.floor(ca.fabs(x)), 1, 1),
     "nint": (lambda x: ca.floor(x + 0.5), 1, 1), "min": (_smallest, 1, 64), "max": (_largest, 1, 64),
     "pow": (_power, 2, 2), "pwr": (_signed_power, 2, 2), "u": (_step, 1, 1), "stp": (_step, 1, 1),
+    "u2": (lambda x: _limited(x, 0, 1), 1, 1), "eq0": (lambda x: _choose(x == 0, 1.0, 0.0), 1, 1),
+    "arctan": (ca.atan, 1, 1),
     "uramp": (lambda x: ca.fmax(x, 0), 1, 1), "limit": (_limited, 3, 3), "if": (_choose, 3, 3),
     "ternary_fcn": (_choose, 3, 3), "atan2": (ca.atan2, 2, 2), "hypot": (lambda x, y: ca.sqrt(x * x + y * y), 2, 2),
     "table": (_table, 5, 4096), "pwl": (_table, 5, 4096), "square": (lambda x: x * x, 1, 1),
@@ -109,7 +111,8 @@ class Scope:
 
     parameters: Mapping[str, Any] = field(default_factory=dict)
     functions: Mapping[str, UserFunction] = field(default_factory=dict)
-    probe: Callable[[str, tuple[str, ...]], Any] | None = None  # ("v", nodes) or ("i", (element,))
+    # ("v", nodes), ("i", (element,)), ("time", ()) or ("ddt", (expression,))
+    probe: Callable[[str, tuple[Any, ...]], Any] | None = None
 
     def named(self, name: str) -> Any:
         """The value of a name."""
@@ -119,7 +122,7 @@ class Scope:
             return math.pi
         if name == "e":
             return math.e
-        if self.probe is not None and name in ("time", "temper"):
+        if self.probe is not None and name == "time":
             return self.probe(name, ())
         raise Unreadable(name)
 
@@ -145,6 +148,8 @@ def value(tree: tuple[Any, ...], scope: Scope, depth: int = 0) -> Any:
             raise Unreadable(tree[1])
         return scope.probe(tree[1], tree[2])
     if kind == "call":
+        if tree[1] == "ddt" and scope.probe is not None and len(tree[2]) == 1:
+            return scope.probe("ddt", (value(tree[2][0], scope, depth + 1),))
         return _called(tree[1], [value(argument, scope, depth + 1) for argument in tree[2]], scope, depth)
     return _operated(kind, [value(operand, scope, depth + 1) for operand in tree[1:]])
 
@@ -230,6 +235,7 @@ class _Reader:
             return self._signed()
         tree = self._level(level + 1)
         while sign := self._sign(*_LEVELS[level]):
+            sign = {"|": "||", "&": "&&"}.get(sign, sign)
             tree = (sign, tree, self._level(level + 1))
         return tree
 
@@ -238,7 +244,7 @@ class _Reader:
             return ("neg", self._signed())
         if self._sign("+"):
             return self._signed()
-        if self._sign("!"):
+        if self._sign("!", "~"):
             return ("not", self._signed())
         tree = self._atom()
         if self._sign("**", "^"):
@@ -278,13 +284,16 @@ class _Reader:
         return found
 
     def _names(self) -> list[str]:
-        found = []
+        """Names of nodes or elements between brackets; a name may hold signs, as in a-b or x1:out."""
+        found = [""]
         while self.next < len(self.tokens) and self.tokens[self.next] != ("sign", ")"):
             text = self.tokens[self.next][1]
             self.next += 1
-            if text != ",":
-                found.append(text)
-        if not self._sign(")") or not 1 <= len(found) <= 2:
+            if text == ",":
+                found.append("")
+            else:
+                found[-1] += text
+        if not self._sign(")") or not 1 <= len(found) <= 2 or "" in found:
             raise Unreadable("v(")
         return found
 
@@ -319,6 +328,10 @@ def quantity(word: str, card: Card, scope: Scope) -> Any:
         return scope.parameters[word]
     if word[:1] in "+-" and word[1:] in scope.parameters:
         return scope.parameters[word[1:]] * (-1 if word[0] == "-" else 1)
+    try:
+        return value(parsed(word), scope)  # a formula without braces
+    except (Unreadable, ArithmeticError, TypeError, ValueError, RecursionError):
+        pass
     raise card.refuse(
         f"has {word!r} where a number is expected", "it is neither a number nor a .param.", "1k, 2.2u, {r*2}"
     )

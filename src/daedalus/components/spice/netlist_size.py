@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from daedalus.components.spice.netlist_text import Card
+from daedalus.components.spice.netlist_text import Card, is_pair
 from daedalus.model.names import counted
 
 # Elements of a circuit with all subcircuits put in, and subcircuits inside each other.
@@ -24,7 +24,7 @@ def _used(card: Card) -> str:
     """The subcircuit that a card uses; empty for other elements."""
     if card.words[0][0] != "x":
         return ""
-    plain = [word for word in card.words[1:] if "=" not in word and word != "params:"]
+    plain = [word for word in card.words[1:] if not is_pair(word) and word != "params:"]
     return plain[-1] if plain else ""
 
 

@@ -11,6 +11,9 @@ from daedalus.errors import ModelError
 _SUFFIX = {"t": 1e12, "g": 1e9, "meg": 1e6, "k": 1e3, "mil": 25.4e-6, "m": 1e-3, "u": 1e-6, "n": 1e-9, "p": 1e-12,
            "f": 1e-15}  # fmt: skip
 _NUMBER = re.compile(r"([-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)(t|g|meg|k|mil|m|u|n|p|f)?[a-z]*", re.IGNORECASE)
+# Values as they are printed on parts: the suffix stands for the point, as in 4k7 and 2r2 (IEC 60062).
+_PRINTED = re.compile(r"([-+]?\d+)(t|g|meg|k|m|u|n|p|f|r|l)(\d+)[a-z]*", re.IGNORECASE)
+_MICRO = str.maketrans("\u00b5\u03bc", "uu")  # the sign and the Greek letter
 DEEPEST = 8  # so many files inside each other are read
 MOST_FILES, MOST_CARDS, MOST_CHARACTERS = 200, 50_000, 16_000_000
 
@@ -40,9 +43,10 @@ class Card:
                 "has a card that is not complete", f"{self.words[0]} needs more words than these.", example
             )
 
-    def behind(self, word: str) -> str | None:
+    def behind(self, word: str, is_pattern: bool = False) -> str | None:
         """The text behind `word=` or `word`, in lower case; None where the word is not there."""
-        match = re.search(rf"(?<![\w.]){re.escape(word)}\s*=?\s*(.+)$", self.text.lower())
+        sought = word if is_pattern else re.escape(word)
+        match = re.search(rf"(?<![\w.]){sought}\s*=?\s*(.+)$", self.text.lower())
         return None if match is None else match[1].strip()
 
 
@@ -180,9 +184,24 @@ def _pairs(parts: list[str]) -> list[str]:
     return found
 
 
+def is_pair(word: str) -> bool:
+    """Whether a word is `name=value`; a formula in quotes or braces may compare by = and is none."""
+    return "=" in word and word[0] not in "'{\""
+
+
 def plain_number(word: str) -> float | None:
-    """A number with a suffix; None where it is none."""
+    """A number with a suffix; None where it is none.
+
+    Example
+    -------
+    >>> plain_number("2.2k"), plain_number("4k7"), plain_number("10µF"), plain_number("out")
+    (2200.0, 4700.0, 1e-05, None)
+    """
+    word = word.translate(_MICRO)
     match = _NUMBER.fullmatch(word)
     if match is None:
-        return None
+        printed = _PRINTED.fullmatch(word)
+        if printed is None:
+            return None
+        return float(f"{printed[1]}.{printed[3]}") * _SUFFIX.get(printed[2].lower(), 1.0)
     return float(match[1]) * (_SUFFIX[match[2].lower()] if match[2] else 1.0)

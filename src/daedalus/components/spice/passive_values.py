@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from daedalus.components.semiconductors.device_cards import ModelCard
-from daedalus.components.spice.netlist_text import Card
+from daedalus.components.spice.netlist_text import Card, is_pair
 
 _PROBE = re.compile(r"(?<![\w.])(?:[vi]\s*\(|time\b)")
 
@@ -24,7 +24,7 @@ def is_moving(text: str) -> bool:
 
 def _plain_and_model(circuit: Any, card: Card, kind: str) -> tuple[list[str], ModelCard | None]:
     """The words behind the nodes that are no options, and the model among them."""
-    words = [word for word in card.words[3:] if "=" not in word]
+    words = [word for word in card.words[3:] if not is_pair(word)]
     for word in words:
         model = circuit.models.get(word) or circuit.netlist.models.get(word)
         if model is not None and model.kind in (kind, {"r": "res", "c": "cap"}[kind]):
@@ -36,6 +36,12 @@ def _check_words(card: Card, plain: list[str], most: int) -> None:
     """Refuse words that say nothing."""
     if len(plain) > most:
         raise card.refuse(f"says {plain[most]!r} of {card.words[0]!r}", "that is not modelled.", "without it")
+
+
+def _temperature(circuit: Any, card: Card) -> float:
+    """The temperature of an element in °C."""
+    here = circuit.option(card, "temp")
+    return float(circuit.netlist.temperature + (circuit.option(card, "dtemp") or 0.0) if here is None else here)
 
 
 def resistance(circuit: Any, card: Card) -> float | None:
@@ -59,10 +65,11 @@ def resistance(circuit: Any, card: Card) -> float | None:
         second = circuit.value(plain[-1], card)  # tc=first,second
     first = values.get("tc1", 0.0) if first is None else first
     second = values.get("tc2", 0.0) if second is None else second
-    here = circuit.option(card, "temp")
-    here = circuit.netlist.temperature + (circuit.option(card, "dtemp") or 0.0) if here is None else here
-    warm = here - values.get("tnom", circuit.netlist.nominal)
-    return float(value * (1 + first * warm + second * warm**2) / (circuit.option(card, "m") or 1.0))
+    warm = _temperature(circuit, card) - values.get("tnom", circuit.netlist.nominal)
+    steep = circuit.option(card, "tce")
+    growth = 1 + first * warm + second * warm**2 if steep is None else 1.01 ** (steep * warm)
+    growth *= circuit.option(card, "scale") or 1.0
+    return float(value * growth / (circuit.option(card, "m") or 1.0))
 
 
 def capacitance(circuit: Any, card: Card) -> float:
@@ -71,8 +78,13 @@ def capacitance(circuit: Any, card: Card) -> float:
     values = {} if model is None else model.values
     times = circuit.option(card, "m") or 1.0
     _check_words(card, plain, 1)
-    if plain:
-        return float(circuit.value(plain[0], card) * times)
+    times *= circuit.option(card, "scale") or 1.0
+    warm = _temperature(circuit, card) - values.get("tnom", circuit.netlist.nominal)
+    first, second = (circuit.option(card, word) or values.get(word, 0.0) for word in ("tc1", "tc2"))
+    times *= 1 + first * warm + second * warm**2
+    own = circuit.value(plain[0], card) if plain else circuit.option(card, "c")
+    if own is not None:
+        return float(own * times)
     length, width = circuit.option(card, "l"), circuit.option(card, "w") or values.get("defw", 10e-6)
     if "cj" in values and length is not None:
         narrow = values.get("narrow", 0.0)

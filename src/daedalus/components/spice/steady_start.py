@@ -34,7 +34,8 @@ def write_start(netlist: Netlist, m: Model, steady: Model, is_held: bool = False
     whether sources in it hold the nodes of .ic.
     """
     held = {} if is_held else _held(netlist, steady)
-    own = m._flat().freeze().labels["x"] if is_held else ()
+    labels = m._flat().freeze().labels if is_held else {"x": (), "z": ()}
+    own = [*labels["x"], *labels["z"]]
     if netlist.transient.starts_given:
         starts: Mapping[str, float] = _given_start(steady, held, own)
     else:
@@ -56,6 +57,7 @@ def _given_start(m: Model, held: Mapping[str, float], further: Sequence[str]) ->
     return {
         **{name: float(found[name]) for name in further},
         **dict(zip(system.labels["x"], found.vectors["x"].tolist())),
+        **dict(zip(system.labels["z"], found.vectors["z"].tolist())),
     }
 
 

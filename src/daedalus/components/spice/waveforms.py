@@ -8,17 +8,19 @@ from typing import NamedTuple
 
 import casadi as ca
 
-from daedalus.components.spice.netlist_text import Card
+from daedalus.components.spice.netlist_text import Card, is_pair, plain_number
 
 Wave = ca.SX | float
 NUMBERS = {
     "sin": (2, 6),
+    "sine": (2, 6),
     "pulse": (2, 7),
     "pwl": (2, None),
     "exp": (2, 6),
     "sffm": (2, 5),
     "am": (3, 5),
 }  # how many each takes, at least and at most
+DISTORTION = ("distof1", "distof2")
 
 
 class SourceWords(NamedTuple):
@@ -40,18 +42,27 @@ def source_words(card: Card) -> SourceWords:
     """
     steady, over_time = list[str](), list[str]()
     small: list[str] | None = None
-    words = [word for word in card.words[3:] if "=" not in word]
+    words = list[str]()
+    for word in card.words[3:]:
+        name, sign, value = word.partition("=")
+        if not sign or not is_pair(word):
+            words.append(word)
+        elif name in ("dc", "ac"):
+            words += [name, value]
     while words:
         word = words.pop(0)
-        if word in NUMBERS:
+        if word in DISTORTION:  # a magnitude and a phase, for .disto alone
+            while words and plain_number(words[0]) is not None:
+                words.pop(0)
+        elif word in NUMBERS:
             over_time, words = [word, *words], []
             # A small signal may stand behind the wave.
-            if "ac" in over_time:
-                place = over_time.index("ac")
+            place = next((k for k, own in enumerate(over_time) if own in ("ac", *DISTORTION)), None)
+            if place is not None:
                 over_time, words = over_time[:place], over_time[place:]
         elif word == "ac":
             small = []
-            while words and len(small) < 2 and words[0] not in NUMBERS and words[0] != "dc":
+            while words and len(small) < 2 and words[0] not in (*NUMBERS, *DISTORTION, "dc"):
                 small.append(words.pop(0))
         elif word != "dc":
             steady.append(word)
@@ -83,7 +94,7 @@ def wave_of(
             if own.startswith(f"{word}=")
         }
         return repeated(t, values, late.get("td", 0.0), late.get("r"))
-    if kind == "sin":
+    if kind in ("sin", "sine"):
         return sine(t, values, stop)
     if kind == "sffm":
         return modulated(t, values, stop)

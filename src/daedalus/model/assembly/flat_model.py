@@ -35,11 +35,14 @@ if TYPE_CHECKING:
     from daedalus.model.doors.inner_parts import PartDoor
 
 
-def flattened(book: PartDoor) -> PartDoor:
-    """The flat model of one with parts; its ledger and the names of what is gone travel with it."""
+def flattened(book: PartDoor, still: bool = False) -> tuple[PartDoor, bool]:
+    """The flat model of one with parts; its ledger and the names of what is gone travel with it.
+
+    still: as at rest, where sources over time stand still. Also told: whether that makes a difference.
+    """
     check_sources(book)
     entries = ledger_entries(book)
-    work = Flattening(book)
+    work = Flattening(book, still)
     work.collect()
     work.solve_sums()
     check_sums(work)
@@ -62,7 +65,8 @@ def flattened(book: PartDoor) -> PartDoor:
     left = [k for k in range(len(rows)) if k not in used]
     kept = list(zip((rows[k] for k in left), solved.each([residuals[k] for k in left])))
     keys += [work.unknowns.keys[x] for x in further]
-    return _Writer(work, known.then(solved), keys, kept, entries, [*values, *further]).written()
+    flat = _Writer(work, known.then(solved), keys, kept, entries, [*values, *further]).written()
+    return flat, work.is_moved
 
 
 def _given_by(work: Flattening, values: dict[int, ca.SX]) -> Replacement:

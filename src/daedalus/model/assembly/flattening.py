@@ -33,8 +33,9 @@ class ScalarRow(NamedTuple):
 class Flattening:
     """One model on its way to the flat one."""
 
-    def __init__(self, book: PartDoor) -> None:
-        self.book = book
+    def __init__(self, book: PartDoor, still: bool = False) -> None:
+        self.book, self.still = book, still
+        self.is_moved = False  # whether a source over time moves a state that follows from others
         self.unknowns: Unknowns = unknowns_of(book)
         self.sums = SignedSums(self.unknowns.rank, self.unknowns.merges)
         self.rows: list[ScalarRow] = []
@@ -211,8 +212,9 @@ class Flattening:
         value, total = self.value[root], ca.SX(0)
         for symbol in ca.symvar(value):
             slope, number = ca.jacobian(value, symbol), self.unknowns.number.get(symbol_key(symbol))
-            if number is None:
-                total += slope  # of time
+            if number is None:  # of time
+                self.is_moved = True
+                total += 0 if self.still else slope
             elif self.unknowns.states[number]:
                 total += slope * self.book._derivative_symbol(self.unknowns.names[number], order)
         return total

@@ -50,7 +50,8 @@ def direct_current(netlist: Netlist, asked: Sweep) -> Any:
     try:
         for values in itertools.product(*reversed(asked.values)):
             row = dict(zip(reversed(asked.names), values))
-            netlist.temperature = row.pop("temp", before)
+            if (here := row.pop("temp", before)) != netlist.temperature:
+                netlist.warm(here)
             m = models.get(netlist.temperature)
             if m is None:
                 m = models[netlist.temperature] = circuit_for(netlist, AT_REST)
@@ -58,7 +59,8 @@ def direct_current(netlist: Netlist, asked: Sweep) -> Any:
             near = {name: points[-1][name] for name in points[-1]} if points else None
             points.append(rest(netlist, m, given, near))
     finally:
-        netlist.temperature = before
+        if netlist.temperature != before:
+            netlist.warm(before)
     shape = [len(values) for values in reversed(asked.values)]
     dimensions = list(reversed(asked.names))
     data = {
