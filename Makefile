@@ -41,11 +41,14 @@ demo: $(STAMP)
 # Two workers, one BLAS thread each. The run that people wait for, with its slowest tests; `test-all` adds the other
 # methods, tolerances and examples (marker `wide`).
 PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+# A file's tests run in one worker, which makes their fixtures and systems once; doctests of small files come last, so
+# that both workers end together.
+BY_FILE := --dist loadfile --no-loadscope-reorder
 test: setup
-	$(PYTEST) --dist loadgroup --durations 20
+	$(PYTEST) $(BY_FILE) --durations 20
 
 test-all: setup
-	$(PYTEST) --dist loadgroup --durations 20 -m "not long"
+	$(PYTEST) $(BY_FILE) --durations 20 -m "not long"
 
 check: setup
 	$(BIN)/ruff format --check .

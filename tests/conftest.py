@@ -36,3 +36,11 @@ def pytest_collection_finish():
 def pytest_collection_modifyitems(config, items):
     """Mark what `make test` leaves to `make test-all` before tests are chosen by their marks."""
     mark_wide_products(items, config.rootpath)
+
+
+@pytest.fixture
+def without_garbage_collection():
+    """For tests that parse many files: searches for cycles among their nodes cost more than the parsing."""
+    gc.disable()
+    yield
+    gc.enable()

@@ -58,8 +58,8 @@ DOOR = {"model/system/once.py", "model/system/system.py"}
 PROSE = {"note", "notes", "label", "reason", "reasons", "stop_reason", "remedy", "message", "sentence"}
 SEARCHES = {"startswith", "endswith", "partition", "rpartition", "split", "rsplit", "find", "removeprefix"}
 
-# One worker reads all files, once.
-pytestmark = pytest.mark.xdist_group("layout")
+# All files are parsed once: millions of nodes, none of them garbage until their file is read.
+pytestmark = pytest.mark.usefixtures("without_garbage_collection")
 
 
 @dataclass(frozen=True)

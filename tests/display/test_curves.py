@@ -12,9 +12,6 @@ import daedalus as dd
 from daedalus import catalogue
 from daedalus.display.curves import MOST_CURVES, chosen_panels
 
-# One worker runs each system once.
-pytestmark = pytest.mark.xdist_group("pictures of runs")
-
 SYSTEMS = ("motor_lift", "slider_crank", "driven_arm", "robertson")
 MORE = ("bridge_rectifier", "rod_chain", "double_pendulum", "quadrotor", "delta_robot", "emep", "cart_pendulum")
 

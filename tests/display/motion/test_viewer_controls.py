@@ -7,9 +7,6 @@ from page_measures import wider_than_the_page
 import daedalus as dd
 from daedalus import catalogue
 
-# One worker makes the page once.
-pytestmark = pytest.mark.xdist_group("viewer page")
-
 
 @pytest.fixture(scope="module")
 def viewer(tmp_path_factory, chromium):

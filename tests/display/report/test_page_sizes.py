@@ -6,8 +6,6 @@ from page_measures import wider_than_the_page
 import daedalus as dd
 from daedalus import catalogue
 
-# One worker makes each report once.
-pytestmark = pytest.mark.xdist_group("report pages")
 SYSTEMS = (
     "pendulum_3d",
     *(pytest.param(name, marks=pytest.mark.wide) for name in ("delta_robot", "motor_lift", "robertson")),
