@@ -217,7 +217,7 @@ def _constraints_of(system: System) -> ca.Function | None:
 
 
 def _on_constraints(nearest: ca.Function | None, x: np.ndarray, p: np.ndarray) -> np.ndarray | None:
-    """The nearest state that obeys what solutions keep at zero, by Gauss and Newton; None where none is found."""
+    """A state near by that obeys what solutions keep at zero; None where none is found."""
     if nearest is None:
         return x
 
@@ -225,8 +225,8 @@ def _on_constraints(nearest: ca.Function | None, x: np.ndarray, p: np.ndarray) -
         value, slopes = (part.full() for part in nearest(0.0, state, p))
         return value.ravel(), slopes
 
-    found = Manifold(kept, np.ones(len(x))).nearest(x)
-    return found.values if found.solved else None
+    corrected = Manifold(kept, np.ones(len(x))).near(x)
+    return corrected.values if corrected.solved else None
 
 
 # -- by matrices -----------------------------------------------------------------------------------------------

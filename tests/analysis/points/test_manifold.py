@@ -53,12 +53,17 @@ def test_many_unknowns_are_corrected_without_a_full_factorisation(monkeypatch):
         left = np.sum(links**2, axis=1) - 1
         return np.append(left, 2 * left[0]), np.vstack([slopes, 2 * slopes[0]])
 
-    def refused(*given, **options):
-        raise AssertionError("a full factorisation")
+    factorised, whole = [], np.linalg.svd
 
-    monkeypatch.setattr(np.linalg, "svd", refused)
+    def counted(*given, **options):
+        # A module that is imported meanwhile may keep this function.
+        factorised.append(given)
+        return whole(*given, **options)
+
+    monkeypatch.setattr(np.linalg, "svd", counted)
     begin = np.ravel(np.cumsum(np.tile([0.8, 0.6], (60, 1)), axis=0)) + 0.01 * np.sin(np.arange(120.0))
     found = Manifold(chain, np.ones(120)).nearest(begin)
+    assert factorised == []
     assert found.solved
     assert np.abs(chain(found.values)[0]).max() < 1e-9
     assert found.steps < 8

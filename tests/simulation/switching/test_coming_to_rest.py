@@ -44,7 +44,7 @@ def check_rested(tr, position, lowest, time, error=1e-6):
     assert tr[position].min() > lowest - error
 
 
-@pytest.mark.parametrize("rtol", [1e-4, 1e-6, 1e-8])
+@pytest.mark.parametrize("rtol", [1e-6, 1e-4, 1e-8])
 @pytest.mark.parametrize("method", ["auto", "tsit5", "radau5"])
 @pytest.mark.parametrize("constrained", [True, False])
 def test_a_pendulum_comes_to_rest_at_its_stop(method, constrained, rtol):
@@ -54,7 +54,7 @@ def test_a_pendulum_comes_to_rest_at_its_stop(method, constrained, rtol):
     assert tr.stop.event == "stop"
 
 
-@pytest.mark.parametrize("rtol", [1e-4, 1e-6, 1e-8])
+@pytest.mark.parametrize("rtol", [1e-6, 1e-4, 1e-8])
 @pytest.mark.parametrize("method", ["auto", "tsit5", "radau5"])
 def test_a_plastic_impact_of_a_constrained_body(method, rtol):
     tr = dd.simulate(pendulum_with_a_stop(0.0, True), 6.0, method=method, rtol=rtol)

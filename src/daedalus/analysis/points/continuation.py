@@ -79,7 +79,10 @@ def balanced_factors(matrix: Any) -> Solve | None:
 
 
 def newton(equations: Equations, guess: np.ndarray, nominal: np.ndarray, most: int = MOST_ITERATIONS) -> Root:
-    """From a guess, each correction halved until the next one would be shorter (P. Deuflhard 2004, section 3.3)."""
+    """From a guess, each correction halved until the next one would be shorter (P. Deuflhard 2004, section 3.3).
+
+    A step of a continuation, which gets few iterations, ends where no part of a correction helps: a shorter one does.
+    """
     v = np.array(guess, dtype=float)
     step, before = np.zeros_like(v), np.inf
     residual, slopes, scale = equations(v)
@@ -95,6 +98,8 @@ def newton(equations: Equations, guess: np.ndarray, nominal: np.ndarray, most: i
         if length <= TOLERANCE or (length <= STALLED and length > 0.5 * before):
             return _root(v, residual, scale, iteration, True, step)
         part, v, (residual, slopes, scale) = _followed(equations, solve, v, change, size)
+        if most < MOST_ITERATIONS and part <= LEAST_PART:
+            return _root(v, residual, scale, iteration + 1, False, step)
         before = length if part == 1.0 else np.inf
     return _root(v, residual, scale, most, False, step)
 

@@ -10,8 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from daedalus.analysis.points.least_change import Scaled, by_sparse_steps, least_change
+from daedalus.analysis.points.damped_newton import Equations, Root, damped_newton
+from daedalus.analysis.points.least_change import Arrival, Scaled, by_sparse_steps, least_change
 from daedalus.analysis.rank_decision import FULL_IN_LOOPS
+
+# Equations, the point to begin at and the sizes of its entries -> where they vanish.
+Search = Callable[[Equations, np.ndarray, np.ndarray], Arrival | Root]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +47,15 @@ class Manifold:
     def nearest(self, x: np.ndarray, free: np.ndarray | None = None) -> Corrected:
         """The point of the manifold nearest to x, as far as steps from there lead to it; only entries `free` move."""
         moving = np.arange(len(x)) if free is None else np.asarray(free)
+        # Null spaces of many unknowns would cost too much: shortest steps end near the nearest point.
+        few = len(moving) <= FULL_IN_LOOPS
+        return self._corrected(x, moving, least_change if few else _by_shortest_steps)
 
+    def near(self, x: np.ndarray) -> Corrected:
+        """A point of the manifold near x, where any will do: the nearest one costs many times as much."""
+        return self._corrected(x, np.arange(len(x)), _by_newton if len(x) <= FULL_IN_LOOPS else _by_shortest_steps)
+
+    def _corrected(self, x: np.ndarray, moving: np.ndarray, search: Search) -> Corrected:
         def whole(values: np.ndarray) -> np.ndarray:
             point = np.array(x, dtype=float)
             point[moving] = values
@@ -51,12 +63,17 @@ class Manifold:
 
         def equations(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
             point = whole(values)
-            left, slopes = self.kept(point)
+            residual, slopes = self.kept(point)
             scale = (np.abs(slopes) * np.maximum(self.sizes, np.abs(point))).max(axis=1, initial=0.0)
-            return left, slopes[:, moving], np.where(scale > 0, scale, 1.0)
+            return residual, slopes[:, moving], np.where(scale > 0, scale, 1.0)
 
-        begin, sizes = np.asarray(x, dtype=float)[moving], self.sizes[moving]
-        # Null spaces of many unknowns would cost too much: shortest steps end near the nearest point.
-        few = len(moving) <= FULL_IN_LOOPS
-        found = least_change(equations, begin, sizes) if few else by_sparse_steps(Scaled(equations, begin, sizes))
-        return Corrected(whole(found.values), found.solved, found.iterations)
+        arrival = search(equations, np.asarray(x, dtype=float)[moving], self.sizes[moving])
+        return Corrected(whole(arrival.values), arrival.solved, arrival.iterations)
+
+
+def _by_newton(equations: Equations, begin: np.ndarray, sizes: np.ndarray) -> Root:
+    return damped_newton(equations, begin, sizes)
+
+
+def _by_shortest_steps(equations: Equations, begin: np.ndarray, sizes: np.ndarray) -> Arrival:
+    return by_sparse_steps(Scaled(equations, begin, sizes))
