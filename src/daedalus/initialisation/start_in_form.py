@@ -6,6 +6,7 @@ moment of a run, has all of these values by some name, and each form of the mode
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,7 +18,7 @@ from daedalus.model.names import split_index
 from daedalus.model.system.equation_row import Role
 from daedalus.model.system.once import remembered
 from daedalus.model.system.system import System
-from daedalus.model.values import check_mapping, flat_values
+from daedalus.model.values import check_mapping, different_starts, flat_values
 
 
 def standing_for(system: System, k: int) -> int | None:
@@ -127,9 +128,22 @@ def negative_states(system: System) -> dict[str, str]:
 def without_signs(system: System, values: Mapping[str, object]) -> Mapping[str, object]:
     """Values by name with those of states with the other sign given to these."""
     negative = negative_states(system)
+    _check_further_names(system, values, negative)
     if not any(name in negative for name in values):
         return values
     return {
         negative.get(name, name): -value if name in negative and isinstance(value, (int, float)) else value
         for name, value in values.items()
     }
+
+
+def _check_further_names(system: System, values: Mapping[str, object], negative: Mapping[str, str]) -> None:
+    """Refuse two values for one state under two of its names, as of capacitors side by side."""
+    met: dict[str, tuple[str, float]] = {}
+    for name, value in values.items():
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            continue
+        own = float(-value if name in negative else value)
+        first, before = met.setdefault(negative.get(name, system.aliases.get(name, name)), (name, own))
+        if first != name and not math.isclose(before, own, rel_tol=1e-9, abs_tol=1e-300):
+            raise different_starts(first, before, name, float(value), name in negative)

@@ -137,3 +137,18 @@ def given_start(system: System, values: Mapping[str, object] | None) -> dict[str
         for letter, position, number in zip(place.letters, place.positions, numbers):
             start[letter][position] = np.nan if number is None else number
     return start
+
+
+def different_starts(first: str, value: float, second: str, other: float, is_opposite: bool) -> ModelError:
+    """The error for two states that connections make one, with start values that differ.
+
+    value: of the first one. other: as given for the second one, which counts the other way round where `is_opposite`.
+    """
+    equal = "minus the other" if is_opposite else "the other"
+    return ModelError(
+        f"{first} and {second} are one state and start at different values.",
+        f"{first} = {value:g}, {second} = {other:g}",
+        because=f"their parts are joined so that one is always {equal}.",
+        remedy=f"start={{{first!r}: {value:g}}}; capacitors that are joined while charged settle at "
+        "(C1 v1 + C2 v2) / (C1 + C2)",
+    )

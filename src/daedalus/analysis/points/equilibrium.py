@@ -18,6 +18,7 @@ from daedalus.analysis.points.damped_newton import Root
 from daedalus.analysis.points.equilibrium_sweep import EquilibriumSweep, swept
 from daedalus.analysis.points.operating_point import OperatingPoint, put, read_point
 from daedalus.analysis.points.steady_state_search import search
+from daedalus.analysis.points.switches_at_rest import switch
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.errors import InputError, SolverError
 from daedalus.model.expressions import concatenate
@@ -121,7 +122,8 @@ def equilibrium(
     It solves F(t, 0, x, z, u, p) = 0 by Newton's method with affine-invariant damping, in nominal sizes. If the
     equations do not determine everything, it takes the shortest steps and names what is free. If it fails, as for the
     operating point of a large circuit, it tries leakage stepping, source stepping and pseudo-time steps, then a
-    trust-region method within the bounds of the variables. `found_by` tells you which one succeeded.
+    trust-region method within the bounds of the variables. `found_by` tells you which one succeeded. Conditions that
+    act at the start (`m.when(..., at_start=True)`), such as those of switches with hysteresis, act at the point too.
 
     Parameters
     ----------
@@ -177,14 +179,17 @@ def equilibrium(
             vectors["xdot"][k] = 0.0
     # A source over time stands still at rest: so do the charges that it holds.
     system = _with_invariants(model._still() if isinstance(model, Model) else system)
-    root, outside, found_by = search(system, vectors, unknowns)
-    labels = labels_of(system, unknowns)
-    if not root.solved or len(outside):
-        turning = _turning(system, root, unknowns, sought)
-        if turning and _moves_steadily(system, vectors, unknowns, turning):
-            raise _steady_motion(system, [labels[unknowns.index(("x", k))] for k in turning])
-        raise _failure(system, root, labels, outside)
-    scatter(vectors, unknowns, root.values)
+    labels, switched = labels_of(system, unknowns), set[tuple[float, ...]]()
+    while True:
+        root, outside, found_by = search(system, vectors, unknowns)
+        if not root.solved or len(outside):
+            turning = _turning(system, root, unknowns, sought)
+            if turning and _moves_steadily(system, vectors, unknowns, turning):
+                raise _steady_motion(system, [labels[unknowns.index(("x", k))] for k in turning])
+            raise _failure(system, root, labels, outside)
+        scatter(vectors, unknowns, root.values)
+        if not switch(system, vectors, switched):
+            break
     return Equilibrium(as_system(model), vectors, root, labels, notes, found_by)
 
 

@@ -15,7 +15,8 @@ DIODE = {
     "is": "saturation_current", "n": "emission", "rs": "series_resistance", "cjo": "junction_capacitance",
     "vj": "junction_potential", "m": "grading", "fc": "forward_share", "tt": "transit_time",
     "bv": "breakdown_voltage", "ibv": "breakdown_current", "eg": "energy_gap", "xti": "saturation_exponent",
-    "tnom": "nominal_temperature",
+    "tnom": "nominal_temperature", "ikf": "knee_current", "isr": "recombination_current",
+    "nr": "recombination_emission",
 }  # fmt: skip
 BIPOLAR = {
     "is": "saturation_current", "bf": "forward_gain", "br": "reverse_gain", "nf": "forward_emission",
@@ -53,7 +54,8 @@ KINDS: dict[str, dict[str, str]] = {
     "sw": VOLTAGE_SWITCH, "csw": CURRENT_SWITCH,
 }  # fmt: skip
 OTHER_NAMES = {
-    "d": {"cj0": "cjo", "cj": "cjo", "vb": "bv", "pb": "vj", "mj": "m", "tref": "tnom", "t_measured": "tnom"},
+    "d": {"cj0": "cjo", "cj": "cjo", "vb": "bv", "pb": "vj", "mj": "m", "tref": "tnom",
+          "t_measured": "tnom", "ik": "ikf"},
     "npn": {"va": "vaf", "vb": "var", "ik": "ikf", "jbf": "ikf", "jle": "ise", "jlc": "isc", "pe": "vje", "me": "mje",
             "pc": "vjc", "mc": "mjc", "ps": "vjs", "ms": "mjs", "ccs": "cjs", "csub": "cjs", "pt": "xti",
             "tref": "tnom", "cdis": "xcjc", "jtf": "itf"},
@@ -64,8 +66,7 @@ OTHER_NAMES |= {"pnp": OTHER_NAMES["npn"], "pmos": OTHER_NAMES["nmos"], "pjf": O
 NOISE = frozenset({"kf", "af"})
 PROCESS = frozenset({"rsh", "nss", "tpg"})  # of MOS transistors, read by `mos_words`
 EFFECTS: dict[str, dict[str, str]] = {
-    "d": {"ikf": "the current grows more slowly above this knee", "ikr": "the same in reverse",
-          "isr": "recombination adds a current below the knee", "nr": "slope of the recombination current",
+    "d": {"ikr": "the current grows more slowly beyond this knee in reverse",
           "nbv": "slope of the breakdown current", "ibvl": "a second, softer breakdown", "nbvl": "its slope",
           "tbv1": "the breakdown voltage moves with temperature", "trs1": "the resistance moves with temperature",
           "trs2": "the resistance moves with temperature", "cjp": "capacitance of the side wall",

@@ -16,9 +16,11 @@ from daedalus.components.semiconductors.junction import (
     exponential,
     inner_state,
     junction_voltage,
+    larger,
 )
 from daedalus.components.semiconductors.temperature import (
     junction_at,
+    potential_at,
     saturation_growth,
     thermal_voltage,
 )
@@ -26,6 +28,7 @@ from daedalus.errors import ModelError
 from daedalus.model.assembly.component import Keyword
 
 THERMAL_VOLTAGE = 0.025852  # k T / q at 300 K, in V
+KNEE_ROUNDED = 1e-18  # of the knee current: where the root of a current begins
 LEAK = 1e-12  # across every junction unless told otherwise, in S: the gmin of SPICE
 
 
@@ -35,8 +38,11 @@ class Diode(CardComponent):
     Shockley: current = saturation_current (exp(v / (emission · thermal_voltage)) − 1) + conductance · v, with
     v = voltage − series_resistance · current; below −breakdown_voltage the current grows backwards. The junction stores
     the charge of its depletion layer (`junction_capacitance`, `junction_potential`, `grading`, `forward_share`) and
-    transit_time · current. With `temperature` (°C) the saturation current, the thermal voltage and the depletion layer
-    follow it. `from_card=".model name D(is=1e-14 ...)"` reads the parameters of a SPICE card.
+    transit_time · current. Recombination adds recombination_current (exp(v / (recombination_emission ·
+    thermal_voltage)) − 1) ((1 − v / junction_potential)² + 0.005)^(grading / 2), and above `knee_current` a current i
+    grows more slowly: i / (1 + √(i / knee_current)). Both as in ngspice. With `temperature` (°C) the saturation
+    current, the thermal voltage and the depletion layer follow it. `from_card=".model name D(is=1e-14 ...)"` reads the
+    parameters of a SPICE card.
 
     Piecewise: `on_resistance` above `threshold`, `off_conductance` below it; continuous at the threshold, where a run
     locates the change.
@@ -58,6 +64,9 @@ class Diode(CardComponent):
         "grading": Keyword("", None, "between 0 and 1"),
         "forward_share": Keyword("", None, "between 0 and 1"),
         "transit_time": Keyword("s", None, "positive", nominal=1e-9),
+        "knee_current": Keyword("A", None, "positive", nominal=1e-3),
+        "recombination_current": Keyword("A", None, "positive", nominal=1e-12),
+        "recombination_emission": Keyword("", None, "positive"),
         "breakdown_voltage": Keyword("V", None, "positive"),
         "breakdown_current": Keyword("A", None, "positive"),
         "temperature": Keyword("degC", None),
@@ -69,6 +78,7 @@ class Diode(CardComponent):
     # What a further word takes where it is left out, once the word before it is given.
     _further: ClassVar[dict[str, dict[str, float]]] = {
         "junction_capacitance": {"junction_potential": 1.0, "grading": 0.5, "forward_share": 0.5},
+        "recombination_current": {"recombination_emission": 2.0, "junction_potential": 1.0, "grading": 0.5},
         "breakdown_voltage": {"breakdown_current": 1e-3},
         "temperature": {"nominal_temperature": 27.0, "energy_gap": 1.11, "saturation_exponent": 3.0},
     }
@@ -129,30 +139,53 @@ def _write_exponential(m: Any, q: Any) -> None:
     breakdown = None
     if q.breakdown_voltage is not None:
         breakdown = (_matched_breakdown(q.breakdown_voltage, q.breakdown_current, saturation, slope), slope)
-    charge = partial(_charge, saturation, slope, layer, q.transit_time)
     v = junction_voltage(m, "drive", inner, saturation, slope, breakdown)
-    law = exponential(saturation, v, slope)
-    through = law + q.conductance * v
-    if breakdown is not None:
-        through = through - saturation * ca.exp(-(breakdown[0] + v) / slope)
+    through, lost = _law(q, saturation, slope, breakdown, v) + q.conductance * v, ca.SX(0)
     if not stores:
         m.equation(current, through, name="law")
     else:
-        m.equation(current, through + displacement(m, charge, [v], [inner]), name="law")
-        m.stored(_energy(v, law, saturation, slope, layer, q.transit_time))
-    losses(m, v * through + (voltage - inner) * current, q.heat)
+        charging = ca.SX(0) if layer is None else displacement(m, layer.charge, [v], [inner])
+        m.stored(ca.SX(0) if layer is None else layer.energy(v))
+        if q.transit_time is not None:
+            forward = partial(_law, q, saturation, slope, None)
+            carriers = displacement(m, lambda own: q.transit_time * forward(own), [v], [inner])
+            charging = charging + carriers
+            if q.knee_current is None and q.recombination_current is None:
+                m.stored(_carrier_energy(v, saturation, slope, q.transit_time))
+            else:
+                lost = v * carriers
+        m.equation(current, through + charging, name="law")
+    losses(m, v * through + lost + (voltage - inner) * current, q.heat)
 
 
-def _charge(saturation: Any, slope: Any, layer: Depletion | None, transit: Any, v: ca.SX) -> ca.SX:
-    """The charge at a voltage: depletion layer and carriers on their way."""
-    stored = ca.SX(0) if layer is None else layer.charge(v)
-    return stored if transit is None else stored + transit * exponential(saturation, v, slope)
+def _law(q: Any, saturation: Any, slope: Any, breakdown: tuple[Any, Any] | None, v: ca.SX) -> ca.SX:
+    """The current of the junction without its conductance."""
+    current = exponential(saturation, v, slope)
+    if q.recombination_current is not None:
+        # In reverse it stays as at −3 n v_t, where it has long reached its end.
+        edge = larger(v, -3 * slope)
+        here = q.recombination_emission * (thermal_voltage(q.temperature) if q.thermal_voltage is None
+                                           else q.thermal_voltage)  # fmt: skip
+        strength, potential = q.recombination_current, q.junction_potential
+        if q.temperature is not None:
+            potential = potential_at(potential, q.temperature, q.nominal_temperature)
+            growth = saturation_growth(q.temperature, q.nominal_temperature, q.energy_gap, q.saturation_exponent)
+            strength = strength * ca.exp(growth / q.recombination_emission)
+        generation = ((1 - edge / potential) ** 2 + 0.005) ** (q.grading / 2)
+        current = current + strength * (ca.exp(edge / here) - 1) * generation
+    if q.knee_current is not None:
+        size = current / q.knee_current
+        forward = (size + ca.sqrt(size**2 + KNEE_ROUNDED**2)) / 2
+        current = current / (1 + ca.sqrt(forward))
+    if breakdown is not None:
+        current = current - saturation * ca.exp(-(breakdown[0] + v) / slope)
+    return ca.SX(current)
 
 
-def _energy(v: ca.SX, law: ca.SX, saturation: Any, slope: Any, layer: Depletion | None, transit: Any) -> ca.SX:
-    """∫ v dQ from zero."""
-    stored = ca.SX(0) if layer is None else layer.energy(v)
-    return stored if transit is None else stored + transit * (v * (law + saturation) - slope * law)
+def _carrier_energy(v: ca.SX, saturation: Any, slope: Any, transit: Any) -> ca.SX:
+    """∫ v dQ from zero of the carriers on their way."""
+    law = exponential(saturation, v, slope)
+    return ca.SX(transit * (v * (law + saturation) - slope * law))
 
 
 def _at_temperature(q: Any) -> tuple[Any, Any, Depletion | None]:

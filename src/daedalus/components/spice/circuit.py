@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -11,7 +12,7 @@ from typing import Any
 import casadi as ca
 
 from daedalus.components import electrical
-from daedalus.components.semiconductors.device_cards import ModelCard, card_values
+from daedalus.components.semiconductors.device_cards import ModelCard, SpiceWarning, card_values
 from daedalus.components.semiconductors.junction import inner_state
 from daedalus.components.spice.controlled_law import controlled_law
 from daedalus.components.spice.couplings import couple
@@ -313,7 +314,11 @@ class Circuit:
 
     def _given(self, state: str, card: Card) -> None:
         value = self.option(card, "ic")
-        if value is not None:
+        run = self.netlist.transient
+        if value is not None and run.is_asked and not run.starts_given:
+            told = f"{card.where}: ic= is not used, as in SPICE: .tran without uic starts at the operating point."
+            warnings.warn(told, SpiceWarning, stacklevel=2)
+        elif value is not None:
             self.m._variables[state] = replace(self.m._variables[state], start=(value,))
 
     def _read_t(self, card: Card, name: str) -> None:

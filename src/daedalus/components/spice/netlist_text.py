@@ -194,8 +194,8 @@ def plain_number(word: str) -> float | None:
 
     Example
     -------
-    >>> plain_number("2.2k"), plain_number("4k7"), plain_number("10µF"), plain_number("out")
-    (2200.0, 4700.0, 1e-05, None)
+    >>> plain_number("2.2k"), plain_number("4k7"), plain_number("2µF"), plain_number("out")
+    (2200.0, 4700.0, 2e-06, None)
     """
     word = word.translate(_MICRO)
     match = _NUMBER.fullmatch(word)
