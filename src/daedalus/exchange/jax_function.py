@@ -1,0 +1,169 @@
+"""dd.exchange.jax: a run as a function of JAX, with its transformations, by callbacks into this process."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from daedalus.exchange.array_run import GROUPS, LETTERS, ArrayRun
+from daedalus.exchange.extras import needed
+from daedalus.model.model import Model
+from daedalus.model.system.system import System
+
+
+class JaxFunction:
+    """A run as a pure function of JAX arrays, as returned by `dd.exchange.jax`.
+
+    Call it as f(start, inputs, parameters); each may be left out or None for the model's own values, which stand in
+    `f.start`, `f.inputs` and `f.parameters`. `labels` has the names of the entries of x, u, p and y.
+    """
+
+    def __init__(self, library: Any, run: ArrayRun) -> None:
+        self._jax, self._run = library, run
+        self.labels, self.times = run.labels, run.times
+        self._function = _differentiable(library, run)
+
+    @property
+    def start(self) -> np.ndarray:
+        """The model's own start (n,)."""
+        return self._run.defaults["start"].copy()
+
+    @property
+    def inputs(self) -> np.ndarray:
+        """Inputs of zero, (nt - 1, nu)."""
+        return self._run.defaults["inputs"].copy()
+
+    @property
+    def parameters(self) -> np.ndarray:
+        """The model's own parameters (np,)."""
+        return self._run.defaults["parameters"].copy()
+
+    def __call__(self, start: Any = None, inputs: Any = None, parameters: Any = None) -> Any:
+        """y (nt, ny) at the times."""
+        given = [
+            self._jax.numpy.asarray(self._run.defaults[name] if value is None else value, dtype=float)
+            for name, value in zip(GROUPS, (start, inputs, parameters))
+        ]
+        count = len(self.times) - 1
+        shapes = ((len(self.labels["x"]),), (count, len(self.labels["u"])), (len(self.labels["p"]),))
+        for name, value, shape in zip(GROUPS, given, shapes):
+            if value.shape != shape:
+                raise _wrong_shape(name, value.shape, shape)
+        return self._function(*given)
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{len(self.labels[letter])} {letter}" for letter in "xupy")
+        return f"JaxFunction({self._run.system.name!r}: {sizes}, {len(self.times)} times)"
+
+
+def _wrong_shape(name: str, got: tuple[int, ...], wanted: tuple[int, ...]) -> Exception:
+    from daedalus.errors import InputError
+
+    return InputError(
+        f"The {name} of the function have the wrong shape." if name != "start" else "The start has the wrong shape.",
+        f"got {got}, expected {wanted}",
+        because="arrays are in the order of f.labels; inputs have one row for each interval between the times.",
+        remedy="jax.vmap(f) for a batch",
+    )
+
+
+def _differentiable(jax: Any, run: ArrayRun) -> Any:
+    """The function with its rule for tangents; JAX transposes that for gradients."""
+    jnp = jax.numpy
+    rows, width = len(run.times), len(run.labels["y"])
+    lengths = {
+        "start": (len(run.labels["x"]),),
+        "inputs": (rows - 1, len(run.labels["u"])),
+        "parameters": (len(run.labels["p"]),),
+    }
+
+    def real() -> Any:
+        return jnp.zeros(()).dtype
+
+    def host_value(*arrays: Any) -> np.ndarray:
+        return _over_batches(arrays, lambda *one: (run.value(*one),))[0].astype(np.dtype(real()))
+
+    @jax.custom_jvp
+    def function(start: Any, inputs: Any, parameters: Any) -> Any:
+        shape = jax.ShapeDtypeStruct((rows, width), real())
+        return jax.pure_callback(host_value, shape, start, inputs, parameters, vmap_method="broadcast_all")
+
+    def rule(primals: Any, tangents: Any) -> Any:
+        moved = [
+            (name, tangent)
+            for name, tangent in zip(GROUPS, tangents)
+            if not isinstance(tangent, jax.custom_derivatives.SymbolicZero)
+            and name in run.wrt
+            and run.labels[LETTERS[name]]
+        ]
+        names = tuple(name for name, _ in moved)
+        if not names:
+            y = function(*primals)
+            return y, jnp.zeros_like(y)
+
+        def host(*arrays: Any) -> tuple[np.ndarray, ...]:
+            def one(*case: np.ndarray) -> tuple[np.ndarray, ...]:
+                y, found = run.slopes(*case, names)
+                return (y, *(found[name] for name in names))
+
+            return tuple(part.astype(np.dtype(real())) for part in _over_batches(arrays, one))
+
+        shapes = [(rows, width), *((rows, width, *lengths[name]) for name in names)]
+        structs = tuple(jax.ShapeDtypeStruct(shape, real()) for shape in shapes)
+        y, *slopes = jax.pure_callback(host, structs, *primals, vmap_method="broadcast_all")
+        moves = [jnp.tensordot(slope, tangent, axes=tangent.ndim) for slope, (_, tangent) in zip(slopes, moved)]
+        return y, sum(moves[1:], moves[0])
+
+    function.defjvp(rule, symbolic_zeros=True)
+    return function
+
+
+def _over_batches(arrays: Sequence[Any], one: Any) -> tuple[np.ndarray, ...]:
+    """A function of one case over the leading axes that all arrays share."""
+    given = [np.asarray(a, dtype=float) for a in arrays]
+    lead = given[0].shape[:-1]
+    flat = [a.reshape(math.prod(lead), *a.shape[len(lead) :]) for a in given]
+    found = [one(*case) for case in zip(*flat)]
+    return tuple(np.stack(parts).reshape(*lead, *parts[0].shape) for parts in zip(*found))
+
+
+def jax_function(
+    model: Model | System,
+    times: object,
+    outputs: str | Sequence[str] | None = None,
+    wrt: str | Sequence[str] = GROUPS,
+    **simulate_options: Any,
+) -> JaxFunction:
+    """A run of the model as a pure function of JAX: y = f(start, inputs, parameters), with jit, vmap, grad and jvp.
+
+    Derivatives are those of `dd.sensitivities`: through constraints of any index, events and switches. Forward and
+    reverse mode use the same run, whose cost grows with the number of entries that are differentiated by. Computed on
+    the processor by calls out of XLA, in double precision; JAX rounds to single precision unless `jax_enable_x64` is
+    set. Needs the optional extra `jax`.
+
+    Parameters
+    ----------
+    times: (nt,) increasing; the run goes from the first to the last.
+    outputs: names of states, algebraic variables or outputs; by default all states, in the order of `f.labels["y"]`.
+    wrt: "start", "inputs", "parameters": everything else counts as constant. Fewer cost less.
+    simulate_options: method, rtol, atol, step and the limits of `dd.simulate`.
+
+    Arrays are in the order of `f.labels`: start (n,), inputs (nt - 1, nu) held between the times, parameters (np,);
+    the result is (nt, ny). A run that stops early raises its SolverError.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> from importlib.util import find_spec
+    >>> m = dd.Model("decay")
+    >>> x = m.state("x", start=1.0); k = m.parameter("k", 2.0)
+    >>> m.equation(m.der(x), -k * x)
+    >>> f = dd.exchange.jax(m, [0.0, 0.5, 1.0], rtol=1e-9) if find_spec("jax") else None
+    >>> f is None or f(start=[2.0]).shape == (3, 1)
+    True
+    """
+    library = needed("jax", "jax", "jax", "dd.exchange.jax makes a function of JAX")
+    return JaxFunction(library, ArrayRun(model, times, outputs, wrt, simulate_options, "JAX"))

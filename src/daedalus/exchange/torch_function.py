@@ -1,0 +1,208 @@
+"""dd.exchange.torch: a run as a function of PyTorch tensors, with batches, gradients and forward derivatives."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from daedalus.errors import InputError
+from daedalus.exchange.array_run import GROUPS, LETTERS, ArrayRun
+from daedalus.exchange.extras import needed
+from daedalus.model.model import Model
+from daedalus.model.system.system import System
+
+
+class TorchFunction:
+    """A run as a function of tensors, as returned by `dd.exchange.torch`.
+
+    Call it as f(start, inputs, parameters); each may be left out or None for the model's own values. Further leading
+    axes are a batch, and are broadcast against each other. `labels` has the names of the entries of x, u, p and y.
+    """
+
+    def __init__(self, library: Any, run: ArrayRun) -> None:
+        self._torch, self._run = library, run
+        self.labels, self.times = run.labels, run.times
+        self._rule = _autograd_functions(library)
+
+    @property
+    def start(self) -> Any:
+        """The model's own start (n,)."""
+        return self._torch.tensor(self._run.defaults["start"])
+
+    @property
+    def inputs(self) -> Any:
+        """Inputs of zero, (nt - 1, nu)."""
+        return self._torch.tensor(self._run.defaults["inputs"])
+
+    @property
+    def parameters(self) -> Any:
+        """The model's own parameters (np,)."""
+        return self._torch.tensor(self._run.defaults["parameters"])
+
+    def __call__(self, start: Any = None, inputs: Any = None, parameters: Any = None) -> Any:
+        """y (…, nt, ny) at the times."""
+        torch, count = self._torch, len(self.times) - 1
+        shapes = ((len(self.labels["x"]),), (count, len(self.labels["u"])), (len(self.labels["p"]),))
+        given = []
+        for name, value, shape in zip(GROUPS, (start, inputs, parameters), shapes):
+            tensor = torch.as_tensor(self._run.defaults[name] if value is None else value)
+            tensor = tensor if tensor.is_floating_point() else tensor.double()
+            if tuple(tensor.shape[tensor.ndim - len(shape) :]) != shape:
+                raise InputError(
+                    f"The {name} of the function {'has' if name == 'start' else 'have'} the wrong shape.",
+                    f"got {tuple(tensor.shape)}, expected (…, {', '.join(map(str, shape))})",
+                    because="arrays are in the order of f.labels; inputs have one row for each interval.",
+                    remedy="batches on leading axes",
+                )
+            given.append(tensor)
+        lead = torch.broadcast_shapes(*(t.shape[: t.ndim - len(s)] for t, s in zip(given, shapes)))
+        wide = [t.expand(*lead, *s) for t, s in zip(given, shapes)]
+        return self._rule.apply(*wide, self._run)
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{len(self.labels[letter])} {letter}" for letter in "xupy")
+        return f"TorchFunction({self._run.system.name!r}: {sizes}, {len(self.times)} times)"
+
+
+def _arrays(tensors: Sequence[Any]) -> list[np.ndarray]:
+    return [t.detach().cpu().double().numpy() for t in tensors]
+
+
+def _cases(arrays: Sequence[np.ndarray]) -> tuple[tuple[int, ...], list[tuple[np.ndarray, ...]]]:
+    """The leading axes, and the arrays of every case of the batch."""
+    lead = arrays[0].shape[:-1]
+    return lead, list(zip(*(a.reshape(math.prod(lead), *a.shape[len(lead) :]) for a in arrays)))
+
+
+def _to_front(info: Any, in_dims: Any, tensors: Sequence[Any]) -> list[Any]:
+    """The axis of a vmap before all others."""
+    return [t.movedim(d, 0) if d is not None else t.expand(info.batch_size, *t.shape) for t, d in zip(tensors, in_dims)]
+
+
+def _autograd_functions(torch: Any) -> Any:
+    """The rules of PyTorch for a run, made where PyTorch is there.
+
+    Jacobians are a function of their own, so that weights and tangents meet them in PyTorch's own operations and every
+    transformation of these holds.
+    """
+
+    class Slopes(torch.autograd.Function):  # type: ignore[misc, name-defined]
+        """The Jacobians of y by some of (start, inputs, parameters), flat: (…, nt, ny, size)."""
+
+        @staticmethod
+        def forward(start: Any, inputs: Any, parameters: Any, run: ArrayRun, names: tuple[str, ...]) -> Any:
+            lead, cases = _cases(_arrays((start, inputs, parameters)))
+            found = [run.slopes(*case, names)[1] for case in cases]
+            rows = (len(run.times), len(run.labels["y"]))
+            return tuple(
+                torch.as_tensor(np.stack([f[n] for f in found]).reshape(*lead, *rows, -1)).to(start) for n in names
+            )
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            """Nothing is kept: whoever differentiates Jacobians is told that there is no way."""
+
+        @staticmethod
+        def backward(ctx: Any, *weights: Any) -> Any:
+            raise _no_second()
+
+        @staticmethod
+        def jvp(ctx: Any, *tangents: Any) -> Any:
+            raise _no_second()
+
+        @staticmethod
+        def vmap(info: Any, in_dims: Any, start: Any, inputs: Any, parameters: Any, run: Any, names: Any) -> Any:
+            return Slopes.apply(*_to_front(info, in_dims, (start, inputs, parameters)), run, names), (0,) * len(names)
+
+    class Run(torch.autograd.Function):  # type: ignore[misc, name-defined]
+        """y of (start, inputs, parameters, run), batches in front."""
+
+        @staticmethod
+        def forward(start: Any, inputs: Any, parameters: Any, run: ArrayRun) -> Any:
+            lead, cases = _cases(_arrays((start, inputs, parameters)))
+            found = np.stack([run.value(*case) for case in cases])
+            return torch.as_tensor(found.reshape(*lead, *found.shape[1:])).to(start)
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            *given, ctx.run = inputs
+            ctx.save_for_backward(*given)
+            ctx.save_for_forward(*given)
+
+        @staticmethod
+        def backward(ctx: Any, weights: Any) -> Any:
+            run, saved = ctx.run, ctx.saved_tensors
+            names = _varied(run, ctx.needs_input_grad)
+            found = dict(zip(names, Slopes.apply(*saved, run, names))) if names else {}
+            pulled = [
+                torch.einsum("...ty,...tyk->...k", weights, found[name]).reshape(own.shape) if name in found else None
+                for name, own in zip(GROUPS, saved)
+            ]
+            return (*pulled, None)
+
+        @staticmethod
+        def jvp(ctx: Any, *tangents: Any) -> Any:
+            run, saved = ctx.run, ctx.saved_tensors
+            names = _varied(run, [t is not None for t in tangents[:3]])
+            found = dict(zip(names, Slopes.apply(*saved, run, names))) if names else {}
+            total = torch.zeros((*saved[0].shape[:-1], len(run.times), len(run.labels["y"]))).to(saved[0])
+            for name, tangent, own in zip(GROUPS, tangents, saved):
+                if name in found:
+                    flat = tangent.reshape(*saved[0].shape[:-1], -1).to(own)
+                    total = total + torch.einsum("...tyk,...k->...ty", found[name], flat)
+            return total
+
+        @staticmethod
+        def vmap(info: Any, in_dims: Any, start: Any, inputs: Any, parameters: Any, run: ArrayRun) -> Any:
+            return Run.apply(*_to_front(info, in_dims, (start, inputs, parameters)), run), 0
+
+    return Run
+
+
+def _varied(run: ArrayRun, asked: Sequence[bool]) -> tuple[str, ...]:
+    """The arguments that derivatives are asked for, without those that are empty or constant."""
+    return tuple(n for n, wanted in zip(GROUPS, asked) if wanted and n in run.wrt and run.labels[LETTERS[n]])
+
+
+def _no_second() -> InputError:
+    return InputError(
+        "Second derivatives of a run are not available in PyTorch.",
+        because="its first derivatives are computed without a record of how.",
+        remedy="dd.sensitivities(m, span, order=2)",
+    )
+
+
+def torch_function(
+    model: Model | System,
+    times: object,
+    outputs: str | Sequence[str] | None = None,
+    wrt: str | Sequence[str] = GROUPS,
+    **simulate_options: Any,
+) -> TorchFunction:
+    """A run of the model as a function of PyTorch tensors: y = f(start, inputs, parameters), with batches.
+
+    Gradients (`backward`, `torch.func.grad`) and forward derivatives (`torch.func.jvp`) are those of
+    `dd.sensitivities`: through constraints of any index, events and switches. `torch.func.vmap` and leading axes run a
+    batch. Computed on the processor in double precision; the result has the type of `start`. Second derivatives are
+    refused. Needs the optional extra `torch`.
+
+    Parameters
+    ----------
+    times, outputs, wrt, simulate_options: as for `dd.exchange.jax`.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> from importlib.util import find_spec
+    >>> m = dd.Model("decay")
+    >>> x = m.state("x", start=1.0); k = m.parameter("k", 2.0)
+    >>> m.equation(m.der(x), -k * x)
+    >>> f = dd.exchange.torch(m, [0.0, 0.5, 1.0], rtol=1e-9) if find_spec("torch") else None
+    >>> f is None or tuple(f(start=[[1.0], [2.0]]).shape) == (2, 3, 1)
+    True
+    """
+    library = needed("torch", "torch", "torch", "dd.exchange.torch makes a function of PyTorch")
+    return TorchFunction(library, ArrayRun(model, times, outputs, wrt, simulate_options, "PyTorch"))

@@ -1,0 +1,173 @@
+"""Runs as functions of JAX and PyTorch: values of dd.simulate, derivatives of dd.sensitivities and of differences."""
+
+import numpy as np
+import pytest
+
+import daedalus as dd
+from daedalus import catalogue
+from daedalus.exchange.array_run import ArrayRun
+
+TIMES = np.linspace(0.0, 1.0, 5)
+
+
+def driven():
+    """A vector input, a matrix parameter and an output that reads all of them."""
+    m = dd.Model("driven")
+    x, u = m.state("x", 2, start=[1.0, 0.0]), m.input("u", 2)
+    K, g = m.parameter("K", [[1.0, -2.0], [0.5, 0.3]]), m.parameter("g", 0.7)
+    m.equation(m.der(x), -K @ x + u)
+    m.output("y", g * x[0] ** 2 + u[1])
+    return m
+
+
+def ball():
+    m = dd.Model("ball")
+    h, v, e = m.state("h", start=0.3), m.state("v", start=0.0), m.parameter("e", 0.8)
+    m.equation(m.der(h), v)
+    m.equation(m.der(v), -9.81)
+    m.event("bounce", h, direction=-1, reset={"v": -e * v})
+    return m
+
+
+def numbers(run, seed=1):
+    rng = np.random.default_rng(seed)
+    given = [run.defaults[name] for name in ("start", "inputs", "parameters")]
+    return given[0], given[1] + rng.normal(size=given[1].shape), given[2]
+
+
+def test_values_and_slopes_against_differences():
+    run = ArrayRun(
+        driven(), TIMES, ["x", "y"], ("start", "inputs", "parameters"), {"rtol": 1e-10, "atol": 1e-12}, "JAX"
+    )
+    assert run.labels["y"] == ("x[0]", "x[1]", "y")
+    assert run.labels["p"] == ("K[0,0]", "K[1,0]", "K[0,1]", "K[1,1]", "g")
+    given = numbers(run)
+    y, slopes = run.slopes(*given, ("start", "inputs", "parameters"))
+    np.testing.assert_allclose(y, run.value(*given), rtol=1e-8, atol=1e-9)
+    h = 1e-5
+    for place, name in enumerate(("start", "inputs", "parameters")):
+        found = np.empty((*y.shape, given[place].size))
+        for k in range(given[place].size):
+            ends = []
+            for sign in (1, -1):
+                moved = [a.copy() for a in given]
+                moved[place].flat[k] += sign * h
+                ends.append(run.value(*moved))
+            found[..., k] = (ends[0] - ends[1]) / (2 * h)
+        np.testing.assert_allclose(slopes[name].reshape(found.shape), found, atol=2e-6)
+
+
+def test_wrong_arguments_are_told():
+    with pytest.raises(dd.InputError, match=r"times are at least two increasing numbers\."):
+        ArrayRun(driven(), [0.0], None, ("start",), {}, "JAX")
+    with pytest.raises(dd.InputError, match=r"wrt='K' is not an argument of the function\."):
+        ArrayRun(driven(), TIMES, None, "K", {}, "JAX")
+    with pytest.raises(dd.InputError, match=r"start= is not an option here\."):
+        ArrayRun(driven(), TIMES, None, "start", {"start": {}}, "JAX")
+    with pytest.raises(dd.InputError, match="has no variable 'energi'"):
+        ArrayRun(driven(), TIMES, ["energi"], "start", {}, "JAX")
+
+
+def test_without_the_library_the_remedy_is_named(monkeypatch):
+    import sys
+
+    for name in ("jax", "torch"):
+        monkeypatch.setitem(sys.modules, name, None)
+        with pytest.raises(dd.InputError) as caught:
+            getattr(dd.exchange, name)(ball(), TIMES)
+        assert str(caught.value).splitlines()[::2] == [
+            f"{name} is not installed.",
+            f'  Try: pip install "daedalus[{name}]"',
+        ]
+
+
+@pytest.fixture
+def jax():
+    jax = pytest.importorskip("jax", reason="needs the extra `jax`")
+    before = jax.config.jax_enable_x64
+    jax.config.update("jax_enable_x64", True)
+    yield jax
+    jax.config.update("jax_enable_x64", before)
+
+
+@pytest.fixture
+def torch():
+    return pytest.importorskip("torch", reason="needs the extra `torch`")
+
+
+def test_jax_transformations(jax):
+    f = dd.exchange.jax(driven(), TIMES, outputs=["y"], rtol=1e-10, atol=1e-12)
+    x0, u, p = numbers(f._run)
+
+    def loss(x0, u, p):
+        return (f(x0, u, p) ** 2).sum()
+
+    value, slopes = jax.jit(jax.value_and_grad(loss, argnums=(0, 1, 2)))(x0, u, p)
+    run = ArrayRun(driven(), TIMES, ["y"], ("start", "inputs", "parameters"), {"rtol": 1e-10, "atol": 1e-12}, "JAX")
+    y, own = run.slopes(x0, u, p, ("start", "inputs", "parameters"))
+    assert float(value) == pytest.approx(float((y**2).sum()), rel=1e-8)
+    for found, name in zip(slopes, ("start", "inputs", "parameters")):
+        expected = np.tensordot(2 * y, own[name], axes=2)
+        np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-8)
+    # Forward and reverse agree, and a batch is its cases.
+    forward, backward = (mode(lambda p: f(x0, u, p))(p) for mode in (jax.jacfwd, jax.jacrev))
+    np.testing.assert_allclose(forward, backward, rtol=1e-12, atol=1e-12)
+    many = np.stack([p, 1.1 * p])
+    batch = jax.vmap(jax.grad(loss, argnums=2), in_axes=(None, None, 0))(x0, u, many)
+    np.testing.assert_allclose(batch[1], jax.grad(loss, argnums=2)(x0, u, many[1]), rtol=1e-12)
+
+
+def test_jax_through_events_and_constraints(jax):
+    f = dd.exchange.jax(ball(), np.linspace(0.0, 0.7, 4), outputs=["h"], rtol=1e-10, atol=1e-12)
+    slope = jax.grad(lambda e: f(parameters=e)[-1, 0])(np.array([0.8]))
+    h = 1e-6
+    ends = [float(f(parameters=np.array([0.8 + s * h]))[-1, 0]) for s in (1, -1)]
+    assert float(slope[0]) == pytest.approx((ends[0] - ends[1]) / (2 * h), rel=1e-5)
+    known = catalogue.load("pendulum_3d")
+    m, span = known.model, 0.5
+    f = dd.exchange.jax(m, [0.0, span], rtol=1e-9, atol=1e-11)
+    found = jax.jacrev(lambda p: f(parameters=p)[-1])(f.parameters)
+    given = {"start": dict(zip(f.labels["x"], f.start)), "inputs": {"force": [0.0] * 3}}
+    sens = dd.sensitivities(m, span, wrt="parameters", rtol=1e-9, atol=1e-11, **given)
+    np.testing.assert_allclose(found, sens.by_parameters, rtol=1e-9, atol=1e-9)
+
+
+def test_jax_wrong_shapes_are_told(jax):
+    f = dd.exchange.jax(driven(), TIMES)
+    with pytest.raises(dd.InputError, match=r"got \(3,\), expected \(2,\)"):
+        f(np.zeros(3))
+
+
+def test_torch_gradients_and_batches(torch):
+    f = dd.exchange.torch(driven(), TIMES, outputs=["y"], rtol=1e-10, atol=1e-12)
+    x0, u, p = (torch.tensor(a, requires_grad=True) for a in numbers(f._run))
+    (f(x0, u, p) ** 2).sum().backward()
+    y, own = f._run.slopes(*numbers(f._run), ("start", "inputs", "parameters"))
+    for tensor, name in zip((x0, u, p), ("start", "inputs", "parameters")):
+        expected = np.tensordot(2 * y, own[name], axes=2)
+        np.testing.assert_allclose(tensor.grad.numpy(), expected, rtol=1e-8, atol=1e-8)
+    many = torch.stack([p.detach(), 1.1 * p.detach()])
+    batch = f(x0.detach(), u.detach(), many)
+    assert tuple(batch.shape) == (2, 5, 1)
+    np.testing.assert_allclose(batch[1], f(x0.detach(), u.detach(), many[1]), rtol=1e-12)
+    mapped = torch.func.vmap(lambda q: f(x0.detach(), u.detach(), q))(many)
+    np.testing.assert_allclose(mapped, batch, rtol=1e-12)
+    _, moved = torch.func.jvp(lambda q: f(x0.detach(), u.detach(), q), (p.detach(),), (torch.ones_like(p),))
+    np.testing.assert_allclose(moved.detach(), own["parameters"].sum(axis=-1), rtol=1e-8, atol=1e-9)
+
+
+def test_torch_jacobians_and_second_derivatives(torch):
+    f = dd.exchange.torch(ball(), np.linspace(0.0, 0.7, 4), rtol=1e-9)
+    e = torch.tensor([0.8], dtype=torch.float64, requires_grad=True)
+    backward = torch.func.jacrev(lambda e: f(parameters=e))(e.detach())
+    forward = torch.func.jacfwd(lambda e: f(parameters=e))(e.detach())
+    np.testing.assert_allclose(backward, forward, rtol=1e-12, atol=1e-12)
+    assert abs(backward).max() > 1.0
+    (slope,) = torch.autograd.grad((f(parameters=e) ** 2).sum(), e, create_graph=True)
+    with pytest.raises(dd.InputError, match=r"Second derivatives of a run are not available in PyTorch\."):
+        slope.sum().backward()
+
+
+def test_torch_wrong_shapes_are_told(torch):
+    with pytest.raises(dd.InputError, match=r"The parameters of the function have the wrong shape\."):
+        dd.exchange.torch(ball(), TIMES)(parameters=[1.0, 2.0])
