@@ -89,7 +89,7 @@ def _autograd_functions(torch: Any) -> Any:
     transformation of these holds.
     """
 
-    class Slopes(torch.autograd.Function):  # type: ignore[misc, name-defined]
+    class JacobiansOfTensors(torch.autograd.Function):  # type: ignore[misc, name-defined]
         """The Jacobians of y by some of (start, inputs, parameters), flat: (…, nt, ny, size)."""
 
         @staticmethod
@@ -115,9 +115,11 @@ def _autograd_functions(torch: Any) -> Any:
 
         @staticmethod
         def vmap(info: Any, in_dims: Any, start: Any, inputs: Any, parameters: Any, run: Any, names: Any) -> Any:
-            return Slopes.apply(*_to_front(info, in_dims, (start, inputs, parameters)), run, names), (0,) * len(names)
+            return JacobiansOfTensors.apply(*_to_front(info, in_dims, (start, inputs, parameters)), run, names), (
+                0,
+            ) * len(names)
 
-    class Run(torch.autograd.Function):  # type: ignore[misc, name-defined]
+    class RunOfTensors(torch.autograd.Function):  # type: ignore[misc, name-defined]
         """y of (start, inputs, parameters, run), batches in front."""
 
         @staticmethod
@@ -136,7 +138,7 @@ def _autograd_functions(torch: Any) -> Any:
         def backward(ctx: Any, weights: Any) -> Any:
             run, saved = ctx.run, ctx.saved_tensors
             names = _varied(run, ctx.needs_input_grad)
-            found = dict(zip(names, Slopes.apply(*saved, run, names))) if names else {}
+            found = dict(zip(names, JacobiansOfTensors.apply(*saved, run, names))) if names else {}
             pulled = [
                 torch.einsum("...ty,...tyk->...k", weights, found[name]).reshape(own.shape) if name in found else None
                 for name, own in zip(GROUPS, saved)
@@ -147,7 +149,7 @@ def _autograd_functions(torch: Any) -> Any:
         def jvp(ctx: Any, *tangents: Any) -> Any:
             run, saved = ctx.run, ctx.saved_tensors
             names = _varied(run, [t is not None for t in tangents[:3]])
-            found = dict(zip(names, Slopes.apply(*saved, run, names))) if names else {}
+            found = dict(zip(names, JacobiansOfTensors.apply(*saved, run, names))) if names else {}
             total = torch.zeros((*saved[0].shape[:-1], len(run.times), len(run.labels["y"]))).to(saved[0])
             for name, tangent, own in zip(GROUPS, tangents, saved):
                 if name in found:
@@ -157,9 +159,9 @@ def _autograd_functions(torch: Any) -> Any:
 
         @staticmethod
         def vmap(info: Any, in_dims: Any, start: Any, inputs: Any, parameters: Any, run: ArrayRun) -> Any:
-            return Run.apply(*_to_front(info, in_dims, (start, inputs, parameters)), run), 0
+            return RunOfTensors.apply(*_to_front(info, in_dims, (start, inputs, parameters)), run), 0
 
-    return Run
+    return RunOfTensors
 
 
 def _varied(run: ArrayRun, asked: Sequence[bool]) -> tuple[str, ...]:
