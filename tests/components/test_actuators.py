@@ -241,6 +241,7 @@ def test_one_language_of_effort_and_flow(domain):
     part, momentum = flow.partition(".")[0], 0.4 * exact[-1]
     stored = tr.energy_balance().components["stored"].sel(component=part)
     assert float(stored) == pytest.approx(momentum**2 / (2 * 0.4), abs=10 * rtol)
+    np.testing.assert_allclose(tr[f"{part}.momentum"], 0.4 * exact, atol=10 * rtol)
     assert abs(tr.energy_balance().error) < 10 * rtol
 
 

@@ -205,7 +205,10 @@ class ReliefValve(_Hydraulic):
 
 
 class Tank(_Hydraulic):
-    """An open tank: area · level' = flow in, pressure = density · gravity · level. Port `outlet`; state `level`."""
+    """An open tank: area · level' = flow in, pressure = density · gravity · level. Port `outlet`; state `level`.
+
+    `volume` is area · level.
+    """
 
     keywords = {
         "area": Keyword("m^2", needs="positive"),
@@ -221,10 +224,14 @@ class Tank(_Hydraulic):
         m.equation(outlet.pressure, q.density * q.gravity * level, name="pressure")
         m._also("flow", "outlet.flow")
         m.stored(0.5 * q.density * q.gravity * q.area * level**2)
+        m._quantity("volume", q.area * level, "m^3")
 
 
 class Volume(_Hydraulic):
-    """A closed volume of compressible fluid: volume / bulk_modulus · pressure' = flow. Port `a`; state `pressure`."""
+    """A closed volume of compressible fluid: volume / bulk_modulus · pressure' = flow. Port `a`; state `pressure`.
+
+    `stored_volume` is what has flowed in since the pressure was zero: volume / bulk_modulus · pressure.
+    """
 
     keywords = {"volume": Keyword("m^3", needs="positive"), "bulk_modulus": _BULK}
 
@@ -235,12 +242,13 @@ class Volume(_Hydraulic):
         m.equation(pressure, port.pressure, name="pressure")
         m.equation(port.flow, q.volume / q.bulk_modulus * m.der(pressure), name="compression")
         m.stored(0.5 * q.volume / q.bulk_modulus * pressure**2)
+        m._quantity("stored_volume", q.volume / q.bulk_modulus * pressure, "m^3")
 
 
 class Line(_Hydraulic):
     """A line with inertance density · length / area: inertance · flow' = pressure_drop − resistance · flow.
 
-    The state is `flow`.
+    The state is `flow`; `momentum` is the pressure momentum inertance · flow.
     """
 
     keywords = {
@@ -256,6 +264,7 @@ class Line(_Hydraulic):
         inertance = q.density * q.length / q.area
         m.equation(inertance * m.der(flow), drop - q.resistance * flow, name="momentum")
         m.stored(0.5 * inertance * flow**2)
+        m._quantity("momentum", inertance * flow, "Pa*s")
         m.lost(q.resistance * flow**2)
 
 
@@ -264,7 +273,8 @@ class Cylinder(_Hydraulic):
 
     Ports a and b, and `flange` of the rod. Fluid into a moves the rod in the positive direction:
     V_a / bulk_modulus · p_a' = q_a − area_a · velocity, likewise for b, and force = area_a p_a − area_b p_b on the rod.
-    V_a = dead_volume + area_a · position, V_b = dead_volume + area_b (stroke − position). States pressure_a, _b.
+    V_a = dead_volume + area_a · position, V_b = dead_volume + area_b (stroke − position). States pressure_a, _b;
+    `volume_a` and `volume_b` are the volumes of the chambers.
     The compression energy that the fluid carries along, p² area velocity / (2 bulk_modulus), counts as lost.
     """
 
@@ -301,6 +311,7 @@ class Cylinder(_Hydraulic):
             )  # fmt: skip
             force = force - way * area * pressure
             m.stored(0.5 * compressed * pressure**2)
+            m._quantity(f"volume_{side}", volume, "m^3")
             m.lost(-way * area * velocity * pressure**2 / (2 * q.bulk_modulus))
         m.equation(flange.force, force, name="force")
         m.lost(q.damping * velocity**2 + leak * (pressures[0] - pressures[1]))

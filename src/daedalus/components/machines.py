@@ -33,7 +33,7 @@ class DCMotor(_Machine):
     """A DC motor with constant field: L i' = u − R i − K ω, J ω' = K i − damping ω − T_L.
 
     `constant` is K_T = K_E, equal in SI units. Ports plus, minus, shaft; states current, angle, speed; output `torque`
-    = K i. With `heat=True` the losses leave at the port `heat`.
+    = K i. `flux` is L i and `momentum` is J ω. With `heat=True` the losses leave at the port `heat`.
     """
 
     keywords = _MOTOR
@@ -54,6 +54,8 @@ class DCMotor(_Machine):
         )  # fmt: skip
         m.output("torque", q.constant * current, unit="N*m")
         m.stored(0.5 * q.inductance * current**2 + 0.5 * q.inertia * speed**2)
+        m._quantity("flux", q.inductance * current, "Wb")
+        m._quantity("momentum", q.inertia * speed, "kg*m^2/s")
         losses(m, q.resistance * current**2 + q.damping * speed**2, q.heat)
 
 

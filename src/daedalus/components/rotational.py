@@ -51,7 +51,7 @@ class Ground(mechanical.GroundLaw, mechanical.Rotational):
 
 
 class Inertia(mechanical.Rotational):
-    """inertia · angle'' = torque. Port `shaft`; the states are `angle` and `speed`."""
+    """inertia · angle'' = torque. Port `shaft`; the states are `angle` and `speed`; `momentum` is inertia · speed."""
 
     keywords = {"inertia": Keyword("kg*m^2", needs="positive")}
 
@@ -60,6 +60,7 @@ class Inertia(mechanical.Rotational):
         _, speed, acceleration, torque = one_pole(m, "rotational", "shaft")
         m.equation(torque, q.inertia * acceleration, name="motion")
         m.stored(0.5 * q.inertia * speed**2)
+        m._quantity("momentum", q.inertia * speed, "kg*m^2/s")
 
 
 class Spring(mechanical.SpringLaw, mechanical.Rotational):

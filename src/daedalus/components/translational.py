@@ -29,7 +29,7 @@ class Ground(mechanical.GroundLaw, mechanical.Translational):
 class Mass(mechanical.Translational):
     """mass · position'' = force − mass · gravity. Port `flange`; the states are `position` and `velocity`.
 
-    `gravity` pulls against the direction of the position; zero by default.
+    `gravity` pulls against the direction of the position; zero by default. `momentum` is mass · velocity.
     """
 
     keywords = {"mass": Keyword("kg", needs="positive"), "gravity": Keyword("m/s^2", None)}
@@ -37,6 +37,7 @@ class Mass(mechanical.Translational):
     @staticmethod
     def _write(m: Any, q: Any) -> None:
         position, velocity, acceleration, force = one_pole(m, "translational", "flange")
+        m._quantity("momentum", q.mass * velocity, "kg*m/s")
         if q.gravity is None:
             m.equation(force, q.mass * acceleration, name="motion")
             m.stored(0.5 * q.mass * velocity**2)

@@ -166,7 +166,7 @@ def chosen_panels(
 def _ranked(samples: Samples, modes: set[str]) -> dict[int, list[str]]:
     """The names that may be drawn, by how much a reader wants to see them."""
     system, known = samples.system, set(samples.keys())
-    aside = {v.name + more for v in system.delayed for more in (SIGNAL, TIME, BEFORE)}
+    aside = {v.name + more for v in system.delayed for more in (SIGNAL, TIME, BEFORE)} | set(system.on_request)
     states = [name for name, place in system.places.items() if place.letter == "x"]
     outputs = [name for name in samples._plant.output_slices if name not in aside]
     inputs = [v.name for v in system.of_kind("input")]

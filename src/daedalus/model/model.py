@@ -200,6 +200,7 @@ class Model(EquationDoor, ContactDoor, DelayDoor, PartDoor):
         twin._share(self)
         twin._equations = dict(self._equations)
         twin._outputs, twin._output_units = dict(self._outputs), dict(self._output_units)
+        twin._on_request = set(self._on_request)
         twin._events = dict(self._events)
         twin._invariants = dict(self._invariants)
         twin._choices, twin._surplus = self._choices, self._surplus
@@ -294,6 +295,7 @@ class Model(EquationDoor, ContactDoor, DelayDoor, PartDoor):
             "equations": [e.outline() for e in self._equations.values()],
             "outputs": list(self._outputs),
             "output_units": dict(self._output_units),
+            "on_request": sorted(self._on_request),
             "events": [(e.name, e.direction, e.terminal, list(e.resets), e.purpose, e.manner) for e in events],
             "invariants": [kept.outline() for kept in self._invariants.values()],
             "choices": self._choices,
@@ -321,6 +323,7 @@ class Model(EquationDoor, ContactDoor, DelayDoor, PartDoor):
         for name in layout["outputs"]:
             self._outputs[prefix + name] = next(rest)
         self._output_units.update({prefix + name: unit for name, unit in layout.get("output_units", {}).items()})
+        self._on_request.update(prefix + name for name in layout.get("on_request", ()))
         for name, direction, terminal, targets, purpose, manner in layout["events"]:
             guard = next(rest)
             resets = {prefix + target: next(rest) for target in targets}

@@ -110,6 +110,7 @@ class Notebook:
         self._equations: dict[str, Equation] = {}
         self._outputs: dict[str, ca.SX] = {}
         self._output_units: dict[str, str] = {}  # also of variables that became outputs
+        self._on_request: set[str] = set()  # outputs that pictures show where they are asked for
         self._events: dict[str, WrittenEvent] = {}
         self._invariants: dict[str, Equation] = {}
         self._choices: tuple[StateChoice, ...] = ()

@@ -74,6 +74,7 @@ def _written_again(system: System) -> Model:
     rows, residual = [system.rows[k] for k in written], elements(system.residual)
     book._equations = by_equation(rows, [residual[k] for k in written])
     book._outputs, book._output_units = system.outputs, dict(system.output_units)
+    book._on_request = set(system.on_request)
     book._events = _events(system)
     book._invariants = _kept(system.invariants, system.invariant_rows)
     book._seen = _kept(system.watched, system.watched_rows)

@@ -121,6 +121,7 @@ def rewritten(model: Model, variables: Mapping[str, Variable | None]) -> Reduced
     twin._outputs = dict(model._outputs)
     gone = {old.name: old.unit for old in model._variables.values() if old.unit and old.name not in twin._variables}
     twin._output_units = {**model._output_units, **gone}
+    twin._on_request = set(model._on_request)
     twin._events = dict(model._events)
     twin._invariants = dict(model._invariants)
     twin._choices = model._choices

@@ -36,7 +36,8 @@ class Transistor(CardComponent):
 
     1 / q_b = 1 without Early voltages and knee currents, which is the model of Ebers and Moll in transport form. Ohmic
     resistances, junction capacitances and transit times are there where they are given, and temperature (°C) where it
-    is. `conductance` lies across both junctions, as gmin does in SPICE. `from_card=".model name NPN(...)"` reads the
+    is. The junctions hold `emitter_charge`, `collector_charge`, and `outer_charge`, `substrate_charge` where there are
+    such. `conductance` lies across both junctions, as gmin does in SPICE. `from_card=".model name NPN(...)"` reads the
     parameters of a SPICE card.
     """
 
@@ -183,9 +184,11 @@ class _Writing:
         """Currents into the charges of both junctions, and the power that they take and do not store."""
         m, q, at = self.m, self.q, self.at
         into_e = into_c = power = ca.SX(0)
+        held_e, held_c = list[ca.SX](), list[ca.SX]()
         if at.emitter_layer is not None:
             into_e = displacement(m, at.emitter_layer.charge, [vbe[0]], [vbe[1]])
             m.stored(at.emitter_layer.energy(vbe[0]))
+            held_e.append(at.emitter_layer.charge(vbe[0]))
         if q.forward_transit_time is not None:
             voltages, states = ([vbe[0], vbc[0]], [vbe[1], vbc[1]]) if self.stores_c else ([vbe[0]], [vbe[1]])
 
@@ -193,6 +196,7 @@ class _Writing:
                 return self._forward_charge(own, other)
 
             moving = displacement(m, carriers, voltages, states)
+            held_e.append(carriers(vbe[0]))
             into_e, power = into_e + moving, power + moving * vbe[0]
         if at.collector_layer is not None:
             inner = at.collector_layer
@@ -200,12 +204,18 @@ class _Writing:
                 inner = inner._replace(capacitance=inner.capacitance * q.inner_base_share)
             into_c = displacement(m, inner.charge, [vbc[0]], [vbc[1]])
             m.stored(inner.energy(vbc[0]))
+            held_c.append(inner.charge(vbc[0]))
         if q.reverse_transit_time is not None:
-            moving = displacement(
-                m, lambda v: q.reverse_transit_time * exponential(at.saturation, v, at.reverse_slope), [vbc[0]],
-                [vbc[1]],
-            )  # fmt: skip
+
+            def back(v: ca.SX) -> ca.SX:
+                return ca.SX(q.reverse_transit_time * exponential(at.saturation, v, at.reverse_slope))
+
+            moving = displacement(m, back, [vbc[0]], [vbc[1]])
+            held_c.append(back(vbc[0]))
             into_c, power = into_c + moving, power + moving * vbc[0]
+        for name, held in (("emitter_charge", held_e), ("collector_charge", held_c)):
+            if held:
+                m._quantity(name, self.sign * sum(held, ca.SX(0)), "C")
         return into_e, into_c, power
 
     def _forward_charge(self, vbe: ca.SX, vbc: ca.SX) -> ca.SX:
@@ -233,6 +243,7 @@ class _Writing:
             self.m.equation(own, self.outer_voltage, name="outer junction")
             self.outer = displacement(self.m, layer.charge, [own], [own])
             self.m.stored(layer.energy(own))
+            self.m._quantity("outer_charge", self.sign * layer.charge(own), "C")
         return self.outer
 
     def _substrate_charge(self) -> ca.SX:
@@ -245,6 +256,7 @@ class _Writing:
         into = displacement(self.m, self.at.substrate_layer.charge, [own], [own])
         self.m.equation(port.current, self.sign * into, name="substrate")
         self.m.stored(self.at.substrate_layer.energy(own))
+        self.m._quantity("substrate_charge", self.sign * self.at.substrate_layer.charge(own), "C")
         return into
 
     def _ohmic_loss(self) -> ca.SX:

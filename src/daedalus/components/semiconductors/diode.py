@@ -38,7 +38,7 @@ class Diode(CardComponent):
     Shockley: current = saturation_current (exp(v / (emission · thermal_voltage)) − 1) + conductance · v, with
     v = voltage − series_resistance · current; below −breakdown_voltage the current grows backwards. The junction stores
     the charge of its depletion layer (`junction_capacitance`, `junction_potential`, `grading`, `forward_share`) and
-    transit_time · current. Recombination adds recombination_current (exp(v / (recombination_emission ·
+    transit_time · current; `charge` is both. Recombination adds recombination_current (exp(v / (recombination_emission ·
     thermal_voltage)) − 1) ((1 − v / junction_potential)² + 0.005)^(grading / 2), and above `knee_current` a current i
     grows more slowly: i / (1 + √(i / knee_current)). Both as in ngspice. With `temperature` (°C) the saturation
     current, the thermal voltage and the depletion layer follow it. `from_card=".model name D(is=1e-14 ...)"` reads the
@@ -144,17 +144,20 @@ def _write_exponential(m: Any, q: Any) -> None:
     if not stores:
         m.equation(current, through, name="law")
     else:
+        held = ca.SX(0) if layer is None else layer.charge(v)
         charging = ca.SX(0) if layer is None else displacement(m, layer.charge, [v], [inner])
         m.stored(ca.SX(0) if layer is None else layer.energy(v))
         if q.transit_time is not None:
             forward = partial(_law, q, saturation, slope, None)
             carriers = displacement(m, lambda own: q.transit_time * forward(own), [v], [inner])
             charging = charging + carriers
+            held = held + q.transit_time * forward(v)
             if q.knee_current is None and q.recombination_current is None:
                 m.stored(_carrier_energy(v, saturation, slope, q.transit_time))
             else:
                 lost = v * carriers
         m.equation(current, through + charging, name="law")
+        m._quantity("charge", held, "C")
     losses(m, v * through + lost + (voltage - inner) * current, q.heat)
 
 

@@ -29,7 +29,8 @@ class Jfet(CardComponent):
 
     With u = v_gs − threshold: 0 for u ≤ 0, transconductance · u² (1 + λ v_ds) in saturation, transconductance · v_ds
     (2 u − v_ds) (1 + λ v_ds) below it. The gate has a junction to drain and source each, with a depletion layer where a
-    capacitance is given. `from_card=".model name NJF(...)"` reads the parameters of a SPICE card.
+    capacitance is given: `gate_source_charge`, `gate_drain_charge`. `from_card=".model name NJF(...)"` reads the
+    parameters of a SPICE card.
     """
 
     domain = "electrical"
@@ -83,6 +84,7 @@ def _gate_junction(m: Any, q: Any, end: str, voltage: Any) -> tuple[ca.SX, ca.SX
         layer = Depletion(capacitance, q.gate_potential, 0.5, q.forward_share)
         current = current + displacement(m, layer.charge, [v], [own])
         m.stored(layer.energy(v))
+        m._quantity(f"gate_{end}_charge", (1 if q.polarity == "n" else -1) * layer.charge(v), "C")
     return v, current, lost
 
 

@@ -201,6 +201,7 @@ class _Writing:
             into["gate"] = into["gate"] + current
             into[end] = into[end] - current
             m.stored(0.5 * capacitance * own**2)
+            m._quantity(f"gate_{end}_charge", capacitance * own, "C")
 
     def _bulk_junction(self, into: dict[str, ca.SX], end: str, at: ca.SX) -> None:
         """The junction from the bulk to drain or source."""
@@ -223,5 +224,7 @@ class _Writing:
         for layer in layers:
             current = current + displacement(m, layer.charge, [v], [own])
             m.stored(layer.energy(v))
+        if layers:
+            m._quantity(f"bulk_{end}_charge", sign * sum((layer.charge(v) for layer in layers), ca.SX(0)), "C")
         into["bulk"] = into["bulk"] + sign * current
         into[end] = into[end] - sign * current

@@ -10,7 +10,8 @@ from daedalus.model.assembly.component import Component, Keyword
 
 
 class CoupledCoils(Component):
-    """Coils with ports plus_1, minus_1, plus_2, ...; states current_1, ...; `inductances` is a symmetric matrix."""
+    """Coils with ports plus_1, minus_1, plus_2, ...; states current_1, ...; `flux_1`, ... on request;
+    `inductances` is a symmetric matrix."""
 
     domain = "electrical"
     keywords = {"inductances": Keyword("H", option="numbers")}
@@ -25,7 +26,9 @@ class CoupledCoils(Component):
             plus, minus = m.port(f"plus_{k + 1}", "electrical"), m.port(f"minus_{k + 1}", "electrical")
             m.equation(plus.current, currents[k], name=f"current {k + 1} in")
             m.equation(plus.current + minus.current, 0, name=f"current {k + 1} out")
-            flux = sum((float(matrix[k][j]) * rates[j] for j in range(count)), ca.SX(0))
-            m.equation(flux, plus.voltage - minus.voltage, name=f"flux {k + 1}")
+            induced = sum((float(matrix[k][j]) * rates[j] for j in range(count)), ca.SX(0))
+            linked = sum((float(matrix[k][j]) * currents[j] for j in range(count)), ca.SX(0))
+            m._quantity(f"flux_{k + 1}", linked, "Wb")
+            m.equation(induced, plus.voltage - minus.voltage, name=f"flux {k + 1}")
         stored = [0.5 * float(matrix[i][j]) * currents[i] * currents[j] for i in range(count) for j in range(count)]
         m.stored(sum(stored, ca.SX(0)))

@@ -17,7 +17,7 @@ from daedalus.model.assembly.signed_terms import sums_of
 from daedalus.model.assembly.tree_text import tree_text
 from daedalus.model.assembly.written_assembly import Connection, PartNote, SumRows
 from daedalus.model.doors.ports import PortDoor
-from daedalus.model.expressions import dense, elements
+from daedalus.model.expressions import concatenate, dense, elements, symbol_key
 from daedalus.model.input_rates import join_rates, with_rates
 from daedalus.model.names import check_name, did_you_mean
 from daedalus.model.notebook import new_symbol, shaped_like
@@ -278,6 +278,22 @@ class PartDoor(PortDoor):
             for (name, *_), residual in zip(layout["equations"], layout["expressions"]):
                 self._check_residuals(elements(residual), f"{prefix}.{name}")  # type: ignore[attr-defined]
         self._write_expressions(layout, prefix + ".")
+        for name in self._moved_quantities(other, bound):
+            del self._outputs[f"{prefix}.{name}"]
+            self._on_request.discard(f"{prefix}.{name}")
+
+    def _moved_quantities(self, other: PartDoor, bound: Mapping[str, ca.SX]) -> list[str]:
+        """Quantities of a part whose capacitance, mass, ... varies: C v is no charge there, since i = C v'."""
+        moved = [other._symbols[name] for name, value in bound.items() if not self._is_steady(value)]
+        if not moved:
+            return []
+        column = concatenate(ca.vec(symbol) for symbol in moved)
+        return [name for name in sorted(other._on_request) if ca.depends_on(other._outputs[name], column)]
+
+    def _is_steady(self, value: ca.SX) -> bool:
+        """Whether an expression contains parameters only."""
+        known = (self._known.get(symbol_key(symbol), ("", 0, 0))[0] for symbol in ca.symvar(value))
+        return all(name in self._variables and self._variables[name].kind == "parameter" for name in known)
 
     def _translator(self) -> Callable[[list[ca.SX]], tuple[dict[str, Any], dict[str, SumRows]]]:
         """Gives all that is written now in other symbols: of time, then of each variable and its derivatives.

@@ -118,6 +118,12 @@ class PortDoor(DrawingDoor):
         self._changed()
         self._assembly.lost.append(("", self._in_ledger(power, "The lost power")))
 
+    def _quantity(self, name: str, value: object, unit: str, *further: str) -> None:
+        """A charge, flux, momentum or volume of a part: an output, with further names, drawn where it is asked for."""
+        for own in (name, *further):
+            self.output(own, value, unit=unit)  # type: ignore[attr-defined]
+            self._on_request.add(own)
+
     def _in_ledger(self, value: object, where: str) -> ca.SX:
         return self._scalar(value, where, "an energy and a power are one number.", "casadi.sum1(...) of its parts")
 

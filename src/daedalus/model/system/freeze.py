@@ -69,6 +69,7 @@ def freeze(book: Notebook, *, square: bool = True) -> System:
         parts=book._parts(),
         aliases=book._aliases,
         output_units=book._output_units,
+        on_request=sorted(book._on_request & book._outputs.keys()),
         assigned=_reset_matrix(book, discrete, symbols["x"]),
     )
     return _without_repeated(book, System(content))

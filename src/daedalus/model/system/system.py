@@ -95,6 +95,7 @@ class System:
         self.choices = tuple(content.choices)  # of states, where parameters say which of them are integrated
         units = content.output_units.items()
         self.output_units = {name: unit for name, unit in units if unit and name in content.outputs}
+        self.on_request = tuple(content.on_request)  # outputs that pictures show where they are asked for
         self.invariant_rows = tuple(content.invariant_rows)  # the same for each element of what is kept at zero
         self.watched_rows = tuple(content.watched_rows)
         if len({type(part) for part in content.parts}) < len(content.parts):
@@ -406,6 +407,7 @@ class System:
             "aliases": self.aliases,
             "choices": [choice.to_record() for choice in self.choices],
             "output_units": dict(self.output_units),
+            "on_request": list(self.on_request),
         }
         return {
             "version": VERSION,

@@ -40,6 +40,7 @@ class SystemContent:
     watched_rows: Sequence[EquationRow] = ()
     aliases: Mapping[str, str] = field(default_factory=dict)
     output_units: Mapping[str, str] = field(default_factory=dict)
+    on_request: Sequence[str] = ()
     assigned: ca.SX | None = None
     parts: Sequence[object] = ()
 

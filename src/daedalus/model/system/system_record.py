@@ -26,7 +26,7 @@ LETTERS = ("xdot", "x", "z", "u", "p")
 FIELDS = (
     "version", "name", "variables", "orders", "symbols", "equations", "outputs", "invariants", "watched",
     "invariant_rows", "watched_rows", "events", "event_purposes", "event_manners", "aliases", "choices",
-    "output_units", "formulas",
+    "output_units", "on_request", "formulas",
 )  # fmt: skip
 PURPOSES = tuple(purpose.value for purpose in EventPurpose)
 _LETTER_OF = {"algebraic": "z", "input": "u", "parameter": "p", "discrete": "p"}
@@ -58,6 +58,7 @@ def read_content(record: PlainRecord) -> SystemContent:
         choices=_read_choices(record, variables),
         aliases=_read_aliases(record),
         output_units=_read_output_units(record),
+        on_request=_read_on_request(record),
     )
 
 
@@ -176,3 +177,11 @@ def _read_output_units(record: PlainRecord) -> dict[str, str]:
         return {}
     units = record.part("output_units").only(record.texts("outputs"))
     return {name: units.text(name) for name in units.names()}
+
+
+def _read_on_request(record: PlainRecord) -> list[str]:
+    names = record.texts("on_request", distinct=True) if "on_request" in record else []
+    unknown = [name for name in names if name not in record.texts("outputs")]
+    if unknown:
+        raise record.misfit("on_request", "names of outputs", unknown[0])
+    return list(names)

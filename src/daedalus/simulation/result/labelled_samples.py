@@ -19,16 +19,19 @@ if TYPE_CHECKING:
 
 
 def recorded_names(samples: Samples) -> list[str]:
-    """What a data frame holds: states, algebraic variables, inputs and outputs, not parameters and derivatives."""
-    system, known = samples._plant.system, set(samples.keys())
+    """States, algebraic variables, inputs and outputs, not parameters, derivatives and what is shown on request."""
+    system = samples._plant.system
+    known = set(samples.keys()).difference(system.on_request)
     names = [v.name for v in system.variables if v.kind != "parameter"]
     rates = [n for n, place in system.places.items() if place.letter == "x" and n not in names]
     return [name for name in (*names, *rates, *samples._plant.output_slices) if name in known]
 
 
 def readable_names(samples: Samples) -> list[str]:
-    """The same with further names: those of variables of parts that are equal to others."""
-    return [*recorded_names(samples), *(name for name in samples._plant.system.aliases if name in samples)]
+    """What a data frame holds: also variables of parts that are equal to others, and charges and momenta of parts."""
+    system = samples._plant.system
+    further = (*system.aliases, *(name for name in samples._plant.output_slices if name in system.on_request))
+    return [*recorded_names(samples), *(name for name in further if name in samples)]
 
 
 def unit_of(system: System, name: str) -> str:
