@@ -5,6 +5,7 @@ import pytest
 
 import daedalus as dd
 from daedalus import catalogue
+from daedalus.derivations.formula.formula_length import operations
 
 
 def spring_pendulum():
@@ -76,3 +77,68 @@ def test_systems_of_the_catalogue_are_derived_with_every_step_checked(name):
     for part in (None, "start", "linearise"):
         d = dd.derive(catalogue.load(name).model, part)
         assert d.check < 1e-9, [(step.kind, step.check) for step in d]
+
+
+def pairs_of_charges(count):
+    """Charges on parallel wires that repel each other: equations of count² terms."""
+    m = dd.Model("charges")
+    x = m.coordinate("x", count, start=[float(k) for k in range(count)], rate=[0.0] * count)
+    m.kinetic_energy(0.5 * ca.sumsqr(m.rate(x)))
+    m.potential_energy(sum(1 / ca.sqrt(1 + (x[j] - x[i]) ** 2) for i in range(count) for j in range(i + 1, count)))
+    return m
+
+
+def test_long_models_are_derived_without_simplifying_every_page():
+    """Work is counted, not timed: what is simplified stops growing with the model."""
+    from daedalus.derivations import reading
+
+    seen = []
+    whole = reading.shortest
+
+    def counted(entry, wish):
+        seen.append(operations(entry))
+        return whole(entry, wish)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reading, "shortest", counted)
+        patch.setattr(reading, "MOST_WORK", 300)
+        d = dd.derive(pairs_of_charges(5), "lagrange")
+    assert d.check < 1e-9
+    assert sum(length for length in seen if length > reading.GLANCE) <= 300
+    assert all(str(line) for step in d for line in step.after)
+
+
+def test_formulas_that_repeat_themselves_without_end_are_written_by_names():
+    """x → sin(x) + x² twelve times: a page of two to the twelve terms, or twelve names."""
+    m = dd.Model("nested")
+    x = m.state("x", start=0.1)
+    value = x
+    for _ in range(12):
+        value = ca.sin(value) + value**2 * value
+    m.equation(m.der(x), -value)
+    d = dd.derive(m, "first_order")
+    assert d.check < 1e-9
+    assert any(step.where for step in d)
+    assert len(str(d)) < 20_000
+    assert len(d.to_latex()) < 40_000
+
+
+def test_stiff_rows_are_checked_beside_what_rounding_makes_of_differences():
+    """A slope of one beside a stiffness of 1e10; a wrong slope is still found."""
+    from daedalus.derivations.numbers_along import slope_residual
+
+    x, y = ca.SX.sym("x"), ca.SX.sym("y")
+    row = 1e10 * ca.sin(x) + y**2
+    assert slope_residual(row, [x, y], ca.gradient(row, ca.vertcat(x, y))) < 1e-9
+    assert slope_residual(row, [x, y], ca.vertcat(1e10 * ca.cos(x), 2.01 * y)) > 1e-3
+    assert slope_residual(row, [x, y], ca.vertcat(1.0001e10 * ca.cos(x), 2 * y)) > 1e-5
+
+
+def test_formulas_that_are_defined_near_the_start_only_are_checked_there():
+    m = dd.Model("narrow")
+    x, y, z = m.state("x", start=40.0), m.state("y", start=41.0), m.algebraic("z", start=0.0)
+    m.equation(m.der(x), z)
+    m.equation(m.der(y), -z + ca.sqrt(x - 30.0))
+    m.equation(ca.acos(x - 39.99), ca.acos(y - 41.0))
+    d = dd.derive(m, "reduce")
+    assert d.check < 1e-6, [(step.kind, step.check) for step in d]

@@ -8,6 +8,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.compilation.compile import compile_function
+from daedalus.derivations.usual_values import LITTLE, SHARE
 from daedalus.model.system.system import System
 
 POINTS = 8
@@ -16,8 +17,8 @@ POINTS = 8
 def compiled_residual(system: System, derived: Mapping[str, ca.SX], units: Iterable[str] = ()) -> float:
     """The largest relative difference between derived residuals, by the label of their equation, and compiled ones.
 
-    units: names of variables of length one, such as a quaternion. NaN where no random point was found at which both
-    are defined.
+    units: names of variables of length one, such as a quaternion. Where both are defined nowhere else, points are drawn
+    near the start values. NaN where no point was found.
 
     Example
     -------
@@ -36,8 +37,13 @@ def compiled_residual(system: System, derived: Mapping[str, ca.SX], units: Itera
     spheres = [np.asarray(system.place(name).positions) for name in units]
     run = compile_function(ca.Function("F", symbols, [ca.densify(system.residual)]), wait=True)
     draw, worst, count = np.random.default_rng(1788), 0.0, 0
-    for k in range(4 * POINTS):
+    written = [np.nan_to_num(system.start.get(letter, np.zeros(s.numel()))) for letter, s in zip(letters, symbols)]
+    for k in range(6 * POINTS):
+        if k >= 4 * POINTS and count:
+            break
         values = [draw.uniform(0.2, 1.6, s.numel()) for s in symbols]
+        if k >= 4 * POINTS:
+            values = [v + (SHARE * abs(v) + LITTLE) * draw.uniform(-1.0, 1.0, len(v)) for v in written]
         if k < 2 * POINTS:
             values = [v * draw.choice([-1.0, 1.0], len(v)) for v in values]
         for place in spheres:

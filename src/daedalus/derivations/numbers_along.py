@@ -6,14 +6,17 @@ random values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import casadi as ca
 import numpy as np
 
+from daedalus.derivations.usual_values import drawn_near
+
 _WEIGHTS = (3 / 4, -3 / 20, 1 / 60)
-# Near the step at which the sixth order and rounding meet for values near one; shorter ones where functions bend.
-STEPS = (4e-3, 1e-3, 4e-4, 1e-4)
+# Near the step at which the sixth order and rounding meet for values near one; shorter ones where functions bend, and
+# a longer one where values are large.
+STEPS = (4e-3, 1e-3, 4e-4, 1e-4, 2e-2)
 ENOUGH = 1e-10
 POINTS = 6
 # Expected derivatives at a point, and the directions that they are taken along.
@@ -47,13 +50,15 @@ def slope_residual(of: ca.SX, by: Sequence[ca.SX], found: ca.SX) -> float:
         directions[np.arange(len(entries)), own] = 1.0
         return derived(point).full().ravel("F"), directions
 
-    return _largest_error(value, along, len(every))
+    return _largest_error(value, along, every, {})
 
 
-def rate_residual(of: ca.SX, symbols: Sequence[ca.SX], rates: Sequence[ca.SX], found: ca.SX) -> float:
+def rate_residual(
+    of: ca.SX, symbols: Sequence[ca.SX], rates: Sequence[ca.SX], found: ca.SX, usual: Mapping[int, float]
+) -> float:
     """The largest relative difference between the rate of expressions as found and by differences.
 
-    symbols: what moves. rates: how fast, as expressions.
+    symbols: what moves. rates: how fast, as expressions. usual: values near which the expressions are defined.
     """
     column, result = ca.densify(ca.vec(of)), ca.densify(ca.vec(found))
     moving, speed = ca.vertcat(*symbols), ca.vertcat(*(ca.SX(r) for r in rates))
@@ -69,25 +74,31 @@ def rate_residual(of: ca.SX, symbols: Sequence[ca.SX], rates: Sequence[ca.SX], f
         np.add.at(direction[0], own, speeds)
         return expected, direction
 
-    return _largest_error(value, along, len(every))
+    return _largest_error(value, along, every, usual)
 
 
-def _largest_error(value: ca.Function, along: Along, size: int) -> float:
+def _largest_error(value: ca.Function, along: Along, symbols: list[ca.SX], usual: Mapping[int, float]) -> float:
     """The largest error of derivatives along directions, at points at which everything is finite.
 
-    An entry counts by the best of several lengths of the difference: a wrong derivative is wrong at all of them.
+    An entry counts by the best of several lengths of the difference: a wrong derivative is wrong at all of them. What
+    differences of two lengths disagree by (rounding beside large values, a pole nearby) is no error of the derivative.
     """
-    draw, worst, count = np.random.default_rng(1736), 0.0, 0
-    for k in range(4 * POINTS):
-        point = draw.uniform(0.3, 1.5, size)
+    draw, worst, count, size = np.random.default_rng(1736), 0.0, 0, len(symbols)
+    for k in range(6 * POINTS if usual else 4 * POINTS):
+        if k >= 4 * POINTS and count:
+            break
+        point = draw.uniform(0.3, 1.5, size) if k < 4 * POINTS else drawn_near(draw, symbols, usual)
         if k < 2 * POINTS:
             point *= draw.choice([-1.0, 1.0], size)
         expected, directions = along(point)
-        error = np.full(len(expected), np.inf)
+        error, last = np.full(len(expected), np.inf), np.full(len(expected), np.nan)
         for step in STEPS:
             difference = np.concatenate([_difference(value, point, own, step) for own in directions])
             with np.errstate(invalid="ignore"):
-                own = np.abs(difference - expected) / np.maximum(1.0, np.abs(expected))
+                own = np.abs(difference - expected)
+                own = np.fmin(own, np.maximum(own - 2 * np.abs(difference - last), 0.0))
+                own /= np.maximum(1.0, np.abs(expected))
+            last = difference
             error = np.fmin(error, own)
             if np.all(error < ENOUGH):
                 break

@@ -7,12 +7,17 @@ from collections.abc import Iterable, Sequence
 import casadi as ca
 
 from daedalus.derivations.derivation import DerivationStep
+from daedalus.derivations.formula.formula_length import operations
 from daedalus.derivations.formula.line import FormulaLine
 from daedalus.derivations.formula.notation import Side
 from daedalus.derivations.formula.repeated_parts import with_named_parts
-from daedalus.derivations.formula.simplify import simplified
+from daedalus.derivations.formula.simplify import Wish, shortest
+from daedalus.derivations.usual_values import usual_values
 from daedalus.model.expressions import elements, symbol_key
 from daedalus.model.model import Model
+
+# A derivation simplifies formulas of so many operations in all; after that only those that one reads at a glance.
+MOST_WORK, GLANCE = 5000, 60
 
 
 class Reading:
@@ -21,7 +26,10 @@ class Reading:
     def __init__(self, book: Model) -> None:
         self.book = book
         self.labels = dict(book._labels())
+        self.usual = usual_values(book)
         self._written: dict[tuple[object, ...], tuple[ca.SX, ca.SX]] = {}
+        self._work = 0  # operations of what was simplified
+        self._order: tuple[int, Wish] | None = None  # made with so many constants
         of_kind = {
             kind: [book._symbols[v.name] for v in book._variables.values() if v.kind == kind]
             for kind in ("parameter", "discrete", "input", "algebraic", "state")
@@ -43,18 +51,33 @@ class Reading:
         return self.labels.get(symbol_key(symbol), symbol.name())
 
     def short(self, expression: ca.SX, collect: Iterable[ca.SX] = (), units: Iterable[ca.SX] = ()) -> ca.SX:
-        """An expression as a person would write it; one that was asked for before is not written again."""
+        """An expression as a person would write it; one that was asked for before is not written again.
+
+        Long ones are left as they are where the derivation has simplified enough: a page of terms stays a page.
+        """
         chosen, lengths = list(collect), list(units)
         wish = tuple(symbol_key(s) for part in (*chosen, *lengths) for s in elements(ca.densify(part)))
-        order = [*self.constants, *self.order]
-        found = []
+        found, plan = [], None
         for entry in elements(ca.densify(expression)):
             key = (symbol_key(entry), len(lengths), len(self.constants), wish)
             if key not in self._written:
                 # The entry is kept with the result: its key belongs to it while it lives.
-                self._written[key] = entry, simplified(entry, chosen, order, self.constants, lengths)
+                length = operations(entry)
+                self._work += length
+                long = self._work > MOST_WORK and length > GLANCE
+                if plan is None and not long:
+                    plan = self._wish(chosen, lengths)
+                own = entry if plan is None or long else shortest(entry, plan)
+                self._written[key] = entry, own
             found.append(self._written[key][1])
         return ca.reshape(ca.vertcat(*found), *expression.shape) if found else expression
+
+    def _wish(self, collect: list[ca.SX], units: list[ca.SX]) -> Wish:
+        """What is gathered, in the order of the model's symbols, which is made once."""
+        if self._order is None or self._order[0] != len(self.constants):
+            self._order = len(self.constants), Wish.of((), [*self.constants, *self.order], self.constants, ())
+        gathered = [s for part in collect for s in elements(ca.densify(part))]
+        return self._order[1]._replace(collect=gathered, units=units)
 
     def line(self, left: Side, right: Side, sign: str = "=") -> FormulaLine:
         """left = right."""

@@ -16,6 +16,8 @@ from daedalus.model.expressions import symbol_key
 LONG = 120
 # A part is named where that many operations are saved by it.
 WORTH = 8
+# How many sums get a name in a long formula; where it would fill pages, everything that is repeated gets one.
+MOST_NAMES, PAGES = 12, 4000
 
 
 class Scribe(Protocol):
@@ -33,9 +35,10 @@ class Scribe(Protocol):
 def with_named_parts(scribe: Scribe, lines: list[FormulaLine]) -> tuple[list[FormulaLine], list[FormulaLine]]:
     """Lines with names in the place of repeated parts, and the lines that say what these are."""
     sides = [side for line in lines for side in (line.left, line.right) if isinstance(side, ca.SX) and side.is_scalar()]
-    if sum(operations(side) for side in sides) < LONG:
+    length = sum(operations(side) for side in sides)
+    if length < LONG:
         return lines, []
-    parts = _repeated(sides)
+    parts = _repeated(sides, everything=length > PAGES)
     if not parts:
         return lines, []
     symbols = []
@@ -76,8 +79,8 @@ def _signature(node: ca.SX, known: dict[int, int], table: dict[tuple, int], node
     return known[symbol_key(node)]
 
 
-def _repeated(sides: list[ca.SX]) -> list[ca.SX]:
-    """The parts that are worth a name, the shortest first."""
+def _repeated(sides: list[ca.SX], everything: bool) -> list[ca.SX]:
+    """The parts that are worth a name, the shortest first: some sums, or everything that is repeated."""
     known: dict[int, int] = {}
     table: dict[tuple, int] = {}
     nodes: list[ca.SX] = []
@@ -94,11 +97,12 @@ def _repeated(sides: list[ca.SX]) -> list[ca.SX]:
     best: dict[int, ca.SX] = {}
     for node in nodes:
         number = known[symbol_key(node)]
-        if node.is_symbolic() or node.is_constant() or node.op() not in (ca.OP_ADD, ca.OP_SUB):
+        if node.is_symbolic() or node.is_constant() or not (everything or node.op() in (ca.OP_ADD, ca.OP_SUB)):
             continue
         if uses.get(number, 0) > 1 and lengths[number] * (uses[number] - 1) >= WORTH:
             best.setdefault(number, node)
-    return sorted(best.values(), key=operations)[:12]
+    ordered = sorted(best, key=lambda number: lengths[number])
+    return [best[number] for number in (ordered if everything else ordered[:MOST_NAMES])]
 
 
 def _replacement(parts: list[ca.SX], symbols: list[ca.SX]) -> Callable[[ca.SX], ca.SX]:

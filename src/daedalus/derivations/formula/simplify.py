@@ -37,9 +37,22 @@ class Wish(NamedTuple):
     """What is gathered, the order in which symbols are read, and which are constants or have the length one."""
 
     collect: list[ca.SX]
-    order: list[ca.SX]
+    order: dict[int, ca.SX]  # scalars by their keys
     constants: set[int]
     units: list[ca.SX]
+
+    @staticmethod
+    def of(
+        collect: Iterable[ca.SX], order: Iterable[ca.SX], constants: Iterable[ca.SX], units: Iterable[ca.SX]
+    ) -> Wish:
+        """The same of columns and matrices."""
+        gathered, ordered, fixed = (
+            [s for part in parts for s in elements(ca.densify(part))] for parts in (collect, order, constants)
+        )
+        places: dict[int, ca.SX] = {}
+        for symbol in ordered:
+            places.setdefault(symbol_key(symbol), symbol)
+        return Wish(gathered, places, {symbol_key(s) for s in fixed}, list(units))
 
 
 def simplified(
@@ -67,16 +80,13 @@ def simplified(
     >>> simplified(a * ca.sin(x) ** 2 + b * x - a + b * x)
     SX(((2.*(b*x))-(a*sq(cos(x)))))
     """
-    gathered, ordered, fixed = (
-        [s for part in parts for s in elements(ca.densify(part))] for parts in (collect, order, constants)
-    )
-    used = [*ordered, *sorted(ca.symvar(ca.densify(expression)), key=lambda s: s.name())]
-    wish = Wish(gathered, used, {symbol_key(s) for s in fixed}, list(units))
-    entries = [_shortest(entry, wish) for entry in elements(ca.densify(expression))]
+    wish = Wish.of(collect, order, constants, units)
+    entries = [shortest(entry, wish) for entry in elements(ca.densify(expression))]
     return ca.reshape(ca.vertcat(*entries), *expression.shape) if entries else expression
 
 
-def _shortest(entry: ca.SX, wish: Wish) -> ca.SX:
+def shortest(entry: ca.SX, wish: Wish) -> ca.SX:
+    """One scalar, as `simplified` writes it."""
     length = operations(entry)
     if length == 0 or length > LONGEST:
         return entry
@@ -94,9 +104,11 @@ def _shortest(entry: ca.SX, wish: Wish) -> ca.SX:
 
 def _candidates(entry: ca.SX, wish: Wish) -> Iterator[tuple[ca.SX, int, bool]]:
     """Ways to write an expression, the plainest first, with their lengths and whether chosen symbols are gathered."""
-    present = {symbol_key(s) for s in ca.symvar(entry)}
+    present = {symbol_key(s): s for s in ca.symvar(entry)}
+    ordered = [symbol for key, symbol in wish.order.items() if key in present]
+    ordered += sorted((s for key, s in present.items() if key not in wish.order), key=lambda s: s.name())
     for expand in (False, True):
-        atoms = Atoms(expand, symbols=[s for s in wish.order if symbol_key(s) in present], units=wish.units)
+        atoms = Atoms(expand, symbols=ordered, units=wish.units)
         try:
             polynomial = atoms.polynomial(entry)
             plain = len(polynomial) > MANY_TERMS

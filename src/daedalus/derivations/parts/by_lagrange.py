@@ -83,7 +83,7 @@ class Lagrange:
         yield read.step(
             PART, "rates of momenta", "Differentiate these by time; every coordinate and rate moves.", rates_of,
             [read.line(rate(slope("L", label)), entry) for label, entry in zip(self.labels, elements(along))],
-            rate_residual(momenta, moving, speeds, along),
+            rate_residual(momenta, moving, speeds, along, read.usual),
         )  # fmt: skip
         pull = read.short(gradient(function, self.q))
         yield read.step(

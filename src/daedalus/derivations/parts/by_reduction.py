@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import casadi as ca
 import numpy as np
@@ -13,6 +13,7 @@ from daedalus.derivations.formula.agreement import largest_difference
 from daedalus.derivations.numbers_along import rate_residual
 from daedalus.derivations.planned_reduction import planned
 from daedalus.derivations.reading import Reading
+from daedalus.derivations.usual_values import drawn_near
 from daedalus.errors import InputError
 from daedalus.model.expressions import concatenate, elements, symbol_key
 from daedalus.model.model import Model
@@ -137,7 +138,8 @@ class ReductionSteps:
         return read.step(
             PART, f"differentiated {times_text(times)}", text,
             [read.line(e, ca.SX(0)) for e in elements(self._short(before))],
-            [read.line(e, ca.SX(0)) for e in elements(short)], rate_residual(before, moving, rates, short),
+            [read.line(e, ca.SX(0)) for e in elements(short)],
+            rate_residual(before, moving, rates, short, read.usual),
         )  # fmt: skip
 
     def _motion(self, expression: ca.SX) -> tuple[list[ca.SX], list[ca.SX]]:
@@ -178,7 +180,7 @@ class ReductionSteps:
         other = reduce(self.model)
         kept = other.constraints
         found = self._in_names_of(other, concatenate(plan.levels[at] for at in lower))
-        check = _same_set(found, concatenate(kept.values())) if kept else 0.0
+        check = _same_set(found, concatenate(kept.values()), read.usual) if kept else 0.0
         return read.step(PART, "hidden constraints", text, [], lines, check)
 
     # -- the end -----------------------------------------------------------------------------------------------
@@ -219,7 +221,7 @@ class ReductionSteps:
         found = self._in_names_of(other, concatenate(line.residual for line in lines))
         if self.symbol is not None:
             found = ca.densify(ca.substitute(found, self.symbol, ca.SX(RATE)))
-        return read.step(PART, "final system", text, [], lines, _same_set(found, _rows_of(other)))
+        return read.step(PART, "final system", text, [], lines, _same_set(found, _rows_of(other), read.usual))
 
     def _dummy(self) -> DerivationStep:
         n = reduce(self.model, stabilise="dummy_derivatives")
@@ -236,7 +238,7 @@ class ReductionSteps:
         other = reduce(self.model)
         kept = concatenate(other.constraints.values())
         lower = self._in_names_of(other, concatenate(plan.levels[at] for at in plan.lower_levels))
-        return read.step(PART, "dummy derivatives", text, [], lines, _same_set(lower, kept))
+        return read.step(PART, "dummy derivatives", text, [], lines, _same_set(lower, kept, read.usual))
 
     def _as_reduced(self, text: str) -> DerivationStep:
         n = reduce(self.model, stabilise=self.stabilise)
@@ -263,14 +265,16 @@ def _rows_of(model: ReducedModel) -> ca.SX:
     return concatenate(e.residual for e in model._equations.values())
 
 
-def _same_set(one: ca.SX, two: ca.SX) -> float:
+def _same_set(one: ca.SX, two: ca.SX, usual: Mapping[int, float]) -> float:
     """The largest distance from a row of one set to the nearest row of the other, at random points; signs aside."""
     symbols = ca.symvar(ca.vertcat(one, two))
     function = ca.Function("both", [ca.vertcat(*symbols)], [one, two])
     draw = np.random.default_rng(1788)
-    values = []
-    for k in range(24):
-        point = draw.uniform(0.2, 1.6, len(symbols))
+    values: list[tuple[np.ndarray, np.ndarray]] = []
+    for k in range(36):
+        if k >= 24 and values:
+            break
+        point = draw.uniform(0.2, 1.6, len(symbols)) if k < 24 else drawn_near(draw, symbols, usual)
         if k < 12:
             point *= draw.choice([-1.0, 1.0], len(symbols))
         left, right = (part.full().ravel() for part in function(point))

@@ -38,7 +38,7 @@ def step_text(step: DerivationStep) -> str:
     """A step as plain text."""
     lines = [step.text.replace("`", "")]
     lines += [f"    {line}" for line in _printed(step.after)]
-    lines += [f"    where {line}" for line in step.where]
+    lines += [f"    where {line}" for line in _printed(step.where)]
     return "\n".join(lines)
 
 
