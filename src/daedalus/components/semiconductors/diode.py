@@ -38,7 +38,7 @@ class Diode(CardComponent):
     Shockley: current = saturation_current (exp(v / (emission · thermal_voltage)) − 1) + conductance · v, with
     v = voltage − series_resistance · current; below −breakdown_voltage the current grows backwards. The junction stores
     the charge of its depletion layer (`junction_capacitance`, `junction_potential`, `grading`, `forward_share`) and
-    transit_time · current; `charge` is both. Recombination adds recombination_current (exp(v / (recombination_emission ·
+    transit_time · current: `charge`. Recombination adds recombination_current (exp(v / (recombination_emission ·
     thermal_voltage)) − 1) ((1 − v / junction_potential)² + 0.005)^(grading / 2), and above `knee_current` a current i
     grows more slowly: i / (1 + √(i / knee_current)). Both as in ngspice. With `temperature` (°C) the saturation
     current, the thermal voltage and the depletion layer follow it. `from_card=".model name D(is=1e-14 ...)"` reads the
