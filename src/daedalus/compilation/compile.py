@@ -29,8 +29,8 @@ from daedalus.model.system.function_record import function_of, function_record
 from daedalus.model.system.instruction_list import UnknownOperationError, read_instructions
 
 # Code of this many functions, and of this many bytes, is kept even when nobody refers to it, for callers that build the
-# same function again.
-_KEPT, _KEPT_BYTES = 256, 16_000_000
+# same function again: those of some models. Older ones are in the disk cache, a millisecond away.
+_KEPT, _KEPT_BYTES = 48, 3_000_000
 
 _lock = fork_safe_lock()
 _by_object: weakref.WeakValueDictionary[tuple[int, CodeWish], Compiled] = weak_values()

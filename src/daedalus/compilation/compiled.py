@@ -57,7 +57,7 @@ class Translation:
     def room(self) -> int:
         """About how many bytes of memory its code takes: the object, its image, and what LLVM notes beside them."""
         code = None if self.outcome is None else self.outcome.code
-        return 0 if code is None else 24_000 + 3 * code.size
+        return 0 if code is None else 50_000 + 3 * code.size
 
     def attach(self, core: Any) -> None:
         """Give a _core.Function the code there is, and the final code when that is ready."""

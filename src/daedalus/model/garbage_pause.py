@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -22,10 +24,28 @@ def garbage_pause() -> Iterator[None]:
     >>> gc.isenabled()
     True
     """
-    was_on = gc.isenabled()
+    was_on, own = gc.isenabled(), threading.get_ident()
     gc.disable()
+    if was_on:
+        _pausing.add(own)
     try:
         yield
     finally:
         if was_on:
+            _pausing.discard(own)
             gc.enable()
+
+
+# Threads that switch the collector on again when they are done.
+_pausing: set[int] = set()
+
+
+def _end_pauses_of_others() -> None:
+    """In a forked child nobody else will."""
+    if _pausing and threading.get_ident() not in _pausing:
+        _pausing.clear()
+        gc.enable()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_end_pauses_of_others)

@@ -25,6 +25,7 @@ from daedalus.model.printing import WHOLE, expression_text
 from daedalus.model.smallest_values import completed
 from daedalus.model.switching.contacts import ContactDoor
 from daedalus.model.switching.delays import DelayDoor
+from daedalus.model.system.dropped_systems import dropped_systems
 from daedalus.model.system.equation_row import EquationRow, Role
 from daedalus.model.system.formulas import expressions_of, formulas_of
 from daedalus.model.system.freeze import freeze
@@ -149,6 +150,7 @@ class Model(EquationDoor, ContactDoor, DelayDoor, PartDoor):
         True
         """
         if self._frozen is None:
+            dropped_systems.collect()
             with garbage_pause():
                 self._frozen = freeze(self._flat())
         return self._frozen

@@ -47,7 +47,8 @@ def message_of(stop: Stop) -> str:
         return f"{stop.sentence[:1].upper()}{stop.sentence[1:]}."
     where = f"The run stopped at {time_text(stop.time)}"
     if stop.ending is Ending.STEP_TOO_SMALL:
-        return f"{stop.sentence}. {where}, because of {', '.join(stop.variables) or 'y'}."
+        # In SciPy's words also where the run was one of `dd.simulate`, which has its own.
+        return f"{SENTENCES[stop.ending][0]}. {where}, because of {', '.join(stop.variables) or 'y'}."
     return f"{where}: {stop.sentence}."
 
 

@@ -22,7 +22,7 @@ from daedalus.tracing.captured import fingerprint
 from daedalus.tracing.trace import disagreement, nearby, trace, traced_column
 from daedalus.tracing.traced_number import TracedNumber, refuse
 
-_MOST_KEPT = 256
+_MOST_KEPT = 32
 # Beyond this many unknowns, functions are written with whole arrays, and those are fast as they are.
 _MOST_UNKNOWNS = 3000
 

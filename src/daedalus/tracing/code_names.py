@@ -12,7 +12,7 @@ from typing import Any
 _LIBRARIES = {"numpy", "scipy", "casadi", "_pytest"}
 
 
-@functools.lru_cache(maxsize=4096)
+@functools.lru_cache(maxsize=256)
 def global_names(code: types.CodeType) -> frozenset[str]:
     """The global names that a code object and the functions inside it read or write.
 
@@ -26,7 +26,7 @@ def global_names(code: types.CodeType) -> frozenset[str]:
     return frozenset(names)
 
 
-@functools.lru_cache(maxsize=4096)
+@functools.lru_cache(maxsize=256)
 def all_names(code: types.CodeType) -> frozenset[str]:
     """Every global and attribute name in a code object and the functions inside it.
 
@@ -37,7 +37,7 @@ def all_names(code: types.CodeType) -> frozenset[str]:
     return frozenset(code.co_names).union(*inner)
 
 
-@functools.lru_cache(maxsize=4096)
+@functools.lru_cache(maxsize=256)
 def catches_errors(code: types.CodeType) -> bool:
     """Whether a code object, or a function inside it, handles errors (`try`; a `with` alone does not count).
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields
 
 import casadi as ca
 
+from daedalus.model.system.dropped_systems import dropped_systems
 from daedalus.model.system.equation_row import EquationRow
 from daedalus.model.system.state_choice import StateChoice
 from daedalus.model.variables import Event, Variable
@@ -51,3 +52,4 @@ class SystemContent:
                 object.__setattr__(self, entry.name, dict(value))
             elif isinstance(value, list):
                 object.__setattr__(self, entry.name, tuple(value))
+        dropped_systems.one_more()
