@@ -328,7 +328,7 @@ def hybrid_case(request: Request, grid: Any) -> Case:
     held = request._replace(model=with_held_states(request.system), start=start)
     case = replace(_case(*_road(held, names), request, grid), redundancy=None)
     solved, system, drive, left = _driven(request)
-    located = request._replace(locate_switches=True)
+    located = request.with_options(locate_switches=True)
     behind = request.start.begins(request.t0) if isinstance(request.start, Samples) else None
     fired: frozenset[str] = frozenset() if behind is None else behind._fired
     while True:
@@ -338,7 +338,7 @@ def hybrid_case(request: Request, grid: Any) -> Case:
         labels = list(case.system.labels["x"])
         rests = system.labels["p"][system.sizes["p"] - system.discrete_count :]
         own, still = (np.array([labels.index(n) for n in names], dtype=int) for names in (system.labels["x"], rests))
-        road = Road(located._replace(method=case.method), solved, system, case.method, settings, drive, left)
+        road = Road(located.with_options(method=case.method), solved, system, case.method, settings, drive, left)
         case = replace(case, nominal=NominalRun(settings, own, still, fired, road))
         known = case.with_foresight()
         if known is not None:

@@ -21,7 +21,7 @@ from daedalus.simulation.result.ending import ENDINGS, Ending
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.begin import begin
 from daedalus.simulation.run.pieces import Piece, read_piece
-from daedalus.simulation.run.request import Request, made
+from daedalus.simulation.run.request import Request
 from daedalus.simulation.run.road import Road, find_road
 from daedalus.simulation.run.travel import travel, travelled
 from daedalus.simulation.singular.rank_watch import rank_watch_of
@@ -160,7 +160,7 @@ class CaseRuns:
             core_p = settings.core_parameters(p)
         run = self._core(*self._span, x, core_u, core_p, self._save_at, tables, None, self.cancel)
         if self._plain and run.status == _FINISHED:
-            return made(PlainRun, (run.x, u, p, run.rhs_calls))
+            return PlainRun(run.x, u, p, run.rhs_calls)
         return self._looked_at(case, run, x, u, p)
 
     def _looked_at(self, case: int, run: Any, x: np.ndarray, u: np.ndarray, p: np.ndarray) -> PlainRun | Trajectory:

@@ -28,7 +28,7 @@ from daedalus.simulation.result.records_of_methods import MethodAsked
 from daedalus.simulation.result.records_on_the_way import NotDetermined
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.pieces import Piece, run_piece
-from daedalus.simulation.run.request import Request
+from daedalus.simulation.run.request import Options, Request
 from daedalus.simulation.run.road import Road, road_through
 from daedalus.simulation.run.travel import travel_from
 
@@ -174,7 +174,8 @@ class TracedTask(Task):
         limits = (settings.step, settings.max_step, settings.first_step, None, None)
         tolerances = (settings.rtol, {"y": settings.atol})
         values = (None, None, None, ask.save_at)  # of start, inputs and parameters: the piece has them
-        request = Request(model.model, ask.t0, ask.t1, *values, settings.method, *tolerances, limits, False)
+        options = Options(settings.method, *tolerances, limits, False)
+        request = Request(model.model, ask.t0, ask.t1, *values, options)
         key = (settings.method, settings.rtol, settings.atol.tobytes(), limits)
         return once(model.system, _road_of, By(request, key))._replace(request=request)
 

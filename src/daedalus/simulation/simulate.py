@@ -16,11 +16,11 @@ from daedalus.simulation.run.judge import raise_stopped
 from daedalus.simulation.run.progress import ProgressBar, progress_of
 from daedalus.simulation.run.request import (
     NO_LIMITS,
+    Options,
     Request,
     Start,
     check_on_stop,
     check_step,
-    made,
     read_limits,
     read_save_at,
     read_span,
@@ -135,12 +135,13 @@ def _simulate(
     t0, t1 = read_span(span)
     begins: Start | None = start_at_rest(model, start, inputs, parameters, t0) if isinstance(start, str) else start
     times = None if save_at is None else read_save_at(save_at, t0, t1)
-    values = read_values(begins, inputs, parameters)
     if limits != NO_LIMITS:
         limits = read_limits(*limits)
     if type(method) is not str and getattr(method, "is_implicit_euler", False):
         method = "implicit_euler"
-    request = made(Request, (model, t0, t1, *values, times, method, rtol, atol, limits, locate_switches))
+    begins, inputs, parameters = read_values(begins, inputs, parameters)
+    options = Options(method, rtol, atol, limits, locate_switches)
+    request = Request(model, t0, t1, begins, inputs, parameters, times, options)
     road = None if type(method) is not str and is_multistep(method) else find_road(request)
     if limits[0] is not None:
         check_step(request)

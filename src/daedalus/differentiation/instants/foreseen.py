@@ -194,7 +194,7 @@ class NominalRun:
             if "rtol" in call:
                 atol, share = request.atol, call["rtol"] / request.rtol
                 atol = atol * share if isinstance(atol, (int, float)) else atol
-                request = request._replace(rtol=call["rtol"], atol=atol)
+                request = request.with_options(rtol=call["rtol"], atol=atol)
         p = np.concatenate([p, x[self.rests]])
         resting = None
         if settings.switches is not None and not settings.plant.is_implicit:

@@ -50,7 +50,7 @@ def run_multistep(request: Request, method: Multistep, progress: Callable[[float
     began = time.perf_counter()
     _check(request, method)
     way = EXPLICIT if method.is_explicit else IMPLICIT
-    tight = request._replace(method=way, rtol=TIGHT, atol=1e-3 * TIGHT, limits=NO_LIMITS, save_at=None)
+    tight = request.with_options(method=way, rtol=TIGHT, atol=1e-3 * TIGHT, limits=NO_LIMITS)._replace(save_at=None)
     road = find_road(tight)
     plant = road.settings.plant
     _check_system(method, road.system)

@@ -13,7 +13,7 @@ from daedalus.model.system.once import KeptByKey, once
 from daedalus.model.system.system import System
 from daedalus.model.values import parameter_values, plain_start
 from daedalus.simulation.run.pieces import Piece
-from daedalus.simulation.run.request import Request, made
+from daedalus.simulation.run.request import Request
 from daedalus.simulation.run.road import Road
 
 Key = tuple[object, ...]
@@ -36,7 +36,7 @@ def known_beginning(road: Road) -> Beginning | None:
     known = None if key is None else kept.get(key)
     if known is None:
         return None
-    return made(Beginning, (made(Road, (road.request, *known.road[1:])), known.first, known.tried))
+    return known._replace(road=known.road._replace(request=road.request))
 
 
 def keep_beginning(road: Road, begun: Beginning) -> None:
@@ -64,7 +64,7 @@ def _key(road: Road) -> Key | None:
     if start is None or len(drive.constants) != request.system.sizes["u"]:  # others are put into the equations
         return None
     p = parameter_values(system, request.parameters)
-    key = (request[7:], request.t0, request.t1, start, drive.constants.tobytes(), p.tobytes())
+    key = (request.options, request.t0, request.t1, start, drive.constants.tobytes(), p.tobytes())
     try:
         hash(key)
     except TypeError:  # atol by name cannot be looked up

@@ -30,8 +30,14 @@ NUMBERS = ("rtol", *LIMITS)
 FINITE = ("rtol", "step")
 
 
-# Makes a named tuple in the core of Python; its own constructor takes twice as long, which counts in a loop of runs.
-made = tuple.__new__
+class Options(NamedTuple):
+    """How a run is made: with the system, all that its road follows from."""
+
+    method: Any  # a name or a tableau; of `dd.simulate` a multistep method too, which has no road
+    rtol: float
+    atol: object
+    limits: tuple[Any, ...]  # as LIMITS names them
+    locate_switches: bool
 
 
 class Request(NamedTuple):
@@ -44,11 +50,7 @@ class Request(NamedTuple):
     inputs: Values
     parameters: Values
     save_at: np.ndarray | None
-    method: str | Tableau
-    rtol: float
-    atol: object
-    limits: tuple[Any, ...]  # as LIMITS names them
-    locate_switches: bool
+    options: Options
 
     @property
     def system(self) -> System:
@@ -61,9 +63,39 @@ class Request(NamedTuple):
         return self.t0, self.t1
 
     @property
+    def method(self) -> str | Tableau:
+        """As asked for: a name, "auto", or a tableau."""
+        return self.options.method
+
+    @property
+    def rtol(self) -> float:
+        """The relative tolerance."""
+        return self.options.rtol
+
+    @property
+    def atol(self) -> object:
+        """The absolute tolerance: a number, or numbers by name."""
+        return self.options.atol
+
+    @property
+    def limits(self) -> tuple[Any, ...]:
+        """The limits, as LIMITS names them."""
+        return self.options.limits
+
+    @property
+    def locate_switches(self) -> bool:
+        """Whether steps end where conditions change."""
+        return self.options.locate_switches
+
+    @property
     def step(self) -> float | None:
         """The fixed step, None where it is adaptive."""
-        return self.limits[0]
+        step: float | None = self.options.limits[0]
+        return step
+
+    def with_options(self, **changed: Any) -> Request:
+        """The same run, made in another way."""
+        return self._replace(options=self.options._replace(**changed))
 
 
 def read_request(
@@ -79,14 +111,14 @@ def read_request(
     """The request of a verb that takes the options of `dd.simulate` by name; others are refused."""
     given = dict(options or {})
     limits = read_limits(*(given.pop(name, None) for name in LIMITS))
-    way = given.pop("method", "auto"), given.pop("rtol", 1e-6), given.pop("atol", 1e-9), limits
-    locate = given.pop("locate_switches", True)
+    tolerances = given.pop("rtol", 1e-6), given.pop("atol", 1e-9)
+    way = Options(given.pop("method", "auto"), *tolerances, limits, given.pop("locate_switches", True))
     if given:
         raise InputError(f"{verb} takes no {', '.join(given)}.", remedy="the options of dd.simulate")
     t0, t1 = read_span(span)
     times = read_save_at(save_at, t0, t1)
     start, inputs, parameters = read_values(start, inputs, parameters)
-    return Request(model, t0, t1, start, inputs, parameters, times, *way, locate)
+    return Request(model, t0, t1, start, inputs, parameters, times, way)
 
 
 def read_values(start: Any, inputs: Any, parameters: Any) -> tuple[Start | None, Values, Values]:

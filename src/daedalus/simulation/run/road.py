@@ -35,7 +35,7 @@ from daedalus.simulation.plant.selected_plant import SelectedPlant
 from daedalus.simulation.plant.solvable import of_index_1, solvable
 from daedalus.simulation.result.records_of_methods import ImplicitChosen, MethodChoice, Stiffness
 from daedalus.simulation.run.method_choice import implicit_choice, runs_smoothly
-from daedalus.simulation.run.request import Request, checked_numbers, made
+from daedalus.simulation.run.request import Options, Request, checked_numbers
 from daedalus.simulation.run.settings import Settings, settings_for
 from daedalus.simulation.switching.jumps_on_states import jumps_on_states, switches_on_algebraics
 
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from daedalus.integrators.tableaux.tableau import Tableau
 
 Inputs = Mapping[str, object]
+Key = Options | tuple[Options, str]
 CHOSEN = "dependent states follow from constraints in every step"
 
 
@@ -59,19 +60,9 @@ class Road(NamedTuple):
     why: MethodChoice | None = None  # this method, where it was not asked for
 
 
-class KeptRoad(NamedTuple):
-    """A road without its numbers."""
-
-    way: tuple[System, System, str | Tableau, Settings]  # from solved to settings
-    why: MethodChoice | None
-    undriven: Drive | None  # that of a system without inputs
-    places: dict[str, tuple[int, int]]  # of its inputs
-    elements: int  # of them
-
-
 def find_road(request: Request) -> Road:
     """The road of a request, looked up where it was taken before with other numbers."""
-    known = _known_road(request, request[7:])
+    known = _known_road(request, request.options)
     if known is not None:
         return known
     check_known(request.method)
@@ -79,7 +70,7 @@ def find_road(request: Request) -> Road:
     request = with_whole_inputs(request)
     system, left, method, why = _system_and_method(request)
     road = road_through(request, system, left, method, why, request.t0)
-    _keep(road, request[7:])
+    _keep(road, request.options)
     return road
 
 
@@ -111,7 +102,7 @@ def implicit_road(request: Request, reason: str) -> Road:
 
 def stiff_road(request: Request, found: Stiffness) -> Road:
     """The road of a run that is stiff from its start on: the model as it is written, by an implicit method."""
-    key = (*request[7:], "stiff")
+    key = (request.options, "stiff")
     known = _known_road(request, key)
     if known is not None and isinstance(known.why, ImplicitChosen):
         return known._replace(why=replace(known.why, because=found))
@@ -186,36 +177,36 @@ def _differentiates_jumps(method: object, jumps: str) -> SolverError:
 # -- roads that were taken before --------------------------------------------------------------------------------------
 
 
-def _known_road(request: Request, key: tuple[object, ...]) -> Road | None:
+def _known_road(request: Request, key: Key) -> Road | None:
     """The road where it is known and nothing but plain numbers drives it.
 
-    key: what decides the road, the last fields of a request (method, rtol, atol, limits, locate_switches) and, where it
-    is not the one that the request itself leads to, which one.
+    key: what decides it, the options and, where it is not the one that the request itself leads to, which one.
     """
     try:
-        kept: KeptRoad | None = once(request.system, _roads).get(key)
+        kept: Road | None = once(request.system, _roads).get(key)
     except TypeError:  # atol by name cannot be looked up
         return None
     if kept is None:
         return None
-    way, why, drive, places, elements = kept
-    inputs = request.inputs or {}
-    if inputs or drive is None:
+    _, solved, system, method, settings, drive, _, why = kept
+    inputs, elements = request.inputs or {}, len(drive.constants)
+    if inputs or elements:
         constants = np.empty(elements)
-        if type(inputs) is not dict or _core.write_plain(constants, places, inputs) != elements:
+        if type(inputs) is not dict or _core.write_plain(constants, system.plain_places["u"], inputs) != elements:
             return None  # anything but plain numbers for all inputs has words of its own
-        drive = made(Drive, (constants, (), (), (), None))
-    return made(Road, (request, *way, drive, inputs, why))
+        drive = Drive(constants)
+    return Road(request, solved, system, method, settings, drive, inputs, why)
 
 
-def _roads(system: System) -> KeptByKey[KeptRoad]:
+def _roads(system: System) -> KeptByKey[Road]:
     """The roads that were taken, by what decides them."""
     return KeptByKey()
 
 
-def _keep(road: Road, key: tuple[object, ...]) -> None:
+def _keep(road: Road, key: Key) -> None:
     """Keep a road where nothing but plain numbers was given for the inputs."""
-    own, drive = road.request.system, road.drive
+    request, drive = road.request, road.drive
+    own = request.system
     plain = not (drive.tables or drive.callbacks) and len(drive.constants) == own.sizes["u"]
     plain = plain and not own.delayed
     if not plain or road.system is not road.solved or isinstance(road.settings.plant, SelectedPlant):
@@ -223,8 +214,9 @@ def _keep(road: Road, key: tuple[object, ...]) -> None:
     switches = switches_of(own)
     if switches is not None and switches.clock is not None:  # what may be differentiated depends on the span
         return
-    undriven, places = None if own.sizes["u"] else Drive(np.zeros(0)), road.system.plain_places["u"]
+    # What this call began with and asked for is not kept.
+    asked = request._replace(model=own, start=None, inputs=None, parameters=None, save_at=None)
     try:
-        once(own, _roads)[key] = KeptRoad(road[1:5], road.why, undriven, places, own.sizes["u"])
+        once(own, _roads)[key] = road._replace(request=asked, drive=Drive(drive.constants), inputs={})
     except TypeError:  # atol by name cannot be looked up
         return

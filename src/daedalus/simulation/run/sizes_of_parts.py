@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 
 from daedalus.model.deadline import OutOfTime, current_deadline
+from daedalus.model.system.once import once
+from daedalus.model.system.system import System
 from daedalus.simulation.result.joined_trajectory import joined
 from daedalus.simulation.result.records_of_methods import SizesOfParts
 from daedalus.simulation.result.trajectory import Trajectory
@@ -38,6 +40,8 @@ def by_sizes_of_parts(request: Request, whole: Trajectory, again: Callable[[Requ
     number = isinstance(request.atol, (int, float, np.integer, np.floating))
     if not number or request.step is not None or not whole.success or whole.system.discrete_count:
         return whole
+    if not any(once(piece.system, _has_parts) for piece in whole.pieces):
+        return whole
     atol = float(request.atol)  # type: ignore[arg-type]
     told: dict[str, None] = {}
     tolerances: dict[str, float] = {}
@@ -50,7 +54,7 @@ def by_sizes_of_parts(request: Request, whole: Trajectory, again: Callable[[Requ
         if not small or (time_limit is not None and time_limit <= whole.work.seconds):
             break
         try:
-            second = again(request._replace(atol=tolerances, limits=(*limits, time_limit)))
+            second = again(request.with_options(atol=tolerances, limits=(*limits, time_limit)))
         except OutOfTime as reason:
             if reason.deadline is not current_deadline():
                 raise
@@ -86,6 +90,11 @@ def _tolerances(whole: Trajectory, atol: float, before: dict[str, float]) -> tup
             tolerances[label] = own
             small.append(label)
     return tolerances, tuple(small)
+
+
+def _has_parts(system: System) -> bool:
+    """Whether a state belongs to a part."""
+    return any(_is_of_part(label) for label in system.labels["x"])
 
 
 def _is_of_part(name: str) -> bool:

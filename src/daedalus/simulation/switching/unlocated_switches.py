@@ -44,7 +44,7 @@ def piece_without_cuts(road: Road, first: Piece, done: Trajectory) -> Piece | No
     if not agree and not done.status.may_be_stalled_switch:
         return None
     last = switches.conditions[run.last_turned] if run.last_turned >= 0 else None
-    settings = settings_for(request._replace(locate_switches=False), done.system, done.method)
+    settings = settings_for(request.with_options(locate_switches=False), done.system, done.method)
     notes = (*settings.notes, SwitchesCrossed(float(done.end.time), last, agree))
     # What time alone decides is still known.
     settings, why = replace(settings, stops=switches.clock, notes=notes), choice_of(done.records)
