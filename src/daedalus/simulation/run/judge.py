@@ -31,7 +31,7 @@ def judged(whole: Trajectory, road: Road, first: Piece, progress: Any = None, ca
     if not whole.status.success:
         _check_start(whole, request, first)
         # Events that pile up end a run whose steps were as good as any.
-        if request.limits[0] is None and whole.status is not Ending.CHATTERING:
+        if request.step is None and whole.status is not Ending.CHATTERING:
             tolerances = np.asarray(first.settings.call["atol"])
             whole = without_lost_rows(whole, tolerances, request.rtol, has_steps)
     return repeated_equations_hold(whole, has_steps)

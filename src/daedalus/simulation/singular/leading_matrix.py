@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from daedalus.analysis.rank_decision import FULL_RANK
+from daedalus.analysis.rank_decision import FULL_RANK, ROUNDING
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.compilation import Compiled
 from daedalus.model.system.once import once
@@ -27,11 +27,10 @@ from daedalus.simulation.result.recorded_run import Dense
 from daedalus.simulation.result.records import Record
 from daedalus.simulation.result.records_on_the_way import NotDetermined
 from daedalus.simulation.result.samples import Samples
+from daedalus.simulation.singular.rank_watch import LONGEST
 
-# Larger systems, larger blocks and longer formulas are not followed, nor more numbers than this along one run.
-LARGEST, LONGEST, NUMBERS = 24, 3000, 2e6
-# A determinant counts as zero within its rounding error: entries are shares of the sum of the sizes of their terms.
-ROUNDING = 32 * np.finfo(float).eps
+# Larger blocks are not followed, nor more numbers than this along one run.
+LARGEST, NUMBERS = 24, 2e6
 # It passes through zero, and does not jump over it, where halving leads to so little of its largest value on the way.
 PASSES, HALVINGS = 1e-3, 40
 # Whether it is zero everywhere is seen beside the start: so far, in sizes of the variables.
@@ -49,7 +48,7 @@ class LeadingBlock(NamedTuple):
     needs_inputs: bool
 
     def determinants(self, samples: Samples) -> np.ndarray:
-        """The determinant with rows and columns divided by the sizes of their terms, rounding errors as zero."""
+        """The determinant with rows and columns divided by the sizes of their terms; zero within its rounding error."""
         drive, n = samples._drive, len(self.equations)
         u = samples._inputs if self.needs_inputs else drive.constants
         values = self.function.core.evaluate_many(samples._times[:, None], samples._x, u, samples._parameters)[0]

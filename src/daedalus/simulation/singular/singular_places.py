@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from daedalus import _core
-from daedalus.analysis.rank_decision import taking_part
+from daedalus.analysis.rank_decision import SINGULAR, taking_part
 from daedalus.model.deadline import poll
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.result.trajectory import Trajectory
@@ -30,9 +30,9 @@ POINTS, ROUNDS, HIGH = 9, 16, np.log(1e-3)
 SEEN = 8
 # Where there are few steps, so many times within each are looked at too.
 FEW, WITHIN = 40, 16
-# Dependent: the smallest singular value by its size at the best step, between these whatever the tolerance. Where it is
-# as small as this at that step, the constraints are redundant everywhere.
-LEAST, MOST, REGULAR = 1e-8, 1e-4, 1e-9
+# Dependent: the smallest singular value by its size at the best step, between these whatever the tolerance. Where the
+# matrix is singular at that step, the constraints are redundant everywhere.
+LEAST, MOST = 1e-8, 1e-4
 # A kink is looked for at this part of the way to where det is half of its largest; slopes differ there by this part.
 BESIDE, KINK = 0.05, 0.25
 # Halvings of the distance to the nearer end of the run, to find how far that is. A place counts that the run comes to
@@ -144,7 +144,7 @@ def _vanishing(
     """Which constraints are weak at times, and whether they are dependent there, by what is usual."""
     found = watch.weakest(piece.at(times), piece.at([usual]))
     weak = watch.constrains & taking_part(found.rows * watch.constrains)
-    dependent = (found.values < least) & (found.usual > REGULAR)
+    dependent = (found.values < least) & (found.usual > SINGULAR)
     return weak, dependent & (weak & taking_part(found.rows)).any(axis=1)
 
 

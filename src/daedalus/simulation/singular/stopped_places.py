@@ -55,19 +55,19 @@ def dead_centre_end(done: Trajectory) -> Stop | None:
     """The end where a run of index 2 or 3, or reduced from that, stopped near a singular configuration, or None."""
     if not done.status.may_be_singular or len(done._times) < 2:
         return None
-    plant, begin, end = done._plant, done.at(float(done._times[0])), done.end
+    plant, end = done._plant, done.end
     if isinstance(plant, ImplicitPlant):
         structure = structure_of(done.system)
         if plant.index.largest < 2 or structure.size > FULL_RANK:
             return None
         labels, constrains = done.system.equation_labels, structure.signature.c > 0
-        found = _of_system(plant, end, begin)
+        found = _of_system(plant, end, done.at(float(done._times[0])))
     else:
         watch = rank_watch_of(plant)
         if watch is None:
             return None
         labels, constrains = watch.labels, watch.constrains
-        found = watch.weakest(end, begin)
+        found = watch.weakest(end, done.at(float(done._times[0])))
     # A combination of constraints vanishes; a fold of other equations is no place of the mechanism.
     if not (found.values[0] < DEAD_CENTRE and (constrains & taking_part(found.rows[0])).any()):
         return None
