@@ -38,7 +38,10 @@ TOPICS: dict[str, tuple[str, list[str]]] = {
         ["sweep", "Ensemble", "sample", "Sample", "normal", "uniform", "lognormal", "importance", "Importance"],
     ),
     "derivatives": ("Derivatives", ["sensitivities", "Sensitivities", "gradient", "Gradient", "flow"]),
-    "linear": ("Linear systems", ["linearise", "equilibrium", "modes", "LTI", "DescriptorSystem", "pencil"]),
+    "linear": (
+        "Linear systems",
+        ["linearise", "equilibrium", "modes", "LTI", "DescriptorSystem", "pencil", "covariance", "spectrum"],
+    ),
     "optimisation": (
         "Optimal control and estimation",
         [

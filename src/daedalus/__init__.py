@@ -49,6 +49,7 @@ _PLACES = {
     "analysis.linear.lti": "LTI",
     "analysis.linear.descriptor": "DescriptorSystem",
     "analysis.linear.pencils.pencil": "pencil",
+    "analysis.linear.covariance": "covariance spectrum",
     "analysis.linear.linearise": "linearise",
     "analysis.points.equilibrium": "equilibrium",
     "analysis.linear.modes": "modes",

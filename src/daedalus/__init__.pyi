@@ -5,6 +5,8 @@ from daedalus import components as components
 from daedalus import exchange as exchange
 from daedalus.analysis.analyse import analyse as analyse
 from daedalus.analysis.check_units import check_units as check_units
+from daedalus.analysis.linear.covariance import covariance as covariance
+from daedalus.analysis.linear.covariance import spectrum as spectrum
 from daedalus.analysis.linear.descriptor import DescriptorSystem as DescriptorSystem
 from daedalus.analysis.linear.linearise import linearise as linearise
 from daedalus.analysis.linear.lti import LTI as LTI

@@ -13,10 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from daedalus.ensembles.cases import Cases
+from daedalus.ensembles.seeded_noise import SEED, SeededNoise
 from daedalus.errors import DaedalusError, InputError
 from daedalus.model.deadline import time_limited
 from daedalus.model.lazy_values import cached_property
 from daedalus.model.values import parameter_values, plain_start
+from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.result.ending import ENDINGS, Ending
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.begin import begin
@@ -54,10 +56,17 @@ class CaseRuns:
     """All that the runs of a sweep share; called with the number of a case it gives its run, or why there is none."""
 
     def __init__(
-        self, road: Road, request: Request, cases: Cases, cancel: Any, plain: bool, strict: bool = False
+        self,
+        road: Road,
+        request: Request,
+        cases: Cases,
+        cancel: Any,
+        plain: bool,
+        strict: bool = False,
+        noise: SeededNoise | None = None,
     ) -> None:
-        # strict: kernels do every operation as it is written.
-        self.road, self.cases, self.cancel, self.strict = road, cases, cancel, strict
+        # strict: kernels do every operation as it is written. noise: each case has that of its seed.
+        self.road, self.cases, self.cancel, self.strict, self.noise = road, cases, cancel, strict, noise
         self._request, settings = request, road.settings
         self._limit = settings.time_limit
         self._plain = plain and rank_watch_of(settings.plant) is None
@@ -153,7 +162,9 @@ class CaseRuns:
 
     def _run(self, case: int, x: np.ndarray, u: np.ndarray, p: np.ndarray) -> PlainRun | Trajectory:
         """A run whose numbers are vectors; one that needs a second look becomes a trajectory."""
-        tables, core_u, core_p = self._tables, u, p
+        drive = self._drive(p)
+        tables = self._tables if drive is self.road.drive else drive.core_tables()
+        core_u, core_p = u, p
         if self._switches:
             settings = self.road.settings
             core_u, tables = settings.core_inputs(u, tables, p, self.road.request.span)
@@ -168,14 +179,17 @@ class CaseRuns:
         road, request, ending = self.road, self.road.request, ENDINGS[run.status]
         if ending is Ending.STIFF:
             return travel(self.road_of(case), cancel=self.cancel)  # which decides where another method begins
-        piece = Piece(road.settings, road.drive._replace(constants=u), p, request.t0, x, road.why)
+        piece = Piece(road.settings, self._drive(p)._replace(constants=u), p, request.t0, x, road.why)
         return travelled(self.road_of(case), piece, read_piece(piece, run, request.t1), cancel=self.cancel)
 
     # -- numbers by name ---------------------------------------------------------------------------------------------
 
     def request_of(self, case: int) -> Request:
         """The request of one case."""
-        return of_values(self._request, self.cases, self.cases.values(case))
+        own = of_values(self._request, self.cases, self.cases.values(case))
+        if self.noise is None:
+            return own
+        return own._replace(inputs={**(own.inputs or {}), **self.noise.paths(self.cases.values(case)[SEED])})
 
     def road_of(self, case: int) -> Road:
         """The road of all cases with the numbers of one."""
@@ -184,4 +198,15 @@ class CaseRuns:
     def _road_with(self, own: Request) -> Road:
         if "u" in self.cases.letters:
             return find_road(own)
-        return self.road._replace(request=own._replace(inputs=self.road.request.inputs))
+        road = self.road._replace(request=own._replace(inputs=self.road.request.inputs))
+        if self.noise is None:
+            return road
+        seed = (own.parameters or {})[SEED]
+        return road._replace(drive=self.noise.driven(road.drive, road.system, float(seed)))  # type: ignore[arg-type]
+
+    def _drive(self, p: np.ndarray) -> Drive:
+        """What drives a case with some parameters."""
+        if self.noise is None:
+            return self.road.drive
+        seed = float(p[self.road.system.place(SEED).positions[0]])
+        return self.noise.driven(self.road.drive, self.road.system, seed)

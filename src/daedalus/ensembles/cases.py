@@ -15,7 +15,8 @@ from daedalus.errors import InputError
 from daedalus.model.lazy_values import cached_property
 from daedalus.model.names import split_index
 from daedalus.model.plain_numbers import without_unit
-from daedalus.model.system.system import Place, System
+from daedalus.model.system.place import Place
+from daedalus.model.system.system import System
 from daedalus.reduction.reduction_record import check_held_values
 
 _SWEPT = ("p", "x", "u")

@@ -18,6 +18,7 @@ from daedalus.ensembles.ensemble import Ensemble
 from daedalus.ensembles.further_names import further_names
 from daedalus.ensembles.gpu.cuda_driver import why_no_gpu
 from daedalus.ensembles.sample import Sample
+from daedalus.ensembles.seeded_noise import seeded
 from daedalus.ensembles.statistics import Statistic, read_summary
 from daedalus.ensembles.sweep_plan import OpenSweep, SweepPlan
 from daedalus.ensembles.ways import OnGpu, WayOfCases, find_way
@@ -25,9 +26,10 @@ from daedalus.errors import InputError
 from daedalus.model.deadline import time_limited
 from daedalus.model.model import Model, as_system
 from daedalus.model.system.system import System
+from daedalus.simulation.noise.noisy_run import read_seed
 from daedalus.simulation.result.ending import time_text
 from daedalus.simulation.run.progress import bar_maker, wants_progress
-from daedalus.simulation.run.request import check_on_stop, read_span
+from daedalus.simulation.run.request import check_on_stop, read_request, read_span
 
 # Times kept when save_at is not given: enough for a smooth plot.
 DEFAULT_SAMPLES = 201
@@ -39,7 +41,7 @@ PLACES = ("auto", "cpu", "gpu")
 def sweep(
     model: Model | System,
     span: float | tuple[float, float],
-    over: Mapping[str, Sequence[float] | np.ndarray] | Sample | Any,
+    over: Mapping[str, Sequence[float] | np.ndarray] | Sample | Any = None,
     combine: str = "product",
     outputs: Sequence[str] | None = None,
     summary: Sequence[str | float] | None = None,
@@ -49,6 +51,7 @@ def sweep(
     wrt: Sequence[str] | None = None,
     keep: str = "here",
     strict: bool = False,
+    seeds: int | Sequence[int] | None = None,
     **options: Any,
 ) -> Ensemble:
     """Run a model with many values on all cores; the result is one labelled array per variable.
@@ -80,6 +83,9 @@ def sweep(
     strict: True evaluates every operation in kernels exactly as written: no divisions replaced by products, no powers
         replaced by products, no fused multiply-add. Kernels are then also used for few cases. Results differ from the
         default by rounding and take longer if a model has many divisions.
+    seeds: for a model with `m.noise`: the number of paths, or their seeds. The result has a dimension "seed", and every
+        path is the one that `dd.simulate(..., seed=k)` computes with the same step. Without it, all cases have the
+        noise of `seed=0`.
     options: all options of `simulate`. `save_at` defaults to 201 equally spaced times; `save_at="end"` keeps only the
         last row (an event may end a run early, see `en["end_time"]`).
 
@@ -116,7 +122,15 @@ def sweep(
         raise InputError("strict= is neither True nor False.", f"got {strict!r}", remedy="strict=True")
     names = (wrt,) if isinstance(wrt, str) else tuple(wrt or ())
     kept = (outputs, end_only, on_stop == "return", names, bool(strict))
-    plan = SweepPlan(as_system(model), (t0, t1), values, times, options, *kept)
+    system, noise = as_system(model), None
+    seed = read_seed(options.pop("seed", 0))
+    if system.noises or seeds is not None:
+        request = read_request(system, (t0, t1), *values, times, options, "dd.sweep")
+        system, over, inputs, noise = seeded(request, over, seeds, seed)
+        values = (values[0], inputs, values[2])
+        if options.get("method", "auto") == "auto":
+            options.pop("step", None)  # the noise is held over it, methods choose theirs
+    plan = SweepPlan(system, (t0, t1), values, times, options, *kept, noise=noise)
     cases, statistics = read_cases(plan.system, over, combine), read_summary(summary) if summary else None
     with time_limited(options.get("time_limit")):
         opened = plan.opened(cases)

@@ -14,6 +14,7 @@ from daedalus.ensembles.case_runs import CaseRuns, of_values
 from daedalus.ensembles.cases import Cases
 from daedalus.ensembles.columns import columns_of
 from daedalus.ensembles.reader import Reader
+from daedalus.ensembles.seeded_noise import SeededNoise
 from daedalus.model.system.packed_expressions import PackedExpressions, packed, unpacked
 from daedalus.model.system.system import System
 from daedalus.simulation.run.request import Request, check_step, read_request
@@ -44,6 +45,7 @@ class SweepPlan:
     keep_stopped: bool = True
     wrt: Sequence[str] = ()
     strict: bool = False  # kernels do every operation as it is written
+    noise: SeededNoise | None = None  # of the seed that each case has
 
     def request(self) -> Request:
         """The request without the values of a case."""
@@ -56,7 +58,9 @@ class SweepPlan:
         check_step(road.request)
         columns = columns_of(road, self.outputs, cases.names)
         reader = Reader(road, columns, self.wrt, self.end_only, self.keep_stopped)
-        runs = CaseRuns(road, request, cases, cancel, plain=reader.reads_plain_runs, strict=self.strict)
+        runs = CaseRuns(
+            road, request, cases, cancel, plain=reader.reads_plain_runs, strict=self.strict, noise=self.noise
+        )
         assert road.request.save_at is not None
         return OpenSweep(road, reader, runs, cancel, road.request.save_at)
 
@@ -65,7 +69,8 @@ class SweepPlan:
         drawn = {name: value for name, value in (inputs or {}).items() if isinstance(value, ca.SX)}
         plain = {name: value for name, value in (inputs or {}).items() if name not in drawn}
         expressions = packed(self.system, list(drawn.values()))
-        rest = (self.save_at, dict(self.options), self.outputs, self.end_only, self.keep_stopped, self.wrt, self.strict)
+        rest = (self.save_at, dict(self.options), self.outputs, self.end_only, self.keep_stopped, self.wrt, self.strict,
+                self.noise)  # fmt: skip
         return _plan_again, (self.system, self.span, start, plain, parameters, list(drawn), expressions, rest)
 
 

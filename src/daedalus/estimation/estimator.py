@@ -9,8 +9,9 @@ import numpy as np
 
 from daedalus.errors import InputError
 from daedalus.estimation.measured_moments import MeasuredMoment, corrected, gone_through
+from daedalus.estimation.model_noise import noise_density, without_noise
 from daedalus.estimation.propagation import Propagation
-from daedalus.model.model import Model
+from daedalus.model.model import Model, as_system
 from daedalus.model.plain_numbers import plain_array, plain_number, plain_vector
 from daedalus.model.system.system import System
 from daedalus.model.values import unit_of
@@ -33,7 +34,8 @@ class Estimator:
     model: of any index that `dd.reduce` makes explicit. outputs: names of what is measured.
     start: values by name, or those of the model. start_covariance, process_noise, measurement_noise: a number, a
         diagonal, a matrix, or variances by name. Process noise is the spectral density of white noise in the state
-        equations, gathered exactly over intervals of any length; measurement noise the covariance of one sample.
+        equations, gathered exactly over intervals of any length; by default that of the model's `m.noise`, or zero.
+        Measurement noise is the covariance of one sample.
     kind: "ekf" corrects the last state; "mhe" corrects the last `horizon` states together and linearises again.
     every: the sampling interval. horizon: the number of samples that are stored, for "mhe" and for late measurements.
     simulate_options: options of `dd.simulate`. Inputs that are not in `inputs=` are passed with each call.
@@ -62,7 +64,7 @@ class Estimator:
         outputs: str | Sequence[str],
         start: Mapping[str, object] | None = None,
         start_covariance: object = 1.0,
-        process_noise: object = 0.0,
+        process_noise: object = None,
         measurement_noise: object = 1.0,
         kind: str = "ekf",
         every: float = 0.01,
@@ -75,7 +77,13 @@ class Estimator:
         if not 0 < interval < np.inf or horizon < 1:
             raise InputError("every and horizon must be positive.", f"got {every!r} and {horizon!r}")
         names = [outputs] if isinstance(outputs, str) else list(outputs)
-        self._model = Propagation(model, names, interval, start, simulate_options)
+        noisy = as_system(model)
+        self._model = Propagation(
+            without_noise(noisy) if noisy.noises else model, names, interval, start, simulate_options
+        )
+        if process_noise is None:
+            parameters = simulate_options.get("parameters")
+            process_noise = noise_density(noisy, self._model.labels["x"], parameters) if noisy.noises else 0.0
         self.labels = {**self._model.labels, "y": tuple(names)}
         self.kind, self.time, self._horizon = kind, 0.0, horizon
         states = self.labels["x"]

@@ -12,7 +12,8 @@ from daedalus.errors import InputError
 from daedalus.initialisation.start_in_form import standing_for, states_in, without_signs
 from daedalus.initialisation.written_states import given_elsewhere
 from daedalus.model.mechanics.mechanics_part import Mechanics
-from daedalus.model.system.system import Place, System
+from daedalus.model.system.place import Place
+from daedalus.model.system.system import System
 from daedalus.model.values import check_mapping, flat_values, wrong_kind
 
 # What a start has: derivatives, states, algebraic variables.

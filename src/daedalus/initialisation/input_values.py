@@ -14,7 +14,8 @@ from daedalus.model.names import listed, split_derivative, split_index
 from daedalus.model.plain_numbers import result_at
 from daedalus.model.signals import Signal, SignalInUnits
 from daedalus.model.system.closed_loop import closed_loop
-from daedalus.model.system.system import Place, System
+from daedalus.model.system.place import Place
+from daedalus.model.system.system import System
 from daedalus.model.values import check_mapping, flat_values, wrong_kind
 
 # Distance of the points that a function of time is differentiated over when it cannot be read as an expression.

@@ -20,11 +20,11 @@ from daedalus.model.mechanics.body_starts import declared_joint_values
 from daedalus.model.mechanics.joint_coordinates import in_joint_coordinates
 from daedalus.model.mechanics.mechanics_part import Mechanics, motion_of
 from daedalus.model.mechanics.motion_functions import MotionFunctions
+from daedalus.model.noise import NoiseDoor
 from daedalus.model.notebook import Equation, Notebook, WrittenEvent, new_symbol
 from daedalus.model.printing import WHOLE, expression_text
 from daedalus.model.smallest_values import completed
 from daedalus.model.switching.contacts import ContactDoor
-from daedalus.model.switching.delays import DelayDoor
 from daedalus.model.system.dropped_systems import dropped_systems
 from daedalus.model.system.equation_row import EquationRow, Role
 from daedalus.model.system.formulas import expressions_of, formulas_of
@@ -34,7 +34,7 @@ from daedalus.model.system.system import System
 from daedalus.model.variables import Variable
 
 
-class Model(EquationDoor, ContactDoor, DelayDoor, PartDoor):
+class Model(EquationDoor, ContactDoor, NoiseDoor, PartDoor):
     """A dynamic system 0 = F(t, x', x, z, u, p) that you build step by step: declare variables, then write equations.
 
     Example

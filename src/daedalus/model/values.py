@@ -11,7 +11,8 @@ from daedalus import _core
 from daedalus.errors import InputError, ModelError
 from daedalus.model.names import did_you_mean, split_index
 from daedalus.model.plain_numbers import by_name
-from daedalus.model.system.system import Place, System
+from daedalus.model.system.place import Place
+from daedalus.model.system.system import System
 from daedalus.model.variables import flatten_values
 
 _ELSEWHERE = {

@@ -22,6 +22,35 @@ from daedalus.model.unit_labels import checked_unit, rate_unit
 
 KINDS = ("state", "algebraic", "input", "parameter", "discrete")
 CONTACTS = ("friction", "unilateral")
+CALCULI = ("ito", "stratonovich")
+
+
+@dataclass(frozen=True)
+class NoiseLaw:
+    """How an input is drawn: white noise by its spectral densities, sampled noise by its variances and its period."""
+
+    spread: tuple[float, ...]  # one entry an element
+    every: float = 0.0  # the time between two values; 0 for white noise
+    calculus: str = "ito"  # one of CALCULI
+
+    @property
+    def is_white(self) -> bool:
+        """Whether it is white noise, and not sampled."""
+        return self.every == 0.0
+
+    def to_record(self) -> dict[str, Any]:
+        """The law as plain data, for files."""
+        return {"spread": list(self.spread), "every": self.every, "calculus": self.calculus}
+
+    @staticmethod
+    def from_record(record: PlainRecord, size: int) -> NoiseLaw:
+        """The inverse of `to_record`, with every entry checked."""
+        record.only(NoiseLaw.__dataclass_fields__)
+        spread: Any = record.numbers("spread", (size,))
+        every = record.number("every")
+        if any(value < 0 for value in spread) or not 0 <= every < math.inf:
+            raise record.misfit("spread", "variances, and a period that is not negative", (spread, every))
+        return NoiseLaw(spread, every, record.word("calculus", CALCULI))
 
 
 @dataclass(frozen=True)
@@ -52,6 +81,7 @@ class Variable:
     upper: tuple[float, ...] = ()
     guess: tuple[float, ...] = ()
     delayed: bool = False  # an input that a run writes itself, see `m.delay`
+    noise: NoiseLaw | None = None  # of an input that is drawn, see `m.noise`
 
     @property
     def size(self) -> int:
@@ -70,8 +100,10 @@ class Variable:
 
     def to_record(self) -> dict[str, Any]:
         """The description as plain data, for files."""
-        record = {key: getattr(self, key) for key in self.__dataclass_fields__ if key != "delayed" or self.delayed}
-        return {key: list(value) if isinstance(value, tuple) else value for key, value in record.items()}
+        record = {key: getattr(self, key) for key in self.__dataclass_fields__ if key not in ("delayed", "noise")}
+        plain = {key: list(value) if isinstance(value, tuple) else value for key, value in record.items()}
+        more: dict[str, Any] = {"delayed": True} if self.delayed else {}
+        return plain | more | ({} if self.noise is None else {"noise": self.noise.to_record()})
 
     @staticmethod
     def from_record(record: PlainRecord) -> Variable:
@@ -88,7 +120,8 @@ class Variable:
         if missing or not all(0 < size < math.inf for size in whole["nominal"]):
             raise record.misfit("nominal", "a positive size for every element", whole["nominal"])
         name, kind, unit = record.text("name"), record.word("kind", KINDS), record.text("unit")
-        return Variable(name, kind, shape, unit, **gaps, **whole, delayed=delayed)
+        noise = NoiseLaw.from_record(record.part("noise"), counts[1]) if "noise" in record else None
+        return Variable(name, kind, shape, unit, **gaps, **whole, delayed=delayed, noise=noise)
 
 
 @dataclass(frozen=True)

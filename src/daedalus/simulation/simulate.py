@@ -11,6 +11,7 @@ from daedalus.integrators.methods import is_multistep
 from daedalus.model.deadline import time_limited
 from daedalus.model.model import Model
 from daedalus.model.system.system import System
+from daedalus.simulation.noise.noisy_run import run_with_noise, undriven_noises
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.judge import raise_stopped
 from daedalus.simulation.run.progress import ProgressBar, progress_of
@@ -55,6 +56,7 @@ def simulate(
     on_stop: str = "return",
     cancel: Any = None,
     locate_switches: bool = True,
+    seed: int | None = 0,
 ) -> Trajectory:
     """Simulate a model over a time span.
 
@@ -75,7 +77,8 @@ def simulate(
     rtol, atol: the local error of each component is kept below atol + rtol |x|. A single atol is scaled by nominal
         values; an atol by name is absolute. If states of components turn out smaller than a thousand times their atol,
         the run is repeated with one that follows from their size.
-    step: the fixed step size, for methods without error control (or any tableau).
+    step: the fixed step size, for methods without error control (or any tableau). In a model with `m.noise`, white
+        noise is held over this step; without it, steps are halved until the path changes by less than 0.1 %.
     save_at: the times to save, interpolated and projected onto the constraints. By default every step is saved.
     max_step, first_step: limits of the step size. max_steps, time_limit (seconds): limits of the run. time_limit
         includes searches (starts, modes, reduction), except for the first two seconds of preparation. If it passes
@@ -85,6 +88,8 @@ def simulate(
         carries it as `error.trajectory`.
     locate_switches: end a step exactly where a condition in the equations (`if_else`, a comparison, `fabs`, `sign`,
         `fmin`, `fmax`) changes, which keeps the accuracy of the method. False steps over them.
+    seed: which path of the noise of the model is computed; None takes a new one, which `tr.notes` tells. Noise whose
+        value is given among the inputs is not drawn.
 
     If a run meets NaN or diverges, it ends and keeps its data; `tr.stop_reason` names the time and the variable. If the
     mass matrix is singular at the start, a SingularModelError names the part. If a run passes a dead centre on its
@@ -105,13 +110,13 @@ def simulate(
     if time_limit is None:
         return _simulate(
             model, span, start, inputs, parameters, method, rtol, atol, save_at,
-            (step, max_step, first_step, max_steps, None), progress, on_stop, cancel, locate_switches,
+            (step, max_step, first_step, max_steps, None), progress, on_stop, cancel, locate_switches, seed,
         )  # fmt: skip
     limits = read_limits(step, max_step, first_step, max_steps, time_limit)
     with time_limited(limits[-1]):
         return _simulate(
             model, span, start, inputs, parameters, method, rtol, atol, save_at, limits, progress, on_stop, cancel,
-            locate_switches,
+            locate_switches, seed,
         )  # fmt: skip
 
 
@@ -130,6 +135,7 @@ def _simulate(
     on_stop: str,
     cancel: Any,
     locate_switches: bool,
+    seed: int | None,
 ) -> Trajectory:
     """The run, with its limits as LIMITS names them."""
     t0, t1 = read_span(span)
@@ -142,6 +148,19 @@ def _simulate(
     begins, inputs, parameters = read_values(begins, inputs, parameters)
     options = Options(method, rtol, atol, limits, locate_switches)
     request = Request(model, t0, t1, begins, inputs, parameters, times, options)
+    if request.system.noises and (noises := undriven_noises(request)):
+        trajectory = run_with_noise(request, noises, seed, lambda own: _asked_for(own, progress, cancel))
+    else:
+        trajectory = _asked_for(request, progress, cancel)
+    if on_stop == "raise" and not trajectory.success:
+        raise_stopped(trajectory)
+    return trajectory
+
+
+def _asked_for(request: Request, progress: bool | Callable[[float], None] | None, cancel: Any) -> Trajectory:
+    """The run of a request whose inputs are all given."""
+    method: Any = request.options.method
+    limits, t0, t1 = request.options.limits, request.t0, request.t1
     road = None if type(method) is not str and is_multistep(method) else find_road(request)
     if limits[0] is not None:
         check_step(request)
@@ -155,8 +174,6 @@ def _simulate(
     finally:
         if isinstance(bar, ProgressBar):
             bar.close()
-    if on_stop == "raise" and not trajectory.success:
-        raise_stopped(trajectory)
     return trajectory
 
 

@@ -276,9 +276,12 @@ class KernelFrame:
         """Lanes of a mask read where their interval ends and what the tables are there."""
         w, interval = self.w, self.interval.now
         self.end.set_where(mask, w.gather("%stops", interval))
-        width = 2 * len(self.model.tabled)
+        width, row = 2 * len(self.model.tabled), interval
+        if self.model.own_tables:
+            case = w.choose_whole(self.active.now, self.case.now, w.whole_num(0))
+            row = w.integer("add", row, w.integer("mul", case, w.spread("%stop_count", "i64")))
         for k, (base, rise) in enumerate(zip(self.bases, self.rises)):
-            at = w.integer("add", w.integer("mul", interval, w.whole_num(width)), w.whole_num(2 * k))
+            at = w.integer("add", w.integer("mul", row, w.whole_num(width)), w.whole_num(2 * k))
             base.set_where(mask, w.gather("%segments", at))
             rise.set_where(mask, w.gather("%segments", w.integer("add", at, w.whole_num(1))))
 

@@ -45,6 +45,7 @@ class LaneModel:
     events: LaneEvents | None = None
     strict: bool = False  # every operation as it is written: no inverse, no fused product
     careful: CarefulSlopes | None = None  # what `slopes` are compared with where a case begins
+    own_tables: bool = False  # every case has tables of its own
 
     @property
     def saved(self) -> int:
@@ -68,7 +69,8 @@ class LaneModel:
         lists = (self.slopes, self.kept, self.independence, None if self.careful is None else self.careful.rows)
         digests = tuple(None if rows is None else rows.digest() for rows in lists)
         events = None if self.events is None else self.events.key
-        return self.states, self.inputs, self.parameters, self.tabled, self.judged, self.strict, events, *digests
+        tables = self.tabled, self.own_tables
+        return self.states, self.inputs, self.parameters, tables, self.judged, self.strict, events, *digests
 
     @property
     def lists(self) -> dict[str, tuple[Instructions, int]]:

@@ -36,12 +36,14 @@ from daedalus.ensembles.lanes.stiff_lanes import (
     written_vectors,
 )
 from daedalus.ensembles.lanes.tabled_intervals import stops_and_segments, tabled_inputs
+from daedalus.ensembles.seeded_noise import SEED, SeededNoise
 from daedalus.model.lazy_values import cached_property
 from daedalus.model.system.instruction_list import Instructions, UnknownOperationError
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.reduction.forms.explicit_form import find_shorter_form
 from daedalus.reduction.forms.no_form import NoForm
+from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant
 from daedalus.simulation.plant.plants import plant_of
 from daedalus.simulation.plant.projection import corrected_with_length
@@ -100,6 +102,7 @@ class LaneRuns:
     starts: ConsistentStarts | None = None  # where the model constrains them
     stiff: StiffCases | None = None  # what runs the cases that stability holds back
     tangents: TangentStarts | None = None  # how derivatives begin, which lie behind the states
+    noise: LaneNoise | None = None  # tables of each case
 
     @cached_property
     def settled(self) -> ConsistentStarts | None:
@@ -150,6 +153,8 @@ class LaneRuns:
     def block(self) -> int:
         """How many cases are run in one call."""
         width = max(1, len(self.times) * self.model.saved)
+        if self.noise is not None:
+            width += self.segments.size
         return int(min(MOST, max(FEWEST, BLOCK_NUMBERS // width)))
 
     def run(self, block: range, cancel: Any = None) -> LaneBlock:
@@ -163,7 +168,11 @@ class LaneRuns:
         # Nothing is read where nothing was written: cases that end early are left to the core whole.
         x = np.empty((len(self.times), self.model.saved, count + 1))
         ends = np.empty((len(ENDS if self.model.events is None else ENDS_WITH_EVENTS), count + 1))
-        arrays = [own.values, own.rows, x, ends, self.times, self.stops, self.segments, self.settings]
+        segments = self.segments
+        if self.noise is not None:
+            first = self.model.states + self.model.inputs
+            segments = self.noise.segments(own, first, segments, self.stops)
+        arrays = [own.values, own.rows, x, ends, self.times, self.stops, segments, self.settings]
         kernel, begin, size = self.kernel(), 0, GROUP
         while begin < count:
             begun, end = time.perf_counter(), min(begin + size, count)
@@ -209,6 +218,19 @@ class LaneRuns:
         return whole_numbers(plain if self.tangents is None else self.tangents.joined(plain)), nowhere
 
 
+class LaneNoise(NamedTuple):
+    """The noise of the seeds that cases have, as a kernel reads it."""
+
+    noise: SeededNoise
+    drive: Drive
+    place: int  # of the seed among the parameters
+
+    def segments(self, own: CaseNumbers, parameters: int, shared: np.ndarray, stops: np.ndarray) -> np.ndarray:
+        """The tables of every case; `parameters` is where these begin among its numbers."""
+        seeds = own.all(parameters + self.place)[0].astype(np.uint64)
+        return np.ascontiguousarray(self.noise.segments(self.drive, shared, stops, seeds))
+
+
 class StiffCases:
     """Cases that stability holds back in an explicit kernel: run again on lanes, by a Rosenbrock method."""
 
@@ -239,7 +261,7 @@ class StiffCases:
 
 def _on_lanes(
     road: Road, model: LaneModel, numbers: ExplicitNumbers | None, method: str, shared: np.ndarray, cases: Cases,
-    starts: ConsistentStarts | None = None, stiff: StiffCases | None = None,
+    starts: ConsistentStarts | None = None, stiff: StiffCases | None = None, noise: SeededNoise | None = None,
 ) -> LaneRuns:  # fmt: skip
     """A road with a model for its kernel."""
     request = road.request
@@ -247,9 +269,14 @@ def _on_lanes(
     assert request.save_at is not None
     watch = numbers is not None and bool(road.settings.call.get("watch_stiffness"))
     times = np.ascontiguousarray(request.save_at, dtype=float)
+    assert not shared.size or len(shared) == model.own, "a kernel reads as many numbers as there are"
+    drawn = None
+    if noise is not None:
+        place = int(road.system.place(SEED).positions[0])
+        drawn, model = LaneNoise(noise, road.drive, place), replace(model, own_tables=True)
     return LaneRuns(
         model, numbers, method, watch, lane_width(), shared, cases, times, stops, segments, _settings_of(road),
-        starts, stiff,
+        starts, stiff, noise=drawn,
     )  # fmt: skip
 
 
@@ -267,7 +294,7 @@ def _implicit_runs(runs: CaseRuns) -> LaneRuns | NoLanes:
     if isinstance(model, str):
         return NoLanes(model)
     shared = np.concatenate([np.nan_to_num(vectors["x"], nan=0.0), vectors["u"], vectors["p"]])
-    return _on_lanes(road, replace(model, strict=runs.strict), None, method, shared, placed)
+    return _on_lanes(road, replace(model, strict=runs.strict), None, method, shared, placed, noise=runs.noise)
 
 
 def lane_runs(runs: CaseRuns) -> LaneRuns | NoLanes:
@@ -296,9 +323,9 @@ def lane_runs(runs: CaseRuns) -> LaneRuns | NoLanes:
     numbers = explicit_numbers(method, adaptive)
     modes = np.zeros(0 if settings.switches is None else settings.switches.count)  # which kernels find themselves
     shared = np.concatenate([*(vectors[letter] for letter in ("x", "u", "p")), modes])
-    replaced = settings.call.get("watch_stiffness") and starts is None and model.events is None
+    replaced = settings.call.get("watch_stiffness") and starts is None and model.events is None and runs.noise is None
     stiff = StiffCases(road, runs.strict) if replaced else None
-    return _on_lanes(road, model, numbers, settings.method, shared, runs.cases, starts, stiff)
+    return _on_lanes(road, model, numbers, settings.method, shared, runs.cases, starts, stiff, runs.noise)
 
 
 def _settings_of(road: Road) -> np.ndarray:

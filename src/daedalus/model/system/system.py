@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal, TypeVar
 
 import casadi as ca
@@ -26,6 +26,7 @@ from daedalus.model.names import (
     split_index,
 )
 from daedalus.model.system.formulas import formulas_of
+from daedalus.model.system.place import Place
 from daedalus.model.system.plain_record import PlainRecord, canonical_text, checksum, misfit, parsed
 from daedalus.model.system.system_content import SystemContent
 from daedalus.model.system.system_record import LETTERS, VERSION, read_content
@@ -33,35 +34,6 @@ from daedalus.model.unit_labels import rate_unit
 from daedalus.model.variables import PLAIN, Variable
 
 Kind = TypeVar("Kind")
-
-
-@dataclass(frozen=True, eq=False)
-class Place:
-    """Where the elements of a name live: a letter (xdot, x, z, u, p) and a position each."""
-
-    name: str
-    shape: Shape
-    letters: tuple[str, ...]
-    positions: np.ndarray
-    unit: str = ""
-
-    @cached_property
-    def letter(self) -> str | None:
-        """The letter shared by all elements, or None when a derivative is partly a state."""
-        return self.letters[0] if len(set(self.letters)) == 1 else None
-
-    @cached_property
-    def span(self) -> slice | np.ndarray:
-        """The positions as a slice where they follow each other, which is quicker to index with."""
-        first, count = int(self.positions[0]), len(self.positions)
-        together = count == 1 or np.array_equal(self.positions, np.arange(first, first + count))
-        return slice(first, first + count) if together else self.positions
-
-    def element(self, k: int) -> Place:
-        """The place of one element."""
-        return Place(
-            element_label(self.name, self.shape, k), (), (self.letters[k],), self.positions[k : k + 1], self.unit
-        )
 
 
 class System:
@@ -150,7 +122,12 @@ class System:
     @cached_property
     def delayed(self) -> tuple[Variable, ...]:
         """The inputs that are delayed signals, which a run writes itself."""
-        return tuple(v for v in self.of_kind("input") if v.delayed)
+        return tuple(v for v in self.variables if v.delayed)
+
+    @cached_property
+    def noises(self) -> tuple[Variable, ...]:
+        """The inputs that are drawn: white and sampled noise."""
+        return tuple(v for v in self.variables if v.noise is not None)
 
     @property
     def invariants(self) -> dict[str, ca.SX]:
@@ -164,8 +141,7 @@ class System:
 
     @property
     def watched(self) -> dict[str, ca.SX]:
-        """Quantities that are zero along exact solutions but are not enforced, by name: constraints of a reduction that
-        may drift."""
+        """Quantities that are zero along exact solutions but not enforced, by name: constraints that may drift."""
         return {name: +value for name, value in self._content.watched.items()}
 
     @property

@@ -18,7 +18,8 @@ from daedalus.model.plain_numbers import plain_result, result_at
 from daedalus.model.signals import Signal, signal
 from daedalus.model.system.closed_loop import MOST_LOOPS, closed_loop
 from daedalus.model.system.once import By, once
-from daedalus.model.system.system import Place, System
+from daedalus.model.system.place import Place
+from daedalus.model.system.system import System
 from daedalus.model.values import check_mapping, flat_values, write_plain, wrong_kind
 from daedalus.simulation.inputs.delayed_inputs import DelayedInputs
 from daedalus.simulation.result.records import Record
@@ -204,6 +205,8 @@ def _drive(system: System, plain: dict[str, object], span: tuple[float, float], 
     constants = np.full(system.sizes["u"], np.nan)
     for variable in system.delayed:
         constants[system.place(variable.name).positions] = 0.0
+    for variable in system.noises:  # its mean, where no run draws it
+        constants[system.place(variable.name).positions] = 0.0
     tables: list[tuple[Signal, tuple[int, ...]]] = []
     callbacks: list[tuple[Callable[[float], Any], tuple[int, ...]]] = []
     for name, value in plain.items():
@@ -287,4 +290,12 @@ def _check_callback(place: Place, function: Callable[..., Any], t0: float) -> No
         raise InputError(
             f"The function for input {place.name} has the wrong shape.",
             f"{place.name} is {shape_text(place.shape)}, f({t0:g}) has shape {value.shape}",
+        )
+    again = result_at(function, t0, place.name, "a function of time alone: lambda t: ...")
+    if not np.array_equal(value, again, equal_nan=True):
+        raise InputError(
+            f"The function for input {place.name} gives two values for one time.",
+            f"f({t0:g}) is {np.ravel(value)[0]:g}, then {np.ravel(again)[0]:g}",
+            because="a run evaluates it many times in every step, and rejects steps that do not fit together.",
+            remedy=f'm.noise("{place.name}") for random numbers, or m.sampled_noise("{place.name}", every=0.01)',
         )

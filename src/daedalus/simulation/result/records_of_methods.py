@@ -214,3 +214,37 @@ class SizesOfParts(Record):
             f"absolute tolerances of {listed(self.variables, 6)} follow from {its} in a first run, which they did not "
             "resolve"
         )
+
+
+@dataclass(frozen=True)
+class NoiseDrawn(Record):
+    """The noise of a run: its seed, the step that white noise is held over, and what halving that step changed.
+
+    >>> print(NoiseDrawn(("w",), (), 3, 0.01))
+    the noise w is drawn with seed 3 and held over steps of 0.01 s
+    >>> print(NoiseDrawn(("w",), (), 3, 0.0078125, True, 4e-4, 1e-3))  # doctest: +NORMALIZE_WHITESPACE
+    the noise w is drawn with seed 3 and held over steps of 0.0078125 s; Itô's drift is added; halving the step to this
+    one changed the states by 0.0004 of their sizes
+    """
+
+    white: tuple[str, ...]
+    sampled: tuple[str, ...]
+    seed: int
+    step: float | None = None
+    drift: bool = False
+    change: float | None = None
+    wanted: float | None = None
+
+    def __str__(self) -> str:
+        names = (*self.white, *self.sampled)
+        told = f"the noise {listed(names, 6)} is drawn with seed {self.seed}"
+        if self.step is not None:
+            told += f" and held over steps of {self.step:g} s" if not self.sampled else (
+                f"; {listed(self.white, 6)} is held over steps of {self.step:g} s")  # fmt: skip
+        if self.drift:
+            told += "; Itô's drift is added"
+        if self.change is not None and self.wanted is not None:
+            told += f"; halving the step to this one changed the states by {self.change:.2g} of their sizes"
+            if not self.change <= self.wanted:
+                told += f", which is more than {self.wanted:g}: compare runs with shorter steps"
+        return told

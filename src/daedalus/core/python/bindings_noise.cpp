@@ -1,0 +1,47 @@
+// Noise by its place: paths of Wiener processes of many seeds at once.
+#include "noise/wiener_path.hpp"
+#include "python/interpreter_lock.hpp"
+#include "python/python_arrays.hpp"
+#include "python/python_function.hpp"
+
+namespace nb = nanobind;
+
+namespace daedalus {
+namespace {
+
+using Seeds = nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Rows = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+void increments(Seeds seeds, std::uint64_t stream, double unit, std::int64_t top, std::int64_t level, std::int64_t first,
+                Rows out) {
+    if (out.shape(0) != seeds.shape(0) || top > level) throw nb::value_error("one row a seed, and a level below the top");
+    const std::size_t count = out.shape(1);
+    if (count == 0) return;
+    const LockReleased free;
+    WienerPath path(stream);
+    for (std::size_t k = 0; k < seeds.shape(0); ++k) {
+        path.choose(seeds.data()[k]);
+        path.increments(unit, top, level, first, count, out.data() + k * count);
+    }
+}
+
+void normals(Seeds seeds, std::uint64_t stream, std::int64_t level, std::int64_t first, Rows out) {
+    if (out.shape(0) != seeds.shape(0)) throw nb::value_error("one row a seed");
+    const LockReleased free;
+    WienerPath path(stream);
+    for (std::size_t k = 0; k < seeds.shape(0); ++k) {
+        path.choose(seeds.data()[k]);
+        path.normals(level, first, out.shape(1), out.data() + k * out.shape(1));
+    }
+}
+
+}  // namespace
+
+void bind_noise(nb::module_& module) {
+    module.def("wiener_increments", &increments, nb::arg("seeds"), nb::arg("stream"), nb::arg("unit"), nb::arg("top"),
+               nb::arg("level"), nb::arg("first"), nb::arg("out"), "Increments over equal cells, one row a seed.");
+    module.def("normal_numbers", &normals, nb::arg("seeds"), nb::arg("stream"), nb::arg("level"), nb::arg("first"),
+               nb::arg("out"), "Standard normal numbers by their place, one row a seed.");
+}
+
+}  // namespace daedalus

@@ -1,0 +1,145 @@
+"""Noise in a sweep: every case has a seed, a parameter that no equation reads, and the noise of that seed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from daedalus.errors import InputError
+from daedalus.model.expressions import elements
+from daedalus.model.system.once import once
+from daedalus.model.system.system import System
+from daedalus.model.variables import Variable, make_variable
+from daedalus.simulation.inputs.read_inputs import Drive
+from daedalus.simulation.noise.ito_drift import with_ito_drift
+from daedalus.simulation.noise.noise_signals import NoisePath, noise_paths, noise_values
+from daedalus.simulation.noise.noisy_run import undriven_noises
+from daedalus.simulation.result.records_of_methods import NoiseDrawn
+from daedalus.simulation.run.request import LIMITS, Request
+from daedalus.simulation.simulate import simulate
+
+SEED = "seed"
+
+
+@dataclass(frozen=True)
+class SeededNoise:
+    """The noises that the cases of a sweep draw, over a span, held over a step."""
+
+    noises: tuple[Variable, ...]
+    t0: float
+    t1: float
+    step: float | None
+
+    def paths(self, seed: float) -> dict[str, NoisePath]:
+        """The noise of a seed by name."""
+        return noise_paths(self.noises, self.t0, self.t1, self.step, int(seed))
+
+    def driven(self, drive: Drive, system: System, seed: float) -> Drive:
+        """What drives a case: its noise in place of that of another seed."""
+        paths = {tuple(system.place(name).positions.tolist()): path for name, path in self.paths(seed).items()}
+        return drive._replace(tables=tuple((paths.get(slots, table), slots) for table, slots in drive.tables))
+
+    def segments(self, drive: Drive, shared: np.ndarray, stops: np.ndarray, seeds: np.ndarray) -> np.ndarray:
+        """Base and rise of every tabled input in each interval, of each case: (cases, intervals, 2 · inputs)."""
+        found = np.repeat(shared[None], len(seeds), axis=0)
+        middles = 0.5 * (np.array([self.t0, *stops[:-1]]) + stops)
+        column = 0
+        drawn = iter(self.noises)
+        for table, slots in drive.tables:
+            if isinstance(table, NoisePath):
+                variable = next(drawn)
+                cells = np.searchsorted(table.times, middles, side="right") - 1
+                for k in range(len(slots)):
+                    values = noise_values(variable, k, self.t0, self.t1, self.step, seeds)
+                    found[:, :, column + 2 * k] = values[:, cells]
+            column += 2 * len(slots)
+        return found
+
+
+def seeded(
+    request: Request, over: Any, seeds: int | Sequence[int] | None, seed: int
+) -> tuple[System, Any, Mapping[str, Any], SeededNoise | None]:
+    """The system, the cases and the inputs of a sweep whose noise is drawn; one seed for all cases without `seeds`.
+
+    Where the values of all noises are given, or there are none, everything is as it was.
+    """
+    system, noises = request.system, undriven_noises(request)
+    inputs = dict(request.inputs or {})
+    if not noises:
+        if seeds is not None:
+            raise InputError(
+                "seeds= is for models with noise.",
+                f"{system.name!r} has no noise whose value is left open",
+                remedy='w = m.noise("w", intensity=1.0)',
+            )
+        return system, over, inputs, None
+    moved = with_ito_drift(system)
+    noise = SeededNoise(noises, request.t0, request.t1, _step(request, noises, seed))
+    if seeds is None:
+        return moved, over, {**inputs, **noise.paths(seed)}, None
+    numbers = _numbers(seeds)
+    return _with_seed(moved), {**_mapping(over), SEED: numbers}, {**inputs, **noise.paths(numbers[0])}, noise
+
+
+def _step(request: Request, noises: tuple[Variable, ...], seed: int) -> float | None:
+    """The step that white noise is held over: the one given, or that of a run whose steps were halved."""
+    white = any(variable.noise is not None and variable.noise.is_white for variable in noises)
+    if request.step is not None or not white:
+        return request.step
+    run = simulate(
+        request.model, request.span, request.start, request.inputs, request.parameters, request.method, request.rtol,
+        request.atol, save_at=[request.t1], seed=seed, **dict(zip(LIMITS, request.limits)),
+    )  # fmt: skip
+    return next(record.step for record in run.outcome.records if isinstance(record, NoiseDrawn))
+
+
+def _numbers(seeds: Any) -> np.ndarray:
+    whole = isinstance(seeds, (int, np.integer)) and not isinstance(seeds, bool) and seeds > 0
+    numbers = np.arange(seeds) if whole else np.asarray(seeds)
+    good = numbers.ndim == 1 and numbers.size and np.issubdtype(numbers.dtype, np.integer)
+    if not good or numbers.min() < 0 or numbers.max() >= 2**53:
+        raise InputError(
+            f"seeds={seeds!r} are no seeds."[:100],
+            because="a seed is a whole number from 0 on.",
+            remedy="seeds=1000, or seeds=[3, 4, 5]",
+        )
+    return numbers.astype(float)
+
+
+def _mapping(over: Any) -> Mapping[str, Any]:
+    if over is None:
+        return {}
+    if not isinstance(over, Mapping):
+        raise InputError(
+            "seeds= is combined with lists of values by name.",
+            f"over= is a {type(over).__name__}",
+            remedy='over={"k": [1.0, 2.0]}, or a column "seed" of over= in place of seeds=',
+        )
+    return over
+
+
+def _with_seed(system: System) -> System:
+    """The system with one more parameter."""
+    if SEED in system.places:
+        raise InputError(
+            f"{SEED!r} is a name of the model {system.name!r}.",
+            because="a sweep over seeds uses it for its dimension.",
+            remedy=f"another name for {SEED} in the model",
+        )
+    return once(system, _seed_added)
+
+
+def _seed_added(system: System) -> System:
+    variable = make_variable(SEED, "parameter", (), start=0.0)
+    count = system.sizes["p"] - system.discrete_count
+    p = elements(system.symbol("p"))
+    symbols = {letter: system.symbol(letter) for letter in ("t", "xdot", "x", "z", "u")}
+    return system.changed(
+        variables=[*system.variables, variable],
+        symbols={**symbols, "p": ca.vertcat(*p[:count], ca.SX.sym(SEED), *p[count:])},
+        parts=system.parts(),
+    )

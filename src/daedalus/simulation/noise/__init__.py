@@ -1,0 +1,1 @@
+"""Runs of models with noise."""

@@ -1,0 +1,188 @@
+"""What Itô's equation has beside Stratonovich's: a drift of −½ Σ q (∂g/∂x) g for noise that enters x' by g(x).
+
+A run holds the noise over short steps and solves the equations with it. As the steps become shorter, such runs converge
+to the solution in the sense of Stratonovich (E. Wong and M. Zakai, Ann. Math. Stat. 36, 1965). The same equation in
+the sense of Itô has this drift. It is zero where g does not depend on what the noise moves: noise that is added, and
+forces on bodies, which move velocities and depend on positions.
+
+Equations 0 = F(t, x', x, z, w) determine y = (x', z). With y_w = −F_y⁻¹ F_w, its change along a direction (dx, dy) is
+−F_y⁻¹ d(F_y y_w + F_w) with y_w kept; the direction is what w moves: dx = g, dy = −F_y⁻¹ F_x g.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from daedalus.errors import InputError, ModelError
+from daedalus.model.names import derivative_name, listed
+from daedalus.model.system.once import once
+from daedalus.model.system.system import System
+from daedalus.reduction.reduce import reduce
+
+# Points at which the drift is looked at, and what counts as zero beside the sizes of the states.
+POINTS, NOTHING = 3, 1e-10
+
+
+def with_ito_drift(system: System) -> System:
+    """The system whose Stratonovich solution is the Itô solution of the one given; itself where both are the same."""
+    return once(system, _with_drift)
+
+
+def _with_drift(system: System) -> System:
+    _check_linear(system)
+    positions, densities = _ito_noises(system)
+    if _is_singular(system):
+        reduced = reduce(system).freeze()
+        _check_not_differentiated(system, reduced)
+        if not _is_singular(reduced):
+            known = _ito_noises(reduced)
+            if known[0] and not _is_zero(reduced, _Drift(reduced, *known)):
+                raise ModelError(
+                    "Itô's noise depends on what it moves, in a model of higher index.",
+                    f"the noises are {listed([v.name for v in system.noises])}",
+                    because="the drift between Itô's and Stratonovich's equation has no place among the constraints.",
+                    remedy='m.noise(..., calculus="stratonovich")',
+                )
+        return system
+    if not positions:
+        return system
+    drift = _Drift(system, positions, densities)
+    if _is_zero(system, drift):
+        return system
+    xdot, shift = system.symbol("xdot"), drift.expression()
+    if ca.depends_on(shift, xdot):
+        raise ModelError(
+            "Itô's noise multiplies a derivative.",
+            f"the noises are {listed([v.name for v in system.noises])}",
+            because="its drift would depend on what it changes.",
+            remedy='m.noise(..., calculus="stratonovich")',
+        )
+    moved = ca.substitute([system.residual], [xdot], [xdot + shift])[0]
+    return system.changed(residual=moved, parts=system.parts())
+
+
+def _check_linear(system: System) -> None:
+    w = _symbols(system)
+    slopes = ca.jacobian(system.residual, w)
+    if ca.depends_on(slopes, w):
+        name = next(v.name for v in system.noises if ca.depends_on(slopes, _of(system, v.name)))
+        raise InputError(
+            f"The noise {name} does not enter the equations linearly.",
+            because="white noise has no values, so that only its integral means anything.",
+            remedy="a filtered noise as a state: tau * m.der(n) == -n + w, and n in place of w",
+        )
+
+
+def _check_not_differentiated(system: System, reduced: System) -> None:
+    rates = {v.name for v in reduced.of_kind("input")}
+    for variable in system.noises:
+        if derivative_name(variable.name, 1) in rates:
+            raise InputError(
+                f"The noise {variable.name} stands in a constraint that is differentiated.",
+                f"the reduction of {system.name!r} needs the derivative of {variable.name}",
+                because="noise has no derivative.",
+                remedy="a filtered noise as a state: tau * m.der(n) == -n + w, and n in place of w",
+            )
+
+
+def _symbols(system: System) -> ca.SX:
+    return ca.vertcat(*(_of(system, v.name) for v in system.noises if v.noise is not None and v.noise.is_white))
+
+
+def _of(system: System, name: str) -> ca.SX:
+    return system.symbol("u")[system.place(name).positions.tolist()]
+
+
+def _ito_noises(system: System) -> tuple[list[int], list[float]]:
+    """Where white noises in the sense of Itô are among the inputs, and their densities."""
+    positions: list[int] = []
+    densities: list[float] = []
+    for variable in system.noises:
+        law = variable.noise
+        if law is not None and law.is_white and law.calculus == "ito":
+            positions += system.place(variable.name).positions.tolist()
+            densities += law.spread
+    return positions, densities
+
+
+def _is_singular(system: System) -> bool:
+    """Whether the equations do not determine x' and z by themselves."""
+    solved = ca.vertcat(system.symbol("xdot"), system.symbol("z"))
+    slopes = ca.jacobian_sparsity(system.residual, solved)
+    return slopes.size1() != slopes.size2() or ca.sprank(slopes) < slopes.size1()
+
+
+def _is_zero(system: System, drift: _Drift) -> bool:
+    """Whether no state is moved by the drift, at points drawn around the start."""
+    draw = np.random.default_rng(0)
+    sizes, values = system.nominal, drift.values()
+    for _ in range(POINTS):
+        point = [
+            draw.uniform(0.1, 1.0),
+            *(sizes[letter] * draw.uniform(0.3, 1.3, system.sizes[letter]) for letter in ("x", "x", "z")),
+            draw.uniform(0.3, 1.3, system.sizes["u"]),
+            draw.uniform(0.3, 1.3, system.sizes["p"]),
+        ]
+        moved, moves = values(point)
+        if not np.all(np.abs(moved) <= NOTHING * (np.abs(moves) + sizes["x"])):  # also where it is NaN
+            return False
+    return True
+
+
+class _Drift:
+    """The drift of a system whose equations determine x' and z."""
+
+    def __init__(self, system: System, positions: list[int], densities: list[float]) -> None:
+        self.system, self.densities = system, densities
+        self.arguments = [system.symbol(letter) for letter in ("t", "xdot", "x", "z", "u", "p")]
+        self.count = system.sizes["x"]
+        self.x, self.y = system.symbol("x"), ca.vertcat(system.symbol("xdot"), system.symbol("z"))
+        residual = system.residual
+        self.by_y = ca.jacobian(residual, self.y)
+        self.by_x = ca.jacobian(residual, self.x)
+        self.by_w = ca.jacobian(residual, system.symbol("u")[positions])
+
+    def _change(self, moves: ca.SX, noise: int, dx: ca.SX, dy: ca.SX) -> ca.SX:
+        """d(F_y y_w + F_w) along (dx, dy), with y_w kept."""
+        kept = ca.SX.sym("kept", moves.numel())
+        balance = self.by_y @ kept + self.by_w[:, noise]
+        change = ca.jtimes(balance, ca.vertcat(self.x, self.y), ca.vertcat(dx, dy))
+        return ca.substitute(change, kept, moves)
+
+    def expression(self) -> ca.SX:
+        """The drift as a formula."""
+        total = ca.SX.zeros(self.count)
+        for noise, density in enumerate(self.densities):
+            moves = -ca.solve(self.by_y, self.by_w[:, noise])
+            dx = moves[: self.count]
+            dy = -ca.solve(self.by_y, self.by_x @ dx)
+            total += 0.5 * density * -ca.solve(self.by_y, self._change(moves, noise, dx, dy))[: self.count]
+        return ca.densify(total)
+
+    def values(self) -> Callable[[list[Any]], tuple[np.ndarray, np.ndarray]]:
+        """A function of a point: the drift, and what the noises move; solved with numbers."""
+        first = ca.Function("first", self.arguments, [self.by_y, self.by_x, self.by_w])
+        size = self.y.numel()
+        moves, dx, dy = (ca.SX.sym(name, n) for name, n in (("moves", size), ("dx", self.count), ("dy", size)))
+        changes = [self._change(moves, noise, dx, dy) for noise in range(len(self.densities))]
+        second = ca.Function("second", [*self.arguments, moves, dx, dy], [ca.horzcat(*changes)])
+
+        def at(point: list[Any]) -> tuple[np.ndarray, np.ndarray]:
+            by_y, by_x, by_w = (matrix.full() for matrix in first.call(point))
+            total, largest = np.zeros(self.count), np.zeros(self.count)
+            for noise, density in enumerate(self.densities):
+                try:
+                    found = -np.linalg.solve(by_y, by_w[:, noise])
+                    along = -np.linalg.solve(by_y, by_x @ found[: self.count])
+                    change = second.call([*point, found, found[: self.count], along])[0].full()[:, noise]
+                    total -= 0.5 * density * np.linalg.solve(by_y, change)[: self.count]
+                except np.linalg.LinAlgError:
+                    return np.full(self.count, np.nan), largest
+                largest += density * np.abs(found[: self.count])
+            return total, largest
+
+        return at

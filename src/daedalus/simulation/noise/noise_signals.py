@@ -1,0 +1,76 @@
+"""Noise as a table of held values, drawn for a run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from daedalus.errors import InputError
+from daedalus.model.names import element_label
+from daedalus.model.signals import Signal
+from daedalus.model.variables import Variable
+from daedalus.simulation.noise.wiener_path import SAMPLED, increments, normals
+
+# A run holds at most this many values of a noise.
+MOST_VALUES = 50_000_000
+# A time this close to the beginning of a cell, in cells, is there.
+AT = 1e-9
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NoisePath(Signal):
+    """A table of a noise, and the seed that it was drawn with."""
+
+    seed: int = 0
+
+
+def noise_paths(
+    noises: Sequence[Variable], t0: float, t1: float, step: float | None, seed: int
+) -> dict[str, NoisePath]:
+    """The path of every noise over a span; white noise is held over cells of `step`."""
+    found = {}
+    for variable in noises:
+        law = variable.noise
+        assert law is not None
+        period = law.every or float(step or 0.0)
+        first, last = cells(t0, t1, period, variable.name)
+        columns = [noise_values(variable, k, t0, t1, step, [seed])[0] for k in range(variable.size)]
+        values = np.stack(columns, axis=1)
+        times = np.arange(first, last) * period
+        times[0] = min(times[0], t0)
+        for array in (times, values):
+            array.setflags(write=False)
+        found[variable.name] = NoisePath(times, values, "hold", variable.shape, None, seed)
+    return found
+
+
+def cells(t0: float, t1: float, period: float, name: str) -> tuple[int, int]:
+    """The cells of a length that a span meets: from the first to the one behind the last."""
+    first, last = t0 / period, t1 / period
+    if not last - first < MOST_VALUES:
+        raise InputError(
+            f"The noise {name} would take {last - first:.2g} values.",
+            f"it changes every {period:g} s, over a span of {t1 - t0:g} s",
+            because=f"a run holds at most {MOST_VALUES} of them.",
+            remedy="a longer step=, or a shorter span",
+        )
+    begin = round(first) if abs(first - round(first)) < AT else math.floor(first)
+    end = round(last) if abs(last - round(last)) < AT else math.ceil(last)
+    return begin, max(end, begin + 1)
+
+
+def noise_values(
+    variable: Variable, k: int, t0: float, t1: float, step: float | None, seeds: Sequence[int] | np.ndarray
+) -> np.ndarray:
+    """The values of an element of a noise in all cells of a span, one row a seed."""
+    law = variable.noise
+    assert law is not None
+    period = law.every or float(step or 0.0)
+    first, last = cells(t0, t1, period, variable.name)
+    label, spread = element_label(variable.name, variable.shape, k), math.sqrt(law.spread[k])
+    if law.is_white:
+        return spread / period * increments(seeds, label, period, first, last - first)
+    return spread * normals(seeds, label, SAMPLED, first, last - first)

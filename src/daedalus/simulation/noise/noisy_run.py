@@ -1,0 +1,140 @@
+"""A run of a model with noise: the noise is drawn and held over short steps, and the equations are solved with it.
+
+For noise that is added, and for one source of noise of any kind, the path converges with order one in the step. With
+`step=` that step is taken. Without it, steps are halved along the same path until that no longer changes the states.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from daedalus.errors import InputError
+from daedalus.model.system.system import System
+from daedalus.model.variables import Variable
+from daedalus.simulation.noise.ito_drift import with_ito_drift
+from daedalus.simulation.noise.noise_signals import NoisePath, cells, noise_paths
+from daedalus.simulation.result.joined_trajectory import joined
+from daedalus.simulation.result.records_of_methods import NoiseDrawn
+from daedalus.simulation.result.trajectory import Trajectory
+from daedalus.simulation.run.request import Request
+
+# Without step=, a span begins with about this many steps, and has at most so many.
+FIRST_STEPS, MOST_STEPS = 128, 2**18
+# Halving the step may change the path by this share of its size, whatever rtol says: steps go with its inverse.
+LARGEST_CHANGE = 1e-3
+
+Run = Callable[[Request], Trajectory]
+
+
+def undriven_noises(request: Request) -> tuple[Variable, ...]:
+    """The noises of a model that a run has to draw: those whose values are not given."""
+    noises = request.system.noises
+    if not noises:
+        return ()
+    given = {name.split("[")[0] for name in request.inputs or {}}
+    return tuple(variable for variable in noises if variable.name not in given)
+
+
+def run_with_noise(request: Request, noises: tuple[Variable, ...], seed: int | None, run: Run) -> Trajectory:
+    """The run of a request whose noises are drawn; `run` makes one whose inputs are all given."""
+    own = read_seed(seed)
+    if request.t1 < request.t0:
+        raise InputError(
+            "A run with noise goes forward in time.",
+            f"the span is ({request.t0:g}, {request.t1:g})",
+            because="noise is independent of the past, and not of the future.",
+            remedy="a span that ends after its start",
+        )
+    held = request._replace(model=with_ito_drift(request.system))
+    step, *limits = request.limits
+    if request.method == "auto":
+        held = held.with_options(limits=(None, *limits))
+    draw = _Drawing(held, noises, own, run, drift=held.model is not request.system)
+    if step is not None or not any(_is_white(variable) for variable in noises) or request.t0 == request.t1:
+        return draw.told(draw.trajectory(step), step)
+    return draw.refined()
+
+
+def read_seed(seed: object) -> int:
+    """The seed as a number; a new one for None."""
+    if seed is None:
+        return secrets.randbits(63)
+    if not isinstance(seed, (int, np.integer)) or isinstance(seed, bool) or not 0 <= seed < 2**64:
+        raise InputError(
+            f"{seed!r} is not a seed."[:80], because="a seed is a whole number from 0 on.", remedy="seed=1"
+        )
+    return int(seed)
+
+
+def _is_white(variable: Variable) -> bool:
+    return variable.noise is not None and variable.noise.is_white
+
+
+class _Drawing:
+    """Runs of one request with noise that is held over different steps."""
+
+    def __init__(self, request: Request, noises: tuple[Variable, ...], seed: int, run: Run, drift: bool) -> None:
+        self.request, self.noises, self.seed, self.run, self.drift = request, noises, seed, run, drift
+
+    def paths(self, step: float | None) -> dict[str, NoisePath]:
+        """The noise, white noise held over a step."""
+        return noise_paths(self.noises, self.request.t0, self.request.t1, step, self.seed)
+
+    def trajectory(self, step: float | None) -> Trajectory:
+        """The run with a step; its rows are where white noise changes, unless others are asked for."""
+        request = self.request
+        save_at = request.save_at
+        if save_at is None and step is not None and any(_is_white(v) for v in self.noises):
+            save_at = self._grid(step)
+        inputs = {**(request.inputs or {}), **self.paths(step)}
+        return self.run(request._replace(inputs=inputs, save_at=save_at))
+
+    def _grid(self, step: float) -> np.ndarray:
+        t0, t1 = self.request.t0, self.request.t1
+        first, last = cells(t0, t1, step, self.noises[0].name)
+        inner = np.arange(first + 1, last) * step
+        return np.array([t0, *inner[(inner > t0) & (inner < t1)], t1])
+
+    def refined(self) -> Trajectory:
+        """The run whose steps are so short that halving them changes nothing that counts."""
+        t0, t1 = self.request.t0, self.request.t1
+        step = 2.0 ** math.floor(math.log2((t1 - t0) / FIRST_STEPS))
+        wanted = max(float(self.request.rtol), LARGEST_CHANGE)
+        before = self.trajectory(step)
+        while True:
+            after = self.trajectory(step / 2)
+            change = _change(before, after)
+            step, before = step / 2, after
+            if not after.success or change <= wanted or (t1 - t0) / step >= MOST_STEPS:
+                return self.told(after, step, change, wanted)
+
+    def told(
+        self, whole: Trajectory, step: float | None, change: float | None = None, wanted: float | None = None
+    ) -> Trajectory:
+        """The run with a record of its noise."""
+        white = tuple(variable.name for variable in self.noises if _is_white(variable))
+        sampled = tuple(variable.name for variable in self.noises if not _is_white(variable))
+        record = NoiseDrawn(white, sampled, self.seed, step if white else None, self.drift, change, wanted)
+        first, *rest = whole.pieces
+        noted = first.remade(first.status, replace(first.outcome, records=(*first.outcome.records, record)))
+        return joined([noted, *rest]) if rest else noted
+
+
+def _change(before: Trajectory, after: Trajectory) -> float:
+    """How far two runs are apart at the rows of the first, in root mean squares of each state."""
+    if not (before.success and after.success):
+        return math.inf
+    system: System = before.system
+    seen = after.at(np.asarray(before.time))
+    largest = 0.0
+    for name in system.labels["x"]:
+        one, other = (np.asarray(values[name], dtype=float) for values in (before, seen))
+        size = math.sqrt(float(np.mean(other**2)))
+        apart = math.sqrt(float(np.mean((one - other) ** 2)))
+        largest = max(largest, apart / size if size > 0 else (0.0 if apart == 0 else math.inf))
+    return largest

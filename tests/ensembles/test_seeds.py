@@ -1,0 +1,90 @@
+"""Sweeps over seeds: every path is the one that a single run computes, one by one and in kernels."""
+
+import numpy as np
+import pytest
+
+import daedalus as dd
+
+
+def oscillator():
+    m = dd.Model("oscillator")
+    x, v, k = m.state("x", start=0.0), m.state("v", start=0.0), m.parameter("k", 1.0)
+    w = m.noise("w", 1.0)
+    m.equation([m.der(x), m.der(v)], [v, -k * x - v + w])
+    return m
+
+
+@pytest.mark.parametrize("on", ["auto", "cpu"])
+@pytest.mark.parametrize("method", ["auto", "rk4"])
+def test_every_path_is_that_of_a_run(on, method):
+    options = {"step": 0.05, "method": method, "rtol": 1e-9}
+    en = dd.sweep(oscillator(), 2.0, over={"k": [1.0, 3.0]}, seeds=[4, 9, 11], on=on, **options)
+    assert en["x"].dims == ("k", "seed", "time")
+    for k in (1.0, 3.0):
+        for seed in (4, 11):
+            one = dd.simulate(oscillator(), 2.0, parameters={"k": k}, seed=seed, **options)
+            assert float(en["x"].sel(k=k, seed=seed)[-1]) == pytest.approx(float(one["x"][-1]), abs=1e-9)
+
+
+def test_kernels_draw_for_any_number_of_cases():
+    """Blocks whose last lanes are empty."""
+    options = {"step": 0.1, "save_at": "end", "method": "rk4"}
+    many = dd.sweep(oscillator(), 1.0, seeds=203, on="cpu", **options)
+    assert "lanes" in many.notes[0]
+    for seed in (0, 63, 64, 202):
+        one = dd.simulate(oscillator(), 1.0, step=0.1, method="rk4", seed=seed)
+        assert float(many["x"].sel(seed=seed)[-1]) == pytest.approx(float(one["x"][-1]), abs=1e-12)
+
+
+@pytest.mark.parametrize("on", ["auto", "cpu"])
+def test_derivatives_along_a_path(on):
+    model, change = oscillator(), 1e-5
+    options = {"step": 0.1, "rtol": 1e-10, "save_at": "end"}
+    en = dd.sweep(model, 1.0, seeds=3, wrt=["k"], on=on, **options)
+    for seed in range(3):
+        ends = [
+            dd.simulate(model, 1.0, step=0.1, rtol=1e-10, parameters={"k": 1 + sign * change}, seed=seed)["x"][-1]
+            for sign in (1, -1)
+        ]
+        slope = (ends[0] - ends[1]) / (2 * change)
+        assert float(en.d("x", "k").sel(seed=seed)[-1]) == pytest.approx(slope, abs=1e-6)
+
+
+def test_cases_without_seeds_share_their_noise():
+    en = dd.sweep(oscillator(), 1.0, over={"k": [1.0, 1.0 + 1e-9]}, seed=3, step=0.1)
+    assert np.abs(np.diff(en["x"].values, axis=0)).max() < 1e-8
+    one = dd.simulate(oscillator(), 1.0, seed=3, step=0.1)
+    assert float(en["x"][0, -1]) == pytest.approx(float(one["x"][-1]), abs=1e-6)
+
+
+def test_first_passages_end_cases():
+    """Kramers: escape from a well, slower with less noise."""
+    means = []
+    for intensity in (1.0, 0.5):
+        m = dd.Model("well")
+        x, w = m.state("x", start=-1.0), m.noise("w", intensity)
+        m.equation(m.der(x), x - x**3 + w)
+        m.event("over", x, direction=1, terminal=True)
+        en = dd.sweep(m, 60.0, seeds=40, step=0.02, save_at="end", method="rk4")
+        means.append(float(en["end_time"].mean()))
+    assert 1.0 < means[0] < means[1]
+
+
+def test_statistics_over_seeds():
+    bands = dd.sweep(oscillator(), 3.0, seeds=500, step=0.05, summary=("mean", "std"), save_at="end")
+    exact = np.sqrt(dd.covariance(dd.linearise(oscillator()), 1.0)[0, 0])
+    assert float(bands["x"].sel(summary="std")[-1]) == pytest.approx(exact, rel=0.15)
+
+
+def test_an_estimator_takes_the_noise_of_the_model():
+    noisy, plain = dd.Model("cart"), dd.Model("cart")
+    for m in (noisy, plain):
+        x, v, u = m.state("x", start=0.0), m.state("v", start=0.0), m.input("u")
+        push = 2.0 * m.noise("w", 0.3) if m is noisy else 0.0
+        m.equation([m.der(x), m.der(v)], [v, u - 0.5 * v + push])
+    options = {"measurement_noise": 0.01, "every": 0.1, "start_covariance": 1e-6}
+    one = dd.Estimator(noisy, ["x"], **options)
+    other = dd.Estimator(plain, ["x"], process_noise={"v": 4 * 0.3}, **options)
+    for y in (0.1, -0.2, 0.4):
+        assert one([y], [1.0]) == pytest.approx(other([y], [1.0]), abs=1e-12)
+    assert one.covariance == pytest.approx(other.covariance, abs=1e-14)

@@ -1,0 +1,231 @@
+"""Runs with noise against what is known of them: exact solutions, order one, stationary variances, and joined runs."""
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import daedalus as dd
+from daedalus.errors import DaedalusError, InputError, ModelError
+
+
+def ornstein_uhlenbeck(intensity=1.0, rate=1.0):
+    m = dd.Model("Ornstein–Uhlenbeck")
+    x, w = m.state("x", start=0.0), m.noise("w", intensity)
+    m.equation(m.der(x), -rate * x + w)
+    return m
+
+
+def geometric(calculus="ito", drift=0.5, spread=0.8):
+    """dx = drift x dt + spread x dW, beside its own path W."""
+    m = dd.Model("geometric Brownian motion")
+    x, path, w = m.state("x", start=1.0), m.state("path", start=0.0), m.noise("w", calculus=calculus)
+    m.equation(m.der(x), drift * x + spread * x * w)
+    m.equation(m.der(path), w)
+    return m
+
+
+@pytest.mark.parametrize("calculus", ["ito", "stratonovich"])
+@pytest.mark.parametrize("seed", [0, 1, 5])
+def test_geometric_motion_is_that_of_its_path(calculus, seed):
+    """One source of noise that multiplies: exact for any step, by the chain rule of either calculus."""
+    tr = dd.simulate(geometric(calculus), 1.0, step=0.05, seed=seed, rtol=1e-10)
+    correction = 0.5 * 0.8**2 if calculus == "ito" else 0.0
+    exact = np.exp((0.5 - correction) * tr.time + 0.8 * tr["path"])
+    assert tr["x"] == pytest.approx(exact, rel=1e-8)
+    assert ("Itô's drift" in tr.notes[-1]) == (calculus == "ito")
+
+
+def test_the_mean_of_an_ito_integral_is_that_of_the_drift():
+    en = dd.sweep(geometric(), 1.0, seeds=2000, step=0.05, save_at="end", method="rk4")
+    values = en["x"].values.ravel()
+    assert abs(values.mean() - np.exp(0.5)) < 5 * values.std() / np.sqrt(len(values))
+
+
+def multiplied():
+    m = dd.Model("double well")
+    x, w = m.state("x", start=1.0), m.noise("w", 0.25)
+    m.equation(m.der(x), x - x**3 + (0.5 + 0.3 * x) * w)
+    return m
+
+
+def pushed_pendulum():
+    m = dd.Model("pendulum")
+    a, w = m.state("a", start=0.5, rate=0.0), m.noise("w", 0.5)
+    m.equation(m.der(m.der(a)), -ca.sin(a) - 0.1 * m.der(a) + w)
+    return m
+
+
+@pytest.mark.parametrize("make", [multiplied, pushed_pendulum])
+def test_the_error_falls_with_the_step(make):
+    """Order one in the root mean square over paths, against the same paths with steps 32 times shorter."""
+    model, name = make(), make().freeze().labels["x"][0]
+    options = {"seeds": 200, "save_at": "end", "method": "dop853", "on": "cpu"}
+    reference = dd.sweep(model, 1.0, step=2.0**-11, **options)[name].values
+    errors = [
+        np.sqrt(np.mean((dd.sweep(model, 1.0, step=step, **options)[name].values - reference) ** 2))
+        for step in (2.0**-4, 2.0**-5, 2.0**-6)
+    ]
+    order = np.log2(errors[0] / errors[2]) / 2
+    assert 0.8 < order < 1.3
+
+
+@pytest.mark.parametrize(("intensity", "rate"), [(1.0, 1.0), (0.2, 10.0)])
+def test_the_variance_settles(intensity, rate):
+    options = {"seeds": 2000, "step": 0.05 / rate, "save_at": "end", "method": "rk4"}
+    values = dd.sweep(ornstein_uhlenbeck(intensity, rate), 6.0 / rate, **options)
+    variance, exact = float(values["x"].var()), intensity / (2 * rate)
+    assert abs(variance / exact - 1) < 5 * np.sqrt(2 / 2000)
+    assert dd.covariance(dd.linearise(ornstein_uhlenbeck(intensity, rate)), intensity)[0, 0] == pytest.approx(exact)
+
+
+def test_neighbouring_times_correlate():
+    tr = dd.simulate(ornstein_uhlenbeck(), 4000.0, step=0.1, seed=2, method="rk4")
+    x = tr["x"][100:]
+    assert np.mean(x[:-10] * x[10:]) / np.mean(x**2) == pytest.approx(np.exp(-1.0), abs=0.05)
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+@pytest.mark.parametrize("cut", [0.5, 0.53])
+def test_two_joined_runs_meet_the_noise_of_one(seed, cut):
+    model = pushed_pendulum()
+    options = {"step": 0.05, "seed": seed, "rtol": 1e-10}
+    whole = dd.simulate(model, 2.0, **options)
+    first = dd.simulate(model, cut, **options)
+    second = dd.simulate(model, (cut, 2.0), start=first.end, **options)
+    assert float(second["a"][-1]) == pytest.approx(float(whole["a"][-1]), rel=1e-8)
+
+
+def test_a_path_is_that_of_its_seed_and_name():
+    one = ornstein_uhlenbeck()
+    other = ornstein_uhlenbeck()
+    y, v = other.state("y", start=0.0), other.noise("v", 2.0)
+    other.equation(other.der(y), -y + v)
+    a, b = (dd.simulate(m, 1.0, step=0.1, seed=4, rtol=1e-10)["x"] for m in (one, other))
+    assert a == pytest.approx(b, abs=1e-9)
+    assert dd.simulate(one, 1.0, step=0.1, seed=5)["x"][-1] != a[-1]
+    fresh = [dd.simulate(one, 1.0, step=0.1, seed=None)["x"][-1] for _ in range(2)]
+    assert fresh[0] != fresh[1]
+
+
+def test_without_a_step_halving_changes_little():
+    tr = dd.simulate(pushed_pendulum(), 2.0, seed=1)
+    finer = dd.simulate(pushed_pendulum(), 2.0, seed=1, step=2.0**-13)
+    assert tr.at([0.7, 2.0])["a"] == pytest.approx(finer.at([0.7, 2.0])["a"], abs=2e-3)
+    assert "halving the step to this one changed the states by" in tr.notes[-1]
+
+
+def test_constraints_are_kept():
+    m = dd.Model("pendulum")
+    p = m.coordinate("p", 2, start=[1, 0], rate=[0, 0])
+    m.kinetic_energy(0.5 * ca.sumsqr(m.rate(p)))
+    m.potential_energy(9.81 * p[1])
+    m.constraint("rod", ca.sumsqr(p) - 1)
+    m.force(m.noise("w", 0.1, 2), at=p)
+    tr = dd.simulate(m, 1.0, step=0.02, seed=1)
+    assert tr.success
+    assert np.abs((tr["p"] ** 2).sum(axis=1) - 1).max() < 1e-9
+    other = dd.simulate(m, 1.0, step=0.02, seed=1, method="radau5")
+    assert other["p"][-1] == pytest.approx(tr["p"][-1], abs=1e-4)
+
+
+def test_parts_are_driven_by_noise():
+    """White noise of a source through RC: q / (2 RC)."""
+    C = dd.components.electrical
+    m = dd.Model("rc")
+    source = m.add(C.VoltageSource("source", voltage=m.noise("w", 1e-6)))
+    r, c, ground = (
+        m.add(C.Resistor("r", resistance=1e3)), m.add(C.Capacitor("c", capacitance=1e-6)), m.add(C.Ground("ground")),
+    )  # fmt: skip
+    m.connect(source.plus, r.plus)
+    m.connect(r.minus, c.plus)
+    m.connect(c.minus, source.minus, ground.pin)
+    tr = dd.simulate(m, 2.0, step=1e-4, start={"c.voltage": 0.0}, method="rk4")
+    assert float(np.var(tr["c.voltage"][100:])) == pytest.approx(1e-6 / 2e-3, rel=0.15)
+
+
+def test_sampled_noise_holds_its_values():
+    m = dd.Model("sensor")
+    x, e = m.state("x", start=0.0), m.sampled_noise("e", 4.0, 2, every=0.25)
+    m.equation(m.der(x), e[0])
+    tr = dd.simulate(m, 200.0, seed=3)
+    values = tr.at(np.arange(0.1, 200.0, 0.25))["e"]
+    assert values.var(axis=0) == pytest.approx([4.0, 4.0], rel=0.25)
+    assert abs(np.corrcoef(values.T)[0, 1]) < 0.2
+    assert tr.at(0.3)["e"].tolist() == tr.at(0.49)["e"].tolist() != tr.at(0.51)["e"].tolist()
+    joined = dd.simulate(m, (100.1, 200.0), start=tr.at(100.1), seed=3)
+    assert float(joined["x"][-1]) == pytest.approx(float(tr["x"][-1]), abs=1e-6)
+
+
+def test_noise_that_is_given_is_not_drawn():
+    model = ornstein_uhlenbeck()
+    assert np.all(dd.simulate(model, 1.0, inputs={"w": 0.0})["x"] == 0.0)
+    assert float(dd.equilibrium(model)["x"]) == 0.0
+    assert dd.linearise(model).B.tolist() == [[1.0]]
+
+
+def test_models_and_runs_with_noise_travel(tmp_path):
+    tr = dd.simulate(geometric("stratonovich"), 1.0, step=0.1, seed=3)
+    tr.save(tmp_path / "run.nc")
+    loaded = dd.load(tmp_path / "run.nc")
+    assert loaded.notes == tr.notes
+    assert np.array_equal(loaded["x"], tr["x"])
+    again = dd.simulate(loaded.system, 1.0, step=0.1, seed=4)
+    assert again["x"][-1] == dd.simulate(geometric("stratonovich"), 1.0, step=0.1, seed=4)["x"][-1]
+
+
+def squared():
+    m = ornstein_uhlenbeck()
+    y, v = m.state("y", start=0.0), m.noise("v")
+    m.equation(m.der(y), ca.sin(v))
+    return m
+
+
+def differentiated():
+    m = dd.Model("pushed")
+    x, y, w = m.state("x"), m.state("y"), m.noise("w")
+    m.equation(m.der(x), y)
+    m.equation(x, w)
+    return m
+
+
+def redrawn():
+    random = np.random.default_rng(0)
+    m = dd.Model("drawn")
+    x, u = m.state("x", start=0.0), m.input("u")
+    m.equation(m.der(x), u)
+    dd.simulate(m, 1.0, inputs={"u": lambda t: float(random.normal())})
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "text"),
+    [
+        (
+            lambda: dd.simulate(squared(), 1.0, step=0.1),
+            InputError,
+            "noise v does not enter the equations linearly",
+        ),
+        (lambda: dd.simulate(differentiated(), 1.0, step=0.1), InputError, "stands in a constraint that is differenti"),
+        (lambda: dd.simulate(ornstein_uhlenbeck(), (1.0, 0.0)), InputError, "goes forward in time"),
+        (lambda: dd.simulate(ornstein_uhlenbeck(), 1.0, seed=-1), InputError, "-1 is not a seed"),
+        (lambda: dd.simulate(ornstein_uhlenbeck(), 1.0, seed=1.5), InputError, "1.5 is not a seed"),
+        (lambda: dd.simulate(ornstein_uhlenbeck(), 1.0, step=1e-9), InputError, "would take 1e\\+09 values"),
+        (lambda: ornstein_uhlenbeck(-1.0), ModelError, "The intensity of w is negative"),
+        (lambda: dd.Model().noise("w", ca.SX.sym("q")), ModelError, "The intensity of w is an expression"),
+        (lambda: dd.Model().noise("w", [1.0, 2.0]), ModelError, "wrong shape"),
+        (lambda: dd.Model().noise("w", calculus="other"), ModelError, "not a calculus of noise"),
+        (lambda: dd.Model().sampled_noise("w", every=0.0), ModelError, "not a time between two values"),
+        (redrawn, InputError, "gives two values for one time"),
+        (lambda: dd.sweep(ornstein_uhlenbeck(), 1.0, seeds=0, step=0.1), InputError, "are no seeds"),
+    ],
+)
+def test_wrong_uses_are_told(call, kind, text):
+    with pytest.raises(kind, match=text):
+        call()
+
+
+def test_seeds_of_a_model_without_noise_are_told():
+    m = dd.Model("decay")
+    x = m.state("x", start=1.0)
+    m.equation(m.der(x), -x)
+    with pytest.raises(DaedalusError, match="seeds= is for models with noise"):
+        dd.sweep(m, 1.0, seeds=3)
