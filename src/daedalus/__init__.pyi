@@ -48,6 +48,7 @@ from daedalus.estimation.design import design as design
 from daedalus.estimation.estimator import Estimator as Estimator
 from daedalus.estimation.fit import fit as fit
 from daedalus.estimation.fit_result import Fit as Fit
+from daedalus.exchange.sbml.read_sbml import read_sbml as read_sbml
 from daedalus.geometry import inertia as inertia
 from daedalus.geometry.angular_velocity import angular_velocity as angular_velocity
 from daedalus.geometry.angular_velocity import compose_angular_velocities as compose_angular_velocities
@@ -128,7 +129,6 @@ from daedalus.reduction.forms.eliminate import eliminate as eliminate
 from daedalus.reduction.forms.first_order import to_first_order as to_first_order
 from daedalus.reduction.forms.semi_explicit import to_semi_explicit as to_semi_explicit
 from daedalus.reduction.reduce import reduce as reduce
-from daedalus.exchange.sbml.read_sbml import read_sbml as read_sbml
 from daedalus.robots.inverse_kinematics import Posture as Posture
 from daedalus.robots.inverse_kinematics import inverse_kinematics as inverse_kinematics
 from daedalus.robots.read_mjcf import read_mjcf as read_mjcf
