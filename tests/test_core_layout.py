@@ -12,7 +12,7 @@ CORE = Path(__file__).parent.parent / "src" / "daedalus" / "core"
 # A folder includes from itself and from folders on earlier lines; folders on one line do not know each other.
 ORDER = [
     ["machine"],  # processor, memory, numbers
-    ["linear"],  # matrices and their factors
+    ["linear", "noise"],  # matrices and their factors; random numbers
     ["model"],  # compiled functions, inputs, equations
     ["state"],  # where a run is, and what it writes down
     ["methods"],  # the length of a step, for all methods

@@ -90,9 +90,10 @@ def _step(request: Request, noises: tuple[Variable, ...], seed: int) -> float | 
     white = any(variable.noise is not None and variable.noise.is_white for variable in noises)
     if request.step is not None or not white:
         return request.step
+    atol: Any = request.atol
     run = simulate(
         request.model, request.span, request.start, request.inputs, request.parameters, request.method, request.rtol,
-        request.atol, save_at=[request.t1], seed=seed, **dict(zip(LIMITS, request.limits)),
+        atol, save_at=[request.t1], seed=seed, **dict(zip(LIMITS, request.limits)),
     )  # fmt: skip
     return next(record.step for record in run.outcome.records if isinstance(record, NoiseDrawn))
 

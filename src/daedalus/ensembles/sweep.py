@@ -125,9 +125,10 @@ def sweep(
     system, noise = as_system(model), None
     seed = read_seed(options.pop("seed", 0))
     if system.noises or seeds is not None:
-        request = read_request(system, (t0, t1), *values, times, options, "dd.sweep")
+        start, inputs, parameters = values
+        request = read_request(system, (t0, t1), start, inputs, parameters, times, options, "dd.sweep")
         system, over, inputs, noise = seeded(request, over, seeds, seed)
-        values = (values[0], inputs, values[2])
+        values = (start, inputs, parameters)
         if options.get("method", "auto") == "auto":
             options.pop("step", None)  # the noise is held over it, methods choose theirs
     plan = SweepPlan(system, (t0, t1), values, times, options, *kept, noise=noise)

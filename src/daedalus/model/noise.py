@@ -15,7 +15,7 @@ from daedalus.model.variables import CALCULI, NoiseLaw, check_shape, flatten_val
 
 
 @dataclass(frozen=True)
-class _Written:
+class _WrittenNoise:
     """What is written of a noise, read and checked."""
 
     shape: tuple[int, ...]
@@ -90,13 +90,13 @@ class NoiseDoor(DelayDoor):
         own = _written(name, variance, shape, "variance", "noise")
         return self._declare_noise(name, own, NoiseLaw(own.spread, float(period)), unit)
 
-    def _declare_noise(self, name: str, own: _Written, law: NoiseLaw, unit: str) -> ca.SX:
+    def _declare_noise(self, name: str, own: _WrittenNoise, law: NoiseLaw, unit: str) -> ca.SX:
         symbol = self._declare(make_variable(name, "input", own.shape, unit=unit))
         self._variables[name] = replace(self._variables[name], noise=law)
         return symbol
 
 
-def _written(name: str, spread: object, shape: Any, what: str, kind: str) -> _Written:
+def _written(name: str, spread: object, shape: Any, what: str, kind: str) -> _WrittenNoise:
     check_name(name, "noise")
     if isinstance(spread, ca.SX):
         raise ModelError(
@@ -113,4 +113,4 @@ def _written(name: str, spread: object, shape: Any, what: str, kind: str) -> _Wr
             because=f"it is the variance of {kind}.",
             remedy=f"{what}=0.1",
         )
-    return _Written(dims, tuple(float(value) for value in values if value is not None))
+    return _WrittenNoise(dims, tuple(float(value) for value in values if value is not None))
