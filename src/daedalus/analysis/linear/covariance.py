@@ -110,7 +110,7 @@ def _stationary(A: np.ndarray, B: np.ndarray, density: np.ndarray, sampled: bool
         raise SolverError(
             "The noise does not settle.",
             f"poles that do not decay: {', '.join(f'{pole:.4g}' for pole in _undamped(poles, sampled)[:4])}",
-            because="the variance of a mode that does not decay grows without end.",
+            because="the variance of a mode that does not decay keeps growing.",
             remedy="dd.propagate for the variance over a finite time, or a stable system",
         )
     power = B @ density @ B.T

@@ -54,7 +54,7 @@ def run_with_noise(request: Request, noises: tuple[Variable, ...], seed: int | N
     step, *limits = request.limits
     if request.method == "auto":
         held = held.with_options(limits=(None, *limits))
-    draw = _Drawing(held, noises, own, run, drift=held.model is not request.system)
+    draw = _NoisyRuns(held, noises, own, run, drift=held.model is not request.system)
     if step is not None or not any(_is_white(variable) for variable in noises) or request.t0 == request.t1:
         return draw.told(draw.trajectory(step), step)
     return draw.refined()
@@ -75,7 +75,7 @@ def _is_white(variable: Variable) -> bool:
     return variable.noise is not None and variable.noise.is_white
 
 
-class _Drawing:
+class _NoisyRuns:
     """Runs of one request with noise that is held over different steps."""
 
     def __init__(self, request: Request, noises: tuple[Variable, ...], seed: int, run: Run, drift: bool) -> None:
