@@ -157,3 +157,41 @@ def test_mos_transistors_by_process_and_temperature(card):
         f"m\nVd d 0 5\nVg g 0 3\nRd d x 1k\nM1 x g 0 0 nm W=20u L=2u {sizes}\n.model nm NMOS({card})\n{setting}\n.op\n"
     )
     assert dd.components.run_spice(text).op["v_x"] == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("source", [1.0, 10.0, 49.0])
+def test_a_line_that_is_open_at_its_end_starts_at_rest(source):
+    """Its waves come back nearly whole: what they were is found from a few starts."""
+    text = f"""line
+V1 in 0 PWL(0 5 3n 5 3.1n 6)
+R1 in a {source}
+T1 a 0 b 0 z0=50 td=1n
+RL b 0 1meg
+C1 b 0 1p
+.tran 0.1n 4n
+"""
+    m = dd.components.from_spice(text)
+    tr = dd.simulate(m, 4e-9, method="radau5", save_at=[0.0, 1e-9, 2.9e-9, 4e-9])
+    assert tr.success
+    assert tr["v_b"][:3] == pytest.approx([5 * 1e6 / (1e6 + source)] * 3, rel=1e-7)
+    assert tr["v_a"][3] == pytest.approx(5 + 50 / (50 + source), rel=1e-4)
+
+
+@pytest.mark.parametrize("method", ["auto", "radau5", "bdf"])
+def test_charge_between_capacitors_is_kept_over_many_periods(method):
+    """A node that hangs on charges alone: C (v_in − v_a) is the charge of the junction, after 100 periods too."""
+    text = """pumped charge
+V1 in 0 SIN(5 5 1meg 0 0 -90)
+C1 in a 10p
+D1 0 a dj
+.model dj D(is=1e-30 cjo=20p vj=0.7 m=0.5)
+.options gmin=1e-25
+.tran 1n 100u
+"""
+    times = np.linspace(0.0, 1e-4, 4001)[-40:]
+    tr = dd.simulate(dd.components.from_spice(text), 1e-4, method=method, rtol=1e-6, save_at=times)
+    assert tr.success
+    assert tr["v_a"].min() > -1e-6, "the junction blocks: its charge is that of the depletion layer"
+    layer = 20e-12 * 0.7 * 2 * (np.sqrt(1 + tr["v_a"] / 0.7) - 1)
+    moved = 10e-12 * (tr["v_in"] - tr["v_a"])
+    assert np.abs(moved - layer).max() < 2e-5 * layer.max()

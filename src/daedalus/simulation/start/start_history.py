@@ -16,6 +16,7 @@ from daedalus.simulation.start.start_row import start_row
 
 # Signals that depend on each other through the algebraic variables of the start are settled by this many rounds.
 MOST_ROUNDS, SETTLED = 50, 1e-13
+MOST_KEPT = 8  # points that the next one is found from
 
 
 def with_history(road: Road, t0: float, p: np.ndarray, start: Any) -> Road:
@@ -25,6 +26,7 @@ def with_history(road: Road, t0: float, p: np.ndarray, start: Any) -> Road:
     known = start._drive.delayed if isinstance(start, Samples) else None
     count = sum(v.size for v in system.delayed)
     values = np.zeros(count)
+    points, misses = list[np.ndarray](), list[np.ndarray]()
     for _ in range(MOST_ROUNDS):
         poll("a consistent start")
         delayed = before_start(system, p, t0, values, known)
@@ -34,13 +36,31 @@ def with_history(road: Road, t0: float, p: np.ndarray, start: Any) -> Road:
         found = _signals(road, t0, row, p)
         if known is not None or np.allclose(found, values, rtol=SETTLED, atol=SETTLED):
             return road
-        values = found
+        points.append(values)
+        misses.append(found - values)
+        values = _next(points, misses)
     raise InputError(
         "The start values of delayed signals depend on each other.",
         f"they are {', '.join(v.name for v in system.delayed[:6])}",
         because="without a history a signal was what it is at the start, which follows from what it was.",
         remedy="m.delay(..., history=0.0)",
     )
+
+
+def _next(points: list[np.ndarray], misses: list[np.ndarray]) -> np.ndarray:
+    """Where what a signal was may be equal to what it is, by the misses at points before.
+
+    The point plus its miss alone converges slowly where signals come back nearly whole, as on a line that is open at
+    its end. The combination of points whose misses cancel best is exact for linear equations after one point more than
+    there are signals (D. G. Anderson, J. ACM 12, 1965).
+    """
+    points, misses = points[-MOST_KEPT:], misses[-MOST_KEPT:]
+    if len(points) < 2:
+        return points[-1] + misses[-1]
+    moves = np.array([misses[-1] - miss for miss in misses[:-1]]).T
+    steps = np.array([points[-1] - point for point in points[:-1]]).T
+    parts = np.linalg.lstsq(moves, misses[-1], rcond=1e-10)[0]
+    return np.asarray(points[-1] + misses[-1] - (steps + moves) @ parts)
 
 
 def _signals(road: Road, t0: float, row: np.ndarray, p: np.ndarray) -> np.ndarray:
