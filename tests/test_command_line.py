@@ -47,7 +47,7 @@ def call(*arguments, cwd="."):
 def test_it_runs_as_a_program(tmp_path):
     (tmp_path / "ball.py").write_text(MODEL)
     command = [*DAEDALUS, "simulate", "ball.py", "--until", "5"]
-    out = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=120)
+    out = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=600)
     assert out.returncode == 0, out.stderr
     assert "ball: event 'floor' ended the run at t = 0.451524" in out.stdout
 

@@ -33,7 +33,7 @@ print((resident() - before) / 250)
 def test_memory_of_dropped_functions_is_freed():
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT], env={"DAEDALUS_CACHE": "off", "PATH": "/usr/bin:/bin"},
-        capture_output=True, text=True, timeout=120, check=True,
+        capture_output=True, text=True, timeout=600, check=True,
     )  # fmt: skip
     # Each one left 16 000 bytes behind.
     assert float(done.stdout) < 5000
@@ -73,7 +73,7 @@ print((resident() - before) / 200, (len(gc.get_objects()) - objects) / 200)
 def test_memory_of_fresh_input_functions_is_freed():
     done = subprocess.run(
         [sys.executable, "-c", INPUTS], env={"DAEDALUS_CACHE": "off", "PATH": "/usr/bin:/bin"},
-        capture_output=True, text=True, timeout=120, check=True,
+        capture_output=True, text=True, timeout=600, check=True,
     )  # fmt: skip
     size, objects = done.stdout.split()
     # A pair of them left 10 000 bytes behind.

@@ -69,7 +69,7 @@ def started(script: str, cache: object, *arguments: str) -> subprocess.Popen:
 
 
 def finished(process: subprocess.Popen) -> str:
-    output, errors = process.communicate(timeout=120)
+    output, errors = process.communicate(timeout=600)
     assert (process.returncode, errors) == (0, "")
     return output.strip()
 

@@ -104,6 +104,6 @@ def by_ngspice(name, folder):
     )
     file = Path(folder) / "circuit.cir"
     file.write_text(text + control + ".end\n", encoding="utf-8")
-    subprocess.run([program, "-b", str(file)], check=True, capture_output=True, timeout=120)
+    subprocess.run([program, "-b", str(file)], check=True, capture_output=True, timeout=600)
     table = np.loadtxt(out)
     return np.interp(np.linspace(0.0, end, POINTS), table[:, 0], table[:, 1])

@@ -108,7 +108,7 @@ def test_a_derivation_compiles(tmp_path):
     whole = dd.derive(lectures.pendulum_3d()).to_latex(document=True)
     (tmp_path / "d.tex").write_text(whole.replace("\\end{document}", texts_ + "\\end{document}"), encoding="utf-8")
     options = [] if engine == "tectonic" else ["-interaction=nonstopmode", "-halt-on-error"]
-    done = subprocess.run([engine, *options, "d.tex"], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    done = subprocess.run([engine, *options, "d.tex"], cwd=tmp_path, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stdout[-2000:]
 
 

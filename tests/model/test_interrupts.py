@@ -29,7 +29,7 @@ def interrupt():
         raised.clear()
         sent += 1
         os.kill(os.getpid(), signal.SIGINT)
-        lost += not raised.wait(2.0)
+        lost += not raised.wait(60.0)
 
 sender = threading.Thread(target=interrupt)
 sender.start()
@@ -46,7 +46,7 @@ print(sent, lost)
 
 
 def test_interrupts_are_not_lost_while_a_model_is_written():
-    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     sent, lost = map(int, done.stdout.split())
     # Python itself drops what falls into a destructor; of those that CasADi's wrapper asks about, a fifth was lost.
@@ -71,8 +71,8 @@ def interrupted(*_):
 signal.signal(signal.SIGALRM, interrupted)
 for k in range(200):
     fell = False
-    signal.setitimer(signal.ITIMER_REAL, 0.0005 + 0.00005 * k)
     try:
+        signal.setitimer(signal.ITIMER_REAL, 0.0005 + 0.00005 * k)
         while not fell:
             matrix.{name}()
         len("")
@@ -86,7 +86,7 @@ print(raised)
 @pytest.mark.parametrize("name", ["full", "__array__"])
 def test_interrupts_are_not_lost_where_numbers_become_arrays(name):
     done = subprocess.run(
-        [sys.executable, "-c", NUMBERS.replace("{name}", name)], capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", NUMBERS.replace("{name}", name)], capture_output=True, text=True, timeout=600
     )
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) == 200

@@ -146,12 +146,12 @@ def test_a_failed_solve_is_answered_by_the_last_plan_then_by_the_users():
 
 def test_the_budget_holds_with_a_slow_solver():
     _, ocp = pendulum()
-    controller = dd.Controller(ocp, every=0.1, time_limit=0.02)
+    controller = dd.Controller(ocp, every=0.1, time_limit=0.3)
     controller([1.0, 0.0])
     plan, fast = controller.prediction["torque"].copy(), controller._receding
 
     def slowly():
-        time.sleep(0.03)
+        time.sleep(0.35)
         return fast.prepare()
 
     parts = {name: getattr(fast, name) for name in ("shift", "applied", "point", "set_point", "feed_back")}
@@ -164,15 +164,15 @@ def test_the_budget_holds_with_a_slow_solver():
 
 def test_the_budget_of_a_full_solve_holds_with_a_slow_solver():
     _, ocp = pendulum()
-    controller = dd.Controller(ocp, every=0.1, mode="full", time_limit=0.15)
+    controller = dd.Controller(ocp, every=0.1, mode="full", time_limit=0.6)
     controller([1.0, 0.0])
-    controller._listener = lambda *news: time.sleep(0.05) or True
+    heard = []
+    controller._listener = lambda *news: heard.append(news) or time.sleep(0.25) or True
     fast = controller._receding
     parts = {name: getattr(fast, name) for name in ("shift", "applied", "point", "set_point", "prepare")}
     controller._receding = SimpleNamespace(feed_back=lambda *_: (2, 0, 0.0), **parts)
-    begin = time.perf_counter()
     controller([0.2, 3.0], t=0.1)
-    assert time.perf_counter() - begin < 1.0
+    assert 1 <= len(heard) <= 4
     assert controller.work.shifted == 1
     assert controller.work.late == 1
 

@@ -15,10 +15,19 @@ from disguised_models import disguised
 
 
 def models(first, count=1):
-    """Models of seeds, with and without events and inputs."""
+    """Models of seeds, with and without events and inputs; of several seeds the first, the others in the wide ring."""
     cases = [(seed, options) for seed in range(first, first + count) for options in KINDS]
-    ids = [f"{seed}{' hybrid' * o['hybrid']}{' driven' * o['driven']}" for seed, o in cases]
-    return pytest.mark.parametrize("model", [lambda s=s, o=o: disguised(s, **o) for s, o in cases], ids=ids)
+    return pytest.mark.parametrize(
+        "model",
+        [
+            pytest.param(
+                lambda s=s, o=o: disguised(s, **o),
+                id=f"{s}{' hybrid' * o['hybrid']}{' driven' * o['driven']}",
+                marks=[pytest.mark.wide] if s > first else [],
+            )
+            for s, o in cases
+        ],
+    )
 
 
 @models(100, 2)

@@ -82,7 +82,7 @@ def test_neither_the_cache_nor_the_process_changes_a_result(tmp_path):
     outputs = [
         subprocess.run(
             [sys.executable, "-c", FRESH], env=environment, cwd=Path(__file__).parent,
-            capture_output=True, text=True, check=True, timeout=120,
+            capture_output=True, text=True, check=True, timeout=600,
         ).stdout.splitlines()
         for _ in range(2)
     ]  # fmt: skip

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-PATIENCE = 60.0
+PATIENCE = 300.0
 
 
 def find_browser():

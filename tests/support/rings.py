@@ -22,8 +22,8 @@ LARGE_SYSTEMS = {
     *("two_bit_adder", "wheelset", "bridge_rectifier", "water_tube", "nand_gate", "fekete", "medical_akzo", "beam"),
     *("emep", "andrews", "flexible_slider_crank", "ring_modulator", "ring_modulator_of_parts", "amplifier_of_parts"),
 }
-# Where they run by default too, but for the one that takes half a minute.
-MAIN_PROMISE, LARGEST = "tests/promises/test_known_systems.py", "two_bit_adder"
+# Where they run by default too, but for the two circuits of transistors that take many seconds.
+MAIN_PROMISE, LARGEST = "tests/promises/test_known_systems.py", {"two_bit_adder", "nand_gate"}
 # Parameters of tests that are tolerances.
 TOLERANCES = ("rtol", "tolerance")
 # Random examples of a law: those of a run that people wait for.
@@ -54,7 +54,7 @@ def mark_wide_products(items: Iterable[pytest.Item], root: Path) -> None:
         method, file = call.params.get("method"), item.path.relative_to(root).as_posix()
         words = {value for value in call.params.values() if isinstance(value, str)}
         large = bool(words & LARGE_SYSTEMS)
-        if LARGEST in words or (large and not file.startswith(MAIN_PROMISE)):
+        if words & LARGEST or (large and not file.startswith(MAIN_PROMISE)):
             item.add_marker(pytest.mark.wide)
         if not isinstance(method, str) or file.startswith(ABOUT_METHODS):
             continue

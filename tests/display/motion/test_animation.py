@@ -64,9 +64,9 @@ def test_play_runs_to_the_end_at_its_speed(browser, tmp_path):
     browser.wait("window.daedalus")
     browser.ask("document.querySelector('.dd-play').click()")
     assert browser.ask("daedalus.playing")
-    browser.wait("!daedalus.playing && daedalus.now === daedalus.end", 30)
+    browser.wait("!daedalus.playing && daedalus.now === daedalus.end")
     browser.ask("document.querySelector('.dd-play').click()")
-    browser.wait("daedalus.now > daedalus.begin", 10)
+    browser.wait("daedalus.now > daedalus.begin")
     assert browser.errors() == []
 
 

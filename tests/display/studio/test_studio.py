@@ -106,7 +106,7 @@ class Studio:
         """(status, body) of a request; headers of the studio's own page unless given."""
         own = {"Origin": f"http://{self.parts.netloc}", "Host": self.parts.netloc}
         own |= {name.replace("_", "-"): value for name, value in headers.items()}
-        connection = HTTPConnection(self.parts.hostname, self.parts.port, timeout=60)
+        connection = HTTPConnection(self.parts.hostname, self.parts.port, timeout=300)
         where = path if path.startswith("/") else self.parts.path + path
         data = body if body is None or isinstance(body, (bytes, str)) else json.dumps(body)
         connection.request(method, where, data, {n: v for n, v in own.items() if v is not None})
@@ -115,11 +115,11 @@ class Studio:
         connection.close()
         return answer.status, json.loads(text) if "json" in answer.headers.get("content-type", "") else text
 
-    def ended(self, number, patience=60):
+    def ended(self, number, patience=300):
         """A job once it has ended."""
         return self.until(number, lambda job: job["state"] not in ("waiting", "running"), patience)
 
-    def until(self, number, condition, patience=60):
+    def until(self, number, condition, patience=300):
         """A job once something is so."""
         end = time.monotonic() + patience
         while time.monotonic() < end:
@@ -241,7 +241,7 @@ def test_lines_that_are_no_request_get_an_answer(studio, line):
 
 
 def test_the_page_is_whole_and_held_to_its_own_address(studio):
-    connection = HTTPConnection(studio.parts.hostname, studio.parts.port, timeout=30)
+    connection = HTTPConnection(studio.parts.hostname, studio.parts.port, timeout=300)
     connection.request("GET", studio.parts.path)
     answer = connection.getresponse()
     text = answer.read().decode()

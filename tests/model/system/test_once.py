@@ -126,7 +126,7 @@ def test_threads_wait_for_the_one_that_makes_it():
 
 def test_different_things_are_made_side_by_side():
     """Two threads, each making for one system what needs something of the other system: neither waits for ever."""
-    systems, met = [decay().freeze(), decay().freeze()], threading.Barrier(2, timeout=10)
+    systems, met = [decay().freeze(), decay().freeze()], threading.Barrier(2, timeout=300)
 
     def outer(system, other):
         met.wait()
@@ -289,7 +289,7 @@ def test_machine_code_goes_with_the_system():
 
 
 def test_a_child_does_not_wait_for_threads_of_its_parent():
-    ran = subprocess.run([sys.executable, "-c", FORK], capture_output=True, text=True, timeout=60, check=True)
+    ran = subprocess.run([sys.executable, "-c", FORK], capture_output=True, text=True, timeout=600, check=True)
     assert ran.stdout.strip() == "both done"
 
 

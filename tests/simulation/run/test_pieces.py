@@ -122,7 +122,7 @@ def test_the_time_that_rules_take_counts():
     tr = run_in_pieces(piece(0.0, [0.0, 0.0], time_limit=0.2), rule, 1e6)
     assert tr.status is Ending.TIME_LIMIT
     assert str(tr.stop_reason).startswith("ran for time_limit = 0.2 s and got to t = ")
-    assert perf_counter() - begun < 5.0
+    assert perf_counter() - begun < 60.0  # 300 000 rules would take hours
 
 
 def test_a_run_is_cancelled_between_its_pieces():
