@@ -81,7 +81,8 @@ def test_terminal_event_ends_the_run(ball):
     run = ball(actions=[2], resets=None)
     fall = np.sqrt(2 / G)
     assert (run.status, run.stop_time) == ("event", run.t[-1])
-    assert run.t[-1] == pytest.approx(fall, abs=1e-15)
+    # The polynomial between the steps is a sum whose terms cancel in two digits.
+    assert run.t[-1] == pytest.approx(fall, abs=1e-14)
     assert np.count_nonzero(run.t == run.stop_time) == 1  # without resets there is nothing to tell apart
     assert run.events[0][2].tolist() == run.events[0][3].tolist() == run.x[-1].tolist()
     with_reset = ball(actions=[2])
