@@ -83,6 +83,7 @@ class Stage:
     implicit: whether the stage is a residual F(t, x, u, p, k, z) rather than k = f(t, x, u, p).
     written: whether that residual is the model's own, z among its unknowns, even where x' and z have formulas.
     kept: whether steps are moved onto the invariants.
+    symbols: those of t, x, u, p, k and z.
     """
 
     def __init__(self, system: System, implicit: bool, written: bool = False, kept: bool = True) -> None:
@@ -91,17 +92,17 @@ class Stage:
         self.form = None if written and implicit and not (kept and system.invariants) else _form_of(system)
         self.written = self.form is None or (written and implicit)
         self.implicit = implicit or self.form is None
-        self._symbols = {letter: system.symbol(letter) for letter in ("t", "x", "u", "p")}
-        self._symbols["k"] = ca.SX.sym("k", system.sizes["x"])
+        self.symbols = {letter: system.symbol(letter) for letter in ("t", "x", "u", "p")}
+        self.symbols["k"] = ca.SX.sym("k", system.sizes["x"])
         # z is solved for in the stage only where it is no expression of the others.
-        self._symbols["z"] = system.symbol("z") if self.written else ca.SX(0, 1)
+        self.symbols["z"] = system.symbol("z") if self.written else ca.SX(0, 1)
         self._made: dict[tuple[str, bool], Any] = {}
         self._large: dict[str, bool] = {}
 
     @cached_property
     def sizes(self) -> dict[str, int]:
         """Number of entries of x, u, k, z, p."""
-        return {letter: int(self._symbols[letter].numel()) for letter in LETTERS}
+        return {letter: int(self.symbols[letter].numel()) for letter in LETTERS}
 
     @cached_property
     def offsets(self) -> dict[str, int]:
@@ -112,7 +113,7 @@ class Stage:
     @cached_property
     def expression(self) -> ca.SX:
         """f, or the residual F."""
-        k = self._symbols["k"]
+        k = self.symbols["k"]
         if self.written or self.form is None:
             return ca.densify(ca.substitute(self.system.residual, self.system.symbol("xdot"), k))
         return ca.densify(k - self.form.xdot if self.implicit else self.form.xdot)
@@ -120,9 +121,9 @@ class Stage:
     @cached_property
     def depends_on_time(self) -> bool:
         """Whether t appears in the equations or in what is kept by projection."""
-        kept = self._projected
+        kept = self.projected
         both = self.expression if kept is None else ca.vertcat(self.expression, kept)
-        return bool(ca.depends_on(both, self._symbols["t"]))
+        return bool(ca.depends_on(both, self.symbols["t"]))
 
     def main(self, parameters: bool) -> Derivatives:
         """The stage itself, differentiated by the parameters too or not."""
@@ -130,10 +131,11 @@ class Stage:
 
     def projection(self, parameters: bool) -> Derivatives | None:
         """One correction of the state at the end of a step towards the invariants; None where there are none."""
-        return None if self._projected is None else self._derivatives("projection", self._projected, parameters)
+        return None if self.projected is None else self._derivatives("projection", self.projected, parameters)
 
     @cached_property
-    def _projected(self) -> ca.SX | None:
+    def projected(self) -> ca.SX | None:
+        """One correction of a state as an expression of (t, x, u, p); None where nothing is kept."""
         if not self.system.invariants or not self._kept:
             return None
         # Invariants are of x alone wherever z is not an expression.
@@ -171,11 +173,11 @@ class Stage:
         return entries, ca.vertcat(*kept) if kept else ca.SX(0, 1)
 
     def _variables(self, parameters: bool) -> ca.SX:
-        return ca.vertcat(*(self._symbols[letter] for letter in LETTERS if parameters or letter != "p"))
+        return ca.vertcat(*(self.symbols[letter] for letter in LETTERS if parameters or letter != "p"))
 
     def _arguments(self, with_multipliers: bool, size: int = 0) -> list[ca.SX]:
         multipliers = ca.SX.sym("m", size) if with_multipliers else ca.SX(0, 1)
-        return [*(self._symbols[letter] for letter in ARGUMENTS), multipliers]
+        return [*(self.symbols[letter] for letter in ARGUMENTS), multipliers]
 
     def _derivatives(self, name: str, expression: ca.SX, parameters: bool) -> Derivatives:
         large = self.sizes["p"] > 0 and not parameters and self._is_large(name, expression)

@@ -1,0 +1,1 @@
+"""Self-contained C99 of models: functions, fixed steps, a Makefile and a test that compares numbers."""

@@ -1,0 +1,105 @@
+"""CasADi functions as C99 with plain signatures: one pointer an argument and a result, work space on the stack."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import casadi as ca
+
+from daedalus.compilation.inverse_error_function import inverse_error_function_in_c
+from daedalus.errors import InputError
+
+# A compiler takes minutes over one function of more instructions.
+LARGEST = 300_000
+# The stack of a small processor, and of a thread, may not hold more than this many doubles of work.
+MOST_WORK = 2_000_000
+
+
+@dataclass(frozen=True)
+class CFunction:
+    """A CasADi function with the words of its C counterpart: `int name(const double *x, ..., double *y, ...)`."""
+
+    function: ca.Function
+    text: str
+    size_words: tuple[str, ...]  # the names of the sizes of the arguments, then of the results
+
+    @property
+    def name(self) -> str:
+        """The name in C."""
+        return str(self.function.name())
+
+    @property
+    def prototype(self) -> str:
+        """The declaration, without a semicolon."""
+        f = self.function
+        arguments = [f"const double *{f.name_in(k)}" for k in range(f.n_in())]
+        results = [f"double *{f.name_out(k)}" for k in range(f.n_out())]
+        return f"int {self.name}({', '.join([*arguments, *results])})"
+
+
+def c_function(
+    name: str, arguments: Sequence[tuple[str, ca.SX]], results: Sequence[tuple[str, ca.SX]], text: str
+) -> CFunction:
+    """Expressions as a function with names for arguments and results; matrices are stored by columns."""
+    function = ca.Function(
+        name, [a for _, a in arguments], [ca.densify(r) for _, r in results], [n for n, _ in arguments],
+        [n for n, _ in results],
+    )  # fmt: skip
+    if function.n_instructions() > LARGEST:
+        raise InputError(
+            f"The C code of {name!r} would be too long.",
+            f"it has {function.n_instructions()} operations, at most {LARGEST} are written",
+            because="compilers take minutes over such a function.",
+            remedy="a smaller model, or dd.simulate",
+        )
+    sizes = tuple(str(part.numel()) for _, part in (*arguments, *results))
+    return CFunction(function, text, sizes)
+
+
+def written_functions(functions: Sequence[CFunction]) -> str:
+    """The C code of functions: those of CasADi, hidden in the file, and the plain ones in front of them."""
+    generator = ca.CodeGenerator("generated", {"with_header": False, "casadi_int": "long long int"})
+    for each in functions:
+        generator.add(_renamed(each.function, f"{each.name}_generated"))
+    code = generator.dump()
+    missing = inverse_error_function_in_c() if "erfinv(" in code else ""
+    return missing + code + "".join(_plain(each) for each in functions)
+
+
+def _renamed(function: ca.Function, name: str) -> ca.Function:
+    inputs = function.sx_in()
+    return ca.Function(name, inputs, function.call(inputs))
+
+
+def _plain(each: CFunction) -> str:
+    f = each.function
+    renamed = _renamed(f, f"{each.name}_generated")
+    work, whole = max(1, renamed.sz_w()), max(1, renamed.sz_iw())
+    if work > MOST_WORK:
+        raise InputError(f"The work space of {each.name!r} is too large.", f"{work} numbers", remedy="a smaller model")
+    arguments = ", ".join(f.name_in(k) for k in range(f.n_in()))
+    results = ", ".join(f.name_out(k) for k in range(f.n_out()))
+    return f"""
+{each.prototype} {{
+  const double *arguments[{max(1, renamed.sz_arg())}] = {{{arguments}}};
+  double *results[{max(1, renamed.sz_res())}] = {{{results}}};
+  long long int whole[{whole}];
+  double work[{work}];
+  return {renamed.name()}(arguments, results, whole, work, 0);
+}}
+"""
+
+
+def numbers(values: Sequence[float]) -> str:
+    """Numbers with all their digits, for an array of C; an empty array keeps one zero, which C99 asks for."""
+    listed = [_digits(float(v)) for v in values] or ["0.0"]
+    return "{" + ", ".join(listed) + "}"
+
+
+def _digits(value: float) -> str:
+    if value != value:
+        return "NAN"
+    if value in (float("inf"), float("-inf")):
+        return "INFINITY" if value > 0 else "-INFINITY"
+    return repr(value) if "." in repr(value) or "e" in repr(value) else f"{value!r}.0"
