@@ -13,6 +13,7 @@ from daedalus.errors import ModelError
 from daedalus.model.assembly.flat_model import flattened
 from daedalus.model.doors.equations import EquationDoor
 from daedalus.model.doors.inner_parts import PartDoor
+from daedalus.model.doors.networks import NetworkDoor
 from daedalus.model.drawing.sketch import Drawing
 from daedalus.model.expressions import elements
 from daedalus.model.garbage_pause import garbage_pause
@@ -34,7 +35,7 @@ from daedalus.model.system.system import System
 from daedalus.model.variables import Variable
 
 
-class Model(EquationDoor, ContactDoor, NoiseDoor, PartDoor):
+class Model(EquationDoor, ContactDoor, NoiseDoor, NetworkDoor, PartDoor):
     """A dynamic system 0 = F(t, x', x, z, u, p) that you build step by step: declare variables, then write equations.
 
     Example
