@@ -287,11 +287,11 @@ def test_threads_compile_different_functions():
 
 
 def test_long_function_starts_interpreted_and_changes_over(monkeypatch):
-    """50 000 instructions; strict, so the values before and after are the same to the last bit."""
+    """12 000 instructions; strict, so the values before and after are the same to the last bit."""
     jobs = []
     monkeypatch.setattr(background, "submit", jobs.append)
-    f = long_function(50_000)
-    assert f.n_instructions() > 50_000
+    f = long_function(12_000)
+    assert f.n_instructions() > 12_000
     compiled = compile_function(f, strict=True)
     assert (compiled.tier, compiled.core.kind) == ("interpreter", "interpreter")
     assert compiled.reason == "its machine code is being compiled in the background"

@@ -41,6 +41,7 @@ def test_a_start_beside_the_last_takes_a_few_steps(system, state, by):
     agree(again, cold.solve(), [name, *again.inputs])
 
 
+@pytest.mark.wide
 def test_the_delta_robot_from_other_poses_takes_a_few_steps():
     def pose(angles: np.ndarray) -> dict[str, np.ndarray]:
         return {"position": nacelle(angles), "angle": angles, "position_dot": np.zeros(3), "angle_dot": np.zeros(3)}
