@@ -95,6 +95,20 @@ def test_all_methods_on_many(method, rtol):
         Driven(seed).check(method, rtol, algebraic=False)
 
 
+@pytest.mark.parametrize("rates", [[200.0], [30.0, 400.0], [2.0, 1000.0]])
+@pytest.mark.parametrize("method", ["dop853", "tsit5", "dopri5"])
+def test_explicit_steps_at_the_edge_of_stability(method, rates):
+    """Ends of such steps cancel what their stages are off by; the polynomial does not, and is made of shorter ones."""
+    for rtol in (1e-4, 1e-6):
+        Driven(1, rates).check(method, rtol, algebraic=False)
+    driven, times = Driven(1, rates), np.linspace(0.011, 4.987, 97)
+    model = driven.model(algebraic=False)
+    asked = dd.simulate(model, 5.0, method=method, rtol=1e-4, save_at=times)
+    whole = dd.simulate(model, 5.0, method=method, rtol=1e-4)
+    assert asked.work.steps == whole.work.steps
+    np.testing.assert_allclose(asked["x"], whole.at(times)["x"], rtol=1e-12, atol=1e-14)
+
+
 def test_save_at_and_events_see_the_same_values():
     driven = Driven(3, [1e7])
     model = driven.model(algebraic=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from copy import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import casadi as ca
@@ -18,7 +19,7 @@ from daedalus.model.plain_numbers import plain_number, without_unit
 from daedalus.model.signals import in_unit
 from daedalus.model.system.system import System
 from daedalus.model.values import check_mapping, parameter_values
-from daedalus.optimisation.description.conditions import Condition, read_condition
+from daedalus.optimisation.description.conditions import Condition, depends_only_on, read_condition
 from daedalus.optimisation.description.description import Description, InputKind, StandIn
 from daedalus.optimisation.description.named_elements import (
     Element,
@@ -272,12 +273,15 @@ class OptimalControl:
         ----------
         condition: a comparison, or an expression with `lower` and `upper`. For columns it holds for every element.
         at: "all" (every collocation point), "nodes", "start", "end", or a fraction of the duration between 0 and 1.
+            A condition on integrals, values at the ends, the duration or parameters alone is imposed once.
         name: its name in multipliers and explanations.
         soft: makes the condition soft; a violation then costs this much per unit (and per unit of time).
         """
         called = name or f"condition {len(self._description.conditions) + 1}"
         found = read_condition(condition, at, called, soft, lower, upper)
         self._checked(found.expression, f"The condition {called!r}")
+        if found.at in ("all", "nodes") and self._belongs_to_no_instant(found.expression):
+            found = replace(found, at="end")
         self._description.conditions.append(found)
         self._changed()
 
@@ -428,6 +432,12 @@ class OptimalControl:
         description = self._description
         stand_ins = (description.length, *(s.symbol for s in description.stand_ins))
         return check_symbols(description.system, expression, where, stand_ins)
+
+    def _belongs_to_no_instant(self, expression: ca.SX) -> bool:
+        """Whether an expression holds nothing but integrals, values at the ends, the duration and parameters."""
+        description = self._description
+        known = [description.length, description.system.symbol("p"), *(s.symbol for s in description.stand_ins)]
+        return depends_only_on(expression, known)
 
     def _scalar(self, written: object, where: str) -> ca.SX:
         expression = self._checked(as_expression(written, where), where)

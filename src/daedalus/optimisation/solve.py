@@ -33,6 +33,7 @@ from daedalus.optimisation.search.consistent_states import consistent_states
 from daedalus.optimisation.search.initial_guess import initial_guess
 from daedalus.optimisation.search.mesh_rounds import on_finer_meshes
 from daedalus.optimisation.search.patience import searched
+from daedalus.optimisation.search.unused_inputs import is_better, tilted, unused_inputs
 from daedalus.optimisation.transcription.boundary.independent_ends import possible_ends
 from daedalus.optimisation.transcription.boundary.reference_ends import ReferenceEnds, first_guess, fixed_states
 from daedalus.optimisation.transcription.chain_positions import chain_positions
@@ -152,6 +153,18 @@ class Solving:
                 return found
         return None
 
+    def _with_hidden_inputs(self, settings: SolveSettings, outcome: ProgramOutcome) -> tuple[ProgramOutcome, list[str]]:
+        """A better plan that uses inputs which a symmetry has hidden from the search, where there is one."""
+        made = self.transcription
+        hidden = unused_inputs(made, self.begin, outcome)
+        if not hidden or outcome.solver == "newton":
+            return outcome, []
+        other = searched(made.program, tilted(made, self.begin, hidden), settings, self.description.system.name)
+        if not is_better(other, outcome):
+            return outcome, []
+        note = "a plan without some of the inputs was a saddle point: this one, from another guess, costs less"
+        return replace(other, iterations=outcome.iterations + other.iterations), [note]
+
     def _still_solved(self, settings: SolveSettings) -> ProgramOutcome | None:
         """The last plan where it obeys the conditions of optimality as it is: a problem that has not changed."""
         began = time.perf_counter()
@@ -191,6 +204,9 @@ class Solving:
             outcome = self._with_ipopt(settings)
         if outcome.ending in LEADS_NOWHERE:
             outcome = self._towards_other_ends(settings) or outcome
+        if outcome.success and self.last is None and not settings.options:
+            outcome, told = self._with_hidden_inputs(settings, outcome)
+            notes += told
         self.transcription.notes = [*self.transcription.notes, *notes]
         if outcome.success:
             self.last = outcome

@@ -147,7 +147,7 @@ nb::object run_dense(PythonRun& self) {
     if (request.implicit) return self.dense = dense_in_numpy(std::move(record.dense), record.n);
     std::vector<double> start(static_cast<std::size_t>(record.n));
     KeptException exception;
-    request.x0 = start, request.atol = {}, request.save_at = {}, request.guards = request.resets = nullptr;
+    request.x0 = start, request.atol = record.atol, request.save_at = {}, request.guards = request.resets = nullptr;
     request.clocks = 0, request.due_times = {}, request.due_what = request.due_rising = request.scheduled = {};
     request.calls = {}, request.fired = {}, request.clock_levels = {};
     request.keeper = &exception;

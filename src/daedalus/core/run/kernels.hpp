@@ -16,8 +16,9 @@ enum class Method { tsit5, dopri5, dop853, bs3, general, radau, rosenbrock, bdf,
 // What one instruction set offers for one method.
 struct Kernels {
     Status (*advance)(Integration& s, long long max_steps) noexcept = nullptr;
-    void (*dense_of_step)(Integration& s) noexcept = nullptr;  // redoes the step from (t, x) to t_new
-    int rows = 0, degree = 0;                                  // 0: as the general method says
+    // Redoes the step from (t, x) to t_new, or to a row there, and gives its error between them.
+    double (*dense_of_step)(Integration& s, const double* end) noexcept = nullptr;
+    int rows = 0, degree = 0;  // 0: as the general method says
     // Implicit methods: their memory, and what they counted.
     void* (*make)(const ImplicitModel& model, const ImplicitCalls& calls, const void* method) = nullptr;
     void (*destroy)(void* implicit) noexcept = nullptr;

@@ -37,6 +37,7 @@ struct DenseRecord {
 struct Record {
     Storage<double> step_t, step_x, sample_t, sample_x, event_t, event_before, event_after;
     Storage<double> end_x;  // where it stopped
+    std::vector<double> atol;
     Storage<long long> event_guard, held_row, between;
     Storage<int> step_counts;  // (counted steps, 3)
     long long counted_steps = 0;
@@ -61,6 +62,7 @@ public:
         : request_(request), kernels_(choose_kernels(request.method)), workspace_(request, kernels_) {
         Integration& s = workspace_.state();
         record_.n = s.n;
+        record_.atol.assign(s.atol, s.atol + s.n);
         record_.event_width = s.n + request.discretes, record_.held_width = request.discretes + request.switches;
         s.recorder.every_step = request.keep_steps;
         s.recorder.event_rows = request.keep_steps || !request.samples_only;
@@ -263,7 +265,31 @@ inline DenseRecord make_dense(const Request& request, const Record& record, Stat
     const long long size = (dense.degree + 1) * record.n;
     const long long rows = record.step_count;
     const double* t = record.step_t.data();
-    dense.starts.grow(rows), dense.ends.grow(rows), dense.coefficients.grow(rows * size);
+    long long capacity = 0;
+    const auto make_room = [&](long long needed) {
+        if (needed <= capacity) return;
+        capacity = std::max(needed, capacity + capacity / 2);
+        dense.starts.grow(capacity), dense.ends.grow(capacity), dense.coefficients.grow(capacity * size);
+    };
+    make_room(rows);
+    // A step from a row to the next, in equal parts; gives the largest error between their ends.
+    const auto redo = [&](const double* x, long long row, long long parts) {
+        const double begin = t[row], length = t[row + 1] - t[row];
+        double error = 0;
+        copy(x, record.n, s.x);
+        for (long long part = 0; part < parts; ++part) {
+            const bool ends = part + 1 == parts;
+            s.t = begin + length * (static_cast<double>(part) / static_cast<double>(parts));
+            s.t_new = ends ? t[row + 1] : begin + length * (static_cast<double>(part + 1) / static_cast<double>(parts));
+            error = std::max(error, kernels.dense_of_step(s, ends && parts > 1 ? x + record.n : nullptr));
+            const long long place = dense.count + part;
+            dense.starts.data()[place] = s.t, dense.ends.data()[place] = s.t_new;
+            double* out = dense.coefficients.data() + place * size;
+            for (int j = 0; j <= dense.degree; ++j) copy(s.coefficients + j * s.lanes, record.n, out + j * record.n);
+            std::swap(s.x, s.x_new);
+        }
+        return error;
+    };
 
     long long mark = 0;
     const long long width = record.held_width;
@@ -276,20 +302,18 @@ inline DenseRecord make_dense(const Request& request, const Record& record, Stat
         // Two rows at one time are an event, not a step; the last state is a piece of its own if no step leads to it.
         if (!last && t[row + 1] == t[row]) continue;
         if (last && row > 0 && t[row - 1] != t[row]) continue;
-        dense.starts.data()[dense.count] = t[row];
-        dense.ends.data()[dense.count] = last ? t[row] : t[row + 1];
-        double* out = dense.coefficients.data() + dense.count * size;
         const double* x = record.step_x.data() + row * record.n;
+        long long parts = 1;
+        make_room(dense.count + most_parts);
         if (last) {
+            dense.starts.data()[dense.count] = dense.ends.data()[dense.count] = t[row];
+            double* out = dense.coefficients.data() + dense.count * size;
             std::fill(out, out + size, 0.0);
             copy(x, record.n, out);
         } else {
-            s.t = t[row], s.t_new = t[row + 1];
-            copy(x, record.n, s.x);
-            kernels.dense_of_step(s);
-            for (int j = 0; j <= dense.degree; ++j) copy(s.coefficients + j * s.lanes, record.n, out + j * record.n);
+            parts = redo_in_parts([&](long long count) { return redo(x, row, count); });
         }
-        ++dense.count;
+        dense.count += parts;
         status = s.abort_called ? Status::aborted : Status::finished;
         if (s.abort_called) break;
     }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "methods/explicit/defect.hpp"
 #include "methods/step_control.hpp"
 #include "run/between_steps.hpp"
 #include "state/integration.hpp"
@@ -47,17 +48,60 @@ inline void ensure_slope(Integration& s) noexcept {
     s.slope_known = true;
 }
 
+// Samples before s.t_new on the polynomial of the present step or of a part of it.
 template <class M>
-inline void save_inside_step(Integration& s) noexcept {
+inline void save_on_polynomial(Integration& s) noexcept {
     Recorder& recorder = s.recorder;
     for (; recorder.save_next < recorder.save_count; ++recorder.save_next) {
         const double time = recorder.save_at[recorder.save_next];
         if ((s.t_new - time) * s.direction <= 0) return;
-        ensure_dense<M>(s);
         evaluate_polynomial(s.coefficients, M::degree(s), s.lanes, (time - s.t) / (s.t_new - s.t), s.stage);
         recorder.between[recorder.between_count++] = recorder.samples.count;
         push_row(recorder.samples, time, s.stage, s.n);
     }
+}
+
+template <class M>
+double dense_of_step(Integration& s, const double* end) noexcept;
+
+// The same on a step that is redone in parts, as its dense output is afterwards; the step itself stays as it was.
+template <class M>
+inline void save_in_parts(Integration& s) noexcept {
+    const double begin = s.t, end = s.t_new;
+    double *x = s.kept, *x_new = x + s.lanes, *first = x_new + s.lanes, *last = first + s.lanes;
+    copy(s.x, s.lanes, x), copy(s.x_new, s.lanes, x_new);
+    copy(s.k, s.lanes, first), copy(M::end_slope(s), s.lanes, last);
+    const auto redo = [&](long long parts, bool saves) {
+        double error = 0;
+        copy(x, s.lanes, s.x);
+        for (long long part = 0; part < parts; ++part) {
+            const double count = static_cast<double>(parts);
+            const bool ends = part + 1 == parts;
+            s.t = begin + (end - begin) * (static_cast<double>(part) / count);
+            s.t_new = ends ? end : begin + (end - begin) * (static_cast<double>(part + 1) / count);
+            error = std::fmax(error, dense_of_step<M>(s, ends && parts > 1 ? x_new : nullptr));
+            if (saves) save_on_polynomial<M>(s);
+            std::swap(s.x, s.x_new);
+        }
+        return error;
+    };
+    const long long parts = redo_in_parts([&](long long count) { return redo(count, false); });
+    redo(parts, true);
+    s.t = begin, s.t_new = end;
+    copy(x, s.lanes, s.x), copy(x_new, s.lanes, s.x_new);
+    copy(first, s.lanes, s.k), copy(last, s.lanes, M::end_slope(s));
+    s.end_known = true, s.dense_known = false;
+}
+
+template <class M>
+inline void save_inside_step(Integration& s) noexcept {
+    const Recorder& recorder = s.recorder;
+    if (recorder.save_next >= recorder.save_count) return;
+    if ((s.t_new - recorder.save_at[recorder.save_next]) * s.direction <= 0) return;
+    ensure_dense<M>(s);
+    if constexpr (M::is_explicit)
+        if (judges_defects(s) && error_of_defect(s, M::degree(s)) > 1) return save_in_parts<M>(s);
+    save_on_polynomial<M>(s);
 }
 
 template <class M>
@@ -220,8 +264,16 @@ inline Status attempt_adaptive(Integration& s) noexcept {
         ensure_end_slope<M>(s);
     }
     if (s.abort_called) return Status::aborted;
-    const double error = M::error(s);
+    double error = M::error(s);
     if (!(error <= 1)) return reject<M>(s, error);
+    // Delayed signals are read from the polynomial by steps to come.
+    if (s.inputs.delayed && judges_defects(s)) {
+        ensure_dense<M>(s);
+        const double between = counted_defect(s, error_of_defect(s, M::degree(s)));
+        if (s.abort_called) return Status::aborted;
+        if (between > 1 && std::isfinite(between)) return reject<M>(s, between);
+        error = std::fmax(error, between <= 1 ? between : 0);
+    }
     // A step shortened by a stop says nothing against the length that was planned.
     const double wish = taken * growth_after_acceptance<M>(s, error);
     s.h = reaches_end && std::fabs(wish) < std::fabs(s.h) ? s.h : wish;
@@ -325,15 +377,18 @@ Status advance(Integration& s, long long max_steps) noexcept {
     return Status::chunk_done;
 }
 
-// Dense output of the step from (t, x) to t_new, made anew.
+// Dense output of the step from (t, x) to t_new, made anew; gives its error between them, in units of what is allowed. Where
+// a row is given the step ends there: a part of a longer step that meets its end.
 template <class M>
-void dense_of_step(Integration& s) noexcept {
+double dense_of_step(Integration& s, const double* end) noexcept {
     static_assert(M::is_explicit, "implicit methods record their dense output");
     enter_segments(s.inputs, 0.5 * (s.t + s.t_new));
     slope_at(s, s.t, s.x, s.k);
     take_step<M>(s);
     if (s.linear.keeps_constraints && s.fixed_step <= 0 && M::error_needs_end(s)) keep_end(s);
+    if (end) copy(end, s.n, s.x_new);
     ensure_dense<M>(s);
+    return judges_defects(s) ? error_of_defect(s, M::degree(s)) : 0;
 }
 
 }  // namespace DAEDALUS_ISA

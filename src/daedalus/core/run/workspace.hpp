@@ -105,7 +105,7 @@ public:
         std::fill(atol, atol + lanes, 1.0);
         std::copy_n(request.atol.begin(), std::min(request.atol.size(), request.x0.size()), atol);
         s.atol = atol;
-        s.x = carve(lanes), s.x_new = carve(lanes), s.stage = carve(lanes);
+        s.x = carve(lanes), s.x_new = carve(lanes), s.stage = carve(lanes), s.defect = carve(lanes), s.kept = carve(4 * lanes);
         s.k = carve(rows * lanes), s.coefficients = carve((degree + 1) * lanes);
         std::copy(request.x0.begin(), request.x0.end(), s.x);
 

@@ -19,6 +19,23 @@ inline void evaluate_polynomial(const double* c, int degree, long long lanes, do
 
 }  // namespace DAEDALUS_ISA
 
+// A step is redone in at most so many equal parts, where one polynomial is not good enough for all of it, and while more
+// parts make its error smaller by this factor.
+inline constexpr long long most_parts = 8;
+inline constexpr double worth_parts = 0.5;
+
+// Redoes a step in as many parts as its error asks for, by a function that gives the error with so many; gives their number.
+template <class Redo>
+inline long long redo_in_parts(Redo&& redo) {
+    long long parts = 1;
+    for (double error = redo(parts); error > 1 && parts < most_parts;) {
+        const double before = error;
+        error = redo(parts *= 2);
+        if (!(error < worth_parts * before)) break;
+    }
+    return parts;
+}
+
 // A whole trajectory: piece m runs from starts[m] to ends[m] with coefficients (degree + 1, n).
 struct Pieces {
     const double* starts = nullptr;

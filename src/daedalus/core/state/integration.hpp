@@ -209,6 +209,8 @@ struct Integration {
     double* x = nullptr;
     double* x_new = nullptr;
     double* stage = nullptr;         // the argument of a stage
+    double* defect = nullptr;        // a slope between the ends of a step
+    double* kept = nullptr;          // (4, lanes): a step that is redone in parts
     double* k = nullptr;             // (rows, lanes): slopes; row 0 at (t, x)
     double* coefficients = nullptr;  // (degree + 1, lanes): dense output of the present step
     bool slope_known = false, end_known = false, dense_known = false;
@@ -217,6 +219,7 @@ struct Integration {
     long long grid_index = 0, grid_count = 0;
     double shorter_step = 0;  // of fixed ones: the next, where more happens in a whole one than can be told from it
     double log_error_before = 0;
+    double refused_time = std::numeric_limits<double>::quiet_NaN(), refused_defect = 0;  // a step refused for its polynomial
     bool after_rejection = false, abort_called = false;
     double watch_stiffness = 0;  // as in a Request
     bool kinked = false;  // the equations have kinks or jumps, or may have

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
 
 from daedalus.errors import InputError
-from daedalus.model.expressions import as_expression, column, elements, operation
+from daedalus.model.expressions import as_expression, column, elements, operation, symbol_key
 
 PLACES = ("all", "nodes", "start", "end")
 
@@ -71,6 +72,12 @@ def _read_entry(entry: ca.SX) -> tuple[ca.SX, float, float]:
         low = float(left)
         return right, low, low if kind == ca.OP_EQ else np.inf
     return left - right, 0.0 if kind == ca.OP_EQ else -np.inf, 0.0
+
+
+def depends_only_on(expression: ca.SX, symbols: Sequence[ca.SX]) -> bool:
+    """Whether an expression holds no other symbols than these."""
+    known = {symbol_key(s) for group in symbols for s in elements(group)}
+    return all(symbol_key(s) in known for s in ca.symvar(expression))
 
 
 def _place(at: object) -> str | float:

@@ -15,6 +15,11 @@ from daedalus.optimisation.program.solver_library import solver_addresses
 # (iteration, objective, violation, stationarity) -> whether to go on
 Listener = Callable[[int, float, float, float], bool]
 
+# Where all slopes of the cost at the guess are below the first, in scaled variables, the cost counts as much more as
+# brings them to the second, which is usual for costs of about 1 on a hundred intervals, within the third: the tolerance
+# is one on slopes, and a cost of 1e-5 would not be minimised before it ends.
+SMALL_SLOPE, USUAL_SLOPE, MOST_WEIGHT = 1e-3, 1e-2, 1e6
+
 ENDINGS = {
     0: ProgramEnding.SOLVED,
     1: ProgramEnding.ACCEPTABLE,
@@ -60,6 +65,9 @@ def solve_with_ipopt(
         # little, as a least time does, full steps of multipliers throw the search far off.
         "alpha_for_y": "min-dual-infeas",
     }
+    slope = float(np.abs(program.first(begin, parameters)[0] * scale).max(initial=0.0))
+    if 0 < slope < SMALL_SLOPE:
+        chosen["obj_scaling_factor"] = min(USUAL_SLOPE / slope, MOST_WEIGHT)
     duals = np.zeros(m), np.zeros(n), np.zeros(n)
     if warm is not None:
         chosen.update(

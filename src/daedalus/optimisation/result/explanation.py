@@ -11,7 +11,7 @@ from daedalus.initialisation.wording import joined, number
 from daedalus.model.names import split_derivative, split_index
 from daedalus.model.system.system import System
 from daedalus.optimisation.description.unknown import Unknown
-from daedalus.optimisation.program.program_outcome import ProgramOutcome
+from daedalus.optimisation.program.program_outcome import ProgramEnding, ProgramOutcome
 from daedalus.optimisation.result.elastic import ConflictPart, contradiction
 from daedalus.optimisation.transcription.collocated import Transcription
 from daedalus.optimisation.transcription.program_layout import values_of
@@ -84,6 +84,8 @@ def explained(transcriptions: Sequence[Transcription], outcome: ProgramOutcome, 
         tight.sort(key=lambda c: (-float(number(c.price, 3)), c.begin))
         headline = "Solved; these bounds and conditions hold it:" if tight else "Solved; no bound or condition presses."
         return Explanation(True, headline, tight=tuple(tight[:12]))
+    if outcome.ending is ProgramEnding.TOO_FEW_FREEDOMS and (told := _equations_of_inputs(transcriptions)):
+        return Explanation(False, told)
     found = contradiction(transcriptions, begin)
     durations = list(found.durations)
     missed: list[list[Shortfall]] = [[] for _ in transcriptions]
@@ -104,6 +106,25 @@ def explained(transcriptions: Sequence[Transcription], outcome: ProgramOutcome, 
             "Try: a better guess, ocp.guess(trajectory=...), or bounds on what runs away.",
         )  # fmt: skip
     return Explanation(False, f"No relaxation was found either: {outcome.ending.value}. Try: a better guess.")
+
+
+def _equations_of_inputs(transcriptions: Sequence[Transcription]) -> str:
+    """Which conditions are equations at more points than an interval has values of inputs; empty where none is."""
+    several = [
+        f"{name} ({len(group.shares)} equations in {made.layout.intervals} intervals)"
+        for made in transcriptions
+        for group in made.layout.groups
+        for name, rows in zip(group.names, np.transpose(group.rows))
+        if group.kind == "condition" and len(group.shares) > made.layout.intervals + 1
+        and np.all(made.program.row_lower[rows] == made.program.row_upper[rows])
+    ]  # fmt: skip
+    if not several:
+        return ""
+    return (
+        f"There are more equations than freedoms: {joined(several)}. An input has one value in each interval, or one "
+        'at each node where it is linear, so an equation cannot hold at every point. Try: at="nodes", or an algebraic '
+        "variable of the model in place of the input."
+    )
 
 
 def _durations(transcriptions: Sequence[Transcription], outcome: ProgramOutcome) -> list[float]:

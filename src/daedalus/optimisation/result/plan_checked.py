@@ -2,7 +2,9 @@
 
 A replay that leaves the plan is judged once more from node to node. Where the steps from node to node stay on the plan,
 and the replay as a whole is off by far more than their sum, the model is unstable along the motion: rounding errors
-grow, and no open loop follows such a plan. Where it is off by about their sum, the mesh is too coarse.
+grow, and no open loop follows such a plan. Where it is off by about their sum, the mesh is too coarse. A plan that a
+single step leaves by a large part of its states' size is no motion of the model, whatever was asked for: equations that
+hold at a few points of an interval have solutions of their own.
 """
 
 from __future__ import annotations
@@ -19,6 +21,8 @@ from daedalus.optimisation.result.conditions_checked import BrokenCondition, Con
 # What a condition may be missed by, as a share of its size: on a plan beside what the search left, and on its replay.
 ON_PLAN = 1e-5
 ON_REPLAY = 1e-3
+# A step from node to node that ends this far from the plan, as a share of the size of its states, shows no motion.
+FAR = 0.1
 # A replay that is off by more than so many times the sum of all steps is off because of the model, not of the mesh.
 GROWN = 10.0
 FINER = "Try: a finer mesh, ocp.solve(mesh_tolerance=1e-6), or more intervals."
@@ -47,7 +51,7 @@ def checked(plan: Any) -> PlanChecked:
         whole, drift = _whole(plan, sizes)
         broken = conditions.broken(conditions.missed(whole), "the replay", ON_REPLAY)
         if not broken:
-            return PlanChecked()
+            return PlanChecked() if drift <= FAR else _as_a_motion(plan, sizes)
     except DaedalusError:
         drift = np.inf
     try:
@@ -59,6 +63,25 @@ def checked(plan: Any) -> PlanChecked:
         return PlanChecked(broken or in_pieces, failed=True, remedy=FINER)
     told = f"from node to node it is off by at most {number(off.max(initial=0.0), 2)} of a state's size"
     return PlanChecked((), (f"the motion is unstable, and a replay from the start leaves the plan; {told}",))
+
+
+def _as_a_motion(plan: Any, sizes: np.ndarray) -> PlanChecked:
+    """Whether a plan that its replay leaves is a motion of the model from node to node."""
+    labels, nodes = plan.system.labels["x"], plan.time
+    try:
+        states, off = _in_pieces(plan, sizes)
+    except DaedalusError as error:
+        return PlanChecked((), (f"the plan cannot be replayed: {error.what}",), failed=True)
+    worst = int(np.argmax(off))
+    if not off[worst] > FAR:
+        return PlanChecked()
+    found, end = states(nodes[[worst + 1]])[0], [float(plan[label][worst + 1]) for label in labels]
+    k = int(np.argmax(np.abs(found - end) / sizes))
+    value = float(found[k])
+    part = BrokenCondition(
+        f"{labels[k]} as the model moves it", value, value, end[k], float(nodes[worst + 1]), "the plan"
+    )
+    return PlanChecked((part,), failed=True, remedy=FINER)
 
 
 def _left_over(plan: Any) -> float:

@@ -9,9 +9,8 @@ import casadi as ca
 import numpy as np
 
 from daedalus.model.expressions import elements, symbol_key
-from daedalus.optimisation.description.conditions import Condition
+from daedalus.optimisation.description.conditions import Condition, depends_only_on
 from daedalus.optimisation.description.description import Description
-from daedalus.optimisation.transcription.conditions_at_points import depends_only_on
 from daedalus.optimisation.transcription.program_layout import ProgramLayout
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import casadi as ca
 import numpy as np
 
-from daedalus.model.expressions import concatenate, elements, symbol_key
-from daedalus.optimisation.description.conditions import Condition
+from daedalus.model.expressions import concatenate
+from daedalus.optimisation.description.conditions import Condition, depends_only_on
 from daedalus.optimisation.program.draft import OBJECTIVE
 from daedalus.optimisation.transcription.problem_draft import ProblemDraft
 from daedalus.optimisation.transcription.program_layout import SoftGroup
@@ -17,11 +15,20 @@ from daedalus.optimisation.transcription.program_layout import SoftGroup
 def conditions_at_points(made: ProblemDraft) -> tuple[ca.SX, np.ndarray]:
     """The expressions of all conditions that hold everywhere, and their rows, (points, elements)."""
     mesh = made.layout.mesh
-    conditions = [c for c in made.description.conditions if c.at == "all"]
+    conditions = [c for c in made.description.conditions if c.at == "all" and not equates_held_inputs(made, c)]
     rows = [condition_rows(made, condition, mesh.point_shares, mesh.point_weights) for condition in conditions]
     none = np.zeros((len(mesh.point_shares), 0), dtype=int)
     expressions = concatenate(made.stage.expression(c.expression) for c in conditions)
     return expressions, np.concatenate([none, *rows], axis=1)
+
+
+def equates_held_inputs(made: ProblemDraft, condition: Condition) -> bool:
+    """Whether a condition is an equation of inputs that are constant in each interval: then once an interval is enough,
+    and at every point it would be written several times."""
+    stage = made.stage
+    held = [stage.inputs.symbols[: len(stage.constant)], stage.parameters, stage.length]
+    is_equation = condition.soft is None and bool(np.all(condition.lower == condition.upper))
+    return is_equation and depends_only_on(stage.expression(condition.expression), held)
 
 
 def condition_rows(made: ProblemDraft, condition: Condition, shares: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -37,9 +44,3 @@ def condition_rows(made: ProblemDraft, condition: Condition, shares: np.ndarray,
         draft.add_linear(np.full(left.shape, OBJECTIVE), left, price)
         layout.soft.append(SoftGroup(names, left, shares))
     return rows
-
-
-def depends_only_on(expression: ca.SX, symbols: Sequence[ca.SX]) -> bool:
-    """Whether an expression holds no other symbols than these."""
-    known = {symbol_key(s) for group in symbols for s in elements(group)}
-    return all(symbol_key(s) in known for s in ca.symvar(expression))

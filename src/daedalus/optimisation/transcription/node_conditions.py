@@ -5,10 +5,10 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
-from daedalus.optimisation.description.conditions import Condition
+from daedalus.optimisation.description.conditions import Condition, depends_only_on
 from daedalus.optimisation.program.draft import OBJECTIVE, Binding
 from daedalus.optimisation.transcription.boundary.periodic_states import add_periodic
-from daedalus.optimisation.transcription.conditions_at_points import condition_rows, depends_only_on
+from daedalus.optimisation.transcription.conditions_at_points import condition_rows, equates_held_inputs
 from daedalus.optimisation.transcription.problem_draft import ProblemDraft
 
 
@@ -25,6 +25,10 @@ def add_condition(made: ProblemDraft, condition: Condition) -> None:
     """Rows for a condition at the nodes that it speaks of."""
     stage, layout = made.stage, made.layout
     expression = stage.expression(condition.expression)
+    if condition.at == "all" and equates_held_inputs(made, condition):
+        intervals = [layout.interval_of(k) for k in range(layout.intervals + 1)]
+        _at_nodes(made, condition, expression, [intervals.index(k) for k in range(layout.intervals)])
+        return
     if condition.at == "all":
         # Nodes are no collocation points: what depends on states alone holds there too.
         known = [stage.states.symbols, stage.parameters, stage.length, stage.share]
