@@ -10,6 +10,7 @@ from support.friction_chains import FORMS, METHODS, friction_case, friction_mode
 from support.friction_references import friction_system, moved_by_time_stepping, moved_from_mode_to_mode
 
 import daedalus as dd
+from daedalus.simulation.result.records_on_the_way import BrokenBetweenSteps
 
 # How far positions and speeds may be off at the default tolerance, and where time stepping has converged.
 NEAR, STEPPED = 2e-4, 2e-3
@@ -93,6 +94,16 @@ def test_a_short_push_is_not_stepped_over(form: str, width: float, method: str) 
     speed = cumulative_simpson(np.exp(-(s**2)) - 0.5, x=s, initial=0)
     way = cumulative_simpson(np.where(np.cumsum(speed < 0) > 0, 0.0, speed), x=s, initial=0)[-1]
     assert float(tr["x"][-1]) == pytest.approx(way * width**2, rel=1e-3)
+
+
+def test_what_stays_broken_between_steps_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    m = dd.Model("brake")
+    v = m.state("v", start=0.0)
+    m.equation(m.der(v), 0.5 + ca.exp(-(((m.time - 6.1) / 0.3) ** 2)) + m.friction("f", v, kinetic=1.0))
+    assert not [r for r in dd.simulate(m, 12.0, method="radau5").records if isinstance(r, BrokenBetweenSteps)]
+    monkeypatch.setattr("daedalus.simulation.run.pieces.MOST_REPEATED", 0)
+    (told,) = [r for r in dd.simulate(m, 12.0, method="radau5").records if isinstance(r, BrokenBetweenSteps)]
+    assert told.time == pytest.approx(6.1 - 0.3 * np.sqrt(np.log(2)), abs=0.05)
 
 
 def test_prepared_runs_follow_short_pushes_too() -> None:

@@ -235,3 +235,23 @@ class DeadCentresPassed(Record):
         told = "the run passes singular configurations (dead centres) and stays on its branch"
         times = listed([f"{t:.6g}" for t in self.times], MOST_TIMES)
         return f"{told}: t = {times}" if times else told
+
+
+@dataclass(frozen=True)
+class BrokenBetweenSteps(Record):
+    """A force or share that is beyond its limit between steps, however often these were made shorter.
+
+    >>> print(BrokenBetweenSteps(1.25, 3))  # doctest: +NORMALIZE_WHITESPACE
+    from t = 1.25 on, in 3 places between steps, a friction holds more than it can, or a contact pulls: a change shorter
+    than these steps may be missed; try max_step=
+    """
+
+    time: float
+    count: int
+
+    def __str__(self) -> str:
+        places = "one place" if self.count == 1 else f"{self.count} places"
+        return (
+            f"from t = {self.time:.6g} on, in {places} between steps, a friction holds more than it can, or a contact "
+            "pulls: a change shorter than these steps may be missed; try max_step="
+        )

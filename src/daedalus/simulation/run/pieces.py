@@ -39,7 +39,7 @@ from daedalus.simulation.result.held_values import ConditionModes, HeldModes, He
 from daedalus.simulation.result.joined_trajectory import joined
 from daedalus.simulation.result.recorded_run import Outcome, Work
 from daedalus.simulation.result.records_of_methods import MethodChoice
-from daedalus.simulation.result.records_on_the_way import SwitchesLocated
+from daedalus.simulation.result.records_on_the_way import BrokenBetweenSteps, SwitchesLocated
 from daedalus.simulation.result.rows_between_steps import keep_between_steps
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.onlooker import Onlooker
@@ -230,11 +230,15 @@ def run_piece(
 
     done = core_run(tables)
     stops = np.array([begin])
-    for _ in range(MOST_REPEATED):
+    for repeated in range(MOST_REPEATED + 1):
         if done.status in CUT_SHORT:
             break
         more = stops_where_broken(done, settings.contacts, (begin, t1))
         if not len(more):
+            break
+        if repeated == MOST_REPEATED:
+            record = BrokenBetweenSteps(float(more[0]), len(more) // 2)
+            done = done.remade(done.status, replace(done.outcome, records=(*done.outcome.records, record)))
             break
         stops = np.unique(np.concatenate([stops, more]))
         done = core_run([*(tables or []), _core.Table(stops, np.zeros((len(stops), 0)), [], False)])
