@@ -150,6 +150,7 @@ from daedalus.studies.lyapunov import lyapunov as lyapunov
 from daedalus.studies.periodic import PeriodicOrbit as PeriodicOrbit
 from daedalus.studies.periodic import periodic as periodic
 from daedalus.studies.poincare import poincare as poincare
+from daedalus.studies.propagate import propagate as propagate
 from daedalus.studies.singular_limit import SingularLimit as SingularLimit
 from daedalus.studies.singular_limit import singular_limit as singular_limit
 from daedalus.studies.step_error import StepError as StepError

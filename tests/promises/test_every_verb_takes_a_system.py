@@ -123,6 +123,7 @@ CASES = {
     "inverse_kinematics": (slide, lambda m: dd.inverse_kinematics(m, {"cart.position": [0.5, 0.0, 0.0]}).q),
     "poincare": (swinging, lambda m: dd.poincare(m, "x", 2).time),
     "lyapunov": (fast_and_slow, lambda m: dd.lyapunov(m, 2.0)),
+    "propagate": (fast_and_slow, lambda m: dd.propagate(m, 0.1, start_covariance=0.01, save_at="end")["x"].values),
     "derive": (swinging, lambda m: str(dd.derive(m, "first_order"))),
     "solve_for": (oscillator, lambda m: str(dd.solve_for(m, "z"))),
     "passivity": (oscillator_of_one_input, lambda m: dd.passivity(m, ["u"], ["v"]).sentence),

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from daedalus.errors import InputError
+from daedalus.estimation.covariance_matrix import covariance_matrix
 from daedalus.estimation.measured_moments import MeasuredMoment, corrected, gone_through
 from daedalus.estimation.model_noise import noise_density, without_noise
 from daedalus.estimation.propagation import Propagation
 from daedalus.model.model import Model, as_system
-from daedalus.model.plain_numbers import plain_array, plain_number, plain_vector
+from daedalus.model.plain_numbers import plain_number, plain_vector
 from daedalus.model.system.system import System
 from daedalus.model.values import unit_of
 
@@ -91,10 +92,11 @@ class Estimator:
         system = self._model.system
         of_states = [unit_of(system, name) for name in states]
         self._units = [unit_of(system, name) for name in names]
-        self._spread = _matrix(start_covariance, len(states), states, "start_covariance", _squared(of_states))
+        n, squares, rates = len(states), _squared(of_states), _squared(of_states, "/s")
+        self._spread = covariance_matrix(start_covariance, n, states, "start_covariance", squares)
         self.covariance = tangent @ self._spread @ tangent.T
-        self._density = _matrix(process_noise, len(states), states, "process_noise", _squared(of_states, "/s"))
-        self._noise = _matrix(measurement_noise, rows, names, "measurement_noise", _squared(self._units))
+        self._density = covariance_matrix(process_noise, n, states, "process_noise", rates)
+        self._noise = covariance_matrix(measurement_noise, rows, names, "measurement_noise", _squared(self._units))
         self.state = self._model.start
         self._moments: list[MeasuredMoment] = []
         self._before: np.ndarray | None = None  # the inputs before the first moment that is remembered
@@ -201,21 +203,6 @@ class Estimator:
 def _squared(units: Sequence[str], rest: str = "") -> list[str]:
     """The units of variances, and per time those of spectral densities."""
     return [f"({unit})**2{rest}" if unit else "" for unit in units]
-
-
-def _matrix(value: object, size: int, names: Sequence[str], word: str, units: Sequence[str]) -> np.ndarray:
-    """A covariance from a number, a diagonal, a matrix, or variances by name."""
-    if isinstance(value, Mapping):
-        unknown = [name for name in value if name not in names]
-        if unknown:
-            raise InputError(f"{word}= has {unknown[0]}.", f"known are {', '.join(list(names)[:8])}")
-        given = [(value.get(name, 0.0), name, unit) for name, unit in zip(names, units)]
-        value = [plain_number(variance, f"{word} of {name}", unit) for variance, name, unit in given]
-    array = plain_array(value, word)
-    whole = np.eye(size) * array if array.ndim == 0 else np.diag(array) if array.ndim == 1 else array
-    if whole.shape != (size, size) or not np.allclose(whole, whole.T) or np.linalg.eigvalsh(whole)[0] < -1e-12:
-        raise InputError(f"{word} is not a covariance of {size} numbers.", f"got shape {array.shape}")
-    return whole
 
 
 # The last few states together: the least squares of a first state, the noise on the way, and all measurements.
