@@ -343,6 +343,7 @@ def test_a_structural_index_that_is_too_high_is_lowered_by_ranks(monkeypatch):
         assert "the structure says index 3, the ranks at the point 1" in report.warnings
 
 
+@pytest.mark.wide
 def test_a_large_structure_that_misleads_is_told():
     n = 420
     m = dd.Model("sums")

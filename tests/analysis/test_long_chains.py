@@ -60,6 +60,7 @@ def test_a_chain_is_understood(chain):
     assert report.redundant == []
 
 
+@pytest.mark.wide
 def test_a_chain_falls(chain):
     tr = dd.simulate(chain, 0.1, rtol=1e-8, atol=1e-8, progress=False)
     assert tr.success

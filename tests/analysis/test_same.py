@@ -31,6 +31,7 @@ def cart_by_bodies():
     return m
 
 
+@pytest.mark.wide
 def test_the_cart_pendulum_by_three_doors():
     hand = catalogue.load("cart_pendulum").model
     energies, carried = cart_by_energies()

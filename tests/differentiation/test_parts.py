@@ -62,6 +62,7 @@ def test_first_order_is_that_of_the_angle(options, exact):
     assert max(sens.states.drift().values()) < 1e-12
 
 
+@pytest.mark.wide
 def test_multipliers_have_derivatives_throughout():
     """Each from the equations of the part that its time lies in, against differences of the smallest multipliers."""
     sens, times = dd.sensitivities(plate(), 1.5, **SHARP), np.linspace(0.05, 1.45, 8)
@@ -72,6 +73,7 @@ def test_multipliers_have_derivatives_throughout():
     np.testing.assert_allclose(sens.at(times).d("crank1", "weight"), (near[0] - near[1]) / 2e-4, atol=1e-5)
 
 
+@pytest.mark.wide
 def test_second_order_the_adjoint_and_verification(exact):
     sens = dd.sensitivities(plate(), 0.7, order=2, wrt=("q[0]", "weight"), **SHARP)
     assert records_of(sens, ConstraintsRechosen)

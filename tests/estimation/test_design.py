@@ -115,6 +115,7 @@ def best_of_all(parts, count, apart, criterion):
     return max(-np.trace(np.linalg.inv(F)) for F in whole)
 
 
+@pytest.mark.wide
 def test_samples_keep_their_distance_and_tell_nearly_as_much_as_the_best_of_all():
     random, short = np.random.default_rng(2), []
     for _ in range(40):

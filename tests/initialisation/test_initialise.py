@@ -285,6 +285,7 @@ def test_the_second_call_makes_nothing_new():
     assert len(after) == 1
 
 
+@pytest.mark.wide
 def test_many_loose_guesses_are_projected_sparsely():
     count = 350
     m = dd.Model("pairs")

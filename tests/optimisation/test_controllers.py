@@ -177,6 +177,7 @@ def test_the_budget_of_a_full_solve_holds_with_a_slow_solver():
     assert controller.work.late == 1
 
 
+@pytest.mark.wide
 def test_many_calls_do_not_grow():
     import resource
 

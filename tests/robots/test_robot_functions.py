@@ -96,6 +96,7 @@ def test_batches_are_rows_and_functions_are_casadis() -> None:
     assert "pose b1" in list(robot.functions)
 
 
+@pytest.mark.wide
 def test_the_work_of_forward_dynamics_grows_with_the_number_of_links() -> None:
     def work(links: int) -> int:
         m = dd.Model("chain")

@@ -267,6 +267,7 @@ def diffusion(cells):
     return m
 
 
+@pytest.mark.wide
 def test_many_unknowns_at_a_loose_tolerance_take_bdf():
     m = diffusion(250)
     tr = dd.simulate(m, 2.0, rtol=1e-4, atol=1e-7)

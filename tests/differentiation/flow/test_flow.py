@@ -313,6 +313,7 @@ def test_a_text_of_a_flow_that_is_gone_never_finds_another_one(capfd):
     assert _core.flow_slots_in_use() == in_use
 
 
+@pytest.mark.wide
 def test_slots_are_given_back():
     m = dd.Model("decay")
     x = m.state("x", start=1.0)

@@ -329,6 +329,7 @@ def test_renaming_changes_names_and_nothing_else(names, seed):
             assert new == translated[old[0]] + old[1:]
 
 
+@pytest.mark.wide
 def test_the_work_grows_with_the_equations_not_with_their_square(monkeypatch):
     """The entries that pass through CasADi while a model is written and frozen, for 60 and 240 equations."""
 

@@ -113,6 +113,7 @@ def test_python_functions_as_inputs(by_solves):
     np.testing.assert_allclose(by_callable["p"][-1], by_expression["p"][-1], atol=1e-12)
 
 
+@pytest.mark.wide
 def test_work_grows_like_the_number_of_rods():
     """Fill and multiplications of one factorisation: exact, the same on every machine."""
     counts = {}

@@ -1,6 +1,7 @@
 """Redundant constraints are chosen anew along a run: motion, energy, constraints and the smallest multipliers stay."""
 
 import pickle
+from functools import cache
 
 import casadi as ca
 import numpy as np
@@ -43,6 +44,12 @@ def linkage(points=TRIANGLE, speed=4.0):
     return m
 
 
+@cache
+def usual_linkage():
+    """The one on a triangle, for tests that do not change it: what is known of it is found once."""
+    return linkage()
+
+
 def rows_of(tr, k):
     """The rows of the constraints at a sample; the plate is level."""
     q = tr["q"][k]
@@ -81,7 +88,7 @@ def test_full_circles(solves, monkeypatch):
 
 
 def test_the_multipliers_are_the_smallest_throughout():
-    tr = dd.simulate(linkage(), 3.0, **SHARP)
+    tr = dd.simulate(usual_linkage(), 3.0, **SHARP)
     assert len(records_of(tr, ConstraintsRechosen)) >= 1
     found = [piece.system.part(Reduction).findings[0] for piece in tr.pieces]
     assert all(finding.dependent[0].source.equation in ("crank0", "crank1", "crank2") for finding in found)
@@ -103,7 +110,7 @@ def test_the_multipliers_are_the_smallest_throughout():
 
 def test_backwards_with_samples_parameters_and_files(tmp_path):
     times = np.linspace(0.0, -1.5, 16)
-    tr = dd.simulate(linkage(), (0.0, -1.5), save_at=times, parameters={"weight": 1.0}, **SHARP)
+    tr = dd.simulate(usual_linkage(), (0.0, -1.5), save_at=times, parameters={"weight": 1.0}, **SHARP)
     assert np.array_equal(tr.time, times)
     assert len(tr.pieces) > 3
     end = crank_angle((0.0, -1.5), weight=1.0)
@@ -140,17 +147,17 @@ def test_events_inputs_and_feedback_go_along():
 
 
 def test_a_prepared_run_and_a_sweep_choose_anew():
-    run = dd.prepare(linkage(), 3.0, save_at=[1.0, 3.0], **SHARP)
+    run = dd.prepare(usual_linkage(), 3.0, save_at=[1.0, 3.0], **SHARP)
     end = crank_angle(3.0)
     assert run()[-1, :2] == pytest.approx([np.cos(end), np.sin(end)], abs=1e-8)
     slow = crank_angle(3.0, weight=1.0)
     assert run(p=np.array([1.0]))[-1, :2] == pytest.approx([np.cos(slow), np.sin(slow)], abs=1e-8)
-    swept = dd.sweep(linkage(), 3.0, {"weight": [1.0, 2.0]}, save_at=[3.0], **SHARP)
+    swept = dd.sweep(usual_linkage(), 3.0, {"weight": [1.0, 2.0]}, save_at=[3.0], **SHARP)
     assert swept["q"].values[:, 0, 0] == pytest.approx([np.cos(slow), np.cos(end)], abs=1e-8)
 
 
 def test_loose_tolerances_do_not_raise_false_alarms():
-    tr = dd.simulate(linkage(), 5.0, rtol=1e-3, atol=1e-5)
+    tr = dd.simulate(usual_linkage(), 5.0, rtol=1e-3, atol=1e-5)
     assert tr.success
     assert len(tr.pieces) <= 24
     assert max(tr.drift().values()) < 1e-12
@@ -166,7 +173,7 @@ def test_a_stiff_mechanism_keeps_its_choice():
 
 
 def test_a_reduced_model_chooses_anew_as_well():
-    tr = dd.simulate(dd.reduce(linkage()), 3.0, **SHARP)
+    tr = dd.simulate(dd.reduce(usual_linkage()), 3.0, **SHARP)
     assert tr.success
     assert len(tr.pieces) > 6
 
@@ -262,7 +269,7 @@ def stopped(tr, status):
 
 @pytest.mark.parametrize("status", [Ending.SINGULAR, Ending.NOT_PROJECTED])
 def test_a_failure_of_the_chosen_rows_is_mended(status):
-    m = linkage()
+    m = usual_linkage()
     redundancy = solvable(m).part(Redundancy)
     bad = dd.simulate(m, 2.0, **SHARP).pieces[0]
     assert bad.status == "event"
@@ -305,7 +312,7 @@ def test_no_way_is_shown_by_a_short_past():
 def test_an_event_of_the_model_is_told_from_those_that_watch_the_choice_whatever_its_name():
     m = linkage()
     m.event("constraints_badly_chosen", m["q"][1], direction=1)
-    plain = dd.simulate(linkage(), 2.0, **SHARP)
+    plain = dd.simulate(usual_linkage(), 2.0, **SHARP)
     tr = dd.simulate(m, 2.0, **SHARP)
     assert tr.success
     assert len(tr.pieces) >= len(plain.pieces) > 1
@@ -314,7 +321,7 @@ def test_an_event_of_the_model_is_told_from_those_that_watch_the_choice_whatever
 
 
 def test_what_added_events_are_for_is_part_of_a_system():
-    system = solvable(linkage())
+    system = solvable(usual_linkage())
     twin = dd.System.from_record(system.to_record())
     purposes = [event.purpose for event in system.events]
     assert [event.purpose for event in twin.events] == purposes

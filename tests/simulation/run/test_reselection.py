@@ -272,6 +272,7 @@ def test_a_spherical_pendulum_over_the_top():
     assert len(tr.pieces) == 1 + changes(m, lambda at: at["p"][None, :], (0.0, 4.0)) == 21
 
 
+@pytest.mark.wide
 def test_a_double_pendulum_in_cartesian_coordinates():
     m = dd.Model("double")
     a = m.coordinate("a", 2, start=[1.0, 0.0], rate=[0.0, 6.0])

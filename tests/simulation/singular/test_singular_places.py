@@ -32,6 +32,7 @@ def test_times_of_dead_centres_are_found_between_steps(method, rtol):
     assert [labels[k] for k in np.flatnonzero(place.weak)] == ["closure[0]"]
 
 
+@pytest.mark.wide
 @settings(max_examples=examples(25), deadline=None)
 @given(st.floats(1e-3, 1.0), st.floats(0.2, 6.0))
 def test_near_is_not_there(gap, speed):
