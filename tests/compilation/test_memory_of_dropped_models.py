@@ -105,6 +105,41 @@ def derivative(k):
 def sweep(k):
     dd.sweep(with_parameter(k), 0.1, over={"p": np.linspace(1.0, 2.0, 8)})
 
+def fit(k):
+    times = np.linspace(0, 0.1, 5)
+    dd.fit(with_parameter(k), {"time": times, "x": np.exp(-times)}, ["p"])
+
+def netlist(k):
+    stages = range(1, 3 + k % 3)
+    cards = (f"R{j} {j} {j + 1} {1 + k * j}\\nC{j} {j + 1} 0 0.1\\nM{j} {j + 1} {j} 0 0 nm\\n" for j in stages)
+    dd.simulate(dd.components.from_spice(
+        f"random\\nV1 1 0 DC {1 + k}\\n{''.join(cards)}.model nm nmos(vto=0.5 kp=1e-3)\\n.end\\n"), 0.05)
+
+def body(k):
+    m = dd.Model(f"body{k}")
+    m.gravity([0, 0, -9.81])
+    arm = m.body("arm", mass=1.2 + 1e-3 * k, inertia=np.diag([0.1, 0.2, 0.3]), position=[0.4, 0, 0],
+                 velocity=[0, 0, 0], rotation=np.eye(3), angular_velocity=[0, 0, 0])
+    m.joint("hinge", "revolute", dd.ground, arm, at_b=[-0.4, 0, 0], axis_a=[0, 1, 0], axis_b=[0, 1, 0])
+    dd.simulate(m, 0.05)
+
+def friction(k):
+    m = dd.Model(f"friction{k}")
+    x, v = m.state("x", start=0.0), m.state("v", start=1.0 + 1e-3 * k)
+    m.equation(m.der(x), v)
+    m.equation(m.der(v), -x * (1 + 1e-3 * k) - m.friction("f", v, kinetic=0.4))
+    dd.simulate(m, 1.0)
+
+def plan(k):
+    m = dd.Model(f"plan{k}")
+    x, v, u = m.state("x", start=0.0), m.state("v", start=0.0), m.input("u")
+    m.equation(m.der(x), v)
+    m.equation(m.der(v), u * (1 + 1e-3 * k))
+    problem = dd.OptimalControl(m, 1.0)
+    problem.minimise(running=u * u)
+    problem.finish({"x": 1, "v": 0})
+    problem.solve()
+
 kinds, first, count = [globals()[name] for name in sys.argv[1].split()], int(sys.argv[2]), int(sys.argv[3])
 for kind in kinds:
     for k in range(first):
@@ -115,7 +150,8 @@ for kind in kinds:
     print(kind.__name__, round((in_use() - before) / count), flush=True)
 """
 
-KINDS = ("plain", "algebraic", "pendulum", "driven", "network", "events", "function", "derivative", "sweep")
+SIMULATED = ("plain", "algebraic", "pendulum", "driven", "network", "events", "netlist", "body", "friction")
+KINDS = (*SIMULATED, "function", "derivative", "sweep", "fit", "plan")
 
 
 def left_behind(kinds, first, count):
