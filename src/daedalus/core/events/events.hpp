@@ -21,7 +21,7 @@ inline constexpr double root_reach = 1e-3;
 
 inline long long first_cut(const Guards& guards) {
     for (long long r = 0; r < guards.root_count; ++r) {
-        long long number = guards.seen[guards.roots[r].guard] + 1;
+        long long number = guards.each[guards.roots[r].guard].seen + 1;
         for (long long q = 0; q < r; ++q) number += guards.roots[q].guard == guards.roots[r].guard;
         if (cuts(guards, guards.roots[r].guard, number)) return r;
     }
@@ -89,9 +89,9 @@ inline bool cut_step(Integration& s, long long place) noexcept {
     double largest = 0;
     for (int j = 0; j < guard_samples; ++j)
         largest = std::fmax(largest, std::fabs(s.guards.samples[j * s.guards.count + guard]));
-    const double rounding = std::fmax(4 * spacing(end) * std::fabs(rate), s.guards.noise[guard]);
+    const double rounding = std::fmax(4 * spacing(end) * std::fabs(rate), s.guards.each[guard].noise);
     const double near = std::fmax(s.method->near_zero * s.rtol * largest, rounding);
-    if (!(side * value < -near) || s.guards.reference[guard] == 0 || s.abort_called) return true;
+    if (!(side * value < -near) || !s.guards.each[guard].has_sign() || s.abort_called) return true;
     // Else it is later, if the guard has turned its sign half-way back, or at the end of the step.
     const long long back = way_back(s.guards, place);
     const double late = back < 0 ? 1.0 : 0.5 * (theta + s.guards.roots[back].theta);
@@ -174,7 +174,7 @@ inline bool handle_guards(Integration& s) noexcept {
     for (long long r = 0; r < guards.root_count; ++r) {
         const Root root = guards.roots[r];
         bool passed = r == cut || root.theta <= theta + same;
-        if (!passed && guards.reference[root.guard] != 0)
+        if (!passed && guards.each[root.guard].has_sign())
             passed = is_passed(guards, root) || is_met_by_rounding(guards, root);
         for (long long q = guards.early_count; q < kept; ++q) passed = passed && guards.roots[q].guard != root.guard;
         if (!passed) continue;
@@ -213,7 +213,7 @@ inline void record_early_events(Integration& s, double whole_begin, double whole
         evaluate_polynomial(s.coefficients, s.method->degree(s), s.lanes, (time - s.t) / (s.t_new - s.t), s.stage);
         copy(s.stage, s.n, guards.row_before);
         push_event(s.recorder.events, root.guard, time, guards.row_before, guards.row_before, guards.width);
-        ++guards.seen[root.guard];
+        ++guards.each[root.guard].seen;
     }
 }
 

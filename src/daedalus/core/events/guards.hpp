@@ -42,6 +42,14 @@ inline constexpr double shortest_chord = 64;  // in spacings of t
 // A zero this part of t1 behind the end of a run, by rounding, is at its end; seen along a chord over this part of a step.
 inline constexpr double end_reach = 1e-13, end_chord = 1e-3;
 
+// A guard whose value is trusted is armed by it; one that is at zero rests, with the floor that it has.
+inline void take_sign(Guard& guard, double value) noexcept {
+    if (value != 0)
+        guard.become(Guard::State::armed, value);
+    else
+        guard.become(Guard::State::resting, guard.floor);
+}
+
 struct GuardPoint {
     double theta, value;
 };
@@ -87,7 +95,7 @@ DAEDALUS_COLD void learn_noise(Integration& s, double t, const double* x) noexce
     Guards& guards = s.guards;
     const DelayedSignals& d = *s.inputs.delayed;
     double *above = guards.shifted, *below = above + guards.count;
-    for (long long i = 0; i < guards.count; ++i) guards.noise[i] = 0;
+    for (long long i = 0; i < guards.count; ++i) guards.each[i].noise = 0;
     guards_at(s, t, x, guards.now);
     const bool any_slope = s.inputs.any_slope;
     s.inputs.any_slope = false;  // u stays as it is put
@@ -102,7 +110,7 @@ DAEDALUS_COLD void learn_noise(Integration& s, double t, const double* x) noexce
         signal = value;
         for (long long i = 0; i < guards.count; ++i) {
             const double up = above[i] - guards.now[i], down = guards.now[i] - below[i];
-            if (std::fabs(up - down) <= 0.5 * std::fabs(up + down)) guards.noise[i] += 0.5 * std::fabs(up + down);
+            if (std::fabs(up - down) <= 0.5 * std::fabs(up + down)) guards.each[i].noise += 0.5 * std::fabs(up + down);
         }
     }
     s.inputs.any_slope = any_slope;
@@ -111,7 +119,7 @@ DAEDALUS_COLD void learn_noise(Integration& s, double t, const double* x) noexce
 
 // Whether a value of a guard has no sign that can be trusted.
 inline bool within_noise(const Guards& guards, long long guard, double value) noexcept {
-    return guards.noise[guard] > 0 && std::fabs(value) <= guards.noise[guard];
+    return guards.each[guard].noise > 0 && std::fabs(value) <= guards.each[guard].noise;
 }
 
 // The same at a part of the present step.
@@ -132,7 +140,9 @@ inline bool direction_fits(const Guards& guards, long long guard, double before)
 }
 
 // Whether the zeros of a guard are known, since time alone decides them.
-inline bool is_scheduled(const Guards& guards, long long guard) { return guards.scheduled && guards.scheduled[guard]; }
+inline bool is_scheduled(const Guards& guards, long long guard) {
+    return guards.each[guard].state() == Guard::State::scheduled;
+}
 
 inline bool is_switch(const Guards& guards, long long guard) { return guard >= guards.count - guards.switches; }
 
@@ -192,7 +202,7 @@ inline void locate(Integration& s, long long guard, GuardPoint left, GuardPoint 
 inline void locate_leaving(Integration& s, long long guard, double from, GuardPoint right) noexcept {
     Guards& guards = s.guards;
     const double sign = right.value > 0 ? 1 : -1;
-    const double level = std::fmax(guards.floor[guard], leaving_level * std::fabs(right.value));
+    const double level = std::fmax(guards.each[guard].floor, leaving_level * std::fabs(right.value));
     const double tolerance = 0.5 * spacing(std::fmax(std::fabs(s.t), std::fabs(s.t_new))) / std::fabs(s.t_new - s.t);
     const double theta = find_zero([&](double place) { return sign * guard_on_step(s, guard, place) - level; }, from,
                                    -level, right.theta, sign * right.value - level, tolerance);
@@ -267,7 +277,7 @@ inline double rate_on_line(Integration& s, long long guard, double reach) noexce
 
 // Whether the reset of a resting guard sent it back or stopped it.
 inline bool sent_back(Integration& s, long long guard) noexcept {
-    const double heading = s.guards.heading[guard];
+    const double heading = s.guards.each[guard].heading;
     // A guard may be faster than the step: the reach shrinks until the rate is that of a straight line.
     const double least = shortest_chord * spacing(s.t);
     double reach = s.direction * std::fmax(slope_look * std::fabs(s.t_new - s.t), least);
@@ -289,16 +299,16 @@ inline bool skips_flight(Integration& s, long long guard) noexcept {
 
 // A guard has left zero after its reset sent it back. Behind zero: it came to rest.
 inline void leave(Guards& guards, long long guard, GuardPoint found) noexcept {
-    if (guards.heading[guard] * found.value > 0 && guards.fallen < 0 && !is_contact(guards, guard))
+    if (guards.each[guard].heading * found.value > 0 && guards.fallen < 0 && !is_contact(guards, guard))
         guards.fallen = guard, guards.fallen_theta = found.theta;
-    guards.heading[guard] = 0;
+    guards.each[guard].become(Guard::State::waking, 0);
 }
 
 // In the first step behind an event, the guards that go on through zero are told from those that were sent back.
 inline void judge_headings(Integration& s) noexcept {
     Guards& guards = s.guards;
     for (long long guard = 0; guard < guards.count; ++guard)
-        if (guards.heading[guard] != 0 && !sent_back(s, guard)) guards.heading[guard] = 0;
+        if (Guard& own = guards.each[guard]; own.heading != 0 && !sent_back(s, guard)) own.become(Guard::State::waking, 0);
     guards.headings_judged = true;
 }
 
@@ -309,28 +319,29 @@ inline GuardPoint wake(Integration& s, long long guard, double latest) noexcept 
     for (double theta = first; theta < latest; theta *= wake_ratio) {
         const GuardPoint found{theta, guard_on_step(s, guard, theta)};
         if (last.value * found.value > 0 && std::fabs(found.value) > 2 * std::fabs(last.value)) return last;
-        last = std::fabs(found.value) > s.guards.floor[guard] ? found : GuardPoint{0, 0};
+        last = std::fabs(found.value) > s.guards.each[guard].floor ? found : GuardPoint{0, 0};
     }
     return {0, 0};
 }
 
 // A guard that was zero at the start moves, in the direction of its event.
 inline bool leaves_start(Guards& guards, long long guard, double value) noexcept {
-    if (!guards.from_start || !guards.fresh[guard] || value == 0) return false;
-    guards.fresh[guard] = 0;
+    if (!guards.from_start || !guards.each[guard].fresh || value == 0) return false;
+    guards.each[guard].fresh = false;
     return direction_fits(guards, guard, -value);
 }
 
 inline void scan_guard(Integration& s, long long guard, Stretch stretch) noexcept {
     Guards& guards = s.guards;
+    Guard& own = guards.each[guard];
     const auto sample = [&](int j) {
         const double part = static_cast<double>(j) / guard_samples;
         return GuardPoint{stretch.at(part), guards.samples[(j - 1) * guards.count + guard]};
     };
-    GuardPoint start{stretch.begin, stretch.begin == 0 ? guards.reference[guard] : guards.next[guard]};
+    GuardPoint start{stretch.begin, stretch.begin == 0 ? own.reference : own.next};
     if (start.value == 0 && stretch.begin == 0) {
         start = wake(s, guard, stretch.at(1.0 / guard_samples));
-        if (start.value != 0 && guards.heading[guard] != 0) leave(guards, guard, start);
+        if (start.value != 0 && own.heading != 0) leave(guards, guard, start);
         Root root{guard, 0, start.value > 0};
         root.contrary = is_wrong_side(guards, guard, start.value);
         guards.overflow |= root.contrary && skips_flight(s, guard);
@@ -341,15 +352,15 @@ inline void scan_guard(Integration& s, long long guard, Stretch stretch) noexcep
         const GuardPoint right = sample(j);
         if (std::isnan(right.value)) {
             // Behind a gap in its domain the sign of a guard is new.
-            if (!is_switch(guards, guard)) left = {right.theta, 0}, guards.floor[guard] = 0;
+            if (!is_switch(guards, guard)) left = {right.theta, 0}, own.floor = 0;
             continue;
         }
         if (left.value == 0) {
-            if (std::fabs(right.value) > guards.floor[guard]) {
+            if (std::fabs(right.value) > own.floor) {
                 const bool contrary = is_wrong_side(guards, guard, right.value);
                 guards.overflow |= contrary && skips_flight(s, guard);
                 if (contrary || leaves_start(guards, guard, right.value)) locate_leaving(s, guard, left.theta, right);
-                if (guards.heading[guard] != 0) leave(guards, guard, right);
+                if (own.heading != 0) leave(guards, guard, right);
                 left = right;
             } else {
                 left.theta = right.theta;
@@ -362,13 +373,13 @@ inline void scan_guard(Integration& s, long long guard, Stretch stretch) noexcep
             if (is_noise(s, guard, right)) {
                 // An event has happened and the guard rests; where there is none, its sign is still what it was.
                 if (direction_fits(guards, guard, left.value))
-                    left = {right.theta, 0}, guards.floor[guard] = std::fmax(guards.floor[guard], guards.noise[guard]);
+                    left = {right.theta, 0}, own.floor = std::fmax(own.floor, own.noise);
                 continue;
             }
         }
         left = right;
     }
-    guards.next[guard] = left.value;
+    own.next = left.value;
 
     // Dips between samples of one sign.
     GuardPoint a = start;
@@ -400,7 +411,8 @@ inline bool are_foretold(Integration& s, Stretch stretch) noexcept {
                 least = std::fmin(least, value), most = std::fmax(most, value);
             }
             const double spread = most - least;
-            const double rounding = std::fmax(tiny_spread * std::fmax(std::fabs(most), std::fabs(least)), guards.noise[i]);
+            const double largest = std::fmax(std::fabs(most), std::fabs(least));
+            const double rounding = std::fmax(tiny_spread * largest, guards.each[i].noise);
             if (spread <= rounding) continue;
             if (std::fabs(sum - guards.now[i]) > foretold * spread) return false;
         }
@@ -437,14 +449,14 @@ inline void reach_end(Integration& s) noexcept {
     const double whole = s.t_new - s.t, reach = end_reach * std::fabs(s.t1);
     if (!(reach < std::fabs(whole))) return;
     for (long long guard = 0; guard < guards.count - guards.switches; ++guard) {
-        const double value = guards.next[guard];
+        const double value = guards.each[guard].next;
         if (is_scheduled(guards, guard) || value == 0 || !direction_fits(guards, guard, value)) continue;
         // The way to zero, along the chord over the last part of the step.
         const double part = std::fmin(end_chord, 0.5), before = guard_on_step(s, guard, 1 - part);
         const double rate = (value - before) / (part * std::fabs(whole));
         if (value * rate < 0 && std::fabs(value) <= reach * std::fabs(rate)) {
             add_root(guards, {guard, 1, value < 0});
-            guards.next[guard] = 0;
+            guards.each[guard].next = 0;
         }
     }
 }

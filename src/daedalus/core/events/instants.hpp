@@ -65,14 +65,14 @@ inline void forget_rates(Guards& guards) noexcept {
 }
 
 inline void forget_headings(Guards& guards) noexcept {
-    for (long long guard = 0; guard < guards.count; ++guard) guards.heading[guard] = 0;
+    for (long long guard = 0; guard < guards.count; ++guard) guards.each[guard].become(Guard::State::waking, 0);
     guards.headings_judged = false;
 }
 
 // The rate of a flight that is lost in rounding may be zero, its side is not.
 inline void note_heading(Guards& guards, const Root& root) noexcept {
     const double rate = std::fmax(std::fabs(guards.rates[root.guard]), std::numeric_limits<double>::min());
-    guards.heading[root.guard] = root.rising ? rate : -rate;
+    guards.each[root.guard].become(Guard::State::waking, root.rising ? rate : -rate);
 }
 
 // Whether the slopes of x tell where a guard is going: in an implicit row, those of a guard on z or x' do not.
@@ -253,7 +253,7 @@ inline Status take_assignments(Integration& s, Happened& all) noexcept {
     if (s.implicit && guards.count > 0) {
         guards_at(s, s.t, s.x, guards.now);
         for (long long r = guards.early_count; r < guards.root_count; ++r)
-            guards.written[guards.roots[r].guard] = guards.now[guards.roots[r].guard];
+            guards.each[guards.roots[r].guard].written = guards.now[guards.roots[r].guard];
     }
     if (acted && guards.has_restart)
         if (const Status status = ask_restarts(s); status != Status::going) return status;
@@ -270,9 +270,9 @@ inline Status one_round(Integration& s, Happened& all) noexcept {
     for (long long r = guards.early_count; r < guards.root_count; ++r) {
         Root& root = guards.roots[r];
         if (is_switch(guards, root.guard)) continue;
-        guards.written[root.guard] = std::numeric_limits<double>::quiet_NaN();
-        guards.fresh[root.guard] = 0;
-        root.acts = cuts(guards, root.guard, ++guards.seen[root.guard]);
+        guards.each[root.guard].written = std::numeric_limits<double>::quiet_NaN();
+        guards.each[root.guard].fresh = false;
+        root.acts = cuts(guards, root.guard, ++guards.each[root.guard].seen);
         root.moving = root.acts && guards.has_resets && heads_on_line(s, root);
     }
     if (const Status status = gather_assignments(s); status != Status::going) return status;
@@ -292,7 +292,7 @@ inline Status one_round(Integration& s, Happened& all) noexcept {
         EventRows& events = s.recorder.events;
         if (events.count == events.capacity) return endless_instant(s);
         push_event(events, root.guard, s.t, guards.row_before, guards.new_values, guards.width);
-        const bool last = guards.seen[root.guard] >= guards.occurrences[root.guard];
+        const bool last = guards.each[root.guard].seen >= guards.occurrences[root.guard];
         all.terminal |= root.acts && guards.actions[root.guard] == 2 && last;
     }
     if (guards.switches == 0 || !(turned || all.restarts)) return Status::going;
@@ -331,7 +331,7 @@ inline bool find_jumped(Integration& s) noexcept {
 // than by the error of the step, which z may take back behind a reset.
 inline bool crossed_untold(const Integration& s, long long guard) noexcept {
     const Guards& guards = s.guards;
-    const double reference = guards.reference[guard], before = guards.before[guard];
+    const double reference = guards.each[guard].reference, before = guards.before[guard];
     const double error = (s.implicit ? solved_share : s.rtol) * std::fabs(guards.rates[guard] * s.last_step);
     if (!crosses(reference, before) || std::fabs(before) <= error || within_noise(guards, guard, before)) return false;
     bool recorded = false;
@@ -344,9 +344,10 @@ inline bool crossed_untold(const Integration& s, long long guard) noexcept {
 inline void trust_before(Integration& s) noexcept {
     Guards& guards = s.guards;
     for (long long guard = 0; guard < guards.count; ++guard) {
-        const bool left = guards.reference[guard] == 0 && std::fabs(guards.before[guard]) > guards.floor[guard];
+        const Guard& own = guards.each[guard];
+        const bool left = !own.has_sign() && std::fabs(guards.before[guard]) > own.floor;
         const bool is_new = left || crossed_untold(s, guard);
-        guards.trusted[guard] = is_new ? guards.before[guard] : guards.reference[guard];
+        guards.trusted[guard] = is_new ? guards.before[guard] : own.reference;
     }
 }
 
@@ -441,9 +442,9 @@ inline void find_carried(Integration& s) noexcept {
         copy(guards.trusted, guards.count, guards.before);
         find_jumped(s);
         for (long long guard = 0; guard < guards.count; ++guard)
-            if (guards.reference[guard] != 0 ? !within_noise(guards, guard, guards.now[guard])
-                                              : std::fabs(guards.now[guard]) > guards.floor[guard])
-                guards.reference[guard] = guards.now[guard];
+            if (Guard& own = guards.each[guard]; own.has_sign() ? !within_noise(guards, guard, guards.now[guard])
+                                                                : std::fabs(guards.now[guard]) > own.floor)
+                take_sign(own, guards.now[guard]);
     }
     copy(inputs.before, inputs.slots, inputs.u);
 }
@@ -453,7 +454,7 @@ inline Status happen_at_stop(Integration& s, bool inputs_jump, Happened& all) no
     Guards& guards = s.guards;
     guards.root_count = guards.early_count = 0;
     if (guards.count > 0) {
-        copy(guards.reference, guards.count, guards.trusted);
+        for (long long guard = 0; guard < guards.count; ++guard) guards.trusted[guard] = guards.each[guard].reference;
         guards_at(s, s.t, s.x, guards.now);
         forget_headings(guards);
         if (inputs_jump) find_carried(s);
@@ -476,10 +477,10 @@ inline Status happen_at_start(Integration& s, Happened& all) noexcept {
     if (guards.count > 0) copy(guards.now, guards.count, guards.before);
     for (long long guard = 0; guard < guards.count - guards.switches; ++guard) {
         // Those that fired at this moment in the run before are marked: they rest where they are.
-        if (guards.fresh[guard] && !is_scheduled(guards, guard))
-            guards.reference[guard] = 0, guards.floor[guard] = rests_within * std::fabs(guards.now[guard]);
+        if (guards.each[guard].fresh && !is_scheduled(guards, guard))
+            guards.each[guard].become(Guard::State::resting, rests_within * std::fabs(guards.now[guard]));
         const bool zero = guards.from_start && guards.sides[guard] == 0 && guards.now[guard] == 0;
-        guards.fresh[guard] = zero && !guards.fresh[guard] && !is_scheduled(guards, guard);
+        guards.each[guard].fresh = zero && !guards.each[guard].fresh && !is_scheduled(guards, guard);
         const bool holds = guards.directions[guard] * guards.now[guard] > 0;
         if (guards.at_start && guards.at_start[guard] && holds) guards.roots[guards.root_count++] = {guard, 0, guards.now[guard] > 0};
     }

@@ -25,10 +25,10 @@ inline bool returns_often(Integration& s) noexcept {
     for (long long r = guards.early_count; r < guards.root_count; ++r) {
         const Root& root = guards.roots[r];
         if (!is_switch(guards, root.guard)) continue;
-        long long& count = guards.returns[root.guard];
+        long long& count = guards.each[root.guard].returns;
         if (root.contrary)
             ++count;
-        else if (std::fabs(guards.rates[root.guard] * s.last_step) > away_from_zero * guards.met[root.guard])
+        else if (std::fabs(guards.rates[root.guard] * s.last_step) > away_from_zero * guards.each[root.guard].met)
             count = 0;
         if (count < most_turns) continue;
         guards.last_turned = root.guard - (guards.count - guards.switches);
@@ -40,7 +40,7 @@ inline bool returns_often(Integration& s) noexcept {
 // Behind a step: switches that are away from zero have not come back to it.
 inline void forget_returns(Guards& guards) noexcept {
     for (long long guard = guards.count - guards.switches; guard < guards.count; ++guard)
-        if (std::fabs(guards.reference[guard]) > away_from_zero * guards.met[guard]) guards.returns[guard] = 0;
+        if (Guard& own = guards.each[guard]; std::fabs(own.reference) > away_from_zero * own.met) own.returns = 0;
 }
 
 // The switches of this round that are led back. Those of z that jump where they turn cannot be judged by rates.

@@ -43,7 +43,7 @@ inline bool turn_fired(Integration& s) noexcept {
 // A guard that rests on zero keeps its mode.
 inline bool is_wrong(const Guards& guards, long long guard) noexcept {
     const double value = guards.now[guard];
-    const bool rests = guards.reference[guard] == 0 && std::fabs(value) <= guards.floor[guard];
+    const bool rests = guards.each[guard].rests_at(value);
     return !rests && !std::isnan(value) && (value > 0) != (mode_of(guards, guard) != 0);
 }
 
@@ -69,7 +69,7 @@ inline bool rests_by_rounding(Integration& s, long long guard) noexcept {
     const double rounding = guard_rounding(s, guard);
     guards.now[guard] = value;
     const bool rests = is_within_rounding(s, guard, rounding);
-    if (rests) guards.reference[guard] = 0, guards.floor[guard] = std::fmax(rounding, std::fabs(value));
+    if (rests) guards.each[guard].become(Guard::State::resting, std::fmax(rounding, std::fabs(value)));
     guards_at(s, s.t, s.x, guards.now);
     return rests;
 }
@@ -109,8 +109,8 @@ inline Status first_modes(Integration& s) noexcept {
         if (s.abort_called) return Status::aborted;
         changed = false;
         for (long long guard = guards.count - guards.switches; guard < guards.count; ++guard) {
-            if (guards.fresh[guard]) {
-                guards.reference[guard] = 0, guards.floor[guard] = known_within * std::fabs(guards.now[guard]);
+            if (guards.each[guard].fresh) {
+                guards.each[guard].become(Guard::State::resting, known_within * std::fabs(guards.now[guard]));
                 continue;
             }
             const double on = guards.now[guard] > 0 ? 1 : 0;

@@ -46,13 +46,14 @@ inline void rest_fired(Integration& s) noexcept {
     guards_at(s, s.t, s.x, guards.now);
     for (long long r = guards.early_count; r < guards.root_count; ++r) {
         const long long guard = guards.roots[r].guard;
+        Guard& own = guards.each[guard];
         const bool contrary = guards.roots[r].contrary;
-        double level = std::fabs(guards.before[guard]) + std::fabs(guards.rates[guard]) * spacing(s.t) + guards.noise[guard];
-        if (contrary) level = guards.met[guard] / 4;
+        double level = std::fabs(guards.before[guard]) + std::fabs(guards.rates[guard]) * spacing(s.t) + own.noise;
+        if (contrary) level = own.met / 4;
         const double value = guards.now[guard], now = std::fabs(value);
-        const bool moved = is_switch(guards, guard) || guards.heading[guard] != 0;
+        const bool moved = is_switch(guards, guard) || own.heading != 0;
         const double way = std::fabs(guards.rates[guard] * s.last_step);
-        const bool stayed = s.implicit && std::fabs(guards.written[guard]) <= 4 * level;
+        const bool stayed = s.implicit && std::fabs(own.written) <= 4 * level;
         bool rests = (stayed && now <= solved_share * way) || (moved && now <= s.rtol * way);
         if (s.implicit && is_switch(guards, guard)) {
             const double rounding = guard_rounding(s, guard), rate = rate_away(s, guards.roots[r], rounding);
@@ -62,9 +63,8 @@ inline void rest_fired(Integration& s) noexcept {
             guards_at(s, s.t, s.x, guards.now);
         }
         if (rests) level = std::fmax(level, now);
-        guards.reference[guard] = 0;
-        guards.floor[guard] = 4 * level;
-        if (!contrary) guards.met[guard] = guards.floor[guard];
+        own.become(Guard::State::resting, 4 * level);
+        if (!contrary) own.met = own.floor;
     }
 }
 
@@ -74,12 +74,13 @@ inline void refresh_references(Integration& s) noexcept {
     Guards& guards = s.guards;
     rest_fired(s);
     for (long long i = 0; i < guards.count; ++i) {
-        if (is_contact(guards, i) && guards.now[i] <= 0)
-            guards.reference[i] = 0, guards.floor[i] = std::fmax(guards.floor[i], std::fabs(guards.now[i]));
-        const bool rests = guards.reference[i] == 0 && std::fabs(guards.now[i]) <= guards.floor[i];
-        if (guards.reference[i] != 0 && within_noise(guards, i, guards.now[i])) continue;  // its sign is what it was
-        guards.reference[i] = rests || std::isnan(guards.now[i]) ? 0 : guards.now[i];
-        if (!rests) guards.floor[i] = 0;
+        Guard& guard = guards.each[i];
+        const double now = guards.now[i];
+        if (is_contact(guards, i) && now <= 0) guard.become(Guard::State::resting, std::fmax(guard.floor, std::fabs(now)));
+        if (guard.rests_at(now)) continue;
+        if (guard.has_sign() && within_noise(guards, i, now)) continue;  // its sign is what it was
+        guard.floor = 0;
+        take_sign(guard, std::isnan(now) ? 0 : now);
     }
 }
 

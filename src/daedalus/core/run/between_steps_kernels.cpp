@@ -155,10 +155,8 @@ bool look_for_events(Integration& s, bool& cut, Status& status) noexcept {
         record_early_events(s, begin, whole, cut);
     }
     if (!cut) {
-        copy(s.guards.next, s.guards.count, s.guards.reference);
         // What is away from zero rests no more. In a step that is cut it may be so behind the cut only.
-        for (long long i = 0; i < s.guards.count; ++i)
-            if (s.guards.next[i] != 0) s.guards.floor[i] = 0;
+        for (long long i = 0; i < s.guards.count; ++i) take_sign(s.guards.each[i], s.guards.each[i].next);
         forget_returns(s.guards);
     }
     return true;
@@ -207,7 +205,7 @@ bool choose_modes(Integration& s) noexcept {
     Guards& guards = s.guards;
     long long resting[most_resting], count = 0;
     for (long long guard = guards.count - guards.switches; guard < guards.count; ++guard)
-        if (guards.reference[guard] == 0 && count < most_resting) resting[count++] = guard;
+        if (!guards.each[guard].has_sign() && count < most_resting) resting[count++] = guard;
     if (count == 0 || std::fabs(s.t - guards.trial_time) <= crowd_interval * std::fabs(s.t1 - s.t0)) return false;
     guards.trial_time = s.t;
     if (s.implicit) copy(s.x, s.lanes, s.stage);

@@ -82,6 +82,45 @@ struct Clocks {
     long long due_count = 0, due_next = 0, round_begin = 0;
 };
 
+// One guard along a run. It changes its state by `become` and nowhere else.
+struct Guard {
+    enum class State {
+        armed,      // its sign is known: a change of it fires
+        resting,    // it stands on zero, to rounding, and has no sign until it is above its floor
+        waking,     // the same behind a reset that may have sent it back
+        scheduled,  // time alone decides it: its zeros are on the agenda
+    };
+
+    double reference = 0;  // the last value with a trusted sign; 0 while it rests
+    double next = 0;       // the reference after this step
+    double floor = 0;      // above this value it wakes
+    double met = 0;        // of a switch or contact: its floor where it last crossed zero
+    double noise = 0;      // below it a guard on delayed signals has no sign; 0 for others
+    double heading = 0;    // rate with which it met its reset; 0 once it has left zero or another event came
+    double written = 0;    // where it fired: behind its reset, before z and x' were solved for again
+    long long seen = 0;     // how often it has fired
+    long long returns = 0;  // of a switch, how often it was led back to zero since it was last away from it
+    bool fresh = false;     // zero at the start, and fires where it moves
+    bool scheduled = false;
+
+    State state() const noexcept {
+        if (scheduled) return State::scheduled;
+        if (has_sign()) return State::armed;
+        return heading != 0 ? State::waking : State::resting;
+    }
+
+    bool has_sign() const noexcept { return reference != 0; }
+    bool rests_at(double value) const noexcept { return !has_sign() && std::fabs(value) <= floor; }
+
+    // armed: by a value whose sign is trusted. resting: with a floor. waking: with the rate that it met its reset with,
+    // 0 where that no longer counts.
+    void become(State to, double value) noexcept {
+        if (to == State::armed) reference = value, floor = 0;
+        if (to == State::resting) reference = 0, floor = value;
+        if (to == State::waking) heading = value;
+    }
+};
+
 // Guard functions and what is known about their signs.
 struct Guards {
     Call values, resets, restart, contacts;
@@ -97,15 +136,10 @@ struct Guards {
     const long long* directions = nullptr;   // -1 falling, +1 rising, 0 both, along the run
     const long long* actions = nullptr;      // 0 record, 1 cut and reset, 2 the same and stop
     const long long* occurrences = nullptr;  // at which occurrence action 2 stops
-    long long* seen = nullptr;
-    double* reference = nullptr;  // the last value with a trusted sign; 0 while the guard rests on zero
-    double* floor = nullptr;      // a resting guard wakes above this value
-    double* met = nullptr;        // of a switch or contact: its floor where it last crossed zero
-    double* noise = nullptr;      // below it a guard on delayed signals has no sign; 0 for others
+    Guard* each = nullptr;        // (count) what is known of each of them
     double* shifted = nullptr;    // (2, count) guards where a delayed signal is moved by its rounding error, to learn this
     double noise_begin = std::numeric_limits<double>::quiet_NaN();  // the step it was learned for, and its end
     double noise_end = std::numeric_limits<double>::quiet_NaN();
-    double* next = nullptr;       // the reference after this step
     double* now = nullptr;        // one evaluation
     double* before = nullptr;     // values just before a reset
     double* samples = nullptr;    // (samples in a step, count)
@@ -123,11 +157,7 @@ struct Guards {
     bool any_sides = false;
     const long long* at_start = nullptr;  // conditions that count as becoming true where they hold at the start
     bool from_start = false;       // a guard that is zero at the start and moves fires
-    unsigned char* fresh = nullptr;      // such guards
-    unsigned char* scheduled = nullptr;  // guards whose zeros are on the agenda
     bool overflow = false;         // more happens in a step than can be told from it
-    double* written = nullptr;    // of those that fired, behind their resets, before z and x' were solved for again
-    double* heading = nullptr;    // rate with which a guard met its reset; 0 once it has left zero or another event came
     bool headings_judged = true;  // those left belong to guards that the reset sent back
     long long fallen = -1;        // a guard that its reset sent back and that is found behind zero, and where
     double fallen_theta = 0;
@@ -141,7 +171,6 @@ struct Guards {
     // Of each switch whether its guard is one of x, t and u alone (1), or also of z that follow from those (2).
     const unsigned char* may_slide = nullptr;
     long long turns = 0, last_turned = -1;  // located switches, and which was the last
-    long long* returns = nullptr;  // of each switch, how often it was led back to zero since it was last away from it
     // When combinations of modes were last tried, since no step led away.
     double trial_time = std::numeric_limits<double>::quiet_NaN();
     // The pace of cutting events, to tell chattering.
