@@ -6,14 +6,31 @@ x + h Σ bᵢ kᵢ, moved onto the invariants.
 
 from __future__ import annotations
 
+import math
+
 import casadi as ca
 
 from daedalus.differentiation.flow.flow_core import FlowCore
+from daedalus.errors import InputError
 from daedalus.exchange.c_code.casadi_c import CFunction, c_function, numbers
+from daedalus.integrators.tableaux.named_tableaux import tableau
+from daedalus.integrators.tableaux.tableau import Tableau
+from daedalus.model.system.system import System
 from daedalus.simulation.plant.projection import CORRECTIONS
 
 # Newton's method in C goes on until corrections no longer shrink; a step that needs more iterations has failed.
 MOST_ITERATIONS = 50
+
+
+def fixed_steps(system: System, method: str | Tableau, step: float, steps: int) -> FlowCore:
+    """The map of `dd.flow` without its derivatives, which C code does not need."""
+    chosen = method if isinstance(method, Tableau) else tableau(method)
+    problems = [] if chosen.is_consistent else chosen.problems()
+    if problems:
+        raise InputError(f"The tableau {chosen.name!r} is not consistent.", problems, remedy="correct the coefficients")
+    if not (isinstance(step, (int, float)) and math.isfinite(step) and step > 0):
+        raise InputError("step must be a positive number.", f"got {step!r}", remedy="step=1e-3")
+    return FlowCore(system, chosen, float(step), steps, 0.0)
 
 
 def step_functions(core: FlowCore, name: str) -> list[CFunction]:

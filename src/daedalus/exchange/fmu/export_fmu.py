@@ -1,0 +1,398 @@
+"""dd.exchange.fmu: a model as an FMU, for model exchange and with its own steps for co-simulation."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import tempfile
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from daedalus.analysis.structure.written_structure import variable_index
+from daedalus.compilation.c_compiler import find_compiler
+from daedalus.differentiation.differentiable_system import flowing_system
+from daedalus.differentiation.flow.flow_core import FlowCore
+from daedalus.errors import DaedalusError, InputError
+from daedalus.exchange.c_code.casadi_c import CFunction, c_function, numbers, written_functions
+from daedalus.exchange.c_code.steps_in_c import fixed_steps, step_code, step_functions
+from daedalus.exchange.fmu.model_description import KINDS, FmuVariable, description, platform_folder
+from daedalus.initialisation.initialise import initialise
+from daedalus.model.expressions import concatenate
+from daedalus.model.model import Model, as_system
+from daedalus.model.names import did_you_mean
+from daedalus.model.system.system import System
+from daedalus.reduction.forms.explicit_form import ExplicitForm, find_explicit_form
+from daedalus.reduction.forms.no_form import NoForm
+from daedalus.reduction.reduce import reduce
+
+EXPLICIT, STIFF = "dopri5", "radau5"
+# Where "auto" takes implicit steps: rates of decay at the start this far apart.
+SPREAD = 1e4
+FIRST_STEP = 1e-4
+FLAGS = ("-std=c99", "-O1", "-fPIC", "-shared", "-ffp-contract=off")
+TIME_LIMIT = 300.0
+# A date for all files, so that the same model gives the same bytes.
+DATE = (1980, 1, 1, 0, 0, 0)
+
+
+@dataclass(frozen=True)
+class FmuExport:
+    """What `dd.exchange.fmu` wrote: the path, kinds, version, names of inputs and outputs, method, and notes."""
+
+    path: Path
+    kinds: tuple[str, ...]
+    version: int
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    method: str
+    notes: tuple[str, ...]
+
+    def __str__(self) -> str:
+        head = f"{self.path}: FMI {self.version}.0, {' and '.join(self.kinds)}, {self.method} inside"
+        return "\n".join([head, *self.notes])
+
+
+def export_fmu(
+    model: Model | System,
+    path: str | Path,
+    kind: str = "both",
+    version: int = 3,
+    inputs: Sequence[str] | None = None,
+    outputs: Sequence[str] | None = None,
+    platforms: str = "this",
+    method: str = "auto",
+    rtol: float = 1e-6,
+) -> FmuExport:
+    """Write a model as an FMU for other tools: FMI 2.0 or 3.0, model exchange, co-simulation, or both.
+
+    Variables have the names of the model, with units and start values; parameters are tunable. In model exchange the
+    importer integrates: models of index 2 and 3 are reduced, and their constraints stabilised (Baumgarte), since an
+    importer cannot project. In co-simulation the FMU makes its own steps to the tolerance `rtol`, keeps constraints by
+    projection, and locates events inside a communication step. States of the FMU can be saved, set and serialised.
+
+    Parameters
+    ----------
+    path: the file, usually "name.fmu".
+    kind: "both", "model_exchange" or "co_simulation".
+    version: 3 or 2.
+    inputs: the inputs to offer, all of them; None for all.
+    outputs: names of outputs, states or algebraic variables that are outputs of the FMU; None for the model's outputs,
+        or all states if it has none. All others can be read, too.
+    platforms: "this": the library inside is built by the C compiler of this machine, for this platform.
+    method: of the steps in co-simulation: "auto", or a tableau such as "dopri5", "rk4", "radau5".
+    rtol: the relative tolerance of co-simulation; an importer may set another.
+
+    What the FMU does not carry is listed in `notes` of the result. Raises an InputError for clocks, discrete variables,
+    delays, and equations that have to be solved by iteration.
+
+    Example
+    -------
+    >>> import daedalus as dd, tempfile, shutil
+    >>> m = dd.Model("decay")
+    >>> x = m.state("x", start=1.0); k = m.parameter("k", 2.0)
+    >>> m.equation(m.der(x), -k * x)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     written = dd.exchange.fmu(m, f"{folder}/decay.fmu") if shutil.which("cc") else None
+    >>> written is None or written.outputs == ("x",)
+    True
+    """
+    kinds = _checked(kind, version, platforms)
+    compiler = find_compiler()
+    if compiler is None:
+        raise InputError(
+            "There is no C compiler on this machine.",
+            because="the library inside an FMU is built here.",
+            remedy="install cc, gcc or clang; or dd.exchange.c for sources",
+        )
+    system, form, notes = _explicit_system(model)
+    names = _chosen_outputs(system, inputs, outputs)
+    start = _start(system, notes)
+    chosen, core = _steps(system, form, start, method)
+    variables, functions = _variables(system, form, names, start), _functions(model, system, form, notes)
+    code = _model_code(system, functions, core, start, rtol)
+    token = "{" + hashlib.sha256((code + _runtime() + repr(variables)).encode()).hexdigest()[:32] + "}"
+    header = _header(system, functions, core, token, rtol)
+    identifier = "".join(c if c.isalnum() and c.isascii() else "_" for c in system.name)
+    identifier = identifier if identifier[:1].isalpha() else f"m_{identifier}"
+    library = _built(compiler, {"model.h": header, "model.c": code, "runtime.c": _runtime()})
+    guards = len(system.events)
+    text = description(system.name, identifier, token, version, kinds, variables, guards, rtol)
+    folder, ending = platform_folder(version)
+    where = Path(path)
+    _zipped(where, {"modelDescription.xml": text.encode(), f"binaries/{folder}/{identifier}{ending}": library})
+    return FmuExport(where, tuple(kinds), version, system.labels["u"], names, chosen, tuple(notes))
+
+
+def _checked(kind: str, version: int, platforms: str) -> list[str]:
+    if kind not in ("both", *KINDS):
+        raise InputError(f"kind={kind!r} is not a kind of FMU.", remedy='"both", "model_exchange" or "co_simulation"')
+    if version not in (2, 3):
+        raise InputError(f"version={version!r} is not a version of FMI.", remedy="version=3, or 2")
+    if platforms != "this":
+        raise InputError(
+            f"platforms={platforms!r} is not available.",
+            because="the library inside is built by the C compiler of this machine.",
+            remedy='platforms="this", on each platform',
+        )
+    return list(KINDS) if kind == "both" else [kind]
+
+
+def _explicit_system(model: Model | System) -> tuple[System, ExplicitForm, list[str]]:
+    system = flowing_system(model)
+    form = find_explicit_form(system)
+    if isinstance(form, NoForm):
+        raise InputError(
+            f"The model {system.name!r} cannot be an FMU yet.",
+            "x' and z follow from equations that are solved by iteration",
+            because="the library inside evaluates formulas.",
+            remedy="dd.exchange.c, which writes the residual; or equations that are linear in the algebraic variables",
+        )
+    if system.events and system.has_invariants:
+        raise InputError(
+            f"The model {system.name!r} cannot be an FMU yet.",
+            f"it has constraints ({', '.join(list(system.invariants)[:4])}) and events "
+            f"({', '.join(e.name for e in system.events[:4])})",
+            because="a reset has to be made consistent with constraints, which the library inside does not do.",
+            remedy="a model without events, or in minimal coordinates",
+        )
+    return system, form, []
+
+
+def _chosen_outputs(system: System, inputs: Sequence[str] | None, outputs: Sequence[str] | None) -> tuple[str, ...]:
+    if inputs is not None and set(inputs) != {v.name for v in system.of_kind("input")}:
+        raise InputError(
+            "inputs= has to name all inputs of the model.",
+            f"the model has {', '.join(v.name for v in system.of_kind('input')) or 'none'}",
+            because="an FMU gets the values of all inputs from outside.",
+            remedy="inputs=None; give the others a value in the equations",
+        )
+    if outputs is None:
+        return tuple(system.outputs) or tuple(v.name for v in system.of_kind("state"))
+    known = [*system.outputs, *(n for n, p in system.places.items() if p.letter in ("x", "z"))]
+    for name in outputs:
+        if name not in known:
+            raise InputError(
+                f"{name!r} cannot be an output of the FMU.", f"known: {', '.join(known[:10])}",
+                remedy=did_you_mean(str(name), known),
+            )  # fmt: skip
+    return tuple(outputs)
+
+
+def _start(system: System, notes: list[str]) -> np.ndarray:
+    """The consistent start, with inputs at zero."""
+    missing = [label for label, v in zip(system.labels["p"], system.start["p"]) if np.isnan(v)]
+    if missing:
+        raise InputError(
+            f"{', '.join(missing[:6])} {'has' if len(missing) == 1 else 'have'} no value.",
+            because="an FMU has a start value for each parameter.",
+            remedy=f"m.parameter({missing[0]!r}, 1.0)",
+        )
+    try:
+        found = initialise(system, inputs={v.name: np.zeros(v.shape) for v in system.of_kind("input")})
+        return np.array([float(found[label]) for label in system.labels["x"]])
+    except (DaedalusError, TypeError, ValueError):
+        notes.append("start values are those written in the model; they were not made consistent")
+        return np.array(system.default_start)
+
+
+def _without_events(system: System) -> System:
+    if not system.events:
+        return system
+    return system.changed(
+        events=[], guards=ca.SX(0, 1), resets=ca.SX(0, system.sizes["x"]), assigned=None, parts=system.parts()
+    )
+
+
+def _steps(system: System, form: ExplicitForm, start: np.ndarray, method: str) -> tuple[str, FlowCore]:
+    chosen = method
+    if method == "auto":
+        symbols = [system.symbol(letter) for letter in ("t", "x", "u", "p")]
+        matrix = ca.Function("by_x", symbols, [ca.densify(ca.jacobian(form.xdot, symbols[1]))])
+        values = matrix(0.0, start, np.zeros(system.sizes["u"]), system.start["p"]).full()
+        poles = np.linalg.eigvals(values) if np.all(np.isfinite(values)) and values.size else np.zeros(1)
+        fast = float(np.max(-poles.real, initial=0.0))
+        slow = float(np.min(np.abs(poles), initial=np.inf))
+        chosen = STIFF if fast > SPREAD * min(max(slow, 1e-3), 1.0) else EXPLICIT
+        if 3 * system.sizes["x"] > 200:
+            chosen = EXPLICIT
+    return chosen, fixed_steps(_without_events(system), chosen, 1e-3, 1)
+
+
+def _variables(system: System, form: ExplicitForm, outputs: tuple[str, ...], start: np.ndarray) -> list[FmuVariable]:
+    sizes = system.sizes
+    units = {letter: [""] * sizes[letter] for letter in ("x", "xdot", "z", "u", "p")}
+    for place in system.places.values():
+        for letter, k in zip(place.letters, place.positions):
+            units[letter][int(k)] = units[letter][int(k)] or place.unit
+    chosen = {label for name in outputs for label in _labels_of(system, name)}
+    symbols = {letter: system.symbol(letter) for letter in ("x", "u", "p")}
+    found: list[FmuVariable] = [FmuVariable("time", 0, "independent", "continuous")]
+    n, nz = sizes["x"], sizes["z"]
+    labels_y = [label for name in system.outputs for label in _labels_of(system, name)]
+    first_u = 2 + 2 * n + nz + len(labels_y)
+
+    def depends(expression: ca.SX) -> list[tuple[int, ...]]:
+        """The indices (from 1) of the states and inputs that each row depends on."""
+        by_x, by_u = (ca.jacobian(expression, symbols[letter]).sparsity() for letter in ("x", "u"))
+        rows: list[list[int]] = [[] for _ in range(expression.numel())]
+        for pattern, first in ((by_x, 2), (by_u, first_u)):
+            for row, column in zip(*pattern.get_triplet()):
+                rows[row].append(first + column)
+        return [tuple(sorted(row)) for row in rows]
+
+    def kind(label: str) -> str:
+        return "output" if label in chosen else "local"
+
+    # States come first, so that the index of the k-th is k + 2; rates, z, outputs, inputs and parameters follow.
+    for k, label in enumerate(system.labels["x"]):
+        own = (k + 2,) if kind(label) == "output" else ()
+        value = float(start[k])
+        found.append(FmuVariable(label, 1 + k, kind(label), "continuous", value, units["x"][k], None, own))
+    for k, row in enumerate(depends(form.xdot)):
+        label = system.labels["xdot"][k]
+        label = f"der({system.labels['x'][k]})" if label in system.labels["x"] else label
+        found.append(FmuVariable(label, 1 + n + k, "local", "continuous", None, units["xdot"][k], k + 2, row))
+    for k, row in enumerate(depends(form.z)):
+        label = system.labels["z"][k]
+        found.append(FmuVariable(label, 1 + 2 * n + k, kind(label), "continuous", None, units["z"][k], None, row))
+    y = form.applied(system, concatenate(system.outputs.values())) if system.outputs else ca.SX(0, 1)
+    for k, row in enumerate(depends(y)):
+        found.append(FmuVariable(labels_y[k], 1 + 2 * n + nz + k, kind(labels_y[k]), "continuous", None, "", None, row))
+    for k, label in enumerate(system.labels["u"]):
+        found.append(FmuVariable(label, first_u - 1 + k, "input", "continuous", 0.0, units["u"][k]))
+    for k, label in enumerate(system.labels["p"]):
+        value = float(system.start["p"][k])
+        reference = first_u - 1 + sizes["u"] + k
+        found.append(FmuVariable(label, reference, "parameter", "tunable", value, units["p"][k]))
+    guards = form.applied(system, system.guards) if system.events else ca.SX(0, 1)
+    for k, row in enumerate(depends(guards)):
+        reference = first_u - 1 + sizes["u"] + sizes["p"] + k
+        label = f"guard({system.events[k].name})"
+        found.append(FmuVariable(label, reference, "local", "continuous", depends=row, is_guard=True))
+    return found
+
+
+def _labels_of(system: System, name: str) -> list[str]:
+    if name in system.outputs:
+        size = system.outputs[name].numel()
+        return [name] if size == 1 else [f"{name}[{k}]" for k in range(size)]
+    place = system.place(name)
+    return [system.labels[letter][int(k)] for letter, k in zip(place.letters, place.positions)]
+
+
+def _functions(model: Model | System, system: System, form: ExplicitForm, notes: list[str]) -> list[CFunction]:
+    own = [(letter, system.symbol(letter)) for letter in ("t", "x", "u", "p")]
+    rates = form
+    if system.has_invariants:
+        rates = _stabilised(model, system) or form
+        notes.append(
+            "model exchange stabilises constraints (Baumgarte)" if rates is not form
+            else "model exchange does not stabilise constraints: they drift as the importer's errors do"
+        )  # fmt: skip
+    found = [c_function("dd_rates", own, [("xdot", rates.xdot), ("z", form.z)], "x' and z")]
+    y = form.applied(system, concatenate(system.outputs.values())) if system.outputs else ca.SX(0, 1)
+    seeds = [(f"s{letter}", ca.SX.sym(f"s{letter}", system.sizes[letter])) for letter in ("x", "u", "p")]
+    at, along = ca.vertcat(*(s for _, s in own[1:])), ca.vertcat(*(s for _, s in seeds))
+    moved = [(word, _along(e, at, along)) for word, e in (("xdot", rates.xdot), ("z", form.z), ("y", y))]
+    found.append(c_function("dd_forward", [*own, *seeds], moved, "how x', z and y change along a direction"))
+    if system.outputs:
+        found.append(c_function("dd_outputs", own, [("y", y)], "the outputs"))
+    if system.events:
+        guards = form.applied(system, system.guards)
+        found.append(c_function("dd_guards", own, [("g", guards)], "what passes zero at events"))
+        after = form.applied(system, ca.vec(system.resets.T))
+        found.append(c_function("dd_resets", own, [("x_next", after)], "the states after each event"))
+    return found
+
+
+def _along(expression: ca.SX, at: ca.SX, direction: ca.SX) -> ca.SX:
+    return ca.jtimes(expression, at, direction) if expression.numel() else ca.SX(0, 1)
+
+
+def _stabilised(model: Model | System, system: System) -> ExplicitForm | None:
+    """The rates with constraints stabilised, in the symbols of the system; None where its states are others."""
+    if variable_index(as_system(model)).largest < 2:
+        return None
+    try:
+        other = reduce(model, stabilise="baumgarte").freeze()
+        found = find_explicit_form(other)
+    except DaedalusError:
+        return None
+    if isinstance(found, NoForm) or any(other.labels[k] != system.labels[k] for k in ("x", "u", "p")):
+        return None
+    letters = ("t", "x", "u", "p")
+    old, new = (ca.vertcat(*(s.symbol(letter) for letter in letters)) for s in (other, system))
+    return ExplicitForm(ca.substitute(found.xdot, old, new), found.z)
+
+
+def _header(system: System, functions: list[CFunction], core: FlowCore, token: str, rtol: float) -> str:
+    outputs = sum(value.numel() for value in system.outputs.values())
+    sizes = {"NX": system.sizes["x"], "NZ": system.sizes["z"], "NU": system.sizes["u"], "NP": system.sizes["p"]}
+    sizes |= {"NY": outputs, "NG": len(system.events)}
+    lines = [f"#define {word} {size}" for word, size in sizes.items()]
+    lines += [
+        f'#define DD_TOKEN "{token}"',
+        f"#define DD_RTOL {rtol!r}",
+        f"#define DD_ORDER {core.tableau.order}",
+        f"#define DD_FIRST_STEP {FIRST_STEP!r}",
+        f"extern const double dd_x_start[{max(1, sizes['NX'])}], dd_p_values[{max(1, sizes['NP'])}];",
+        f"extern const double dd_nominal[{max(1, sizes['NX'])}];",
+        f"extern const int dd_directions[{max(1, sizes['NG'])}], dd_terminal[{max(1, sizes['NG'])}];",
+        *(f"{f.prototype};" for f in [*functions, *step_functions(core, "dd")]),
+        "int dd_step(double t, double h, double *x, const double *u, const double *p);",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _model_code(system: System, functions: list[CFunction], core: FlowCore, start: np.ndarray, rtol: float) -> str:
+    directions = ", ".join(str(e.direction) for e in system.events) or "0"
+    terminal = ", ".join(str(int(e.terminal)) for e in system.events) or "0"
+    count, guards = max(1, system.sizes["x"]), max(1, len(system.events))
+    tables = [
+        f"const double dd_x_start[{count}] = {numbers(start)};",
+        f"const double dd_p_values[{max(1, system.sizes['p'])}] = {numbers(system.start['p'])};",
+        f"const double dd_nominal[{count}] = {numbers(system.nominal['x'])};",
+        f"const int dd_directions[{guards}] = {{{directions}}};",
+        f"const int dd_terminal[{guards}] = {{{terminal}}};",
+    ]
+    whole = written_functions([*functions, *step_functions(core, "dd")])
+    # What CasADi exports by itself stays inside.
+    return '#include "model.h"\n#include <math.h>\n' + "\n".join(tables) + whole + step_code(core, "dd")
+
+
+def _runtime() -> str:
+    return Path(__file__).with_name("runtime.c").read_text(encoding="utf-8")
+
+
+def _built(compiler: str, files: dict[str, str]) -> bytes:
+    with tempfile.TemporaryDirectory(prefix="daedalus") as folder:
+        for name, text in files.items():
+            (Path(folder) / name).write_text(text, encoding="utf-8")
+        command: list[Any] = [compiler, *FLAGS, "-o", "model.so", "model.c", "runtime.c", "-lm"]
+        try:
+            subprocess.run(
+                command, cwd=folder, check=True, capture_output=True, timeout=TIME_LIMIT, stdin=subprocess.DEVNULL
+            )
+        except subprocess.SubprocessError as error:
+            told = getattr(error, "stderr", b"") or b""
+            raise InputError(
+                "The library of the FMU could not be built.", told.decode(errors="replace")[:300] or str(error)[:200],
+                remedy="a smaller model, or another compiler in $CC",
+            ) from error  # fmt: skip
+        return (Path(folder) / "model.so").read_bytes()
+
+
+def _zipped(path: Path, files: dict[str, bytes]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            entry = zipfile.ZipInfo(name, DATE)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = 0o644 << 16
+            archive.writestr(entry, content)

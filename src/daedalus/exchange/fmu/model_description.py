@@ -1,0 +1,139 @@
+"""modelDescription.xml of an FMU: variables by the user's names, with units, start values and structure."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from dataclasses import dataclass
+from xml.sax.saxutils import quoteattr
+
+from daedalus.errors import InputError
+
+KINDS = {"model_exchange": "ModelExchange", "co_simulation": "CoSimulation"}
+
+
+@dataclass(frozen=True)
+class FmuVariable:
+    """One number of the model: how it is called, what it is, and what it depends on (indices of variables)."""
+
+    name: str
+    reference: int
+    causality: str
+    variability: str
+    start: float | None = None
+    unit: str = ""
+    derivative_of: int | None = None  # the index of its state
+    depends: tuple[int, ...] = ()
+    is_guard: bool = False
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether its start value is given, not computed."""
+        return self.start is not None and self.causality != "input" and self.variability != "tunable"
+
+
+def platform_folder(version: int) -> tuple[str, str]:
+    """The folder of this platform's binary and the ending of its name."""
+    machine = platform.machine().lower()
+    if sys.platform.startswith("linux") and machine in ("x86_64", "amd64"):
+        return ("linux64" if version == 2 else "x86_64-linux"), ".so"
+    if sys.platform.startswith("linux") and machine in ("aarch64", "arm64") and version == 3:
+        return "aarch64-linux", ".so"
+    if sys.platform == "darwin":
+        new = "aarch64-darwin" if machine == "arm64" else "x86_64-darwin"
+        return ("darwin64" if version == 2 else new), ".dylib"
+    raise InputError(
+        "FMUs cannot be made on this platform yet.",
+        f"it is {sys.platform} on {machine}, FMI {version}",
+        because="the library inside is built by the C compiler of this machine.",
+        remedy="Linux on x86-64, or macOS",
+    )
+
+
+def description(
+    name: str, identifier: str, token: str, version: int, kinds: list[str], variables: list[FmuVariable], events: int,
+    rtol: float,
+) -> str:  # fmt: skip
+    """The XML of FMI 2.0 or 3.0."""
+    whole = _description_2 if version == 2 else _description_3
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + whole(name, identifier, token, kinds, variables, events, rtol)
+
+
+def _units(variables: list[FmuVariable]) -> str:
+    names = dict.fromkeys(v.unit for v in variables if v.unit)
+    return (
+        f"<UnitDefinitions>{''.join(f'<Unit name={quoteattr(n)}/>' for n in names)}</UnitDefinitions>" if names else ""
+    )
+
+
+def _description_2(
+    name: str, identifier: str, token: str, kinds: list[str], variables: list[FmuVariable], events: int, rtol: float
+) -> str:
+    able = 'canGetAndSetFMUstate="true" canSerializeFMUstate="true" providesDirectionalDerivative="true"'
+    own = ""
+    for kind in kinds:
+        more = ' canHandleVariableCommunicationStepSize="true"' if kind == "co_simulation" else ""
+        own += f'<{KINDS[kind]} modelIdentifier="{identifier}" {able}{more}/>'
+    rows = []
+    for v in variables:
+        words = f'name={quoteattr(v.name)} valueReference="{v.reference}" causality="{v.causality}"'
+        initial = ' initial="exact"' if v.is_exact else ""
+        real = f" start={quoteattr(repr(v.start))}" if v.start is not None else ""
+        real += f" unit={quoteattr(v.unit)}" if v.unit else ""
+        real += f' derivative="{v.derivative_of}"' if v.derivative_of is not None else ""
+        rows.append(f'<ScalarVariable {words} variability="{v.variability}"{initial}><Real{real}/></ScalarVariable>')
+    outputs = [(k, v) for k, v in enumerate(variables, 1) if v.causality == "output"]
+    slopes = [(k, v) for k, v in enumerate(variables, 1) if v.derivative_of is not None]
+    first = sorted([*((k, v) for k, v in outputs if not v.is_exact), *slopes], key=lambda pair: pair[0])
+
+    def listed(tag: str, entries: list[tuple[int, FmuVariable]]) -> str:
+        def depends(v: FmuVariable) -> str:
+            return f' dependencies="{" ".join(map(str, v.depends))}"'
+
+        inner = "".join(f'<Unknown index="{k}"{depends(v)}/>' for k, v in entries)
+        return f"<{tag}>{inner}</{tag}>" if entries else ""
+
+    # What is known before the start are the same variables: states, inputs and parameters.
+    structure = listed("Outputs", outputs) + listed("Derivatives", slopes) + listed("InitialUnknowns", first)
+    return (
+        f'<fmiModelDescription fmiVersion="2.0" modelName={quoteattr(name)} guid="{token}" generationTool="Daedalus" '
+        f'variableNamingConvention="flat" numberOfEventIndicators="{events}">{own}{_units(variables)}'
+        f'<DefaultExperiment tolerance="{rtol!r}"/><ModelVariables>{"".join(rows)}</ModelVariables>'
+        f"<ModelStructure>{structure}</ModelStructure></fmiModelDescription>"
+    )
+
+
+def _description_3(
+    name: str, identifier: str, token: str, kinds: list[str], variables: list[FmuVariable], events: int, rtol: float
+) -> str:
+    able = 'canGetAndSetFMUState="true" canSerializeFMUState="true" providesDirectionalDerivatives="true"'
+    own = ""
+    for kind in kinds:
+        more = ' canHandleVariableCommunicationStepSize="true"' if kind == "co_simulation" else ""
+        own += f'<{KINDS[kind]} modelIdentifier="{identifier}" {able}{more}/>'
+    by_index = {k: v.reference for k, v in enumerate(variables, 1)}
+    rows = []
+    for v in variables:
+        words = f'name={quoteattr(v.name)} valueReference="{v.reference}" causality="{v.causality}"'
+        words += f' variability="{v.variability}"' + (' initial="exact"' if v.is_exact else "")
+        words += f" start={quoteattr(repr(v.start))}" if v.start is not None else ""
+        words += f" unit={quoteattr(v.unit)}" if v.unit else ""
+        words += f' derivative="{by_index[v.derivative_of]}"' if v.derivative_of is not None else ""
+        rows.append(f"<Float64 {words}/>")
+
+    def unknown(tag: str, v: FmuVariable) -> str:
+        depends = " ".join(str(by_index[k]) for k in v.depends)
+        return f'<{tag} valueReference="{v.reference}" dependencies="{depends}"/>'
+
+    outputs = [v for v in variables if v.causality == "output"]
+    slopes = [v for v in variables if v.derivative_of is not None]
+    structure = "".join(unknown("Output", v) for v in outputs)
+    structure += "".join(unknown("ContinuousStateDerivative", v) for v in slopes)
+    structure += "".join(unknown("InitialUnknown", v) for v in [*(o for o in outputs if not o.is_exact), *slopes])
+    structure += "".join(unknown("EventIndicator", v) for v in variables if v.is_guard)
+    return (
+        f'<fmiModelDescription fmiVersion="3.0" modelName={quoteattr(name)} instantiationToken="{token}" '
+        f'generationTool="Daedalus" variableNamingConvention="flat">{own}{_units(variables)}'
+        f'<DefaultExperiment tolerance="{rtol!r}"/><ModelVariables>{"".join(rows)}</ModelVariables>'
+        f"<ModelStructure>{structure}</ModelStructure></fmiModelDescription>"
+    )

@@ -1,0 +1,441 @@
+/* The FMI 2.0 and 3.0 interface of one model: model exchange, and co-simulation with steps of its own.
+
+   Written against the text of the two specifications. The model is `model.c` beside this file: sizes, start values and
+   the functions dd_rates (with constraints stabilised, for importers), dd_outputs, dd_guards, dd_resets and dd_step.
+
+   Values by reference: 0 is time, then x, their derivatives, z, outputs, inputs, parameters, guards.
+
+   Co-simulation: each step is tried whole and in two halves; their difference estimates the error of the whole
+   (Hairer, Norsett, Wanner, Solving Ordinary Differential Equations I, section II.4). An event inside a step is located
+   by shortening the step. */
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model.h"
+
+#if defined(_WIN32)
+#define EXPORT __declspec(dllexport)
+#else
+#define EXPORT __attribute__((visibility("default")))
+#endif
+
+#define OF(n) ((n) > 0 ? (n) : 1)
+enum { OK = 0, ERROR = 3 };
+
+typedef struct {
+  double t, h, rtol;
+  double x[OF(NX)], u[OF(NU)], p[OF(NP)];
+  double before[OF(NG)]; /* guards when they were last looked at */
+  int terminated, co_simulation;
+} Instance;
+
+static void reset(Instance *m) {
+  int k;
+  const int kind = m->co_simulation;
+  memset(m, 0, sizeof *m);
+  m->co_simulation = kind;
+  for (k = 0; k < NX; ++k) m->x[k] = dd_x_start[k];
+  for (k = 0; k < NP; ++k) m->p[k] = dd_p_values[k];
+  m->rtol = DD_RTOL;
+}
+
+static Instance *instantiate(const char *token, int co_simulation) {
+  Instance *m;
+  if (!token || strcmp(token, DD_TOKEN) != 0) return NULL;
+  m = malloc(sizeof *m);
+  if (!m) return NULL;
+  m->co_simulation = co_simulation;
+  reset(m);
+  return m;
+}
+
+static int guards(const Instance *m, double t, const double *x, double *g) {
+#if NG > 0
+  return dd_guards(&t, x, m->u, m->p, g);
+#else
+  (void)m, (void)t, (void)x, (void)g;
+  return 0;
+#endif
+}
+
+/* Which events have happened between two looks at the guards. */
+static int crossed(const double *before, const double *now, int k) {
+  const int way = dd_directions[k];
+  const int falls = before[k] > 0 && now[k] <= 0, rises = before[k] < 0 && now[k] >= 0;
+  return (way <= 0 && falls) || (way >= 0 && rises);
+}
+
+static int any_crossed(const double *before, const double *now) {
+  int k;
+  for (k = 0; k < NG; ++k)
+    if (crossed(before, now, k)) return 1;
+  return 0;
+}
+
+/* Resets of what has happened; all read the values before and are assigned together. */
+static int act(Instance *m, bool *changed) {
+#if NG > 0
+  double now[NG], after[NG * OF(NX)], old[OF(NX)];
+  int k, i;
+  *changed = false;
+  if (guards(m, m->t, m->x, now)) return 1;
+  if (any_crossed(m->before, now)) {
+    memcpy(old, m->x, sizeof old);
+    if (dd_resets(&m->t, old, m->u, m->p, after)) return 1;
+    for (k = 0; k < NG; ++k) {
+      if (!crossed(m->before, now, k)) continue;
+      if (dd_terminal[k]) m->terminated = 1;
+      for (i = 0; i < NX; ++i)
+        if (after[k * NX + i] != old[i]) m->x[i] = after[k * NX + i], *changed = true;
+    }
+    if (guards(m, m->t, m->x, now)) return 1;
+  }
+  memcpy(m->before, now, sizeof now);
+#else
+  (void)m;
+  *changed = false;
+#endif
+  return 0;
+}
+
+/* A step of length h from x, in place; 1 where it failed. */
+static int step(const Instance *m, double t, double h, double *x) { return dd_step(t, h, x, m->u, m->p); }
+
+static double weighed(const Instance *m, const double *a, const double *b) {
+  double sum = 0;
+  int k;
+  for (k = 0; k < NX; ++k) {
+    const double d = (a[k] - b[k]) / (1e-3 * m->rtol * dd_nominal[k] + m->rtol * fmax(fabs(a[k]), fabs(m->x[k])));
+    sum += d * d;
+  }
+  return sqrt(sum / OF(NX));
+}
+
+/* From m->t to the end; stops early at a terminal event. */
+static int advance(Instance *m, double end) {
+  const double shrink = pow(2.0, DD_ORDER) - 1.0;
+  long tries = 0;
+  bool changed;
+  if (!(m->h > 0)) m->h = fmin(end - m->t, DD_FIRST_STEP);
+  while (m->t < end && !m->terminated) {
+    double whole[OF(NX)], half[OF(NX)], now[OF(NG)], h = m->h, error, rest = end - m->t;
+    int last = 0;
+    if (++tries > 1000000) return 1;
+    if (h >= rest * (1 - 1e-12)) h = rest, last = 1;
+    else if (h > 0.5 * rest) h = 0.5 * rest;
+    if (m->t + h <= m->t) return 1;
+    memcpy(whole, m->x, sizeof whole), memcpy(half, m->x, sizeof half);
+    if (step(m, m->t, h, whole) || step(m, m->t, 0.5 * h, half) || step(m, m->t + 0.5 * h, 0.5 * h, half)) {
+      m->h = 0.25 * h;
+      continue;
+    }
+    error = weighed(m, half, whole) / shrink;
+    if (!(error <= 1.0)) {
+      m->h = h * (isfinite(error) ? fmax(0.2, 0.9 * pow(error, -1.0 / (DD_ORDER + 1))) : 0.2);
+      continue;
+    }
+    if (guards(m, m->t + h, half, now)) return 1;
+    if (any_crossed(m->before, now)) {
+      /* The event lies in this step: the shortest one with a crossing, by bisection. */
+      double low = 0, high = h, moved[OF(NX)];
+      int k;
+      for (k = 0; k < 80 && m->t + low < m->t + high && high - low > 1e-15 * (fabs(m->t) + h); ++k) {
+        const double middle = 0.5 * (low + high);
+        memcpy(moved, m->x, sizeof moved);
+        if (step(m, m->t, 0.5 * middle, moved) || step(m, m->t + 0.5 * middle, 0.5 * middle, moved)) return 1;
+        if (guards(m, m->t + middle, moved, now)) return 1;
+        if (any_crossed(m->before, now)) high = middle, memcpy(half, moved, sizeof half);
+        else low = middle;
+      }
+      memcpy(m->x, half, sizeof half);
+      m->t += high;
+      if (act(m, &changed)) return 1;
+      m->h = fmin(h, DD_FIRST_STEP);
+      continue;
+    }
+    memcpy(m->x, half, sizeof half), memcpy(m->before, now, sizeof now);
+    m->t = last ? end : m->t + h;
+    if (!last || m->h <= rest) m->h = h * fmin(4.0, fmax(0.3, 0.9 * pow(fmax(error, 1e-10), -1.0 / (DD_ORDER + 1))));
+  }
+  return 0;
+}
+
+static int look(Instance *m) { return guards(m, m->t, m->x, m->before); }
+
+static int get(const Instance *m, const uint32_t *reference, size_t count, double *values) {
+  double dx[OF(NX)], z[OF(NZ)], y[OF(NY)];
+  int ready = 0;
+  size_t k;
+  for (k = 0; k < count; ++k) {
+    long r = (long)reference[k];
+    if (r == 0) { values[k] = m->t; continue; }
+    r -= 1;
+    if (r < NX) { values[k] = m->x[r]; continue; }
+    r -= NX;
+    if (r < NX + NZ + NY && !ready) {
+      if (dd_rates(&m->t, m->x, m->u, m->p, dx, z)) return ERROR;
+#if NY > 0
+      if (dd_outputs(&m->t, m->x, m->u, m->p, y)) return ERROR;
+#endif
+      ready = 1;
+    }
+    if (r < NX) { values[k] = dx[r]; continue; }
+    r -= NX;
+    if (r < NZ) { values[k] = z[r]; continue; }
+    r -= NZ;
+    if (r < NY) { values[k] = y[r]; continue; }
+    r -= NY;
+    if (r < NU) { values[k] = m->u[r]; continue; }
+    r -= NU;
+    if (r < NP) { values[k] = m->p[r]; continue; }
+    r -= NP;
+    if (r < NG) {
+      double g[OF(NG)];
+      if (guards(m, m->t, m->x, g)) return ERROR;
+      values[k] = g[r];
+      continue;
+    }
+    return ERROR;
+  }
+  return OK;
+}
+
+static int set(Instance *m, const uint32_t *reference, size_t count, const double *values) {
+  size_t k;
+  for (k = 0; k < count; ++k) {
+    long r = (long)reference[k] - 1;
+    if (r < 0) return ERROR;
+    if (r < NX) { m->x[r] = values[k]; continue; }
+    r -= NX + NX + NZ + NY;
+    if (r < 0) return ERROR;
+    if (r < NU) { m->u[r] = values[k]; continue; }
+    r -= NU;
+    if (r < NP) { m->p[r] = values[k]; continue; }
+    return ERROR;
+  }
+  return OK;
+}
+
+static int rates(const Instance *m, double *dx) {
+  double z[OF(NZ)];
+  return dd_rates(&m->t, m->x, m->u, m->p, dx, z) ? ERROR : OK;
+}
+
+/* The exact derivative of unknowns (rates, z, outputs) along a change of knowns (states, inputs, parameters). */
+static int directional(const Instance *m, const uint32_t *unknowns, size_t nz, const uint32_t *knowns, size_t nv,
+                       const double *seed, double *result) {
+  double sx[OF(NX)], su[OF(NU)], sp[OF(NP)], dx[OF(NX)], z[OF(NZ)], y[OF(NY)];
+  size_t k;
+  memset(sx, 0, sizeof sx), memset(su, 0, sizeof su), memset(sp, 0, sizeof sp);
+  for (k = 0; k < nv; ++k) {
+    long r = (long)knowns[k] - 1;
+    if (r < 0) return ERROR;
+    if (r < NX) { sx[r] = seed[k]; continue; }
+    r -= NX + NX + NZ + NY;
+    if (r < 0) return ERROR;
+    if (r < NU) { su[r] = seed[k]; continue; }
+    r -= NU;
+    if (r >= NP) return ERROR;
+    sp[r] = seed[k];
+  }
+  if (dd_forward(&m->t, m->x, m->u, m->p, sx, su, sp, dx, z, y)) return ERROR;
+  for (k = 0; k < nz; ++k) {
+    long r = (long)unknowns[k] - 1;
+    if (r < 0) return ERROR;
+    if (r < NX) { result[k] = sx[r]; continue; }
+    r -= NX;
+    if (r < NX) { result[k] = dx[r]; continue; }
+    r -= NX;
+    if (r < NZ) { result[k] = z[r]; continue; }
+    r -= NZ;
+    if (r >= NY) return ERROR;
+    result[k] = y[r];
+  }
+  return OK;
+}
+
+/* ---- FMI 2.0 ---- */
+
+typedef struct { int again, terminate, nominals, values, defined; double time; } Info2;
+
+EXPORT const char *fmi2GetTypesPlatform(void) { return "default"; }
+EXPORT const char *fmi2GetVersion(void) { return "2.0"; }
+EXPORT int fmi2SetDebugLogging(void *c, int on, size_t n, const char *const names[]) { (void)c, (void)on, (void)n, (void)names; return OK; }
+EXPORT void *fmi2Instantiate(const char *name, int type, const char *token, const char *place, const void *calls, int visible, int logging) {
+  (void)name, (void)place, (void)calls, (void)visible, (void)logging;
+  return instantiate(token, type == 1);
+}
+EXPORT void fmi2FreeInstance(void *c) { free(c); }
+EXPORT int fmi2SetupExperiment(void *c, int has, double tolerance, double start, int stops, double stop) {
+  Instance *m = c;
+  (void)stops, (void)stop;
+  m->t = start;
+  if (has && tolerance > 0) m->rtol = tolerance;
+  return OK;
+}
+EXPORT int fmi2EnterInitializationMode(void *c) { (void)c; return OK; }
+EXPORT int fmi2ExitInitializationMode(void *c) { return look(c) ? ERROR : OK; }
+EXPORT int fmi2Terminate(void *c) { (void)c; return OK; }
+EXPORT int fmi2Reset(void *c) { reset(c); return OK; }
+EXPORT int fmi2GetReal(void *c, const uint32_t *r, size_t n, double *v) { return get(c, r, n, v); }
+EXPORT int fmi2SetReal(void *c, const uint32_t *r, size_t n, const double *v) { return set(c, r, n, v); }
+EXPORT int fmi2GetInteger(void *c, const uint32_t *r, size_t n, int *v) { (void)c, (void)r, (void)v; return n ? ERROR : OK; }
+EXPORT int fmi2SetInteger(void *c, const uint32_t *r, size_t n, const int *v) { (void)c, (void)r, (void)v; return n ? ERROR : OK; }
+EXPORT int fmi2GetBoolean(void *c, const uint32_t *r, size_t n, int *v) { (void)c, (void)r, (void)v; return n ? ERROR : OK; }
+EXPORT int fmi2SetBoolean(void *c, const uint32_t *r, size_t n, const int *v) { (void)c, (void)r, (void)v; return n ? ERROR : OK; }
+EXPORT int fmi2GetString(void *c, const uint32_t *r, size_t n, const char **v) { (void)c, (void)r, (void)v; return n ? ERROR : OK; }
+EXPORT int fmi2SetString(void *c, const uint32_t *r, size_t n, const char *const *v) { (void)c, (void)r, (void)v; return n ? ERROR : OK; }
+EXPORT int fmi2EnterEventMode(void *c) { (void)c; return OK; }
+EXPORT int fmi2NewDiscreteStates(void *c, Info2 *info) {
+  Instance *m = c;
+  bool changed;
+  if (act(m, &changed)) return ERROR;
+  memset(info, 0, sizeof *info);
+  info->values = changed, info->terminate = m->terminated;
+  return OK;
+}
+EXPORT int fmi2EnterContinuousTimeMode(void *c) { (void)c; return OK; }
+EXPORT int fmi2CompletedIntegratorStep(void *c, int kept, int *event, int *terminate) {
+  (void)c, (void)kept;
+  *event = 0, *terminate = 0;
+  return OK;
+}
+EXPORT int fmi2SetTime(void *c, double t) { ((Instance *)c)->t = t; return OK; }
+EXPORT int fmi2SetContinuousStates(void *c, const double *x, size_t n) { memcpy(((Instance *)c)->x, x, n * sizeof *x); return n == NX ? OK : ERROR; }
+EXPORT int fmi2GetDerivatives(void *c, double *dx, size_t n) { return n == NX ? rates(c, dx) : ERROR; }
+EXPORT int fmi2GetEventIndicators(void *c, double *g, size_t n) { Instance *m = c; return n == NG && !guards(m, m->t, m->x, g) ? OK : ERROR; }
+EXPORT int fmi2GetContinuousStates(void *c, double *x, size_t n) { memcpy(x, ((Instance *)c)->x, n * sizeof *x); return OK; }
+EXPORT int fmi2GetNominalsOfContinuousStates(void *c, double *x, size_t n) { (void)c; memcpy(x, dd_nominal, n * sizeof *x); return OK; }
+EXPORT int fmi2DoStep(void *c, double t, double h, int kept) {
+  Instance *m = c;
+  (void)kept;
+  m->t = t;
+  return advance(m, t + h) ? ERROR : m->terminated ? 2 : OK;
+}
+EXPORT int fmi2CancelStep(void *c) { (void)c; return ERROR; }
+EXPORT int fmi2GetStatus(void *c, int k, int *v) { (void)c, (void)k, (void)v; return 2; }
+EXPORT int fmi2GetRealStatus(void *c, int k, double *v) { if (k == 2) { *v = ((Instance *)c)->t; return OK; } return 2; }
+EXPORT int fmi2GetIntegerStatus(void *c, int k, int *v) { (void)c, (void)k, (void)v; return 2; }
+EXPORT int fmi2GetBooleanStatus(void *c, int k, int *v) { if (k == 3) { *v = ((Instance *)c)->terminated; return OK; } return 2; }
+EXPORT int fmi2GetStringStatus(void *c, int k, const char **v) { (void)c, (void)k, (void)v; return 2; }
+EXPORT int fmi2SetRealInputDerivatives(void *c, const uint32_t *r, size_t n, const int *o, const double *v) { (void)c, (void)r, (void)o, (void)v; return n ? ERROR : OK; }
+EXPORT int fmi2GetRealOutputDerivatives(void *c, const uint32_t *r, size_t n, const int *o, double *v) { (void)c, (void)r, (void)o, (void)v; return n ? ERROR : OK; }
+EXPORT int fmi2GetDirectionalDerivative(void *c, const uint32_t *z, size_t nz, const uint32_t *v, size_t nv, const double *d, double *r) {
+  return directional(c, z, nz, v, nv, d, r);
+}
+
+/* A state is everything that an instance holds, so that it comes back bit for bit. */
+static int save(const Instance *m, void **state) {
+  if (!*state) *state = malloc(sizeof *m);
+  if (!*state) return ERROR;
+  memcpy(*state, m, sizeof *m);
+  return OK;
+}
+EXPORT int fmi2GetFMUstate(void *c, void **state) { return save(c, state); }
+EXPORT int fmi2SetFMUstate(void *c, void *state) { memcpy(c, state, sizeof(Instance)); return OK; }
+EXPORT int fmi2FreeFMUstate(void *c, void **state) { (void)c; free(*state), *state = NULL; return OK; }
+EXPORT int fmi2SerializedFMUstateSize(void *c, void *state, size_t *n) { (void)c, (void)state; *n = sizeof(Instance); return OK; }
+EXPORT int fmi2SerializeFMUstate(void *c, void *state, char *bytes, size_t n) { (void)c; if (n < sizeof(Instance)) return ERROR; memcpy(bytes, state, sizeof(Instance)); return OK; }
+EXPORT int fmi2DeSerializeFMUstate(void *c, const char *bytes, size_t n, void **state) { (void)c; return n == sizeof(Instance) ? save((const Instance *)bytes, state) : ERROR; }
+
+/* ---- FMI 3.0 ---- */
+
+EXPORT const char *fmi3GetVersion(void) { return "3.0"; }
+EXPORT int fmi3SetDebugLogging(void *c, bool on, size_t n, const char *const names[]) { (void)c, (void)on, (void)n, (void)names; return OK; }
+EXPORT void *fmi3InstantiateModelExchange(const char *name, const char *token, const char *place, bool visible, bool logging, void *environment, void *log) {
+  (void)name, (void)place, (void)visible, (void)logging, (void)environment, (void)log;
+  return instantiate(token, 0);
+}
+EXPORT void *fmi3InstantiateCoSimulation(const char *name, const char *token, const char *place, bool visible, bool logging, bool events, bool early, const uint32_t *wanted, size_t count, void *environment, void *log, void *update) {
+  (void)name, (void)place, (void)visible, (void)logging, (void)events, (void)early, (void)wanted, (void)count, (void)environment, (void)log, (void)update;
+  return instantiate(token, 1);
+}
+EXPORT void *fmi3InstantiateScheduledExecution(const char *name, const char *token, const char *place, bool visible, bool logging, void *environment, void *log, void *clock, void *lock, void *unlock) {
+  (void)name, (void)token, (void)place, (void)visible, (void)logging, (void)environment, (void)log, (void)clock, (void)lock, (void)unlock;
+  return NULL;
+}
+EXPORT void fmi3FreeInstance(void *c) { free(c); }
+EXPORT int fmi3EnterInitializationMode(void *c, bool has, double tolerance, double start, bool stops, double stop) { return fmi2SetupExperiment(c, has, tolerance, start, stops, stop); }
+EXPORT int fmi3ExitInitializationMode(void *c) { return look(c) ? ERROR : OK; }
+EXPORT int fmi3EnterEventMode(void *c) { (void)c; return OK; }
+EXPORT int fmi3Terminate(void *c) { (void)c; return OK; }
+EXPORT int fmi3Reset(void *c) { reset(c); return OK; }
+EXPORT int fmi3EnterConfigurationMode(void *c) { (void)c; return ERROR; }
+EXPORT int fmi3ExitConfigurationMode(void *c) { (void)c; return ERROR; }
+EXPORT int fmi3GetFloat64(void *c, const uint32_t *r, size_t n, double *v, size_t nv) { return n == nv ? get(c, r, n, v) : ERROR; }
+EXPORT int fmi3SetFloat64(void *c, const uint32_t *r, size_t n, const double *v, size_t nv) { return n == nv ? set(c, r, n, v) : ERROR; }
+#define NONE(type, word) \
+  EXPORT int fmi3Get##word(void *c, const uint32_t *r, size_t n, type *v, size_t nv) { (void)c, (void)r, (void)v, (void)nv; return n ? ERROR : OK; } \
+  EXPORT int fmi3Set##word(void *c, const uint32_t *r, size_t n, const type *v, size_t nv) { (void)c, (void)r, (void)v, (void)nv; return n ? ERROR : OK; }
+NONE(float, Float32)
+NONE(int8_t, Int8)
+NONE(uint8_t, UInt8)
+NONE(int16_t, Int16)
+NONE(uint16_t, UInt16)
+NONE(int32_t, Int32)
+NONE(uint32_t, UInt32)
+NONE(int64_t, Int64)
+NONE(uint64_t, UInt64)
+NONE(bool, Boolean)
+NONE(char *, String)
+EXPORT int fmi3UpdateDiscreteStates(void *c, bool *again, bool *terminate, bool *nominals, bool *values, bool *defined, double *time) {
+  Instance *m = c;
+  *again = *nominals = *defined = false, *time = 0;
+  if (act(m, values)) return ERROR;
+  *terminate = m->terminated;
+  return OK;
+}
+EXPORT int fmi3EnterContinuousTimeMode(void *c) { (void)c; return OK; }
+EXPORT int fmi3CompletedIntegratorStep(void *c, bool kept, bool *event, bool *terminate) { (void)c, (void)kept; *event = *terminate = false; return OK; }
+EXPORT int fmi3SetTime(void *c, double t) { ((Instance *)c)->t = t; return OK; }
+EXPORT int fmi3SetContinuousStates(void *c, const double *x, size_t n) { return fmi2SetContinuousStates(c, x, n); }
+EXPORT int fmi3GetContinuousStateDerivatives(void *c, double *dx, size_t n) { return n == NX ? rates(c, dx) : ERROR; }
+EXPORT int fmi3GetEventIndicators(void *c, double *g, size_t n) { return fmi2GetEventIndicators(c, g, n); }
+EXPORT int fmi3GetContinuousStates(void *c, double *x, size_t n) { return fmi2GetContinuousStates(c, x, n); }
+EXPORT int fmi3GetNominalsOfContinuousStates(void *c, double *x, size_t n) { return fmi2GetNominalsOfContinuousStates(c, x, n); }
+EXPORT int fmi3GetNumberOfEventIndicators(void *c, size_t *n) { (void)c; *n = NG; return OK; }
+EXPORT int fmi3GetNumberOfContinuousStates(void *c, size_t *n) { (void)c; *n = NX; return OK; }
+EXPORT int fmi3EnterStepMode(void *c) { (void)c; return OK; }
+EXPORT int fmi3DoStep(void *c, double t, double h, bool kept, bool *event, bool *terminate, bool *early, double *reached) {
+  Instance *m = c;
+  (void)kept;
+  *event = *early = false;
+  m->t = t;
+  if (advance(m, t + h)) { *reached = m->t; return ERROR; }
+  *terminate = m->terminated != 0, *reached = m->t;
+  return OK;
+}
+EXPORT int fmi3GetFMUState(void *c, void **state) { return save(c, state); }
+EXPORT int fmi3SetFMUState(void *c, void *state) { memcpy(c, state, sizeof(Instance)); return OK; }
+EXPORT int fmi3FreeFMUState(void *c, void **state) { (void)c; free(*state), *state = NULL; return OK; }
+EXPORT int fmi3SerializedFMUStateSize(void *c, void *state, size_t *n) { return fmi2SerializedFMUstateSize(c, state, n); }
+EXPORT int fmi3SerializeFMUState(void *c, void *state, uint8_t *bytes, size_t n) { return fmi2SerializeFMUstate(c, state, (char *)bytes, n); }
+EXPORT int fmi3DeserializeFMUState(void *c, const uint8_t *bytes, size_t n, void **state) { return fmi2DeSerializeFMUstate(c, (const char *)bytes, n, state); }
+EXPORT int fmi3GetDirectionalDerivative(void *c, const uint32_t *z, size_t nz, const uint32_t *v, size_t nv, const double *d, size_t nd, double *r, size_t nr) {
+  return nd == nv && nr == nz ? directional(c, z, nz, v, nv, d, r) : ERROR;
+}
+EXPORT int fmi3GetAdjointDerivative(void *c, const uint32_t *z, size_t nz, const uint32_t *v, size_t nv, const double *d, size_t nd, double *r, size_t nr) {
+  (void)c, (void)z, (void)nz, (void)v, (void)nv, (void)d, (void)nd, (void)r, (void)nr;
+  return ERROR;
+}
+EXPORT int fmi3EvaluateDiscreteStates(void *c) { (void)c; return OK; }
+EXPORT int fmi3GetBinary(void *c, const uint32_t *r, size_t n, size_t *s, const uint8_t **v, size_t nv) { (void)c, (void)r, (void)s, (void)v, (void)nv; return n ? ERROR : OK; }
+EXPORT int fmi3SetBinary(void *c, const uint32_t *r, size_t n, const size_t *s, const uint8_t *const *v, size_t nv) { (void)c, (void)r, (void)s, (void)v, (void)nv; return n ? ERROR : OK; }
+EXPORT int fmi3GetClock(void *c, const uint32_t *r, size_t n, bool *v) { (void)c, (void)r, (void)v; return n ? ERROR : OK; }
+EXPORT int fmi3SetClock(void *c, const uint32_t *r, size_t n, const bool *v) { (void)c, (void)r, (void)v; return n ? ERROR : OK; }
+EXPORT int fmi3GetNumberOfVariableDependencies(void *c, uint32_t r, size_t *n) { (void)c, (void)r, (void)n; return ERROR; }
+EXPORT int fmi3GetVariableDependencies(void *c, uint32_t r, size_t *e, uint32_t *i, size_t *f, int *k, size_t n) { (void)c, (void)r, (void)e, (void)i, (void)f, (void)k, (void)n; return ERROR; }
+EXPORT int fmi3GetOutputDerivatives(void *c, const uint32_t *r, size_t n, const int32_t *o, double *v, size_t nv) { (void)c, (void)r, (void)o, (void)v, (void)nv; return n ? ERROR : OK; }
+EXPORT int fmi3GetIntervalDecimal(void *c, const uint32_t *r, size_t n, double *v, int *q) { (void)c, (void)r, (void)v, (void)q; return n ? ERROR : OK; }
+EXPORT int fmi3GetIntervalFraction(void *c, const uint32_t *r, size_t n, uint64_t *a, uint64_t *b, int *q) { (void)c, (void)r, (void)a, (void)b, (void)q; return n ? ERROR : OK; }
+EXPORT int fmi3GetShiftDecimal(void *c, const uint32_t *r, size_t n, double *v) { (void)c, (void)r, (void)v; return n ? ERROR : OK; }
+EXPORT int fmi3GetShiftFraction(void *c, const uint32_t *r, size_t n, uint64_t *a, uint64_t *b) { (void)c, (void)r, (void)a, (void)b; return n ? ERROR : OK; }
+EXPORT int fmi3SetIntervalDecimal(void *c, const uint32_t *r, size_t n, const double *v) { (void)c, (void)r, (void)v; return n ? ERROR : OK; }
+EXPORT int fmi3SetIntervalFraction(void *c, const uint32_t *r, size_t n, const uint64_t *a, const uint64_t *b) { (void)c, (void)r, (void)a, (void)b; return n ? ERROR : OK; }
+EXPORT int fmi3SetShiftDecimal(void *c, const uint32_t *r, size_t n, const double *v) { (void)c, (void)r, (void)v; return n ? ERROR : OK; }
+EXPORT int fmi3SetShiftFraction(void *c, const uint32_t *r, size_t n, const uint64_t *a, const uint64_t *b) { (void)c, (void)r, (void)a, (void)b; return n ? ERROR : OK; }
+EXPORT int fmi3ActivateModelPartition(void *c, uint32_t r, double t) { (void)c, (void)r, (void)t; return ERROR; }
