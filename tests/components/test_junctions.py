@@ -221,3 +221,11 @@ def test_starts_of_elements_count_with_uic_alone():
     with pytest.warns(UserWarning, match="ic= is not used"):
         m = dd.components.from_spice(text.format(""))
     assert dd.simulate(m, 1e-3)["v_b"][0] == pytest.approx(1.0)
+
+
+def test_operating_points_take_few_corrections():
+    """A zener diode in breakdown: the damped method on unscaled conductances took all of its hundred."""
+    text = "zener\nV1 in 0 12\nR1 in out 470\nD1 0 out z\nRL out 0 2k\n.model z D(is=1e-14 bv=5.6 ibv=5m rs=3)\n"
+    point = dd.equilibrium(dd.components.from_spice(text))
+    assert 5.5 < point["v_out"] < 5.8
+    assert (point.found_by, point.iterations < 20) == ("Newton's method", True)

@@ -132,6 +132,15 @@ def _root(
     return Root(v, residual, np.nan_to_num(scaled, nan=np.inf), np.zeros((len(v), 0)), count, converged, step)
 
 
+def regular_root(system: System, vectors: Mapping[str, np.ndarray], unknowns: Sequence[Entry]) -> Root | None:
+    """What Newton's method finds by itself from the values in the vectors; None where it does not arrive."""
+    if len(unknowns) != len(system.equation_labels):
+        return None
+    guess = np.array([vectors[letter][k] for letter, k in unknowns])
+    root = newton(equations_in(system, vectors, unknowns), guess, usual_sizes(system, vectors, unknowns))
+    return root if root.solved else None
+
+
 def found_by_continuation(
     system: System, vectors: Mapping[str, np.ndarray], unknowns: Sequence[Entry]
 ) -> StepwiseRoot | None:

@@ -1,7 +1,8 @@
 """Solve the equations of a system for some of its values, within the bounds of the variables.
 
-Newton's method goes first; where it fails, leaks, sources or time are stepped (`continuation.py`); where it leaves the
-bounds or nothing helps, a trust-region method finds the smallest residual within them, and Newton's method finishes.
+Newton's method goes first, in circuits with junctions on a balanced matrix. Where it fails, leaks, sources or time are
+stepped (`continuation.py`). Where it leaves the bounds or nothing helps, a trust-region method finds the smallest
+residual within them, and Newton's method finishes.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from daedalus.analysis.points.complete_point import Entry, equations_in, scatter, solve_for, usual_sizes
-from daedalus.analysis.points.continuation import found_by_continuation
+from daedalus.analysis.points.continuation import found_by_continuation, leak_places, regular_root
 from daedalus.analysis.points.damped_newton import Equations, Root
 from daedalus.model.system.system import System
 
@@ -33,6 +34,11 @@ def search(
     """
     lower, upper = bounds(system, unknowns)
     size = usual_sizes(system, vectors, unknowns)
+    if len(leak_places(system)):
+        # Junctions hang on conductances that the damped method takes for rounding: it would creep to its last step.
+        regular = regular_root(system, vectors, unknowns)
+        if regular is not None and not len(_outside(regular.values, lower, upper, size)):
+            return regular, np.zeros(0, dtype=int), NEWTON
     root = solve_for(system, vectors, unknowns)
     outside = _outside(root.values, lower, upper, size)
     if root.solved and not len(outside) and not root.null.shape[1]:

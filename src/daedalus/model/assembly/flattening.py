@@ -89,14 +89,16 @@ class Flattening:
         self.sums.add_unknown()
         return [*terms, (number, -1)]
 
+    def _is_discrete(self, number: int) -> bool:
+        variable = self.book._variables.get(self.unknowns.names[number])
+        return variable is not None and variable.kind == "discrete"
+
     def _is_of_time(self, expression: ca.SX) -> bool:
         """Whether time and parameters alone decide an expression."""
-        parameters = {k for k, steady in enumerate(self.unknowns.steady) if steady}
-        discrete = {v.name for v in self.book._variables.values() if v.kind == "discrete"}
         for symbol in ca.symvar(expression):
             own = self.unknowns.number.get(symbol_key(symbol))
             is_time = own is None and ca.is_equal(symbol, self.book._time)
-            if not is_time and (own is None or own not in parameters or self.unknowns.names[own] in discrete):
+            if not is_time and (own is None or not self.unknowns.steady[own] or self._is_discrete(own)):
                 return False
         return True
 
