@@ -1,15 +1,16 @@
-"""Models that leave the package: as C code, FMUs, and functions of JAX and PyTorch.
+"""Models that leave the package: as C code, FMUs, and functions of CasADi, JAX and PyTorch.
 
 Example
 -------
 >>> import daedalus as dd
 >>> sorted(dd.exchange.__all__)
-['c', 'fmu', 'jax', 'torch']
+['c', 'casadi', 'fmu', 'jax', 'torch']
 """
 
 from daedalus.exchange.c_code.export_c import export_c as c
+from daedalus.exchange.casadi_functions import casadi_functions as casadi
 from daedalus.exchange.fmu.export_fmu import export_fmu as fmu
 from daedalus.exchange.jax_function import jax_function as jax
 from daedalus.exchange.torch_function import torch_function as torch
 
-__all__ = ["c", "fmu", "jax", "torch"]
+__all__ = ["c", "casadi", "fmu", "jax", "torch"]
