@@ -17,6 +17,8 @@ from daedalus.analysis.rank_decision import (
     null_space,
     rank_of,
     singular_share,
+    taking_part,
+    weakest,
 )
 
 
@@ -125,3 +127,27 @@ def test_what_is_zero_but_for_rounding_does_not_count():
     m.equation(z, np.pi)
     m.equation(x * ca.sin(z), 0.0)
     assert not dd.analyse(m).solvable
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_is_weakest_is_told_in_any_units(seed):
+    """A direction that is lost by 1e-6 is lost by that in all units, and the same rows and columns take part."""
+    draw = np.random.default_rng(seed)
+    usual = draw.normal(size=(4, 4)) + 4 * np.eye(4)
+    near = usual.copy()
+    near[3] = near[2] + 1e-6 * near[3]
+    rows, columns = (10.0 ** draw.integers(-9, 9, 4) for _ in range(2))
+    plain, other = (
+        weakest(near[None], usual),
+        weakest((rows[:, None] * near * columns)[None], rows[:, None] * usual * columns),
+    )
+    assert 1e-8 < plain.values[0] < 1e-5
+    assert 0.1 < other.values[0] / plain.values[0] < 10
+    assert taking_part(plain.rows[0]).tolist() == taking_part(other.rows[0]).tolist() == [False, False, True, True]
+
+
+def test_a_matrix_that_is_not_finite_has_no_weakest():
+    matrices = np.array([np.eye(2), [[np.nan, 0.0], [0.0, 1.0]]])
+    assert np.isnan(weakest(matrices, np.eye(2)).values).tolist() == [False, True]
+    assert np.isnan(weakest(matrices, matrices[1]).values).all()
+    assert not taking_part(np.zeros(3)).any()
