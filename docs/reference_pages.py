@@ -55,7 +55,7 @@ TOPICS: dict[str, tuple[str, list[str]]] = {
         "Studies beyond one run",
         [
             *("branch", "Branch", "periodic", "PeriodicOrbit", "boundary_value", "BoundarySolution", "poincare"),
-            *("lyapunov", "propagate", "singular_limit", "SingularLimit"),
+            *("lyapunov", "propagate", "frequency_sweep", "singular_limit", "SingularLimit"),
         ],
     ),
     "methods": (

@@ -86,6 +86,7 @@ _PLACES = {
     "studies.boundary_value": "boundary_value",
     "studies.boundary_solution": "BoundarySolution",
     "studies.lyapunov": "lyapunov",
+    "studies.frequency_sweep": "frequency_sweep",
     "studies.propagate": "propagate",
     "studies.periodic": "periodic PeriodicOrbit",
     "studies.poincare": "poincare",

@@ -146,6 +146,7 @@ from daedalus.studies.boundary_value import boundary_value as boundary_value
 from daedalus.studies.branches.branch import branch as branch
 from daedalus.studies.branches.equilibrium_branch import Branch as Branch
 from daedalus.studies.convergence import convergence as convergence
+from daedalus.studies.frequency_sweep import frequency_sweep as frequency_sweep
 from daedalus.studies.lyapunov import lyapunov as lyapunov
 from daedalus.studies.periodic import PeriodicOrbit as PeriodicOrbit
 from daedalus.studies.periodic import periodic as periodic

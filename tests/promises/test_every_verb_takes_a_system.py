@@ -32,6 +32,13 @@ def higher():
     return m
 
 
+def pushed():
+    m = dd.Model("pushed")
+    x, u = m.state("x", start=0.0), m.input("u")
+    m.equation(m.der(x), u - x)
+    return m
+
+
 def fast_and_slow():
     m = dd.Model("motor")
     x, z, e = m.state("x", start=1.0), m.state("z", start=0.5), m.parameter("epsilon", 0.01)
@@ -122,6 +129,7 @@ CASES = {
     "boundary_value": (swinging, lambda m: dd.boundary_value(m, 1.0, lambda at: [at(0)["x"], at(1)["x"] - 1])["v"]),
     "inverse_kinematics": (slide, lambda m: dd.inverse_kinematics(m, {"cart.position": [0.5, 0.0, 0.0]}).q),
     "poincare": (swinging, lambda m: dd.poincare(m, "x", 2).time),
+    "frequency_sweep": (pushed, lambda m: dd.frequency_sweep(m, "u", [0.5])["amplitude"].values),
     "lyapunov": (fast_and_slow, lambda m: dd.lyapunov(m, 2.0)),
     "propagate": (fast_and_slow, lambda m: dd.propagate(m, 0.1, start_covariance=0.01, save_at="end")["x"].values),
     "derive": (swinging, lambda m: str(dd.derive(m, "first_order"))),

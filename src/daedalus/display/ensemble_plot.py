@@ -81,7 +81,7 @@ def _chosen(en: Ensemble, name: str) -> tuple[str, Any]:
 
 
 def _draw_summary(ax: Axes, en: Ensemble, rows: np.ndarray) -> None:
-    """A line for every statistic, and a band between the outermost quantiles."""
+    """A line for every statistic, and bands: between the outermost quantiles, and of deviations around the mean."""
     labels = [str(label) for label in en.data["summary"].values]
     time = en.data["time"].values
     shares = [k for k, label in enumerate(labels) if label not in ("mean", "std", "min", "max")]
@@ -89,7 +89,15 @@ def _draw_summary(ax: Axes, en: Ensemble, rows: np.ndarray) -> None:
         ends = sorted(shares, key=lambda k: float(labels[k]))
         label = f"{labels[ends[0]]} to {labels[ends[-1]]}"
         ax.fill_between(time, rows[ends[0]], rows[ends[-1]], color=COLOURS[0], alpha=0.22, linewidth=0, label=label)
+    if {"mean", "std"} <= {*labels}:
+        mean, deviation = rows[labels.index("mean")], rows[labels.index("std")]
+        for width, alpha in ((2, 0.22), (1, 0.4)):
+            edges = mean - width * deviation, mean + width * deviation
+            told = f"± {width} standard deviation{'s' if width > 1 else ''}"
+            ax.fill_between(time, *edges, color=COLOURS[0], alpha=alpha, linewidth=0, label=told)
     for k, label in enumerate(labels):
+        if label == "std" and "mean" in labels:
+            continue
         ax.plot(time, rows[k], color=COLOURS[k % len(COLOURS)], linestyle="--" if k in shares else "-", label=label)
     ax.legend(fontsize="small")
 

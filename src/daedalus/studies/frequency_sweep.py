@@ -1,0 +1,273 @@
+"""`dd.frequency_sweep(m, "u", frequencies)`: the response of a nonlinear model to a sine, frequency by frequency.
+
+Each point is a periodic motion, found from the one before it (see `dd.periodic`): on the way to the next frequency,
+steps are halved until the motion changes little. Where even short steps do not lead on, the branch has a fold: there
+the motion jumps, as it does on a test bench, to the one that a run settles on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import casadi as ca
+import numpy as np
+
+from daedalus.errors import InputError, SolverError
+from daedalus.model.model import Model, as_system
+from daedalus.model.names import did_you_mean, listed
+from daedalus.model.reopened import as_model
+from daedalus.model.system.system import System
+from daedalus.simulation.result.labelled_samples import unit_of
+from daedalus.simulation.simulate import simulate
+from daedalus.studies.periodic import PeriodicOrbit, periodic
+
+if TYPE_CHECKING:
+    import xarray
+
+FREQUENCY = "frequency_of_the_sweep"
+# Samples of a period, from which harmonics are taken; those of a step and of the input fit in many times.
+SAMPLES = 512
+# A step is taken when the motion changes by at most this share of its size; one that is shorter than this share of the
+# frequency and still too long leads over a fold.
+LARGEST_CHANGE, SHORTEST = 0.2, 1e-5
+# Periods that a run is given to settle behind a jump, at most.
+FIRST_PERIODS, MOST_PERIODS, SETTLED = 50, 3200, 1e-3
+
+
+def frequency_sweep(
+    model: Model | System,
+    input: str,
+    frequencies: Sequence[float] | np.ndarray,
+    amplitude: float = 1.0,
+    bias: float = 0.0,
+    harmonics: int = 5,
+    outputs: str | Sequence[str] | None = None,
+    both_ways: bool = False,
+    start: Any = None,
+    inputs: Mapping[str, object] | None = None,
+    parameters: Mapping[str, object] | None = None,
+    **simulate_options: Any,
+) -> xarray.Dataset:
+    """Compute the periodic response of a nonlinear model to `bias + amplitude * sin(2 pi f t)` over frequencies.
+
+    The sweep goes through the frequencies in the order given, from one response to the next, as on a test bench: on a
+    resonance curve with folds, sweeps up and down differ.
+
+    Parameters
+    ----------
+    input: the name of the input that is driven. frequencies: in Hz, rising or falling.
+    harmonics: how many harmonics of each variable are kept. outputs: names, by default the outputs of the model, or all
+        its states if it has none.
+    both_ways: go up and down; the result gets a dimension "sweep" with "up" and "down".
+    start: where the first run begins. inputs: values of the other inputs. parameters, simulate_options: as for
+        `dd.periodic`.
+
+    Returns a Dataset: `amplitude` and `phase` over frequency, harmonic and variable, and `stable` over frequency. The
+    amplitude of harmonic 0 is the mean. The phase is in radians, relative to the sine of the input: harmonic k is
+    amplitude · sin(2 pi k f t + phase). `attrs["folds"]` lists the frequencies at which the response jumped.
+
+    Raises a SolverError if no periodic response is found at the first frequency.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> m = dd.Model("low pass"); x = m.state("x", start=0.0); u = m.input("u"); m.equation(m.der(x), -x + u)
+    >>> found = dd.frequency_sweep(m, "u", [0.05, 0.1591549430918953])
+    >>> found["amplitude"].sel(harmonic=1, variable="x").values.round(6).tolist()
+    [0.954028, 0.707107]
+    >>> found["phase"].sel(harmonic=1, variable="x").values.round(6).tolist()
+    [-0.304402, -0.785398]
+    """
+    values = _frequencies(frequencies)
+    system = as_system(model)
+    _check_input(system, input, inputs)
+    if not isinstance(harmonics, (int, np.integer)) or isinstance(harmonics, bool) or not 1 <= harmonics < SAMPLES // 4:
+        raise InputError(f"harmonics={harmonics!r} is not a number of harmonics.", remedy="harmonics=5")
+    names = _outputs(system, outputs)
+    book = as_model(model).copy()
+    frequency = book.parameter(FREQUENCY, float(values[0]))
+    drive = bias + amplitude * ca.sin(2 * ca.pi * frequency * book.time)
+    search = _Sweep(book, {**(inputs or {}), input: drive}, dict(parameters or {}), simulate_options)
+    orders = (
+        [("up", np.argsort(values)), ("down", np.argsort(-values))] if both_ways else [("", np.arange(len(values)))]
+    )
+    found = [_in_order(search, values, order, start, names, int(harmonics)) for _, order in orders]
+    return _dataset(system, values, names, int(harmonics), found, [way for way, _ in orders] if both_ways else None)
+
+
+def _frequencies(given: Any) -> np.ndarray:
+    try:
+        values = np.atleast_1d(np.asarray(given, dtype=float))
+    except (TypeError, ValueError):
+        values = np.zeros(0)
+    if values.ndim != 1 or not values.size or not np.all(np.isfinite(values)) or np.any(values <= 0):
+        raise InputError(
+            "The frequencies are not positive numbers.",
+            f"got {given!r}"[:80],
+            remedy="np.linspace(0.1, 2.0, 40), in Hz",
+        )
+    return values
+
+
+def _check_input(system: System, name: str, inputs: Mapping[str, object] | None) -> None:
+    known = [v.name for v in system.of_kind("input") if v.size == 1]
+    if name not in known:
+        raise InputError(
+            f"{system.name!r} has no scalar input {name!r} to drive.",
+            f"its inputs are {listed(known) or 'none'}",
+            remedy=did_you_mean(name, known) or "an input of the model",
+        )
+    if name in (inputs or {}):
+        raise InputError(f"{name} is driven by the sweep.", "inputs= gives a value for it, too", remedy="bias= instead")
+
+
+def _outputs(system: System, given: str | Sequence[str] | None) -> list[str]:
+    if isinstance(given, str):
+        return [given]
+    scalars = [name for name, value in system.outputs.items() if value.numel() == 1]
+    return list(given) if given is not None else scalars or list(system.labels["x"])
+
+
+class _Sweep:
+    """Periodic motions of one model at any frequency."""
+
+    def __init__(
+        self, book: Model, inputs: dict[str, Any], parameters: dict[str, Any], options: dict[str, Any]
+    ) -> None:
+        self.book, self.inputs, self.parameters, self.options = book, inputs, parameters, options
+
+    def orbit(self, frequency: float, start: Any) -> PeriodicOrbit | None:
+        """The periodic motion near a start; None where none is found."""
+        values = {**self.parameters, FREQUENCY: frequency}
+        try:
+            return periodic(self.book, start, 1 / frequency, inputs=self.inputs, parameters=values, **self.options)
+        except SolverError:
+            return None
+
+    def settled(self, frequency: float, start: Any) -> PeriodicOrbit | None:
+        """The periodic motion that a run settles on."""
+        periods, state = FIRST_PERIODS, start
+        values = {**self.parameters, FREQUENCY: frequency}
+        total = 0
+        while total < MOST_PERIODS:
+            span = periods / frequency
+            run = simulate(
+                self.book, span, state, self.inputs, values, save_at=[span - 1 / frequency, span], progress=False,
+                **{**self.options, "rtol": 1e-7},
+            )  # fmt: skip
+            if not run.success:
+                return None
+            total, state = total + periods, run.end
+            labels = run.system.labels["x"]
+            ends = np.array([np.asarray(run[label], dtype=float) for label in labels])
+            if np.max(np.abs(ends[:, 1] - ends[:, 0]) / (np.abs(ends).max(axis=1) + 1e-12), initial=0.0) < SETTLED:
+                found = self.orbit(frequency, _at_zero(run.end))
+                if found is not None:
+                    return found
+            periods *= 2
+        return self.orbit(frequency, _at_zero(state))
+
+    def samples(self, orbit: PeriodicOrbit, names: Sequence[str]) -> np.ndarray:
+        """(samples, names) over one period."""
+        times = orbit.time[0] + orbit.period * np.arange(SAMPLES) / SAMPLES
+        seen = orbit.at(times)
+        return np.array([np.asarray(seen[name], dtype=float).reshape(SAMPLES) for name in names]).T
+
+    def change(self, one: PeriodicOrbit, other: PeriodicOrbit) -> float:
+        """How far two motions are apart, in sizes of the larger one, phase by phase."""
+        labels = [name for name in one.trajectory.system.labels["x"] if name in other.trajectory.system.labels["x"]]
+        first, second = self.samples(one, labels), self.samples(other, labels)
+        sizes = np.maximum(np.ptp(first, axis=0), np.ptp(second, axis=0))
+        sizes = np.maximum(sizes, 1e-9 * np.abs(first).max(axis=0, initial=0.0))
+        return float(np.max(np.abs(first - second) / np.maximum(sizes, 1e-300), initial=0.0))
+
+    def onward(self, begin: float, orbit: PeriodicOrbit, end: float) -> tuple[PeriodicOrbit | None, list[float]]:
+        """From the motion at one frequency to that at another, and the folds on the way."""
+        now, step, folds = begin, end - begin, list[float]()
+        while now != end:
+            target = end if abs(end - now) <= abs(step) else now + step
+            found = self.orbit(target, orbit.start)
+            if found is not None and self.change(orbit, found) <= LARGEST_CHANGE:
+                now, orbit, step = target, found, 2 * step
+                continue
+            step = (target - now) / 2
+            if abs(step) < SHORTEST * abs(now):
+                folds.append(now)
+                beyond = end if abs(end - now) <= 100 * abs(step) else now + 100 * step
+                jumped = self.settled(beyond, orbit.start)
+                if jumped is None:
+                    return None, folds
+                now, orbit, step = beyond, jumped, end - beyond
+        return orbit, folds
+
+
+def _at_zero(end: Any) -> dict[str, Any]:
+    """The values of a state by name, without its time: whole periods have passed."""
+    return {name: end[name] for name in end._plant.system.labels["x"]}
+
+
+def _in_order(
+    search: _Sweep, values: np.ndarray, order: np.ndarray, start: Any, names: list[str], harmonics: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[float]]:
+    """Amplitudes and phases (frequencies, harmonics + 1, names), whether each is stable, and the folds."""
+    shape = (len(values), harmonics + 1, len(names))
+    amplitude, phase, stable = np.full(shape, np.nan), np.full(shape, np.nan), np.zeros(len(values), dtype=bool)
+    folds: list[float] = []
+    orbit, before = None, 0.0
+    for k in order.tolist():
+        frequency = float(values[k])
+        if orbit is None:
+            orbit = search.settled(frequency, start)
+        else:
+            orbit, jumps = search.onward(before, orbit, frequency)
+            folds += jumps
+        if orbit is None:
+            raise SolverError(
+                f"No periodic response of {search.book.name!r} was found at {frequency:g} Hz.",
+                f"after {MOST_PERIODS} periods the motion does not repeat itself with the period of the input",
+                because="it may be chaotic, or repeat itself after several periods only.",
+                remedy="another amplitude=, other frequencies, or start= near a periodic motion",
+            )
+        before = frequency
+        shares = np.fft.rfft(search.samples(orbit, names), axis=0)[: harmonics + 1] / SAMPLES
+        sizes = np.abs(shares)
+        amplitude[k] = np.concatenate([shares[:1].real, 2 * sizes[1:]])
+        # Harmonic h begins with e^{i 2π h f t0}; a sine has the angle −π/2.
+        turned = shares * np.exp(-2j * np.pi * np.arange(harmonics + 1)[:, None] * frequency * orbit.time[0])
+        phase[k] = np.angle(turned * np.where(np.arange(harmonics + 1)[:, None] > 0, 1j, 1.0))
+        stable[k] = orbit.stable
+    return amplitude, phase, stable, folds
+
+
+def _dataset(
+    system: System,
+    values: np.ndarray,
+    names: list[str],
+    harmonics: int,
+    found: list[tuple[np.ndarray, np.ndarray, np.ndarray, list[float]]],
+    ways: list[str] | None,
+) -> xarray.Dataset:
+    import xarray
+
+    amplitude, phase, stable = (np.stack([part[k] for part in found]) for k in range(3))
+    if ways is None:
+        amplitude, phase, stable = amplitude[0], phase[0], stable[0]
+    first = [] if ways is None else ["sweep"]
+    dims = [*first, "frequency", "harmonic", "variable"]
+    folds = sorted({fold for part in found for fold in part[3]})
+    return xarray.Dataset(
+        {
+            "amplitude": (dims, amplitude),
+            "phase": (dims, phase, {"units": "rad"}),
+            "stable": ([*first, "frequency"], stable),
+        },
+        coords={
+            **({} if ways is None else {"sweep": ways}),
+            "frequency": ("frequency", values, {"units": "Hz"}),
+            "harmonic": np.arange(harmonics + 1),
+            "variable": names,
+            "unit": ("variable", [unit_of(system, name) for name in names]),
+        },
+        attrs={"title": system.name, "folds": folds},
+    )
