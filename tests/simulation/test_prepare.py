@@ -62,7 +62,7 @@ def test_a_run_that_stops_early_raises_and_carries_its_data():
 
 def test_refusals():
     with pytest.raises(dd.InputError, match="A prepared run does not accept Python functions"):
-        dd.prepare(driven(), 1.0, inputs={"u": lambda t: np.random.rand()})  # noqa: NPY002
+        dd.prepare(driven(), 1.0, inputs={"u": lambda t: float(str(t))})
     with pytest.raises(dd.InputError, match=r"dd.prepare takes no progress\."):
         dd.prepare(driven(), 1.0, inputs={"u": 0.0}, progress=True)
     with pytest.raises(ValueError, match=r"must have the sizes \(2, 1, 1\), not \(3, 1, 1\)"):
