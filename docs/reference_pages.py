@@ -11,6 +11,7 @@ from typing import Any
 
 TOPICS: dict[str, tuple[str, list[str]]] = {
     "model": ("Writing a model", ["Model", "System", "guess", "signal", "ground", "all_of", "any_of", "negate"]),
+    "fields": ("Fields on grids", ["laplacian", "gradient_of", "upwind", "convolve"]),
     "understanding": (
         "Understanding a model",
         [

@@ -29,6 +29,7 @@ _PLACES = {
     "model.system.system": "System",
     "model.guesses": "guess",
     "model.signals": "signal",
+    "model.fields": "laplacian gradient_of upwind convolve",
     "model.unit_labels": "UnitWarning",
     "model.switching.combined_conditions": "all_of any_of negate",
     "model.doors.joint_kinds": "ground",

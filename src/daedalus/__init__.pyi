@@ -111,6 +111,10 @@ from daedalus.integrators.tableaux.named_tableaux import tableau_names as tablea
 from daedalus.integrators.tableaux.tableau import Tableau as Tableau
 from daedalus.model import units as units
 from daedalus.model.doors.joint_kinds import ground as ground
+from daedalus.model.fields import convolve as convolve
+from daedalus.model.fields import gradient_of as gradient_of
+from daedalus.model.fields import laplacian as laplacian
+from daedalus.model.fields import upwind as upwind
 from daedalus.model.guesses import guess as guess
 from daedalus.model.model import Model as Model
 from daedalus.model.signals import signal as signal

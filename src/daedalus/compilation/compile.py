@@ -18,6 +18,7 @@ from daedalus.compilation.instructions import refuse_free_symbols
 from daedalus.compilation.translate import (
     CodeWish,
     TranslationOutcome,
+    as_loops,
     interpreted,
     left_to_interpreter,
     strict_within_reach,
@@ -76,7 +77,8 @@ _recent = _RecentCode()
 def compile_function(f: ca.Function, *, strict: bool = False, wait: bool = False, quick: bool = False) -> Compiled:
     """Machine code for an SX function, behind CasADi's C signature.
 
-    Up to 3000 instructions are compiled at once. A longer function starts on CasADi's interpreter, is compiled in a
+    Up to 3000 instructions are compiled at once, and longer functions too where they repeat a few formulas, as fields
+    on grids do: these become loops. Any other function starts on CasADi's interpreter, is compiled in a
     background thread, and changes over when that is done; its code is strict, so that the values do not tell when that
     was. Where strict code is out of reach it is waited for instead. Code is shared within the process by functions that
     compute the same, whatever their names, and between processes through the disk cache (its folder is in
@@ -131,6 +133,9 @@ def _translation(f: ca.Function, wish: CodeWish, wait: bool) -> Translation:
     if wish.choice == "interpreter":
         return _finished(left_to_interpreter(f, f"{COMPILER_VARIABLE} asks for the interpreter"))
     if _is_long(f, wish):
+        looping = _as_loops(f, wish)
+        if looping is not None:
+            return looping
         meanwhile = None if wait else interpreted(f, "its machine code is being compiled in the background")
         translation = Translation(lambda own: _long_outcome(own, f, wish), meanwhile)
         if not wait:
@@ -145,6 +150,23 @@ def _translation(f: ca.Function, wish: CodeWish, wait: bool) -> Translation:
     with _lock:
         _recent.drop_oldest()
     return translation
+
+
+def _as_loops(f: ca.Function, wish: CodeWish) -> Translation | None:
+    """The finished translation of a long function whose formulas repeat, as those of a field do; None for others."""
+    if wish.choice not in ("auto", "llvm"):
+        return None
+    try:
+        rows = read_instructions(f)
+    except UnknownOperationError:
+        return None
+    key = (rows.digest(), wish)
+    with _lock:
+        known = _by_content.get(key)
+    if known is not None:
+        return known if known.finished else None
+    outcome = as_loops(rows, wish)
+    return None if outcome is None else _shared(key, _finished(outcome))
 
 
 def _long_outcome(own: Translation, f: ca.Function, wish: CodeWish) -> TranslationOutcome:

@@ -105,9 +105,10 @@ class Compiled:
         self.function, self.strict, self.quick = function, strict, quick
         self._translation = translation
         size_in, size_out = sizes(function)
+        work = 0 if translation.outcome is None else translation.outcome.work
         self.core = CoreFunction(
             function.name(), list(size_in), list(size_out),
-            function.sz_arg(), function.sz_res(), function.sz_iw(), function.sz_w(),
+            function.sz_arg(), function.sz_res(), function.sz_iw(), max(function.sz_w(), work),
         )  # fmt: skip
         translation.attach(self.core)
 
@@ -117,7 +118,8 @@ class Compiled:
 
     @property
     def tier(self) -> str:
-        """Where the code comes from: "llvm O2", "llvm O1", "llvm O0", "disk cache", "C compiler" or "interpreter"."""
+        """Where the code comes from: "llvm O2", "llvm O1", "llvm O0", "llvm loops", "disk cache", "C compiler" or
+        "interpreter"."""
         return self._outcome.tier
 
     @property

@@ -17,11 +17,11 @@ from daedalus.compilation.operations import COPIES, ZERO, literal, operand_count
 from daedalus.model.system.instruction_list import Instructions, UnknownOperationError
 
 ENTRY = "evaluate"
-_ENTRY_PARAMETERS = "ptr noalias readonly %arg, ptr noalias readonly %res, ptr %iw, ptr noalias %w, i32 %mem"
+ENTRY_PARAMETERS = "ptr noalias readonly %arg, ptr noalias readonly %res, ptr %iw, ptr noalias %w, i32 %mem"
 _CHUNK_PARAMETERS = "ptr noalias readonly %arg, ptr noalias readonly %res, ptr noalias %w"
 _INPUT, _OUTPUT, _CONST = ca.OP_INPUT, ca.OP_OUTPUT, ca.OP_CONST
 _ADD, _SUB, _MUL, _SQ = ca.OP_ADD, ca.OP_SUB, ca.OP_MUL, ca.OP_SQ
-_POWERS = (ca.OP_POW, ca.OP_CONSTPOW)
+POWERS = (ca.OP_POW, ca.OP_CONSTPOW)
 
 # An instruction that does nothing but keep loads and stores on their sides. LLVM compares each access with all that it
 # may pass, in time that grows with the square of their number: 1400 plain copies took 1 s without and 0.1 s with this.
@@ -126,7 +126,7 @@ class _Chunk:
         if word != f"%v{row}":
             return word
         lines = None
-        if op in _POWERS and not self.plan.strict and rows.operation[second] == _CONST:
+        if op in POWERS and not self.plan.strict and rows.operation[second] == _CONST:
             lines = power(word, a, rows.constants[rows.first[second]])
         if lines is None:
             operation = self.plan.operations[op]
@@ -208,7 +208,7 @@ class _Chunk:
             start = end
 
 
-def _pointers(array: str, word: str, indices: Iterable[int], instead_of_null: str = "") -> list[str]:
+def pointers(array: str, word: str, indices: Iterable[int], instead_of_null: str = "") -> list[str]:
     """Lines that take pointers out of arg or res; a null pointer becomes `instead_of_null` where that is given."""
     lines = []
     for i in sorted(indices):
@@ -221,7 +221,7 @@ def _pointers(array: str, word: str, indices: Iterable[int], instead_of_null: st
     return lines
 
 
-def _stand_ins(rows: Instructions) -> list[str]:
+def stand_ins(rows: Instructions) -> list[str]:
     """Memory behind null pointers: zeros to read from, and a place for results that nobody wants."""
     return [
         f"@zeros = global [{max(rows.size_in, default=0) + 1} x double] zeroinitializer",
@@ -229,7 +229,8 @@ def _stand_ins(rows: Instructions) -> list[str]:
     ]
 
 
-def _declarations(calls: set[str], strict: bool) -> list[str]:
+def declarations(calls: set[str], strict: bool) -> list[str]:
+    """Lines that declare the functions that a module calls."""
     lines = []
     for symbol in sorted(calls):
         if symbol == "erfinv":
@@ -245,26 +246,26 @@ def _declarations(calls: set[str], strict: bool) -> list[str]:
 def _one_module(plan: _CodePlan) -> str:
     chunk = _Chunk(plan, 0, len(plan.rows))
     lines = [
-        *_stand_ins(plan.rows),
-        f"define i32 @{ENTRY}({_ENTRY_PARAMETERS}) nounwind {{",
-        *_pointers("%arg", "%in", chunk.inputs, "@zeros"),
-        *_pointers("%res", "%out", chunk.outputs, "@unwanted"),
+        *stand_ins(plan.rows),
+        f"define i32 @{ENTRY}({ENTRY_PARAMETERS}) nounwind {{",
+        *pointers("%arg", "%in", chunk.inputs, "@zeros"),
+        *pointers("%res", "%out", chunk.outputs, "@unwanted"),
         *chunk.lines,
         "ret i32 0\n}",
-        *_declarations(chunk.calls, plan.strict),
+        *declarations(chunk.calls, plan.strict),
     ]
     return "\n".join(lines)
 
 
 def _entry_module(rows: Instructions, chunks: int) -> str:
     """The function that replaces null pointers and calls the chunks one after another."""
-    lines = [*_stand_ins(rows), f"define i32 @{ENTRY}({_ENTRY_PARAMETERS}) nounwind {{"]
+    lines = [*stand_ins(rows), f"define i32 @{ENTRY}({ENTRY_PARAMETERS}) nounwind {{"]
     for array, word, stand_in, count in (
         ("%arg", "%in", "@zeros", len(rows.size_in)),
         ("%res", "%out", "@unwanted", len(rows.size_out)),
     ):
         lines.append(f"{array}.safe = alloca ptr, i64 {count + 1}")
-        lines += _pointers(array, word, range(count), stand_in)
+        lines += pointers(array, word, range(count), stand_in)
         for i in range(count):
             lines.append(f"{word}{i}.to = getelementptr inbounds ptr, ptr {array}.safe, i64 {i}")
             lines.append(f"store ptr {word}{i}, ptr {word}{i}.to, align 8")
@@ -282,11 +283,11 @@ def _chunk_modules(plan: _CodePlan, style: Style) -> Iterator[str]:
         chunk = _Chunk(plan, start, min(len(rows), start + style.chunk))
         lines = [
             f"define void @chunk{number}({_CHUNK_PARAMETERS}) nounwind noinline {{",
-            *_pointers("%arg", "%in", chunk.inputs),
-            *_pointers("%res", "%out", chunk.outputs),
+            *pointers("%arg", "%in", chunk.inputs),
+            *pointers("%res", "%out", chunk.outputs),
             *chunk.lines,
             "ret void\n}",
-            *_declarations(chunk.calls, plan.strict),
+            *declarations(chunk.calls, plan.strict),
         ]
         yield "\n".join(lines)
     yield _entry_module(rows, len(starts))

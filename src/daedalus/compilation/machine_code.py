@@ -141,8 +141,21 @@ def _linker() -> _Linker:
     return _present_linker
 
 
-def object_code(text: str, level: int) -> bytes:
-    """Object code of one module of LLVM text; level 0 to 3 is how hard the code generator tries."""
+@functools.cache
+def _loop_builder() -> Any:
+    """What builds LLVM's own pipeline for modules with loops, which become vector code."""
+    llvm = binding()
+    with LLVM_LOCK:
+        options = llvm.create_pipeline_tuning_options(speed_level=3)
+        options.loop_vectorization = True
+        return llvm.create_pass_builder(target_machine(2), options)
+
+
+def object_code(text: str, level: int, loops: bool = False) -> bytes:
+    """Object code of one module of LLVM text; level 0 to 3 is how hard the code generator tries.
+
+    `loops`: the text has loops that are worth LLVM's whole pipeline.
+    """
     llvm = binding()
     with LLVM_LOCK:
         machine = target_machine(level)
@@ -150,7 +163,11 @@ def object_code(text: str, level: int) -> bytes:
         module = llvm.parse_assembly(text, llvm.create_context())
         module.triple = machine.triple
         module.data_layout = str(machine.target_data)
-        if level:
+        if loops:
+            builder = _loop_builder()
+            # A pipeline of modules runs once.
+            builder.getModulePassManager().run(module, builder)
+        elif level:
             passes, builder = _passes(level)
             for function in module.functions:
                 if not function.is_declaration:

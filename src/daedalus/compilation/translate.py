@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 
 from daedalus.compilation import background, c_compiler, disk_cache, interpreter, machine_code
+from daedalus.compilation.array_code import array_code
 from daedalus.compilation.counting import count
 from daedalus.compilation.llvm_code import Style, modules
 from daedalus.model.system.instruction_list import Instructions, UnknownOperationError
@@ -45,7 +46,8 @@ class CodeWish(NamedTuple):
 class TranslationOutcome(NamedTuple):
     """What a translation came to; where there is no machine code, the interpreter stands in and `reason` says why.
 
-    uncached: why the disk cache was left aside, empty where it was not.
+    uncached: why the disk cache was left aside, empty where it was not. work: how many numbers of working memory the
+        code needs.
     """
 
     tier: str
@@ -54,6 +56,7 @@ class TranslationOutcome(NamedTuple):
     code: machine_code.MachineCode | None = None
     interpreted: interpreter.Interpreted | None = None
     uncached: str = ""
+    work: int = 0
 
     def install(self, core: Any) -> None:
         """Point a _core.Function at this."""
@@ -132,6 +135,27 @@ def _with_llvm(rows: Instructions, wish: CodeWish, reasons: list[str]) -> Transl
         reasons.append(f"LLVM gave up ({(str(error) or 'no reason given').splitlines()[0]})")
         return None
     return TranslationOutcome("disk cache" if stored else f"llvm O{level}", code=code)
+
+
+def as_loops(rows: Instructions, wish: CodeWish) -> TranslationOutcome | None:
+    """Machine code of a long function whose formulas repeat, as loops; None where they do not, or LLVM is missing."""
+    started = time.perf_counter()
+    try:
+        host = machine_code.host()
+        style = Style(wish.strict, host.has_fused_multiply_add, CHUNK)
+        written = array_code(rows, style)
+        if written is None:
+            return None
+        key = _key("llvm loops", rows, wish.strict, host, ca.CasadiMeta.version())
+        code, stored = disk_cache.code_of(
+            key,
+            lambda objects: machine_code.link(objects, wish.strict),
+            lambda: [machine_code.object_code(written.text, 2, loops=True)],
+        )
+    except (ImportError, OSError, RuntimeError):
+        return None
+    tier, seconds = "disk cache" if stored else "llvm loops", time.perf_counter() - started
+    return TranslationOutcome(tier, "", seconds, code, uncached=disk_cache.why_not_used(), work=written.work)
 
 
 def _with_c_compiler(f: ca.Function, rows: Instructions, strict: bool, reasons: list[str]) -> TranslationOutcome | None:

@@ -29,7 +29,7 @@ import numpy as np
 from daedalus.model.expressions import concatenate, contains, elements, symbol_key
 from daedalus.model.printing import ConditionText, expression_text
 from daedalus.model.switching.held_states import HeldStates
-from daedalus.model.system.instruction_list import Instructions, read_instructions
+from daedalus.model.system.instruction_list import LONG, Instructions, outputs_with, read_instructions
 from daedalus.model.system.once import remembered
 from daedalus.model.system.system import System
 from daedalus.model.variables import Variable
@@ -90,10 +90,20 @@ def switches_of(system: System) -> Switches | None:
     ('h > 0.5',)
     """
     arguments = [system.symbol(letter) for letter in LETTERS]
-    guards = ca.densify(system.guards)
-    function = ca.Function("equations", arguments, [ca.densify(system.residual), guards])
-    if not contains(function, SWITCHING | STAIRS.keys()):
-        return None
+    guards, whole = ca.densify(system.guards), ca.densify(system.residual)
+    function = ca.Function("equations", arguments, [whole, guards])
+    if function.n_instructions() >= LONG:
+        rows = read_instructions(function)
+        touched = outputs_with(rows, SWITCHING | STAIRS.keys())
+        if not any(part.any() for part in touched):
+            return None
+        # Equations without a condition stay as they are.
+        chosen = np.flatnonzero(touched[0])
+        function = ca.Function("equations", arguments, [whole[chosen.tolist()], guards])
+    else:
+        if not contains(function, SWITCHING | STAIRS.keys()):
+            return None
+        chosen = np.arange(whole.numel())
     rows = read_instructions(function)
     discrete = system.sizes["p"] - system.discrete_count
     held = system.part(HeldStates)
@@ -106,7 +116,9 @@ def switches_of(system: System) -> Switches | None:
         rests,
         {PARAMETERS: system.start["p"]},
     )
-    residual, written = work.rewritten(system.residual.numel(), guards.numel())
+    residual, written = work.rewritten(len(chosen), guards.numel())
+    if len(chosen) < whole.numel():
+        residual = _put(whole, chosen, residual)
     if not work.guards and not work.hidden:
         return None
     clock = None
@@ -120,6 +132,12 @@ def switches_of(system: System) -> Switches | None:
         clock,
         tuple(work.on_time),
     )
+
+
+def _put(whole: ca.SX, places: np.ndarray, parts: ca.SX) -> ca.SX:
+    changed = ca.SX(whole)
+    changed[places.tolist()] = parts
+    return changed
 
 
 def _labels(system: System) -> dict[int, str]:

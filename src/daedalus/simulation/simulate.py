@@ -23,6 +23,7 @@ from daedalus.simulation.run.request import (
     check_on_stop,
     check_step,
     read_limits,
+    read_linear,
     read_save_at,
     read_span,
     read_values,
@@ -57,6 +58,8 @@ def simulate(
     cancel: Any = None,
     locate_switches: bool = True,
     seed: int | None = 0,
+    linear: str = "auto",
+    preconditioner: str | None = None,
 ) -> Trajectory:
     """Simulate a model over a time span.
 
@@ -90,6 +93,9 @@ def simulate(
         `fmin`, `fmax`) changes, which keeps the accuracy of the method. False steps over them.
     seed: which path of the noise of the model is computed; None takes a new one, which `tr.notes` tells. Noise whose
         value is given among the inputs is not drawn.
+    linear: how implicit steps solve linear systems: "dense", "sparse" (factors), "krylov" (GMRES: memory follows the
+        entries of the matrix, not their fill), or "auto". If GMRES stops converging, factors take over and `tr.notes`
+        says so; `tr.work.linear` has the counts. preconditioner: that of "krylov", "ilu" by default.
 
     If a run meets NaN or diverges, it ends and keeps its data; `tr.stop_reason` names the time and the variable. If the
     mass matrix is singular at the start, a SingularModelError names the part. If a run passes a dead centre on its
@@ -107,16 +113,18 @@ def simulate(
     """
     if on_stop != "return":
         check_on_stop(on_stop)
+    if linear != "auto" or preconditioner is not None:
+        linear = read_linear(linear, preconditioner)
     if time_limit is None:
         return _simulate(
             model, span, start, inputs, parameters, method, rtol, atol, save_at,
-            (step, max_step, first_step, max_steps, None), progress, on_stop, cancel, locate_switches, seed,
+            (step, max_step, first_step, max_steps, None), progress, on_stop, cancel, locate_switches, seed, linear,
         )  # fmt: skip
     limits = read_limits(step, max_step, first_step, max_steps, time_limit)
     with time_limited(limits[-1]):
         return _simulate(
             model, span, start, inputs, parameters, method, rtol, atol, save_at, limits, progress, on_stop, cancel,
-            locate_switches, seed,
+            locate_switches, seed, linear,
         )  # fmt: skip
 
 
@@ -136,6 +144,7 @@ def _simulate(
     cancel: Any,
     locate_switches: bool,
     seed: int | None,
+    linear: str,
 ) -> Trajectory:
     """The run, with its limits as LIMITS names them."""
     t0, t1 = read_span(span)
@@ -146,7 +155,7 @@ def _simulate(
     if type(method) is not str and getattr(method, "is_implicit_euler", False):
         method = "implicit_euler"
     begins, inputs, parameters = read_values(begins, inputs, parameters)
-    options = Options(method, rtol, atol, limits, locate_switches)
+    options = Options(method, rtol, atol, limits, locate_switches, linear)
     request = Request(model, t0, t1, begins, inputs, parameters, times, options)
     if request.system.noises and (noises := undriven_noises(request)):
         trajectory = run_with_noise(request, noises, seed, lambda own: _asked_for(own, progress, cancel))

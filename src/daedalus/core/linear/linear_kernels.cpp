@@ -13,6 +13,10 @@ template class ShortFactors<double>;
 template class ShortFactors<Complex>;
 template class RowFactors<double>;
 template class RowFactors<Complex>;
+template class KrylovSolver<double>;
+template class KrylovSolver<Complex>;
+template class FrontFactors<double>;
+template class FrontFactors<Complex>;
 template class SparseLu<double>;
 template class SparseLu<Complex>;
 template class DenseLu<double>;
@@ -44,8 +48,7 @@ struct Plain {
         static_cast<Solver*>(solver)->solve(reinterpret_cast<Number*>(b));
     }
     static SolverCounts counts(const void* solver) noexcept {
-        const Solver& s = *static_cast<const Solver*>(solver);
-        return {s.factorisations, s.orderings, s.fill(), s.operations(), s.dense()};
+        return static_cast<const Solver*>(solver)->counts();
     }
     static LinearKernels all() noexcept { return {make, destroy, values, factor, solve, counts}; }
 };

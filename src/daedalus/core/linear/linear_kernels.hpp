@@ -2,7 +2,6 @@
 #pragma once
 
 #include "linear/matrix_form.hpp"
-#include "linear/solver_counts.hpp"
 
 namespace daedalus {
 

@@ -4,7 +4,7 @@
 // measured; a bad one is refined,
 //   x <- x + A^-1 (b - A x),
 // and so is every further answer of that factorisation (Skeel 1980; Arioli, Demmel, Duff 1989). If kept pivots are to
-// blame, they are chosen again on the present values.
+// blame, they are chosen again on the present values. On request systems are solved by iteration instead.
 #pragma once
 
 #include <limits>
@@ -12,6 +12,7 @@
 
 #include "linear/backward_error.hpp"
 #include "linear/dense_lu.hpp"
+#include "linear/krylov_solver.hpp"
 #include "linear/matrix_form.hpp"
 #include "linear/sparse_lu.hpp"
 
@@ -24,10 +25,12 @@ class LinearSolver {
 public:
     explicit LinearSolver(const Pattern& pattern, MatrixForm form = MatrixForm::best)
         : dense_(form == MatrixForm::best ? better_dense(pattern)
-                                         : form == MatrixForm::dense && pattern.n <= largest_dense) {
+                                         : form == MatrixForm::dense && pattern.n <= largest_dense),
+          krylov_(form == MatrixForm::krylov) {
         if (!matrix_.make(pattern) || !values_.make(matrix_.nonzeros) || !right_.make(matrix_.n) ||
             !first_answer_.make(matrix_.n) ||
-            !(dense_ ? dense_lu_.make(matrix_) : error_.make(matrix_) && sparse_lu_.make(matrix_)))
+            !(dense_ ? dense_lu_.make(matrix_) : error_.make(matrix_) && sparse_lu_.make(matrix_)) ||
+            (krylov_ && !krylov_solver_.make(matrix_)))
             throw std::bad_alloc();
     }
     LinearSolver(const LinearSolver&) = delete;
@@ -39,16 +42,19 @@ public:
     // Factors R A C, with diagonal scales R and C (none: ones). False: singular, not finite, or no memory for pivots.
     bool factor(const double* row_scale, const double* column_scale) noexcept {
         ++factorisations;
-        measuring_ = true;
-        const bool done = dense_ ? dense_lu_.factor(values_.data(), row_scale, column_scale)
-                                 : sparse_lu_.factor(values_.data(), row_scale, column_scale);
-        orderings = dense_ ? dense_lu_.orderings : sparse_lu_.orderings;
-        return done;
+        if (krylov_ && krylov_solver_.factor(values_.data())) {
+            row_scale_ = row_scale, column_scale_ = column_scale, measuring_ = false;
+            return true;
+        }
+        if (krylov_) give_up();
+        return factor_directly(row_scale, column_scale);
     }
 
     // A x = b in place, after a factorisation that succeeded.
     void solve(Number* b) noexcept {
-        if (measuring_)
+        if (krylov_)
+            iterate(b);
+        else if (measuring_)
             solve_measured(b);
         else
             substitute(b);
@@ -63,18 +69,43 @@ public:
             sparse_lu_.template solve_band<width>(band, y);
     }
 
-    // Whether answers of this factorisation have to be measured: before the first one, and where that was bad.
-    bool measures() const noexcept { return measuring_; }
+    // Whether answers of this factorisation have to be measured, and so come one by one: before the first one, and where
+    // that was bad; iterations always.
+    bool measures() const noexcept { return measuring_ || krylov_; }
     bool dense() const noexcept { return dense_; }
     // Nonzeros of L and U, and the multiplications with subtraction that made them.
-    long long fill() const noexcept { return dense_ ? dense_lu_.fill() : sparse_lu_.fill(); }
+    long long fill() const noexcept {
+        return krylov_ ? matrix_.nonzeros : dense_ ? dense_lu_.fill() : sparse_lu_.fill();
+    }
     long long operations() const noexcept { return dense_ ? dense_lu_.operations() : sparse_lu_.operations(); }
+    SolverCounts counts() const noexcept {
+        return {factorisations, orderings, fill(), operations(), dense_, krylov_, krylov_solver_.iterations, gave_up_};
+    }
 
     long long factorisations = 0, orderings = 0;
     // Rounding alone stays below this; above it, refinement has something to gain. Whoever needs less may say so.
     double acceptable = 64 * std::numeric_limits<double>::epsilon();
 
 private:
+    DAEDALUS_INLINE bool factor_directly(const double* row_scale, const double* column_scale) noexcept {
+        measuring_ = true;
+        const bool done = dense_ ? dense_lu_.factor(values_.data(), row_scale, column_scale)
+                                 : sparse_lu_.factor(values_.data(), row_scale, column_scale);
+        orderings = dense_ ? dense_lu_.orderings : sparse_lu_.orderings;
+        return done;
+    }
+
+    // Iterations go nowhere: from here on factors solve.
+    DAEDALUS_COLD void give_up() noexcept { krylov_ = false, gave_up_ = true; }
+    DAEDALUS_COLD void iterate(Number* b) noexcept {
+        for (std::int32_t i = 0; i < matrix_.n; ++i) right_[i] = b[i];
+        if (krylov_solver_.solve(values_.data(), b)) return;
+        give_up();
+        for (std::int32_t i = 0; i < matrix_.n; ++i) b[i] = right_[i];
+        if (factor_directly(row_scale_, column_scale_)) return solve_measured(b);
+        for (std::int32_t i = 0; i < matrix_.n; ++i) b[i] = std::numeric_limits<double>::quiet_NaN();
+    }
+
     // Above this, kept pivots are to blame.
     static constexpr double alarming = 1e-11;
     static constexpr int most_refinements = 3;
@@ -136,12 +167,14 @@ private:
     }
 
     CompactPattern matrix_;
-    bool dense_ = true, measuring_ = true;
+    bool dense_ = true, krylov_ = false, gave_up_ = false, measuring_ = true;
+    const double *row_scale_ = nullptr, *column_scale_ = nullptr;  // of the last factorisation
     int spared_ = 0;
     Block<Number> values_, right_, first_answer_;
     DenseLu<Number> dense_lu_;
     SparseLu<Number> sparse_lu_;
     BackwardError<Number> error_;
+    KrylovSolver<Number> krylov_solver_;
 };
 
 // Compiled once for each instruction set, in linear_kernels.cpp; short functions may still become part of their callers.
@@ -151,6 +184,10 @@ extern template class ShortFactors<double>;
 extern template class ShortFactors<Complex>;
 extern template class RowFactors<double>;
 extern template class RowFactors<Complex>;
+extern template class KrylovSolver<double>;
+extern template class KrylovSolver<Complex>;
+extern template class FrontFactors<double>;
+extern template class FrontFactors<Complex>;
 extern template class SparseLu<double>;
 extern template class SparseLu<Complex>;
 extern template class DenseLu<double>;

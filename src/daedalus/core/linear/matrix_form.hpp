@@ -1,11 +1,19 @@
-// Which of the two eliminations a pattern gets.
+// How the linear systems of one pattern are solved, and what was counted on the way.
 #pragma once
 
 #include "linear/pattern.hpp"
 
 namespace daedalus {
 
-enum class MatrixForm { best, dense, sparse };
+enum class MatrixForm { best, dense, sparse, krylov };
+
+// How often a solver factored and chose pivots, and the size of its factors.
+struct SolverCounts {
+    long long factorisations = 0, orderings = 0, fill = 0, operations = 0;
+    bool dense = false, krylov = false;
+    long long iterations = 0;  // of GMRES
+    bool gave_up = false;      // iterations went nowhere: factors took over
+};
 
 // Full columns are numbered in 12 bits, and no larger matrix is worth it.
 inline constexpr long long largest_dense = 4000;

@@ -2,13 +2,14 @@
 //
 //   P R A C Q = L U   with R, C diagonal: the caller's scales times powers of two taken when the pivots were chosen
 //
-// A kept pivot that has become small in its row, or entries that have grown, are noticed; then the pivots are chosen
-// again on the present values.
+// Large patterns are ordered by their structure, small ones by their values. A kept pivot that has become small in its
+// row, or entries that have grown, are noticed; then the pivots are chosen by value, on the present values.
 #pragma once
 
 #include <limits>
 
 #include "linear/column_band.hpp"
+#include "linear/front_factors.hpp"
 #include "linear/row_factors.hpp"
 #include "linear/short_factors.hpp"
 #include "machine/arithmetic.hpp"
@@ -32,14 +33,22 @@ public:
     // False: singular, not finite, or no memory for other pivots.
     DAEDALUS_ONCE bool factor(const Number* values, const double* row_scale, const double* column_scale) noexcept {
         fresh_ = false;
+        // Values that are not finite say nothing about the structure.
+        if (n_ >= StructureOrder::least_unknowns && !finite(values)) return false;
         if (ordered_) {
             if (scales_differ(row_scale, column_scale)) take_scales(row_scale, column_scale);
             if (refactor(values) == Quality::good) return true;
+        } else if (follow_structure(values, row_scale, column_scale)) {
+            return true;
         }
-        return factor_with_new_pivots(values, row_scale, column_scale);
+        const Structure structure = by_structure_;
+        if (factor_with_new_pivots(values, row_scale, column_scale)) return true;
+        // No pivots at all: the order of the structure was not to blame and serves again.
+        if (structure == Structure::yes) by_fronts_ = true, by_structure_ = Structure::yes;
+        return false;
     }
     bool factor_with_new_pivots(const Number* values, const double* row_scale, const double* column_scale) noexcept {
-        ordered_ = false;
+        ordered_ = by_fronts_ = false, by_structure_ = Structure::no;
         if (!equilibrate(values, row_scale, column_scale)) return false;
         ++orderings;
         if (PivotOrder<Number>::choose(*matrix_, scaled_.data(), elimination_) != Choice::made) return false;
@@ -54,7 +63,9 @@ public:
     }
 
     DAEDALUS_ONCE void solve(Number* b) noexcept {
-        if (short_)
+        if (by_fronts_)
+            front_factors_.solve(b);
+        else if (short_)
             short_factors_.solve(b);
         else
             row_factors_.solve(b);
@@ -63,7 +74,9 @@ public:
     // A X = B in place, for some columns at once; `y` has room for n rows of them.
     template <int width>
     void solve_band(const ColumnBand& band, double* y) noexcept {
-        if (short_)
+        if (by_fronts_)
+            front_factors_.template solve_band<width>(band, y);
+        else if (short_)
             short_factors_.template solve_band<width>(band, y);
         else
             row_factors_.template solve_band<width>(band, y);
@@ -71,7 +84,7 @@ public:
 
     // Were the pivots chosen on the present values?
     bool fresh() const noexcept { return fresh_; }
-    void forget_pivots() noexcept { ordered_ = false; }
+    void forget_pivots() noexcept { ordered_ = false, by_structure_ = Structure::no; }
     long long fill() const noexcept { return fill_; }
 
     // Multiplications with subtraction of one factorisation.
@@ -80,6 +93,25 @@ public:
     long long orderings = 0;
 
 private:
+    // The order of the structure, where there is one; false: pivots have to be chosen by value.
+    DAEDALUS_COLD bool follow_structure(const Number* values, const double* row_scale, const double* column_scale) noexcept {
+        if (by_structure_ == Structure::no || n_ < StructureOrder::least_unknowns) return false;
+        if (by_structure_ == Structure::unknown) {
+            by_structure_ = Structure::no;
+            if (structure_.find(*matrix_) != Choice::made) return false;
+            fill_ = structure_.tree.fill(), operations_ = structure_.tree.operations();
+            // Short rows: an order by value is found as fast, and has runs of pivots of one shape.
+            if (operations_ <= ShortFactors<Number>::operations_a_place * fill_) return false;
+            if (!front_factors_.write(*matrix_, structure_)) return false;
+            ++orderings;
+            by_fronts_ = true, by_structure_ = Structure::yes;
+        }
+        if (!equilibrate(values, row_scale, column_scale)) return false;
+        take_scales(row_scale, column_scale);
+        ordered_ = true;
+        return refactor(values) == Quality::good;
+    }
+
     bool equilibrate(const Number* values, const double* row_scale, const double* column_scale) noexcept {
         double* largest = rows_.data();
         for (std::int32_t i = 0; i < n_; ++i) largest[i] = 0;
@@ -124,7 +156,9 @@ private:
             rows_[i] = given_rows_[i] * own_rows_[i];
             columns_[i] = given_columns_[i] * own_columns_[i];
         }
-        if (short_)
+        if (by_fronts_)
+            front_factors_.take_scales(rows_.data(), columns_.data());
+        else if (short_)
             short_factors_.take_scales(rows_.data(), columns_.data());
         else
             row_factors_.take_scales(rows_.data(), columns_.data());
@@ -142,21 +176,32 @@ private:
         return short_ ? short_factors_.write(*matrix_, e) : row_factors_.write(*matrix_, e);
     }
 
-    Quality refactor(const Number* values) noexcept {
+    bool finite(const Number* values) const noexcept {
         double total = 0;
         DAEDALUS_SIMD_SUM(total)
         for (std::int32_t p = 0; p < matrix_->nonzeros; ++p) total += magnitude(values[p]);
-        if (!std::isfinite(total)) return Quality::singular;
+        return std::isfinite(total);
+    }
+
+    Quality refactor(const Number* values) noexcept {
+        if (!finite(values)) return Quality::singular;
+        if (by_fronts_) return front_factors_.factor(values);
         return short_ ? short_factors_.factor(values) : row_factors_.factor(values);
     }
+
+    enum class Structure { unknown, yes, no };
 
     const CompactPattern* matrix_ = nullptr;
     std::int32_t n_ = 0;
     long long fill_ = 0, operations_ = 0;
-    bool ordered_ = false, fresh_ = false, short_ = false, rows_given_ = false, columns_given_ = false;
+    bool ordered_ = false, fresh_ = false, short_ = false, by_fronts_ = false, rows_given_ = false,
+         columns_given_ = false;
+    Structure by_structure_ = Structure::unknown;
     Elimination elimination_;
+    StructureOrder structure_;
     ShortFactors<Number> short_factors_;
     RowFactors<Number> row_factors_;
+    FrontFactors<Number> front_factors_;
     Block<double> own_rows_, own_columns_, given_rows_, given_columns_, rows_, columns_;
     Block<Number> scaled_;
 };

@@ -5,7 +5,7 @@
 // matrix is the block that all columns share.
 #pragma once
 
-#include "linear/pattern.hpp"
+#include "linear/matrix_form.hpp"
 #include "model/column_groups.hpp"
 #include "model/function.hpp"
 
@@ -28,6 +28,7 @@ struct ImplicitModel {
     bool higher_index = false;
     bool autonomous = false;  // neither time nor inputs stand in F
     int deepest = 1;  // the largest index
+    MatrixForm form = MatrixForm::best;  // how linear systems are solved
 
     // Numbers of x, and of x and z together, in one column.
     DAEDALUS_INLINE long long block_states() const { return columns.groups.empty() ? states : columns.states; }

@@ -44,7 +44,7 @@ Projected project(void* linear, double* x, bool far) noexcept {
 
 SolverCounts counts(const void* linear) noexcept {
     const LinearSolver<double>& solver = static_cast<const Both*>(linear)->system.solver();
-    return {solver.factorisations, solver.orderings, solver.fill(), solver.operations(), solver.dense()};
+    return solver.counts();
 }
 
 }  // namespace

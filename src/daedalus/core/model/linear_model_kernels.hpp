@@ -1,7 +1,7 @@
 // Linear models and projections compiled for every instruction set, behind plain functions.
 #pragma once
 
-#include "linear/solver_counts.hpp"
+#include "linear/matrix_form.hpp"
 #include "model/linear_model.hpp"
 
 namespace daedalus {

@@ -1,4 +1,5 @@
 // The seam for implicit models: functions, patterns and indices in, one checked description out.
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
@@ -61,7 +62,26 @@ std::vector<int> small_numbers(const Integers& given, long long n, int otherwise
     return result;
 }
 
-bool contains(const Integers& list, long long entry) { return std::find(list.begin(), list.end(), entry) != list.end(); }
+// 1 for every place in a list.
+std::vector<char> marked(const Integers& list, long long size) {
+    std::vector<char> marks(static_cast<std::size_t>(size));
+    for (const long long entry : list) marks[static_cast<std::size_t>(entry)] = 1;
+    return marks;
+}
+
+// The same model, with its linear systems solved in another way.
+PythonImplicitModel with_linear(const PythonImplicitModel& self, const std::string& form) {
+    PythonImplicitModel other = self;
+    if (form == "dense")
+        other.core.form = MatrixForm::dense;
+    else if (form == "sparse")
+        other.core.form = MatrixForm::sparse;
+    else if (form == "krylov")
+        other.core.form = MatrixForm::krylov;
+    else
+        refuse("linear systems are solved dense, sparse or by krylov");
+    return other;
+}
 
 // `dependent` are states whose derivative has the coefficient zero with the parameters of the run, `held` the equations
 // that are free of derivatives then. With `columns` all sizes and patterns are those of one column.
@@ -91,10 +111,12 @@ void construct_model(PythonImplicitModel* self, nb::object residual, nb::object 
     check_places(held, unknowns, "held has an entry out of range");
     check_places(curved, unknowns, "curved has an entry out of range");
     if (columns.empty()) model.curved.assign(curved.begin(), curved.end());
-    for (long long row = 0; row < unknowns; ++row)
-        if (!contains(dot_rows, row) || contains(held, row)) model.constraints.push_back(row);
+    const std::vector<char> with_derivative = marked(dot_rows, unknowns), is_held = marked(held, unknowns),
+                            is_dependent = marked(dependent, states);
+    for (std::size_t row = 0; row < static_cast<std::size_t>(unknowns); ++row)
+        if (!with_derivative[row] || is_held[row]) model.constraints.push_back(static_cast<long long>(row));
     for (std::size_t c = 0; c < static_cast<std::size_t>(states); ++c)
-        model.has_derivative.push_back(dot_colind[c + 1] > dot_colind[c] && !contains(dependent, (long long)c));
+        model.has_derivative.push_back(dot_colind[c + 1] > dot_colind[c] && !is_dependent[c]);
     if (!columns.empty()) add_columns(model, columns, products, below);
     if (zeros < 0 || zeros > model.unknowns) refuse("zeros is out of range");
     model.columns.zeros = zeros;
@@ -214,6 +236,7 @@ void construct_tableau(ImplicitTableau* self, nb::object a, nb::object b, nb::ob
 void bind_implicit(nb::module_& module) {
     using namespace nb::literals;
     nb::class_<PythonImplicitModel>(module, "ImplicitModel")
+        .def("with_linear", with_linear, "form"_a)
         .def("__init__", construct_model, "residual"_a, "jacobian"_a, "states"_a, "unknowns"_a, "dot_colind"_a,
              "dot_rows"_a, "all_colind"_a, "all_rows"_a, "index"_a = nb::list(), "level"_a = nb::list(),
              "drift"_a = nb::none(), "dependent"_a = nb::list(), "held"_a = nb::list(), "columns"_a = nb::list(),

@@ -16,6 +16,7 @@ MatrixForm form_named(const std::string& name) {
     if (name == "best") return MatrixForm::best;
     if (name == "dense") return MatrixForm::dense;
     if (name == "sparse") return MatrixForm::sparse;
+    if (name == "krylov") return MatrixForm::krylov;
     throw nb::value_error("form is 'best', 'dense' or 'sparse'");
 }
 
@@ -109,6 +110,8 @@ void bind_linear(nb::module_& module) {
         .def_prop_ro("dense", [](const Solver& self) { return self.counts().dense; })
         .def_prop_ro("factorisations", [](const Solver& self) { return self.counts().factorisations; })
         .def_prop_ro("orderings", [](const Solver& self) { return self.counts().orderings; })
+        .def_prop_ro("iterations", [](const Solver& self) { return self.counts().iterations; })
+        .def_prop_ro("gave_up", [](const Solver& self) { return self.counts().gave_up; })
         .def_prop_ro("fill", [](const Solver& self) { return self.counts().fill; })
         .def_prop_ro("operations", [](const Solver& self) { return self.counts().operations; });
 }

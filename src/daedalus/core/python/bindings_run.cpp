@@ -250,6 +250,12 @@ void bind_run(nb::module_& module) {
         .def_prop_ro("newton", [](const PythonRun& self) { return self.record->implicit.newton; })
         .def_prop_ro("newton_failures", [](const PythonRun& self) { return self.record->implicit.newton_failures; })
         .def_prop_ro("factor_size", [](const PythonRun& self) { return self.record->implicit.factor_size; })
+        .def_prop_ro("linear", [](const PythonRun& self) {
+            const SolverCounts& c = self.record->implicit.linear;
+            const bool used = self.record->implicit.factorisations > 0;
+            return nb::make_tuple(used ? c.krylov ? "krylov" : c.dense ? "dense" : "sparse" : "", c.fill, c.operations,
+                                  c.orderings, c.iterations, c.gave_up);
+        })
         .def_prop_ro("seconds", [](const PythonRun& self) { return self.record->seconds; })
         .def_prop_ro("last_step", [](const PythonRun& self) { return self.record->last_step; })
         .def_prop_ro("turns", [](const PythonRun& self) { return self.record->turns; })

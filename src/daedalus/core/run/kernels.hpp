@@ -9,6 +9,7 @@ namespace daedalus {
 struct ImplicitWork {
     long long jacobians = 0, factorisations = 0, newton = 0, newton_failures = 0;
     long long factor_size = 0;  // nonzeros of L and U in the last real factor of a single stage
+    SolverCounts linear;        // of the solver that made it
 };
 
 enum class Method { tsit5, dopri5, dop853, bs3, general, radau, rosenbrock, bdf, implicit_tableau, lobatto, sdirk };

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 import casadi as ca
+import numpy as np
+
+from daedalus.model.system.serialised_instructions import serialised_columns
+
+# From this many instructions on they are read all at once.
+LONG = 2000
 
 # CasADi's own numbers and words of its operations, for example 13 and "sin".
 OPERATION_NAMES: dict[int, str] = {
@@ -87,6 +94,8 @@ def read_instructions(f: ca.Function) -> Instructions:
         raise UnknownOperationError(
             f"{f.class_name()} {f.name()} is not made of scalar operations (f.expand() may help)"
         )
+    if f.n_instructions() >= LONG and (found := _read_at_once(f)) is not None:
+        return found
     number, operands, results = f.instruction_id, f.instruction_input, f.instruction_output
     count = f.n_instructions()
     operation, first, second, slot = array("q"), array("q"), array("q"), array("q")
@@ -121,3 +130,93 @@ def read_instructions(f: ca.Function) -> Instructions:
         slot.append(place)
         holder[place] = row
     return Instructions(operation, first, second, slot, constants, *sizes(f))
+
+
+def outputs_with(rows: Instructions, operations: Iterable[int]) -> list[np.ndarray]:
+    """Of each output, which of its nonzeros depend on a result of some operations.
+
+    Example
+    -------
+    >>> import casadi as ca
+    >>> x = ca.SX.sym("x", 2)
+    >>> rows = read_instructions(ca.Function("f", [x], [ca.vertcat(x[0] + 1, 2 * ca.fabs(x[1]))]))
+    >>> outputs_with(rows, [ca.OP_FABS])[0].tolist()
+    [False, True]
+    """
+    operation, first, second, slot = (
+        np.frombuffer(column, np.int64) for column in (rows.operation, rows.first, rows.second, rows.slot)
+    )
+    found = np.isin(operation, list(operations))
+    is_output = operation == ca.OP_OUTPUT
+    computed = np.flatnonzero(~np.isin(operation, (ca.OP_OUTPUT, ca.OP_INPUT, ca.OP_CONST)))
+    # Who reads each row, sorted by what is read.
+    read = np.concatenate([first[computed], second[computed]])
+    reader = np.concatenate([computed, computed])
+    order = np.argsort(read, kind="stable")
+    read, reader = read[order], reader[order]
+    frontier = np.flatnonzero(found)
+    while len(frontier):
+        begin, end = np.searchsorted(read, frontier), np.searchsorted(read, frontier, side="right")
+        counts = end - begin
+        places = np.repeat(begin - np.append(0, np.cumsum(counts)[:-1]), counts) + np.arange(int(counts.sum()))
+        frontier = np.unique(reader[places])
+        frontier = frontier[~found[frontier]]
+        found[frontier] = True
+    marks = [np.zeros(size, bool) for size in rows.size_out]
+    for output, mark in enumerate(marks):
+        own = is_output & (second == output)
+        mark[slot[own]] = found[first[own]]
+    return marks
+
+
+def _read_at_once(f: ca.Function) -> Instructions | None:
+    """The same for a long function, column by column."""
+    columns = serialised_columns(f)
+    if columns is None:
+        return None
+    operation, result, one, two, numbers = columns
+    if np.isin(operation, list(_NOT_ALONE)).any():
+        raise UnknownOperationError.named(set(operation[np.isin(operation, list(_NOT_ALONE))].tolist()))
+    is_output, is_input, is_constant = (operation == kind for kind in (ca.OP_OUTPUT, ca.OP_INPUT, ca.OP_CONST))
+    computed = ~(is_output | is_input | is_constant)
+    has_two = computed & np.isin(operation, _two_operands())
+    count = len(operation)
+    rows = np.arange(count)
+    # Places of the work vector, with the row that wrote them: an operand is what was written there last.
+    written = np.flatnonzero(~is_output)
+    keys = np.sort(result[written] * (count + 1) + rows[written])
+
+    def maker(places: np.ndarray, readers: np.ndarray) -> np.ndarray:
+        return keys[np.searchsorted(keys, places * (count + 1) + readers) - 1] % (count + 1)
+
+    first, second = np.full(count, -1), np.full(count, -1)
+    reads = computed | is_output
+    first[reads] = maker(one[reads], rows[reads])
+    second[has_two] = maker(two[has_two], rows[has_two])
+    first[is_input], second[is_input] = one[is_input], two[is_input]
+    first[is_constant] = np.arange(int(is_constant.sum()))
+    second[is_output] = result[is_output]
+    slot = np.where(is_output, two, result)
+    return Instructions(
+        _column(operation), _column(first), _column(second), _column(slot),
+        array("d", numbers[is_constant].tobytes()), *sizes(f),
+    )  # fmt: skip
+
+
+def _column(numbers: np.ndarray) -> array[int]:
+    return array("q", numbers.astype(np.int64).tobytes())
+
+
+@functools.cache
+def _two_operands() -> tuple[int, ...]:
+    """The operations with two operands, as CasADi counts them."""
+    x, y = ca.SX.sym("x"), ca.SX.sym("y")
+    found = []
+    for number in OPERATION_NAMES:
+        try:
+            trial = ca.SX.binary(number, x, y)
+        except (RuntimeError, NotImplementedError):
+            continue
+        if not trial.is_symbolic() and not trial.is_constant() and trial.n_dep() == 2:
+            found.append(number)
+    return tuple(found)

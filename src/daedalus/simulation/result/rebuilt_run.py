@@ -156,8 +156,12 @@ def _rebuilt_record(part: PlainRecord) -> Record:
 
 
 def _rebuilt_work(work: PlainRecord) -> Work:
-    counts = [name for name in work.only(Work.__dataclass_fields__).names() if name != "seconds"]
-    return Work(seconds=work.number("seconds"), **{name: work.integer(name, 0, 2**63) for name in counts})
+    names = work.only(Work.__dataclass_fields__).names()
+    counts = [name for name in names if name not in ("seconds", "linear")]
+    linear = work.text("linear") if "linear" in names else ""
+    return Work(
+        seconds=work.number("seconds"), linear=linear, **{name: work.integer(name, 0, 2**63) for name in counts}
+    )
 
 
 def _rebuilt_tables(told: PlainRecord, arrays: _PieceArrays, inputs: int) -> tuple[tuple[Signal, tuple[int, ...]], ...]:

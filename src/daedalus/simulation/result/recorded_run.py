@@ -31,7 +31,10 @@ SAME_ROW = 1e-9
 
 @dataclass(frozen=True)
 class Work:
-    """What a run cost: counts are exact and the same on every machine, seconds are not."""
+    """What a run cost: counts are exact and the same on every machine, seconds are not.
+
+    linear: how the linear systems of implicit steps were solved; empty where there were none.
+    """
 
     steps: int = 0
     rejected: int = 0
@@ -40,9 +43,14 @@ class Work:
     factorisations: int = 0
     newton: int = 0
     seconds: float = 0.0
+    linear: str = ""
 
     def __add__(self, other: Work) -> Work:
-        return Work(*(one + another for one, another in zip(vars(self).values(), vars(other).values())))
+        counts = (getattr(self, name) + getattr(other, name) for name in COUNTS)
+        return Work(*counts, linear=other.linear or self.linear)
+
+
+COUNTS = tuple(name for name in Work.__dataclass_fields__ if name != "linear")
 
 
 @dataclass(frozen=True)

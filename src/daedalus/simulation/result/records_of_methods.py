@@ -34,6 +34,42 @@ class MethodAsked(MethodChoice):
 
 
 @dataclass(frozen=True)
+class LinearSystems(Record):
+    """How the linear systems of implicit steps were solved: dense, sparse or by iteration (krylov).
+
+    fill: nonzeros of L and U. operations: multiplications with subtraction of one factorisation. orderings: how often
+    pivots were chosen. gave_up: iterations did not converge, and factors took over.
+
+    >>> str(LinearSystems("sparse", 68560, 2605152, 1))
+    'linear systems: sparse, 68560 nonzeros in L and U, 2.6e+06 operations each'
+    >>> str(LinearSystems("krylov", 5000, 0, 0, 321))
+    'linear systems: 321 iterations of GMRES with ILU(0), 5000 nonzeros'
+    """
+
+    form: str
+    fill: int
+    operations: int
+    orderings: int
+    iterations: int = 0
+    gave_up: bool = False
+
+    @property
+    def how(self) -> str:
+        """The same without the subject."""
+        if self.form == "krylov":
+            return f"{self.iterations} iterations of GMRES with ILU(0), {self.fill} nonzeros"
+        each = f"{self.form}, {self.fill} nonzeros in L and U, {self.operations:.2g} operations each"
+        if self.orderings > 1:
+            each += f", pivots chosen {self.orderings} times"
+        if self.gave_up:
+            each += f"; GMRES with ILU(0) stopped converging after {self.iterations} iterations"
+        return each
+
+    def __str__(self) -> str:
+        return f"linear systems: {self.how}"
+
+
+@dataclass(frozen=True)
 class StartedUp(MethodChoice):
     """A multistep method ran, whose first steps another one took; over_switches: conditions were stepped over.
 

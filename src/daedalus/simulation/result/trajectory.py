@@ -154,6 +154,40 @@ class Trajectory(RecordedRun):
 
         return plot_path(self, name, ax)
 
+    def plot_field(self, name: str, t: float | None = None, ax: Axes | None = None) -> Any:
+        """Draw an array at one time: a curve over its cells, or an image for two axes. By default at the end of the
+        run.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> m = dd.Model("heat"); u = m.state("u", (4, 4), start=[[1, 0, 0, 0]] * 4)
+        >>> m.equation(m.der(u), dd.laplacian(u, 1.0, boundary="neumann"))
+        >>> dd.simulate(m, 1.0).plot_field("u", 0.5).axes[0].get_title()
+        'heat: u at t = 0.5 s'
+        """
+        from daedalus.display.field_plot import plot_field
+
+        return plot_field(self, name, t, ax)
+
+    def animate_field(self, name: str, path: str | Path | None = None, frames: int | None = None) -> Any:
+        """Animate an array over the run: a page that opens offline (.html), a film (.gif, .mp4), or, without a path, an
+        object.
+
+        Example
+        -------
+        >>> import daedalus as dd, tempfile, os
+        >>> m = dd.Model("heat"); u = m.state("u", 8, start=[1, 0, 0, 0, 0, 0, 0, 0])
+        >>> m.equation(m.der(u), dd.laplacian(u, 1.0, boundary="neumann"))
+        >>> file = os.path.join(tempfile.mkdtemp(), "u.html")
+        >>> film = dd.simulate(m, 1.0).animate_field("u", file, frames=3)
+        >>> os.path.getsize(file) > 10_000
+        True
+        """
+        from daedalus.display.field_plot import animate_field
+
+        return animate_field(self, name, path, frames)
+
     def plot_phase(self, horizontal: str, vertical: str, ax: Axes | None = None) -> Any:
         """Draw one scalar over another; `dd.phase_portrait` draws the whole plane with its equilibria.
 

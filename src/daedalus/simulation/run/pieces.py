@@ -38,7 +38,7 @@ from daedalus.simulation.result.ending import ENDINGS, Ending, Obstacle, Stop, t
 from daedalus.simulation.result.held_values import ConditionModes, HeldModes, HeldValues, TurnedCondition
 from daedalus.simulation.result.joined_trajectory import joined
 from daedalus.simulation.result.recorded_run import Outcome, Work
-from daedalus.simulation.result.records_of_methods import MethodChoice
+from daedalus.simulation.result.records_of_methods import LinearSystems, MethodChoice
 from daedalus.simulation.result.records_on_the_way import BrokenBetweenSteps, SwitchesLocated
 from daedalus.simulation.result.rows_between_steps import keep_between_steps
 from daedalus.simulation.result.trajectory import Trajectory
@@ -55,6 +55,8 @@ from daedalus.simulation.switching.instant_end import held_at_start, instant_end
 from daedalus.simulation.switching.output_switches import with_output_switches
 from daedalus.simulation.switching.touches import touches
 
+# Numbers in a row from which on a note tells how linear systems were solved.
+LARGE = 1000
 # So many pieces in a row without a step lead nowhere.
 MOST_STILL = 3
 # Ends that somebody asked for.
@@ -372,6 +374,12 @@ def _refused(run: Any, settings: Settings, drive: Drive, p: np.ndarray) -> Stop 
     return None if error is None else refused_reset(t, settings.events[event].name, error)
 
 
+def _linear_systems(run: Any) -> LinearSystems | None:
+    """How linear systems were solved; None where an explicit method ran."""
+    form, *counts = getattr(run, "linear", ("",))
+    return LinearSystems(form, *counts) if form else None
+
+
 def explain(
     run: Any,
     settings: Settings,
@@ -403,10 +411,22 @@ def explain(
         told += (SwitchesLocated(run.turns + len(timed), conditions),)
         if stop.ending is Ending.CHATTERING and run.last_turned >= 0:
             stop = sliding(run.stop_time, settings.switches.conditions[run.last_turned])
+    solved = _linear_systems(run)
+    if solved is not None and (settings.plant.row_width >= LARGE or solved.iterations):
+        told += (solved,)
     return Outcome(
         stop=stop,
         method=settings.method,
-        work=Work(run.steps, run.rejected, run.rhs_calls, run.jacobians, run.factorisations, run.newton, run.seconds),
+        work=Work(
+            run.steps,
+            run.rejected,
+            run.rhs_calls,
+            run.jacobians,
+            run.factorisations,
+            run.newton,
+            run.seconds,
+            "" if solved is None else solved.how,
+        ),
         records=(why or settings.reason, *drive.notes, *settings.plant.notes, *told),
         events=tuple(run.events) if settings.watched else _written_events(run, settings.plant.system),
         turns=turns,

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 Start = Mapping[str, object] | Samples
 Values = Mapping[str, object] | None
 ON_STOP = ("return", "raise")
+LINEAR = ("auto", "dense", "sparse", "krylov")
 LIMITS = ("step", "max_step", "first_step", "max_steps", "time_limit")
 NO_LIMITS = (None,) * len(LIMITS)
 # Beyond this many steps the time no longer moves by each of them.
@@ -38,6 +39,7 @@ class Options(NamedTuple):
     atol: object
     limits: tuple[Any, ...]  # as LIMITS names them
     locate_switches: bool
+    linear: str = "auto"
 
 
 class Request(NamedTuple):
@@ -112,13 +114,39 @@ def read_request(
     given = dict(options or {})
     limits = read_limits(*(given.pop(name, None) for name in LIMITS))
     tolerances = given.pop("rtol", 1e-6), given.pop("atol", 1e-9)
-    way = Options(given.pop("method", "auto"), *tolerances, limits, given.pop("locate_switches", True))
+    linear = read_linear(given.pop("linear", "auto"), given.pop("preconditioner", None))
+    way = Options(given.pop("method", "auto"), *tolerances, limits, given.pop("locate_switches", True), linear)
     if given:
         raise InputError(f"{verb} takes no {', '.join(given)}.", remedy="the options of dd.simulate")
     t0, t1 = read_span(span)
     times = read_save_at(save_at, t0, t1)
     start, inputs, parameters = read_values(start, inputs, parameters)
     return Request(model, t0, t1, start, inputs, parameters, times, way)
+
+
+def read_linear(linear: object, preconditioner: object = None) -> str:
+    """How linear systems are solved; what does not exist is refused in words."""
+    if linear not in LINEAR or not isinstance(linear, str):
+        raise InputError(
+            "linear= is not known.",
+            f"got {linear!r}"[:80],
+            because=f"linear systems are solved by {', '.join(map(repr, LINEAR))}.",
+            remedy='linear="auto"',
+        )
+    if preconditioner is not None and linear != "krylov":
+        raise InputError(
+            f"A preconditioner does nothing with linear={linear!r}.",
+            because="only iterations have one.",
+            remedy='linear="krylov", preconditioner="ilu"',
+        )
+    if preconditioner not in (None, "ilu"):
+        raise InputError(
+            "This preconditioner does not exist.",
+            f"got {preconditioner!r}"[:80],
+            because='GMRES is preconditioned by an incomplete factorisation, "ilu", only.',
+            remedy='preconditioner="ilu", or linear="sparse"',
+        )
+    return linear
 
 
 def read_values(start: Any, inputs: Any, parameters: Any) -> tuple[Start | None, Values, Values]:

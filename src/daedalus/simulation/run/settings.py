@@ -149,7 +149,13 @@ class Settings:
 
 
 def settings_of(
-    system: System, method: str | Tableau, rtol: float, atol: object, *limits: Any, locate_switches: bool = False
+    system: System,
+    method: str | Tableau,
+    rtol: float,
+    atol: object,
+    *limits: Any,
+    locate_switches: bool = False,
+    linear: str = "auto",
 ) -> Settings:
     """The settings of a run, from memory where they were used before; what means nothing is refused.
 
@@ -158,19 +164,22 @@ def settings_of(
     try:
         hash((method, rtol, atol, limits))
     except TypeError:  # atol by name cannot be looked up
-        return _checked(system, method, rtol, atol, limits, locate_switches)
-    return once(system, _checked, method, rtol, atol, limits, locate_switches)
+        return _checked(system, method, rtol, atol, limits, locate_switches, linear)
+    return once(system, _checked, method, rtol, atol, limits, locate_switches, linear)
 
 
 def settings_for(request: Request, system: System, method: str | Tableau) -> Settings:
     """The settings of a request for a system by a method."""
     locate = request.locate_switches
-    return settings_of(system, method, request.rtol, request.atol, *request.limits, locate_switches=locate)
+    return settings_of(
+        system, method, request.rtol, request.atol, *request.limits, locate_switches=locate, linear=request.options.linear
+    )
 
 
 def _checked(
-    system: System, method: str | Tableau, rtol: float, atol: object, limits: tuple[Any, ...], locate: bool
-) -> Settings:
+    system: System, method: str | Tableau, rtol: float, atol: object, limits: tuple[Any, ...], locate: bool,
+    linear: str,
+) -> Settings:  # fmt: skip
     numbers = checked_numbers(rtol, limits)
     choice = choose_method(method, rtol, numbers["step"])
     implicit = is_implicit(method)
@@ -209,6 +218,8 @@ def _checked(
         notes += more
     chosen = (core_method, choice.name, reason_of(method, choice.name, rtol, numbers["step"]))
     core = _core_model(core_plant, choice.name)
+    if implicit and linear != "auto" and hasattr(core, "with_linear"):
+        core = core.with_linear(linear)
     ends = numbers["max_steps"], numbers["time_limit"]
     return Settings(
         plant, core, *chosen, rtol, *ends, call, core_plant, switches, notes, restart=restart, contacts=contacts

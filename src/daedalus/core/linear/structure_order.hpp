@@ -1,0 +1,151 @@
+// The order of elimination that the pattern alone gives: pivots on the diagonal, least fill, no look at the values.
+//
+// It serves every matrix of the pattern and whichever step made it. Whether diagonal pivots are good enough is seen when
+// numbers come: small pivots, growth and the backward error are watched, and pivots chosen by value take over.
+#pragma once
+
+#include "linear/minimum_degree.hpp"
+#include "linear/pivot_order.hpp"
+
+namespace daedalus {
+
+inline namespace DAEDALUS_ISA {
+
+// What eliminating a symmetric graph in a given order fills: the tree of the order, and how many rows every pivot reaches.
+//
+// The parent of a pivot is the first one that its elimination changes (J. W. H. Liu, SIAM J. Matrix Anal. Appl. 11,
+// 1990). The order is changed to one in which every subtree stands together and the largest child stands last: the
+// fill is the same, and pivots with equal rows are neighbours.
+class EliminationTree {
+public:
+    static constexpr std::int32_t none = -1;
+
+    // From an order of the unknowns, which is changed; false: no memory.
+    [[nodiscard]] bool make(const SymmetricGraph& graph, Block<std::int32_t>& order) noexcept {
+        n_ = graph.n;
+        if (!place.make(n_) || !parent.make(n_) || !count.make(n_) || !mark_.make(n_) || !first_.make(n_) ||
+            !next_.make(n_) || !moved_.make(n_))
+            return false;
+        number(order);
+        find_parents(graph, order);
+        count_rows(graph, order);
+        sort_subtrees(order);
+        number(order);
+        return true;
+    }
+
+    // Nonzeros of L and U, and the multiplications with subtraction that make them.
+    long long fill() const noexcept {
+        long long sum = n_;
+        for (std::int32_t k = 0; k < n_; ++k) sum += 2LL * count[k];
+        return sum;
+    }
+    long long operations() const noexcept {
+        long long sum = 0;
+        for (std::int32_t k = 0; k < n_; ++k) sum += count[k] * (1LL + count[k]);
+        return sum;
+    }
+
+    // By places in the order: the place of an unknown; the parent of a pivot; the rows below it.
+    Block<std::int32_t> place, parent, count;
+
+private:
+    void number(const Block<std::int32_t>& order) noexcept {
+        for (std::int32_t k = 0; k < n_; ++k) place[order[k]] = k;
+    }
+
+    // Every neighbour that came before leads, over its ancestors, to this one; ancestors are kept short.
+    void find_parents(const SymmetricGraph& graph, const Block<std::int32_t>& order) noexcept {
+        std::int32_t* ancestor = mark_.data();
+        for (std::int32_t k = 0; k < n_; ++k) {
+            parent[k] = ancestor[k] = none;
+            for (long long p = graph.begin[order[k]]; p < graph.begin[order[k] + 1]; ++p)
+                for (std::int32_t j = place[graph.neighbour[p]], up; j != none && j < k; j = up) {
+                    up = ancestor[j], ancestor[j] = k;
+                    if (up == none) parent[j] = k;
+                }
+        }
+    }
+
+    // Row k of L has an entry in every pivot on the way from a neighbour up to k.
+    void count_rows(const SymmetricGraph& graph, const Block<std::int32_t>& order) noexcept {
+        for (std::int32_t k = 0; k < n_; ++k) mark_[k] = none, count[k] = 0;
+        for (std::int32_t k = 0; k < n_; ++k) {
+            mark_[k] = k;
+            for (long long p = graph.begin[order[k]]; p < graph.begin[order[k] + 1]; ++p)
+                for (std::int32_t j = place[graph.neighbour[p]]; j < k && mark_[j] != k; j = parent[j])
+                    mark_[j] = k, ++count[j];
+        }
+    }
+
+    // Depth first without recursion; a child with more rows stands later.
+    void sort_subtrees(Block<std::int32_t>& order) noexcept {
+        std::int32_t *head = first_.data(), *next = next_.data(), *waiting = mark_.data(), *sorted = moved_.data();
+        for (std::int32_t k = 0; k < n_; ++k) head[k] = none, sorted[k] = k;
+        std::sort(sorted, sorted + n_, [&](std::int32_t a, std::int32_t b) {
+            return count[a] != count[b] ? count[a] > count[b] : a < b;
+        });
+        std::int32_t roots = none;
+        for (std::int32_t s = 0; s < n_; ++s) {
+            const std::int32_t k = sorted[s];
+            std::int32_t& list = parent[k] == none ? roots : head[parent[k]];
+            next[k] = list, list = k;
+        }
+        std::int32_t done = 0;
+        for (std::int32_t root = roots; root != none; root = next[root]) {
+            std::int32_t depth = 0;
+            waiting[depth++] = root;
+            while (depth > 0) {
+                const std::int32_t k = waiting[depth - 1];
+                if (const std::int32_t child = head[k]; child != none)
+                    head[k] = next[child], waiting[depth++] = child;
+                else
+                    sorted[done++] = k, --depth;
+            }
+        }
+        renumber(order);
+    }
+
+    // moved_[k] is the old place of what stands k-th now.
+    void renumber(Block<std::int32_t>& order) noexcept {
+        std::int32_t *fresh = first_.data(), *kept = next_.data(), *values = mark_.data();
+        for (std::int32_t k = 0; k < n_; ++k) fresh[moved_[k]] = k;
+        for (std::int32_t k = 0; k < n_; ++k)
+            kept[k] = order[moved_[k]],
+            values[k] = parent[moved_[k]] == none ? none : fresh[parent[moved_[k]]];
+        for (std::int32_t k = 0; k < n_; ++k) order[k] = kept[k], parent[k] = values[k];
+        for (std::int32_t k = 0; k < n_; ++k) kept[k] = count[moved_[k]];
+        for (std::int32_t k = 0; k < n_; ++k) count[k] = kept[k];
+    }
+
+    std::int32_t n_ = 0;
+    Block<std::int32_t> mark_, first_, next_, moved_;
+};
+
+class StructureOrder {
+public:
+    // Below, looking at values costs little and finds orders as good.
+    static constexpr std::int32_t least_unknowns = 500;
+
+    // Whether there is such an order. Saddle points have no diagonal in part but are symmetric; where rows belong to other
+    // columns altogether, only values tell which.
+    Choice find(const CompactPattern& matrix) noexcept {
+        if (matrix.n < least_unknowns) return Choice::singular;
+        if (!graph.make(matrix)) return Choice::no_memory;
+        if (graph.missing_diagonals > 0 && 10 * graph.one_sided > graph.pairs()) return Choice::singular;
+        switch (MinimumDegree::find(graph, order)) {
+            case MinimumDegree::Search::no_memory: return Choice::no_memory;
+            case MinimumDegree::Search::no_order: return Choice::singular;
+            case MinimumDegree::Search::done: break;
+        }
+        return tree.make(graph, order) ? Choice::made : Choice::no_memory;
+    }
+
+    SymmetricGraph graph;
+    EliminationTree tree;
+    Block<std::int32_t> order;
+};
+
+}  // namespace DAEDALUS_ISA
+
+}  // namespace daedalus

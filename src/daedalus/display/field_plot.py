@@ -1,0 +1,111 @@
+"""Draw a field of a run, an array with one or two axes: at one time, or as a film."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from daedalus.display.look import Axes, labelled, look, panel_of
+from daedalus.errors import InputError
+from daedalus.simulation.result.labelled_samples import unit_of
+from daedalus.simulation.result.trajectory import Trajectory
+
+# Frames of a film, and how long it takes in seconds, unless asked for otherwise.
+FRAMES, SECONDS = 60, 6.0
+
+
+def plot_field(tr: Trajectory, name: str, t: float | None, ax: Axes | None) -> Any:
+    """An array at one time: a curve over its cells for one axis, an image for two (first axis to the right)."""
+    when = float(tr.time[-1] if t is None else t)
+    values = np.asarray(tr.at(when)[name], dtype=float)
+    _check_field(values, name)
+    unit = unit_of(tr.system, name)
+    with look():
+        figure, panel = panel_of(ax, (6.4, 4.8))
+        shown = _draw(panel, values, name, unit, None)
+        if values.ndim == 2:
+            figure.colorbar(shown, ax=panel, label=labelled(name, unit))
+        panel.set_title(f"{tr.system.name}: {name} at t = {when:g} s")
+    return figure
+
+
+def animate_field(tr: Trajectory, name: str, path: str | Path | None, frames: int | None) -> Any:
+    """The field over the time of the run, as a page that opens offline (.html), a film (.gif, .mp4) or an object."""
+    from matplotlib.animation import FuncAnimation
+
+    if path is not None and Path(path).suffix not in (".html", ".gif", ".mp4"):
+        raise InputError(
+            f"A film of a field cannot be written as {Path(path).suffix or Path(path).name!r}.",
+            because="the ending of the path chooses the format.",
+            remedy='tr.animate_field("u", "u.html"), or .gif, .mp4',
+        )
+    times = np.linspace(tr.time[0], tr.time[-1], FRAMES if frames is None else _count(frames))
+    values = np.asarray(tr.at(times)[name], dtype=float)
+    _check_field(values[0], name)
+    unit = unit_of(tr.system, name)
+    finite = values[np.isfinite(values)]
+    limits = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
+    with look():
+        figure, panel = panel_of(None, (6.4, 4.8))
+        shown = _draw(panel, values[0], name, unit, limits)
+        if values[0].ndim == 2:
+            figure.colorbar(shown, ax=panel, label=labelled(name, unit))
+
+        def show(k: int) -> list[Any]:
+            if values[k].ndim == 2:
+                shown.set_data(values[k].T)
+            else:
+                shown.set_ydata(values[k])
+            panel.set_title(f"{tr.system.name}: {name} at t = {times[k]:.4g} s")
+            return [shown]
+
+        film = FuncAnimation(figure, show, frames=len(times), interval=1000 * SECONDS / len(times), blit=False)
+        if path is not None:
+            _save(film, Path(path), len(times))
+        else:
+            # A film that is never shown would warn when it is forgotten.
+            film._draw_was_started = True
+        import matplotlib.pyplot as plt
+
+        plt.close(figure)
+    return film
+
+
+def _save(film: Any, path: Path, frames: int) -> None:
+    rate = max(1, round(frames / SECONDS))
+    if path.suffix == ".html":
+        path.write_text(film.to_jshtml(fps=rate), encoding="utf-8")
+    else:
+        film.save(path, writer="pillow" if path.suffix == ".gif" else "ffmpeg", fps=rate)
+
+
+def _draw(panel: Any, values: np.ndarray, name: str, unit: str, limits: tuple[float, float] | None) -> Any:
+    if values.ndim == 2:
+        low, high = limits or (None, None)
+        panel.grid(False)
+        panel.set(xlabel="first axis [cells]", ylabel="second axis [cells]")
+        return panel.imshow(values.T, origin="lower", vmin=low, vmax=high, aspect="equal", cmap="viridis")
+    (line,) = panel.plot(np.arange(len(values)), values, label=name)
+    if limits:
+        margin = 0.05 * max(limits[1] - limits[0], 1e-12)
+        panel.set_ylim(limits[0] - margin, limits[1] + margin)
+    panel.set(xlabel="cell", ylabel=labelled(name, unit))
+    return line
+
+
+def _count(frames: int) -> int:
+    if isinstance(frames, bool) or int(frames) != frames or frames < 2:
+        raise InputError("frames is a whole number of 2 or more.", f"got {frames!r}", remedy="frames=60")
+    return int(frames)
+
+
+def _check_field(values: np.ndarray, name: str) -> None:
+    if values.ndim not in (1, 2) or values.size < 2:
+        raise InputError(
+            f"{name} is not a field.",
+            f"its shape is {values.shape}",
+            because="a field has one or two axes with several cells.",
+            remedy=f"tr.plot([{name!r}])",
+        )

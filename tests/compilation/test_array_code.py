@@ -1,0 +1,133 @@
+"""Long functions as loops: CasADi's bits over all operations and kinds of places, short text, and what is left to
+straight code."""
+
+import casadi as ca
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rings import examples
+
+from daedalus.compilation import compile_function
+from daedalus.compilation.array_code import array_code
+from daedalus.compilation.llvm_code import Style
+from daedalus.model.system.instruction_list import read_instructions
+
+STYLE = Style(strict=True, fuse=False, chunk=2000)
+CELLS = 400
+UNARY = [
+    ca.sin, ca.cos, ca.tan, ca.exp, ca.sqrt, ca.fabs, ca.sign, ca.floor, ca.ceil, ca.tanh, ca.erf, ca.log1p, ca.log,
+    ca.asin, ca.atan, ca.sinh, ca.cosh, ca.acosh, ca.expm1, lambda a: -a, lambda a: a * a, lambda a: 1 / a, lambda a: a
+    + a, ca.logic_not,
+]  # fmt: skip
+BINARY = [
+    lambda a, b: a + b, lambda a, b: a - b, lambda a, b: a * b, lambda a, b: a / b, ca.fmin, ca.fmax, ca.atan2,
+        ca.hypot,
+    lambda a, b: ca.if_else(a > b, a, b), lambda a, b: a**b, ca.fmod, ca.copysign,
+    lambda a, b: ca.logic_or(a < b, a <= b),
+    lambda a, b: ca.logic_and(a, b), lambda a, b: a != b, ca.remainder,
+]  # fmt: skip
+PLACES = {
+    "as they are": np.arange(CELLS),
+    "moved": np.roll(np.arange(CELLS), 3),
+    "backwards": np.arange(CELLS)[::-1],
+    "grid": np.arange(CELLS).reshape(20, 20).T.ravel(),
+    "scattered": np.random.default_rng(0).permutation(CELLS),
+    "one": np.zeros(CELLS, int),
+    "every second": np.minimum(2 * np.arange(CELLS), CELLS - 1),
+}
+
+
+@st.composite
+def fields(draw):
+    """A formula of some operations on fields that are moved against each other; parts are used more than once."""
+    x, p = ca.SX.sym("x", CELLS), ca.SX.sym("p", 3)
+    numbers = ca.DM(np.round(np.random.default_rng(draw(st.integers(0, 99))).normal(size=CELLS), 1))
+    values = [x, ca.repmat(p[0], CELLS, 1), p[1] * x, numbers]
+    for _ in range(draw(st.integers(8, 12))):
+        a, b = (values[draw(st.integers(0, len(values) - 1))] for _ in range(2))
+        b = ca.SX(b)[PLACES[draw(st.sampled_from(sorted(PLACES)))].tolist()]
+        if draw(st.booleans()):
+            values.append(draw(st.sampled_from(UNARY))(a) + b)
+        else:
+            values.append(draw(st.sampled_from(BINARY))(a, b))
+    band = ca.SX(ca.Sparsity.banded(CELLS, 1))
+    band[0, :2] = values[-1][:2].T
+    return ca.Function("field", [x, p], [sum(values[-3:], values[-4]), values[-1][::2], band])
+
+
+@settings(max_examples=examples(12), deadline=None)
+@given(f=fields(), seed=st.integers(0, 100))
+def test_loops_give_the_interpreters_bits(f, seed):
+    generator = np.random.default_rng(seed)
+    code = array_code(read_instructions(f), STYLE)
+    if code is None or f.n_instructions() <= 3000:
+        return
+    compiled = compile_function(f)
+    assert compiled.tier in ("llvm loops", "disk cache")
+    for scale in (1.0, 1e3):
+        arguments = [scale * generator.normal(size=CELLS), generator.normal(size=3)]
+        for mine, other in zip(compiled(*arguments), f.call(arguments), strict=True):
+            np.testing.assert_array_equal(mine, np.array(other.nonzeros()).ravel())
+
+
+def diffusion(side):
+    u = ca.SX.sym("u", side, side)
+    around = sum(np.roll(u, by, axis) for by in (1, -1) for axis in (0, 1))
+    return ca.Function("f", [u], [around - 4 * u + ca.sin(u) * u**2])
+
+
+def test_the_text_does_not_grow_with_the_field():
+    """Twelve times the cells: the same loops, tables for the rows of the grid."""
+    small, large = (array_code(read_instructions(diffusion(side)), STYLE) for side in (30, 104))
+    assert small is not None
+    assert large is not None
+    assert small.text.count("!llvm.loop !") == large.text.count("!llvm.loop !") <= 40
+    assert len(large.text) < 4 * len(small.text)
+
+
+def test_jacobians_are_loops_too():
+    side = 40
+    f = diffusion(side)
+    u = ca.SX.sym("u", side, side)
+    jacobian = ca.Function("J", [u], [ca.jacobian(ca.vec(f(u)), ca.vec(u))])
+    compiled = compile_function(jacobian)
+    assert compiled.tier in ("llvm loops", "disk cache")
+    value = np.random.default_rng(0).normal(size=(side, side))
+    np.testing.assert_array_equal(compiled(value)[0], np.array(jacobian(value).nonzeros()))
+
+
+def test_parts_that_are_used_again_are_kept_in_memory_of_their_own():
+    """Many more values are kept than CasADi's own working memory has room for."""
+    x = ca.SX.sym("x", 3000)
+    shared = ca.sin(x)
+    f = ca.Function("f", [x], [shared + np.roll(shared, 1, 0), shared * x])
+    code = array_code(read_instructions(f), STYLE)
+    assert code is not None
+    assert code.work == 3000
+    value = np.linspace(0, 3, 3000)
+    for mine, other in zip(compile_function(f)(value), f.call([value]), strict=True):
+        np.testing.assert_array_equal(mine, other.full().ravel())
+
+
+@pytest.mark.parametrize("way", ["deep", "irregular"])
+def test_what_does_not_repeat_is_left_to_straight_code(way):
+    generator = np.random.default_rng(0)
+    x = ca.SX.sym("x", 100)
+    values = list(ca.vertsplit(x))
+    for _ in range(6000):
+        a, b = (len(values) - 1, 0) if way == "deep" else generator.integers(0, len(values), 2)
+        choose = 1 if way == "deep" else generator.integers(3)
+        values.append([values[a] + values[b], values[a] * 0.5 + values[b], ca.sin(values[a])][choose])
+    f = ca.Function("f", [x], [ca.vertcat(*values[-50:])])
+    assert array_code(read_instructions(f), STYLE) is None
+    value = generator.normal(size=100)
+    np.testing.assert_array_equal(compile_function(f)(value)[0], f(value).full().ravel())
+
+
+def test_null_pointers_are_zeros_and_unwanted_results():
+    """As CasADi's own code: arguments may be left out, and results."""
+    f = diffusion(60)
+    compiled = compile_function(f)
+    assert compiled.core.kind == "machine code"
+    np.testing.assert_array_equal(compiled(np.zeros((60, 60)))[0], np.zeros(3600))

@@ -1,0 +1,73 @@
+"""Long functions are read at once: the same instructions as one by one."""
+
+import casadi as ca
+import numpy as np
+import pytest
+
+from daedalus.model.system import instruction_list
+from daedalus.model.system.instruction_list import UnknownOperationError, read_instructions
+
+UNARY = [
+    ca.sin,
+    ca.exp,
+    ca.sqrt,
+    ca.fabs,
+    ca.sign,
+    ca.floor,
+    ca.tanh,
+    ca.erf,
+    ca.log1p,
+    lambda a: -a,
+    lambda a: a * a,
+    lambda a: 1 / a,
+]
+BINARY = [
+    lambda a, b: a + b, lambda a, b: a - b, lambda a, b: a * b, lambda a, b: a / b, ca.fmin, ca.fmax, ca.atan2,
+        ca.hypot,
+    lambda a, b: ca.if_else(a > b, a, b), lambda a, b: a**b, ca.fmod, ca.copysign,
+    lambda a, b: ca.logic_or(a < b, a == b),
+]  # fmt: skip
+
+
+def mixed(seed, length=400):
+    """A function of every kind of operation, several inputs and outputs, repeated and unused parts."""
+    generator = np.random.default_rng(seed)
+    x, p = ca.SX.sym("x", 20), ca.SX.sym("p", 3, 2)
+    values = [*ca.vertsplit(x), *ca.vertsplit(ca.vec(p)), ca.SX(2.5), ca.SX(-1)]
+    for _ in range(length):
+        a, b = (values[k] for k in generator.integers(0, len(values), 2))
+        if generator.random() < 0.3:
+            values.append(UNARY[generator.integers(len(UNARY))](a))
+        else:
+            values.append(BINARY[generator.integers(len(BINARY))](a, b) + generator.integers(0, 3) * 0.125)
+    chosen = generator.permutation(values[-60:])
+    pattern = ca.SX(ca.Sparsity.banded(10, 1))
+    pattern[0, 0] = chosen[0]
+    return ca.Function("mixed", [x, p], [ca.vertcat(*chosen), pattern, ca.SX(3, 1)])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_same_as_one_by_one(seed, monkeypatch):
+    f = mixed(seed)
+    monkeypatch.setattr(instruction_list, "LONG", 10**9)
+    slow = read_instructions(f)
+    monkeypatch.setattr(instruction_list, "LONG", 1)
+    fast = read_instructions(f)
+    for name in ("operation", "first", "second", "slot"):
+        assert getattr(fast, name) == getattr(slow, name)
+    assert fast.constants.tobytes() == slow.constants.tobytes()
+    assert fast.digest() == slow.digest()
+
+
+def test_a_format_that_is_not_known_is_read_one_by_one(monkeypatch):
+    f = mixed(9)
+    monkeypatch.setattr(instruction_list, "LONG", 1)
+    monkeypatch.setattr(instruction_list, "serialised_columns", lambda f: None)
+    assert len(read_instructions(f)) == f.n_instructions()
+
+
+def test_what_is_no_arithmetic_is_refused(monkeypatch):
+    monkeypatch.setattr(instruction_list, "LONG", 1)
+    x = ca.SX.sym("x", 3)
+    with pytest.raises(UnknownOperationError, match="printme"):
+        read_instructions(ca.Function("f", [x], [x.printme(0)]))
