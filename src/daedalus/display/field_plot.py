@@ -66,7 +66,7 @@ def animate_field(tr: Trajectory, name: str, path: str | Path | None, frames: in
             _save(film, Path(path), len(times))
         else:
             # A film that is never shown would warn when it is forgotten.
-            film._draw_was_started = True
+            film._draw_was_started = True  # type: ignore[attr-defined]
         import matplotlib.pyplot as plt
 
         plt.close(figure)

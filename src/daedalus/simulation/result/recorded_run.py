@@ -46,8 +46,8 @@ class Work:
     linear: str = ""
 
     def __add__(self, other: Work) -> Work:
-        counts = (getattr(self, name) + getattr(other, name) for name in COUNTS)
-        return Work(*counts, linear=other.linear or self.linear)
+        counts = {name: getattr(self, name) + getattr(other, name) for name in COUNTS}
+        return Work(**counts, linear=other.linear or self.linear)
 
 
 COUNTS = tuple(name for name in Work.__dataclass_fields__ if name != "linear")

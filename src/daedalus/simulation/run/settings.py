@@ -218,7 +218,7 @@ def _checked(
         notes += more
     chosen = (core_method, choice.name, reason_of(method, choice.name, rtol, numbers["step"]))
     core = _core_model(core_plant, choice.name)
-    if implicit and linear != "auto" and hasattr(core, "with_linear"):
+    if isinstance(core, _core.ImplicitModel) and linear != "auto":
         core = core.with_linear(linear)
     ends = numbers["max_steps"], numbers["time_limit"]
     return Settings(
