@@ -5,6 +5,7 @@ import pytest
 
 import daedalus as dd
 from daedalus import _core
+from daedalus.simulation.result.records_of_methods import LinearSystems
 
 
 def reaction(side=12):
@@ -15,6 +16,10 @@ def reaction(side=12):
     m.equation(m.der(u), 1 + u**2 * v - 4.4 * u + 0.02 * dd.laplacian(u, 1 / side))
     m.equation(m.der(v), 3.4 * u - u**2 * v + 0.02 * dd.laplacian(v, 1 / side))
     return m
+
+
+def linear_systems(tr):
+    return [record for record in tr.records if isinstance(record, LinearSystems)]
 
 
 @pytest.mark.parametrize("method", ["bdf", "radau5", "rodas5p", "implicit_euler", "trapezoidal"])
@@ -45,11 +50,11 @@ def test_orders_with_iterations(method, order):
 
 def test_notes_tell_of_large_systems_only():
     small, large = reaction(4), reaction(16)
-    assert not any("linear systems" in note for note in dd.simulate(small, 0.1, method="bdf").notes)
+    assert not linear_systems(dd.simulate(small, 0.1, method="bdf"))
     tr = dd.simulate(large, 0.1, method="bdf")
-    (note,) = [note for note in tr.notes if note.startswith("linear systems")]
-    assert note == f"linear systems: {tr.work.linear}"
-    assert "sparse" in note
+    (record,) = linear_systems(tr)
+    assert str(record) == f"linear systems: {tr.work.linear}"
+    assert (record.form, record.orderings) == ("sparse", 1)
     assert dd.simulate(small, 0.1, method="dop853").work.linear == ""
 
 

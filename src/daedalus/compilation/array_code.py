@@ -52,7 +52,7 @@ class ArrayCode(NamedTuple):
     work: int
 
 
-class _Group(NamedTuple):
+class _TreeGroup(NamedTuple):
     """Trees of one shape: their roots, whether they are outputs, and where their values go."""
 
     members: np.ndarray
@@ -84,7 +84,7 @@ def array_code(rows: Instructions, style: Style) -> ArrayCode | None:
     """
     try:
         trees = _Trees(rows)
-        return _Writer(trees, style).code()
+        return _LoopWriter(trees, style).code()
     except _IrregularError:
         return None
 
@@ -160,7 +160,7 @@ class _Trees:
                 level[k] = np.maximum(level[a] + self.root[a], level[other] + self.root[other])
         return shape, level
 
-    def _groups(self, shape: np.ndarray, level: np.ndarray) -> list[_Group]:
+    def _groups(self, shape: np.ndarray, level: np.ndarray) -> list[_TreeGroup]:
         kept = np.flatnonzero(self.root)
         sources = self.first[self.stored]
         members = np.concatenate([kept, sources])
@@ -182,7 +182,7 @@ class _Trees:
             if output[part[0]] < 0:
                 self.work_place[own] = self.work + np.arange(len(own))
                 self.work += len(own)
-            groups.append(_Group(own, int(output[part[0]]), places[part]))
+            groups.append(_TreeGroup(own, int(output[part[0]]), places[part]))
         return groups
 
 
@@ -193,7 +193,7 @@ def _mixed(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     )
 
 
-class _Writer:
+class _LoopWriter:
     """LLVM's text for groups of trees."""
 
     def __init__(self, trees: _Trees, style: Style) -> None:
@@ -237,7 +237,7 @@ class _Writer:
 
     # -- one group ---------------------------------------------------------------------------------------------
 
-    def _write(self, group: _Group) -> None:
+    def _write(self, group: _TreeGroup) -> None:
         leaves: list[_Leaf] = []
         is_copy = group.output >= 0 and bool(self.trees.root[group.members[0]])
         tree = self._tree(group.members, not is_copy, leaves)

@@ -163,8 +163,9 @@ def _as_loops(f: ca.Function, wish: CodeWish) -> Translation | None:
     key = (rows.digest(), wish)
     with _lock:
         known = _by_content.get(key)
-    if known is not None:
-        return known if known.finished else None
+    if known is not None and known.finished:
+        count("found_in_memory")
+        return known
     outcome = as_loops(rows, wish)
     return None if outcome is None else _shared(key, _finished(outcome))
 

@@ -84,12 +84,12 @@ private:
 
 class MinimumDegree {
 public:
-    enum class Search { done, no_order, no_memory };
+    enum class OrderSearch { done, no_order, no_memory };
 
     // order[k] is the unknown that is eliminated k-th. No order: some unknowns never get a diagonal.
-    static Search find(const SymmetricGraph& graph, Block<std::int32_t>& order) noexcept {
+    static OrderSearch find(const SymmetricGraph& graph, Block<std::int32_t>& order) noexcept {
         MinimumDegree search(graph);
-        if (!order.make(graph.n) || !search.load()) return Search::no_memory;
+        if (!order.make(graph.n) || !search.load()) return OrderSearch::no_memory;
         return search.run(order);
     }
 
@@ -123,21 +123,21 @@ private:
         return true;
     }
 
-    Search run(Block<std::int32_t>& order) noexcept {
+    OrderSearch run(Block<std::int32_t>& order) noexcept {
         std::int32_t done = 0;
         const auto number = [&](std::int32_t pivot) {
             for (std::int32_t i = pivot; i != none; i = member_[i]) order[done++] = i;
         };
         while (left_ > 0) {
             const std::int32_t pivot = next_pivot();
-            if (pivot == none) return Search::no_order;
-            if (!eliminate(pivot)) return Search::no_memory;
+            if (pivot == none) return OrderSearch::no_order;
+            if (!eliminate(pivot)) return OrderSearch::no_memory;
             number(pivot);
         }
         for (const bool diagonal : {true, false})
             for (std::int32_t i = 0; i < n_; ++i)
                 if (role_[i] == Role::last && static_cast<bool>(graph_.has_diagonal[i]) == diagonal) order[done++] = i;
-        return Search::done;
+        return OrderSearch::done;
     }
 
     std::int32_t next_pivot() noexcept {

@@ -134,9 +134,9 @@ public:
         if (!graph.make(matrix)) return Choice::no_memory;
         if (graph.missing_diagonals > 0 && 10 * graph.one_sided > graph.pairs()) return Choice::singular;
         switch (MinimumDegree::find(graph, order)) {
-            case MinimumDegree::Search::no_memory: return Choice::no_memory;
-            case MinimumDegree::Search::no_order: return Choice::singular;
-            case MinimumDegree::Search::done: break;
+            case MinimumDegree::OrderSearch::no_memory: return Choice::no_memory;
+            case MinimumDegree::OrderSearch::no_order: return Choice::singular;
+            case MinimumDegree::OrderSearch::done: break;
         }
         return tree.make(graph, order) ? Choice::made : Choice::no_memory;
     }
