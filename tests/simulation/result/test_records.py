@@ -31,6 +31,7 @@ from daedalus.simulation.result.records_of_methods import (
     FirstStepsWrong,
     FullNewton,
     ImplicitChosen,
+    LinearSystems,
     MethodAsked,
     NotSymplectic,
     SizesOfParts,
@@ -65,6 +66,7 @@ from daedalus.simulation.result.records_on_the_way import (
 
 EXAMPLES = [
     MethodAsked("rk4", True),
+    LinearSystems("sparse", 68560, 2605152, 2, 40, True),
     ExplicitChosen("dop853", 1e-6),
     Stiffness("dop853", 1e-3, 0.25, 40),
     ImplicitChosen("bdf", Stiffness("dop853", 1e-3, 0.25, 40), 600, 1e-4),
