@@ -10,10 +10,13 @@ import casadi as ca
 import numpy as np
 
 from daedalus.errors import ModelError
+from daedalus.model.system.serialised_instructions import serialised_columns
 
 Made = TypeVar("Made")
 EQUATION_REMEDY = "the comma form m.equation(m.der(x), [v, -g]): left side, right side"
 EXPRESSION_REMEDY = "an expression in the model's symbols, a number, or a list of these"
+# From here on instructions are read all at once.
+MANY_INSTRUCTIONS = 2000
 LOGICAL = (ca.OP_AND, ca.OP_OR, ca.OP_NOT)
 _NAN_CAUSE = "math.sin(x), float(x) and writing a symbol into a float array turn symbols into NaN."
 _NAN_REMEDY = "np.sin or casadi.sin, and lists instead of np.zeros"
@@ -251,9 +254,12 @@ def has_nan(expression: ca.SX) -> bool:
     if expression.is_valid_input():
         return False  # symbols only
     function = ca.Function("probe", [concatenate(ca.symvar(expression))], [expression])
+    count = function.n_instructions()
+    columns = serialised_columns(function) if count >= MANY_INSTRUCTIONS else None
+    if columns is not None:
+        return bool(np.isnan(columns[4][columns[0] == ca.OP_CONST]).any())
     return any(
-        function.instruction_id(k) == ca.OP_CONST and np.isnan(function.instruction_constant(k))
-        for k in range(function.n_instructions())
+        function.instruction_id(k) == ca.OP_CONST and np.isnan(function.instruction_constant(k)) for k in range(count)
     )
 
 

@@ -172,7 +172,13 @@ def settings_for(request: Request, system: System, method: str | Tableau) -> Set
     """The settings of a request for a system by a method."""
     locate = request.locate_switches
     return settings_of(
-        system, method, request.rtol, request.atol, *request.limits, locate_switches=locate, linear=request.options.linear
+        system,
+        method,
+        request.rtol,
+        request.atol,
+        *request.limits,
+        locate_switches=locate,
+        linear=request.options.linear,
     )
 
 
