@@ -82,7 +82,9 @@ def _square(a: Interval) -> Interval:
     return np.maximum(low, 0.0), high
 
 
-def _monotone(function: Callable[[np.ndarray], np.ndarray], low: float = -np.inf, high: float = np.inf) -> Callable:
+def _monotone(
+    function: Callable[[np.ndarray], np.ndarray], low: float = -np.inf, high: float = np.inf
+) -> Callable[[Interval], Interval]:
     """A rising function on a domain, as an operation on intervals."""
 
     def apply(a: Interval) -> Interval:
@@ -91,7 +93,7 @@ def _monotone(function: Callable[[np.ndarray], np.ndarray], low: float = -np.inf
     return apply
 
 
-def _periodic(function: Callable[[np.ndarray], np.ndarray], highest_at: float) -> Callable:
+def _periodic(function: Callable[[np.ndarray], np.ndarray], highest_at: float) -> Callable[[Interval], Interval]:
     """sin and cos: the ends, and 1 or -1 where a summit or valley lies between them."""
 
     def apply(a: Interval) -> Interval:

@@ -104,9 +104,9 @@ class QuantileSketch:
         kept = [level[:filled] for level, filled in zip(self._levels, self._filled)]
         values = np.concatenate(kept)
         if len(kept) == 1:
-            return np.quantile(values, share, axis=0)
+            return np.asarray(np.quantile(values, share, axis=0))
         weights = np.concatenate([np.full(len(part), 1 << h) for h, part in enumerate(kept)])
         order = np.argsort(values, axis=0, kind="stable")
         reached = np.cumsum(weights[order], axis=0)
         position = np.argmax(reached >= share * reached[-1], axis=0)
-        return values[order[position, np.arange(self.channels)], np.arange(self.channels)]
+        return np.asarray(values[order[position, np.arange(self.channels)], np.arange(self.channels)])

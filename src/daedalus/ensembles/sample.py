@@ -96,10 +96,10 @@ def _unit_points(dimensions: int, count: int, kind: str, seed: int) -> np.ndarra
 
     generator = np.random.default_rng(seed)
     if kind == "latin":
-        return qmc.LatinHypercube(dimensions, rng=generator).random(count)
+        return np.asarray(qmc.LatinHypercube(dimensions, rng=generator).random(count))
     points = qmc.Sobol(dimensions, scramble=True, rng=generator)
     # Whole powers of two are drawn without SciPy's warning about balance; what is beyond the count is left.
-    return points.random_base2(max(count - 1, 0).bit_length())[:count]
+    return np.asarray(points.random_base2(max(count - 1, 0).bit_length())[:count])
 
 
 def _drawn(name: str, distribution: Any, points: np.ndarray) -> np.ndarray:

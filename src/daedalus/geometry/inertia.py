@@ -8,7 +8,7 @@ takes numbers (leading dimensions are a batch) or CasADi symbols.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -254,7 +254,7 @@ class Composite(NamedTuple):
     """about the centre of mass, in the body frame, kg m²"""
 
 
-def composite(parts: Sequence[Part | tuple]) -> Composite:
+def composite(parts: Sequence[Part | tuple[Any, ...]]) -> Composite:
     """The mass, the centre of mass and the inertia of several rigidly connected parts.
 
     Parameters

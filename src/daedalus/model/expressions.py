@@ -219,7 +219,7 @@ def at_values(expression: ca.SX, value_of: Callable[[ca.SX], float]) -> ca.DM:
     """An expression in numbers, with a value for each of its symbols."""
     symbols = ca.symvar(expression)
     function = ca.Function("numbers", [concatenate(symbols)], [expression])
-    return function(np.array([value_of(symbol) for symbol in symbols]))
+    return ca.DM(function(np.array([value_of(symbol) for symbol in symbols])))
 
 
 def split_equalities(expression: ca.SX) -> tuple[list[ca.SX], bool]:

@@ -41,7 +41,7 @@ class TracedArray(np.ndarray):
     def __array_function__(self, function: Callable[..., Any], types: Any, args: Any, options: Any) -> Any:
         return apply_function(function, args, options)
 
-    def astype(self, dtype: Any, *others: Any, **options: Any) -> Any:  # type: ignore[override]
+    def astype(self, dtype: Any, *others: Any, **options: Any) -> Any:
         """A copy; floats stay traced, any other type of element needs the values."""
         return self.copy() if np.dtype(dtype) in (np.dtype(float), np.dtype(object)) else super().astype(dtype)
 
@@ -49,7 +49,7 @@ class TracedArray(np.ndarray):
         """Refused, as is every other way to the memory: it holds no numbers."""
         refuse("it reads the memory of an array")
 
-    ctypes = data = __array_interface__ = __array_struct__ = property(tobytes)  # type: ignore[assignment]
+    ctypes = data = __array_interface__ = __array_struct__ = property(tobytes)
 
     def __getitem__(self, key: Any) -> Any:
         return super().__getitem__(_decide(key))

@@ -328,8 +328,8 @@ class TracedNumber:
     __le__ = _operator(less_equal)
     __gt__ = _operator(_swapped(less))
     __ge__ = _operator(_swapped(less_equal))
-    __eq__ = _operator(equal)  # type: ignore[assignment]
-    __ne__ = _operator(not_equal)  # type: ignore[assignment]
+    __eq__ = _operator(equal)
+    __ne__ = _operator(not_equal)
     __and__ = __rand__ = _operator(FUNCTIONS["bitwise_and"])
     __or__ = __ror__ = _operator(FUNCTIONS["bitwise_or"])
     __neg__ = _method("negative")

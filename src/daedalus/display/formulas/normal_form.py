@@ -13,12 +13,13 @@ Every entry of the table is met once, however often the expression uses it. A va
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import casadi as ca
 
 from daedalus.model.expressions import folded, symbol_key
 
-Entry = tuple  # as listed above
+Entry = tuple[Any, ...]  # as listed above
 Value = tuple[float, int]  # a number times the entry of that place
 
 FUNCTIONS = {

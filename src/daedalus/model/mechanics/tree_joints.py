@@ -65,7 +65,7 @@ class TreeJoint:
         name, kind, bodies, axis_a, axis_b, rotation = outline
         joined = tuple(body and prefix + body for body in bodies)
         one, two = (None if axis is None else tuple(axis) for axis in (axis_a, axis_b))
-        return TreeJoint(prefix + name, kind, joined, at_a, at_b, one, two, tuple(map(tuple, rotation)))  # type: ignore[arg-type]
+        return TreeJoint(prefix + name, kind, joined, at_a, at_b, one, two, tuple(map(tuple, rotation)))
 
 
 def rest_rotation(axis_a: np.ndarray | None, axis_b: np.ndarray | None) -> np.ndarray:
