@@ -26,6 +26,14 @@ def problem():
     return ocp
 
 
+def wide():
+    """A linear system with more columns than amsmath's matrices take."""
+    m = dd.Model("chain")
+    x = m.state("x", 12, start=0.0)
+    m.equation(m.der(x), -x)
+    return dd.linearise(m)
+
+
 def texts():
     """Everything with a `to_latex`, by name."""
     pendulum, circuit = lectures.pendulum_3d(), lectures.series_rlc()
@@ -35,7 +43,7 @@ def texts():
         "reduction": dd.reduce(pendulum).reduction, "start": dd.initialise(pendulum), "tableau": dd.radau_iia(3),
         "explicit": dd.tableau("rk4"), "multistep": dd.adams_moulton(3), "descriptor": lin,
         "lti": lin.to_state_space(), "stability": dd.gauss_legendre(3).stability_function,
-        "condition": dd.tableau("rk4").order_conditions(4)[2], "problem": problem(),
+        "condition": dd.tableau("rk4").order_conditions(4)[2], "problem": problem(), "wide": wide(),
     }  # fmt: skip
     return {name: thing.to_latex() for name, thing in found.items()}
 
@@ -69,6 +77,10 @@ def test_connections_of_parts_are_in_the_model(written):
     rows = written["parts"].split("\\\\\n")
     assert sum("voltage" in row and "&=" in row for row in rows) >= 5
     assert any(row.rstrip().endswith("&= 0") for row in rows)
+
+
+def test_wide_matrices_are_arrays(written):
+    assert "\\begin{array}{cccccccccccc}" in written["wide"]
 
 
 def test_stability_functions_are_rational_functions_of_z(written):

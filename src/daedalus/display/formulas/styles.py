@@ -63,6 +63,10 @@ def is_word_rate(label: str) -> bool:
     return bool(order) and not (len(own) == 1 or own in _LETTERS)
 
 
+# amsmath sets matrices of so many columns (MaxMatrixCols); arrays have no limit.
+WIDEST_MATRIX = 10
+
+
 class Text:
     """Plain text, as Python is read: `m*v_dot = F - k*x`; the other styles write the same pieces.
 
@@ -221,6 +225,9 @@ class Latex(Text):
     def matrix(self, rows: list[list[str]]) -> str:
         """In square brackets."""
         inside = " \\\\ ".join(" & ".join(row) for row in rows)
+        columns = max(map(len, rows), default=0)
+        if columns > WIDEST_MATRIX:
+            return f"\\left[\\begin{{array}}{{{'c' * columns}}} {inside} \\end{{array}}\\right]"
         return f"\\begin{{bmatrix}} {inside} \\end{{bmatrix}}"
 
     def partial(self, of: str, by: str) -> str:
