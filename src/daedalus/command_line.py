@@ -300,7 +300,7 @@ def _tell_run(trajectory: Any, files: dict[str, Path | None], as_json: bool) -> 
     """How a run went, where it ended, and what was written."""
     from daedalus.display.cards.card import values_text
     from daedalus.display.look import unit_text
-    from daedalus.simulation.result.labelled_samples import unit_of
+    from daedalus.model.values import unit_of
 
     work, written = trajectory.work, {word: str(path) for word, path in files.items() if path is not None}
     states = [n for n, place in trajectory.system.places.items() if place.letter == "x"]

@@ -4,7 +4,7 @@ import pytest
 
 import daedalus as dd
 from daedalus import catalogue
-from daedalus.simulation.result.labelled_samples import unit_of
+from daedalus.model.values import unit_of
 
 # The last word of a name says what it is.
 UNITS = {

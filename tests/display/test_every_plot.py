@@ -41,6 +41,16 @@ def test_sensitivities(name):
     check(sens.plot())
 
 
+@pytest.mark.parametrize("name", ["mass_spring", "cart_pendulum", "pendulum_3d", "robertson", "motor_lift"])
+def test_incidences_have_room_for_their_names(name, recwarn):
+    """Small systems with long names collapsed, with a warning of the layout."""
+    figure = dd.analyse(catalogue.load(name).model).plot()
+    check(figure)
+    box = figure.axes[0].get_window_extent()
+    assert min(box.width, box.height) > 1.5 * figure.dpi
+    assert not [w for w in recwarn if "constrained_layout" in str(w.message)]
+
+
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_ensembles_draw_every_output_and_both_swept_names(name):
     k = catalogue.load(name)

@@ -113,6 +113,11 @@ class Gradient(Mapping[str, "float | np.ndarray"]):
     def __len__(self) -> int:
         return len(list(iter(self)))
 
+    def _repr_html_(self) -> str:
+        from daedalus.display.cards.study_cards import gradient_card
+
+        return gradient_card(self)
+
     def __repr__(self) -> str:
         entries = list(zip(self._directions.labels(self._case.system), self._columns))
         shown = ", ".join(f"{name}: {value:.6g}" for name, value in entries[:6])

@@ -11,7 +11,8 @@ from daedalus.display.look import COLOURS, TIME_LABEL, Axes, labelled, legend, l
 from daedalus.display.trajectory_plot import fine_samples
 from daedalus.errors import InputError
 from daedalus.model.names import split_index
-from daedalus.simulation.result.labelled_samples import element_columns, recorded_names, unit_of
+from daedalus.model.values import unit_of
+from daedalus.simulation.result.labelled_samples import element_columns, recorded_names
 from daedalus.simulation.result.trajectory import Trajectory
 
 MOST_PANELS = 8

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from daedalus.model.switching.delays import BEFORE, SIGNAL, TIME
-from daedalus.simulation.result.labelled_samples import element_columns, unit_of
+from daedalus.model.values import unit_of
+from daedalus.simulation.result.labelled_samples import element_columns
 from daedalus.simulation.result.samples import Samples
 
 FLAT, NOISE = 1e-6, 1e-15

@@ -8,7 +8,7 @@ import numpy as np
 
 from daedalus.display.look import COLOURS, TIME_LABEL, labelled, legend, look
 from daedalus.estimation.fit_result import Fit
-from daedalus.simulation.result.labelled_samples import unit_of
+from daedalus.model.values import unit_of
 
 # How much the band of noise around the model reaches, in standard deviations.
 BAND = 2.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 # Names of rows and columns are readable up to this many.
 NAMED = 40
+# The side of a square and the width of a letter, in inches.
+SQUARE, LETTER = 0.3, 0.085
 # Marks with less area, in square points, are drawn full.
 SMALLEST_OPEN = 8.0
 
@@ -44,8 +47,10 @@ def incidence_plot(report: Report, ax: Axes | None = None) -> Figure:
     columns = np.concatenate([columns, np.setdiff1d(np.arange(s.size), columns)])
     row_place, column_place = np.argsort(rows), np.argsort(columns)
 
-    side = float(np.clip(0.3 * max(s.count, s.size) + 2, 4, 10))
-    figure = Figure(figsize=(side, side), layout="constrained") if ax is None else ax.figure
+    named = max(s.count, s.size) <= NAMED
+    names = [[*system.labels["x"], *system.labels["z"]][j] for j in columns]
+    equations = [system.equation_labels[i] for i in rows]
+    figure = Figure(figsize=_size(names, equations, named), layout="constrained") if ax is None else ax.figure
     axes = figure.add_subplot() if ax is None else ax
     area = float(np.clip(4e4 / max(s.count, s.size, 1) ** 2, 0.5, 120))
     # Small marks are told apart by colour, since nobody sees whether they are filled.
@@ -67,12 +72,23 @@ def incidence_plot(report: Report, ax: Axes | None = None) -> Figure:
         corner_row, corner_column = corner_row + height, corner_column + width
     axes.set(xlim=(-0.7, s.size - 0.3), ylim=(s.count - 0.3, -0.7), aspect="equal")
     axes.xaxis.tick_top()
-    if max(s.count, s.size) <= NAMED:
-        names = [*system.labels["x"], *system.labels["z"]]
-        axes.set_xticks(range(s.size), [names[j] for j in columns], rotation=90)
-        axes.set_yticks(range(s.count), [system.equation_labels[i] for i in rows])
+    if named:
+        axes.set_xticks(range(s.size), names, rotation=90)
+        axes.set_yticks(range(s.count), equations)
     else:
         axes.set(xlabel="unknowns", ylabel="equations")
     axes.legend(loc="upper left", bbox_to_anchor=(0, -0.02), ncols=2, frameon=False)
-    axes.set_title(f"{system.name}: {report.verdict}", loc="left", fontsize="medium", wrap=True)
+    title = f"{system.name}: {report.verdict}"
+    if ax is None:
+        letters = int(figure.get_figwidth() / LETTER)
+        figure.suptitle("\n".join(wrap(title, letters)), x=0.02, ha="left", fontsize="medium")
+    else:
+        axes.set_title(title, loc="left", fontsize="medium", wrap=True)
     return figure  # type: ignore[return-value]
+
+
+def _size(names: list[str], equations: list[str], named: bool) -> tuple[float, float]:
+    """Width and height in inches: a square for every mark, room for the names beside it, and for a legend below."""
+    squares = [float(np.clip(SQUARE * count, 2.4, 9.0)) for count in (len(names), len(equations))]
+    room = [LETTER * max(map(len, own), default=0) if named else 0.4 for own in (equations, names)]
+    return max(squares[0] + room[0] + 0.8, 4.5), squares[1] + room[1] + 1.3

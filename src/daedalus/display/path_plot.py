@@ -9,7 +9,7 @@ import numpy as np
 from daedalus.display.look import COLOURS, Axes, draw_axes, labelled, look, panel_of
 from daedalus.display.trajectory_plot import fine_samples
 from daedalus.errors import InputError
-from daedalus.simulation.result.labelled_samples import unit_of
+from daedalus.model.values import unit_of
 from daedalus.simulation.result.trajectory import Trajectory
 
 

@@ -15,7 +15,7 @@ from daedalus.display.planar_field import PlanarField, planar_field
 from daedalus.errors import InputError
 from daedalus.model.model import Model
 from daedalus.model.system.system import System
-from daedalus.simulation.result.labelled_samples import unit_of
+from daedalus.model.values import unit_of
 
 Box = Mapping[str, tuple[float, float]] | Sequence[Any]
 

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from daedalus.display.look import TIME_LABEL, labelled, legend, look, panel_column
+from daedalus.model.values import unit_of
 from daedalus.optimisation.result.plan import Plan
-from daedalus.simulation.result.labelled_samples import element_columns, unit_of
+from daedalus.simulation.result.labelled_samples import element_columns
 
 POINTS_PER_INTERVAL = 12
 

@@ -10,7 +10,7 @@ import numpy as np
 from daedalus.differentiation.result.sensitivity_result import Sensitivities
 from daedalus.display.look import TIME_LABEL, Axes, labelled, look, mark_events
 from daedalus.model.names import element_label
-from daedalus.simulation.result.labelled_samples import unit_of
+from daedalus.model.values import unit_of
 
 # The relative change that the bands show, the most panels and curves drawn unasked, and the points in time.
 CHANGE = 0.1
@@ -49,8 +49,8 @@ def plot_sensitivities(
         _curves(right, sens, samples.time, row, columns, sizes)
         right.set_ylabel(labelled("", unit_of(sens.system, label)).strip())
         _finish(right, beside=True)
-    grid[0, 0].set_title(f"solution, with the band for changes of {CHANGE:.0%}", fontsize="medium")
-    grid[0, 1].set_title("derivative × size of the parameter or start value", fontsize="medium")
+    grid[0, 0].set_title(f"solution; band: changes of {CHANGE:.0%}", fontsize="medium")
+    grid[0, 1].set_title("derivative × size of what changes", fontsize="medium")
     for panel in grid[-1]:
         panel.set_xlabel(TIME_LABEL)
     return figure

@@ -10,8 +10,9 @@ import numpy as np
 
 from daedalus.errors import InputError
 from daedalus.model.names import did_you_mean
+from daedalus.model.values import unit_of
 from daedalus.reduction.redundancy.independent_constraints import Redundancy
-from daedalus.simulation.result.labelled_samples import recorded_names, unit_of
+from daedalus.simulation.result.labelled_samples import recorded_names
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.run.road import Road
 

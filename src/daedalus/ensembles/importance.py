@@ -82,6 +82,11 @@ class Importance:
 
         return plot_importance(self, name, ax)
 
+    def _repr_html_(self) -> str:
+        from daedalus.display.cards.study_cards import importance_card
+
+        return importance_card(self)
+
     def __repr__(self) -> str:
         names = ", ".join(str(n) for n in self.first["name"].values)
         left = f"; {self.left_out} left out" if self.left_out else ""

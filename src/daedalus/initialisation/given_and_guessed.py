@@ -11,6 +11,7 @@ import numpy as np
 from daedalus.errors import InputError
 from daedalus.initialisation.start_in_form import standing_for, states_in, without_signs
 from daedalus.initialisation.written_states import given_elsewhere
+from daedalus.model.guesses import GuessedStart, value_of
 from daedalus.model.mechanics.mechanics_part import Mechanics
 from daedalus.model.system.place import Place
 from daedalus.model.system.system import System
@@ -88,10 +89,10 @@ def _written(system: System) -> Wanted:
 
 
 def _put(wanted: Wanted, place: Place, value: object) -> None:
-    """A passed value is given; None makes a guess of what is there."""
-    numbers = flat_values(place, value, "start value", allow_none=True)
+    """A passed value is given, unless it is a `dd.guess`; None makes a guess of what is there."""
+    numbers = flat_values(place, value_of(value), "start value", allow_none=True)
     for letter, k, number in zip(place.letters, place.positions, numbers):
-        wanted.given[letter][k] = number is not None
+        wanted.given[letter][k] = number is not None and not isinstance(value, GuessedStart)
         if number is not None:
             wanted.values[letter][k] = number
 

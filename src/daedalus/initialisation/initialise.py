@@ -52,9 +52,9 @@ def initialise(
     Parameters
     ----------
     model: what to start.
-    values: given values by name, which override those of the model; `None` frees a component. Derivatives are named
-        "x_dot". You can also pass a `Start`, or `tr.at(t)` of a run: its states are given, the rest are guesses, and
-        its inputs, parameters and time are used.
+    values: given values by name, which override those of the model; `None` frees a component, and `dd.guess(value)`
+        frees it near a value. Derivatives are named "x_dot". You can also pass a `Start`, or `tr.at(t)` of a run: its
+        states are given, the rest are guesses, and its inputs, parameters and time are used.
     fixed: names whose guesses become given values. free: names whose given values become guesses, or "bodies" for the
         poses of all bodies.
     inputs: values by name: numbers, functions of time, tables, expressions; zero by default. If hidden constraints

@@ -16,6 +16,8 @@ from daedalus.model.names import counted, derivative_name, listed, split_derivat
 from daedalus.model.system.system import System
 
 # Rows that are printed.
+# Residuals below this are printed as zero: rounding of numbers near one makes them.
+ROUNDING = 1e-14
 MOST_ROWS = 40
 # Constraints that are off by less at the guess are not mentioned.
 CLOSED = 1e-9
@@ -183,6 +185,11 @@ class Start(OperatingPoint):
         return f"Start of {self.system.name!r} at t = {self.time:g}: {', '.join(told) or 'no values'}"
 
 
+def _beside_rounding(residual: float) -> float:
+    """A residual for print: zero where rounding alone made it."""
+    return 0.0 if abs(residual) < ROUNDING else residual
+
+
 def _printed(start: Start) -> str:
     """Name, value, derivative and origin in columns, cut after so many rows, then what is special."""
     system, origin = start.system, start.origin._words
@@ -201,7 +208,7 @@ def _printed(start: Start) -> str:
         text.append(f"  … and {hidden} more")
     if start.residual:
         worst = max(start.residual, key=lambda name: abs(start.residual[name]))
-        text.append(f"  largest residual {number(start.largest_residual, 3)} in {worst}")
+        text.append(f"  largest residual {number(_beside_rounding(start.largest_residual), 3)} in {worst}")
     open_ = {name: gap for name, gap in start.closure.items() if gap > CLOSED}
     if open_:
         worst_first = sorted(open_, key=lambda name: -open_[name])

@@ -9,10 +9,11 @@ import numpy as np
 
 from daedalus import _core
 from daedalus.errors import InputError, ModelError
-from daedalus.model.names import did_you_mean, split_index
+from daedalus.model.names import did_you_mean, split_derivative, split_index
 from daedalus.model.plain_numbers import by_name
 from daedalus.model.system.place import Place
 from daedalus.model.system.system import System
+from daedalus.model.unit_labels import rate_unit
 from daedalus.model.variables import flatten_values
 
 _ELSEWHERE = {
@@ -25,13 +26,15 @@ _ELSEWHERE = {
 
 
 def unit_of(system: System, name: str) -> str:
-    """The unit of a variable, an element or an output; empty where it has none."""
-    if name in system.output_units:
-        return system.output_units[name]
+    """The unit label of a variable, an element, an output, another name or a derivative; empty where it has none."""
     stem = split_index(name)[0]
-    if stem in system.outputs:
-        return system.output_units.get(stem, "")
-    return system.place(name).unit
+    units = {**{v.name: v.unit for v in system.variables}, **system.output_units}
+    if units.get(stem):
+        return units[stem]
+    if stem in system.aliases:
+        return unit_of(system, system.aliases[stem])
+    origin, order = split_derivative(stem)
+    return rate_unit(unit_of(system, origin) if order else "", order)
 
 
 def flat_values(place: Place, value: object, what: str, *, allow_none: bool = False) -> tuple[float | None, ...]:

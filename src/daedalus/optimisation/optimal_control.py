@@ -27,7 +27,7 @@ from daedalus.optimisation.description.named_elements import (
     elements_of,
     fixed_values,
     given_start,
-    unit_of,
+    unit_of_target,
 )
 from daedalus.optimisation.description.packed_description import packed_description, unpacked_description
 from daedalus.optimisation.description.solve_settings import (
@@ -233,7 +233,7 @@ class OptimalControl:
     def bound(self, target: object, lower: object = None, upper: object = None) -> None:
         """Keep a variable (by name or symbol), an output or an expression between two values at all times."""
         found = elements_of(self._description.system, target, "A bound")
-        unit = unit_of(self._description.system, target)
+        unit = unit_of_target(self._description.system, target)
         low, high = (without_unit(value, unit, _told(target, "bound")) for value in (lower, upper))
         lows, highs = (_spread(value, len(found), default) for value, default in ((low, -np.inf), (high, np.inf)))
         for element, low, high in zip(found, lows, highs):
@@ -312,7 +312,7 @@ class OptimalControl:
             raise InputError(f"kind={kind!r} is not known.", remedy='kind="constant" or kind="linear"')
         slowest, fastest = -np.inf, np.inf
         if rate is not None:
-            unit, told = unit_of(self._description.system, name), _told(name, "rate")
+            unit, told = unit_of_target(self._description.system, name), _told(name, "rate")
             slowest, fastest = (plain_number(v, told, f"({unit})/s" if unit else "1/s") for v in rate)
         for element in elements_of(self._description.system, name, "An input"):
             if element.letter != "u":

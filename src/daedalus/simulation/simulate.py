@@ -31,6 +31,7 @@ from daedalus.simulation.run.request import (
 from daedalus.simulation.run.road import find_road
 from daedalus.simulation.run.sizes_of_parts import by_sizes_of_parts
 from daedalus.simulation.run.travel import travel
+from daedalus.simulation.start.guessed_start import without_guesses
 from daedalus.simulation.start.start_at_rest import start_at_rest
 
 if TYPE_CHECKING:
@@ -67,8 +68,8 @@ def simulate(
     ----------
     model: the model to run. A repeated call with new values neither retraces nor recompiles it.
     span: the end time (from 0), or (begin, end); the end may be before the beginning.
-    start: start values by name that override those of the model, `tr.at(t)` of another run, or "equilibrium" to start
-        at rest with the inputs at the start time.
+    start: start values by name that override those of the model (`dd.guess(value)` for one that may move), `tr.at(t)`
+        of another run, or "equilibrium" to start at rest with the inputs at the start time.
     inputs: a value for every input: a number or vector, a function of time, an expression in the model's symbols, or a
         table `dd.signal(times, values)`. Integration restarts at every time of a table. An input that is differentiated
         in a constraint must be a number, an expression, or a function that can be traced.
@@ -154,6 +155,7 @@ def _simulate(
         limits = read_limits(*limits)
     if type(method) is not str and getattr(method, "is_implicit_euler", False):
         method = "implicit_euler"
+    begins = without_guesses(model, begins, inputs, parameters, t0)
     begins, inputs, parameters = read_values(begins, inputs, parameters)
     options = Options(method, rtol, atol, limits, locate_switches, linear)
     request = Request(model, t0, t1, begins, inputs, parameters, times, options)

@@ -46,6 +46,11 @@ class NewtonHistory:
 
         return plot_newton(self, ax)
 
+    def _repr_html_(self) -> str:
+        from daedalus.display.cards.study_cards import newton_card
+
+        return newton_card(self)
+
     def __str__(self) -> str:
         lines = [self.sentence, "  iteration  residual    step  rate"]
         for k, residual in enumerate(self.residuals):

@@ -99,6 +99,11 @@ class PeriodicOrbit:
         """Draw the variables over one period; returns the figure."""
         return self.trajectory.plot(names, ax=ax)
 
+    def _repr_html_(self) -> str:
+        from daedalus.display.cards.study_cards import orbit_card
+
+        return orbit_card(self)
+
     def __repr__(self) -> str:
         kind = "stable" if self.stable else "unstable"
         return f"PeriodicOrbit({self.trajectory.system.name!r}: period {self.period:.10g}, {kind})"

@@ -13,7 +13,8 @@ from daedalus.display.formulas.system_formulas import formula_html
 from daedalus.ensembles.ensemble import Ensemble
 from daedalus.initialisation.start import Start
 from daedalus.model.names import counted, seconds_text
-from daedalus.simulation.result.labelled_samples import recorded_names, unit_of
+from daedalus.model.values import unit_of
+from daedalus.simulation.result.labelled_samples import recorded_names
 from daedalus.simulation.result.trajectory import Trajectory
 
 if TYPE_CHECKING:

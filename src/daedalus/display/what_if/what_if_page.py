@@ -20,7 +20,7 @@ from daedalus.display.what_if.prediction import Prediction, inputs_of, parameter
 from daedalus.display.what_if.trusted_region import SHARES, trusted_corners
 from daedalus.errors import DaedalusError, InputError
 from daedalus.model.names import split_index
-from daedalus.simulation.result.labelled_samples import unit_of
+from daedalus.model.values import unit_of
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.simulate import simulate

@@ -252,6 +252,11 @@ class Multistep:
     def __reduce__(self) -> tuple[Any, ...]:
         return Multistep, (self.a, self.b, self.name)
 
+    def _repr_html_(self) -> str:
+        from daedalus.display.cards.study_cards import method_card
+
+        return method_card(self)
+
     def __repr__(self) -> str:
         kind = "explicit" if self.is_explicit else "implicit"
         stable = "zero-stable" if self.is_zero_stable else "not zero-stable"

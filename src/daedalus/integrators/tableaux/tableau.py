@@ -419,6 +419,11 @@ class Tableau:
         parts = entries["A"], entries["b"], entries["c"], entries["b_hat"]
         return _restored, (*parts, self.name, self.is_exact and self._form is None, self._form)
 
+    def _repr_html_(self) -> str:
+        from daedalus.display.cards.study_cards import method_card
+
+        return method_card(self)
+
     def __repr__(self) -> str:
         kind = "explicit" if self.is_explicit else "diagonally implicit" if self.is_diagonally_implicit else "implicit"
         pair = "" if self.b_hat is None else f"({self.embedded_order})"

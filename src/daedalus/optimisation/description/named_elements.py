@@ -49,7 +49,7 @@ def elements_of(system: System, target: object, where: str) -> list[Element]:
     return found
 
 
-def unit_of(system: System, target: object) -> str:
+def unit_of_target(system: System, target: object) -> str:
     """The unit of a name or of a symbol; of an expression none is known."""
     name = target if isinstance(target, str) else ""
     if isinstance(target, ca.SX) and target.is_valid_input():
@@ -114,7 +114,7 @@ def fixed_values(system: System, values: object, argument: str) -> list[FixedVal
 
 def _fixed_output(system: System, name: str, value: object, argument: str) -> list[FixedValue]:
     own = elements_of(system, name, argument)
-    value = without_unit(value, unit_of(system, name), name)
+    value = without_unit(value, unit_of_target(system, name), name)
     numbers = np.atleast_1d(np.asarray(value, dtype=object)).ravel(order="F")
     if len(numbers) != len(own):
         raise InputError(

@@ -16,8 +16,9 @@ import numpy as np
 
 from daedalus.initialisation.wording import number
 from daedalus.model.expressions import concatenate
+from daedalus.model.values import unit_of
 from daedalus.optimisation.description.description import Description
-from daedalus.optimisation.result.explanation import Explanation, Shortfall, unit_of
+from daedalus.optimisation.result.explanation import Explanation, Shortfall
 from daedalus.optimisation.result.interpolant import Interpolant
 from daedalus.optimisation.result.written_conditions import (
     Places,

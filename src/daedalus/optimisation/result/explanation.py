@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from daedalus.initialisation.wording import joined, number
-from daedalus.model.names import split_derivative, split_index
-from daedalus.model.system.system import System
+from daedalus.model.values import unit_of
 from daedalus.optimisation.description.unknown import Unknown
 from daedalus.optimisation.program.program_outcome import ProgramEnding, ProgramOutcome
 from daedalus.optimisation.result.elastic import ConflictPart, contradiction
@@ -206,11 +205,3 @@ def _tightness(transcription: Transcription, outcome: ProgramOutcome) -> list[Sh
                     )
                 )  # fmt: skip
     return tight
-
-
-def unit_of(system: System, name: str) -> str:
-    """The unit a variable was declared with, empty for what has none."""
-    stem = split_derivative(split_index(name)[0])
-    if stem[1]:
-        return ""
-    return next((v.unit for v in system.variables if v.name == stem[0]), "")

@@ -192,12 +192,12 @@ def _of_trajectory(trajectory: Any, label: str, shares: np.ndarray) -> np.ndarra
 
 def read_guesses(description: Description, values: Mapping[str, object]) -> dict[str, object]:
     """Guesses by name as guesses by element."""
-    from daedalus.optimisation.description.named_elements import elements_of, unit_of
+    from daedalus.optimisation.description.named_elements import elements_of, unit_of_target
 
     found: dict[str, object] = {}
     for name, value in values.items():
         own = elements_of(description.system, name, "A guess")
-        value = in_unit(value, unit_of(description.system, name), name)
+        value = in_unit(value, unit_of_target(description.system, name), name)
         for k, element in enumerate(own):
             found[element.label] = value if len(own) == 1 else _component(value, k, len(own))
     return found

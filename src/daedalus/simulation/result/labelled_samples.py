@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from daedalus.model.names import element_label, split_derivative, split_index
+from daedalus.model.names import element_label
 from daedalus.model.system.system import System
-from daedalus.model.unit_labels import rate_unit
+from daedalus.model.values import unit_of
 from daedalus.simulation.result.recorded_run import RecordedRun
 from daedalus.simulation.result.samples import Samples
 
@@ -32,18 +32,6 @@ def readable_names(samples: Samples) -> list[str]:
     system = samples._plant.system
     further = (*system.aliases, *(name for name in samples._plant.output_slices if name in system.on_request))
     return [*recorded_names(samples), *(name for name in further if name in samples)]
-
-
-def unit_of(system: System, name: str) -> str:
-    """The unit label of a name; that of a derivative gets /s."""
-    stem = split_index(name)[0]
-    units = {**{v.name: v.unit for v in system.variables}, **system.output_units}
-    if units.get(stem):
-        return units[stem]
-    if stem in system.aliases:
-        return unit_of(system, system.aliases[stem])
-    origin, order = split_derivative(stem)
-    return rate_unit(unit_of(system, origin) if order else "", order)
 
 
 def to_dataset(tr: RecordedRun) -> xarray.Dataset:

@@ -150,6 +150,11 @@ class Branch(Mapping[str, np.ndarray]):
         """All values at one point of the branch, ready for `start=` of `dd.simulate` and `at=` of `dd.linearise`."""
         return self._rest.point(self._rows[k, : self._rest.n], self._rows[k, self._rest.n :])
 
+    def _repr_html_(self) -> str:
+        from daedalus.display.cards.study_cards import branch_card
+
+        return branch_card(self)
+
     def __repr__(self) -> str:
         return f"Branch({self.system.name!r} over {self.parameter}: {counted(len(self._rows), 'point')})"
 
