@@ -94,7 +94,7 @@ def test_a_netlist_without_a_run_is_not_run(tmp_path):
         (".dc v1 0 1 -0.1", "has a sweep that does not end"),
         (".dc v1 0 1 0", "has a sweep that does not end"),
         (".dc v1 0 1", "has a .dc that cannot be read"),
-        (".ac dec 10 0 1k", "has frequencies that cannot be"),
+        (".ac dec 10 0 1k", "has impossible frequencies"),
         (".ac dec 10 1k", "has frequencies that cannot be read"),
         (".ac dec 10 1 1k", "has an .ac without a source"),
         (".tf v(b) v9", "asks for the source 'v9'"),

@@ -88,7 +88,7 @@ def test_a_diode_is_never_quite_open():
     with pytest.raises(dd.ModelError) as caught:
         C.Diode("d", on_resistance=0.01, off_conductance=0.0)
     assert str(caught.value) == (
-        "Diode 'd' is quite open below its threshold.\n"
+        "Diode 'd' is an open circuit below its threshold.\n"
         "  off_conductance=0.0, conductance=0.0\n"
         "  Because an inductor in series would have no voltage then: the index would change with the diode.\n"
         "  Try: off_conductance=1e-9"

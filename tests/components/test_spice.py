@@ -110,7 +110,7 @@ def test_includes_stay_inside_their_folder(tmp_path):
         ("R2 a 0 1k 2k", "Line 3 of the netlist says '2k' of 'r2'.\n  R2 a 0 1k 2k"),
         ("K1 L1 L2 0.5", "Line 3 of the netlist couples coils that are not there.\n  K1 L1 L2 0.5"),
         (".tran", "Line 3 of the netlist has a card that is not complete.\n  .tran"),
-        (".tran 1 1m", "Line 3 of the netlist has times that cannot be.\n  .tran 1 1m"),
+        (".tran 1 1m", "Line 3 of the netlist has impossible times.\n  .tran 1 1m"),
         (".subckt s a b\nR3 a b 1", "Line 3 of the netlist begins a .subckt that does not end.\n  .subckt s a b"),
         (".subckt s a b\n.subckt t a b\n.ends", "Line 3 of the netlist begins a .subckt that does not end."),
         ("I1 0 a PWL(0 0 1m 1 1m 2)", "Line 3 of the netlist has a PWL whose times do not increase."),

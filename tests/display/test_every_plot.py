@@ -3,6 +3,7 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from pictures import outside_texts, overlapping_texts
 
 import daedalus as dd
@@ -45,6 +46,7 @@ def test_sensitivities(name):
 def test_incidences_have_room_for_their_names(name, recwarn):
     """Small systems with long names collapsed, with a warning of the layout."""
     figure = dd.analyse(catalogue.load(name).model).plot()
+    FigureCanvasAgg(figure)
     check(figure)
     box = figure.axes[0].get_window_extent()
     assert min(box.width, box.height) > 1.5 * figure.dpi

@@ -60,5 +60,5 @@ def test_wrong_arguments_are_named():
     with pytest.raises(dd.InputError, match="draws its own cases"):
         dd.importance(ishigami(), 1.0, ANGLES, 8, summary=("mean",))
     imp = dd.importance(ishigami(), 1.0, ANGLES, 8, outputs="x")
-    with pytest.raises(dd.InputError, match="No importance of 'y'"):
+    with pytest.raises(dd.InputError, match="'y' is not among the outputs"):
         imp["y"]

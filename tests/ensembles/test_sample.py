@@ -48,7 +48,7 @@ def test_sobol_points_integrate_better_than_random_ones():
         (lambda: dd.sample({"L": dd.normal(0, 1)}, 0), "The number of cases is not a whole number above zero."),
         (lambda: dd.sample({"L": dd.normal(0, 1)}, 10, kind="halton"), "kind='halton' is not valid."),
         (lambda: dd.normal(0, 0), "std is not a positive number."),
-        (lambda: dd.uniform(1, 1), "A uniform distribution needs two bounds in order."),
+        (lambda: dd.uniform(1, 1), "The lower bound of a uniform distribution must be below the upper one."),
     ],
 )
 def test_wrong_samples_are_named(call, headline):

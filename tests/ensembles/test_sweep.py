@@ -99,7 +99,7 @@ def test_result_saves_and_draws(tmp_path):
         ({"over": {"k": 1.0}}, "The values of k are not a list of numbers."),
         ({"over": {"x_dot[0]": [1.0]}}, "x_dot[0] cannot be swept."),
         ({"over": {"k": [1.0]}, "combine": "sum"}, "combine='sum' is not valid."),
-        ({"over": {"k": [1.0], "u": [1.0, 2.0]}, "combine": "zip"}, 'combine="zip" needs lists of one length.'),
+        ({"over": {"k": [1.0], "u": [1.0, 2.0]}, "combine": "zip"}, 'combine="zip" needs lists of equal length.'),
         ({"over": {"k": [1.0]}, "method": "rk4"}, "The method 'rk4' needs a step."),
     ],
 )

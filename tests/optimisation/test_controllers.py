@@ -200,7 +200,7 @@ def test_many_calls_do_not_grow():
 REFUSED = {
     "The duration of the problem is unknown.": lambda m: dd.OptimalControl(m, dd.unknown(1.0, 0.5, 2.0), 10),
     "The problem asks for periodic states.": lambda m: _with(m, lambda ocp: ocp.periodic("x")),
-    "Some condition couples times of the horizon that do not follow each other.": lambda m: _with(
+    "A condition couples times of the horizon that are not neighbours.": lambda m: _with(
         m, lambda ocp: ocp.subject_to(ocp.at_end(m["x"]) <= m["x"], at="nodes")
     ),
 }

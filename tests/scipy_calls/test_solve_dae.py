@@ -374,7 +374,7 @@ class TestCall:
         ({"method": "radau7"}, ValueError, ["The method 'radau7' is not known.", "one of Radau"]),
         ({"method": 3}, TypeError, ["`method` must be a name.", "got int"]),
         ({"mass": np.eye(2)}, ValueError, ["`mass` does not fit y0.", "got shape (2, 2) for 3 components"]),
-        ({"mass": lambda t, y: 1}, TypeError, ["`mass` is a constant matrix.", "M(t, y) @ yp - f(t, y), without"]),
+        ({"mass": lambda t, y: 1}, TypeError, ["`mass` must be a constant matrix.", "M(t, y) @ yp - f(t, y), without"]),
         ({"index": 1.5}, ValueError, ["`index` must be a whole number", "got 1.5", "Try: index=None"]),
         ({"index": [1, 2]}, ValueError, ["`index` must be a whole number", "for 3 components"]),
         ({"rtol": [1e-3] * 3}, ValueError, ["`rtol` must be one number.", "Try: atol=[...]"]),

@@ -274,7 +274,7 @@ def test_a_rosenbrock_method_refuses_equations_that_are_not_linear_in_the_deriva
     with pytest.raises(ValueError) as error:
         dd.solve_dae(F, (0, 1.2), [0.0, 2.0], method="rodas5p")
     assert str(error.value).splitlines() == [
-        "The method 'rodas5p' does not fit this F.",
+        "The method 'rodas5p' cannot solve this F.",
         f"  dF/dyp depends on {'yp[0]' if traced else 't, y or yp'}",
         "  Because a Rosenbrock method needs M y' = f(t, y) with a constant M.",
         '  Try: method="Radau", or components of y for the derivatives',

@@ -288,7 +288,7 @@ def test_a_terminal_event_before_the_end():
 
 def test_errors_that_say_nothing():
     text = message(dd.SolverError, decay(), "dop853", [0.01, 0.005])
-    assert text.startswith("The errors say nothing about the order.\n  step 0.01: relative error")
+    assert text.startswith("The order cannot be measured from these errors.\n  step 0.01: relative error")
     assert text.endswith("Try: larger steps, or a longer span")
     stiff = dd.Model("stiff")
     x = stiff.state("x", start=1.0)

@@ -120,7 +120,7 @@ def test_wrong_uses():
     m = dd.Model("driven")
     x = m.state("x", start=0.0)
     m.equation(m.der(x), -x + ca.cos(2 * m.time))
-    with pytest.raises(dd.InputError, match="The period of a driven model has to be given"):
+    with pytest.raises(dd.InputError, match="A driven model needs a period"):
         dd.periodic(m)
     with pytest.raises(dd.InputError, match="is not a period"):
         dd.periodic(m, period=-1.0)

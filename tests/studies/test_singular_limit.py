@@ -145,7 +145,7 @@ def test_a_start_outside_of_the_basin_is_refused():
     with pytest.raises(dd.InconsistentStartError) as caught:
         dd.singular_limit(m, "epsilon", 0.5)
     text = str(caught.value)
-    assert "The start lies outside of the basin of the fast part." in text
+    assert "The start is outside the basin of attraction of the fast part." in text
     assert "a stable rest at z = 0" in text
     assert "runs away: step size fell below" in text
     # Inside of the basin, z < 1, the same model has a limit.

@@ -74,7 +74,7 @@ def _check(runs: Sequence[object], labels: Sequence[str] | None) -> None:
     wrong = [run for run in runs if not isinstance(run, Trajectory)]
     if len(runs) < 2 or wrong:
         raise InputError(
-            "Two or more runs are compared.",
+            "dd.compare needs at least two runs.",
             f"got {type(wrong[0]).__name__}" if wrong else f"got {len(runs)}",
             because="every curve is drawn from a trajectory.",
             remedy="dd.compare(dd.simulate(m, 1.0), dd.simulate(n, 1.0))",

@@ -165,7 +165,7 @@ def read_cases(system: System, over: object, combine: str) -> Cases:
     check_held_values(system, columns)
     lengths = {axis.name: len(axis.given) for axis in axes}
     if not product and len(set(lengths.values())) > 1:
-        raise InputError('combine="zip" needs lists of one length.', f"got {lengths}")
+        raise InputError('combine="zip" needs lists of equal length.', f"got {lengths}")
     # A swept start value x gets the dimension x_start, since x itself is a variable of the result.
     moving = {v.name for kind in ("state", "discrete") for v in system.of_kind(kind)}
     names = tuple(f"{axis.name}_start" if axis.name in moving else axis.name for axis in axes)

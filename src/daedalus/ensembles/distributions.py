@@ -70,7 +70,9 @@ def uniform(low: float, high: float) -> Any:
 
     low, high, units = _in_one_unit(low, high, "A uniform distribution")
     if not low < high:
-        raise InputError("A uniform distribution needs two bounds in order.", f"got {low!r} and {high!r}")
+        raise InputError(
+            "The lower bound of a uniform distribution must be below the upper one.", f"got {low!r} and {high!r}"
+        )
     return _with_units(stats.uniform(low, high - low), units)
 
 

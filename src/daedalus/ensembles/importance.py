@@ -63,7 +63,7 @@ class Importance:
 
         if name not in self.first:
             known = [str(n) for n in self.first.data_vars]
-            raise InputError(f"No importance of {name!r} was asked for.", remedy=did_you_mean(name, known))
+            raise InputError(f"{name!r} is not among the outputs of this importance.", remedy=did_you_mean(name, known))
         index = pandas.Index(["first", "total"], name="index")
         return xarray.concat([self.first[name], self.total[name]], dim=index)
 

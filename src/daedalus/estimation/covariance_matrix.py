@@ -15,7 +15,7 @@ def covariance_matrix(value: object, size: int, names: Sequence[str], word: str,
     if isinstance(value, Mapping):
         unknown = [name for name in value if name not in names]
         if unknown:
-            raise InputError(f"{word}= has {unknown[0]}.", f"known are {', '.join(list(names)[:8])}")
+            raise InputError(f"{word}= has {unknown[0]}.", f"known: {', '.join(list(names)[:8])}")
         given = [(value.get(name, 0.0), name, unit) for name, unit in zip(names, units)]
         value = [plain_number(variance, f"{word} of {name}", unit) for variance, name, unit in given]
     array = plain_array(value, word)

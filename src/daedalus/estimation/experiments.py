@@ -122,7 +122,7 @@ def _check_times(times: np.ndarray, where: str) -> None:
         k = int(np.flatnonzero(~(steps > 0))[0])
         raise InputError(
             f"The times{where} do not increase.",
-            f"row {k + 1} is at t = {times[k + 1]:g}, behind t = {times[k]:g}",
+            f"row {k + 1} is at t = {times[k + 1]:g}, the row before it at t = {times[k]:g}",
             because="a run goes forward in time.",
             remedy="sort the rows by time, or give several experiments as a list",
         )

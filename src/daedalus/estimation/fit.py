@@ -181,7 +181,7 @@ def _checked_pairs(
     found = {}
     for name, pair in check_mapping(pairs, word).items():
         if name not in of_label:
-            raise InputError(f"{word}= has {name}, which is not free.", f"free are {', '.join(sorted(of_label)[:8])}")
+            raise InputError(f"{word}= has {name}, which is not free.", f"free: {', '.join(sorted(of_label)[:8])}")
         try:
             one, other = pair  # type: ignore[misc]
         except (TypeError, ValueError):

@@ -67,7 +67,7 @@ class Fit(Mapping[str, float]):
         try:
             return float(self._theta[self.labels.index(name)])
         except ValueError:
-            raise InputError(f"{name} was not fitted.", f"found were {', '.join(self.labels[:8])}") from None
+            raise InputError(f"{name} was not fitted.", f"fitted: {', '.join(self.labels[:8])}") from None
 
     def __iter__(self) -> Any:
         return iter(self.labels)
@@ -134,7 +134,9 @@ class Fit(Mapping[str, float]):
             it is also right for a nonlinear model and needs ten to a hundred runs per value.
         """
         if not 0 < level < 1 or by not in WAYS:
-            raise InputError("There is no such interval.", f"level={level!r}, by={by!r}", remedy='0.95, by="profile"')
+            raise InputError(
+                "This confidence interval is not available.", f"level={level!r}, by={by!r}", remedy='0.95, by="profile"'
+            )
         q, found = self._quantile(level), {}
         for k, name in enumerate(self.labels):
             width = q * self.std[name]

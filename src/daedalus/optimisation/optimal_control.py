@@ -467,6 +467,8 @@ def _spread(value: object, size: int, default: float) -> list[float]:
         return [default] * size
     entries = np.atleast_1d(np.asarray(value, dtype=object)).ravel(order="F").tolist()
     if len(entries) not in (1, size):
-        raise InputError("Values and elements do not fit.", f"{size} elements, {len(entries)} values")
+        raise InputError(
+            "The number of values does not match the number of elements.", f"{size} elements, {len(entries)} values"
+        )
     numbers = [default if entry is None else float(entry) for entry in entries]
     return numbers * size if len(numbers) == 1 else numbers

@@ -128,7 +128,8 @@ class Phases:
 
 def _alone(*_: object) -> Transcription:
     raise InputError(
-        "The sensitivity of one phase of several is not known.", remedy="a free parameter: ocp.free(name, ...)"
+        "plan.sensitivity is not available for plans with several phases.",
+        remedy="a free parameter: ocp.free(name, ...)",
     )
 
 
@@ -210,10 +211,12 @@ def phases(*problems: OptimalControl, link: Mapping[str, str | None] | None = No
     (12.03, (22,))
     """
     if len(problems) < 2:
-        raise InputError("Phases are at least two problems.", f"got {len(problems)}", remedy="dd.phases(first, second)")
+        raise InputError(
+            "dd.phases needs at least two problems.", f"got {len(problems)}", remedy="dd.phases(first, second)"
+        )
     wrong = [p for p in problems if not isinstance(p, OptimalControl)]
     if wrong:
-        raise InputError("A phase is a dd.OptimalControl.", f"got {type(wrong[0]).__name__}")
+        raise InputError("Every phase must be a dd.OptimalControl.", f"got {type(wrong[0]).__name__}")
     begin: float | None = problems[0]._description.begin
     for problem in problems:
         description = problem._description

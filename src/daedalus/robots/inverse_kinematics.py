@@ -348,6 +348,8 @@ def _read(robot: Robot, targets: Mapping[str, Any]) -> list[_FrameTarget]:
         found.append(_FrameTarget(frame, what, place))
     if not found:
         raise InputError(
-            "There is no target.", because="a posture is looked for.", remedy='{"tool.position": [0, 0, 1]}'
+            "There is no target.",
+            because="the search needs a position or a rotation of a frame.",
+            remedy='{"tool.position": [0, 0, 1]}',
         )
     return found

@@ -126,7 +126,7 @@ def _included(root: Element, folder: Path | None) -> Element:
             if path in seen or count > MOST_INCLUDES:
                 raise InputError(
                     f"{path.name} includes itself, or more than {MOST_INCLUDES} files are included.",
-                    because="a robot is finite.",
+                    because="files that include each other never end.",
                     remedy="each file once",
                 )
             part = parsed(path.read_text(encoding="utf-8"), path.name, "MJCF")

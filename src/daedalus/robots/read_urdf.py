@@ -110,7 +110,7 @@ def _inertial(element: Element, link: FileLink, where: str) -> None:
     if mass is None:
         raise InputError(
             f"The inertial element of {where} has no mass.",
-            because="inertia without mass is that of no body.",
+            because="a body with inertia has mass.",
             remedy='<mass value="1.0"/>',
         )
     link.mass = float(numbers(mass, "value", 1, [0.0], f"the mass of {where}")[0])
@@ -118,7 +118,7 @@ def _inertial(element: Element, link: FileLink, where: str) -> None:
         raise InputError(
             f"The mass of {where} is negative.",
             f"it is {link.mass:g} kg",
-            because="a body resists.",
+            because="the mass of a body is positive.",
             remedy="value > 0",
         )
     values = np.zeros((3, 3))
@@ -207,7 +207,7 @@ def _limits(element: Element, joint: FileJoint, kind: str, where: str, robot: Ro
             raise InputError(
                 f"The limits of {where} contradict each other.",
                 f"lower {joint.lower:g} is above upper {joint.upper:g}",
-                because="the joint could be nowhere.",
+                because="no position is between them.",
                 remedy="exchange them",
             )
     for what in ("effort", "velocity"):

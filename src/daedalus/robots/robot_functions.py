@@ -80,7 +80,7 @@ class RobotFunctions:
                 raise InputError(
                     f"A robot has no function {name!r}.",
                     f"functions: {listed(known, 12)}",
-                    because="each has a name.",
+                    because="functions are found by name.",
                     remedy=did_you_mean(name, known),
                 )
         return self._kept[name]

@@ -22,7 +22,7 @@ def urdf_text(model: Model) -> str:
     balls = [joint.name for joint in written.tree.values() if joint.kind == "spherical"]
     if balls or written.constraints:
         raise ModelError(
-            "URDF has no words for this model.",
+            "URDF cannot describe this model.",
             f"{'ball joints' if balls else 'closed loops'}: {listed(balls or list(written.constraints), 6)}",
             because="a URDF file is a tree of hinges, slides and fixed joints.",
             remedy="three revolute joints in place of a ball joint" if balls else "leave the constraints out",

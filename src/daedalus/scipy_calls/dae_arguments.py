@@ -128,7 +128,7 @@ def check_constant_mass(name: str, moving: list[str]) -> None:
     if not moving:
         return
     raise IvpValueError(
-        f"The method {name!r} does not fit this F.",
+        f"The method {name!r} cannot solve this F.",
         f"dF/dyp depends on {', '.join(moving[:6])}",
         because="a Rosenbrock method needs M y' = f(t, y) with a constant M.",
         remedy='method="Radau", or components of y for the derivatives',
@@ -173,7 +173,7 @@ def read_mass(mass: Any, n: int) -> Any:
         return None
     if callable(mass):
         raise IvpTypeError(
-            "`mass` is a constant matrix.",
+            "`mass` must be a constant matrix.",
             "got a function",
             remedy="F(t, y, yp) = M(t, y) @ yp - f(t, y), without mass=",
         )

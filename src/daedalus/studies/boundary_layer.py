@@ -149,7 +149,7 @@ def _no_rest(fast: FastPart, t0: float, x0: np.ndarray, run: Trajectory) -> Mode
     rests = ", ".join(f"{name} = {value:.4g}" for name, value in zip(names, where))
     how = f"it runs away: {run.stop_reason}" if not run.success else f"it does not arrive until τ = {run.time[-1]:.3g}"
     return InconsistentStartError(
-        "The start lies outside of the basin of the fast part.",
+        "The start is outside the basin of attraction of the fast part.",
         [f"the fast part has a stable rest at {rests}", f"from the start {how}"],
         because="the solutions for small epsilon leave at once and do not stay near those of the limit.",
         remedy=f"start={{...}} with {', '.join(names[:8])} nearer to the rest",

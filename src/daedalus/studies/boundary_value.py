@@ -145,7 +145,7 @@ class _BoundaryCollocation:
         wanted, given = self.n + len(self.free), int(expression.numel())
         if given != wanted:
             raise InputError(
-                f"{given - self.kept} conditions do not fit: {wanted - self.kept} are needed.",
+                f"{given - self.kept} conditions were given, {wanted - self.kept} are needed.",
                 [
                     f"{counted(self.n, 'state')}, {counted(len(self.free), 'free parameter')}",
                     *([f"{counted(self.kept, 'condition')} from the constraints of the model"] if self.kept else []),
@@ -416,7 +416,7 @@ class _StatesAt(Mapping[str, ca.SX]):
         place = self._system.place(name)
         if place.letter != "x":
             raise InputError(
-                f"{name} cannot stand in a condition.",
+                f"{name} cannot be used in a condition.",
                 f"the states of {self._name!r} are {listed(list(self._system.labels['x']))}",
                 because="conditions are written in states and free parameters.",
                 remedy="what it follows from, or a state for it",

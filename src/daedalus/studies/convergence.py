@@ -248,7 +248,7 @@ def _from_trajectory(system: System, reference: Samples, t1: float) -> _Answer:
         reference = reference.at(t1)
     if np.size(reference.time) != 1:
         raise InputError(
-            "The reference is more than one moment.",
+            "The reference has more than one time.",
             f"it has {np.size(reference.time)} times",
             because="the errors are those at the end of the span.",
             remedy="reference=tr, or tr.at(t) with one t",
@@ -347,7 +347,7 @@ def _nothing_to_fit(sizes: np.ndarray, error: np.ndarray, verdicts: np.ndarray) 
     }
     small = np.count_nonzero(verdicts == ROUNDING) > np.count_nonzero(np.isin(verdicts, (TOO_LARGE, FAILED)))
     return SolverError(
-        "The errors say nothing about the order.",
+        "The order cannot be measured from these errors.",
         [f"step {h:g}: relative error {e:.2g}{words[v]}" for h, e, v in list(zip(sizes, error, verdicts.tolist()))[:8]],
         because="two steps are needed whose errors are above rounding and below the size of the solution.",
         remedy="larger steps, or a longer span" if small else "smaller steps, or a shorter span",

@@ -45,7 +45,9 @@ def compared(parts: FastAndSlow, path: Trajectory, layer: Trajectory, epsilon: n
     """Run the model for each ε and measure its distance from the limit."""
     if epsilon.ndim != 1 or not len(epsilon) or np.any(~(epsilon > 0)) or np.any(np.diff(epsilon) >= 0):
         raise InputError(
-            "epsilon is a list of falling positive values.", f"got {epsilon.tolist()!r}", remedy="[0.02, 0.01, 0.005]"
+            "epsilon must be a list of decreasing positive values.",
+            f"got {epsilon.tolist()!r}",
+            remedy="[0.02, 0.01, 0.005]",
         )
     runs = [_run(parts, path, float(value)) for value in epsilon]
     slow = np.array([_distance(parts, path, run, parts.slow) for run in runs])

@@ -157,7 +157,7 @@ def periodic(
     if period is None:
         if driven:
             raise InputError(
-                "The period of a driven model has to be given.",
+                "A driven model needs a period.",
                 f"{system.name!r} depends on time",
                 because="its motion repeats itself with the period of what drives it, or a multiple of it.",
                 remedy="dd.periodic(m, period=0.02)",
@@ -383,7 +383,7 @@ class _Shooting:
         self._check_discrete(run)
         if not run.success or gap > CLOSES * parting:
             raise SolverError(
-                f"What was found for {system.name!r} does not close.",
+                f"The motion found for {system.name!r} does not close.",
                 f"after one period it misses its beginning by {gap:.2g} of the sizes of its states",
                 because="the pieces meet, but the run in one piece does not come back.",
                 remedy="smaller rtol= and atol=, or a start nearer to the orbit",

@@ -168,7 +168,9 @@ def singular_limit(
     limit = parts.limit(end)
     t1 = _end_of_path(limit, fast, layer) if span is None else read_span(span)[1]
     if not t1 > t0:
-        raise InputError("The path goes forward in time.", f"got {span!r}", remedy="(0.0, 10.0)")
+        raise InputError(
+            "The span of dd.singular_limit must go forward in time.", f"got {span!r}", remedy="(0.0, 10.0)"
+        )
     path = _path(limit, fast, layer, (t0, t1))
     states = np.column_stack([path[label] for label in fast.system.labels["x"]])
     eigenvalues = np.array([fast.eigenvalues(float(t), x) for t, x in zip(path.time, states)])
@@ -180,7 +182,7 @@ def singular_limit(
         raise SolverError(
             "The solution of the limit ends early, so that the fast part cannot be checked to the end.",
             path.stop_reason,
-            because="there the equations at epsilon = 0 stop to determine the fast variables, or the motion blows up.",
+            because="there the equations at epsilon = 0 no longer determine the fast variables, or the motion blows up.",
             remedy="a shorter span",
         )
     worst = eigenvalues.real.max(axis=1)
@@ -210,7 +212,7 @@ def _with_values(
     """The model in first order with inputs put in, and with the values of this call as its own."""
     if model._events:
         raise ModelError(
-            f"The limit of a model with events is not taken: {', '.join(list(model._events)[:4])}.",
+            f"dd.singular_limit does not support events: {', '.join(list(model._events)[:4])}.",
             because="each event may throw the fast variables out of their basin.",
             remedy="singular_limit on a copy of the model without events, for each phase between them",
         )

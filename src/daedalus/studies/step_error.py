@@ -103,7 +103,7 @@ def step_error(
     h, time = without_unit(h, "s", "h"), without_unit(time, "s", "time")
     if method == "auto" or not (isinstance(h, (int, float, np.number)) and np.isfinite(h) and h > 0):
         raise InputError(
-            "The error of one step is that of one method and one step.",
+            "dd.step_error needs one method and one step size.",
             f"method = {method!r}, h = {h!r}"[:120],
             remedy=f"h=0.1 and {did_you_mean('auto', METHODS) if method == 'auto' else 'the same method'}",
         )

@@ -93,7 +93,7 @@ def work_precision(
     system = as_system(model)
     wanted = np.array([float(value) for value in tolerances])
     if not len(wanted) or not np.all((wanted > 0) & (wanted < 1)):
-        raise InputError("Tolerances lie between 0 and 1.", f"got {wanted.tolist()}", remedy="[1e-3, 1e-5, 1e-7]")
+        raise InputError("Tolerances must be between 0 and 1.", f"got {wanted.tolist()}", remedy="[1e-3, 1e-5, 1e-7]")
     right = _right(model, span, options)
     labels = system.labels["x"]
     goal = np.array([float(right[name][-1]) for name in labels])
@@ -157,7 +157,7 @@ def _right(model: Any, span: Any, options: dict[str, Any]) -> Any:
             return run
         reasons.append(run.stop_reason)
     raise SolverError(
-        "There is no right answer to measure errors against.",
+        "No reference solution was found to measure errors against.",
         reasons[:3],
         because=f"no run at a tolerance of {TIGHT:g} arrived.",
         remedy="a shorter span",

@@ -194,8 +194,8 @@ def test_wrong_values_are_told(studio, body, what):
     ("path", "method", "body", "what"),
     [
         ("run", "POST", "{", "The request is not JSON."),
-        ("run", "POST", [1], "A run is asked for by an object of values."),
-        ("run", "POST", {"speed": "1"}, "A run has no 'speed'."),
+        ("run", "POST", [1], "A request for a run must be an object of values."),
+        ("run", "POST", {"speed": "1"}, "Runs take no 'speed'."),
         ("run", "POST", {"parameters": {"length": 3}}, "The value of length is not a short text."),
         ("compare", "POST", {"runs": []}, "A comparison takes 1 to 6 numbers of runs."),
         ("compare", "POST", {"runs": [9999]}, "There is no run 9999."),

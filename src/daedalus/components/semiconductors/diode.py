@@ -104,7 +104,7 @@ class Diode(CardComponent):
         leaks = [self.values[word] for word in ("off_conductance", "conductance")]
         if all(isinstance(leak, numbers.Real) and leak == 0 for leak in leaks):
             raise ModelError(
-                f"Diode {self.name!r} is quite open below its threshold.",
+                f"Diode {self.name!r} is an open circuit below its threshold.",
                 f"off_conductance={leaks[0]}, conductance={leaks[1]}",
                 because="an inductor in series would have no voltage then: the index would change with the diode.",
                 remedy="off_conductance=1e-9",

@@ -218,5 +218,5 @@ class Netlist:
         values = [number(w, card, self.scope) for w in card.words[1:] if w != "uic"]
         step, stop = values[:2]
         if not 0 < step <= stop:
-            raise card.refuse("has times that cannot be", "the step is above zero, the end behind it.", ".tran 1u 1m")
+            raise card.refuse("has impossible times", "the step is above zero, the end behind it.", ".tran 1u 1m")
         self.transient = Transient(step, stop, values[2] if len(values) > 2 else 0.0, "uic" in card.words, True)

@@ -55,7 +55,7 @@ def read_cards(text: str, folder: Path | None) -> tuple[str, list[Card]]:
     title, _, rest = text.partition("\n")
     reader = _Reader(folder)
     if len(text) > MOST_CHARACTERS:
-        raise Card(1, title, ()).refuse("begins too long a text", _too_much("text"), "a part of it")
+        raise Card(1, title, ()).refuse("begins a text that is too long", _too_much("text"), "a part of it")
     reader.read(rest, "", 2, 0)
     return title.strip(), reader.cards
 

@@ -83,7 +83,7 @@ def animate(
     """The animation of a run and of those it is compared with; see `Trajectory.animate`."""
     if not np.isfinite(speed) or speed <= 0:
         raise InputError(
-            "The speed of an animation is a positive number.", f"got {speed!r}", remedy="speed=0.5 for slow motion"
+            "The speed of an animation must be a positive number.", f"got {speed!r}", remedy="speed=0.5 for slow motion"
         )
     others = [compare] if isinstance(compare, Trajectory) else list(compare)
     runs = [tr, *others]
@@ -124,5 +124,5 @@ def frame_times(runs: Sequence[Trajectory], speed: float = 1.0, frames: int | No
     begin, end = min(float(run.time[0]) for run in runs), max(float(run.time[-1]) for run in runs)
     count = frames or int(np.clip(FRAMES_PER_SECOND * abs(end - begin) / speed + 1, FEWEST_FRAMES, MOST_FRAMES))
     if count < 2:
-        raise InputError("An animation has two frames at least.", f"got frames={frames}", remedy="frames=200")
+        raise InputError("An animation needs at least two frames.", f"got frames={frames}", remedy="frames=200")
     return np.linspace(begin, end, count)

@@ -128,7 +128,7 @@ def _buffer(buffer: dict[str, Any], inside: list[bytes], file: Path) -> bytes:
         return base64.b64decode(address.partition(",")[2])
     beside = (file.parent / address).resolve()
     if file.parent.resolve() not in beside.parents:
-        raise ValueError("its data lies outside its folder")
+        raise ValueError("its data is outside its folder")
     return beside.read_bytes()
 
 

@@ -64,7 +64,7 @@ def report(
     file = Path(path)
     if file.suffix.lower() not in (".html", ".htm"):
         raise InputError(
-            f"A report is an HTML file, not {file.name!r}.", remedy='dd.report(m, "report.html"), printed to PDF'
+            f"dd.report writes HTML files, not {file.name!r}.", remedy='dd.report(m, "report.html"), printed to PDF'
         )
     if not file.parent.exists():
         raise InputError("The folder does not exist.", str(file.parent), remedy="make it first")

@@ -87,11 +87,11 @@ def error_parts(error: BaseException) -> dict[str, Any]:
 def read_values(told: object) -> RunValues:
     """The values that a page sent, refused in words where they are not texts by name."""
     if not isinstance(told, dict):
-        raise InputError("A run is asked for by an object of values.", f"got {type(told).__name__}")
+        raise InputError("A request for a run must be an object of values.", f"got {type(told).__name__}")
     unknown = [name for name in told if name not in (*GROUPS, "begin", "end", "method", "rtol")]
     if unknown:
         raise InputError(
-            f"A run has no {str(unknown[0])[:60]!r}.", f"it has {', '.join(GROUPS)}, begin, end, method, rtol"
+            f"Runs take no {str(unknown[0])[:60]!r}.", f"it has {', '.join(GROUPS)}, begin, end, method, rtol"
         )
     values: dict[str, Any] = {group: _texts(group, told.get(group, {})) for group in GROUPS}
     values |= {name: read_text(name, told[name]) for name in ("begin", "end", "method", "rtol") if name in told}
@@ -100,7 +100,7 @@ def read_values(told: object) -> RunValues:
 
 def _texts(group: str, told: object) -> dict[str, str]:
     if not isinstance(told, dict) or len(told) > MOST_FIELDS:
-        raise InputError(f"{group} are texts by name.", f"got {type(told).__name__}")
+        raise InputError(f"{group} must be texts by name.", f"got {type(told).__name__}")
     return {read_text("a name", name): read_text(str(name), text) for name, text in told.items()}
 
 

@@ -99,7 +99,7 @@ class Doors:
         asked = await _body(request)
         label, kept = (asked.get("label"), asked.get("kept")) if isinstance(asked, dict) else (None, None)
         if not isinstance(kept, bool | None):
-            raise InputError("A run is kept (true) or not (false).", f"got {str(kept)[:60]}", remedy='{"kept": true}')
+            raise InputError('"kept" must be true or false.', f"got {str(kept)[:60]}", remedy='{"kept": true}')
         label = None if label is None else read_text("the label", label)
         return PlainJSON(self._workshop.change(_number(request), label, kept).told_to_page())
 

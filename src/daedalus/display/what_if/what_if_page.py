@@ -40,7 +40,7 @@ def what_if(
     if not wanted:
         raise InputError("A what-if page needs a parameter.", remedy='tr.what_if(["mass"], "page.html")')
     if not 0 < spread < 1:
-        raise InputError("The spread is a share between 0 and 1.", f"got {spread!r}", remedy="spread=0.2")
+        raise InputError("The spread must be between 0 and 1.", f"got {spread!r}", remedy="spread=0.2")
     values = parameter_values(tr, wanted)
     reach = np.where(values == 0, spread, spread * np.abs(values))
     times = np.linspace(float(tr.time[0]), float(tr.time[-1]), FRAMES)

@@ -77,7 +77,7 @@ class DeviceArray:
         copy: bool | None = None,
     ) -> Any:
         if dl_device not in (None, self._gpu.dlpack):
-            raise BufferError("the numbers lie on the GPU: np.asarray(a) copies them here")
+            raise BufferError("the numbers are on the GPU: np.asarray(a) copies them here")
         held = self.compact(always=True) if copy else self
         return capsule_of(
             TensorView(held._address, held.shape, held.strides, self._gpu.dlpack, True, (held, held._owner))

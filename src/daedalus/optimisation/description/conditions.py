@@ -57,7 +57,7 @@ def _read_entry(entry: ca.SX) -> tuple[ca.SX, float, float]:
     kind = operation(entry)
     if kind not in (ca.OP_LE, ca.OP_LT, ca.OP_EQ):
         raise InputError(
-            "A condition is a comparison.",
+            "A condition must be a comparison.",
             "True or False is left of it" if entry.is_constant() else "got an expression without <=, >= or ==",
             because="a condition compares two expressions."
             if not entry.is_constant()

@@ -74,13 +74,15 @@ def read_duration(value: object) -> float | Unknown:
     value = without_unit(value, "s", "The duration")
     if isinstance(value, Unknown):
         if value.upper <= 0:
-            raise InputError("The duration is positive.", f"its upper bound is {value.upper:g}")
+            raise InputError("The duration must be positive.", f"its upper bound is {value.upper:g}")
         lower = max(value.lower, 1e-6 * max(abs(value.guess), 1e-3))
         return Unknown(max(value.guess, lower), lower, value.upper)
     number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
     if not number or not 0 < value < math.inf:  # type: ignore[operator]
         raise InputError(
-            "The duration is a positive number.", f"got {value!r}", remedy="duration=2.0, or dd.unknown(2.0, 0.1, 10.0)"
+            "The duration must be a positive number.",
+            f"got {value!r}",
+            remedy="duration=2.0, or dd.unknown(2.0, 0.1, 10.0)",
         )
     return float(value)  # type: ignore[arg-type]
 

@@ -88,7 +88,7 @@ class Controller:
         structure = self._horizon.structure()
         if structure is None:
             raise InputError(
-                "Some condition couples times of the horizon that do not follow each other.",
+                "A condition couples times of the horizon that are not neighbours.",
                 because="a controller solves the horizon stage by stage.",
                 remedy="conditions at one time each; a total as a state of the model with a bound at the end",
             )
@@ -351,7 +351,7 @@ def _controller_again(made: tuple[Any, ...], stepping: Mapping[str, Any], memory
 def _check(ocp: object, every: object, mode: str, time_limit: object) -> None:
     if not isinstance(ocp, OptimalControl):
         raise InputError(
-            "A controller is made from a problem of optimal control.", f"got {type(ocp).__name__}",
+            "dd.Controller takes a dd.OptimalControl.", f"got {type(ocp).__name__}",
             remedy="dd.Controller(dd.OptimalControl(m, duration=1.0, intervals=20), every=0.05)",
         )  # fmt: skip
     if mode not in MODES:

@@ -130,7 +130,7 @@ class Horizon:
             if name not in names:
                 raise InputError(
                     f"{name} is not a given input of the problem.",
-                    f"given are {', '.join(names) or 'none'}{did_you_mean(name, list(names))}",
+                    f"given: {', '.join(names) or 'none'}{did_you_mean(name, list(names))}",
                     because="every other input is chosen by the controller.",
                     remedy=f"ocp.given({name!r}, 0.0) before the controller is made",
                 )

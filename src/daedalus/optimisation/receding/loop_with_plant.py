@@ -63,7 +63,7 @@ def closed_loop(
     """
     delay = without_unit(delay, "s", "delay")
     if not isinstance(delay, (int, float, np.number)) or isinstance(delay, bool) or not 0 <= delay < np.inf:
-        raise InputError("delay is a time of at least zero.", f"got {delay!r}", remedy="delay=0.01")
+        raise InputError("delay must be zero or positive.", f"got {delay!r}", remedy="delay=0.01")
     names = controller.labels["u"]
     driven = _owners(controller)
     model = with_sampled_inputs(plant, driven)
@@ -93,7 +93,7 @@ def _owners(controller: Controller) -> list[str]:
         own = {int(k) for k in system.places[variable.name].positions}
         if own & chosen and not own <= chosen:
             raise InputError(
-                f"Of {variable.name} some elements are chosen and some are given.",
+                f"Some elements of {variable.name} are chosen and others are given.",
                 because="a clock writes an input as a whole here.",
                 remedy="two inputs in the model",
             )
@@ -123,7 +123,7 @@ def _read_noise(noise: Any, names: tuple[str, ...], seed: int) -> Noise:
     if isinstance(noise, Mapping):
         unknown = [name for name in noise if name not in names]
         if unknown:
-            raise InputError(f"noise= has {unknown[0]}.", f"measured are {', '.join(names[:8])}")
+            raise InputError(f"noise= has {unknown[0]}.", f"measured: {', '.join(names[:8])}")
         noise = [noise.get(name, 0.0) for name in names]
     deviation = np.broadcast_to(np.asarray(noise, dtype=float), (len(names),))
     random = np.random.default_rng(seed)

@@ -444,8 +444,8 @@ class Multipliers(Mapping[str, np.ndarray]):
         if parts:
             return np.stack([self._found[key].values for key in parts], axis=1)
         raise InputError(
-            f"There are no multipliers of {name!r}.",
-            f"there are those of {', '.join(list(self._found)[:8])}",
+            f"The plan has no multipliers of {name!r}.",
+            f"available: {', '.join(list(self._found)[:8])}",
             remedy=did_you_mean(name, self._found),
         )
 

@@ -40,9 +40,7 @@ class PlanSensitivity:
             return self._rows[name]
         parts = [rows for label, rows in self._rows.items() if split_index(label)[0] == name]
         if not parts:
-            raise InputError(
-                f"There is no derivative of {name}.", f"there are those of {', '.join(list(self._rows)[:8])}"
-            )
+            raise InputError(f"The plan has no derivative of {name}.", f"available: {', '.join(list(self._rows)[:8])}")
         return np.stack(parts, axis=1)
 
 

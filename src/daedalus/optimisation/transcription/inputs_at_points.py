@@ -54,7 +54,7 @@ def moving_formula(description: Description, value: object, name: str, always: b
         raise InputError(
             f"The given input {name} cannot be written as a formula of time.",
             reason,
-            because="the duration is unknown, so that the times at which it is needed are unknown too.",
+            because="the duration is unknown, and so are the times at which the input is evaluated.",
             remedy="a function made of NumPy's elementwise functions, or dd.signal(times, values)",
         )
     return formula

@@ -105,7 +105,7 @@ def frequencies(card: Card, words: list[str], netlist: Netlist) -> np.ndarray:
     count = 0 if wrong else int(points) if per is None else math.floor(points * math.log(last / first, per) + 1e-9) + 1
     if wrong or count > MOST_POINTS:
         raise card.refuse(
-            "has frequencies that cannot be", "the first is above zero and not above the last.", ".ac dec 10 1 1meg"
+            "has impossible frequencies", "the first is above zero and not above the last.", ".ac dec 10 1 1meg"
         )
     if per is None:
         return np.linspace(first, last, count) if count > 1 else np.array([first])
@@ -135,7 +135,7 @@ def fourier(card: Card, netlist: Netlist) -> Fourier:
     card.needs(3, ".four 1k v(out)")
     frequency = number(card.words[1], card, netlist.scope)
     if not frequency > 0:
-        raise card.refuse("has a frequency that cannot be", "it is above zero.", ".four 1k v(out)")
+        raise card.refuse("has an impossible frequency", "it is above zero.", ".four 1k v(out)")
     return Fourier(frequency, probes(card.text, card), card)
 
 
