@@ -182,7 +182,7 @@ def singular_limit(
         raise SolverError(
             "The solution of the limit ends early, so that the fast part cannot be checked to the end.",
             path.stop_reason,
-            because="there the equations at epsilon = 0 no longer determine the fast variables, or the motion blows up.",
+            because="the equations at epsilon = 0 stop determining the fast variables there, or the motion blows up.",
             remedy="a shorter span",
         )
     worst = eigenvalues.real.max(axis=1)

@@ -22,7 +22,7 @@ def couple(circuit: Any, cards: list[Card]) -> None:
         missing = [coil for coil in names if coil not in circuit.coils]
         if missing or len(set(names)) < max(2, len(names)):
             raise card.refuse(
-                "couples coils that are not there", f"{(missing or names)[0]!r} is not another inductor of this circuit.",
+                "couples coils that are not there", f"{(missing or names)[0]!r} is not another inductor here.",
                 "K1 L1 L2 0.9",
             )  # fmt: skip
         touching = [group for group in groups if group[0] & set(names)]
