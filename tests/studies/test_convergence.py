@@ -314,7 +314,7 @@ def test_references_that_do_not_fit():
     short = dd.simulate(decay(), 0.5)
     assert "it holds at t = 0.5" in message(dd.InputError, decay(), "rk4", [0.1, 0.05], reference=short)
     other = dd.simulate(oscillator(), 1.0).at([0.5, 1.0])
-    assert "more than one moment" in message(dd.InputError, decay(), "rk4", [0.1, 0.05], reference=other)
+    assert "more than one time" in message(dd.InputError, decay(), "rk4", [0.1, 0.05], reference=other)
 
 
 def pendulum_of_index(index):

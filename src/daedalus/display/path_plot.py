@@ -38,6 +38,8 @@ def plot_path(tr: Trajectory, name: str, ax: Axes | None) -> Any:
             panel.plot(*([c] for c in np.asarray(event.after[name])), "|", color="0.4", markersize=8)
         letters = "xyz"[:size]
         panel.set(**{f"{letter}label": labelled(f"{name}[{k}]", unit) for k, letter in enumerate(letters)})
+        if size == 3:
+            panel.zaxis.labelpad = 8
         panel.set_aspect("equal", adjustable="datalim") if size == 2 else _equal_scales(panel, values)
     return figure
 

@@ -18,9 +18,9 @@ def plot_steps(steps: Steps, work: Any, method: str, events: list[float], ax: Ax
     """Step sizes in a logarithmic axis with refused attempts marked, and a panel for each count that says something."""
     counts = []
     if np.any(steps.newton):
-        counts.append(("Newton iterations", steps.newton))
+        counts.append(("iterations", steps.newton))
     if np.any(steps.rejected):
-        counts.append(("refused before", steps.rejected))
+        counts.append(("refused", steps.rejected))
     if len(np.unique(steps.order)) > 1:
         counts.append(("order", steps.order))
     if ax is not None or not counts:
