@@ -65,7 +65,7 @@ def test_runs_over_each_other(run):
 
 @pytest.mark.parametrize(
     ("arguments", "named", "text"),
-    [(1, {}, "Two or more runs"), (2, {"labels": ["a"]}, "one label"), (2, {"names": "w"}, "no variable 'w'")],
+    [(1, {}, "at least two runs"), (2, {"labels": ["a"]}, "one label"), (2, {"names": "w"}, "no variable 'w'")],
 )
 def test_wrong_comparisons_are_refused(run, arguments, named, text):
     with pytest.raises(dd.InputError, match=text):
