@@ -69,7 +69,9 @@ def test_loops_of_real_time_iterations_become_those_of_exact_solves():
             for mode in ("real_time", "full")
         ]
         apart.append(np.abs(loops[0]["angle"] - loops[1]["angle"]).max())
-    assert apart[2] < 0.8 * apart[1] < 0.64 * apart[0]
+    # One Newton step an interval leaves what the problem moves in it, to first order: the ratio tends to 1/2. Measured
+    # 0.62 and 0.65, and 0.57 from 0.025 s to 0.0125 s; differences are of 1e-5.
+    assert apart[2] < 0.7 * apart[1] < 0.49 * apart[0]
     assert apart[0] < 1e-4
 
 
