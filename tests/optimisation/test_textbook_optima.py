@@ -21,9 +21,6 @@ def alp_rider() -> dd.OptimalControl:
     peaks = ((3, 3, 12), (3, 6, 10), (3, 10, 6), (8, 15, 4))
     ocp.subject_to(square >= 0.01 + sum(h * ca.exp(-k * (t - a) ** 2) for h, a, k in peaks))
     ocp.minimise(running=100 * square + 0.01 * (u**2 + w**2))
-    # There are other optima near by, such as 2058 and 2111, which straight lines and finer meshes lead to.
-    times = np.linspace(0.0, 20.0, 151)
-    ocp.guess({"a": np.sqrt(0.1 + sum(h * np.exp(-k * (times - a) ** 2) for h, a, k in peaks))})
     return ocp
 
 
