@@ -87,6 +87,14 @@ def test_what_data_cannot_tell_is_named():
     assert "only mass · length² is seen" in repr(fit)
 
 
+def test_sums_that_data_cannot_tell_apart_are_named():
+    m = dd.Model("decay")
+    x, a, b = m.state("x", start=2.0), m.parameter("a", 1.0), m.parameter("b", 0.5)
+    m.equation(m.der(x), -(a + b) * x)
+    fit = dd.fit(m, {"time": TIMES, "x": 2 * np.exp(-1.5 * TIMES)}, free=["a", "b"], noise=0.01)
+    assert [str(direction) for direction in fit.unidentifiable] == ["near these values only a + b is seen"]
+
+
 def test_the_length_of_a_pendulum_with_a_constraint():
     """Index 3: the start moves along with the length."""
 

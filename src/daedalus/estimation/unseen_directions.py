@@ -14,19 +14,38 @@ BELIEVED = 1e-3
 # Entries of a direction below this share of its largest belong to rounding.
 SHARE = 1e-3
 LARGEST_POWER = 4
+# Powers are whole to this, and those of plain products and quotients.
+WHOLE = 1e-2
+PLAIN_PRODUCTS = ((1, 1), (1, -1))
 
 
 @dataclass(frozen=True)
 class Unseen:
-    """A direction that data says nothing about: relative changes of names, and what of them is seen."""
+    """A direction that data says nothing about: relative changes of names, and what of them is seen.
+
+    values: of the names, where the direction was found. One point does not tell a sum from a product: the simpler one
+    of them is told.
+
+    >>> print(Unseen(("a", "b"), (1.0, -1.0), (3.0, 0.5)))
+    only a · b is seen
+    >>> print(Unseen(("a", "b"), (0.5, -1.0), (1.0, 0.5)))
+    near these values only a + b is seen
+    """
 
     names: tuple[str, ...]
     direction: tuple[float, ...]
+    values: tuple[float, ...] = ()
 
     def __str__(self) -> str:
         if len(self.names) == 1:
             return f"{self.names[0]} changes nothing that is measured"
-        if len(self.names) == 2 and (powers := _powers(self.direction)) is not None:
+        powers = _powers(self.direction) if len(self.names) == 2 else None
+        if len(self.names) == 2 and len(self.values) == 2 and powers not in PLAIN_PRODUCTS:
+            moved = tuple(part * value for part, value in zip(self.direction, self.values))
+            if abs(abs(moved[0]) - abs(moved[1])) < WHOLE * abs(moved[0]):
+                sign = "+" if moved[0] * moved[1] < 0 else "-"
+                return f"near these values only {self.names[0]} {sign} {self.names[1]} is seen"
+        if powers is not None:
             return f"only {_product(self.names, powers)} is seen"
         return f"a combination of {', '.join(self.names)} changes nothing that is measured"
 
@@ -64,7 +83,8 @@ def unseen_directions(slopes: np.ndarray, theta: np.ndarray, labels: Sequence[st
     for row in rows[~seen]:
         signed = row * np.where(theta < 0, -1.0, 1.0)
         own = np.flatnonzero(np.abs(signed) > SHARE * np.abs(signed).max()).tolist()
-        found.append(Unseen(tuple(labels[k] for k in own), tuple(float(signed[k]) for k in own)))
+        direction, values = (tuple(float(part[k]) for k in own) for part in (signed, theta))
+        found.append(Unseen(tuple(labels[k] for k in own), direction, values))
     return found
 
 
@@ -73,7 +93,7 @@ def _powers(direction: tuple[float, ...]) -> tuple[int, int] | None:
     first, second = -direction[1], direction[0]
     for scale in range(1, LARGEST_POWER + 1):
         ratio = scale * second / first
-        if abs(ratio - round(ratio)) < 1e-2 and abs(round(ratio)) <= LARGEST_POWER:
+        if abs(ratio - round(ratio)) < WHOLE and abs(round(ratio)) <= LARGEST_POWER:
             return scale, round(ratio)
     return None
 
