@@ -14,6 +14,8 @@ FOLDER = Path(__file__).parent / "netlists"
 NUMBERS = Path(__file__).parent / "netlist_numbers.json"
 OPTIONS = {"reltol": 1e-6, "abstol": 1e-14, "vntol": 1e-9, "gmin": 1e-12, "tnom": 27}
 POINTS = 61
+# They differ in phase: compared by period and amplitude.
+OSCILLATORS = ("ring_oscillator", "wien")
 
 
 def netlist(name):
@@ -58,8 +60,25 @@ def operating_point(text, folder):
     return {name: float(value) for name, value in found if "#" not in name}
 
 
+def rhythm(times, values):
+    """Mean period and amplitude over the second half of a run: between upward passes through the middle."""
+    late = times >= times[-1] / 2
+    times, values = times[late], values[late]
+    low, high = values.min(), values.max()
+    above = values - (low + high) / 2
+    up = np.flatnonzero((above[:-1] < 0) & (above[1:] >= 0))
+    passes = times[up] - above[up] * (times[up + 1] - times[up]) / (above[up + 1] - above[up])
+    return float((passes[-1] - passes[0]) / (len(passes) - 1)), float(high - low)
+
+
 def waveform(text, folder, finer=1):
     """The watched voltage at the sample times; `finer` divides the largest step."""
+    table = curve(text, folder, finer)
+    return np.interp(sample_times(text), table[:, 0], table[:, 1])
+
+
+def curve(text, folder, finer=1):
+    """Times and the watched voltage, as they were computed."""
     (step, end, begin, largest), starts_given = span(text)
     node, out = watched(text), Path(folder) / "out.txt"
     uic = " uic" if starts_given else ""
@@ -70,7 +89,7 @@ def waveform(text, folder, finer=1):
         raise RuntimeError(told[-400:])
     table = np.loadtxt(out)
     out.unlink()
-    return np.interp(sample_times(text), table[:, 0], table[:, 1])
+    return table
 
 
 def version():
@@ -88,6 +107,10 @@ def store(names):
             coarse, fine = waveform(text, folder), waveform(text, folder, 2)
             entry["waveform"] = [float(f"{v:.9g}") for v in fine]
             entry["difference"] = float(f"{np.abs(fine - coarse).max():.3g}")
+            if name in OSCILLATORS:
+                coarse, fine = (rhythm(*curve(text, folder, finer).T) for finer in (1, 2))
+                entry["period"], entry["amplitude"] = fine
+                entry["rhythm_difference"] = [abs(a / b - 1) for a, b in zip(coarse, fine)]
             known["circuits"][name] = entry
             print(name, len(entry["operating_point"]), entry["difference"], flush=True)
             NUMBERS.write_text(json.dumps(known, indent=0, sort_keys=True) + "\n", encoding="utf-8")

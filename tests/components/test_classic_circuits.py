@@ -6,7 +6,7 @@ import re
 import casadi as ca
 import numpy as np
 import pytest
-from tests.components.by_ngspice import FOLDER, NUMBERS, netlist, sample_times, watched
+from tests.components.by_ngspice import FOLDER, NUMBERS, netlist, rhythm, sample_times, watched
 
 import daedalus as dd
 
@@ -62,3 +62,16 @@ def test_waveforms_are_those_of_ngspice(name):
     ours, theirs = tr[f"v_{watched(text)}"], np.array(stored["waveform"])
     allowed = 3 * stored["difference"] + 5e-5 * np.abs(theirs).max()
     assert np.abs(ours - theirs).max() < allowed
+
+
+@pytest.mark.parametrize("name", ["wien", pytest.param("ring_oscillator", marks=pytest.mark.wide)])
+def test_oscillators_have_the_period_and_amplitude_of_ngspice(name):
+    text, stored = netlist(name), KNOWN[name]
+    end = sample_times(text)[-1]
+    tr = dd.simulate(dd.components.from_spice(text), end, rtol=1e-6)
+    assert tr.success, tr.stop_reason
+    times = np.linspace(0.0, end, 40001)
+    period, amplitude = rhythm(times, np.array(tr.at(times)[f"v_{watched(text)}"]))
+    of_period, of_amplitude = stored["rhythm_difference"]
+    assert period == pytest.approx(stored["period"], rel=3 * of_period + 1e-4)
+    assert amplitude == pytest.approx(stored["amplitude"], rel=3 * of_amplitude + 1e-4)

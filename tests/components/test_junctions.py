@@ -229,3 +229,28 @@ def test_operating_points_take_few_corrections():
     point = dd.equilibrium(dd.components.from_spice(text))
     assert 5.5 < point["v_out"] < 5.8
     assert (point.found_by, point.iterations < 20) == ("Newton's method", True)
+
+
+@pytest.mark.parametrize("method", ["auto", "radau5", "bdf"])
+@pytest.mark.parametrize("start", [0.0, 1.9, 3.0])
+def test_a_relaxation_oscillator_goes_on_from_every_start(method, start):
+    """A condition that acts at the start acts again: the switch opened once and never more from a start at zero.
+
+    Between 2 and 6 V: 1 ms ln(8 / 4) up by R C, down to 10 V · 101/10101 with R ∥ 101 Ω.
+    """
+    text = f"""relaxation
+V1 in 0 10
+R1 in c 10k
+C1 c 0 100n
+S1 c d c 0 swm
+RD d 0 100
+.model swm SW(VT=4 VH=2 RON=1 ROFF=1e15)
+.ic V(c)={start}
+.tran 10u 5m uic
+"""
+    tr = dd.simulate(dd.components.from_spice(text), 5e-3, method=method, rtol=1e-8)
+    closings = np.array([event.time for event in tr.events if event.name == "s1.close"])
+    level, both = 10 * 101 / 10101, 101 * 1e4 / 10101
+    period = 1e-3 * np.log(8 / 4) + both * 1e-7 * np.log((6 - level) / (2 - level))
+    assert len(closings) >= 6
+    assert np.diff(closings) == pytest.approx(period, rel=1e-5)

@@ -482,7 +482,9 @@ inline Status happen_at_start(Integration& s, Happened& all) noexcept {
         const bool zero = guards.from_start && guards.sides[guard] == 0 && guards.now[guard] == 0;
         guards.each[guard].fresh = zero && !guards.each[guard].fresh && !is_scheduled(guards, guard);
         const bool holds = guards.directions[guard] * guards.now[guard] > 0;
-        if (guards.at_start && guards.at_start[guard] && holds) guards.roots[guards.root_count++] = {guard, 0, guards.now[guard] > 0};
+        if (!guards.at_start || !guards.at_start[guard] || !holds) continue;
+        guards.roots[guards.root_count++] = {guard, 0, guards.now[guard] > 0};
+        guards.before[guard] = 0;  // it acts as if it had just been zero, and its distance from there is no noise
     }
     const bool due = gather_due(s);
     if (!due && guards.root_count == 0) return Status::going;
