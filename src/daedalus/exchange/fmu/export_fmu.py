@@ -35,7 +35,9 @@ EXPLICIT, STIFF = "dopri5", "radau5"
 # Where "auto" takes implicit steps: rates of decay at the start this far apart.
 SPREAD = 1e4
 FIRST_STEP = 1e-4
-FLAGS = ("-std=c99", "-O1", "-fPIC", "-shared", "-ffp-contract=off")
+FLAGS = ("-std=c99", "-fPIC", "-shared", "-ffp-contract=off")
+# Optimisers take more than linear time over one long function: code of more characters is compiled as it stands.
+OPTIMISED = 400_000
 TIME_LIMIT = 300.0
 # A date for all files, so that the same model gives the same bytes.
 DATE = (1980, 1, 1, 0, 0, 0)
@@ -374,7 +376,8 @@ def _built(compiler: str, files: dict[str, str]) -> bytes:
     with tempfile.TemporaryDirectory(prefix="daedalus") as folder:
         for name, text in files.items():
             (Path(folder) / name).write_text(text, encoding="utf-8")
-        command: list[Any] = [compiler, *FLAGS, "-o", "model.so", "model.c", "runtime.c", "-lm"]
+        level = "-O1" if len(files["model.c"]) < OPTIMISED else "-O0"
+        command: list[Any] = [compiler, *FLAGS, level, "-o", "model.so", "model.c", "runtime.c", "-lm"]
         try:
             subprocess.run(
                 command, cwd=folder, check=True, capture_output=True, timeout=TIME_LIMIT, stdin=subprocess.DEVNULL
