@@ -105,8 +105,8 @@ def _differentiable(jax: Any, run: ArrayRun) -> Any:
             return y, jnp.zeros_like(y)
 
         def host(*arrays: Any) -> tuple[np.ndarray, ...]:
-            def one(*case: np.ndarray) -> tuple[np.ndarray, ...]:
-                y, found = run.slopes(*case, names)
+            def one(x0: np.ndarray, u: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, ...]:
+                y, found = run.slopes(x0, u, p, names)
                 return (y, *(found[name] for name in names))
 
             return tuple(part.astype(np.dtype(real())) for part in _over_batches(arrays, one))

@@ -95,7 +95,7 @@ def _autograd_functions(torch: Any) -> Any:
         @staticmethod
         def forward(start: Any, inputs: Any, parameters: Any, run: ArrayRun, names: tuple[str, ...]) -> Any:
             lead, cases = _cases(_arrays((start, inputs, parameters)))
-            found = [run.slopes(*case, names)[1] for case in cases]
+            found = [run.slopes(x0, u, p, names)[1] for x0, u, p in cases]
             rows = (len(run.times), len(run.labels["y"]))
             return tuple(
                 torch.as_tensor(np.stack([f[n] for f in found]).reshape(*lead, *rows, -1)).to(start) for n in names

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import casadi as ca
+import numpy as np
 
 from daedalus.compilation.inverse_error_function import inverse_error_function_in_c
 from daedalus.errors import InputError
@@ -91,7 +92,7 @@ def _plain(each: CFunction) -> str:
 """
 
 
-def numbers(values: Sequence[float]) -> str:
+def numbers(values: Sequence[float] | np.ndarray) -> str:
     """Numbers with all their digits, for an array of C; an empty array keeps one zero, which C99 asks for."""
     listed = [_digits(float(v)) for v in values] or ["0.0"]
     return "{" + ", ".join(listed) + "}"

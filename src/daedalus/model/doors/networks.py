@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -67,7 +68,7 @@ class NetworkDoor(Notebook):
         (25,)
         """
         check_name(name, "network")
-        given = column(ca.vertcat(*inputs)) if isinstance(inputs, (list, tuple)) else inputs
+        given: object = ca.vertcat(*inputs) if isinstance(inputs, (list, tuple)) else inputs
         source = column(self._expression(given, f"The inputs of network {name!r}"))
         sizes = _checked_sizes(name, source.numel(), layers, outputs)
         if activation not in ACTIVATIONS:
@@ -111,7 +112,7 @@ def _written_out(source: ca.SX, weights: ca.SX, sizes: Sequence[int], activation
 
 def _checked_sizes(name: str, inputs: int, layers: object, outputs: object) -> list[int]:
     hidden = list(layers) if isinstance(layers, (list, tuple)) else [layers]
-    sizes = [inputs, *hidden, outputs]
+    sizes: list[Any] = [inputs, *hidden, outputs]
     for size in sizes:
         if not isinstance(size, (int, np.integer)) or isinstance(size, bool) or size < 1:
             raise ModelError(
@@ -119,7 +120,7 @@ def _checked_sizes(name: str, inputs: int, layers: object, outputs: object) -> l
                 f"inputs {inputs}, layers {layers!r}, outputs {outputs!r}"[:120],
                 remedy="layers=[32, 32], outputs=1",
             )
-    return [int(size) for size in sizes]  # type: ignore[call-overload]
+    return [int(size) for size in sizes]
 
 
 def _checked_weights(name: str, weights: object, count: int) -> np.ndarray:
