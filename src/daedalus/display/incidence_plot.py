@@ -50,7 +50,8 @@ def incidence_plot(report: Report, ax: Axes | None = None) -> Figure:
     named = max(s.count, s.size) <= NAMED
     names = [[*system.labels["x"], *system.labels["z"]][j] for j in columns]
     equations = [system.equation_labels[i] for i in rows]
-    figure = Figure(figsize=_size(names, equations, named), layout="constrained") if ax is None else ax.figure
+    size = _size(names, equations, named)
+    figure = Figure(figsize=size, layout="constrained") if ax is None else ax.figure
     axes = figure.add_subplot() if ax is None else ax
     area = float(np.clip(4e4 / max(s.count, s.size, 1) ** 2, 0.5, 120))
     # Small marks are told apart by colour, since nobody sees whether they are filled.
@@ -80,8 +81,7 @@ def incidence_plot(report: Report, ax: Axes | None = None) -> Figure:
     axes.legend(loc="upper left", bbox_to_anchor=(0, -0.02), ncols=2, frameon=False)
     title = f"{system.name}: {report.verdict}"
     if ax is None:
-        letters = int(figure.get_figwidth() / LETTER)
-        figure.suptitle("\n".join(wrap(title, letters)), x=0.02, ha="left", fontsize="medium")
+        figure.suptitle("\n".join(wrap(title, int(size[0] / LETTER))), x=0.02, ha="left", fontsize="medium")
     else:
         axes.set_title(title, loc="left", fontsize="medium", wrap=True)
     return figure  # type: ignore[return-value]
