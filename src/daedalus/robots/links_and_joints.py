@@ -263,7 +263,7 @@ def _write_joint(
         at_a=at - before.centre,
         at_b=joint.at - behind.centre,
         coordinates="joint",
-        **options,  # type: ignore[arg-type]
+        **options,
     )
     if joint.kind == "spherical":
         spin = model[model._mechanics.tree[joint.name].velocity]

@@ -331,7 +331,7 @@ def numbered(model: Model, expressions: list[ca.SX]) -> list[ca.SX]:
                 values.append(_parameter_value(variable.name, variable.start[k]))
     if not symbols:
         return expressions
-    return ca.substitute(expressions, [concatenate(symbols)], [ca.SX(ca.DM(values))])  # type: ignore[no-any-return]
+    return ca.substitute(expressions, [concatenate(symbols)], [ca.SX(ca.DM(values))])
 
 
 def _parameter_value(name: str, value: float | None) -> float:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import casadi as ca
 
 from daedalus.derivations.formula.polynomial import Atoms, Monomial, Polynomial, divided_by, times
 
 
-def angles_of(atoms: Atoms, polynomial: Polynomial) -> dict[tuple, dict[int, int]]:
+def angles_of(atoms: Atoms, polynomial: Polynomial) -> dict[tuple[Any, ...], dict[int, int]]:
     """The atoms of sine and cosine by the angle they belong to."""
-    found: dict[tuple, dict[int, int]] = {}
+    found: dict[tuple[Any, ...], dict[int, int]] = {}
     for atom in sorted({atom for monomial in polynomial for atom, _ in monomial}):
         content = atoms.content[atom]
         if content[0] == "call" and content[1] in (ca.OP_SIN, ca.OP_COS):

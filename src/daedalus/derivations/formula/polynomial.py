@@ -7,6 +7,7 @@ negative or fractions: a denominator that is a sum is an atom with a negative ex
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import casadi as ca
 
@@ -61,7 +62,8 @@ class Atoms:
     ) -> None:
         self.expand, self.most = expand, most
         self._places: dict[object, int] = {}
-        self.content: list[tuple] = []  # ("symbol", SX) | ("call", operation, polynomials, key) | ("sum", polynomial)
+        # ("symbol", SX) | ("call", operation, polynomials, key) | ("sum", polynomial)
+        self.content: list[tuple[Any, ...]] = []
         self._known: dict[int, Polynomial] = {}
         self._nodes: list[ca.SX] = []  # keys of nodes are valid while the nodes live
         self._units: set[object] = set()
@@ -104,7 +106,7 @@ class Atoms:
 
     # -- atoms -------------------------------------------------------------------------------------------------
 
-    def _place(self, key: object, content: tuple) -> int:
+    def _place(self, key: object, content: tuple[Any, ...]) -> int:
         if key not in self._places:
             self._places[key] = len(self.content)
             self.content.append(content)

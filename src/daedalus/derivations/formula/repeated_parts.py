@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 import casadi as ca
 
@@ -57,7 +57,7 @@ def with_named_parts(scribe: Scribe, lines: list[FormulaLine]) -> tuple[list[For
     return shown, [line for line in where if isinstance(line.left, ca.SX) and symbol_key(line.left) in used]
 
 
-def _signature(node: ca.SX, known: dict[int, int], table: dict[tuple, int], nodes: list[ca.SX]) -> int:
+def _signature(node: ca.SX, known: dict[int, int], table: dict[tuple[Any, ...], int], nodes: list[ca.SX]) -> int:
     """The same number for equal parts, however often they were built."""
     waiting = [node]
     while waiting:
@@ -72,7 +72,7 @@ def _signature(node: ca.SX, known: dict[int, int], table: dict[tuple, int], node
             waiting += missing
             continue
         nodes.append(current)
-        own: tuple = (current.op(), *(known[symbol_key(o)] for o in operands)) if operands else ("leaf", key)
+        own: tuple[Any, ...] = (current.op(), *(known[symbol_key(o)] for o in operands)) if operands else ("leaf", key)
         if current.is_constant():
             own = ("number", float(current))
         known[key] = table.setdefault(own, len(table))
@@ -82,7 +82,7 @@ def _signature(node: ca.SX, known: dict[int, int], table: dict[tuple, int], node
 def _repeated(sides: list[ca.SX], everything: bool) -> list[ca.SX]:
     """The parts that are worth a name, the shortest first: some sums, or everything that is repeated."""
     known: dict[int, int] = {}
-    table: dict[tuple, int] = {}
+    table: dict[tuple[Any, ...], int] = {}
     nodes: list[ca.SX] = []
     for side in sides:
         _signature(side, known, table, nodes)
@@ -107,7 +107,7 @@ def _repeated(sides: list[ca.SX], everything: bool) -> list[ca.SX]:
 
 def _replacement(parts: list[ca.SX], symbols: list[ca.SX]) -> Callable[[ca.SX], ca.SX]:
     known: dict[int, int] = {}
-    table: dict[tuple, int] = {}
+    table: dict[tuple[Any, ...], int] = {}
     nodes: list[ca.SX] = []
     wanted = {_signature(part, known, table, nodes): symbol for part, symbol in zip(parts, symbols)}
     made: dict[int, ca.SX] = {}

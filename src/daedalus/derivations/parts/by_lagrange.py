@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import casadi as ca
 
@@ -199,7 +200,7 @@ class Lagrange:
         mass = read.short(ca.densify(ca.jacobian(residual, self.a)))
         rest = ca.densify(ca.substitute(residual, self.a, ca.SX.zeros(self.a.shape)))
         bias = read.short(ca.densify(ca.substitute(rest, self.multipliers, ca.SX.zeros(self.multipliers.shape))))
-        pieces: list = [Matrix(-bias)]
+        pieces: list[Any] = [Matrix(-bias)]
         total = mass @ self.a + bias
         if self.multipliers.numel():
             push = read.short(-ca.densify(ca.jacobian(rest, self.multipliers)))

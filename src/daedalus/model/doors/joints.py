@@ -92,7 +92,7 @@ class JointDoor(TreeDoor):
         if kind == "revolute" and two.axis is None:
             seen = one.axis
             if rotation is not None and size == 3:
-                seen = np.asarray(read_orientation(name, rotation, None, None, 3)).T @ one.axis  # type: ignore[operator]
+                seen = np.asarray(read_orientation(name, rotation, None, None, 3)).T @ one.axis
             two = Side(two.partner, two.place, seen)
         extras = Extras(
             read_orientation(name, rotation, one.axis, two.axis, size),

@@ -82,7 +82,7 @@ class Sketch:
         for name, kind, bodies in outline["joints"]:
             one, two, *rest = (next(expressions) for _ in range(5))
             partners = tuple(own if own == "ground" else prefix + own for own in bodies)
-            self.joints[prefix + name] = JointMark(prefix + name, kind, partners, (one, two), *rest)  # type: ignore[arg-type]
+            self.joints[prefix + name] = JointMark(prefix + name, kind, partners, (one, two), *rest)
 
 
 @dataclass(frozen=True, eq=False)

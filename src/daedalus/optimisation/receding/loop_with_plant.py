@@ -81,7 +81,7 @@ def closed_loop(
         loop.waiting = waiting
         model.every(every, call=loop.sample, reads=measured, writes=decided, name="controller")
         chain = {"after": "controller"} if late == 0 else {"offset": late}
-        model.every(every, dict(zip(names, held)), name="actuators", **chain)  # type: ignore[arg-type]
+        model.every(every, dict(zip(names, held)), name="actuators", **chain)
     return simulate(model, span, start=start, inputs=inputs, parameters=parameters, **simulate_options)
 
 

@@ -285,7 +285,7 @@ class RecordedRun(Samples):
         return None if self._held_modes is None else self._held_modes.at(t)
 
     @cached_property
-    def _beside_jumps(self) -> BesideJumps | None:  # type: ignore[override]
+    def _beside_jumps(self) -> BesideJumps | None:
         times, x = self._times, self._x
         if self.has_given_times:
             return self._beside_steps(times, self._discrete_rows())

@@ -172,7 +172,7 @@ def read_span(span: object) -> tuple[float, float]:
             return 0.0, span
         span = without_unit(span, "s", "The span")
         t0, t1 = span if isinstance(span, (tuple, list, np.ndarray)) else (0.0, span)
-        t0, t1 = float(t0), float(t1)  # type: ignore[arg-type]
+        t0, t1 = float(t0), float(t1)
     except (TypeError, ValueError, OverflowError):
         t0 = t1 = math.nan
     if not (math.isfinite(t0) and math.isfinite(t1)):
