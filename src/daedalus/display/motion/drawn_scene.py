@@ -147,7 +147,7 @@ def _row(shape: MovingShape, position: float) -> np.ndarray:
         return shape.track[0]
     left = min(int(position), len(shape.track) - 2)
     share = position - left
-    return (1 - share) * shape.track[left] + share * shape.track[left + 1]  # type: ignore[no-any-return]
+    return (1 - share) * shape.track[left] + share * shape.track[left + 1]
 
 
 def _grid(camera: Camera, data: dict[str, Any]) -> list[np.ndarray]:
