@@ -33,6 +33,7 @@ from daedalus.simulation.result.records_of_methods import (
     ImplicitChosen,
     LinearSystems,
     MethodAsked,
+    NoiseDrawn,
     NotSymplectic,
     SizesOfParts,
     StartedUp,
@@ -49,6 +50,7 @@ from daedalus.simulation.result.records_of_models import (
     StartMoved,
 )
 from daedalus.simulation.result.records_on_the_way import (
+    BrokenBetweenSteps,
     ConstraintsRechosen,
     DeadCentresPassed,
     DivisorVanishes,
@@ -68,6 +70,8 @@ EXAMPLES = [
     MethodAsked("rk4", True),
     LinearSystems("sparse", 68560, 2605152, 2, 40, True),
     ExplicitChosen("dop853", 1e-6),
+    BrokenBetweenSteps(1.25, 3),
+    NoiseDrawn(("w",), (), 3, 0.01),
     Stiffness("dop853", 1e-3, 0.25, 40),
     ImplicitChosen("bdf", Stiffness("dop853", 1e-3, 0.25, 40), 600, 1e-4),
     FullNewton(0.5, 0.1),
