@@ -26,14 +26,17 @@ def note(en, method, left=0):
     return (f"{told}; {left} of them left to the scalar core" if left else told,)
 
 
-def assert_cases_are_those_of_simulate(en, m, span, over, close, cases=(0, 3, -1), **options):
+def assert_cases_are_those_of_simulate(en, m, span, over, close, cases=(0, 3, -1), inside=None, **options):
     for k in cases:
         values = {name: float(column[k]) for name, column in over.items()}
         start = {name: v for name, v in values.items() if name in ("angle", "speed")}
         parameters = {"length": values["length"]} if "length" in values else {}
         tr = dd.simulate(m, span, start=start, parameters=parameters, save_at=en.data["time"].values, **options)
         for name in ("angle", "speed", "height"):
-            np.testing.assert_allclose(en[name].values[k], tr[name], rtol=close, atol=close)
+            rows, expected = en[name].values[k], tr[name]
+            np.testing.assert_allclose(rows[[0, -1]], expected[[0, -1]], rtol=close, atol=close)
+            # A single run makes rows inside a step anew where its polynomial misses the tolerance; kernels do not.
+            np.testing.assert_allclose(rows, expected, rtol=inside or close, atol=inside or close)
 
 
 OVER = {"length": np.linspace(0.5, 2.0, 7), "angle": np.linspace(-2.5, 2.5, 7)}
@@ -48,7 +51,7 @@ def test_every_explicit_method_of_the_table(method):
         options["step"] = 0.03
     en = dd.sweep(m, 2.0, over=OVER, combine="zip", on="cpu", save_at=times, **options)
     assert en.notes == note(en, method)
-    assert_cases_are_those_of_simulate(en, m, 2.0, OVER, 1e-9, **options)
+    assert_cases_are_those_of_simulate(en, m, 2.0, OVER, 1e-9, inside=10 * options["rtol"], **options)
 
 
 def test_adaptive_methods_at_fixed_step_and_tableaux_of_ones_own():
@@ -94,7 +97,7 @@ def test_inputs_as_tables_and_expressions():
             options = {"inputs": {"u": u}, "rtol": 1e-8, **method}
             en = dd.sweep(m, 1.5, over=over, combine="zip", on="cpu", save_at=np.linspace(0, 1.5, 16), **options)
             assert en.notes == note(en, method["method"])
-            assert_cases_are_those_of_simulate(en, m, 1.5, over, 1e-9, **options)
+            assert_cases_are_those_of_simulate(en, m, 1.5, over, 1e-9, inside=10 * options["rtol"], **options)
 
 
 def test_backwards_in_time_with_limits_of_steps():

@@ -87,6 +87,8 @@ EXAMPLES = [
     BelowTolerance(("x", "v"), 1e-9),
     FewDigits(("x",), 1e-9),
     SizesOfParts(("c.voltage", "l.current")),
+    NoiseDrawn(("w",), ("e",), 3, 0.01, True, 4e-4, 1e-3),
+    BrokenBetweenSteps(1.25, 3),
     SwitchedTogether(0.5, ("diode.voltage > 0",)),
     InputCalled("u", "it prints"),
     StartCompleted((("q[1]", 0.1), ("q[2]", -1 / 3))),
