@@ -115,4 +115,4 @@ def _difference(value: ca.Function, point: np.ndarray, direction: np.ndarray, st
     moves = [sign * n * step for n in range(1, len(_WEIGHTS) + 1) for sign in (1, -1)]
     rows = value(point[:, None] + np.outer(direction, moves)).full()
     with np.errstate(invalid="ignore"):
-        return sum(w * (rows[:, 2 * k] - rows[:, 2 * k + 1]) for k, w in enumerate(_WEIGHTS)) / step  # type: ignore[no-any-return]
+        return sum(w * (rows[:, 2 * k] - rows[:, 2 * k + 1]) for k, w in enumerate(_WEIGHTS)) / step

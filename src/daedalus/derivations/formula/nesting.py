@@ -198,7 +198,7 @@ class Nesting:
     def _atom(self, atom: int) -> ca.SX:
         content = self.atoms.content[atom]
         if content[0] == "symbol":
-            return content[1]  # type: ignore[no-any-return]
+            return content[1]
         if content[0] == "sum":
             return self.write(content[1])
         parts = [self.write(part) for part in content[2]]

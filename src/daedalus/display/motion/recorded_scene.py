@@ -58,7 +58,7 @@ def drawn_book(system: System) -> Model | None:
     while seen is not None:
         drawing = seen.part(Drawing)
         if drawing is not None and drawing.book is not None:
-            return drawing.book  # type: ignore[no-any-return]
+            return drawing.book
         loop, reduction = seen.part(ClosedLoop), seen.part(Reduction)
         seen = loop.opened if loop is not None else reduction.original if reduction is not None else None
     return None
@@ -152,7 +152,7 @@ def _quaternions(shape: WrittenShape, rows: dict[str, np.ndarray]) -> np.ndarray
         return None
     q = turned.as_quat()[:, [3, 0, 1, 2]]
     flips = np.where(np.sum(q[1:] * q[:-1], axis=1) < 0, -1.0, 1.0)
-    return q * np.concatenate([[1.0], np.cumprod(flips)])[:, None]  # type: ignore[no-any-return]
+    return q * np.concatenate([[1.0], np.cumprod(flips)])[:, None]
 
 
 def _to_axis(axes: np.ndarray) -> Any:

@@ -269,7 +269,7 @@ class Multistep:
 
 def _exact(value: object, word: str) -> Fraction:
     try:
-        return Fraction(value)  # type: ignore[call-overload, no-any-return]
+        return Fraction(value)  # type: ignore[call-overload]
     except (TypeError, ValueError):
         raise InputError(
             f"A coefficient {word} of a multistep method is not a fraction.",

@@ -231,9 +231,9 @@ class DrawingDoor(JointDoor):
     def _read_rotation(self, where: str, rotation: Any) -> ca.SX:
         value = self._expression(rotation, f"{where}'s rotation")
         if value.is_scalar():
-            return rot_z(value)  # type: ignore[no-any-return]
+            return rot_z(value)
         if value.numel() == 4:
-            return rotation_from_quaternion(column(value))  # type: ignore[no-any-return]
+            return rotation_from_quaternion(column(value))
         if value.shape == (3, 3):
             return value
         raise ModelError(

@@ -84,7 +84,7 @@ class EnergyDoor(Notebook):
         >>> m.rate(q).shape
         (2, 1)
         """
-        return self.der(coordinate)  # type: ignore[attr-defined, no-any-return]
+        return self.der(coordinate)  # type: ignore[attr-defined]
 
     def kinetic_energy(self, energy: object) -> None:
         """Add kinetic energy T(q, q', t). Several calls add up.

@@ -155,7 +155,7 @@ def _locked(a: Side, b: Side, extras: Extras) -> ca.SX:
     if a.place.numel() == 2:
         return b.angle - a.angle - float(extras.rotation)
     difference = a.rotation.T @ b.rotation @ ca.SX(ca.DM(extras.rotation)).T
-    return unskew(difference)  # type: ignore[no-any-return]
+    return unskew(difference)
 
 
 def upright(kind: str, a: Side, b: Side, extras: Extras) -> ca.SX | None:

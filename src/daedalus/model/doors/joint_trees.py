@@ -241,8 +241,8 @@ def read_orientation(
             ) from None
     if rotation is not None:
         if np.shape(rotation) == (4,):
-            return rotation_from_quaternion(rotation)  # type: ignore[no-any-return]
-        return read_rotation(rotation, f"rotation of joint {name}")  # type: ignore[no-any-return]
+            return rotation_from_quaternion(rotation)
+        return read_rotation(rotation, f"rotation of joint {name}")
     if axis_a is None or axis_b is None:
         return np.eye(3)
     # The quaternion of the smallest rotation between two directions: (1 + b·a, b × a), half a turn where they oppose.
@@ -250,4 +250,4 @@ def read_orientation(
     if np.linalg.norm(quaternion) < 1e-12:
         helper = np.cross(np.eye(3)[int(np.argmin(np.abs(axis_b)))], axis_b)
         quaternion = np.array([0.0, *helper])
-    return rotation_from_quaternion(quaternion)  # type: ignore[no-any-return]
+    return rotation_from_quaternion(quaternion)

@@ -225,7 +225,7 @@ def _checked(
     chosen = (core_method, choice.name, reason_of(method, choice.name, rtol, numbers["step"]))
     core = _core_model(core_plant, choice.name)
     if isinstance(core, _core.ImplicitModel) and linear != "auto":
-        core = core.with_linear(linear)
+        core = core.with_linear(linear)  # type: ignore[arg-type]
     ends = numbers["max_steps"], numbers["time_limit"]
     return Settings(
         plant, core, *chosen, rtol, *ends, call, core_plant, switches, notes, restart=restart, contacts=contacts
