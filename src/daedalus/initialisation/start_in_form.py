@@ -143,7 +143,10 @@ def _check_further_names(system: System, values: Mapping[str, object], negative:
     for name, value in values.items():
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             continue
-        own = float(-value if name in negative else value)
+        try:
+            own = float(-value if name in negative else value)
+        except OverflowError:  # told where it is read
+            continue
         first, before = met.setdefault(negative.get(name, system.aliases.get(name, name)), (name, own))
         if first != name and not math.isclose(before, own, rel_tol=1e-9, abs_tol=1e-300):
             raise different_starts(first, before, name, float(value), name in negative)

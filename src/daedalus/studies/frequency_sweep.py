@@ -77,7 +77,7 @@ def frequency_sweep(
     >>> found["amplitude"].sel(harmonic=1, variable="x").values.round(6).tolist()
     [0.954028, 0.707107]
     >>> found["phase"].sel(harmonic=1, variable="x").values.round(6).tolist()
-    [-0.304402, -0.785398]
+    [-0.304396, -0.785398]
     """
     values = _frequencies(frequencies)
     system = as_system(model)

@@ -15,6 +15,8 @@ import numpy as np
 
 # So many instructions, evenly spread, are compared with what CasADi says of them.
 COMPARED = 64
+# Places in the text that look like the beginning of the list and are tried, from the last one back.
+MOST_PLACES = 8
 _RECORD = 32  # letters
 
 
@@ -34,19 +36,37 @@ def serialised_columns(f: ca.Function) -> tuple[np.ndarray, np.ndarray, np.ndarr
     if count < 3:
         return None
     text = f.serialize().encode("ascii")
-    at = text.rfind(_letters(b"".join(_record(f, k) for k in range(2)) + _record(f, 2)[:8]))
-    if at < 0 or at + _RECORD * count > len(text):
+    # Of an operation with one operand the end of its record is not known: the first record, and the second as far as
+    # all have it.
+    known = _record(f, 0)
+    begins = _letters(known + _record(f, 1)[:8] if len(known) == _RECORD // 2 else known)
+    at = text.rfind(begins)
+    for _ in range(MOST_PLACES):
+        if at < 0:
+            return None
+        raw = _read(f, text, at, count)
+        if raw is not None:
+            break
+        at = text.rfind(begins, 0, at)
+    else:
+        return None
+    numbers = raw.view("<i4").reshape(count, 4)
+    constants = raw.view("<f8").reshape(count, 2)[:, 1]
+    columns = [numbers[:, k].astype(np.int64) for k in range(4)]
+    return columns[0], columns[1], columns[2], columns[3], constants
+
+
+def _read(f: ca.Function, text: bytes, at: int, count: int) -> np.ndarray | None:
+    """The bytes of all instructions from a place on; None where CasADi says otherwise of some of them."""
+    if at + _RECORD * count > len(text):
         return None
     pairs = np.frombuffer(text, np.uint8, _RECORD * count, at).reshape(-1, 2) - np.uint8(97)
     raw = (pairs[:, 0] | (pairs[:, 1] << 4)).astype(np.uint8)
-    numbers = raw.view("<i4").reshape(count, 4)
-    constants = raw.view("<f8").reshape(count, 2)[:, 1]
     for k in np.unique(np.linspace(0, count - 1, COMPARED).astype(int)).tolist():
         known = _record(f, k)
         if raw[16 * k : 16 * k + len(known)].tobytes() != known:
             return None
-    columns = [numbers[:, k].astype(np.int64) for k in range(4)]
-    return columns[0], columns[1], columns[2], columns[3], constants
+    return raw
 
 
 def _letters(raw: bytes) -> bytes:
