@@ -118,6 +118,22 @@ def test_without_a_step_halving_changes_little():
     assert 0 < drawn.change <= 1e-3
 
 
+def two_noises(coupled):
+    """dx = dW, dy = x dV or dy = dV: only the first depends on the order of pushes."""
+    m = dd.Model("two noises")
+    x, y, w, v = m.state("x", start=0.0), m.state("y", start=0.0), m.noise("w"), m.noise("v")
+    m.equation([m.der(x), m.der(y)], [w, x * v if coupled else v])
+    return m
+
+
+@pytest.mark.parametrize("coupled", [True, False])
+def test_noises_whose_order_matters_are_told(coupled):
+    tr = dd.simulate(two_noises(coupled), 1.0, step=0.1, seed=0)
+    (drawn,) = records_of(tr, NoiseDrawn)
+    assert drawn.commutes == (not coupled)
+    assert ("order of pushes" in str(drawn)) == coupled
+
+
 def test_constraints_are_kept():
     m = dd.Model("pendulum")
     p = m.coordinate("p", 2, start=[1, 0], rate=[0, 0])

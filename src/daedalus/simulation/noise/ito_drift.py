@@ -11,13 +11,14 @@ Equations 0 = F(t, x', x, z, w) determine y = (x', z). With y_w = −F_y⁻¹ F_
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
 from typing import Any
 
 import casadi as ca
 import numpy as np
 
 from daedalus.errors import InputError, ModelError
+from daedalus.model.lazy_values import cached_property
 from daedalus.model.names import derivative_name, listed
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
@@ -118,19 +119,43 @@ def _is_singular(system: System) -> bool:
 
 def _is_zero(system: System, drift: _Drift) -> bool:
     """Whether no state is moved by the drift, at points drawn around the start."""
-    draw = np.random.default_rng(0)
-    sizes, values = system.nominal, drift.values()
-    for _ in range(POINTS):
-        point = [
+    return all(drift.is_nothing(*drift.at(point)) for point in _points(system))
+
+
+def noises_commute(system: System) -> bool:
+    """Whether the order of two pushes never matters: then a path converges with order one, otherwise with one half.
+
+    For noises that enter x' by g and h it is (∂g/∂x) h = (∂h/∂x) g, looked at where the drift is.
+    """
+    return once(system, _commute)
+
+
+def _commute(system: System) -> bool:
+    white = [v for v in system.noises if v.noise is not None and v.noise.is_white]
+    positions = [k for v in white for k in system.place(v.name).positions.tolist()]
+    if len(positions) < 2:
+        return True
+    if _is_singular(system):
+        system = reduce(system).freeze()
+        if _is_singular(system):
+            return True
+        return _commute(system)
+    drift = _Drift(system, positions, [1.0] * len(positions))
+    return all(drift.is_nothing(*bracket) for point in _points(system) for bracket in drift.brackets(point))
+
+
+def _points(system: System) -> list[list[Any]]:
+    """Points (t, x', x, z, u, p) around the sizes of the variables."""
+    draw, sizes = np.random.default_rng(0), system.nominal
+    return [
+        [
             draw.uniform(0.1, 1.0),
             *(sizes[letter] * draw.uniform(0.3, 1.3, system.sizes[letter]) for letter in ("x", "x", "z")),
             draw.uniform(0.3, 1.3, system.sizes["u"]),
             draw.uniform(0.3, 1.3, system.sizes["p"]),
         ]
-        moved, moves = values(point)
-        if not np.all(np.abs(moved) <= NOTHING * (np.abs(moves) + sizes["x"])):  # also where it is NaN
-            return False
-    return True
+        for _ in range(POINTS)
+    ]
 
 
 class _Drift:
@@ -163,26 +188,51 @@ class _Drift:
             total += 0.5 * density * -ca.solve(self.by_y, self._change(moves, noise, dx, dy))[: self.count]
         return ca.densify(total)
 
-    def values(self) -> Callable[[list[Any]], tuple[np.ndarray, np.ndarray]]:
-        """A function of a point: the drift, and what the noises move; solved with numbers."""
-        first = ca.Function("first", self.arguments, [self.by_y, self.by_x, self.by_w])
+    def is_nothing(self, moved: np.ndarray, moves: np.ndarray) -> bool:
+        """Whether a change of the states is nothing beside what moves them; NaN is something."""
+        return bool(np.all(np.abs(moved) <= NOTHING * (np.abs(moves) + self.system.nominal["x"])))
+
+    @cached_property
+    def _first(self) -> ca.Function:
+        return ca.Function("first", self.arguments, [self.by_y, self.by_x, self.by_w])
+
+    @cached_property
+    def _second(self) -> ca.Function:
         size = self.y.numel()
         moves, dx, dy = (ca.SX.sym(name, n) for name, n in (("moves", size), ("dx", self.count), ("dy", size)))
         changes = [self._change(moves, noise, dx, dy) for noise in range(len(self.densities))]
-        second = ca.Function("second", [*self.arguments, moves, dx, dy], [ca.horzcat(*changes)])
+        return ca.Function("second", [*self.arguments, moves, dx, dy], [ca.horzcat(*changes)])
 
-        def at(point: list[Any]) -> tuple[np.ndarray, np.ndarray]:
-            by_y, by_x, by_w = (matrix.full() for matrix in first.call(point))
-            total, largest = np.zeros(self.count), np.zeros(self.count)
-            for noise, density in enumerate(self.densities):
-                try:
-                    found = -np.linalg.solve(by_y, by_w[:, noise])
-                    along = -np.linalg.solve(by_y, by_x @ found[: self.count])
-                    change = second.call([*point, found, found[: self.count], along])[0].full()[:, noise]
-                    total -= 0.5 * density * np.linalg.solve(by_y, change)[: self.count]
-                except np.linalg.LinAlgError:
-                    return np.full(self.count, np.nan), largest
-                largest += density * np.abs(found[: self.count])
-            return total, largest
+    def at(self, point: list[Any]) -> tuple[np.ndarray, np.ndarray]:
+        """The drift at a point, and what the noises move; solved with numbers."""
+        pushed = self._pushed(point)
+        if pushed is None:
+            return np.full(self.count, np.nan), np.zeros(self.count)
+        pushes, changes = pushed
+        weights = np.array(self.densities)
+        own = changes[np.arange(len(weights)), np.arange(len(weights))]
+        return 0.5 * weights @ own, weights @ np.abs(pushes)
 
-        return at
+    def brackets(self, point: list[Any]) -> list[tuple[np.ndarray, np.ndarray]]:
+        """For each two noises what their order changes, and what they move."""
+        pushed = self._pushed(point)
+        if pushed is None:
+            return []
+        pushes, changes = pushed
+        pairs = itertools.combinations(range(len(pushes)), 2)
+        return [(changes[i, j] - changes[j, i], np.abs(pushes[i]) + np.abs(pushes[j])) for i, j in pairs]
+
+    def _pushed(self, point: list[Any]) -> tuple[np.ndarray, np.ndarray] | None:
+        """What every noise moves, and how it changes along what another one moves; None where nothing determines it."""
+        by_y, by_x, by_w = (matrix.full() for matrix in self._first.call(point))
+        try:
+            moves = -np.linalg.solve(by_y, by_w).T
+            changes = np.empty((len(moves), len(moves), self.count))
+            for along, push in enumerate(moves):
+                dy = -np.linalg.solve(by_y, by_x @ push[: self.count])
+                for noise, own in enumerate(moves):
+                    change = self._second.call([*point, own, push[: self.count], dy])[0].full()[:, noise]
+                    changes[noise, along] = -np.linalg.solve(by_y, change)[: self.count]
+        except np.linalg.LinAlgError:
+            return None
+        return moves[:, : self.count], changes

@@ -16,7 +16,7 @@ import numpy as np
 from daedalus.errors import InputError
 from daedalus.model.system.system import System
 from daedalus.model.variables import Variable
-from daedalus.simulation.noise.ito_drift import with_ito_drift
+from daedalus.simulation.noise.ito_drift import noises_commute, with_ito_drift
 from daedalus.simulation.noise.noise_signals import NoisePath, cells, noise_paths
 from daedalus.simulation.result.joined_trajectory import joined
 from daedalus.simulation.result.records_of_methods import NoiseDrawn
@@ -54,7 +54,7 @@ def run_with_noise(request: Request, noises: tuple[Variable, ...], seed: int | N
     step, *limits = request.limits
     if request.method == "auto":
         held = held.with_options(limits=(None, *limits))
-    draw = _NoisyRuns(held, noises, own, run, drift=held.model is not request.system)
+    draw = _NoisyRuns(held, noises, own, run, held.model is not request.system, noises_commute(request.system))
     if step is not None or not any(_is_white(variable) for variable in noises) or request.t0 == request.t1:
         return draw.told(draw.trajectory(step), step)
     return draw.refined()
@@ -78,8 +78,11 @@ def _is_white(variable: Variable) -> bool:
 class _NoisyRuns:
     """Runs of one request with noise that is held over different steps."""
 
-    def __init__(self, request: Request, noises: tuple[Variable, ...], seed: int, run: Run, drift: bool) -> None:
-        self.request, self.noises, self.seed, self.run, self.drift = request, noises, seed, run, drift
+    def __init__(
+        self, request: Request, noises: tuple[Variable, ...], seed: int, run: Run, drift: bool, commutes: bool
+    ) -> None:
+        self.request, self.noises, self.seed, self.run = request, noises, seed, run
+        self.drift, self.commutes = drift, commutes
 
     def paths(self, step: float | None) -> dict[str, NoisePath]:
         """The noise, white noise held over a step."""
@@ -119,7 +122,9 @@ class _NoisyRuns:
         """The run with a record of its noise."""
         white = tuple(variable.name for variable in self.noises if _is_white(variable))
         sampled = tuple(variable.name for variable in self.noises if not _is_white(variable))
-        record = NoiseDrawn(white, sampled, self.seed, step if white else None, self.drift, change, wanted)
+        record = NoiseDrawn(
+            white, sampled, self.seed, step if white else None, self.drift, change, wanted, self.commutes
+        )
         first, *rest = whole.pieces
         noted = first.remade(first.status, replace(first.outcome, records=(*first.outcome.records, record)))
         return joined([noted, *rest]) if rest else noted

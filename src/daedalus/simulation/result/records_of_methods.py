@@ -270,6 +270,7 @@ class NoiseDrawn(Record):
     drift: bool = False
     change: float | None = None
     wanted: float | None = None
+    commutes: bool = True
 
     def __str__(self) -> str:
         names = (*self.white, *self.sampled)
@@ -279,6 +280,8 @@ class NoiseDrawn(Record):
                 f"; {listed(self.white, 6)} is held over steps of {self.step:g} s")  # fmt: skip
         if self.drift:
             told += "; Itô's drift is added"
+        if not self.commutes:
+            told += "; the order of pushes of different noises matters, so the error falls with the root of the step"
         if self.change is not None and self.wanted is not None:
             told += f"; halving the step to this one changed the states by {self.change:.2g} of their sizes"
             if not self.change <= self.wanted:
