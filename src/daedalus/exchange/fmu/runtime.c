@@ -415,11 +415,11 @@ EXPORT int fmi3FreeFMUState(void *c, void **state) { (void)c; free(*state), *sta
 EXPORT int fmi3SerializedFMUStateSize(void *c, void *state, size_t *n) { return fmi2SerializedFMUstateSize(c, state, n); }
 EXPORT int fmi3SerializeFMUState(void *c, void *state, uint8_t *bytes, size_t n) { return fmi2SerializeFMUstate(c, state, (char *)bytes, n); }
 EXPORT int fmi3DeserializeFMUState(void *c, const uint8_t *bytes, size_t n, void **state) { return fmi2DeSerializeFMUstate(c, (const char *)bytes, n, state); }
-EXPORT int fmi3GetDirectionalDerivative(void *c, const uint32_t *z, size_t nz, const uint32_t *v, size_t nv, const double *d, size_t nd, double *r, size_t nr) {
-  return nd == nv && nr == nz ? directional(c, z, nz, v, nv, d, r) : ERROR;
+EXPORT int fmi3GetDirectionalDerivative(void *c, const uint32_t *z, size_t nz, const uint32_t *v, size_t nv, const double *d, size_t given, double *r, size_t nr) {
+  return given == nv && nr == nz ? directional(c, z, nz, v, nv, d, r) : ERROR;
 }
-EXPORT int fmi3GetAdjointDerivative(void *c, const uint32_t *z, size_t nz, const uint32_t *v, size_t nv, const double *d, size_t nd, double *r, size_t nr) {
-  (void)c, (void)z, (void)nz, (void)v, (void)nv, (void)d, (void)nd, (void)r, (void)nr;
+EXPORT int fmi3GetAdjointDerivative(void *c, const uint32_t *z, size_t nz, const uint32_t *v, size_t nv, const double *d, size_t given, double *r, size_t nr) {
+  (void)c, (void)z, (void)nz, (void)v, (void)nv, (void)d, (void)given, (void)r, (void)nr;
   return ERROR;
 }
 EXPORT int fmi3EvaluateDiscreteStates(void *c) { (void)c; return OK; }
