@@ -105,6 +105,12 @@ def unsettled():
         (lambda: dd.frequency_sweep(driven(), "v", [1.0]), InputError, "no scalar input 'v' to drive"),
         (lambda: dd.frequency_sweep(driven(), "u", [-1.0]), InputError, "not positive numbers"),
         (lambda: dd.frequency_sweep(driven(), "u", "x"), InputError, "not positive numbers"),
+        (
+            lambda: dd.frequency_sweep(driven(), "u", [1.0], amplitude=np.nan),
+            InputError,
+            "amplitude=nan is not a number",
+        ),
+        (lambda: dd.frequency_sweep(driven(), "u", [1.0], bias="x"), InputError, "bias"),
         (lambda: dd.frequency_sweep(driven(), "u", [1.0], harmonics=0), InputError, "not a number of harmonics"),
         (lambda: dd.frequency_sweep(driven(), "u", [1.0], inputs={"u": 0.0}), InputError, "driven by the sweep"),
         (lambda: dd.frequency_sweep(unsettled(), "u", [1.0]), SolverError, "No periodic response"),

@@ -19,7 +19,7 @@ from daedalus.simulation.noise.ito_drift import with_ito_drift
 from daedalus.simulation.noise.noise_signals import NoisePath, noise_paths, noise_values
 from daedalus.simulation.noise.noisy_run import undriven_noises
 from daedalus.simulation.result.records_of_methods import NoiseDrawn
-from daedalus.simulation.run.request import LIMITS, Request
+from daedalus.simulation.run.request import LIMITS, Request, checked_numbers
 from daedalus.simulation.simulate import simulate
 
 SEED = "seed"
@@ -77,6 +77,7 @@ def seeded(
                 remedy='w = m.noise("w", intensity=1.0)',
             )
         return system, over, inputs, None
+    checked_numbers(request.rtol, request.limits)
     moved = with_ito_drift(system)
     noise = SeededNoise(noises, request.t0, request.t1, _step(request, noises, seed))
     if seeds is None:

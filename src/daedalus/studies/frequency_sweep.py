@@ -16,6 +16,7 @@ import numpy as np
 from daedalus.errors import InputError, SolverError
 from daedalus.model.model import Model, as_system
 from daedalus.model.names import did_you_mean, listed
+from daedalus.model.plain_numbers import plain_number
 from daedalus.model.reopened import as_model
 from daedalus.model.system.system import System
 from daedalus.simulation.result.labelled_samples import unit_of
@@ -85,6 +86,7 @@ def frequency_sweep(
     if not isinstance(harmonics, (int, np.integer)) or isinstance(harmonics, bool) or not 1 <= harmonics < SAMPLES // 4:
         raise InputError(f"harmonics={harmonics!r} is not a number of harmonics.", remedy="harmonics=5")
     names = _outputs(system, outputs)
+    amplitude, bias = _size(amplitude, "amplitude"), _size(bias, "bias")
     book = as_model(model).copy()
     frequency = book.parameter(FREQUENCY, float(values[0]))
     drive = bias + amplitude * ca.sin(2 * ca.pi * frequency * book.time)
@@ -108,6 +110,13 @@ def _frequencies(given: Any) -> np.ndarray:
             remedy="np.linspace(0.1, 2.0, 40), in Hz",
         )
     return values
+
+
+def _size(given: Any, name: str) -> float:
+    value = plain_number(given, name, "")
+    if not np.isfinite(value):
+        raise InputError(f"{name}={given!r} is not a number.", remedy=f"{name}=1.0")
+    return value
 
 
 def _check_input(system: System, name: str, inputs: Mapping[str, object] | None) -> None:

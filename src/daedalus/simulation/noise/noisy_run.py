@@ -21,7 +21,7 @@ from daedalus.simulation.noise.noise_signals import NoisePath, cells, noise_path
 from daedalus.simulation.result.joined_trajectory import joined
 from daedalus.simulation.result.records_of_methods import NoiseDrawn
 from daedalus.simulation.result.trajectory import Trajectory
-from daedalus.simulation.run.request import Request
+from daedalus.simulation.run.request import Request, checked_numbers
 
 # Without step=, a span begins with about this many steps, and has at most so many.
 FIRST_STEPS, MOST_STEPS = 128, 2**18
@@ -43,6 +43,7 @@ def undriven_noises(request: Request) -> tuple[Variable, ...]:
 def run_with_noise(request: Request, noises: tuple[Variable, ...], seed: int | None, run: Run) -> Trajectory:
     """The run of a request whose noises are drawn; `run` makes one whose inputs are all given."""
     own = read_seed(seed)
+    checked_numbers(request.rtol, request.limits)
     if request.t1 < request.t0:
         raise InputError(
             "A run with noise goes forward in time.",
