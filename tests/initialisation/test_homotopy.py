@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from rings import examples
 
 import daedalus as dd
-from daedalus.analysis.points.damped_newton import damped_newton
+from daedalus.algebra.damped_newton import damped_newton
 from daedalus.initialisation.homotopy import follow
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.rank_decision import SINGULAR
 from daedalus.analysis.points.operating_point import OperatingPoint, read_point
-from daedalus.analysis.rank_decision import SINGULAR
 from daedalus.analysis.report import Report
 from daedalus.analysis.structure.block_form import blocks_in_order, coarse_parts
 from daedalus.analysis.structure.classification import classify, form_of, linearity

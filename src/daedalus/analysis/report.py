@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import casadi as ca
 
+from daedalus.algebra.rank_decision import CLEAR_GAP, RankDecision
 from daedalus.analysis.answers import answers
 from daedalus.analysis.points.operating_point import OperatingPoint
-from daedalus.analysis.rank_decision import CLEAR_GAP, RankDecision
 from daedalus.analysis.structure.block_form import Block
 from daedalus.analysis.structure.joined_index import JoinedIndex
 from daedalus.analysis.structure.signature import Signature

@@ -19,13 +19,13 @@ from daedalus.differentiation.variational.chain_rule import check_symbols
 from daedalus.differentiation.variational.implicit_slopes import ImplicitSlopes, consistent_row
 from daedalus.differentiation.variational.tangent_start import tangent_start
 from daedalus.errors import InputError, SolverError
-from daedalus.model.deadline import time_limited
 from daedalus.model.model import Model, as_system
 from daedalus.model.names import element_label
 from daedalus.model.reopened import as_model
 from daedalus.model.system.equal_expressions import EqualExpressions
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
+from daedalus.model.time_limit import time_limited
 from daedalus.simulation.plant.plants import implicit_plant_of
 from daedalus.simulation.run.method_choice import implicit_choice
 

@@ -12,9 +12,9 @@ from daedalus.differentiation.directions import read_directions
 from daedalus.differentiation.forward_run import WAYS, differentiate
 from daedalus.differentiation.result.sensitivity_result import Sensitivities
 from daedalus.errors import InputError
-from daedalus.model.deadline import time_limited
 from daedalus.model.model import Model
 from daedalus.model.system.system import System
+from daedalus.model.time_limit import time_limited
 
 
 def sensitivities(

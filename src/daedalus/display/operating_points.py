@@ -14,7 +14,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from daedalus.analysis.rank_decision import ROUNDING
+from daedalus.algebra.rank_decision import ROUNDING
 from daedalus.errors import InputError
 from daedalus.model.expressions import symbol_key
 

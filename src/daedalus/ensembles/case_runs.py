@@ -15,8 +15,8 @@ import numpy as np
 from daedalus.ensembles.cases import Cases
 from daedalus.ensembles.seeded_noise import SEED, SeededNoise
 from daedalus.errors import DaedalusError, InputError
-from daedalus.model.deadline import time_limited
 from daedalus.model.lazy_values import cached_property
+from daedalus.model.time_limit import time_limited
 from daedalus.model.values import parameter_values, plain_start
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.result.ending import ENDINGS, Ending

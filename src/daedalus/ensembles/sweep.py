@@ -23,9 +23,9 @@ from daedalus.ensembles.statistics import Statistic, read_summary
 from daedalus.ensembles.sweep_plan import OpenSweep, SweepPlan
 from daedalus.ensembles.ways import OnGpu, WayOfCases, find_way
 from daedalus.errors import InputError
-from daedalus.model.deadline import time_limited
 from daedalus.model.model import Model, as_system
 from daedalus.model.system.system import System
+from daedalus.model.time_limit import time_limited
 from daedalus.simulation.noise.noisy_run import read_seed
 from daedalus.simulation.result.ending import time_text
 from daedalus.simulation.run.progress import bar_maker, wants_progress

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import casadi as ca
 import numpy as np
 
-from daedalus.analysis.rank_decision import FULL_NULL_SPACE, STILL
+from daedalus.algebra.rank_decision import FULL_NULL_SPACE, STILL
 from daedalus.errors import InconsistentStartError
 from daedalus.initialisation.conflicts import explain
 from daedalus.initialisation.freedom import null_over, row_reduced

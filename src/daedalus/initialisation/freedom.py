@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from daedalus.analysis.rank_decision import FULL_NULL_SPACE, SAFELY_REGULAR, STILL, null_space, sparse_factors
+from daedalus.algebra.rank_decision import FULL_NULL_SPACE, SAFELY_REGULAR, STILL, null_space, sparse_factors
 from daedalus.initialisation.search import Search
 
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from daedalus.analysis.points.damped_newton import Equations, Factors
-from daedalus.analysis.points.least_change import Arrival, Scaled, least_change
-from daedalus.analysis.rank_decision import FULL_NULL_SPACE
-from daedalus.model.deadline import poll
+from daedalus.algebra.damped_newton import Equations, Factors
+from daedalus.algebra.least_change import Arrival, Scaled, least_change
+from daedalus.algebra.rank_decision import FULL_NULL_SPACE
+from daedalus.deadline import poll
 
 MOST_STEPS = 400
 FIRST_STEP, LARGEST_STEP, SMALLEST_STEP = 0.05, 5.0, 1e-7

@@ -13,7 +13,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from daedalus.analysis.rank_decision import FULL_RANK
+from daedalus.algebra.rank_decision import FULL_RANK
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.initialisation.jet_equations import JetEquations
 from daedalus.initialisation.written_states import first_written

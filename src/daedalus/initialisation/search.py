@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from daedalus.analysis.points.damped_newton import SOLVED
-from daedalus.analysis.points.least_change import Arrival, least_change
-from daedalus.analysis.rank_decision import counted
+from daedalus.algebra.damped_newton import SOLVED
+from daedalus.algebra.least_change import Arrival, least_change
+from daedalus.algebra.rank_decision import counted
 from daedalus.analysis.structure.jets.jet_evaluation import JetEvaluation
+from daedalus.deadline import poll
 from daedalus.initialisation.homotopy import follow
 from daedalus.initialisation.jet_equations import JetEquations
 from daedalus.initialisation.mass_metric import MassMetric, mass_metric
-from daedalus.model.deadline import poll
 from daedalus.model.lazy_values import cached_property
 
 # Derivatives and algebraic variables move this much more easily than the states that they follow from.

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
-from daedalus.model.deadline import poll
+from daedalus.deadline import poll
 from daedalus.model.system.instruction_list import Instructions
 from daedalus.model.system.once import KeptByKey
 

@@ -12,9 +12,9 @@ from math import comb
 import casadi as ca
 import numpy as np
 
-from daedalus.analysis.points.damped_newton import damped_newton
+from daedalus.algebra.damped_newton import damped_newton
+from daedalus.algebra.rank_decision import FULL_RANK
 from daedalus.analysis.points.operating_point import read_point
-from daedalus.analysis.rank_decision import FULL_RANK
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.errors import DaedalusError, InputError
 from daedalus.model.system.system import System

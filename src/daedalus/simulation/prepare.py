@@ -9,13 +9,13 @@ import casadi as ca
 import numpy as np
 
 from daedalus.errors import InputError
-from daedalus.model.deadline import time_limited
 from daedalus.model.lazy_values import cached_property
 from daedalus.model.model import Model, as_system
 from daedalus.model.signals import Signal
 from daedalus.model.switching.delays import refuse_delays
 from daedalus.model.system.packed_expressions import PackedExpressions, packed, unpacked
 from daedalus.model.system.system import System
+from daedalus.model.time_limit import time_limited
 from daedalus.model.values import parameter_values
 from daedalus.reduction.selection.selected_states import without_choice
 from daedalus.simulation.contacts.held_between_steps import stops_where_broken

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from daedalus.integrators.methods import is_multistep
-from daedalus.model.deadline import time_limited
 from daedalus.model.model import Model
 from daedalus.model.system.system import System
+from daedalus.model.time_limit import time_limited
 from daedalus.simulation.noise.noisy_run import run_with_noise, undriven_noises
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.judge import raise_stopped

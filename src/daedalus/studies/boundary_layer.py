@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from daedalus.analysis.points.damped_newton import Root, damped_newton
+from daedalus.algebra.damped_newton import Root, damped_newton
 from daedalus.errors import InconsistentStartError, ModelError
 from daedalus.reduction.forms.explicit_form import explicit_form
 from daedalus.reduction.forms.fast_and_slow import FastAndSlow

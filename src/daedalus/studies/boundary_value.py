@@ -14,7 +14,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from daedalus.analysis.points.damped_newton import damped_newton
+from daedalus.algebra.damped_newton import damped_newton
 from daedalus.analysis.points.operating_point import read_point
 from daedalus.analysis.points.partial_derivatives import full_matrix, partial_derivatives
 from daedalus.compilation import compile_function

@@ -16,9 +16,9 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.manifold import Manifold
 from daedalus.analysis.linear.linearise import linearise
 from daedalus.analysis.linear.lti import LTI
-from daedalus.analysis.points.manifold import Manifold
 from daedalus.errors import DaedalusError, InputError
 from daedalus.model.expressions import column, concatenate, elements, symbol_key
 from daedalus.model.mechanics.mechanical_ledger import mechanical_energy

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import daedalus as dd
-from daedalus.model import deadline
+from daedalus import deadline
 from daedalus.reduction import protecting_conditions
 
 

@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
+from daedalus.algebra.rank_decision import SINGULAR
 from daedalus.analysis.linear.descriptor import DescriptorSystem
 from daedalus.analysis.linear.followed_inputs import with_inputs_followed
 from daedalus.analysis.points.complete_point import equation_sizes, linked_states
 from daedalus.analysis.points.operating_point import OperatingPoint, sizes_of
 from daedalus.analysis.points.partial_derivatives import partial_derivatives
-from daedalus.analysis.rank_decision import SINGULAR
 from daedalus.model.names import listed
 from daedalus.model.system.system import System
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from daedalus.algebra.rank_decision import EPSILON
 from daedalus.analysis.linear.axis_names import Names, check_names
 from daedalus.analysis.linear.real_matrix import matrix
-from daedalus.analysis.rank_decision import EPSILON
 from daedalus.errors import InputError
 from daedalus.model.names import split_index
 

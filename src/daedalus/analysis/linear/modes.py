@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from daedalus.algebra.rank_decision import EPSILON
 from daedalus.analysis.linear.axis_names import Names, positions
 from daedalus.analysis.linear.descriptor import DescriptorSystem
 from daedalus.analysis.linear.linearise import linearise
 from daedalus.analysis.linear.lti import LTI
 from daedalus.analysis.linear.system_text import complex_text
 from daedalus.analysis.points.equilibrium import equilibrium
-from daedalus.analysis.rank_decision import EPSILON
 from daedalus.model.model import Model
 from daedalus.model.names import derivative_name, split_derivative, split_index
 from daedalus.model.system.system import System

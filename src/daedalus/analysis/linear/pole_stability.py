@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from daedalus.algebra.rank_decision import EPSILON
 from daedalus.analysis.linear.system_text import complex_text
-from daedalus.analysis.rank_decision import EPSILON
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from daedalus.analysis.points.damped_newton import Equations, Root, damped_newton
+from daedalus.algebra.damped_newton import Equations, Root, damped_newton
+from daedalus.algebra.rank_decision import FULL_MATRIX
 from daedalus.analysis.points.operating_point import OperatingPoint, sizes_of
 from daedalus.analysis.points.partial_derivatives import partial_derivatives
-from daedalus.analysis.rank_decision import FULL_MATRIX
 from daedalus.analysis.structure.jets.differentiated_equations import is_determined, solve_differentiated
 from daedalus.errors import SolverError
 from daedalus.model.names import listed, times_text

@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
+from daedalus.algebra.damped_newton import SOLVED, STALLED, TOLERANCE, Equations, Root
 from daedalus.analysis.points.complete_point import Entry, equations_in, usual_sizes
-from daedalus.analysis.points.damped_newton import SOLVED, STALLED, TOLERANCE, Equations, Root
-from daedalus.model.deadline import poll
+from daedalus.deadline import poll
 from daedalus.model.system.system import System
 
 MOST_ITERATIONS = 80

@@ -7,6 +7,7 @@ from typing import overload
 
 import numpy as np
 
+from daedalus.algebra.damped_newton import Root
 from daedalus.analysis.points.complete_point import (
     Entry,
     fill_states_and_inputs,
@@ -14,7 +15,6 @@ from daedalus.analysis.points.complete_point import (
     linked_states,
     scatter,
 )
-from daedalus.analysis.points.damped_newton import Root
 from daedalus.analysis.points.equilibrium_sweep import EquilibriumSweep, swept
 from daedalus.analysis.points.operating_point import OperatingPoint, put, read_point
 from daedalus.analysis.points.steady_state_search import search

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from daedalus.deadline import poll
 from daedalus.errors import InputError
-from daedalus.model.deadline import poll
 from daedalus.model.names import listed
 from daedalus.model.plain_numbers import plain_array
 from daedalus.model.system.system import System

@@ -7,8 +7,8 @@ import numpy as np
 
 from daedalus.analysis.points.operating_point import OperatingPoint
 from daedalus.analysis.points.partial_derivatives import Vectors, partial_derivatives
+from daedalus.deadline import poll
 from daedalus.errors import SolverError
-from daedalus.model.deadline import poll
 from daedalus.model.expressions import contains
 from daedalus.model.names import listed
 from daedalus.model.system.once import remembered

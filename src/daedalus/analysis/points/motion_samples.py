@@ -8,8 +8,8 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.manifold import Manifold
 from daedalus.analysis.points.complete_point import complete_point
-from daedalus.analysis.points.manifold import Manifold
 from daedalus.errors import SolverError
 from daedalus.model.expressions import concatenate
 from daedalus.model.mechanics.motion_functions import MotionFunctions

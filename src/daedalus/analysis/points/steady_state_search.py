@@ -12,9 +12,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from daedalus.algebra.damped_newton import Equations, Root
 from daedalus.analysis.points.complete_point import Entry, equations_in, scatter, solve_for, usual_sizes
 from daedalus.analysis.points.continuation import found_by_continuation, leak_places, regular_root
-from daedalus.analysis.points.damped_newton import Equations, Root
 from daedalus.model.system.system import System
 
 NEWTON, TRUST = "Newton's method", "a trust-region method"

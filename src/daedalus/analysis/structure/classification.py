@@ -8,7 +8,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from daedalus.analysis.rank_decision import FULL_ARRAY, RankDecision, counted, rank_of
+from daedalus.algebra.rank_decision import FULL_ARRAY, RankDecision, counted, rank_of
 from daedalus.analysis.structure.dependence.null_space_probe import NullSpaceProbe
 from daedalus.analysis.structure.jets.consistent_jet import Jet
 from daedalus.analysis.structure.jets.derivative_array import DerivativeArray

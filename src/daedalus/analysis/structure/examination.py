@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from daedalus.algebra.rank_decision import CLEAR_GAP, FULL_ARRAY, FULL_MATRIX, RankDecision
 from daedalus.analysis.linear.pencils.pencil import pencil
-from daedalus.analysis.rank_decision import CLEAR_GAP, FULL_ARRAY, FULL_MATRIX, RankDecision
 from daedalus.analysis.structure.block_form import Block, block_indices, blocks_in_order
 from daedalus.analysis.structure.classification import Classification, linearity
 from daedalus.analysis.structure.dependence.dependent_equations import Dependence, DependenceSearch, independent_system
@@ -26,7 +26,7 @@ from daedalus.analysis.structure.numeric_index import (
 from daedalus.analysis.structure.signature import Signature, signature
 from daedalus.analysis.structure.structural_repair import Structure, repaired_structure
 from daedalus.analysis.structure.system_jacobian import singular_anywhere, structural_index_holds
-from daedalus.model.deadline import poll
+from daedalus.deadline import poll
 from daedalus.model.names import listed
 
 # A structure that its Jacobian does not confirm may need this many differentiations more than it says.

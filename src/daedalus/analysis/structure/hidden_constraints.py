@@ -16,13 +16,13 @@ import casadi as ca
 import numpy as np
 
 from daedalus import _core
-from daedalus.analysis.rank_decision import is_singular
+from daedalus.algebra.rank_decision import is_singular
 from daedalus.analysis.structure.cancelled_terms import without_vanishing
 from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
 from daedalus.analysis.structure.structural_repair import Structure, in_own_unknowns
 from daedalus.analysis.structure.symbolic_solve import solved_for
 from daedalus.analysis.structure.system_jacobian import matrices_at, random_arguments
-from daedalus.model.deadline import poll
+from daedalus.deadline import poll
 from daedalus.model.expressions import symbol_key
 from daedalus.model.system.equation_row import Role
 

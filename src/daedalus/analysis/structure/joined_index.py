@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from daedalus.analysis.rank_decision import FULL_NULL_SPACE
+from daedalus.algebra.rank_decision import FULL_NULL_SPACE
 from daedalus.analysis.structure.signature import Signature
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.analysis.structure.written_structure import repaired_signature

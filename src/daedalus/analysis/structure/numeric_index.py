@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from daedalus.analysis.linear.pencils.equilibration import equilibrate
-from daedalus.analysis.rank_decision import (
+from daedalus.algebra.rank_decision import (
     FULL_ARRAY,
     FULL_RANK,
     ROUNDING,
@@ -23,6 +22,7 @@ from daedalus.analysis.rank_decision import (
     null_space,
     rank_of,
 )
+from daedalus.analysis.linear.pencils.equilibration import equilibrate
 from daedalus.analysis.structure.block_form import Block
 from daedalus.analysis.structure.dependence.null_space_probe import NullSpaceProbe
 from daedalus.analysis.structure.jets.consistent_jet import Jet

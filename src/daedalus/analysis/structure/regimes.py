@@ -12,14 +12,14 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from daedalus.analysis.points.damped_newton import damped_newton
-from daedalus.analysis.rank_decision import null_space
+from daedalus.algebra.damped_newton import damped_newton
+from daedalus.algebra.rank_decision import null_space
 from daedalus.analysis.structure.block_form import Block
 from daedalus.analysis.structure.jets.consistent_jet import Jet
 from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
 from daedalus.analysis.structure.structural_repair import Structure
 from daedalus.analysis.structure.system_jacobian import system_jacobian
-from daedalus.model.deadline import poll
+from daedalus.deadline import poll
 from daedalus.model.expressions import elements, symbol_key
 from daedalus.model.names import listed
 

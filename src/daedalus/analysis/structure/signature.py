@@ -16,7 +16,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus import _core
-from daedalus.model.deadline import poll
+from daedalus.deadline import poll
 from daedalus.model.lazy_values import cached_property
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from daedalus.analysis.rank_decision import RankDecision
+from daedalus.algebra.rank_decision import RankDecision
 from daedalus.analysis.structure.block_form import Block, blocks_in_order
 from daedalus.analysis.structure.cancelled_terms import constant_of, without_vanishing
 from daedalus.analysis.structure.dependence.constant_null_vector import constant_null_vector
@@ -34,7 +34,7 @@ from daedalus.analysis.structure.system_jacobian import (
     system_jacobian,
     with_other_parameters,
 )
-from daedalus.model.deadline import poll
+from daedalus.deadline import poll
 from daedalus.model.expressions import concatenate, elements, symbol_key
 from daedalus.model.system.equation_row import definition_row
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import casadi as ca
 import numpy as np
 
-from daedalus.analysis.rank_decision import (
+from daedalus.algebra.rank_decision import (
     EPSILON,
     ROUNDING,
     SINGULAR,

@@ -19,8 +19,8 @@ from daedalus.analysis.structure.signature import Signature
 from daedalus.analysis.structure.structural_repair import Structure, repaired_structure
 from daedalus.analysis.structure.system_jacobian import SINGULAR, block_shares
 from daedalus.analysis.structure.system_structure import structure_of
+from daedalus.deadline import poll
 from daedalus.errors import SingularModelError
-from daedalus.model.deadline import poll
 from daedalus.model.system.once import once, remembered
 from daedalus.model.system.system import System
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import casadi as ca
 
-from daedalus.analysis.rank_decision import ROUNDING
+from daedalus.algebra.rank_decision import ROUNDING
 from daedalus.model.expressions import elements, folded, symbol_key
 
 Monomial = tuple[tuple[int, float], ...]

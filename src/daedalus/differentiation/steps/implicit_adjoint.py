@@ -13,7 +13,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from daedalus.analysis.rank_decision import FULL_MATRIX
+from daedalus.algebra.rank_decision import FULL_MATRIX
 from daedalus.differentiation.case import Case
 from daedalus.differentiation.flow.flow_core import FlowCore
 from daedalus.differentiation.flow.flow_stages import stage_of

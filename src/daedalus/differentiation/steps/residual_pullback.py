@@ -7,7 +7,7 @@ from collections.abc import Callable
 import casadi as ca
 import numpy as np
 
-from daedalus.analysis.rank_decision import FULL_IN_LOOPS
+from daedalus.algebra.rank_decision import FULL_IN_LOOPS
 from daedalus.compilation import Compiled, compile_function
 from daedalus.differentiation.case import Case
 from daedalus.errors import SolverError

@@ -9,7 +9,7 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
-from daedalus.analysis.rank_decision import SINGULAR
+from daedalus.algebra.rank_decision import SINGULAR
 from daedalus.differentiation.case import Case
 from daedalus.differentiation.directions import Directions
 from daedalus.differentiation.variational.tangent_start import TangentStart

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 import casadi as ca
 import numpy as np
 
-from daedalus.analysis.rank_decision import SINGULAR
+from daedalus.algebra.rank_decision import SINGULAR
 from daedalus.differentiation.case import Case
 from daedalus.differentiation.directions import Directions
 from daedalus.initialisation.mass_metric import MassMetric, is_mass, mass_blocks, of_positions

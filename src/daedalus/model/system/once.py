@@ -14,7 +14,7 @@ from collections.abc import Callable, Hashable
 from functools import wraps
 from typing import Any, Generic, TypeVar, TypeVarTuple
 
-from daedalus.model.deadline import poll
+from daedalus.deadline import poll
 from daedalus.model.forking import fork_safe_lock
 from daedalus.model.system.system import System
 

@@ -16,7 +16,7 @@ import casadi as ca
 import numpy as np
 import scipy.linalg
 
-from daedalus.analysis.points.manifold import Manifold
+from daedalus.algebra.manifold import Manifold
 from daedalus.errors import InputError, SolverError
 from daedalus.model.expressions import concatenate, symbol_key
 from daedalus.model.values import check_mapping

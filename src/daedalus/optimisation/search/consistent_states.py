@@ -5,7 +5,7 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
-from daedalus.analysis.points.manifold import Manifold
+from daedalus.algebra.manifold import Manifold
 from daedalus.errors import InconsistentStartError
 from daedalus.initialisation.wording import number, values_in_words
 from daedalus.model.expressions import elements

@@ -5,7 +5,7 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
-from daedalus.analysis.rank_decision import ROUNDING
+from daedalus.algebra.rank_decision import ROUNDING
 from daedalus.model.expressions import concatenate, elements
 from daedalus.model.lazy_values import cached_property
 from daedalus.optimisation.transcription.along_rows import AlongRows

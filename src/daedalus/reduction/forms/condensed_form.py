@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from daedalus.model.deadline import poll
+from daedalus.deadline import poll
 from daedalus.model.system.once import remembered
 from daedalus.model.system.system import System
 from daedalus.reduction.forms.linear_form import linear_form

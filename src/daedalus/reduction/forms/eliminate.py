@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import casadi as ca
 import numpy as np
 
-from daedalus.analysis.rank_decision import rank_of
+from daedalus.algebra.rank_decision import rank_of
 from daedalus.analysis.structure.block_form import triangular_blocks
 from daedalus.errors import InputError, SingularModelError, SolverError
 from daedalus.model.expressions import at_values, column, concatenate, divided, elements, nonzeros, symbol_key

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from daedalus.analysis.rank_decision import is_singular
+from daedalus.algebra.rank_decision import is_singular
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.errors import SingularModelError, SolverError
 from daedalus.model.expressions import concatenate

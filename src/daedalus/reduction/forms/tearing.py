@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from daedalus.model.deadline import poll
+from daedalus.deadline import poll
 
 # Rounding errors may grow by this factor between the torn unknowns and the others.
 LARGEST_GROWTH = 1e3

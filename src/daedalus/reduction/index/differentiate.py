@@ -8,8 +8,8 @@ import casadi as ca
 import numpy as np
 
 from daedalus.analysis.structure.signature import Signature
+from daedalus.deadline import poll
 from daedalus.errors import ModelError
-from daedalus.model.deadline import poll
 from daedalus.model.expressions import column, concatenate, elements, symbol_key
 from daedalus.model.input_rates import rates_of
 from daedalus.model.model import Model

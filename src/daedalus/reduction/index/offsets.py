@@ -15,8 +15,8 @@ import numpy as np
 
 from daedalus.analysis.structure.block_form import coarse_parts
 from daedalus.analysis.structure.signature import Signature, raised, signature
+from daedalus.deadline import poll
 from daedalus.errors import SingularModelError
-from daedalus.model.deadline import poll
 from daedalus.model.expressions import concatenate, elements, symbol_key
 from daedalus.model.model import Model
 from daedalus.model.names import derivative_name, element_label

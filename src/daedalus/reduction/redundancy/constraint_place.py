@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from daedalus.analysis.points.motion_samples import MovingModel
-from daedalus.model.deadline import poll
+from daedalus.deadline import poll
 from daedalus.reduction.redundancy.redundant_rows import rank_of, scaled
 
 # States that are looked at beside one, how far from it, in nominal values, and how well constraints hold that follow.

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from daedalus.model.deadline import poll
+from daedalus.deadline import poll
 
 # Singular values of the scaled Jacobian below this count as zero, and so do shares.
 RANK = 1e-7

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from daedalus.algebra.rank_decision import FULL_NULL_SPACE
 from daedalus.analysis.points.operating_point import read_point
-from daedalus.analysis.rank_decision import FULL_NULL_SPACE
 from daedalus.analysis.structure.dependence.dependent_equations import DependenceSearch
 from daedalus.analysis.structure.jets.consistent_jet import jet_start
 from daedalus.analysis.structure.jets.derivative_array import DerivativeArray

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from daedalus.model.deadline import poll
+from daedalus.deadline import poll
 
 # Entries of X above this call for other columns; below it the earlier ones stay.
 BOUND = 2.0

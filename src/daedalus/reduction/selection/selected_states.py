@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import casadi as ca
 import numpy as np
 
-from daedalus.analysis.rank_decision import weakest
+from daedalus.algebra.rank_decision import weakest
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.errors import SingularModelError
 from daedalus.model.expressions import concatenate, elements

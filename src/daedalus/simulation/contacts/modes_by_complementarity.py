@@ -14,7 +14,7 @@ from itertools import product
 
 import numpy as np
 
-from daedalus.model.deadline import poll
+from daedalus.deadline import poll
 from daedalus.model.names import listed
 from daedalus.simulation.contacts.contact_laws import ContactLaws, ContactMotion, ContactPlace
 from daedalus.simulation.contacts.refused_contacts import RefusedContacts

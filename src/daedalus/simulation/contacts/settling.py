@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from daedalus.model.deadline import poll
+from daedalus.deadline import poll
 from daedalus.simulation.contacts.contact_laws import ContactLaws, ContactMotion, ContactPlace, UnitImpulses
 from daedalus.simulation.contacts.impacts import Impact, impulses, replayed
 from daedalus.simulation.contacts.modes_by_complementarity import settled_modes

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from daedalus.model.deadline import poll
+from daedalus.deadline import poll
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.result.ending import Ending, Obstacle
 from daedalus.simulation.result.joined_trajectory import joined

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from daedalus import _core
-from daedalus.model.deadline import Deadline, OutOfTime, current_deadline, poll, undisturbed
+from daedalus.deadline import Deadline, OutOfTime, current_deadline, poll, undisturbed
 from daedalus.model.system.system import System
 from daedalus.reduction.switches import switches_of
 from daedalus.simulation.contacts.contact_run import has_contacts

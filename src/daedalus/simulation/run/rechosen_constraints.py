@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from daedalus.analysis.rank_decision import weakest
+from daedalus.algebra.rank_decision import weakest
 from daedalus.model.event_purpose import EventPurpose
 from daedalus.model.system.closed_loop import opened
 from daedalus.model.system.system import System

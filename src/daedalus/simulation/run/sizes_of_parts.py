@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from daedalus.model.deadline import OutOfTime, current_deadline
+from daedalus.deadline import OutOfTime, current_deadline
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.simulation.result.joined_trajectory import joined

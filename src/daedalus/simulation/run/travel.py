@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from daedalus.model.deadline import OutOfTime
+from daedalus.deadline import OutOfTime
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.begin import begin
 from daedalus.simulation.run.beginnings import Beginning, keep_beginning, known_beginning

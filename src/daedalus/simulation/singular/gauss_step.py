@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.polynomial import legendre
 
-from daedalus.model.deadline import poll
+from daedalus.deadline import poll
 
 # Of order 16. Even, so that no node lies in the middle.
 STAGES = 8

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from daedalus.analysis.rank_decision import FULL_RANK, ROUNDING
+from daedalus.algebra.rank_decision import FULL_RANK, ROUNDING
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.compilation import Compiled
 from daedalus.model.system.once import once

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from daedalus.analysis.rank_decision import FULL_MATRIX
-from daedalus.model.deadline import poll
+from daedalus.algebra.rank_decision import FULL_MATRIX
+from daedalus.deadline import poll
 from daedalus.model.event_purpose import EventPurpose
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.plant.linear_plant import AfterSolve, LinearPlant

@@ -15,7 +15,7 @@ from functools import partial
 import casadi as ca
 import numpy as np
 
-from daedalus.analysis.rank_decision import FULL_RANK
+from daedalus.algebra.rank_decision import FULL_RANK
 from daedalus.model.expressions import concatenate
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import casadi as ca
 import numpy as np
 
-from daedalus.analysis.rank_decision import FULL_RANK, Weakest, weakest
+from daedalus.algebra.rank_decision import FULL_RANK, Weakest, weakest
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.compilation import Compiled
 from daedalus.model.lazy_values import cached_property

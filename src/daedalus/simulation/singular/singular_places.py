@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from daedalus import _core
-from daedalus.analysis.rank_decision import SINGULAR, taking_part
-from daedalus.model.deadline import poll
+from daedalus.algebra.rank_decision import SINGULAR, taking_part
+from daedalus.deadline import poll
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.singular.rank_watch import RankWatch, rank_watch_of

@@ -1,6 +1,6 @@
 """What the loss of a rank means where a run stopped: every kind of it is a short reading of the same measure.
 
-The measure is the smallest singular value of a matrix with its vectors (`daedalus.analysis.rank_decision.weakest`), by
+The measure is the smallest singular value of a matrix with its vectors (`daedalus.algebra.rank_decision.weakest`), by
 what it is elsewhere along the run.
 
 - A dead centre: constraints act in fewer directions. The matrix is the system Jacobian, ∂F_i/∂w_j^(σ_ij) where
@@ -19,7 +19,7 @@ from collections.abc import Sequence
 import casadi as ca
 import numpy as np
 
-from daedalus.analysis.rank_decision import FULL_RANK, Weakest, taking_part, weakest
+from daedalus.algebra.rank_decision import FULL_RANK, Weakest, taking_part, weakest
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.model.names import listed
 from daedalus.model.system.once import once

@@ -14,7 +14,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.analysis.structure.system_structure import structure_of
-from daedalus.model.deadline import poll
+from daedalus.deadline import poll
 from daedalus.model.expressions import concatenate, contains, divided, elements, symbol_key
 from daedalus.model.lazy_values import cached_property
 from daedalus.model.system.once import once

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
-from daedalus.model.deadline import poll
+from daedalus.deadline import poll
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.simulation.sliding.sliding_system import sliding_along, vanishes

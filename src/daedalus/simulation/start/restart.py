@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from daedalus import _core
-from daedalus.analysis.rank_decision import ROUNDING
+from daedalus.algebra.rank_decision import ROUNDING
 from daedalus.analysis.structure.written_structure import variable_index
 from daedalus.errors import SingularModelError
 from daedalus.initialisation.behind_reset import Behind, reset_rule

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from daedalus.deadline import poll
 from daedalus.errors import InputError
 from daedalus.integrators.methods import METHODS, is_implicit
-from daedalus.model.deadline import poll
 from daedalus.simulation.inputs.delayed_inputs import before_start, check_signals, compiled_signals
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.run.road import Road

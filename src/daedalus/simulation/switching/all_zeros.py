@@ -15,7 +15,7 @@ import numpy as np
 
 from daedalus.analysis.interval_arithmetic import Interval, are_bounded, range_over
 from daedalus.compilation import compile_function
-from daedalus.model.deadline import poll
+from daedalus.deadline import poll
 from daedalus.model.system.instruction_list import read_instructions
 
 # The shortest stretch that is still halved, as a part of the largest time; so many are looked at together; so many for

@@ -13,7 +13,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.compilation import compile_function
-from daedalus.model.deadline import poll
+from daedalus.deadline import poll
 from daedalus.model.system.once import By, once
 from daedalus.model.system.system import System
 from daedalus.simulation.switching.all_zeros import bisected

@@ -10,7 +10,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.analysis.structure.system_structure import structure_of
-from daedalus.model.deadline import poll
+from daedalus.deadline import poll
 from daedalus.model.expressions import elements, symbol_key
 from daedalus.model.system.once import remembered
 from daedalus.model.system.system import System

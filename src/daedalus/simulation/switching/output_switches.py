@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from daedalus.model.deadline import undisturbed
+from daedalus.deadline import undisturbed
 from daedalus.model.expressions import concatenate
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System

@@ -12,7 +12,7 @@ from dataclasses import replace
 import casadi as ca
 import numpy as np
 
-from daedalus.analysis.points.damped_newton import SOLVED, Equations, damped_newton
+from daedalus.algebra.damped_newton import SOLVED, Equations, damped_newton
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.reduction.switches import switches_of
 from daedalus.simulation.result.ending import Ending

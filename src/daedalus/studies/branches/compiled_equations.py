@@ -7,8 +7,8 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.rank_decision import FULL_MATRIX
 from daedalus.analysis.points.partial_derivatives import full_matrix
-from daedalus.analysis.rank_decision import FULL_MATRIX
 from daedalus.compilation import compile_function
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from daedalus.analysis.points.damped_newton import STALLED
+from daedalus.algebra.damped_newton import STALLED
 
 # Corrections below this share of the unknowns' sizes end the iteration.
 CONVERGED = 1e-11

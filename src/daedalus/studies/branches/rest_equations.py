@@ -13,10 +13,10 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.rank_decision import FULL_RANK, SINGULAR
 from daedalus.analysis.linear.pencils.pencil import pencil
 from daedalus.analysis.points.complete_point import Entry
 from daedalus.analysis.points.operating_point import OperatingPoint
-from daedalus.analysis.rank_decision import FULL_RANK, SINGULAR
 from daedalus.compilation import Compiled, compile_function
 from daedalus.model.expressions import concatenate
 from daedalus.model.lazy_values import cached_property

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from daedalus.analysis.points.damped_newton import Root, damped_newton
+from daedalus.algebra.damped_newton import Root, damped_newton
 from daedalus.studies.branches.normal_forms import null_vectors
 from daedalus.studies.branches.rest_equations import RestEquations
 

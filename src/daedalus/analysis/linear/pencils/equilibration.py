@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from daedalus.analysis.rank_decision import EPSILON
+from daedalus.algebra.rank_decision import EPSILON
 
 MOST_SWEEPS = 50
 LARGEST_NUMBER_SWEEPS = 2

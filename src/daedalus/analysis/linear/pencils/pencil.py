@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from daedalus.algebra.rank_decision import CLEAR_GAP, RankDecision, default_tolerance
 from daedalus.analysis.linear.pencils.equilibration import Equilibrated, equilibrate
 from daedalus.analysis.linear.pencils.staircase import Staircase, staircase
 from daedalus.analysis.linear.real_matrix import matrix
 from daedalus.analysis.linear.system_text import by_real_part, complex_text
-from daedalus.analysis.rank_decision import CLEAR_GAP, RankDecision, default_tolerance
 from daedalus.errors import InputError
 from daedalus.model.lazy_values import cached_property
 from daedalus.model.names import counted, listed

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from daedalus.algebra.rank_decision import EPSILON
 from daedalus.analysis.linear.axis_names import Names
 from daedalus.analysis.linear.lti import LTI
 from daedalus.analysis.linear.pencils.linear_dae import LinearDae
 from daedalus.analysis.linear.pencils.weierstrass import Weierstrass
-from daedalus.analysis.rank_decision import EPSILON
 from daedalus.errors import SingularModelError
 
 # Below this share of the numbers that it comes from, in balanced units, a number is rounding.

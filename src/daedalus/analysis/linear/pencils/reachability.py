@@ -11,9 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from daedalus.analysis.linear.axis_names import Names
-from daedalus.analysis.linear.system_text import complex_text
-from daedalus.analysis.rank_decision import (
+from daedalus.algebra.rank_decision import (
     CLEAR_GAP,
     RankDecision,
     amplified,
@@ -22,6 +20,8 @@ from daedalus.analysis.rank_decision import (
     largest_singular_value,
     singular_values,
 )
+from daedalus.analysis.linear.axis_names import Names
+from daedalus.analysis.linear.system_text import complex_text
 from daedalus.model.names import counted
 
 # A state belongs to a mode when its share is at least this part of the largest one.

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from daedalus.analysis.rank_decision import (
+from daedalus.algebra.rank_decision import (
     RankDecision,
     amplified,
     decide_rank,

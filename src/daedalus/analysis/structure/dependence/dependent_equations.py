@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import casadi as ca
 import numpy as np
 
-from daedalus.analysis.rank_decision import balanced_sparse
+from daedalus.algebra.rank_decision import balanced_sparse
 from daedalus.analysis.structure.dependence.null_vectors import NullVectors, independent_components, moved, null_vectors
 from daedalus.analysis.structure.jets.consistent_jet import Jet, JetStart
 from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
@@ -24,7 +24,7 @@ from daedalus.analysis.structure.jets.nearest_jet import CONSISTENT
 from daedalus.analysis.structure.jets.staged_jet import Stages, solved_jet
 from daedalus.analysis.structure.signature import Signature
 from daedalus.analysis.structure.system_jacobian import jacobians_at, system_jacobian
-from daedalus.model.deadline import poll
+from daedalus.deadline import poll
 from daedalus.model.expressions import elements
 from daedalus.model.system.equation_row import EquationRow, Role, Source
 

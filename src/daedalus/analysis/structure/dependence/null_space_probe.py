@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from daedalus.analysis.rank_decision import EPSILON, STILL, RankDecision, decide_rank
-from daedalus.model.deadline import poll
+from daedalus.algebra.rank_decision import EPSILON, STILL, RankDecision, decide_rank
+from daedalus.deadline import poll
 
 # Singular values below the root of this share of the largest count as zero.
 DAMPING = 1e-14

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from daedalus.analysis.rank_decision import STILL
+from daedalus.algebra.rank_decision import STILL
 from daedalus.analysis.structure.dependence.null_space_probe import NullSpaceProbe
-from daedalus.model.deadline import poll
+from daedalus.deadline import poll
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_matrix

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from daedalus.analysis.rank_decision import STILL, null_space
+from daedalus.algebra.rank_decision import STILL, null_space
 from daedalus.analysis.structure.dependence.null_space_probe import NullSpaceProbe
 from daedalus.analysis.structure.jets.consistent_jet import Jet, JetStart, consistent_jet
 from daedalus.analysis.structure.jets.derivative_array import DerivativeArray

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from daedalus.algebra.damped_newton import damped_newton
+from daedalus.algebra.rank_decision import FULL_NULL_SPACE, FULL_RANK
 from daedalus.analysis.linear.pencils.equilibration import equilibrate
-from daedalus.analysis.points.damped_newton import damped_newton
-from daedalus.analysis.rank_decision import FULL_NULL_SPACE, FULL_RANK
 from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
 from daedalus.analysis.structure.jets.jet_evaluation import JetEvaluation
 from daedalus.analysis.structure.jets.nearest_jet import CONSISTENT, LEFT_OUT, nearest

@@ -14,7 +14,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.analysis.structure.system_structure import SystemStructure, structure_of
-from daedalus.model.deadline import poll
+from daedalus.deadline import poll
 from daedalus.model.expressions import column, elements, nonzeros, symbol_key
 from daedalus.model.input_rates import system_rates
 from daedalus.model.lazy_values import cached_property

@@ -15,8 +15,8 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from daedalus.analysis.points.damped_newton import Root, damped_newton
-from daedalus.analysis.rank_decision import FULL_MATRIX
+from daedalus.algebra.damped_newton import Root, damped_newton
+from daedalus.algebra.rank_decision import FULL_MATRIX
 from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.compilation import Compiled, compile_function

@@ -8,7 +8,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from daedalus.analysis.rank_decision import FULL_MATRIX
+from daedalus.algebra.rank_decision import FULL_MATRIX
 from daedalus.analysis.structure.block_form import triangular_blocks
 
 

@@ -8,12 +8,10 @@ out what is nearly singular; large ones stay sparse.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from daedalus.analysis.points.damped_newton import Equations
-from daedalus.analysis.points.shortened_steps import gauss_newton
+from daedalus.algebra.damped_newton import Equations
+from daedalus.algebra.shortened_steps import gauss_newton, sparse_steps
 from daedalus.analysis.structure.jets.jet_evaluation import JetEvaluation
 
 # Equations hold when what is left of them is at most this share of their size.
@@ -21,8 +19,6 @@ CONSISTENT = 1e-8
 # Full matrices: pivots below this share of the largest are left out of a step. Where the Jacobian has less rank on the
 # solutions than beside them, full steps along small singular values lead far away; without them the iteration arrives.
 LEFT_OUT = 1e-6
-# Sparse matrices: ε, whose root is the singular value below which parts of a step are left out.
-SMALL = 1e-14
 
 
 def nearest_by_levels(
@@ -79,24 +75,3 @@ def _full_steps(
         return -size * lstsq(scaled, left, cond=left_out, lapack_driver="gelsy", check_finite=False)[0]
 
     return gauss_newton(equations, guess, step, exact=1e-15, shortest=1e-3, most=40)[:2]
-
-
-def sparse_steps(equations: Equations, guess: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
-    """The root nearest to a guess by sparse steps, what is left there, and how many steps it took."""
-    from scipy.sparse import csc_matrix, diags
-
-    def step(v: np.ndarray, jacobian: Any, scale: np.ndarray, left: np.ndarray) -> np.ndarray:
-        return sizes * shortest_step(diags(1 / scale) @ csc_matrix(jacobian) @ diags(sizes), -left)
-
-    return gauss_newton(equations, guess, step, exact=1e-13, shortest=1e-6, most=60)
-
-
-def shortest_step(matrix: Any, right: np.ndarray) -> np.ndarray:
-    """The shortest v with A v = b for a sparse A, through the system [I, Aᵀ; A, -ε]."""
-    from scipy.sparse import bmat, identity
-    from scipy.sparse.linalg import splu
-
-    m, n = matrix.shape
-    # The small ε keeps the system regular where equations repeat each other.
-    augmented = bmat([[identity(n), matrix.T], [matrix, -SMALL * identity(m)]], format="csc")
-    return splu(augmented, permc_spec="MMD_AT_PLUS_A").solve(np.concatenate([np.zeros(n), right]))[:n]

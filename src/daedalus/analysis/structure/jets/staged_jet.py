@@ -10,6 +10,7 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.shortened_steps import shortest_step
 from daedalus.analysis.structure.incomplete_structure import with_rest
 from daedalus.analysis.structure.jets.consistent_jet import (
     Jet,
@@ -19,7 +20,7 @@ from daedalus.analysis.structure.jets.consistent_jet import (
 )
 from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
 from daedalus.analysis.structure.jets.jet_evaluation import JetEvaluation
-from daedalus.analysis.structure.jets.nearest_jet import nearest_by_levels, shortest_step
+from daedalus.analysis.structure.jets.nearest_jet import nearest_by_levels
 from daedalus.analysis.structure.signature import Signature, raised
 from daedalus.model.expressions import elements
 

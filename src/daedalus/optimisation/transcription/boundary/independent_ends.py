@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from daedalus.analysis.points.manifold import Manifold
+from daedalus.algebra.manifold import Manifold
 from daedalus.model.names import counted
 from daedalus.optimisation.transcription.boundary.reference_ends import ReferenceEnds
 from daedalus.optimisation.transcription.invariants import KeptQuantities

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from daedalus.analysis.points.damped_newton import SOLVED, Equations, Root, damped_newton
-from daedalus.analysis.rank_decision import FULL_MATRIX, FULL_NULL_SPACE, SINGULAR, singular_share
-from daedalus.analysis.structure.jets.nearest_jet import sparse_steps
-from daedalus.model.deadline import poll
+from daedalus.algebra.damped_newton import SOLVED, Equations, Root, damped_newton
+from daedalus.algebra.rank_decision import FULL_MATRIX, FULL_NULL_SPACE, SINGULAR, singular_share
+from daedalus.algebra.shortened_steps import sparse_steps
+from daedalus.deadline import poll
 
 # The change is smallest when what could still be gained is at most this share of a size.
 NEAREST = 1e-10

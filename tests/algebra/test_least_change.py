@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rings import examples
 
-from daedalus.analysis.points.least_change import Scaled, by_sparse_steps, least_change
+from daedalus.algebra.least_change import Scaled, by_sparse_steps, least_change
 
 
 def linear(matrix, right):

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.rings import examples
 
-from daedalus.analysis.points.manifold import Manifold
+from daedalus.algebra.manifold import Manifold
 
 
 def sphere(x):

@@ -9,7 +9,7 @@ from scipy.sparse import csc_matrix
 from tests.support.rings import examples
 
 import daedalus as dd
-from daedalus.analysis.rank_decision import (
+from daedalus.algebra.rank_decision import (
     amplified,
     decide_rank,
     is_singular,

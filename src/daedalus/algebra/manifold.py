@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from daedalus.analysis.points.damped_newton import Equations, Root, damped_newton
-from daedalus.analysis.points.least_change import Arrival, Scaled, by_sparse_steps, least_change
-from daedalus.analysis.rank_decision import FULL_IN_LOOPS
+from daedalus.algebra.damped_newton import Equations, Root, damped_newton
+from daedalus.algebra.least_change import Arrival, Scaled, by_sparse_steps, least_change
+from daedalus.algebra.rank_decision import FULL_IN_LOOPS
 
 # Equations, the point to begin at and the sizes of its entries -> where they vanish.
 Search = Callable[[Equations, np.ndarray, np.ndarray], Arrival | Root]

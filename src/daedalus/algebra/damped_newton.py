@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from daedalus.analysis.rank_decision import SINGULAR, sparse_factors
-from daedalus.model.deadline import poll
+from daedalus.algebra.rank_decision import SINGULAR, sparse_factors
+from daedalus.deadline import poll
 
 # A full matrix, or a sparse one of SciPy.
 Matrix = Any

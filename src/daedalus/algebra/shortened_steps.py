@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-from daedalus.analysis.points.damped_newton import Equations, Matrix
-from daedalus.model.deadline import poll
+from daedalus.algebra.damped_newton import Equations, Matrix
+from daedalus.deadline import poll
+
+# Sparse matrices: ε, whose root is the singular value below which parts of a step are left out.
+SMALL = 1e-14
 
 # From the values, ∂F/∂v, the sizes of the equations and the scaled residual to the whole step.
 Step = Callable[[np.ndarray, Matrix, np.ndarray, np.ndarray], np.ndarray]
@@ -43,3 +47,24 @@ def gauss_newton(
         v = v + share * whole
         residual, jacobian, scale = trial
     return v, residual / scale, count
+
+
+def sparse_steps(equations: Equations, guess: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
+    """The root nearest to a guess by sparse steps, what is left there, and how many steps it took."""
+    from scipy.sparse import csc_matrix, diags
+
+    def step(v: np.ndarray, jacobian: Any, scale: np.ndarray, left: np.ndarray) -> np.ndarray:
+        return sizes * shortest_step(diags(1 / scale) @ csc_matrix(jacobian) @ diags(sizes), -left)
+
+    return gauss_newton(equations, guess, step, exact=1e-13, shortest=1e-6, most=60)
+
+
+def shortest_step(matrix: Any, right: np.ndarray) -> np.ndarray:
+    """The shortest v with A v = b for a sparse A, through the system [I, Aᵀ; A, -ε]."""
+    from scipy.sparse import bmat, identity
+    from scipy.sparse.linalg import splu
+
+    m, n = matrix.shape
+    # The small ε keeps the system regular where equations repeat each other.
+    augmented = bmat([[identity(n), matrix.T], [matrix, -SMALL * identity(m)]], format="csc")
+    return splu(augmented, permc_spec="MMD_AT_PLUS_A").solve(np.concatenate([np.zeros(n), right]))[:n]

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csc_matrix, diags
 
-from daedalus.analysis.points.damped_newton import damped_newton
+from daedalus.algebra.damped_newton import damped_newton
 
 
 def affine(matrix: np.ndarray, right: np.ndarray):

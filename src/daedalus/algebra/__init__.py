@@ -1,0 +1,1 @@
+"""Ranks of matrices, roots of equations, manifolds: what knows no Model."""
