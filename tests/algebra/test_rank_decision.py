@@ -15,6 +15,7 @@ from daedalus.algebra.rank_decision import (
     is_singular,
     largest_singular_value,
     null_space,
+    range_of_projector,
     rank_of,
     singular_share,
     taking_part,
@@ -151,3 +152,23 @@ def test_a_matrix_that_is_not_finite_has_no_weakest():
     assert np.isnan(weakest(matrices, np.eye(2)).values).tolist() == [False, True]
     assert np.isnan(weakest(matrices, matrices[1]).values).all()
     assert not taking_part(np.zeros(3)).any()
+
+
+def test_small_inertias_and_slow_parts_are_no_lost_rank():
+    """Decisions behind the verbs do not depend on units: a light body beside a heavy one, slopes of 1e-12 and 1e6."""
+    plant = dd.LTI.from_second_order(np.diag([1e-12, 1e6]), np.zeros((2, 2)), np.diag([1e-12, 1e6]))
+    assert np.allclose(plant.A[2:, :2], -np.eye(2))
+    with pytest.raises(dd.InputError, match="rank 1 of 2"):
+        dd.LTI.from_second_order(np.array([[1e-12, 1e-3], [1e-3, 1e6]]), np.zeros((2, 2)), np.eye(2))
+    history = dd.newton(lambda v: np.array([1e-12 * (v[0] - 1), 1e6 * (v[1] - 2)]), [0.0, 0.0], tolerance=1e-20)
+    assert np.allclose(history.x, [1.0, 2.0])
+
+
+def test_a_projector_has_the_range_of_its_rank():
+    draw = np.random.default_rng(3)
+    basis = draw.normal(size=(5, 2))
+    across = draw.normal(size=(2, 5))
+    oblique = basis @ np.linalg.solve(across @ basis, across) + 1e-9 * draw.normal(size=(5, 5))
+    found = range_of_projector(oblique)
+    assert found.shape == (5, 2)
+    assert np.allclose(found @ (found.T @ basis), basis, atol=1e-6)

@@ -29,6 +29,8 @@ EPSILON = float(np.finfo(float).eps)
 ROUNDING = 1e-13
 # Values of unknowns that were solved for are taken to be known to this share of their size.
 KNOWN = 1e-10
+# Entries that come from differences of values, or from a run, are known to this share: about half the digits.
+KNOWN_BY_DIFFERENCES = 1e-6
 # Values that may be true as well, at which a matrix is looked at.
 WITNESSES = 2
 # Singular values of a balanced matrix below this share of the largest count as zero: as well as its entries are known.
@@ -92,12 +94,13 @@ def decide_rank(
     tolerance: float,
     matrix: str,
     amplification: float = 1.0,
+    noise: float = 0.0,
 ) -> RankDecision:
     """How many singular values are more than rounding, where scale is the size of the whole problem.
 
     Those above tolerance · amplification · scale count, those below tolerance · scale do not. Between the two, the cut
     is at the widest gap: after a step that kept a singular value σ, the spaces that the next step works with are known
-    to tolerance / σ only, which `amplified` passes on.
+    to tolerance / σ only, which `amplified` passes on. noise: values below it are as good as this one.
 
     Example
     -------
@@ -111,7 +114,7 @@ def decide_rank(
     count = len(singular_values)
     low = tolerance * scale
     high = max(low, min(low * amplification, LARGEST_ROUNDING * scale))
-    rounding = max(scale * EPSILON * max(*shape, 1), float(np.finfo(float).tiny))
+    rounding = max(scale * EPSILON * max(*shape, 1), float(np.finfo(float).tiny), noise)
     kept = np.concatenate([[scale], singular_values])  # smallest kept, for ranks 0, 1, ...
     dropped = np.concatenate([singular_values, [0.0]])
     gaps = kept / np.maximum(dropped, rounding)
@@ -256,8 +259,8 @@ def balanced_sparse(matrix: Any) -> tuple[csc_matrix, Balance]:
     return csc_matrix((values, (rows, columns)), shape=matrix.shape), scales
 
 
-def rank_of(matrix: np.ndarray, name: str) -> RankDecision:
-    """The rank of a full matrix, whatever the units of its rows and columns are.
+def rank_of(matrix: np.ndarray, name: str, known: float = SINGULAR) -> RankDecision:
+    """The rank of a full matrix, whatever the units of its rows and columns are; known: to what share its entries are.
 
     Example
     -------
@@ -266,20 +269,40 @@ def rank_of(matrix: np.ndarray, name: str) -> RankDecision:
     (1, 2)
     """
     if not np.any(matrix):
-        return decide_rank(np.zeros(min(matrix.shape)), matrix.shape, 1.0, SINGULAR, name)
+        return decide_rank(np.zeros(min(matrix.shape)), matrix.shape, 1.0, known, name)
     values = np.linalg.svd(balanced(matrix)[0], compute_uv=False)
-    return decide_rank(values, matrix.shape, float(values[0]), SINGULAR, name)
+    return decide_rank(values, matrix.shape, float(values[0]), known, name)
 
 
-def null_space(matrix: np.ndarray, name: str) -> tuple[np.ndarray, RankDecision]:
-    """An orthonormal basis of the null space of a full matrix, and the rank decision behind it."""
+def null_space(matrix: np.ndarray, name: str, known: float = SINGULAR) -> tuple[np.ndarray, RankDecision]:
+    """An orthonormal basis of the null space of a full matrix, and the rank decision behind it.
+
+    Example
+    -------
+    >>> import numpy as np
+    >>> np.abs(null_space(np.array([[1e-6, 0.0, 0.0], [0.0, 1e6, 0.0]]), "A")[0]).round(12).ravel().tolist()
+    [0.0, 0.0, 1.0]
+    """
     if not np.any(matrix):
-        return np.eye(matrix.shape[1]), decide_rank(np.zeros(min(matrix.shape)), matrix.shape, 1.0, SINGULAR, name)
+        return np.eye(matrix.shape[1]), decide_rank(np.zeros(min(matrix.shape)), matrix.shape, 1.0, known, name)
     scaled, scales = balanced(matrix)
     _, values, right = np.linalg.svd(scaled, full_matrices=True)
-    decision = decide_rank(values, matrix.shape, float(values[0]), SINGULAR, name)
+    decision = decide_rank(values, matrix.shape, float(values[0]), known, name)
     basis = scales.columns[:, None] * right[decision.rank :].T
     return np.linalg.qr(basis / np.linalg.norm(basis, axis=0))[0], decision
+
+
+def range_of_projector(projector: np.ndarray, known: float = KNOWN_BY_DIFFERENCES) -> np.ndarray:
+    """An orthonormal basis of the range of a projector, as columns: none of its singular values lies in (0, 1).
+
+    Example
+    -------
+    >>> import numpy as np
+    >>> np.abs(range_of_projector(np.array([[0.0, 0.0], [2.0, 1.0]]))).ravel().tolist()
+    [0.0, 1.0]
+    """
+    left, values, _ = np.linalg.svd(projector)
+    return left[:, : decide_rank(values, projector.shape, 1.0, known, "projector").rank]
 
 
 class Weakest(NamedTuple):
@@ -339,7 +362,7 @@ def singular_share(matrix: csc_matrix | np.ndarray) -> float:
     if not isinstance(matrix, np.ndarray) and matrix.shape[0] > FULL_MATRIX:
         return _sparse_share(matrix)
     full = matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
-    if not np.all(np.isfinite(full)):
+    if not full.size or not np.all(np.isfinite(full)):
         return 1.0
     scaled, scales = balanced(full)
     if scales.pairs < len(full):
@@ -356,9 +379,12 @@ def _sparse_share(matrix: csc_matrix) -> float:
     return min(1.0, matrix.shape[0] / condition) if np.isfinite(condition) else 0.0
 
 
-def is_singular(matrix: csc_matrix | np.ndarray) -> bool:
-    """Whether a square matrix is singular, whatever its units; False if it is not finite."""
-    return singular_share(matrix) < SINGULAR
+def is_singular(matrix: csc_matrix | np.ndarray, known: float = SINGULAR) -> bool:
+    """Whether a square matrix is singular, whatever its units; False if it is not finite.
+
+    known: to what share its entries are.
+    """
+    return singular_share(matrix) < known
 
 
 def sparse_factors(matrix: Any) -> tuple[Any, float]:

@@ -13,7 +13,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.algebra.damped_newton import damped_newton
-from daedalus.algebra.rank_decision import FULL_RANK
+from daedalus.algebra.rank_decision import FULL_RANK, is_singular
 from daedalus.analysis.points.operating_point import read_point
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.errors import DaedalusError, InputError
@@ -79,7 +79,7 @@ def _fastest_rate(system: System) -> float:
     if not root.converged:
         return float("nan")
     _, by_w, by_x = (part.full() for part in function(point["t"], root.values, x, u, point["p"]))
-    if not np.all(np.isfinite(by_w)) or np.linalg.matrix_rank(by_w) < len(by_w):
+    if not np.all(np.isfinite(by_w)) or is_singular(by_w):
         return float("nan")
     matrix = -np.linalg.solve(by_w, by_x)[:n]
     moduli = np.abs(np.linalg.eigvals(matrix)) if n else np.zeros(1)

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from daedalus.algebra.rank_decision import KNOWN_BY_DIFFERENCES, null_space
 from daedalus.analysis.points.partial_derivatives import full_matrix
 from daedalus.errors import InconsistentStartError
 from daedalus.initialisation.initialise import initialise
@@ -21,8 +22,6 @@ from daedalus.scipy_calls.dae_model import DaeModel
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.start.implicit_start import ATOL, RTOL, UNMOVED, first_row
 
-# Directions of ∂F/∂y' below this share of the largest are zero; differences are exact to about 1e-8.
-RANK = 1e-6
 MOST_CORRECTIONS = 25
 _CUBE_ROOT = np.cbrt(np.finfo(float).eps)
 # y' moves this much more easily than y, which it follows from.
@@ -181,7 +180,7 @@ def _solved(found: CallbackDae, wanted: GivenStart, allowed: np.ndarray, moves: 
         # Equations in their own sizes, so that ranks do not depend on units.
         rows = np.max(np.abs(matrix * size), axis=1)
         rows = np.where(rows > 0, rows, 1.0)
-        change = size * np.linalg.lstsq(matrix * size / rows[:, None], values / rows, rcond=RANK)[0]
+        change = size * np.linalg.lstsq(matrix * size / rows[:, None], values / rows, rcond=KNOWN_BY_DIFFERENCES)[0]
         if not np.all(np.isfinite(change)):
             break
         row = row - change
@@ -198,11 +197,8 @@ def _change_along(found: CallbackDae, t: float, y: np.ndarray, yp: np.ndarray) -
 
 
 def _left_kernel(dot: np.ndarray) -> np.ndarray:
-    """An orthonormal basis (n, k) of the combinations of equations without a derivative."""
-    scale = np.max(np.abs(dot), axis=1, keepdims=True)
-    left, values, _ = np.linalg.svd(dot / np.where(scale > 0, scale, 1.0))
-    rank = int(np.sum(values > RANK * max(values.max(initial=0.0), 1e-300)))
-    return left[:, rank:] / np.where(scale > 0, scale, 1.0)
+    """A basis (n, k) of the combinations of equations without a derivative."""
+    return null_space(dot.T, "∂F/∂y'", KNOWN_BY_DIFFERENCES)[0]
 
 
 def _check_rate(residual: np.ndarray, whole: np.ndarray, dot: np.ndarray, wanted: GivenStart, computed: Any) -> None:

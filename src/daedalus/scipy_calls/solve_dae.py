@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from daedalus.algebra.rank_decision import KNOWN_BY_DIFFERENCES, is_singular
 from daedalus.analysis.analyse import analyse
 from daedalus.analysis.structure.signature import Signature
 from daedalus.analysis.structure.written_structure import indices_by_structure
@@ -30,7 +31,7 @@ from daedalus.scipy_calls.dae_arguments import (
 from daedalus.scipy_calls.dae_callbacks import CallbackDae, callback_dae, central_differences, forward_differences
 from daedalus.scipy_calls.dae_check import DEEP, FINEST, StepCheck
 from daedalus.scipy_calls.dae_model import DaeModel, check_regular, dae_model
-from daedalus.scipy_calls.dae_start import RANK, GivenStart, callback_start, traced_start
+from daedalus.scipy_calls.dae_start import GivenStart, callback_start, traced_start
 from daedalus.scipy_calls.ivp_arguments import Arguments
 from daedalus.scipy_calls.ivp_events import Guards, read_events
 from daedalus.scipy_calls.ivp_function import Formula, find_formula
@@ -284,7 +285,7 @@ def callback_index(found: CallbackDae, wanted: GivenStart, given: np.ndarray | N
     if index == 0:
         rate = np.zeros(n) if wanted.yp is None else wanted.yp
         dot = found.jacobians(wanted.t, wanted.y, rate)[1]
-        index = 0 if np.linalg.matrix_rank(dot, tol=RANK * max(float(np.abs(dot).max(initial=0.0)), 1e-300)) == n else 1
+        index = 1 if is_singular(dot, KNOWN_BY_DIFFERENCES) else 0
     note = f"index {index} by the pattern of the Jacobians" + (
         "" if index < 3 else "; hidden constraints that two differentiations show are not checked"
     )

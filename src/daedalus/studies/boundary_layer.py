@@ -12,6 +12,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.algebra.damped_newton import Root, damped_newton
+from daedalus.algebra.rank_decision import is_singular, rank_of
 from daedalus.errors import InconsistentStartError, ModelError
 from daedalus.reduction.forms.explicit_form import explicit_form
 from daedalus.reduction.forms.fast_and_slow import FastAndSlow
@@ -82,7 +83,7 @@ class FastPart:
         Towards a multiple root, z = 0 of -z³, every step goes a part of the way, and eigenvalues fall with it.
         """
         speed, slopes, _ = self.at(t, x)
-        if not np.all(np.isfinite(slopes)) or np.linalg.matrix_rank(slopes) < len(slopes):
+        if not np.all(np.isfinite(slopes)) or is_singular(slopes):
             return False
         before, further = self.eigenvalues(t, x), x.copy()
         further[self.fast] -= np.linalg.solve(slopes, speed)
@@ -184,10 +185,10 @@ def _stable_root(fast: FastPart, t0: float, x0: np.ndarray) -> np.ndarray | None
 def _no_root(fast: FastPart, t0: float, x0: np.ndarray, root: Root) -> ModelError:
     names = ", ".join(fast.parts.names(fast.parts.fast)[:8])
     slopes = fast.at(t0, x0)[1]
-    if np.all(np.isfinite(slopes)) and np.linalg.matrix_rank(slopes) < len(slopes):
+    if is_singular(slopes):
         return ModelError(
             f"Tikhonov's theorem does not apply: at epsilon = 0 the equations do not determine {names}.",
-            f"dg/dz by {names} has rank {np.linalg.matrix_rank(slopes)} of {len(slopes)} at the start",
+            f"dg/dz by {names} has rank {rank_of(slopes, 'dg/dz').rank} of {len(slopes)} at the start",
             because="without damping a small mass does not come to rest: it swings with a frequency that grows like "
             "1/sqrt(epsilon), and its solutions have no limit.",
             remedy="damping in the fast part, or dd.analyse of the model with epsilon = 0",

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from daedalus.algebra.rank_decision import range_of_projector
 from daedalus.differentiation.sensitivities import sensitivities
 from daedalus.errors import InputError, SolverError
 from daedalus.model.model import Model, as_system
@@ -102,15 +103,15 @@ def lyapunov(
 
 def _first_frame(projector: np.ndarray, count: int, system: System) -> np.ndarray:
     """Orthonormal directions that obey the constraints, in general position."""
-    left, values, _ = np.linalg.svd(projector)
-    free = int(np.sum(values > 1e-8 * max(values[0], 1e-300)))
+    basis = range_of_projector(projector)
+    free = basis.shape[1]
     if count > free:
         raise InputError(
             f"{count} exponents cannot be given.",
-            f"{system.name!r} has {free} free start values; constraints take {len(values) - free} of its states",
+            f"{system.name!r} has {free} free start values; constraints take {len(projector) - free} of its states",
             because="there is one exponent for each free start value.",
             remedy=f"count={free}",
         )
     general = np.random.default_rng(0).standard_normal((free, count))
-    frame, _ = np.linalg.qr(left[:, :free] @ general)
+    frame, _ = np.linalg.qr(basis @ general)
     return frame

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from daedalus.algebra.rank_decision import ROUNDING, is_singular
 from daedalus.errors import InputError
 
 # Damping gives up below this share of a step.
@@ -143,7 +144,7 @@ def _direction(value: Any, jacobian: Any, x: np.ndarray, residual: np.ndarray) -
     matrix = matrix.reshape(x.size, x.size)
     if not np.all(np.isfinite(matrix)):
         return x, "the Jacobian is not finite"
-    if np.linalg.matrix_rank(matrix) < x.size:
+    if is_singular(matrix, ROUNDING):
         return x, "the Jacobian is singular"
     return -np.linalg.solve(matrix, residual), ""
 

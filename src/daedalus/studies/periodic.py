@@ -15,6 +15,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.rank_decision import range_of_projector
 from daedalus.analysis.points.complete_point import complete_point
 from daedalus.analysis.points.operating_point import read_point
 from daedalus.differentiation.sensitivities import sensitivities
@@ -295,8 +296,7 @@ class _Shooting:
         start = self._start(node, begin)
         sens = sensitivities(self.model, (begin, begin + length), wrt=("start",), start=start, **self.options)
         n = len(self.labels)
-        left, values, _ = np.linalg.svd(np.asarray(sens.projector)[:n, :n])
-        free = left[:, : int(np.sum(values > 1e-8 * max(float(values[0]), 1e-300)))]
+        free = range_of_projector(np.asarray(sens.projector)[:n, :n])
         end = np.asarray(sens.value).ravel()
         rate = self._rate(end, begin + length) if not self.driven else np.zeros(n)
         held = np.array([float(start[label]) for label in self.labels])

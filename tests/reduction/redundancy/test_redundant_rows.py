@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from rings import examples
 
 from daedalus.reduction.redundancy.independent_constraints import group_forms, smallest_multipliers
-from daedalus.reduction.redundancy.redundant_rows import IndependentRows, chosen_rows, grouped, rank_of, scaled
+from daedalus.reduction.redundancy.redundant_rows import IndependentRows, chosen_rows, grouped, rank_of_rows, scaled
 
 
 def dependent_rows(seed, rows, columns, rank):
@@ -21,7 +21,7 @@ def dependent_rows(seed, rows, columns, rank):
 def test_the_rest_follow_from_the_chosen_rows(seed, rows, rank):
     matrix = scaled(dependent_rows(seed, rows, rank + 2, rank))
     rank = min(rank, rows)
-    assert rank_of(matrix) == rank
+    assert rank_of_rows(matrix) == rank
     independent, dependent, shares = chosen_rows(matrix, rank)
     assert sorted([*independent, *dependent]) == list(range(rows))
     assert shares @ matrix[independent] == pytest.approx(matrix[dependent], abs=1e-10)
@@ -33,7 +33,7 @@ def test_the_rest_follow_from_the_chosen_rows(seed, rows, rank):
     [([1.0, 0.5, 1e-9], 2), ([1.0, 1e-5, 1e-12], 2), ([1.0, 0.3, 3e-7], 2), ([1.0, 1e-4, 3e-6], 3), ([0.0, 0.0], 0)],
 )
 def test_a_doubtful_rank_is_decided_by_the_gap(values, rank):
-    assert rank_of(np.diag(values)) == rank
+    assert rank_of_rows(np.diag(values)) == rank
 
 
 def test_groups_are_those_that_share_rows():

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from daedalus.algebra.rank_decision import SINGULAR
+from daedalus.algebra.rank_decision import SINGULAR, is_singular
 from daedalus.analysis.linear.descriptor import DescriptorSystem
 from daedalus.analysis.linear.followed_inputs import with_inputs_followed
 from daedalus.analysis.points.complete_point import equation_sizes, linked_states
@@ -160,7 +160,7 @@ def _combinations(E: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.nda
     rows = np.flatnonzero(largest > 0)
     scaled = E[rows] / largest[rows, None]
     weights = np.zeros((len(wanted), len(E)))
-    if len(rows) == E.shape[1] and np.linalg.cond(scaled) < 1e12:
+    if len(rows) == E.shape[1] and not is_singular(scaled):
         weights[:, rows] = np.linalg.solve(scaled.T, wanted.T).T / largest[rows]
     elif len(rows):
         weights[:, rows] = np.linalg.lstsq(scaled.T, wanted.T, rcond=SINGULAR)[0].T / largest[rows]

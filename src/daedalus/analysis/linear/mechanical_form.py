@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from daedalus.algebra.rank_decision import EPSILON
+from daedalus.algebra.rank_decision import ROUNDING, is_singular, rank_of
 from daedalus.analysis.linear.axis_names import Names, check_names
 from daedalus.analysis.linear.real_matrix import matrix
 from daedalus.errors import InputError
@@ -28,10 +28,10 @@ def first_order(
     n = len(mass)
     mass, damping, stiffness = matrix(mass, "M", n, n), matrix(D, "D", n, n), matrix(K, "K", n, n)
     forces = matrix(np.zeros((n, 0)) if F is None else F, "F", n)
-    if n and np.linalg.cond(mass) > 1.0 / (n * EPSILON):
+    if is_singular(mass, ROUNDING):
         raise InputError(
             "The mass matrix is singular.",
-            f"rank {np.linalg.matrix_rank(mass)} of {n}",
+            f"rank {rank_of(mass, 'M', ROUNDING).rank} of {n}",
             because="q'' cannot be solved for.",
             remedy="a descriptor system, or dd.linearise of a model with constraints",
         )

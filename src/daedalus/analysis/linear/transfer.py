@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from daedalus.algebra.rank_decision import ROUNDING, is_singular
 from daedalus.analysis.linear.system_text import complex_text
 from daedalus.errors import InputError
 
@@ -35,7 +36,7 @@ def _solve(batch: np.ndarray, E: np.ndarray, A: np.ndarray, B: np.ndarray) -> np
         return np.linalg.solve(matrices, np.broadcast_to(B, (len(batch), *B.shape)))
     except np.linalg.LinAlgError:
         for point, one in zip(batch, matrices):
-            if np.linalg.matrix_rank(one) < len(one):
+            if is_singular(one, ROUNDING):
                 raise InputError(
                     f"The transfer function has a pole at s = {complex_text(point)}.",
                     because="s E - A is singular there.",

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.rank_decision import SINGULAR, STILL, decide_rank
 from daedalus.errors import InputError
 from daedalus.geometry.quaternions import rotation_from_quaternion
 from daedalus.model.expressions import column, concatenate
@@ -121,11 +122,9 @@ def _solved(
             remedy=f"start={{{', '.join(f'{name!r}: ...' for name in list(tree.positions)[:3])}}}",
         )
     slopes = function(best[1])[1]
-    _, values, basis = np.linalg.svd(slopes)
-    rank = int(np.sum(values > 1e-9 * max(values.max(initial=0.0), 1e-300)))
-    loose = np.abs(basis[rank:]).max(axis=0, initial=0.0) > 1e-6
+    loose = _loose(slopes)
     for k in lengths:  # the length of a quaternion is known
-        loose[k : k + 4] = bool(np.linalg.matrix_rank(slopes[:, k : k + 4], tol=1e-9) < 3)
+        loose[k : k + 4] = np.linalg.matrix_rank(slopes[:, k : k + 4], tol=SINGULAR) < 3
     return best[1], loose
 
 
@@ -165,7 +164,7 @@ def _rates(
                 wanted.append(float(value))
     slopes = _function(book, symbols, [ca.jacobian(concatenate(rows), tree.v)])(q)[0]
     target = np.array(wanted)
-    v, *_ = np.linalg.lstsq(slopes, target, rcond=1e-9)
+    v, *_ = np.linalg.lstsq(slopes, target, rcond=SINGULAR)
     missing = float(np.linalg.norm(slopes @ v - target))
     if missing > MET * (1 + np.abs(target).max(initial=0.0)):
         raise InputError(
@@ -174,9 +173,7 @@ def _rates(
             because="bodies in joint coordinates move as their joints do.",
             remedy="velocities of the joints",
         )
-    _, values_, basis = np.linalg.svd(slopes)
-    rank = int(np.sum(values_ > 1e-9 * max(values_.max(initial=0.0), 1e-300)))
-    loose = np.abs(basis[rank:]).max(axis=0, initial=0.0) > 1e-6
+    loose = _loose(slopes)
     found: dict[str, list[float | None]] = {}
     for name, columns in tree.positions.items():
         entries = [None if loose[c] else float(v[c]) for c in columns]
@@ -184,6 +181,13 @@ def _rates(
             velocity = book._mechanics.velocities.get(name)
             found[f"{name}_dot" if velocity is None else velocity.velocity] = entries
     return found
+
+
+def _loose(slopes: np.ndarray) -> np.ndarray:
+    """Which coordinates the given values leave open; slopes are lengths per angle or length, and need no balancing."""
+    _, values, basis = np.linalg.svd(slopes)
+    decision = decide_rank(values, slopes.shape, float(values.max(initial=0.0)), SINGULAR, "given values")
+    return np.abs(basis[decision.rank :]).max(axis=0, initial=0.0) > STILL
 
 
 def _guess(book: Book, names: list[str]) -> np.ndarray:

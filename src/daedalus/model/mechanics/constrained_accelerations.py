@@ -13,13 +13,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from daedalus.algebra.rank_decision import SINGULAR
 from daedalus.errors import SingularModelError
 from daedalus.model.names import listed, split_index
 from daedalus.model.system.sampled_points import independent_rows
 from daedalus.model.system.system import System
-
-# Singular values below this share of the largest count as zero; rows and columns are scaled before.
-RANK_TOLERANCE = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +115,7 @@ def _free_motions(mass: np.ndarray, jacobian: np.ndarray) -> tuple[np.ndarray, .
     rows = np.linalg.norm(scaled, axis=1)
     rows = np.where(rows > 0, rows, 1.0)
     left, values, basis = np.linalg.svd(scaled / rows[:, None])
-    rank = int(np.sum(values > RANK_TOLERANCE * max(1.0, values.max(initial=0.0))))
+    rank = int(np.sum(values > SINGULAR * max(1.0, values.max(initial=0.0))))
     return scale, rows, left, values[:rank], basis, mass * scale[:, None] * scale
 
 
@@ -134,7 +132,7 @@ def _weakest(parts: tuple[np.ndarray, ...]) -> tuple[float, list[int]]:
 def _check_inertia(parts: tuple[np.ndarray, ...], rates: tuple[str, ...]) -> None:
     moment, places = _weakest(parts)
     # Diagonal entries of M are scaled to one.
-    if moment > RANK_TOLERANCE:
+    if moment > SINGULAR:
         return
     names = [rates[k] for k in places]
     raise SingularModelError(

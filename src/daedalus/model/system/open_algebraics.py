@@ -17,14 +17,11 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.rank_decision import CLEAR_GAP, STILL, null_space
 from daedalus.model.system.equation_row import Role
 from daedalus.model.system.sampled_points import ARGUMENTS, PointsNearStart
 from daedalus.model.system.system import System
 
-# Singular values of ∂F/∂z, columns of length one, below the first are zero; between the two nothing is decided.
-ZERO, NOT_ZERO = 1e-10, 1e-7
-# Components of null vectors below this do not take part.
-STILL = 1e-8
 # Entries of W at two points that differ by less are equal; they are taken for fractions with these denominators.
 EQUAL, DENOMINATORS = 1e-8, 12
 
@@ -106,15 +103,8 @@ def _null_space(matrix: np.ndarray) -> np.ndarray | None:
     """A basis of the directions that no row feels; None where numbers do not decide that."""
     if not np.isfinite(matrix).all():
         return None
-    rows = np.abs(matrix).max(axis=1, keepdims=True)
-    matrix = matrix / np.where(rows > 0, rows, 1.0)
-    lengths = np.linalg.norm(matrix, axis=0)
-    lengths = np.where(lengths > 0, lengths, 1.0)
-    _, values, right = np.linalg.svd(matrix / lengths)
-    values = np.concatenate([values, np.zeros(matrix.shape[1] - len(values))]) / max(values[0], 1e-300)
-    if np.any((values > ZERO) & (values < NOT_ZERO)):
-        return None
-    return right[values <= ZERO].T / lengths[:, None]
+    basis, decision = null_space(matrix, "∂F/∂z")
+    return None if decision.gap < CLEAR_GAP else basis
 
 
 def _split(matrices: list[np.ndarray], rank: int) -> tuple[list[int], list[int]]:

@@ -15,6 +15,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus import _core
+from daedalus.algebra.rank_decision import is_singular
 from daedalus.analysis.structure.block_form import triangular_blocks
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.errors import SingularModelError, SolverError
@@ -264,15 +265,7 @@ def _always_singular(matrix: ca.SX) -> bool:
     draw = random.Random(1978)  # NumPy's generators take longer to import than all of this
     points = [[draw.uniform(0.5, 1.5) for _ in range(function.size1_in(0))] for _ in range(3)]
     samples = [function(point).full() for point in points]
-    return all(np.all(np.isfinite(sample)) and _rank(sample) < len(sample) for sample in samples)
-
-
-def _rank(matrix: np.ndarray) -> int:
-    """The rank after scaling rows and columns, so that units do not matter."""
-    for axis in (1, 0):
-        largest = np.abs(matrix).max(axis=axis, keepdims=True)
-        matrix = matrix / np.where(largest == 0, 1, largest)
-    return int(np.linalg.matrix_rank(matrix))
+    return all(is_singular(sample) for sample in samples)
 
 
 def _not_explicit(fact: str) -> SolverError:

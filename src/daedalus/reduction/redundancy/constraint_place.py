@@ -8,7 +8,7 @@ import numpy as np
 
 from daedalus.analysis.points.motion_samples import MovingModel
 from daedalus.deadline import poll
-from daedalus.reduction.redundancy.redundant_rows import rank_of, scaled
+from daedalus.reduction.redundancy.redundant_rows import rank_of_rows, scaled
 
 # States that are looked at beside one, how far from it, in nominal values, and how well constraints hold that follow.
 SAMPLES, SPREAD, CONSISTENT = 4, 0.03, 1e-8
@@ -55,7 +55,7 @@ def states_nearby(moving: MovingModel, place: MotionPlace, independent: list[int
         if state is None or np.abs(constraints_at(moving, state)[0]).max(initial=0.0) > CONSISTENT:
             return None
         matrix = scaled(jacobian_at(moving, state))
-        if not rank_of(matrix) == rank_of(matrix[independent]) == len(independent):
+        if not rank_of_rows(matrix) == rank_of_rows(matrix[independent]) == len(independent):
             return None
         found.append(state)
     return found

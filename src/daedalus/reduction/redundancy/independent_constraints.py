@@ -29,7 +29,7 @@ from daedalus.reduction.redundancy.redundant_rows import (
     IndependentRows,
     chosen_rows,
     grouped,
-    rank_of,
+    rank_of_rows,
     scaled,
 )
 from daedalus.reduction.rewriting import (
@@ -99,7 +99,7 @@ class Redundancy:
     def choose(self, place: MotionPlace, rank: int | None = None) -> IndependentRows | None:
         """Independent rows at a place of the motion; None where all are, or where the rest do not follow nearby."""
         matrix = scaled(jacobian_at(self.moving, place))
-        rank = rank_of(matrix) if rank is None else rank
+        rank = rank_of_rows(matrix) if rank is None else rank
         if not 0 < rank < len(matrix):
             return None
         independent, dependent, shares = chosen_rows(matrix, rank)
@@ -145,7 +145,7 @@ def _forces_alone(moving: MovingModel, states: list[MotionPlace], rank: int) -> 
     for state in states:
         slopes = function(state.t, zero["xdot"], state.x, zero["z"], state.u, state.p).full()
         size = max(np.abs(slopes).max(), 1e-300)
-        if not np.all(np.isfinite(slopes)) or rank_of(slopes[np.any(slopes, axis=1)] / size) > rank:
+        if not np.all(np.isfinite(slopes)) or rank_of_rows(slopes[np.any(slopes, axis=1)] / size) > rank:
             return False
     return not ca.depends_on(slope, system.symbol("z"))
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from daedalus.algebra.rank_decision import decide_rank, singular_values
 from daedalus.deadline import poll
 
 # Singular values of the scaled Jacobian below this count as zero, and so do shares.
@@ -54,25 +55,16 @@ def scaled(jacobian: np.ndarray) -> np.ndarray:
     return jacobian / np.where(lengths > 0, lengths, 1.0)
 
 
-def rank_of(matrix: np.ndarray, floor: float = RANK) -> int:
-    """The number of singular values above the floor; between values near it the widest gap decides.
+def rank_of_rows(matrix: np.ndarray) -> int:
+    """The rank of a scaled Jacobian; of singular values within two decades of the tolerance the widest gap decides.
 
     Example
     -------
-    >>> rank_of(np.diag([1.0, 1e-3, 1e-12]))
+    >>> rank_of_rows(np.diag([1.0, 1e-3, 1e-12]))
     2
     """
-    if not matrix.size:
-        return 0
-    values = np.linalg.svd(matrix, compute_uv=False)
-    count = int(np.sum(values > floor))
-    # A value within two decades of the floor belongs to the side that it is nearer to.
-    doubtful = [k for k, value in enumerate(values) if floor < value < 100 * floor]
-    if doubtful:
-        ends = np.concatenate([[1.0], values, [1e-3 * floor]])
-        gaps = {k: ends[k] / max(ends[k + 1], 1e-3 * floor) for k in range(doubtful[0], doubtful[-1] + 2)}
-        count = max(gaps, key=lambda k: gaps[k])
-    return count
+    values = singular_values(matrix)
+    return decide_rank(values, matrix.shape, 1.0, RANK, "constraints", amplification=100.0, noise=1e-3 * RANK).rank
 
 
 def chosen_rows(matrix: np.ndarray, rank: int) -> tuple[list[int], list[int], np.ndarray]:

@@ -13,7 +13,7 @@ from daedalus.model.system.closed_loop import opened
 from daedalus.model.system.system import System
 from daedalus.reduction.redundancy.constraint_place import MotionPlace, constraints_at, jacobian_at, moved_onto
 from daedalus.reduction.redundancy.independent_constraints import Redundancy
-from daedalus.reduction.redundancy.redundant_rows import IndependentRows, chosen_rows, rank_of, scaled
+from daedalus.reduction.redundancy.redundant_rows import IndependentRows, chosen_rows, rank_of_rows, scaled
 from daedalus.reduction.rewriting import ReducedModel
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.result.ending import Ending, Obstacle, Stop, time_text
@@ -131,7 +131,7 @@ def _with_more(redundancy: Redundancy, place: MotionPlace, present: IndependentR
             equations=(names[worst],), obstacle=Obstacle.CONFLICT,
         )  # fmt: skip
     matrix = scaled(jacobian_at(moving, onto))
-    rank = rank_of(matrix)
+    rank = rank_of_rows(matrix)
     choice = redundancy.choose(onto, rank)
     if choice is None or choice.independent == present.independent:
         counts = f"{rank} of {len(names)} constraints are independent there, {len(present.independent)} were before"

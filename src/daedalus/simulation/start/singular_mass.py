@@ -7,8 +7,9 @@ from collections.abc import Mapping
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.rank_decision import SINGULAR
 from daedalus.errors import SingularModelError
-from daedalus.model.mechanics.constrained_accelerations import RANK_TOLERANCE, weakest_motion
+from daedalus.model.mechanics.constrained_accelerations import weakest_motion
 from daedalus.model.mechanics.mechanics_part import motion_or_none
 from daedalus.model.mechanics.motion_functions import MotionFunctions
 from daedalus.model.model import Model, as_system
@@ -88,7 +89,7 @@ def massless_parts(functions: MotionFunctions, arguments: list[np.ndarray]) -> l
     if not (np.all(np.isfinite(mass)) and np.all(np.isfinite(jacobian))):
         return []
     moment, places = weakest_motion(mass, jacobian)
-    return [] if moment > RANK_TOLERANCE else list(dict.fromkeys(_part(functions.velocities[k]) for k in places))
+    return [] if moment > SINGULAR else list(dict.fromkeys(_part(functions.velocities[k]) for k in places))
 
 
 def _part(velocity: str) -> str:

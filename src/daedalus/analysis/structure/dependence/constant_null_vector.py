@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-# Singular values below this share of the largest are zero, those above the second number are not.
-ZERO, NOT_ZERO = 1e-10, 1e-7
+from daedalus.algebra.rank_decision import CLEAR_GAP, null_space
+
 # Coefficients at two points that differ by less are equal; they are taken for fractions with these denominators.
 EQUAL, DENOMINATORS = 1e-8, 12
 
@@ -40,14 +40,10 @@ def constant_null_vector(matrices: list[np.ndarray]) -> np.ndarray | None:
 
 
 def _null_vector(matrix: np.ndarray) -> np.ndarray | None:
-    if not np.all(np.isfinite(matrix)):
+    if not np.all(np.isfinite(matrix)) or not all(np.all(np.any(matrix, axis=axis)) for axis in (0, 1)):
         return None
-    rows = np.abs(matrix).max(axis=1, keepdims=True)
-    columns = np.abs(matrix / np.where(rows > 0, rows, 1.0)).max(axis=0, keepdims=True)
-    if not (np.all(rows > 0) and np.all(columns > 0)):
+    null, decision = null_space(matrix.T, "equations")
+    if null.shape[1] != 1 or decision.gap < CLEAR_GAP:
         return None
-    left, values, _ = np.linalg.svd(matrix / rows / columns)
-    if values[-1] > ZERO * values[0] or (len(values) > 1 and values[-2] < NOT_ZERO * values[0]):
-        return None
-    vector = left[:, -1]
-    return np.where(np.abs(vector) > EQUAL * np.abs(vector).max(), vector, 0.0) / rows.ravel()
+    terms = np.abs(null[:, 0]) * np.abs(matrix).max(axis=1)
+    return np.where(terms > EQUAL * terms.max(), null[:, 0], 0.0)

@@ -15,6 +15,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.algebra.manifold import Manifold
+from daedalus.algebra.rank_decision import null_space
 from daedalus.model.names import counted
 from daedalus.optimisation.transcription.boundary.reference_ends import ReferenceEnds
 from daedalus.optimisation.transcription.invariants import KeptQuantities
@@ -163,25 +164,7 @@ class _KeptSurface:
 
     def singular(self, x: np.ndarray, states: tuple[int, ...]) -> tuple[int, np.ndarray, np.ndarray]:
         """Rank, singular values and left vectors of the states on the surface at x, with their sizes as unit."""
-        tangent = null_space(self._both(x)[1] * self.size)
+        tangent = null_space(self._both(x)[1] * self.size, "what is kept")[0]
         left, sizes, _ = np.linalg.svd(tangent[list(states)], full_matrices=False)
         rank = int(np.sum(sizes > INDEPENDENT))
         return rank, sizes, left / self.size[list(states)][:, None]
-
-
-def null_space(matrix: np.ndarray) -> np.ndarray:
-    """An orthonormal basis of the null space, as columns; rows count by their own sizes.
-
-    Example
-    -------
-    >>> import numpy as np
-    >>> null_space(np.array([[1e-6, 0.0, 0.0], [0.0, 1e6, 0.0]])).round(12).ravel().tolist()
-    [0.0, 0.0, 1.0]
-    """
-    sizes = np.linalg.norm(matrix, axis=1)
-    rows = matrix[sizes > 0] / sizes[sizes > 0][:, None]
-    if not len(rows):
-        return np.eye(matrix.shape[1])
-    _, values, right = np.linalg.svd(rows)
-    rank = int(np.sum(values > 1e-9 * values[0]))
-    return np.asarray(right[rank:].T)
