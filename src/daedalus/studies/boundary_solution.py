@@ -8,12 +8,9 @@ from typing import Any
 import numpy as np
 
 from daedalus.errors import InputError
-from daedalus.integrators.tableaux.collocation import gauss_legendre
 from daedalus.model.names import counted
 from daedalus.model.system.system import System
-
-# Gauss points of an interval.
-STAGES = 4
+from daedalus.studies.collocation import MeshValues
 
 
 class BoundarySolution(Mapping[str, Any]):
@@ -37,11 +34,11 @@ class BoundarySolution(Mapping[str, Any]):
     """
 
     def __init__(
-        self, system: System, mesh: np.ndarray, x: np.ndarray, rates: np.ndarray, z: np.ndarray, p: np.ndarray,
-        free: Sequence[str], error: float, residual: float, iterations: int,
+        self, system: System, mesh: np.ndarray, values: MeshValues, p: np.ndarray, free: Sequence[str], error: float,
+        residual: float, iterations: int,
     ) -> None:  # fmt: skip
         self.system, self.time, self.error, self.residual, self.iterations = system, mesh, error, residual, iterations
-        self._x, self._rates, self._z, self._p, self._free = x, rates, z, p, tuple(free)
+        self._values, self._p, self._free = values, p, tuple(free)
         self.intervals = len(mesh) - 1
 
     def at(self, t: object) -> dict[str, Any]:
@@ -63,12 +60,8 @@ class BoundarySolution(Mapping[str, Any]):
         return found | {name: self[name] for name in self._free}
 
     def _between(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        k = np.clip(np.searchsorted(self.time, times, side="right") - 1, 0, self.intervals - 1)
-        h = np.diff(self.time)[k]
-        share = (times - self.time[k]) / h
-        values, integrals = lagrange(share)
-        x = self._x[k] + h[:, None] * np.einsum("ts,tsn->tn", integrals, self._rates[k])
-        return x, np.einsum("ts,tsn->tn", values, self._z[k])
+        x, _, z = self._values.between(self.time, times)
+        return x, z
 
     def __getitem__(self, name: str) -> Any:
         place = self.system.place(name)
@@ -91,13 +84,3 @@ class BoundarySolution(Mapping[str, Any]):
 
     def __repr__(self) -> str:
         return f"BoundarySolution({self.system.name!r}: {counted(self.intervals, 'interval')}, error {self.error:.2g})"
-
-
-def lagrange(shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Lagrange's polynomials of the Gauss points at shares of an interval, and their integrals from its beginning."""
-    c = np.asarray(gauss_legendre(STAGES).c, dtype=float)
-    # Coefficients of each polynomial, the highest power first.
-    coefficients = np.linalg.inv(np.vander(c)).T
-    powers = np.vander(np.asarray(shares, dtype=float), STAGES)
-    integrated = np.vander(np.asarray(shares, dtype=float), STAGES + 1)[:, :-1] / np.arange(STAGES, 0, -1)
-    return powers @ coefficients.T, integrated @ coefficients.T

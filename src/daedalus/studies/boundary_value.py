@@ -1,9 +1,8 @@
 """`dd.boundary_value(m, (0, 1), conditions)`: motions that obey conditions at several times, by collocation.
 
-Between mesh points the states are polynomials that obey the equations at Gauss points, which makes mesh values accurate
-to order eight with four of them (U. M. Ascher, J. Christiansen and R. D. Russell, ACM TOMS 7, 1981; U. M. Ascher and L.
-R. Petzold, Computer Methods for ODEs and DAEs, 1998, chapters 8 and 10). The mesh is refined where the equations are
-missed between these points, and the result is compared with one on half the steps before it is called a success.
+Between mesh points the states are polynomials that obey the equations at Gauss points (see `collocation`). The mesh is
+refined where the equations are missed between these points, and the result is compared with one on half the steps
+before it is called a success.
 """
 
 from __future__ import annotations
@@ -16,22 +15,19 @@ import numpy as np
 
 from daedalus.algebra.damped_newton import damped_newton
 from daedalus.analysis.points.operating_point import read_point
-from daedalus.analysis.points.partial_derivatives import full_matrix, partial_derivatives
 from daedalus.compilation import compile_function
 from daedalus.differentiation.differentiable_system import flowing_system
 from daedalus.errors import InputError, SolverError
-from daedalus.integrators.tableaux.collocation import gauss_legendre
 from daedalus.model.expressions import concatenate
 from daedalus.model.model import Model, as_system
 from daedalus.model.names import counted, listed
 from daedalus.model.plain_numbers import result_at
-from daedalus.model.system.system import LETTERS, System
+from daedalus.model.system.system import System
 from daedalus.simulation.run.request import read_span
-from daedalus.studies.boundary_solution import STAGES, BoundarySolution, lagrange
+from daedalus.studies.boundary_solution import BoundarySolution
+from daedalus.studies.collocation import STAGES, Collocation, MeshValues, cut
 
 FIRST_INTERVALS, MOST_INTERVALS, MOST_REFINEMENTS = 8, 4000, 14
-# Where in an interval the equations are tried, between the points where they hold.
-TRIED = (0.02, 0.2, 0.5, 0.8, 0.98)
 # An interval that misses by more than this many tolerances is cut in three, by less in two.
 FAR = 100.0
 
@@ -84,7 +80,7 @@ class _BoundaryCollocation:
         self, model: Model | System, span: tuple[float, float], conditions: Callable[..., Any],
         free: Mapping[str, float] | None, inputs: Mapping[str, object] | None, parameters: Mapping[str, object] | None,
     ) -> None:  # fmt: skip
-        self.span, self.inputs = span, dict(inputs or {})
+        self.span = span
         self.system = system = flowing_system(model)
         if system.events:
             raise InputError(
@@ -93,7 +89,8 @@ class _BoundaryCollocation:
                 because="polynomials between mesh points cannot jump.",
                 remedy="dd.simulate, or a model without events",
             )
-        self.n, self.m = system.sizes["x"], system.sizes["z"]
+        self.collocation = Collocation(system, inputs or {})
+        self.n = system.sizes["x"]
         self.free = {name: float(value) for name, value in (free or {}).items()}
         entries = [(name, system.place(name)) for name in self.free]
         wrong = [name for name, place in entries if place.letter != "p" or len(place.positions) != 1]
@@ -106,10 +103,7 @@ class _BoundaryCollocation:
         self.at_p = np.array([int(place.positions[0]) for _, place in entries], dtype=int)
         known = {**dict(parameters or {}), **self.free}
         self.p = np.array(read_point(system, None, None, known)["p"])
-        self.derivatives = partial_derivatives(system)
         self._read_conditions(conditions, as_system(model))
-        table = gauss_legendre(STAGES)
-        self.A, self.b, self.c = (np.asarray(part, dtype=float) for part in (table.A, table.b, table.c))
 
     # -- conditions --------------------------------------------------------------------------------------------
 
@@ -171,28 +165,26 @@ class _BoundaryCollocation:
     def solved(self, guess: Mapping[str, object] | None, rtol: float, atol: float) -> BoundarySolution:
         """Refine the mesh until the equations hold between the points, then compare with half the steps."""
         mesh = self._mesh(np.linspace(*self.span, FIRST_INTERVALS + 1))
-        values = self._first(mesh, guess)
+        unknowns = self._first(mesh, guess)
         iterations, before = 0, None
         for _ in range(MOST_REFINEMENTS):
-            values, count = self._newton(mesh, values)
+            unknowns, count = self._newton(mesh, unknowns)
             iterations += count
-            misses, x = self._misses(mesh, values, rtol, atol)
-            sizes = np.maximum(np.abs(x).max(axis=0), 1e-300)
+            values, p = self.collocation.split(unknowns, len(mesh) - 1)
+            misses = self.collocation.misses(mesh, values, self._whole(p), rtol, atol)
             if before is not None:
-                error = self._difference(before, mesh, values)
+                error = self._difference(*before, mesh, unknowns)
                 if error <= max(10 * rtol, 1e-12) and np.max(misses) <= 1:
-                    return self._solution(mesh, values, error, float(np.max(misses)) * rtol, iterations)
-            if np.max(misses) <= 1:
-                before = (mesh, values, sizes)
-                finer = np.sort(np.concatenate([mesh, 0.5 * (mesh[1:] + mesh[:-1])]))
-            else:
-                before = None
-                pieces = np.where(misses <= 1, 1, np.where(misses > FAR, 3, 2))
-                parts = [np.linspace(a, b, k + 1)[:-1] for a, b, k in zip(mesh[:-1], mesh[1:], pieces)]
-                finer = np.append(np.concatenate(parts), mesh[-1])
+                    return BoundarySolution(
+                        self.system, mesh, values, self._whole(p), list(self.free), error,
+                        float(np.max(misses)) * rtol, iterations,
+                    )  # fmt: skip
+            before = (mesh, unknowns) if np.max(misses) <= 1 else None
+            finer = cut(mesh, 2 if before else np.where(misses <= 1, 1, np.where(misses > FAR, 3, 2)))
             if len(finer) > MOST_INTERVALS:
                 break
-            values, mesh = self._moved(mesh, values, finer), finer
+            moved = self.collocation.joined(self.collocation.moved(mesh, values, finer))
+            unknowns, mesh = np.concatenate([moved, p]), finer
         raise SolverError(
             f"The boundary value problem of {self.system.name!r} needs more than {MOST_INTERVALS} intervals.",
             f"{counted(len(mesh) - 1, 'interval')} miss the equations by {np.max(misses):.2g} tolerances",
@@ -212,58 +204,30 @@ class _BoundaryCollocation:
             place = system.place(name)
             if place.letter not in ("x", "z"):
                 raise InputError(f"{name} is neither a state nor an algebraic variable.", remedy="free= for parameters")
-            target, times = (x, mesh) if place.letter == "x" else (z, self._points(mesh).ravel())
+            target, times = (x, mesh) if place.letter == "x" else (z, self.collocation.points(mesh).ravel())
             for k, t in enumerate(times):
                 here = result_at(value, float(t), name, "a number, or a function of time") if callable(value) else value
                 target[k, place.positions] = np.asarray(here, dtype=float).ravel(order="F")
         rates = np.repeat(np.diff(x, axis=0) / np.diff(mesh)[:, None], s, axis=0)
-        return self._joined(x, rates.reshape(N, s, self.n), z.reshape(N, s, self.m), np.array(list(self.free.values())))
+        values = MeshValues(x, rates.reshape(N, s, -1), z.reshape(N, s, -1))
+        return np.concatenate([self.collocation.joined(values), list(self.free.values())])
 
-    def _points(self, mesh: np.ndarray) -> np.ndarray:
-        return mesh[:-1, None] + np.diff(mesh)[:, None] * self.c
-
-    def _joined(self, x: np.ndarray, rates: np.ndarray, z: np.ndarray, p: np.ndarray) -> np.ndarray:
-        inner = np.concatenate([rates, z], axis=2).reshape(len(rates), -1)
-        return np.concatenate([np.concatenate([x[:-1], inner], axis=1).ravel(), x[-1], p])
-
-    def _split(self, values: np.ndarray, N: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        n, width = self.n, self.n + STAGES * (self.n + self.m)
-        block = values[: N * width].reshape(N, width)
-        inner = block[:, n:].reshape(N, STAGES, n + self.m)
-        rest = values[N * width :]
-        return np.vstack([block[:, :n], rest[:n]]), inner[:, :, :n], inner[:, :, n:], rest[n:]
-
-    def _vectors(
-        self, times: np.ndarray, rates: np.ndarray, x: np.ndarray, z: np.ndarray, p: np.ndarray
-    ) -> list[np.ndarray]:
-        count = len(times)
+    def _whole(self, p: np.ndarray) -> np.ndarray:
+        """All parameters, with the free ones put in."""
         whole = self.p.copy()
         whole[self.at_p] = p
-        u = np.zeros((count, self.system.sizes["u"]))
-        for name, value in self.inputs.items():
-            place = self.system.place(name)
-            for k, t in enumerate(times):
-                here = result_at(value, float(t), name, "a number, or a function of time") if callable(value) else value
-                u[k, place.positions] = np.asarray(here, dtype=float).ravel(order="F")
-        parts = {"t": times[:, None], "xdot": rates, "x": x, "z": z, "u": u, "p": np.tile(whole, (count, 1))}
-        return [np.ascontiguousarray(parts[letter]) for letter in ("t", *LETTERS)]
+        return whole
 
-    def _evaluated(self, vectors: list[np.ndarray]) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-        function, patterns = self.derivatives._equations
-        value, *nonzeros = function.core.evaluate_many(*vectors)
-        return value, dict(zip(LETTERS, map(full_matrix, patterns, nonzeros)))
-
-    def _newton(self, mesh: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, int]:
+    def _newton(self, mesh: np.ndarray, unknowns: np.ndarray) -> tuple[np.ndarray, int]:
         N = len(mesh) - 1
-        x, _, _, p = self._split(values, N)
-        size_x = np.maximum(np.abs(x).max(axis=0), self.system.nominal["x"])
+        values, p = self.collocation.split(unknowns, N)
+        size_x = np.maximum(np.abs(values.x).max(axis=0), self.system.nominal["x"])
         size_x = np.where(size_x > 0, size_x, 1.0)
         size_z = np.where(self.system.nominal["z"] > 0, self.system.nominal["z"], 1.0)
         steps = np.tile(size_x / (self.span[1] - self.span[0]), (N, STAGES, 1))
-        nominal = self._joined(
-            np.tile(size_x, (N + 1, 1)), steps, np.tile(size_z, (N, STAGES, 1)), np.maximum(np.abs(p), 1e-3)
-        )
-        root = damped_newton(lambda v: self._equations(mesh, v), values, nominal, limit=60)
+        sizes = MeshValues(np.tile(size_x, (N + 1, 1)), steps, np.tile(size_z, (N, STAGES, 1)))
+        nominal = np.concatenate([self.collocation.joined(sizes), np.maximum(np.abs(p), 1e-3)])
+        root = damped_newton(lambda v: self._equations(mesh, v), unknowns, nominal, limit=60)
         if not root.converged or root.worst > 1e-6:
             raise SolverError(
                 f"The boundary value problem of {self.system.name!r} was not solved.",
@@ -274,134 +238,38 @@ class _BoundaryCollocation:
             )
         return root.values, root.iterations
 
-    def _equations(self, mesh: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, Any, np.ndarray]:
+    def _equations(self, mesh: np.ndarray, unknowns: np.ndarray) -> tuple[np.ndarray, Any, np.ndarray]:
         """All rows, their sparse Jacobian, and their sizes."""
         from scipy.sparse import coo_matrix
 
-        N, s, n, m = len(mesh) - 1, STAGES, self.n, self.m
-        h, width = np.diff(mesh), n + STAGES * (n + m)
-        x, rates, z, p = self._split(values, N)
-        inside = x[:-1, None, :] + h[:, None, None] * np.einsum("jl,iln->ijn", self.A, rates)
-        vectors = self._vectors(
-            self._points(mesh).ravel(), rates.reshape(N * s, n), inside.reshape(N * s, n), z.reshape(N * s, m), p
-        )
-        residual, slopes = self._evaluated(vectors)
-        q = n + m
-        residual = residual.reshape(N, s, -1)
-        by = {letter: slope.reshape(N, s, q, -1) for letter, slope in slopes.items()}
-        # Rows of an interval: those of the points, then x_{i+1} = x_i + h Σ b K; unknowns: x_i, (K, z) of each point.
-        block = np.zeros((N, s * q + n, width + n))
-        for j in range(s):
-            rows = slice(j * q, (j + 1) * q)
-            block[:, rows, :n] = by["x"][:, j]
-            for k in range(s):
-                first = n + k * q
-                block[:, rows, first : first + n] = h[:, None, None] * self.A[j, k] * by["x"][:, j]
-            first = n + j * q
-            block[:, rows, first : first + n] += by["xdot"][:, j]
-            block[:, rows, first + n : first + q] = by["z"][:, j]
-        eye = np.eye(n)
-        block[:, s * q :, :n] = eye
-        block[:, s * q :, width:] = -eye
-        for k in range(s):
-            first = n + k * q
-            block[:, s * q :, first : first + n] = h[:, None, None] * self.b[k] * eye
-        joins = x[:-1] + h[:, None] * np.einsum("l,iln->in", self.b, rates) - x[1:]
-        height = s * q + n
-        rows_of = np.broadcast_to(
-            (np.arange(N) * height)[:, None, None] + np.arange(height)[None, :, None], block.shape
-        )
-        columns_of = np.broadcast_to(
-            (np.arange(N) * width)[:, None, None] + np.arange(width + n)[None, None, :], block.shape
-        )
-        there = block != 0
-        data, where, which = [block[there]], [rows_of[there]], [columns_of[there]]
+        N, n, width, height = len(mesh) - 1, self.n, self.collocation.width, self.collocation.height
+        values, p = self.collocation.split(unknowns, N)
+        rows = self.collocation.intervals(mesh, values, self._whole(p))
+        entries = [self.collocation.triplets(rows.block)]
         last = N * width + n
         if len(self.at_p):
-            own = by["p"][:, :, :, self.at_p].reshape(N, s * q, -1)
-            rows_p = np.broadcast_to(
-                (np.arange(N) * height)[:, None, None] + np.arange(s * q)[None, :, None], own.shape
-            )
-            columns_p = np.broadcast_to(last + np.arange(own.shape[2])[None, None, :], own.shape)
-            data, where, which = [*data, own.ravel()], [*where, rows_p.ravel()], [*which, columns_p.ravel()]
+            by_p = rows.slopes["p"][..., self.at_p].reshape(N, height - n, -1)
+            rows_p = np.arange(N)[:, None, None] * height + np.arange(height - n)[None, :, None]
+            columns_p = last + np.arange(by_p.shape[2])[None, None, :]
+            entries.append((by_p.ravel(), *(np.broadcast_to(k, by_p.shape).ravel() for k in (rows_p, columns_p))))
         nodes = np.searchsorted(mesh, self.times)
-        ends, entries = self.rows(x[nodes].ravel(), p)
+        ends, slopes = self.rows(values.x[nodes].ravel(), p)
         own_rows, own_columns = (np.asarray(part) for part in self.pattern.get_triplet())
         columns = np.concatenate([np.concatenate([k * width + np.arange(n) for k in nodes]), last + np.arange(len(p))])
-        data, where = [*data, entries], [*where, N * height + own_rows]
-        which = [*which, columns[own_columns]]
-        total = N * height + len(ends)
-        matrix = coo_matrix(
-            (np.concatenate(data), (np.concatenate(where), np.concatenate(which))), (total, len(values))
-        ).tocsc()
-        everything = np.concatenate([residual.reshape(N, -1), joins], axis=1).ravel()
-        whole = np.concatenate([everything, ends])
-        scale = abs(matrix).max(axis=1).toarray().ravel() * max(1.0, float(np.abs(values).max(initial=0.0)))
+        entries.append((slopes, N * height + own_rows, columns[own_columns]))
+        data, where, which = (np.concatenate(part) for part in zip(*entries))
+        matrix = coo_matrix((data, (where, which)), (N * height + len(ends), len(unknowns))).tocsc()
+        whole = np.concatenate([rows.residual.ravel(), ends])
+        scale = abs(matrix).max(axis=1).toarray().ravel() * max(1.0, float(np.abs(unknowns).max(initial=0.0)))
         return whole, matrix, np.where(scale > 0, scale, 1.0)
 
-    # -- errors and meshes -------------------------------------------------------------------------------------
-
-    def _misses(self, mesh: np.ndarray, values: np.ndarray, rtol: float, atol: float) -> tuple[np.ndarray, np.ndarray]:
-        """For every interval, by how many tolerances its step misses the equations between the Gauss points."""
-        N, h = len(mesh) - 1, np.diff(mesh)
-        x, rates, z, p = self._split(values, N)
-        shares = np.array(TRIED)
-        polynomial, integral = lagrange(shares)
-        between = np.einsum("ts,isn->itn", polynomial, rates)
-        inside = x[:-1, None] + h[:, None, None] * np.einsum("ts,isn->itn", integral, rates)
-        algebraic = np.einsum("ts,ism->itm", polynomial, z)
-        times = mesh[:-1, None] + h[:, None] * shares
-        n, m = self.n, self.m
-        k = times.size
-        residual, slopes = self._evaluated(
-            self._vectors(times.ravel(), between.reshape(k, n), inside.reshape(k, n), algebraic.reshape(k, m), p)
-        )
-        matrix = np.concatenate([slopes["xdot"], slopes["z"]], axis=2)
-        try:
-            off = np.linalg.solve(matrix, residual[..., None])[:, :n, 0]
-        except np.linalg.LinAlgError:
-            off = np.array([np.linalg.lstsq(a, r, rcond=None)[0][:n] for a, r in zip(matrix, residual)])
-        off = np.abs(off.reshape(N, len(shares), n)) * h[:, None, None]
-        sizes = np.abs(x).max(axis=0)
-        allowed = atol + rtol * np.maximum(np.abs(inside), 1e-3 * sizes)
-        return (off / allowed).max(axis=(1, 2)), x
-
-    def _moved(self, mesh: np.ndarray, values: np.ndarray, finer: np.ndarray) -> np.ndarray:
-        """The same solution on another mesh."""
-        N = len(mesh) - 1
-        x, rates, z, p = self._split(values, N)
-
-        def looked(times: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-            k = np.clip(np.searchsorted(mesh, times, side="right") - 1, 0, N - 1)
-            h = np.diff(mesh)[k]
-            polynomial, integral = lagrange((times - mesh[k]) / h)
-            at = x[k] + h[:, None] * np.einsum("ts,tsn->tn", integral, rates[k])
-            slope = np.einsum("ts,tsn->tn", polynomial, rates[k])
-            return at, slope, np.einsum("ts,tsm->tm", polynomial, z[k])
-
-        points = self._points(finer)
-        _, slope, algebraic = looked(points.ravel())
-        shape = (len(finer) - 1, STAGES)
-        return self._joined(looked(finer)[0], slope.reshape(*shape, self.n), algebraic.reshape(*shape, self.m), p)
-
-    def _difference(
-        self, before: tuple[np.ndarray, np.ndarray, np.ndarray], mesh: np.ndarray, values: np.ndarray
-    ) -> float:
+    def _difference(self, old: np.ndarray, coarse: np.ndarray, mesh: np.ndarray, unknowns: np.ndarray) -> float:
         """The largest difference from a solution on half the steps, in shares of the sizes of the states."""
-        old, coarse, sizes = before
-        x, _, _, p = self._split(values, len(mesh) - 1)
-        x_old, _, _, p_old = self._split(coarse, len(old) - 1)
-        common = np.searchsorted(mesh, old)
-        gap = float(np.max(np.abs(x[common] - x_old) / sizes))
+        values, p = self.collocation.split(unknowns, len(mesh) - 1)
+        before, p_old = self.collocation.split(coarse, len(old) - 1)
+        sizes = np.maximum(np.abs(before.x).max(axis=0), 1e-300)
+        gap = float(np.max(np.abs(values.x[np.searchsorted(mesh, old)] - before.x) / sizes))
         return max(gap, float(np.max(np.abs(p - p_old) / np.maximum(np.abs(p), 1e-300), initial=0.0)))
-
-    def _solution(
-        self, mesh: np.ndarray, values: np.ndarray, error: float, residual: float, iterations: int
-    ) -> BoundarySolution:
-        x, rates, z, p = self._split(values, len(mesh) - 1)
-        whole = self.p.copy()
-        whole[self.at_p] = p
-        return BoundarySolution(self.system, mesh, x, rates, z, whole, list(self.free), error, residual, iterations)
 
 
 class _StatesAt(Mapping[str, ca.SX]):
