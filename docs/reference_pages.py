@@ -55,7 +55,16 @@ TOPICS: dict[str, tuple[str, list[str]]] = {
     "studies": (
         "Studies beyond one run",
         [
-            *("branch", "Branch", "periodic", "PeriodicOrbit", "boundary_value", "BoundarySolution", "poincare"),
+            *(
+                "branch",
+                "Branch",
+                "OrbitBranch",
+                "periodic",
+                "PeriodicOrbit",
+                "boundary_value",
+                "BoundarySolution",
+                "poincare",
+            ),
             *("lyapunov", "propagate", "frequency_sweep", "singular_limit", "SingularLimit"),
         ],
     ),

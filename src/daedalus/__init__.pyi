@@ -152,7 +152,8 @@ from daedalus.studies.branches.equilibrium_branch import Branch as Branch
 from daedalus.studies.convergence import convergence as convergence
 from daedalus.studies.frequency_sweep import frequency_sweep as frequency_sweep
 from daedalus.studies.lyapunov import lyapunov as lyapunov
-from daedalus.studies.periodic import PeriodicOrbit as PeriodicOrbit
+from daedalus.studies.orbits.orbit_branch import OrbitBranch as OrbitBranch
+from daedalus.studies.orbits.periodic_orbit import PeriodicOrbit as PeriodicOrbit
 from daedalus.studies.periodic import periodic as periodic
 from daedalus.studies.poincare import poincare as poincare
 from daedalus.studies.propagate import propagate as propagate

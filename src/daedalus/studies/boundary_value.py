@@ -251,7 +251,8 @@ class _BoundaryCollocation:
             by_p = rows.slopes["p"][..., self.at_p].reshape(N, height - n, -1)
             rows_p = np.arange(N)[:, None, None] * height + np.arange(height - n)[None, :, None]
             columns_p = last + np.arange(by_p.shape[2])[None, None, :]
-            entries.append((by_p.ravel(), *(np.broadcast_to(k, by_p.shape).ravel() for k in (rows_p, columns_p))))
+            where_p, which_p = (np.broadcast_to(part, by_p.shape).ravel() for part in (rows_p, columns_p))
+            entries.append((by_p.ravel(), where_p, which_p))
         nodes = np.searchsorted(mesh, self.times)
         ends, slopes = self.rows(values.x[nodes].ravel(), p)
         own_rows, own_columns = (np.asarray(part) for part in self.pattern.get_triplet())

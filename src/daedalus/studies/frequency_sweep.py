@@ -21,7 +21,8 @@ from daedalus.model.reopened import as_model
 from daedalus.model.system.system import System
 from daedalus.simulation.result.labelled_samples import unit_of
 from daedalus.simulation.simulate import simulate
-from daedalus.studies.periodic import PeriodicOrbit, periodic
+from daedalus.studies.orbits.periodic_orbit import PeriodicOrbit
+from daedalus.studies.periodic import periodic
 
 if TYPE_CHECKING:
     import xarray

@@ -1,9 +1,10 @@
-"""`dd.periodic(m)`: motions that repeat themselves, by multiple shooting with exact derivatives of every piece.
+"""`dd.periodic(m)`: motions that repeat themselves, by collocation or by multiple shooting.
 
-Between nodes the run and its derivative by the start come from `dd.sensitivities`, which carries them through events,
-switching and constraints; Newton's method makes the pieces meet (H. B. Keller; J. Stoer and R. Bulirsch, Introduction
-to Numerical Analysis, section 7.3). The product of the derivatives is the monodromy matrix, whose eigenvalues are the
-Floquet multipliers.
+Smooth motions are found by collocation on a mesh that follows them (see `orbits`). With events and switching, and along
+families of orbits, it is multiple shooting: between nodes the run and its derivative by the start come from
+`dd.sensitivities`, which carries them through events, switching and constraints; Newton's method makes the pieces meet
+(H. B. Keller; J. Stoer and R. Bulirsch, Introduction to Numerical Analysis, section 7.3). The product of the
+derivatives is the monodromy matrix, whose eigenvalues are the Floquet multipliers.
 """
 
 from __future__ import annotations
@@ -18,15 +19,18 @@ import numpy as np
 from daedalus.algebra.rank_decision import range_of_projector
 from daedalus.analysis.points.complete_point import complete_point
 from daedalus.analysis.points.operating_point import read_point
+from daedalus.differentiation.differentiable_system import assigns, flowing_system
 from daedalus.differentiation.sensitivities import sensitivities
-from daedalus.errors import InputError, SolverError
+from daedalus.errors import InputError, ModelError, SolverError
 from daedalus.initialisation.initialise import initialise
 from daedalus.model.model import Model, as_system
 from daedalus.model.names import counted
 from daedalus.model.system.system import System
-from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.simulate import simulate
+from daedalus.studies.orbits.first_orbit import is_smooth, orbit_problem, sampled, takes_inputs
+from daedalus.studies.orbits.orbit_search import solved_orbit
+from daedalus.studies.orbits.periodic_orbit import OrbitQuestion, PeriodicOrbit
 
 # Pieces that are tried one after the other: more of them hold a motion that parts fast.
 PIECES, PARTS_FAST = (1, 4, 16), 50.0
@@ -38,86 +42,6 @@ CONVERGED, ROUNDING, NEARLY = 1e-10, 1e-7, 1e-4
 CLOSES = 1e-5
 # A motion has come back when it passes its start in the same direction within this share of how far it was away.
 BACK, MOST_DOUBLINGS = 0.25, 14
-
-
-class PeriodicOrbit:
-    """The result of `dd.periodic`: a periodic motion. `orbit["x"]` holds a variable over one period.
-
-    Attributes
-    ----------
-    period: its length in time. multipliers: (k,) complex, Floquet's, largest first; of an autonomous model the trivial
-    1 is among them. stable: whether all others are inside the unit circle. start: values by name at the beginning.
-    trajectory: the run over one period. residual: how far it is from closing, relative to the size of the states.
-    iterations: steps of Newton's method. notes: what was done.
-
-    Example
-    -------
-    >>> import daedalus as dd
-    >>> m = dd.Model("van der Pol"); x = m.state("x", start=2.0); y = m.state("y", start=0.0)
-    >>> m.equation([m.der(x), m.der(y)], [y, (1 - x**2) * y - x])
-    >>> orbit = dd.periodic(m)
-    >>> round(orbit.period, 8), orbit.stable, round(float(abs(orbit.multipliers[0])), 6)
-    (6.66328686, True, 1.0)
-    """
-
-    def __init__(self, trajectory: Trajectory, multipliers: np.ndarray, driven: bool, residual: float, iterations: int,
-                 notes: tuple[str, ...]) -> None:  # fmt: skip
-        self.trajectory, self.notes = trajectory, notes
-        self.residual, self.iterations, self.driven = residual, iterations, driven
-        self.multipliers = multipliers[np.argsort(-np.abs(multipliers), kind="stable")]
-        self.multipliers.setflags(write=False)
-        self.period = float(trajectory.time[-1] - trajectory.time[0])
-
-    @property
-    def start(self) -> Samples:
-        """The values at the start, ready for `start=` of `dd.simulate`."""
-        return self.trajectory.at(float(self.trajectory.time[0]))
-
-    @property
-    def time(self) -> np.ndarray:
-        """The times of the rows."""
-        return np.asarray(self.trajectory.time)
-
-    def __getitem__(self, name: str) -> np.ndarray:
-        return self.trajectory[name]
-
-    @property
-    def stable(self) -> bool:
-        """Whether the orbit is stable: all multipliers except the trivial one are inside the unit circle."""
-        values = list(self.multipliers)
-        if not self.driven and values:
-            nearest = int(np.argmin(np.abs(np.array(values) - 1)))
-            values.pop(nearest)
-        return bool(np.all(np.abs(values) < 1))
-
-    def at(self, t: object) -> Samples:
-        """Values at any time; the motion is continued periodically."""
-        begin = float(self.trajectory.time[0])
-        times = begin + np.mod(np.asarray(t, dtype=float) - begin, self.period)
-        return self.trajectory.at(float(times) if times.ndim == 0 else times)
-
-    def plot(self, names: Any = None, ax: Any = None) -> Any:
-        """Draw the variables over one period; returns the figure."""
-        return self.trajectory.plot(names, ax=ax)
-
-    def _repr_html_(self) -> str:
-        from daedalus.display.cards.study_cards import orbit_card
-
-        return orbit_card(self)
-
-    def __repr__(self) -> str:
-        kind = "stable" if self.stable else "unstable"
-        return f"PeriodicOrbit({self.trajectory.system.name!r}: period {self.period:.10g}, {kind})"
-
-    def __str__(self) -> str:
-        largest = ", ".join(f"{abs(value):.4g}" for value in self.multipliers[:6])
-        lines = [
-            f"Periodic orbit of {self.trajectory.system.name!r}: period {self.period:.10g}, "
-            f"{'stable' if self.stable else 'unstable'}",
-            f"  moduli of the Floquet multipliers: {largest}{', …' if len(self.multipliers) > 6 else ''}",
-            f"  closes within {self.residual:.2g} of the sizes of its states, {counted(self.iterations, 'iteration')}",
-        ]
-        return "\n".join([*lines, *(f"  {note}" for note in self.notes)])
 
 
 def periodic(
@@ -166,8 +90,12 @@ def periodic(
         period, start = _return_time(model, start, begin, options)
     if not isinstance(period, (int, float, np.number)) or not np.isfinite(period) or period <= 0:
         raise InputError(f"{period!r} is not a period.", because="it is a positive time.", remedy="period=0.02")
+    question = OrbitQuestion(model, inputs, parameters, begin, simulate_options)
+    found = _by_collocation(question, driven, options, start, float(period))
+    if found is not None:
+        return found
     for pieces in PIECES:
-        search = _Shooting(model, driven, options, begin, pieces)
+        search = _Shooting(question, driven, options, pieces)
         try:
             return search.solved(start, float(period))
         except SolverError:
@@ -207,8 +135,9 @@ class _PhasePlane:
 class _Shooting:
     """Newton's method for the values at the nodes and, of an autonomous model, for the period."""
 
-    def __init__(self, model: Model | System, driven: bool, options: dict[str, Any], begin: float, pieces: int) -> None:
-        self.model, self.driven, self.options, self.begin, self.pieces = model, driven, options, begin, pieces
+    def __init__(self, question: OrbitQuestion, driven: bool, options: dict[str, Any], pieces: int) -> None:
+        self.question, self.driven, self.options, self.pieces = question, driven, options, pieces
+        self.model, self.begin = question.model, question.begin
         self.system: System | None = None
         self.labels: tuple[str, ...] = ()
         self.parting = 0.0  # the largest entry of a derivative so far
@@ -363,51 +292,99 @@ class _Shooting:
         self, nodes: np.ndarray, period: float, pieces: list[_OrbitPiece], sizes: np.ndarray, iterations: int
     ) -> PeriodicOrbit:
         """The orbit by a run in one piece, with the multipliers of all pieces together."""
-        system = self._known()
         product = np.eye(nodes.shape[1])
         for piece in pieces:
             product = piece.derivative @ product
         free = pieces[0].free
         multipliers = np.linalg.eigvals(free.T @ product @ free).astype(complex)
+        notes = () if self.pieces == 1 else (f"by multiple shooting with {self.pieces} pieces",)
         options = {**self.options, "progress": False}
         run = simulate(
             self.model, (self.begin, self.begin + period), start=self._start(nodes[0], self.begin), **options
         )
-        labels = self.labels
-        ends = np.array([[float(np.asarray(run[label])[k]) for label in labels] for k in (0, -1)])
-        gap = float(np.max(np.abs(ends[1] - ends[0]) / sizes))
-        parting = max(1.0, float(np.max(np.abs(multipliers), initial=0.0)))
-        moved = float(
-            np.max([np.ptp(np.asarray(run[label])) / size for label, size in zip(labels, sizes)], initial=0.0)
-        )
-        self._check_discrete(run)
-        if not run.success or gap > CLOSES * parting:
-            raise SolverError(
-                f"The motion found for {system.name!r} does not close.",
-                f"after one period it misses its beginning by {gap:.2g} of the sizes of its states",
-                because="the pieces meet, but the run in one piece does not come back.",
-                remedy="smaller rtol= and atol=, or a start nearer to the orbit",
-            )
-        if not self.driven and moved < 1e-6:
-            raise SolverError(
-                f"{system.name!r} stands still there: Newton's method went to a point of rest.",
-                f"the motion is {moved:.2g} of the sizes of its states",
-                because="a point of rest repeats itself with every period.",
-                remedy="start=tr.end of a run that has settled on the orbit",
-            )
-        notes = () if self.pieces == 1 else (f"by multiple shooting with {self.pieces} pieces",)
-        return PeriodicOrbit(run, multipliers, self.driven, gap, iterations, notes)
+        gap = _gap(run, self.labels, sizes)
+        orbit = PeriodicOrbit(run, multipliers, self.driven, gap, iterations, notes, self.question)
+        return _checked(orbit, self.labels, sizes)
 
-    def _check_discrete(self, run: Trajectory) -> None:
-        for variable in as_system(self.model).of_kind("discrete"):
-            values = np.asarray(run[variable.name])
-            if not np.allclose(values[0], values[-1], rtol=1e-6, atol=1e-9):
-                raise SolverError(
-                    f"{variable.name} does not come back after one period.",
-                    f"{values[0]} in the beginning, {values[-1]} in the end",
-                    because="the orbit is searched for in the states alone; discrete variables keep their start.",
-                    remedy=f"start={{{variable.name!r}: ...}} with the value it has on the orbit, as tr.end has it",
-                )
+
+def _gap(run: Trajectory, labels: tuple[str, ...], sizes: np.ndarray) -> float:
+    """How far a run is from where it began, in sizes of the states."""
+    ends = np.array([[float(np.asarray(run[label])[k]) for label in labels] for k in (0, -1)])
+    return float(np.max(np.abs(ends[1] - ends[0]) / sizes))
+
+
+def _checked(orbit: PeriodicOrbit, labels: tuple[str, ...], sizes: np.ndarray) -> PeriodicOrbit:
+    """The orbit, when its run in one piece closes and moves."""
+    run, name = orbit.trajectory, as_system(orbit.question.model).name
+    parting = max(1.0, float(np.max(np.abs(orbit.multipliers), initial=0.0)))
+    moved = float(np.max([np.ptp(np.asarray(run[label])) / size for label, size in zip(labels, sizes)], initial=0.0))
+    _check_discrete(orbit)
+    if not run.success or orbit.residual > CLOSES * parting:
+        raise SolverError(
+            f"The motion found for {name!r} does not close.",
+            f"after one period it misses its beginning by {orbit.residual:.2g} of the sizes of its states",
+            because="the pieces meet, but the run in one piece does not come back.",
+            remedy="smaller rtol= and atol=, or a start nearer to the orbit",
+        )
+    if not orbit.driven and moved < 1e-6:
+        raise SolverError(
+            f"{name!r} stands still there: Newton's method went to a point of rest.",
+            f"the motion is {moved:.2g} of the sizes of its states",
+            because="a point of rest repeats itself with every period.",
+            remedy="start=tr.end of a run that has settled on the orbit",
+        )
+    return orbit
+
+
+def _check_discrete(orbit: PeriodicOrbit) -> None:
+    for variable in as_system(orbit.question.model).of_kind("discrete"):
+        values = np.asarray(orbit.trajectory[variable.name])
+        if not np.allclose(values[0], values[-1], rtol=1e-6, atol=1e-9):
+            raise SolverError(
+                f"{variable.name} does not come back after one period.",
+                f"{values[0]} in the beginning, {values[-1]} in the end",
+                because="the orbit is searched for in the states alone; discrete variables keep their start.",
+                remedy=f"start={{{variable.name!r}: ...}} with the value it has on the orbit, as tr.end has it",
+            )
+
+
+def _by_collocation(
+    question: OrbitQuestion, driven: bool, options: dict[str, Any], start: Any, period: float
+) -> PeriodicOrbit | None:
+    """The orbit of a smooth model; None where collocation does not apply or does not find it."""
+    written = as_system(question.model)
+    if assigns(written) or written.events or not takes_inputs(question.inputs) or not is_smooth(written):
+        return None
+    try:
+        system = flowing_system(question.model)
+        if not is_smooth(system) or any(label not in written.labels["x"] for label in system.labels["x"]):
+            return None
+        span = question.begin, question.begin + period
+        run = simulate(question.model, span, start=start, **{**options, "progress": False})
+        if not run.success:
+            return None
+        problem = orbit_problem(system, question.inputs, question.parameters, None, driven, question.begin)
+        guess = sampled(problem, run, period, 0.0)
+        found = None if guess is None else solved_orbit(problem, guess)
+        if found is None:
+            return None
+        equations, values, iterations = found
+        labels, sizes = system.labels["x"], equations.size_x
+        begun: Any = dict(zip(labels, values.values.x[0].tolist()))
+        if system.constrains_start:
+            begun = initialise(
+                question.model, begun, free=list(begun), time=question.begin, inputs=question.inputs,
+                parameters=question.parameters,
+            )  # fmt: skip
+        span = question.begin, question.begin + values.period
+        run = simulate(question.model, span, start=begun, **{**options, "progress": False})
+        notes = (f"by collocation on {equations.intervals} intervals",)
+        multipliers = equations.multipliers(values)
+        orbit = PeriodicOrbit(run, multipliers, driven, _gap(run, labels, sizes), iterations, notes, question)
+        return _checked(orbit, labels, sizes)
+    except (SolverError, InputError, ModelError):
+        # Multiple shooting tries what collocation cannot, and tells what is wrong.
+        return None
 
 
 def _return_time(

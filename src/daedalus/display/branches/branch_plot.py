@@ -13,10 +13,12 @@ from daedalus.errors import InputError
 if TYPE_CHECKING:
     from daedalus.studies.branches.branch import Branch
     from daedalus.studies.branches.followed_points import FollowedPoints
+    from daedalus.studies.orbits.orbit_branch import OrbitBranch
 
 # A mark for each kind of point.
 MARKS = {
     "fold": "s", "hopf": "o", "branch point": "D", "cusp": "^", "bogdanov-takens": "v", "generalised hopf": "P",
+    "fold of cycles": "s", "period doubling": "o", "torus": "^",
 }  # fmt: skip
 
 
@@ -57,6 +59,36 @@ def plot_branch(branch: Branch, name: str | None, ax: Axes | None) -> Any:
 
 
 @look()
+def plot_orbits(branch: OrbitBranch, name: str | None, ax: Axes | None) -> Any:
+    """The largest and the smallest value of one variable on each orbit over the parameter; returns the figure."""
+    chosen = _variable(branch, name)
+    figure, panel = panel_of(ax, (6.4, 4.4))
+    over, extents = branch[branch.parameter], (branch[chosen], branch.least(chosen))
+    drawn: set[bool] = set()
+    for first, last, stable in _stretches(branch.stable):
+        for values in extents:
+            told = None if stable in drawn else ("stable" if stable else "unstable")
+            style = "-" if stable else "--"
+            panel.plot(over[first : last + 1], values[first : last + 1], style, color="C0", label=told)
+            drawn.add(stable)
+    marked: set[str] = set()
+    for point in branch.points:
+        # Two marks, on the curves of the largest and of the smallest value.
+        k = int(np.argmin(np.abs(over - point.parameter) + np.abs(branch.period - point.period) / point.period))
+        label = None if point.kind in marked else point.kind
+        for values in extents:
+            panel.plot([point.parameter], [values[k]], MARKS[point.kind], color="C1", markersize=6, label=label)
+            label = None
+        marked.add(point.kind)
+    panel.set_xlabel(labelled(branch.parameter, branch.system.place(branch.parameter).unit))
+    places = branch.system.places
+    panel.set_ylabel(labelled(f"{chosen}, largest and smallest", places[chosen].unit if chosen in places else ""))
+    panel.set_title(f"Periodic orbits of {branch.system.name}")
+    panel.legend(fontsize="small")
+    return figure
+
+
+@look()
 def plot_followed(curve: FollowedPoints, ax: Axes | None) -> Any:
     """The curve in the plane of its two parameters; returns the figure."""
     figure, panel = panel_of(ax, (6.4, 4.4))
@@ -74,7 +106,7 @@ def plot_followed(curve: FollowedPoints, ax: Axes | None) -> Any:
     return figure
 
 
-def _variable(branch: Branch, name: str | None) -> str:
+def _variable(branch: Branch | OrbitBranch, name: str | None) -> str:
     scalars = [own for own in branch if own != branch.parameter and branch[own].ndim == 1]
     if name is not None:
         if np.ndim(branch[name]) != 1:

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from daedalus.ensembles.importance import Importance
     from daedalus.studies.branches.equilibrium_branch import Branch
     from daedalus.studies.newton import NewtonHistory
-    from daedalus.studies.periodic import PeriodicOrbit
+    from daedalus.studies.orbits.orbit_branch import OrbitBranch
+    from daedalus.studies.orbits.periodic_orbit import PeriodicOrbit
 
 # Points of a small curve.
 POINTS = 120
@@ -72,7 +73,7 @@ def orbit_card(orbit: PeriodicOrbit) -> str:
     )
 
 
-def branch_card(branch: Branch) -> str:
+def branch_card(branch: Branch | OrbitBranch) -> str:
     """Where a branch goes, its special points, and a small curve of every state over the points."""
     values = branch[branch.parameter]
     places = np.arange(len(values), dtype=float)

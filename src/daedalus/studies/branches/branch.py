@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import overload
 
 import numpy as np
 
 from daedalus.analysis.points.equilibrium import equilibrium
+from daedalus.errors import InputError
 from daedalus.model.model import Model, as_system
 from daedalus.model.names import listed
 from daedalus.model.switching.delays import refuse_delays
 from daedalus.model.system.system import System
-from daedalus.studies.branches.equilibrium_branch import Branch
+from daedalus.studies.branches.equilibrium_branch import Branch, SpecialPoint
 from daedalus.studies.branches.rest_equations import RestEquations
 from daedalus.studies.branches.walk import Walk, moved_entry, read_range
+from daedalus.studies.orbits.first_orbit import branch_from_hopf, branch_of_orbit
+from daedalus.studies.orbits.orbit_branch import OrbitBranch
+from daedalus.studies.orbits.periodic_orbit import PeriodicOrbit
+from daedalus.studies.periodic import periodic
 
 
+@overload
 def branch(
     model: Model | System,
     parameter: str,
@@ -24,8 +31,21 @@ def branch(
     inputs: Mapping[str, object] | None = None,
     parameters: Mapping[str, object] | None = None,
     most_points: int = 2000,
-) -> Branch:
-    """Follow the equilibria of a model over a parameter or an input, through folds.
+) -> Branch: ...
+@overload
+def branch(
+    model: PeriodicOrbit | SpecialPoint, parameter: str, span: tuple[float, float], *, most_points: int = 2000
+) -> OrbitBranch: ...
+def branch(
+    model: Model | System | PeriodicOrbit | SpecialPoint,
+    parameter: str,
+    span: tuple[float, float],
+    start: object = None,
+    inputs: Mapping[str, object] | None = None,
+    parameters: Mapping[str, object] | None = None,
+    most_points: int = 2000,
+) -> Branch | OrbitBranch:
+    """Follow the equilibria of a model, or a periodic orbit, over a parameter or an input, through folds.
 
     The equations are used as written, including DAEs of any index. Folds, Hopf points and branch points are located by
     extended systems and reported with their normal-form coefficients. Stability comes from the finite eigenvalues of
@@ -33,11 +53,12 @@ def branch(
 
     Parameters
     ----------
-    model: what to follow.
+    model: a model, whose equilibria are followed. An orbit of `dd.periodic` or a Hopf point of another branch, in which
+        case periodic orbits are followed, with folds of cycles, period doublings, tori and branch points.
     parameter: the name of a scalar parameter or input.
     span: its range; the branch starts at the first value and ends where it leaves the range on either side.
     start: a guess for the first equilibrium: values by name, or `tr.end` of a run.
-    inputs, parameters: values by name of all others.
+    inputs, parameters: values by name of all others; an orbit and a Hopf point bring their own.
     most_points: the largest number of points.
 
     Example
@@ -52,7 +73,19 @@ def branch(
     Hopf point at B = 2: a pair of eigenvalues ±1j crosses the imaginary axis; first Lyapunov coefficient -0.5, ...
     >>> br.stable[0], br.stable[-1]
     (np.True_, np.False_)
+    >>> orbits = dd.branch(br.points[0], "B", (1.0, 3.0))
+    >>> round(float(orbits["B"][-1]), 6), round(float(orbits.period[-1]), 4), orbits.stable.all()
+    (3.0, 7.1569, np.True_)
     """
+    if isinstance(model, (PeriodicOrbit, SpecialPoint)):
+        if start is not None or inputs or parameters:
+            raise InputError(
+                "An orbit and a Hopf point bring their own start, inputs and parameters.",
+                remedy="dd.branch(orbit, 'mu', (0.0, 2.0)), with other values given to dd.periodic",
+            )
+        if isinstance(model, PeriodicOrbit):
+            return branch_of_orbit(model, parameter, span, most_points, periodic)
+        return branch_from_hopf(model, parameter, span, most_points, periodic)
     system = as_system(model)
     refuse_delays(system, "dd.branch")
     entry, ends = moved_entry(system, parameter), read_range(parameter, span)

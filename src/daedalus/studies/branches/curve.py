@@ -132,7 +132,10 @@ def next_length(point: CurvePoint, length: float, largest: float) -> float:
 
 
 def bordered(matrix: Any, row: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, float] | None:
-    """The solution of [matrix; row] v = right and the sign of the determinant; None of a singular matrix."""
+    """The solution of [matrix; row] v = right and the sign of the determinant; None of a singular matrix.
+
+    A matrix with a structure of its own brings its own method `bordered`.
+    """
     if isinstance(matrix, np.ndarray):
         whole = np.vstack([matrix, row])
         if not np.all(np.isfinite(whole)):
@@ -148,6 +151,9 @@ def bordered(matrix: Any, row: np.ndarray, right: np.ndarray) -> tuple[np.ndarra
             return None
         sign = np.prod(np.sign(np.diag(factors))) * (-1.0) ** np.count_nonzero(swaps != np.arange(len(swaps)))
         return dgetrs(factors, swaps, right / scale)[0], float(sign)
+    if hasattr(matrix, "bordered"):
+        solution: tuple[np.ndarray, float] | None = matrix.bordered(row, right)
+        return solution
     return _sparse_bordered(matrix, row, right)
 
 

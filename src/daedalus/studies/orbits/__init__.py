@@ -1,0 +1,1 @@
+"""Periodic orbits by collocation, and branches of them."""

@@ -1,0 +1,242 @@
+"""Where a branch of orbits begins: at an orbit that is known, or at a Hopf point."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import casadi as ca
+import numpy as np
+
+from daedalus.analysis.points.complete_point import Entry
+from daedalus.analysis.points.operating_point import read_point
+from daedalus.differentiation.differentiable_system import COMPARED, flowing_system
+from daedalus.errors import InputError, SolverError
+from daedalus.model.expressions import contains
+from daedalus.model.model import Model
+from daedalus.model.system.once import once
+from daedalus.model.system.system import LETTERS, System
+from daedalus.studies.branches.equilibrium_branch import SpecialPoint
+from daedalus.studies.branches.walk import moved_entry, read_range
+from daedalus.studies.collocation import STAGES, MeshValues
+from daedalus.studies.orbits.orbit_branch import OrbitBranch
+from daedalus.studies.orbits.orbit_equations import OrbitProblem, OrbitValues
+from daedalus.studies.orbits.orbit_search import FIRST_INTERVALS, solved_orbit
+from daedalus.studies.orbits.orbit_walk import FIRST, OrbitWalk
+from daedalus.studies.orbits.periodic_orbit import OrbitQuestion, PeriodicOrbit
+
+if TYPE_CHECKING:
+    from daedalus.simulation.result.trajectory import Trajectory
+
+# `dd.periodic`.
+Find = Callable[..., PeriodicOrbit]
+# Steps of Newton's method for x' and z at given states.
+MOST_STEPS = 20
+
+
+def is_smooth(system: System) -> bool:
+    """Whether a system flows without events, and without conditions in its equations."""
+    return not system.events and not once(system, _has_conditions)
+
+
+def _has_conditions(system: System) -> bool:
+    arguments = [system.symbol(letter) for letter in ("t", *LETTERS)]
+    return contains(ca.Function("rows", arguments, [system.residual]), COMPARED)
+
+
+def takes_inputs(inputs: Mapping[str, Any] | None) -> bool:
+    """Whether all inputs are numbers or functions of time."""
+    return all(
+        callable(value) or (isinstance(value, (int, float, np.number, np.ndarray, list)) and np.ndim(value) <= 1)
+        for value in (inputs or {}).values()
+    )
+
+
+def orbit_problem(
+    system: System, inputs: Mapping[str, Any] | None, parameters: Mapping[str, Any] | None, entry: Entry | None,
+    driven: bool, begin: float,
+) -> OrbitProblem:  # fmt: skip
+    """The equations of orbits of a system."""
+    numbers = {name: value for name, value in (inputs or {}).items() if not callable(value)}
+    functions = {name: float(value(begin)) for name, value in (inputs or {}).items() if callable(value)}
+    vectors = read_point(system, None, {**numbers, **functions} or None, dict(parameters or {}) or None)
+    return OrbitProblem(
+        system, dict(inputs or {}), np.array(vectors["u"]), np.array(vectors["p"]), entry, driven, begin
+    )
+
+
+def sampled(problem: OrbitProblem, run: Trajectory, period: float, parameter: float) -> OrbitValues | None:
+    """A run over one period on a first mesh, with x' and z from the equations."""
+    mesh = np.linspace(0, 1, FIRST_INTERVALS + 1)
+    times = problem.begin + period * mesh
+    labels = problem.system.labels["x"]
+    points = problem.collocation.points(times)
+
+    def states(at: np.ndarray) -> np.ndarray:
+        seen = run.at(np.clip(at, float(run.time[0]), float(run.time[-1])))
+        return np.array([np.asarray(seen[label], dtype=float).ravel() for label in labels]).T
+
+    x, inside = states(times), states(points.ravel())
+    z = np.tile(np.nan_to_num(problem.system.start["z"]), (points.size, 1))
+    found = _rates(problem, points.ravel(), inside, z, parameter)
+    if found is None:
+        return None
+    rates, z = found
+    shape = FIRST_INTERVALS, STAGES
+    return OrbitValues(
+        mesh, MeshValues(x, rates.reshape(*shape, -1), z.reshape(*shape, -1)), period, np.zeros(0), parameter
+    )
+
+
+def _rates(
+    problem: OrbitProblem, times: np.ndarray, x: np.ndarray, z: np.ndarray, parameter: float
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """x' and z at many points by Newton's method; one step where they stand in the equations linearly."""
+    p, held = problem.numbers(parameter)
+    rates, n = np.zeros_like(x), x.shape[1]
+    for _ in range(MOST_STEPS):
+        residual, slopes = problem.collocation.evaluated(problem.collocation.vectors(times, rates, x, z, p, held))
+        matrix = np.concatenate([slopes["xdot"], slopes["z"]], axis=2)
+        if not (np.all(np.isfinite(matrix)) and np.all(np.isfinite(residual))):
+            return None
+        try:
+            step = np.linalg.solve(matrix, -residual[..., None])[..., 0]
+        except np.linalg.LinAlgError:
+            return None
+        rates, z = rates + step[:, :n], z + step[:, n:]
+        if np.max(np.abs(step)) <= 1e-10 * (1 + np.max(np.abs(rates)) + np.max(np.abs(z), initial=0.0)):
+            return rates, z
+    return None
+
+
+def branch_of_orbit(
+    orbit: PeriodicOrbit, parameter: str, span: tuple[float, float], most: int, find: Find
+) -> OrbitBranch:
+    """The branch through an orbit, from the first value of the range on; `find` is `dd.periodic`."""
+    question = orbit.question
+    system = flowing_system(question.model)
+    entry, ends = moved_entry(system, parameter), read_range(parameter, span)
+    if not is_smooth(system) or not takes_inputs(question.inputs):
+        raise InputError(
+            f"The orbits of {system.name!r} cannot be followed by collocation.",
+            "the model has events or conditions, or an input that is neither a number nor a function of time",
+            because="polynomials between mesh points cannot jump.",
+            remedy="dd.periodic for each value of the parameter",
+        )
+    problem = orbit_problem(system, question.inputs, question.parameters, entry, orbit.driven, question.begin)
+    here = float((problem.p if entry[0] == "p" else problem.u)[entry[1]])
+    guess = sampled(problem, orbit.trajectory, orbit.period, here)
+    found = None if guess is None else solved_orbit(problem, guess)
+    if found is None:
+        raise SolverError(
+            f"The orbit of {system.name!r} could not be found by collocation.",
+            f"at {parameter} = {here:.6g}, period {orbit.period:.6g}",
+            because="a whole family of orbits passes through it, as without friction, or the mesh would be too fine.",
+            remedy="a model with damping, or a smoother one",
+        )
+    walk = OrbitWalk(problem, parameter, ends, most, _again(find, question, parameter, entry))
+    first = found[1]
+    begin = float(span[0])
+    if abs(here - begin) > 1e-9 * walk.width:
+        # From where the orbit is known to the first value of the range, which is where the branch begins.
+        there = OrbitWalk(problem, parameter, (min(here, begin), max(here, begin)), most, None)
+        reached = there.along(first, begin - here)
+        if abs(reached._orbits[-1].parameter - begin) > 1e-6 * walk.width:
+            raise SolverError(
+                f"The branch does not reach {parameter} = {begin:.6g}.",
+                f"the orbit is known at {parameter} = {here:.6g}; {reached.ended[0].lower()}{reached.ended[1:]}",
+                because="the branch begins at the first value of the range.",
+                remedy=f"a range that begins at {here:.6g}",
+            )
+        first = reached._orbits[-1]
+    return walk.along(first, float(span[1]) - begin)
+
+
+def branch_from_hopf(
+    point: SpecialPoint, parameter: str, span: tuple[float, float], most: int, find: Find
+) -> OrbitBranch:
+    """The branch of orbits that is born at a Hopf point."""
+    if point.kind != "hopf" or point.frequency is None:
+        raise InputError(
+            f"No orbits are born at a {point.kind}.",
+            f"{point.name} = {point.parameter:.6g}",
+            because="a branch of periodic orbits begins at a Hopf point.",
+            remedy="dd.branch(p, ...) for p in br.points if p.kind == 'hopf'",
+        )
+    if parameter != point.name:
+        raise InputError(
+            f"The Hopf point was found over {point.name}, not over {parameter}.",
+            remedy=f"dd.branch(point, {point.name!r}, ...)",
+        )
+    system = flowing_system(point.state.system)
+    if not is_smooth(system):
+        raise InputError(
+            f"The orbits of {system.name!r} cannot be followed by collocation.",
+            "the model has events or conditions",
+            because="polynomials between mesh points cannot jump.",
+            remedy="dd.periodic for each value of the parameter",
+        )
+    entry, ends = moved_entry(system, parameter), read_range(parameter, span)
+    inputs, parameters = point.state.inputs, point.state.parameters
+    problem = orbit_problem(system, inputs, parameters, entry, False, float(point.state.time))
+    x = np.array([float(point.state[label]) for label in system.labels["x"]])
+    z = np.tile(np.nan_to_num(system.start["z"]), (1, 1))
+    for k, label in enumerate(system.labels["z"]):
+        if label in point.state:
+            z[0, k] = float(point.state[label])
+    here = np.array([problem.begin])
+    found = _rates(problem, here, x[None], z, point.parameter)
+    if found is None:
+        raise SolverError(f"The equations of {system.name!r} have no solution at the Hopf point.")
+    rates, z = found
+    p, held = problem.numbers(point.parameter)
+    _, slopes = problem.collocation.evaluated(problem.collocation.vectors(here, rates, x[None], z, p, held))
+    matrix = np.concatenate([slopes["xdot"][0], slopes["z"][0]], axis=1)
+    # x' and z as functions of x: their derivatives, whose eigenvector swings with the frequency of the point.
+    follows = -np.linalg.solve(matrix, slopes["x"][0])
+    values, vectors = np.linalg.eig(follows[: len(x)])
+    k = int(np.argmin(np.abs(values - 1j * point.frequency)))
+    q, omega = vectors[:, k], point.frequency
+    mesh = np.linspace(0, 1, FIRST_INTERVALS + 1)
+    period = 2 * np.pi / omega
+    times = problem.begin + period * mesh
+    swing = np.exp(2j * np.pi * mesh)[:, None] * q
+    inner = np.exp(2j * np.pi * (problem.collocation.points(times) - problem.begin) / period)[:, :, None] * q
+    direction = MeshValues(swing.real, (1j * omega * inner).real, (inner @ follows[len(x) :].T).real)
+    N = len(mesh) - 1
+    rest = MeshValues(np.tile(x, (N + 1, 1)), np.zeros((N, STAGES, len(x))), np.tile(z[0], (N, STAGES, 1)))
+    base = OrbitValues(mesh, rest, period, np.zeros(0), point.parameter)
+    question = OrbitQuestion(point.state.system, inputs, parameters, problem.begin, {})
+    walk = OrbitWalk(problem, parameter, ends, most, _again(find, question, parameter, entry))
+    begun = walk.left(base, direction, born=True)
+    if begun is None:
+        raise SolverError(
+            f"The orbits that are born at {parameter} = {point.parameter:.6g} could not be found.",
+            because="Newton's method falls back to the point of rest from every distance tried.",
+            remedy="dd.periodic from a run that has settled, then dd.branch(orbit, ...)",
+        )
+    return walk.walk(begun, FIRST, (f"begins at the Hopf point {parameter} = {point.parameter:.10g}",))
+
+
+def _again(find: Find, question: OrbitQuestion, parameter: str, entry: Entry) -> Callable[[OrbitValues], PeriodicOrbit]:
+    """Turns an orbit of the branch into one of `dd.periodic`."""
+
+    def orbit(values: OrbitValues) -> PeriodicOrbit:
+        given = _given(question.inputs, question.parameters, parameter, entry, values.parameter)
+        start = _start(question.model, values)
+        return find(question.model, start, values.period, **given, begin=question.begin, **question.options)
+
+    return orbit
+
+
+def _given(
+    inputs: Mapping[str, Any] | None, parameters: Mapping[str, Any] | None, name: str, entry: Entry, value: float
+) -> dict[str, dict[str, Any]]:
+    both = {"inputs": dict(inputs or {}), "parameters": dict(parameters or {})}
+    both["parameters" if entry[0] == "p" else "inputs"][name] = value
+    return both
+
+
+def _start(model: Model | System, values: OrbitValues) -> dict[str, float]:
+    labels = flowing_system(model).labels["x"]
+    return dict(zip(labels, values.values.x[0].tolist()))

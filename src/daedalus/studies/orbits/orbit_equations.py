@@ -1,0 +1,305 @@
+"""The equations of a periodic orbit by collocation, in its values, its period and one parameter.
+
+The phase of an autonomous orbit is held by the integral condition ∫ x_ref' · (x - x_ref) dt = 0 (E. J. Doedel, H. B.
+Keller and J. P. Kernévez, Int. J. Bifurcation and Chaos 1, 1991). Of a driven orbit the period is that of the drive:
+F(t + T) = F(t) in the least-squares sense. What the equations keep (constraints of a reduced model) holds at the
+beginning, and the closing condition gets one multiplier for each kept quantity, which is zero on an orbit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from daedalus.analysis.points.complete_point import Entry
+from daedalus.compilation import compile_function
+from daedalus.model.expressions import concatenate
+from daedalus.model.lazy_values import cached_property
+from daedalus.model.system.system import LETTERS, System
+from daedalus.studies.collocation import STAGES, Collocation, IntervalRows, MeshValues
+from daedalus.studies.orbits.orbit_matrix import OrbitMatrix
+
+# Directions of kept quantities below this share of the largest follow from the others.
+INDEPENDENT = 1e-8
+
+
+class OrbitProblem:
+    """What an orbit is searched for: the system, its numbers, and the parameter or input that moves."""
+
+    def __init__(
+        self, system: System, inputs: Mapping[str, object], u: np.ndarray, p: np.ndarray, entry: Entry | None,
+        driven: bool, begin: float,
+    ) -> None:  # fmt: skip
+        self.system, self.entry, self.driven, self.begin = system, entry, driven, begin
+        self.u, self.p = u, p
+        self.collocation = Collocation(system, inputs)
+        # A function of time as an input has no period that a parameter could move.
+        self.fixed_drive = any(callable(value) for value in inputs.values())
+        nominal = system.nominal["x"]
+        self.nominal = np.where(nominal > 0, nominal, 1.0)
+
+    def numbers(self, a: float) -> tuple[np.ndarray, dict[int, float]]:
+        """All parameters and the held inputs, with the moved one put in."""
+        p, held = self.p.copy(), dict(enumerate(self.u.tolist()))
+        for name, value in self.collocation.inputs.items():
+            if callable(value):
+                for k in self.system.place(name).positions.tolist():
+                    del held[k]
+        if self.entry is not None:
+            if self.entry[0] == "p":
+                p[self.entry[1]] = a
+            else:
+                held[self.entry[1]] = a
+        return p, held
+
+    # -- kept quantities ---------------------------------------------------------------------------------------
+
+    @cached_property
+    def _kept(self) -> Any:
+        system = self.system
+        arguments = [system.symbol(letter) for letter in ("t", *LETTERS)]
+        rows = concatenate(list(system.invariants.values()))
+        moved = system.symbol(self.entry[0])[self.entry[1]] if self.entry is not None else ca.SX.sym("nothing")
+        slopes = [ca.densify(ca.jacobian(rows, symbol)) for symbol in (system.symbol("x"), moved)]
+        return compile_function(ca.Function("kept", arguments, [ca.densify(rows), *slopes]))
+
+    def kept(self, x: np.ndarray, a: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Kept quantities at the beginning, (k,), and their derivatives by x, (k, n), and by the parameter, (k,)."""
+        n = len(x)
+        if not self.system.has_invariants:
+            return np.zeros(0), np.zeros((0, n)), np.zeros(0)
+        p, held = self.numbers(a)
+        z = np.zeros((1, self.system.sizes["z"]))
+        vectors = self.collocation.vectors(np.array([self.begin]), np.zeros((1, n)), x[None], z, p, held)
+        value, by_x, by_a = self._kept(*(vector[0] for vector in vectors))
+        return np.ravel(value), np.reshape(by_x, (n, -1)).T, np.ravel(by_a)
+
+    def independent(self, x: np.ndarray, a: float) -> np.ndarray:
+        """Positions of kept quantities that are independent there."""
+        from scipy.linalg import qr
+
+        _, by_x, _ = self.kept(x, a)
+        if not len(by_x):
+            return np.zeros(0, dtype=int)
+        matrix = by_x * self.nominal
+        matrix = matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-300)
+        _, R, order = qr(matrix.T, mode="economic", pivoting=True)
+        sizes = np.abs(np.diag(R))
+        return np.sort(order[: int(np.sum(sizes > INDEPENDENT * sizes[0]))])
+
+    # -- the drive ---------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _drive(self) -> Any:
+        system, T = self.system, ca.SX.sym("T")
+        t = system.symbol("t")
+        arguments = [system.symbol(letter) for letter in ("t", *LETTERS)]
+        moved = system.symbol(self.entry[0])[self.entry[1]] if self.entry is not None else ca.SX.sym("nothing")
+        now, slope = system.residual, ca.jacobian(system.residual, moved)
+        later = ca.substitute([now, slope, ca.jacobian(now, t)], [t], [t + T])
+        rows = [ca.densify(value) for value in (later[0] - now, later[1] - slope, later[2])]
+        return compile_function(ca.Function("drive", [*arguments, T], rows))
+
+    def drive_row(self, vectors: list[np.ndarray], T: float) -> tuple[float, float] | None:
+        """By how much the period has to change so that the drive has it, and how that depends on the parameter."""
+        periods = np.full((len(vectors[0]), 1), T)
+        gap, by_a, rate = self._drive.core.evaluate_many(*vectors, periods)
+        weight = float(np.sum(rate**2))
+        if weight <= 1e-20 * float(np.sum(vectors[1] ** 2)) or not np.isfinite(weight):
+            return None
+        return float(np.sum(rate * gap)) / weight, float(np.sum(rate * by_a)) / weight
+
+
+@dataclass(frozen=True, eq=False)
+class OrbitValues:
+    """An orbit on a mesh of shares of its period, with its period, the multipliers of what is kept, the parameter."""
+
+    mesh: np.ndarray
+    values: MeshValues
+    period: float
+    closing: np.ndarray
+    parameter: float
+
+
+class OrbitEquations:
+    """The rows of an orbit on one mesh; unknowns are those of the collocation, the period, multipliers, parameter.
+
+    The phase is held by x' of the reference, or by rates that are given in its place.
+    """
+
+    def __init__(self, problem: OrbitProblem, reference: OrbitValues, rates: np.ndarray | None = None) -> None:
+        self.problem, self.mesh, self.reference = problem, reference.mesh, reference
+        self.intervals = len(self.mesh) - 1
+        self.kept = problem.independent(reference.values.x[0], reference.parameter)
+        collocation, n = problem.collocation, problem.collocation.n
+        self.at_period = self.intervals * collocation.width + n
+        x = reference.values.x
+        self.size_x = np.maximum(problem.nominal * 1e-3, np.abs(x).max(axis=0))
+        # The phase is held by weights ∫ x_ref'/size²; their sum with x_ref is what it is held at.
+        weights = np.diff(self.mesh)[:, None, None] * collocation.b[None, :, None]
+        weights = weights * (reference.values.rates if rates is None else rates)
+        self._phase = weights / self.size_x**2 * reference.period
+        times = self.times(reference.period)
+        self._held = float(np.sum(self._phase * collocation.inside(times, reference.values)))
+
+    def times(self, period: float) -> np.ndarray:
+        """The mesh in time."""
+        return np.asarray(self.problem.begin + period * self.mesh)
+
+    def joined(self, orbit: OrbitValues) -> np.ndarray:
+        """All unknowns as one vector."""
+        closing = orbit.closing if len(orbit.closing) == len(self.kept) else np.zeros(len(self.kept))
+        head = self.problem.collocation.joined(orbit.values)
+        return np.concatenate([head, [orbit.period], closing, [orbit.parameter]])
+
+    def split(self, Y: np.ndarray) -> OrbitValues:
+        """The orbit that a vector holds."""
+        values, rest = self.problem.collocation.split(Y, self.intervals)
+        return OrbitValues(self.mesh, values, float(rest[0]), rest[1:-1], float(rest[-1]))
+
+    def sizes(self, Y: np.ndarray, width: float) -> np.ndarray:
+        """Lengths in which a step is measured: the mean over the orbit, the period and the parameter count."""
+        n, N = self.problem.collocation.n, self.intervals
+        share = ((n + 2) / len(Y)) ** 0.25
+        orbit = self.split(Y)
+        far = 1e9
+        x = np.tile(self.size_x * np.sqrt(N + 1) * share, (N + 1, 1))
+        rates = np.tile(far * self.size_x / orbit.period, (N, STAGES, 1))
+        z = np.full((N, STAGES, self.problem.collocation.m), far)
+        head = self.problem.collocation.joined(MeshValues(x, rates, z))
+        ends = [orbit.period * share, *np.full(len(self.kept), far), width * share]
+        return np.concatenate([head, ends])
+
+    def interval_rows(self, orbit: OrbitValues) -> IntervalRows:
+        """The collocation equations of an orbit."""
+        p, held = self.problem.numbers(orbit.parameter)
+        return self.problem.collocation.intervals(self.times(orbit.period), orbit.values, p, held)
+
+    def misses(self, orbit: OrbitValues, rtol: float) -> np.ndarray:
+        """By how many tolerances each interval misses the equations between the points where they hold."""
+        p, held = self.problem.numbers(orbit.parameter)
+        atol = rtol * 1e-2 * np.maximum(np.ptp(orbit.values.x, axis=0), 1e-9 * self.size_x)
+        return self.problem.collocation.misses(self.times(orbit.period), orbit.values, p, rtol, atol, held)
+
+    def __call__(self, Y: np.ndarray) -> tuple[np.ndarray, OrbitMatrix]:
+        """All rows, and their derivatives by all unknowns; there is one unknown more than there are rows."""
+        problem, collocation, N = self.problem, self.problem.collocation, self.intervals
+        n, k, inner = collocation.n, len(self.kept), STAGES * collocation.rows
+        orbit = self.split(Y)
+        values, times = orbit.values, self.times(orbit.period)
+        rows = self.interval_rows(orbit)
+        at_T, at_a, last = self.at_period, len(Y) - 1, self.at_period - n
+        # By the period: times and steps grow with it.
+        tail = np.zeros((N, collocation.height, k + 2))
+        h = np.diff(self.mesh)
+        stretched = h[:, None, None] * np.einsum("jl,iln->ijn", collocation.A, values.rates)
+        by_T = np.einsum("ijqn,ijn->ijq", rows.slopes["x"], stretched)
+        if problem.driven:
+            by_T += self._time_slopes(orbit) * collocation.points(self.mesh)[:, :, None]
+        tail[:, :inner, 0] = by_T.reshape(N, -1)
+        tail[:, inner:, 0] = h[:, None] * np.einsum("l,iln->in", collocation.b, values.rates)
+        if problem.entry is not None:
+            tail[:, :inner, -1] = rows.slopes[problem.entry[0]][..., problem.entry[1]].reshape(N, -1)
+        # Closing, with a multiplier for everything that is kept.
+        kept, by_x, by_a = (part[self.kept] for part in problem.kept(values.x[0], orbit.parameter))
+        directions = by_x * self.size_x**2
+        directions = directions / np.maximum(np.linalg.norm(directions / self.size_x, axis=1, keepdims=True), 1e-300)
+        closes = values.x[-1] - values.x[0] + directions.T @ orbit.closing
+        ends = np.zeros((n + k + 1, len(Y)))
+        own = np.arange(n)
+        ends[own, own], ends[own, last + own] = -1.0, 1.0
+        ends[:n, at_T + 1 : at_T + 1 + k] = directions.T
+        ends[n : n + k, :n], ends[n : n + k, at_a] = by_x, by_a
+        phase = self._phase_row(orbit, times, ends[-1])
+        residual = np.concatenate([rows.residual.ravel(), closes, kept, [phase]])
+        return residual, OrbitMatrix(rows.block, tail, ends, inner)
+
+    def _stage_vectors(self, orbit: OrbitValues) -> list[np.ndarray]:
+        collocation, times = self.problem.collocation, self.times(orbit.period)
+        p, held = self.problem.numbers(orbit.parameter)
+        count = self.intervals * STAGES
+        x = collocation.inside(times, orbit.values).reshape(count, -1)
+        rates, z = orbit.values.rates.reshape(count, -1), orbit.values.z.reshape(count, -1)
+        return collocation.vectors(collocation.points(times).ravel(), rates, x, z, p, held)
+
+    def _time_slopes(self, orbit: OrbitValues) -> np.ndarray:
+        """∂F/∂t at the Gauss points, (N, stages, rows)."""
+        vectors = self._stage_vectors(orbit)
+        _, _, rate = self.problem._drive.core.evaluate_many(*vectors, np.zeros((len(vectors[0]), 1)))
+        return np.asarray(rate).reshape(self.intervals, STAGES, -1)
+
+    def _phase_row(self, orbit: OrbitValues, times: np.ndarray, row: np.ndarray) -> float:
+        """What fixes the phase of an autonomous orbit, or the period of a driven one; its derivatives go into `row`."""
+        collocation, N, at_T = self.problem.collocation, self.intervals, self.at_period
+        if self.problem.driven:
+            row[at_T] = 1.0
+            found = None
+            if not self.problem.fixed_drive:
+                found = self.problem.drive_row(self._stage_vectors(orbit), orbit.period)
+            if found is None:
+                return orbit.period - self.reference.period
+            row[-1] = found[1]
+            return found[0]
+        by_rates = np.diff(times)[:, None, None] * np.einsum("jl,ijn->iln", collocation.A, self._phase)
+        head = row[: N * collocation.width].reshape(N, collocation.width)
+        head[:, : collocation.n] = self._phase.sum(axis=1)
+        stages = head[:, collocation.n :].reshape(N, STAGES, collocation.rows)
+        stages[:, :, : collocation.n] = by_rates
+        row[at_T] = float(np.sum(by_rates * orbit.values.rates)) / orbit.period
+        return float(np.sum(self._phase * collocation.inside(times, orbit.values))) - self._held
+
+    # -- stability ---------------------------------------------------------------------------------------------
+
+    def transitions(self, orbit: OrbitValues) -> tuple[np.ndarray, np.ndarray]:
+        """How x at the end of each interval, (N, n, n), and its inner unknowns depend on x at its beginning."""
+        block, n = self.interval_rows(orbit).block, self.problem.collocation.n
+        width, inner = self.problem.collocation.width, STAGES * self.problem.collocation.rows
+        inside = -np.linalg.solve(block[:, :inner, n:width], block[:, :inner, :n])
+        return block[:, inner:, :n] + block[:, inner:, n:width] @ inside, inside
+
+    def monodromy(self, orbit: OrbitValues) -> tuple[np.ndarray, np.ndarray]:
+        """The derivative of one period by its beginning, and directions along which a beginning may move."""
+        product = np.eye(self.problem.collocation.n)
+        for step in self.transitions(orbit)[0]:
+            product = step @ product
+        _, by_x, _ = self.problem.kept(orbit.values.x[0], orbit.parameter)
+        free = np.eye(len(product))
+        if len(self.kept):
+            matrix = by_x[self.kept] * self.size_x
+            free = self.size_x[:, None] * np.linalg.svd(matrix)[2][len(self.kept) :].T
+        return product, free
+
+    def multipliers(self, orbit: OrbitValues) -> np.ndarray:
+        """Floquet's multipliers, the largest first."""
+        product, free = self.monodromy(orbit)
+        values = np.linalg.eigvals(
+            np.linalg.pinv(free / self.size_x[:, None]) @ (product @ free / self.size_x[:, None])
+        )
+        return values.astype(complex)[np.argsort(-np.abs(values), kind="stable")]
+
+    def direction_of(self, orbit: OrbitValues, multiplier: complex) -> MeshValues:
+        """The motion beside the orbit that comes back multiplied by a real multiplier, of length one in the sizes."""
+        product, free = self.monodromy(orbit)
+        scaled = np.linalg.pinv(free / self.size_x[:, None]) @ (product @ free / self.size_x[:, None])
+        values, vectors = np.linalg.eig(scaled)
+        flow = orbit.values.rates[0, 0] / self.size_x
+        order = np.argsort(np.abs(values - multiplier))
+        first = (free @ vectors[:, order[0]]).real
+        if abs(multiplier - 1) < 0.5 and not self.problem.driven and len(order) > 1:
+            # Two multipliers are one: the direction that is not the flow's.
+            pair = (free @ vectors[:, order[:2]]).real
+            scaled_pair = pair / self.size_x[:, None]
+            across = scaled_pair - np.outer(flow, flow @ scaled_pair) / max(float(flow @ flow), 1e-300)
+            first = pair[:, int(np.argmax(np.linalg.norm(across, axis=0)))]
+        first = first / np.linalg.norm(first / self.size_x)
+        steps, inside = self.transitions(orbit)
+        x = [first]
+        for step in steps:
+            x.append(step @ x[-1])
+        inner = np.einsum("kij,kj->ki", inside, np.array(x[:-1])).reshape(self.intervals, STAGES, -1)
+        n = self.problem.collocation.n
+        return MeshValues(np.array(x), inner[:, :, :n], inner[:, :, n:])

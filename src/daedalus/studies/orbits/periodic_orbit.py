@@ -1,0 +1,107 @@
+"""A periodic motion as `dd.periodic` returns it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from daedalus.model.model import Model
+from daedalus.model.names import counted
+from daedalus.model.system.system import System
+from daedalus.simulation.result.samples import Samples
+from daedalus.simulation.result.trajectory import Trajectory
+
+
+@dataclass(frozen=True, eq=False)
+class OrbitQuestion:
+    """What `dd.periodic` was asked: the model, its inputs and parameters, the start time, options of `dd.simulate`."""
+
+    model: Model | System
+    inputs: Mapping[str, Any] | None
+    parameters: Mapping[str, Any] | None
+    begin: float
+    options: Mapping[str, Any]
+
+
+class PeriodicOrbit:
+    """The result of `dd.periodic`: a periodic motion. `orbit["x"]` holds a variable over one period.
+
+    Attributes
+    ----------
+    period: its length in time. multipliers: (k,) complex, Floquet's, largest first; of an autonomous model the trivial
+    1 is among them. stable: whether all others are inside the unit circle. start: values by name at the beginning.
+    trajectory: the run over one period. residual: how far it is from closing, relative to the size of the states.
+    iterations: steps of Newton's method. notes: what was done. question: the model and values that it belongs to;
+    `dd.branch(orbit, "mu", (0, 2))` follows it over a parameter.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> m = dd.Model("van der Pol"); x = m.state("x", start=2.0); y = m.state("y", start=0.0)
+    >>> m.equation([m.der(x), m.der(y)], [y, (1 - x**2) * y - x])
+    >>> orbit = dd.periodic(m)
+    >>> round(orbit.period, 8), orbit.stable, round(float(abs(orbit.multipliers[0])), 6)
+    (6.66328686, True, 1.0)
+    """
+
+    def __init__(self, trajectory: Trajectory, multipliers: np.ndarray, driven: bool, residual: float, iterations: int,
+                 notes: tuple[str, ...], question: OrbitQuestion) -> None:  # fmt: skip
+        self.trajectory, self.notes, self.question = trajectory, notes, question
+        self.residual, self.iterations, self.driven = residual, iterations, driven
+        self.multipliers = multipliers[np.argsort(-np.abs(multipliers), kind="stable")]
+        self.multipliers.setflags(write=False)
+        self.period = float(trajectory.time[-1] - trajectory.time[0])
+
+    @property
+    def start(self) -> Samples:
+        """The values at the start, ready for `start=` of `dd.simulate`."""
+        return self.trajectory.at(float(self.trajectory.time[0]))
+
+    @property
+    def time(self) -> np.ndarray:
+        """The times of the rows."""
+        return np.asarray(self.trajectory.time)
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        return self.trajectory[name]
+
+    @property
+    def stable(self) -> bool:
+        """Whether the orbit is stable: all multipliers except the trivial one are inside the unit circle."""
+        values = list(self.multipliers)
+        if not self.driven and values:
+            nearest = int(np.argmin(np.abs(np.array(values) - 1)))
+            values.pop(nearest)
+        return bool(np.all(np.abs(values) < 1))
+
+    def at(self, t: object) -> Samples:
+        """Values at any time; the motion is continued periodically."""
+        begin = float(self.trajectory.time[0])
+        times = begin + np.mod(np.asarray(t, dtype=float) - begin, self.period)
+        return self.trajectory.at(float(times) if times.ndim == 0 else times)
+
+    def plot(self, names: Any = None, ax: Any = None) -> Any:
+        """Draw the variables over one period; returns the figure."""
+        return self.trajectory.plot(names, ax=ax)
+
+    def _repr_html_(self) -> str:
+        from daedalus.display.cards.study_cards import orbit_card
+
+        return orbit_card(self)
+
+    def __repr__(self) -> str:
+        kind = "stable" if self.stable else "unstable"
+        return f"PeriodicOrbit({self.trajectory.system.name!r}: period {self.period:.10g}, {kind})"
+
+    def __str__(self) -> str:
+        largest = ", ".join(f"{abs(value):.4g}" for value in self.multipliers[:6])
+        lines = [
+            f"Periodic orbit of {self.trajectory.system.name!r}: period {self.period:.10g}, "
+            f"{'stable' if self.stable else 'unstable'}",
+            f"  moduli of the Floquet multipliers: {largest}{', …' if len(self.multipliers) > 6 else ''}",
+            f"  closes within {self.residual:.2g} of the sizes of its states, {counted(self.iterations, 'iteration')}",
+        ]
+        return "\n".join([*lines, *(f"  {note}" for note in self.notes)])
