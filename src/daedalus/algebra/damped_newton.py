@@ -164,6 +164,36 @@ def damped_newton(equations: Equations, guess: np.ndarray, nominal: np.ndarray, 
     return _root(v, state, factors, limit, False, step)
 
 
+def newton_over_corners(equations: Equations, guess: np.ndarray, nominal: np.ndarray, limit: int = 50) -> Root:
+    """Solve F(v) = 0 where F has corners or jumps in v: by full steps, and by the damped method where these fail.
+
+    Full steps pass from one straight piece to the next, where damped ones go slowly; on pieces that are nearly linear
+    they end on the right one after some steps (J. Katzenelson, Bell System Technical Journal 44 (1965)).
+
+    Example
+    -------
+    >>> import numpy as np
+    >>> def diode_like(v):
+    ...     slope = 1e6 if v[0] > 1 else 1e-6
+    ...     return np.array([slope * (v[0] - 1) - 2.0]), np.array([[slope]]), np.ones(1)
+    >>> newton_over_corners(diode_like, np.zeros(1), np.ones(1)).values.round(9).tolist()
+    [1.000002]
+    """
+    v, before = np.array(guess, dtype=float), np.inf
+    for iteration in range(limit):
+        poll("a root of the equations")
+        state = equations(v)
+        if not _finite(state):
+            break
+        factors = Factors(state[1], np.maximum(nominal, np.abs(v)), state[2])
+        step = -factors.solve(state[0])
+        length = _length(step, factors.size)
+        if length <= TOLERANCE or (length <= STALLED and length >= before):
+            return _root(v, state, factors, iteration, True, step)
+        v, before = v + step, length
+    return damped_newton(equations, guess, nominal)
+
+
 def _predicted(
     before: tuple[np.ndarray, float] | None, step: np.ndarray, length: float, damping: float, size: np.ndarray
 ) -> float:
@@ -200,6 +230,12 @@ def _damped_step(
             continue
         return trial, state, damping, successor
     return None
+
+
+def sizes_of_equations(slopes: np.ndarray, v: np.ndarray, nominal: np.ndarray) -> np.ndarray:
+    """What each equation counts in: the largest that one unknown, of its usual size, makes of it; never zero."""
+    size = (np.abs(slopes) * np.maximum(nominal, np.abs(v))).max(axis=1, initial=0.0)
+    return np.where(size > 0, size, 1.0)
 
 
 def _root(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from daedalus.algebra.damped_newton import Equations, Root, damped_newton
+from daedalus.algebra.damped_newton import Equations, Root, damped_newton, sizes_of_equations
 from daedalus.algebra.least_change import Arrival, Scaled, by_sparse_steps, least_change
 from daedalus.algebra.rank_decision import FULL_IN_LOOPS
 
@@ -64,8 +64,7 @@ class Manifold:
         def equations(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
             point = whole(values)
             residual, slopes = self.kept(point)
-            scale = (np.abs(slopes) * np.maximum(self.sizes, np.abs(point))).max(axis=1, initial=0.0)
-            return residual, slopes[:, moving], np.where(scale > 0, scale, 1.0)
+            return residual, slopes[:, moving], sizes_of_equations(slopes, point, self.sizes)
 
         arrival = search(equations, np.asarray(x, dtype=float)[moving], self.sizes[moving])
         return Corrected(whole(arrival.values), arrival.solved, arrival.iterations)

@@ -12,7 +12,7 @@ from math import comb
 import casadi as ca
 import numpy as np
 
-from daedalus.algebra.damped_newton import damped_newton
+from daedalus.algebra.damped_newton import damped_newton, sizes_of_equations
 from daedalus.algebra.rank_decision import FULL_RANK, is_singular
 from daedalus.analysis.points.operating_point import read_point
 from daedalus.analysis.structure.system_structure import structure_of
@@ -71,8 +71,7 @@ def _fastest_rate(system: System) -> float:
 
     def evaluate(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         residual, slopes, _ = (part.full() for part in function(point["t"], values, x, u, point["p"]))
-        scale = np.abs(slopes * np.maximum(nominal, np.abs(values))).max(axis=1, initial=0.0)
-        return residual.ravel(), slopes, np.where(scale > 0, scale, 1.0)
+        return residual.ravel(), slopes, sizes_of_equations(slopes, values, nominal)
 
     guess = np.concatenate([np.zeros(n), np.nan_to_num(system.start["z"])])
     root = damped_newton(evaluate, guess, nominal)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.damped_newton import damped_newton, sizes_of_equations
 from daedalus.algebra.rank_decision import SINGULAR
 from daedalus.differentiation.case import Case
 from daedalus.differentiation.directions import Directions
@@ -45,19 +46,21 @@ class StartChart:
 
     def _put_back(self, near: Case) -> np.ndarray:
         assert self._invariants is not None
-        x, size = near.x0.copy(), 1.0 + np.abs(near.x0).max()
-        for _ in range(ITERATIONS):
-            left, slopes = (part.full() for part in self._invariants(near.t0, x, near.u0, near.p))
-            inverse = np.linalg.pinv(slopes[:, : len(x)] @ self._start.inverse, rcond=SINGULAR)
-            step = self._start.inverse @ (inverse @ left.ravel())
-            x = x - step
-            if np.abs(step).max() <= 4e-16 * size:
-                break
-        if not np.abs(left).max() <= 1e-9 * size:
+        invariants, along, sizes = self._invariants, self._start.inverse, np.maximum(1.0, np.abs(near.x0))
+
+        def equations(shares: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+            x = near.x0 + along @ shares
+            left, slopes = (part.full() for part in invariants(near.t0, x, near.u0, near.p))
+            slopes = slopes[:, : len(x)]
+            return left.ravel(), slopes @ along, sizes_of_equations(slopes, x, sizes)
+
+        count = along.shape[1]
+        root = damped_newton(equations, np.zeros(count), np.ones(count), limit=ITERATIONS)
+        if not root.solved:
             raise SolverError(
-                "A start this far away cannot be put on the constraints.", f"{np.abs(left).max():.2g} off"
+                "A start this far away cannot be put on the constraints.", f"{np.abs(root.residual).max():.2g} off"
             )
-        return x
+        return near.x0 + along @ root.values
 
     def slopes(self, near: Case) -> np.ndarray:
         """∂x₀/∂θ at a case that `moved` made, (n, m)."""

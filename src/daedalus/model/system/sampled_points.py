@@ -7,17 +7,14 @@ from collections.abc import Iterator, Sequence
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.damped_newton import damped_newton, sizes_of_equations
+from daedalus.algebra.manifold import Manifold
 from daedalus.model.system.system import System
 
 ARGUMENTS = ("t", "xdot", "x", "z", "u", "p")
 SAMPLES = 4
-ITERATIONS = 30
-# How well a point must obey the equations before anything is read in it.
-SOLVED = 1e-10
 # A sum counts as cancelled beside the sizes of its terms: far above rounding, far below a term that is left over.
 CANCELLED = 1e-7
-# Equations that determine x' and z worse than this decide nothing.
-WORST_CONDITION = 1e10
 # How far from a start points are drawn, in sizes of the unknowns.
 SPREAD = 0.5
 
@@ -47,33 +44,27 @@ class Points:
         return [np.array([t]), v[: self._count], state, v[self._count :], u, p]
 
     def moved(self, t: float, x: np.ndarray, u: np.ndarray, p: np.ndarray) -> np.ndarray | None:
-        """The state next to x on what is kept, by Gauss–Newton's steps in nominal sizes; None where there is none."""
-        for _ in range(ITERATIONS):
-            found = self._onto.call([t, np.zeros(self._count), x, np.zeros(self._others), u, p])
-            left, slope = found[0].full().ravel(), found[1].full() * self._size
-            if not (np.isfinite(left).all() and np.isfinite(slope).all()):
-                return None
-            scale = np.abs(slope).max(axis=1, initial=0.0) * max(1.0, np.abs(x / self._size).max(initial=0.0))
-            if np.all(np.abs(left) <= SOLVED * scale + np.finfo(float).tiny):
-                return x
-            x = x - self._size * np.linalg.lstsq(slope, left, rcond=1e-12)[0]
-        return None
+        """A state near x on what is kept; None where there is none."""
+
+        def kept(state: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            left, slopes = self._onto.call([t, np.zeros(self._count), state, np.zeros(self._others), u, p])
+            return left.full().ravel(), slopes.full()
+
+        arrived = Manifold(kept, self._size).near(x)
+        return arrived.values if arrived.solved else None
 
     def _solved(self, t: float, x: np.ndarray, u: np.ndarray, p: np.ndarray) -> np.ndarray | None:
         """(x', z) at a state by Newton's method."""
-        v = np.zeros(self._count + self._others)
-        for _ in range(ITERATIONS):
-            found = self._equations.call([t, v[: self._count], x, v[self._count :], u, p])
-            left, matrix = found[0].full().ravel(), found[1].full()
-            if not (np.isfinite(left).all() and np.isfinite(matrix).all()):
-                return None
-            if not np.linalg.cond(matrix) < WORST_CONDITION:
-                return None
-            step = np.linalg.solve(matrix, left)
-            v = v - step
-            if np.abs(step).max(initial=0.0) <= SOLVED * max(1.0, np.abs(v).max(initial=0.0)):
-                return v
-        return None
+
+        def equations(v: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+            left, matrix = (
+                part.full() for part in self._equations.call([t, v[: self._count], x, v[self._count :], u, p])
+            )
+            return left.ravel(), matrix, sizes_of_equations(matrix, v, ones)
+
+        ones = np.ones(self._count + self._others)
+        root = damped_newton(equations, 0 * ones, ones)
+        return root.values if root.solved and not root.null.shape[1] else None
 
 
 class PointsNearStart:
@@ -103,18 +94,14 @@ class PointsNearStart:
         return [point for point, obeys in found if obeys] or [point for point, _ in found]
 
     def _onto(self, t: np.ndarray, y: np.ndarray, u: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, bool]:
-        """(x', x, z) next to y that obey the equations, by Gauss–Newton's steps; y itself where none are found."""
-        own = y
-        for _ in range(ITERATIONS):
-            left, slope = (part.full() for part in self._equations.call([t, *np.split(own, self._cuts), u, p]))
-            if not (np.isfinite(left).all() and np.isfinite(slope).all()):
-                break
-            slope = slope * self._size
-            size = np.abs(slope).max(axis=1, initial=0.0) * max(1.0, np.abs(own / self._size).max(initial=0.0))
-            if np.all(np.abs(left[:, 0]) <= SOLVED * size + np.finfo(float).tiny):
-                return own, True
-            own = own - self._size * np.linalg.lstsq(slope, left[:, 0], rcond=1e-12)[0]
-        return y, False
+        """(x', x, z) near y that obey the equations; y itself where none are found."""
+
+        def kept(point: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            left, slopes = self._equations.call([t, *np.split(point, self._cuts), u, p])
+            return left.full().ravel(), slopes.full()
+
+        arrived = Manifold(kept, self._size).near(y)
+        return (arrived.values, True) if arrived.solved else (y, False)
 
 
 def states_near(x: np.ndarray, nominal: np.ndarray) -> Iterator[np.ndarray]:

@@ -5,15 +5,14 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.damped_newton import newton_over_corners, sizes_of_equations
 from daedalus.compilation import compile_function
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 
 LETTERS = ("t", "xdot", "x", "z", "u", "p")
-# Newton's method for x' and z, which most often are linear: corrections, and how small the last one is.
-MOST_CORRECTIONS, SOLVED = 30, 1e-12
-# How small the last one is where many places are looked at.
-SOLVED_ROUGHLY = 1e-9
+# Corrections of x' and z, which most often are linear; how small the last one is where many places are looked at.
+MOST_CORRECTIONS, SOLVED_ROUGHLY = 30, 1e-9
 # A matrix is singular where its condition is worse than this.
 SINGULAR = 1e13
 
@@ -43,16 +42,20 @@ class SolvedSlopes:
 
     def at(self, t: float, x: np.ndarray, u: np.ndarray, p: np.ndarray, guess: np.ndarray | None = None) -> np.ndarray:
         """y at a state; Undetermined where there is none, or more than one."""
-        y, before = np.zeros(self.size) if guess is None else guess.copy(), np.inf
-        for _ in range(MOST_CORRECTIONS):
+        y = np.zeros(self.size) if guess is None else guess.copy()
+        if self._is_linear:
             residual, matrix = self.equations(t, y, x, u, p)
-            change = solved(matrix, residual)
-            y = y - change
-            size = float(np.max(np.abs(change), initial=0.0)) / max(1.0, float(np.max(np.abs(y), initial=0.0)))
-            if self._is_linear or size <= SOLVED or (size < 1e-8 and size >= before):
-                return y
-            before = size
-        raise Undetermined
+            return y - solved(matrix, residual)
+
+        def equations(v: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+            residual, matrix = self.equations(t, v, x, u, p)
+            return residual, matrix, sizes_of_equations(matrix, v, nominal)
+
+        nominal = np.ones(self.size)
+        root = newton_over_corners(equations, y, nominal, MOST_CORRECTIONS)
+        if not root.solved or root.null.shape[1]:
+            raise Undetermined
+        return root.values
 
     def at_many(self, t: np.ndarray, x: np.ndarray, u: np.ndarray, p: np.ndarray) -> np.ndarray:
         """y at many states at once, one row each; NaN where it is not found."""

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.damped_newton import damped_newton, sizes_of_equations
 from daedalus.deadline import poll
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
@@ -26,8 +27,8 @@ from daedalus.simulation.sliding.solved_slopes import SolvedSlopes, Undetermined
 MOST_TOGETHER, FEWEST_ADDED = 6, 3
 # A share may be out of 0 … 1 by this, a rate on the wrong side of zero by this part of what a share makes of it.
 BEYOND, ON_THE_WAY = 1e-7, 1e-7
-# Corrections of x', z and shares, halvings of each, and how small the last is.
-CORRECTIONS, HALVINGS, SOLVED = 40, 12, 1e-11
+# Corrections of x', z and shares.
+CORRECTIONS = 40
 # Motions that differ by less than this part of them are one.
 SAME = 1e-6
 SLIDES = 0.5
@@ -85,49 +86,21 @@ class _Complementarity:
         self.is_sum = vanishes(onto, ca.densify(ca.jacobian(ca.jacobian(onto.residual, shares), shares)))
 
     def solve(self, place: PlaceOnSurfaces, modes: Sequence[float], near: np.ndarray) -> Met | None:
-        """x', z and shares with modes held, by a damped Newton method."""
+        """x', z and shares with modes held; None where nothing determines them."""
         fixed = np.array([mode != SLIDES for mode in modes])
-        y = np.concatenate([near, np.where(fixed, modes, SLIDES)])
-        change, matrix = self._correction(place, y, modes, fixed)
-        if change is None:
-            return None
-        for _ in range(CORRECTIONS):
-            poll("modes of conditions and contacts")
-            size = _size(change, y)
-            for halving in range(HALVINGS):
-                trial = y - change * 0.5**halving
-                after, new = self._correction(place, trial, modes, fixed, matrix)
-                if after is not None and (size <= SOLVED or _size(after, trial) < size):
-                    break
-            else:
-                return None
-            y, matrix = trial, new
-            change, matrix = self._correction(place, y, modes, fixed)
-            if change is None:
-                return None
-            if _size(change, y) <= SOLVED:
-                return self._met(place, y - change, modes)
-        return None
+        held = np.where(fixed, modes, SLIDES)
+        nominal, first = np.ones(len(near) + self.count), len(near)
 
-    def _correction(
-        self,
-        place: PlaceOnSurfaces,
-        y: np.ndarray,
-        modes: Sequence[float],
-        fixed: np.ndarray,
-        known: np.ndarray | None = None,
-    ) -> tuple[np.ndarray | None, np.ndarray]:
-        """A step of Newton's method, with a matrix that is known where one is given."""
-        residual, matrix = self.slopes.equations(place.t, y, place.x, place.u, place.p)
-        first = len(y) - self.count
-        for k in np.flatnonzero(fixed).tolist():
-            matrix[first + k], residual[first + k] = 0.0, y[first + k] - modes[k]
-            matrix[first + k, first + k] = 1.0
-        try:
-            change = solved(matrix if known is None else known, residual)
-        except Undetermined:
-            return None, matrix
-        return (change if np.all(np.isfinite(change)) else None), (matrix if known is None else known)
+        def equations(y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+            residual, matrix = self.slopes.equations(place.t, y, place.x, place.u, place.p)
+            residual, matrix = residual.copy(), matrix.copy()
+            for k in np.flatnonzero(fixed).tolist():
+                matrix[first + k], residual[first + k] = 0.0, y[first + k] - modes[k]
+                matrix[first + k, first + k] = 1.0
+            return residual, matrix, sizes_of_equations(matrix, y, nominal)
+
+        root = damped_newton(equations, np.concatenate([near, held]), nominal, limit=CORRECTIONS)
+        return self._met(place, root.values, modes) if root.solved and not root.null.shape[1] else None
 
     def _met(self, place: PlaceOnSurfaces, y: np.ndarray, modes: Sequence[float]) -> Met | None:
         residual, matrix = self.slopes.equations(place.t, y, place.x, place.u, place.p)
@@ -137,10 +110,6 @@ class _Complementarity:
         except Undetermined:
             return None
         return Met(tuple(modes), y, residual[first:], matrix[first:, :first] @ moved + matrix[first:, first:])
-
-
-def _size(change: np.ndarray, y: np.ndarray) -> float:
-    return float(np.max(np.abs(change), initial=0.0)) / max(1.0, float(np.max(np.abs(y), initial=0.0)))
 
 
 def _turned(met: Met, k: int) -> float | None:

@@ -12,7 +12,7 @@ from dataclasses import replace
 import casadi as ca
 import numpy as np
 
-from daedalus.algebra.damped_newton import SOLVED, Equations, damped_newton
+from daedalus.algebra.damped_newton import newton_over_corners
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.reduction.switches import switches_of
 from daedalus.simulation.result.ending import Ending
@@ -29,8 +29,6 @@ BEHIND = 1e-12
 ENDS = (Ending.INCONSISTENT, Ending.CHATTERING)
 # Unknowns that move by less than this share of their size have not jumped.
 MOVED = 1e-6
-# Full steps of Newton's method, more than pieces that the laws of a node have.
-FULL_STEPS = 50
 
 
 def with_unknowns_solved_anew(road: Road, first: Piece, done: Trajectory) -> Piece | None:
@@ -70,28 +68,10 @@ def _solved_anew(done: Trajectory, t: float, row: np.ndarray, t1: float) -> np.n
         size = np.abs(slopes) @ np.maximum(np.abs(w), nominal)
         return residual.ravel(), slopes, np.where(size > 0, size, 1.0)
 
-    found = _root(equations, np.concatenate([row[n + nz :], row[n : n + nz]]), nominal)
-    if found is None:
+    root = newton_over_corners(equations, np.concatenate([row[n + nz :], row[n : n + nz]]), nominal)
+    if not root.solved:
         return None
-    rates, solved = found[:n], found[n:]
+    rates, solved = root.values[:n], root.values[n:]
     if np.all(np.abs(solved - row[n : n + nz]) <= MOVED * np.maximum(np.abs(solved), nominal[n:])):
         return None
     return np.concatenate([row[:n], solved, rates])
-
-
-def _root(equations: Equations, guess: np.ndarray, nominal: np.ndarray) -> np.ndarray | None:
-    """A root of equations with corners: full steps pass from one straight piece to the next, damped ones go slowly.
-
-    Newton's method on pieces that are nearly linear ends on the right one after some steps (J. Katzenelson, Bell System
-    Technical Journal 44 (1965)); where it does not, the damped method is left.
-    """
-    w = guess.copy()
-    for _ in range(FULL_STEPS):
-        residual, slopes, scale = equations(w)
-        if not np.all(np.isfinite(residual)) or not np.all(np.isfinite(slopes)):
-            break
-        if np.all(np.abs(residual) <= SOLVED * scale):
-            return w
-        w = w - np.linalg.lstsq(slopes / scale[:, None], residual / scale, rcond=None)[0]
-    root = damped_newton(equations, guess, nominal)
-    return root.values if root.solved else None
