@@ -48,6 +48,20 @@ def parallelogram():
     return m
 
 
+def pointed_groove(scale=1.0):
+    """A mass in the groove x² = y³ on its way into the point of it; no smooth motion leads out of that."""
+    m = dd.Model("pointed groove")
+    q = m.coordinate("q", 2, start=[scale**1.5, scale], rate=[-1.5 * scale**0.5, -1.0])
+    m.kinetic_energy(0.5 * ca.sumsqr(m.rate(q)))
+    m.constraint("groove", q[0] ** 2 - q[1] ** 3)
+    return m
+
+
+def time_to_the_point():
+    """The length of the groove from y = 1 on, by the speed of the mass, which stays."""
+    return (13**1.5 - 8) / 27 / np.hypot(1.5, 1.0)
+
+
 def angle_at(t):
     """The crank of equal rods on its own branch at a time, by quadrature: b = -a, s = 2 cos a, and energy stays."""
     from scipy.integrate import quad

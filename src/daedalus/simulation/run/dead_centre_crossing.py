@@ -8,6 +8,7 @@ from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.pieces import Next, Piece
 from daedalus.simulation.run.road import Road
 from daedalus.simulation.singular.leading_over import behind, way_over
+from daedalus.simulation.singular.solved_piece import solved_piece, solved_plant, written_row
 from daedalus.simulation.singular.stopped_places import dead_centre_end
 
 
@@ -18,9 +19,16 @@ def cross_dead_centre(road: Road, first: Piece, done: Trajectory) -> Next:
     if done.status is Ending.PASSED:
         row = behind(done, step_tolerance(first))
         t = float(done.dense_spans[1][-1])
-        return None if row is None else first._replace(begin=t, row=row, fired=None)
+        own = None if row is None else written_row(first.settings.plant, first.drive, first.parameters, t, row)
+        return None if own is None else first._replace(begin=t, row=own, fired=None)
     stop = dead_centre_end(done)
-    return None if stop is None else way_over(done, stop.time, road.request.t1, step_tolerance(first))
+    return None if stop is None else way_of(done, stop.time, road.request.t1, step_tolerance(first))
+
+
+def way_of(piece: Trajectory, place: float, t1: float, rtol: float) -> Trajectory | None:
+    """The way over a dead centre of a piece by whatever method, by its states."""
+    solved = solved_piece(piece)
+    return None if solved is None else way_over(solved, place, t1, rtol)
 
 
 def may_be_led(road: Road, first: Piece, done: Trajectory) -> bool:
@@ -29,7 +37,8 @@ def may_be_led(road: Road, first: Piece, done: Trajectory) -> bool:
     Redundant constraints have a rule of their own.
     """
     own = first.settings.plant
-    if own.is_implicit or done.system is not own.system or road.request.step is not None:
+    solved = solved_plant(own)
+    if solved is None or done.system not in (own.system, solved.system) or road.request.step is not None:
         return False
     return not (own.system.discrete_count or own.system.delayed or road.solved.part(Redundancy) is not None)
 

@@ -13,19 +13,18 @@ from functools import partial
 from typing import Any
 
 from daedalus.deadline import poll
-from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.result.ending import Ending, Obstacle
 from daedalus.simulation.result.joined_trajectory import joined
 from daedalus.simulation.result.recorded_run import Outcome
 from daedalus.simulation.result.records import Record
 from daedalus.simulation.result.records_on_the_way import DeadCentresPassed
 from daedalus.simulation.result.trajectory import Trajectory
-from daedalus.simulation.run.dead_centre_crossing import may_be_led, step_tolerance
+from daedalus.simulation.run.dead_centre_crossing import may_be_led, step_tolerance, way_of
 from daedalus.simulation.run.next_piece import next_piece
 from daedalus.simulation.run.pieces import Piece, go_on, sampled_piece
 from daedalus.simulation.run.road import Road
 from daedalus.simulation.singular.cut_pieces import cut_at
-from daedalus.simulation.singular.leading_over import until, way_over
+from daedalus.simulation.singular.leading_over import until
 from daedalus.simulation.singular.rank_watch import rank_watch_of
 from daedalus.simulation.singular.singular_places import Passed, singular_places
 from daedalus.simulation.singular.stopped_places import near_dead_centre
@@ -52,8 +51,8 @@ def along_branches(road: Road, first: Piece, whole: Trajectory, progress: Any, c
             continue
         kink = places[count]
         led = None
-        if ways < MOST_WAYS and not isinstance(piece._plant, ImplicitPlant) and may_be_led(road, first, piece):
-            led = way_over(piece, kink.time, road.request.t1, step_tolerance(first))
+        if ways < MOST_WAYS and may_be_led(road, first, piece):
+            led = way_of(piece, kink.time, road.request.t1, step_tolerance(first))
         if led is None:
             pieces[k:] = [_ended(pieces[k], kink, has_steps)]
             break

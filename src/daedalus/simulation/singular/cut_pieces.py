@@ -38,6 +38,8 @@ def dense_until(dense: Dense, t: float) -> Dense:
     forward = float(np.sign(dense.ends[-1] - dense.starts[0]))
     count = int(np.sum(forward * (t - dense.starts) > 0))
     starts, ends, coefficients = (np.array(part[:count]) for part in dense)
+    if count == 0:  # the time is that of the start
+        return Dense(starts, ends, coefficients)
     part = (t - starts[-1]) / (ends[-1] - starts[-1])
     coefficients[-1] *= part ** np.arange(coefficients.shape[1])[:, None]
     ends[-1] = t

@@ -25,7 +25,7 @@ from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.singular.cut_pieces import cut_at, dense_until
 from daedalus.simulation.singular.gauss_step import STAGES, GaussStep, gauss_nodes, gauss_step
-from daedalus.simulation.singular.rank_watch import rank_watch_of
+from daedalus.simulation.singular.rank_watch import RankWatch, rank_watch_of
 
 # The place lies in the middle of the step, between the nodes beside it: these are 0.18 of half its length away from it.
 OFF_CENTRE = 0.05
@@ -33,6 +33,8 @@ OFF_CENTRE = 0.05
 ATTEMPTS, LONGER, SHORTER, AIM = 24, 0.7, 0.1, 0.8
 # The step is looked at in so many places for its middle and for guards of events.
 LOOKS = 65
+# When the place is passed: looked for so often, each time in this part of the way beside the lowest value.
+ROUNDS, CLOSER = 5, 2 / 64
 # The largest error where rounding allows no less, and how far a row is moved onto the constraints, in tolerances.
 FARTHEST = 100.0
 # The last coefficients of a kink are a tenth of all of the motion, however short the step; a smooth one has less.
@@ -76,6 +78,9 @@ def way_over(piece: Trajectory, place: float, t1: float, rtol: float) -> Traject
         shares = watch.weakest(_looks(piece, t, length, step), usual).values / best_share
         shares = np.where(np.isfinite(shares), shares, 0.0)
         found = t + length * float(np.mean(np.flatnonzero(shares <= shares.min()))) / (LOOKS - 1)
+        if abs(found - place) > 0.5 * abs(length):  # that is another place
+            middle, length = place, LONGER * length
+            continue
         if abs(found - middle) > OFF_CENTRE * abs(0.5 * length):
             middle = found
             continue
@@ -83,7 +88,7 @@ def way_over(piece: Trajectory, place: float, t1: float, rtol: float) -> Traject
         if (best is not None and step.error > least) or shares[0] < tolerance:
             break
         if step.error <= least and step.error <= SMOOTH * step.motion and not _has_event(piece, t, length, step):
-            way = _piece(piece, t, length, middle, t1, step)
+            way = _piece(piece, t, length, _lowest(watch, usual, piece, t, length, step), t1, step)
             if way.status is Ending.FINISHED or behind(way, tolerance) is not None:
                 least, best = step.error, way
                 if least <= 1:
@@ -117,9 +122,25 @@ def _step(piece: Trajectory, t: float, length: float, rtol: float) -> GaussStep 
         return gauss_step(slopes, t, row, length, guess, size, rtol)
 
 
-def _looks(piece: Trajectory, t: float, length: float, step: GaussStep) -> Samples:
-    """The state along a step, evenly."""
-    shares = np.linspace(0.0, 1.0, LOOKS)
+def _lowest(
+    watch: RankWatch, usual: Samples, piece: Trajectory, t: float, length: float, step: GaussStep
+) -> float:  # fmt: skip
+    """When the constraints are least independent along a step."""
+    low, high = 0.0, 1.0
+    for _ in range(ROUNDS):
+        looks = _looks(piece, t, length, step, low, high)
+        values = watch.weakest(looks, usual).values
+        place = float(np.mean(np.flatnonzero(values <= np.nanmin(values)))) / (LOOKS - 1)
+        middle, reach = low + place * (high - low), CLOSER * (high - low)
+        low, high = max(0.0, middle - reach), min(1.0, middle + reach)
+    return t + length * middle
+
+
+def _looks(
+    piece: Trajectory, t: float, length: float, step: GaussStep, low: float = 0.0, high: float = 1.0
+) -> Samples:  # fmt: skip
+    """The state along a step or a part of it, evenly."""
+    shares = np.linspace(low, high, LOOKS)
     rows = np.vander(shares, STAGES + 1, increasing=True) @ step.coefficients
     return Samples(piece._plant, piece._drive, piece._parameters, t + shares * length, rows)
 

@@ -28,7 +28,9 @@ struct IncrementState : ImplicitState {
     bool jacobian_known = false, jacobian_fresh = false, factored = false;
     int failures = 0;  // of Newton's method in a row
     int refusals = 0;  // of steps from one time, because of their error
-    bool keeps_defect = false, noise_known = false;
+    double kept_part = 0;      // how much of that is kept, 0 for nothing
+    double defect_error = 0;  // the error, in units of what is allowed, of a step that keeps nothing of it
+    bool defect_known = false, noise_known = false;
     bool estimate_known = false;  // of the present step, as dense output has use for it
     long long noisiest = -1;  // the unknown whose rounding errors are far above its tolerance, where Newton's method fails
     double factored_step = 0;

@@ -21,8 +21,11 @@ namespace daedalus {
 
 inline namespace DAEDALUS_ISA {
 
-// After so many refused steps in a row what is left of the constraints stays for a step.
+// After so many refused steps in a row what is left of the constraints at the beginning is let go bit by bit: as much in a
+// step as makes an error of the second, in units of what is allowed. An error d in them moves velocities by d/h and multipliers
+// by d/h^2, however short the step; kept whole it would meet every later step. After twice as many refusals it is kept whole.
 inline constexpr int many_refusals = 3;
+inline constexpr double error_of_release = 0.5;
 // Steps that differ by rounding only share their factors.
 inline constexpr double same_length = 1e-12;
 // The step grows at most eight times and shrinks at most five times; a growth by less than a fifth is not worth new factors
@@ -56,7 +59,8 @@ struct IncrementStep : StageNewton<M, State> {
     static double first_step(Integration& s) noexcept {
         State& m = of(s);
         set_weights(s, m, s.x, m.rtol, m.atol_factor, 1);
-        return first_step_length(s, m, halfway, 1, nullptr);
+        const double length = first_step_length(s, m, halfway, 1, nullptr);
+        return m.model.deepest > 2 && s.fixed_step <= 0 ? above_rounding_at_start(s, m, length) : length;
     }
 
     // One attempt from t to t_new; going: look at s.accepted. On rejection s.h is the next length to try.
@@ -69,8 +73,7 @@ struct IncrementStep : StageNewton<M, State> {
         set_weights(s, m, s.x, m.rtol, m.atol_factor, length);
         M::widen_if_noisy(m, h);
         start_stages(s, m);
-        if (m.refusals >= many_refusals && m.model.deepest > 2 && !m.keeps_defect)
-            m.keeps_defect = residual_at(s, m, s.t, s.x + m.unknowns, s.x, m.defect);
+        if (m.model.deepest > 2) keep_defect(s, m);
         double cut = 0.5;
         NewtonOutcome outcome = M::solve_stages(s, m, h, cut);
         if (outcome == NewtonOutcome::diverged) {
@@ -146,7 +149,26 @@ private:
     static void forget(State& m) noexcept {
         m.jacobian_known = m.factored = m.step_known = m.step_in_z = false;
         m.first = true, m.contraction = 1, m.restarted = m.noise_known = false;
-        m.refusals = 0, m.keeps_defect = false;
+        m.refusals = 0, m.kept_part = 0, m.defect_known = false;
+    }
+
+    // What is left of the constraints at the beginning, and how much of it this step keeps.
+    static void keep_defect(Integration& s, State& m) noexcept {
+        if (m.refusals >= many_refusals && m.kept_part == 0) m.kept_part = part_to_keep(m);
+        if (m.refusals >= 2 * many_refusals) m.kept_part = 1;
+        if (m.kept_part == 0 || m.defect_known) return;
+        m.defect_known = residual_at(s, m, s.t, s.x + m.unknowns, s.x, m.defect);
+        if (!m.defect_known) m.kept_part = 0;
+    }
+    static double part_to_keep(const State& m) noexcept {
+        return m.defect_error > error_of_release ? 1 - error_of_release / m.defect_error : 0;
+    }
+    // Behind a step that has let go a part of it.
+    static void let_defect_go(State& m) noexcept {
+        m.defect_known = false;
+        if (m.kept_part == 0) return;
+        m.defect_error *= m.kept_part;
+        m.kept_part = part_to_keep(m);
     }
 
     // Jacobian and factors for this step; false where a matrix is singular.
@@ -162,30 +184,60 @@ private:
         return true;
     }
 
-    // How far errors within the tolerance, at the beginning of a step, move variables of a higher index in it:
-    // (a M + K)^-1 a M d, the largest of some d with random signs. Rounding errors of a state are those of the largest one of
-    // its index.
+    // The largest unknown of each index.
+    static void largest_by_index(const Integration& s, const State& m, double* largest) noexcept {
+        for (int k = 0; k < kinds_of_index; ++k) largest[k] = 0;
+        for (long long i = 0; i < m.unknowns; ++i)
+            largest[kind_of(m, i)] = std::fmax(largest[kind_of(m, i)], std::fabs(s.x[i]));
+    }
+    static int index_of(const State& m, long long i) noexcept { return m.model.index[static_cast<std::size_t>(i)]; }
+    static int kind_of(const State& m, long long i) noexcept { return std::clamp(index_of(m, i), 0, kinds_of_index - 1); }
+
+    // How far errors at the beginning of a step move the unknowns in it: (a M + K)^-1 a M d, the largest of some d with
+    // random signs; of so much of the tolerance, and of rounding errors: those of the largest unknown of an index.
+    static double* moves_by_errors(Integration& s, State& m, double tolerated, const double* largest) noexcept {
+        double *given = m.between_off, *found = given + m.between_lanes, *moves = found + m.between_lanes;
+        for (long long i = 0; i < m.unknowns; ++i) moves[i] = 0;
+        for (int sample = 0; sample < reach_samples; ++sample) {
+            for (long long i = 0; i < m.unknowns; ++i) {
+                const double allowed = tolerated * (m.atol_factor * s.atol[i] + m.rtol * std::fabs(s.x[i]));
+                given[i] = random_sign(i, sample, reach_samples) *
+                           (allowed + coarse_digits * last_digit * largest[kind_of(m, i)]);
+            }
+            StepMatrix{s, m}.slow_part(given, found);
+            for (long long i = 0; i < m.unknowns; ++i) moves[i] = std::fmax(moves[i], std::fabs(found[i]));
+        }
+        return moves;
+    }
+
+    // How far errors within the tolerance move variables of a higher index in a step.
     static void find_reach(Integration& s, State& m) noexcept {
         const double usual = m.stages > 3 ? reach_of_many_stages : reach_of_three_stages;
         const double part = std::fmin(usual * std::sqrt(std::fmax(s.rtol / coarse_rtol, 1.0)), most_reach);
-        double *given = m.between_off, *found = m.between_off + m.between_lanes, largest[kinds_of_index] = {};
-        const auto index_of = [&](long long i) { return m.model.index[static_cast<std::size_t>(i)]; };
-        const auto kind_of = [&](long long i) { return std::clamp(index_of(i), 0, kinds_of_index - 1); };
-        for (long long i = 0; i < m.unknowns; ++i) {
-            m.reach[i] = 0;
-            largest[kind_of(i)] = std::fmax(largest[kind_of(i)], std::fabs(s.x[i]));
-        }
-        for (int sample = 0; sample < reach_samples; ++sample) {
-            for (long long i = 0; i < m.unknowns; ++i) {
-                const double allowed = m.atol_factor * s.atol[i] + m.rtol * std::fabs(s.x[i]);
-                given[i] = random_sign(i, sample, reach_samples) * (allowed + coarse_digits * last_digit * largest[kind_of(i)]);
-            }
-            StepMatrix{s, m}.slow_part(given, found);
-            for (long long i = 0; i < m.unknowns; ++i)
-                if (index_of(i) > 1)
-                    m.reach[i] = std::fmax(m.reach[i], small_power(part, index_of(i) - 1) * std::fabs(found[i]));
-        }
+        double largest[kinds_of_index];
+        largest_by_index(s, m, largest);
+        const double* moves = moves_by_errors(s, m, 1, largest);
+        for (long long i = 0; i < m.unknowns; ++i)
+            m.reach[i] = index_of(m, i) > 1 ? small_power(part, index_of(m, i) - 1) * moves[i] : 0;
         m.reach_known = true;
+    }
+
+    // A first step at index 3 in which rounding errors of the beginning, which grow like h^(1-k) in variables of index k,
+    // stay within the tolerance: from the moves in a step h, no longer than a part of the way. Shorter ones would end with
+    // forces that are noise.
+    static double above_rounding_at_start(Integration& s, State& m, double h) noexcept {
+        const double longest = part_of_way * std::fmin(std::fabs(interval_end(s) - s.t), s.max_step);
+        if (!(h < longest) || !jacobian_at(s, m, s.t, s.x + m.unknowns, s.x) || !M::factor(m, s.direction * h)) return h;
+        double largest[kinds_of_index], factor = 1;
+        largest_by_index(s, m, largest);
+        const double* moves = moves_by_errors(s, m, 0, largest);
+        for (long long i = 0; i < m.unknowns; ++i) {
+            if (index_of(m, i) < 2) continue;
+            const double beyond = moves[i] / (s.atol[i] + s.rtol * largest[kind_of(m, i)]);
+            factor = std::fmax(factor, std::pow(beyond, 1.0 / (index_of(m, i) - 1)));
+        }
+        m.factored = false;
+        return std::isfinite(factor) ? std::fmin(factor * h, longest) : h;
     }
 
     // The filtered estimate; once more filtered where it is too large at a first or repeated step, so that stiff components
@@ -273,6 +325,7 @@ private:
 
     static Status reject(Integration& s, State& m, double h, double error) noexcept {
         ++s.rejected, ++m.refusals;
+        if (m.kept_part == 0 && std::isfinite(error)) m.defect_error = error;
         m.jacobian_fresh = m.jacobian_fresh && m.jacobian_known;
         s.h = std::isfinite(error) ? (m.first ? cut_of_first * h : h / quotient_of(m, error)) : cut_if_not_finite * h;
         m.after_failure = true;
@@ -288,7 +341,8 @@ private:
         write_end(s, m, h);
         keep_step(s, m, h);
         double quotient = quotient_of(m, error);
-        if (!m.first) {
+        // What a step has let go of a defect does not tell how its error falls.
+        if (!m.first && m.kept_part == 0) {
             const double exponent = 1.0 / M::estimate_order(m);
             const double ratio = std::fabs(m.accepted_step / h) * std::pow(error * error / m.accepted_error, exponent);
             quotient = std::fmax(quotient, within_limits(ratio / safety));
@@ -302,7 +356,7 @@ private:
         m.failures = m.refusals = 0, m.noisiest = -1;
         M::let_noise_decay(m);
         note_step(m);
-        m.keeps_defect = false;
+        let_defect_go(m);
         m.jacobian_known = count_old_step(m) < oldest_jacobian && m.rate_of_newton <= fast_enough;
         const double growth = wish / h;
         if (m.jacobian_known && growth >= 1 && growth <= worth_new_factors) wish = h;

@@ -58,8 +58,8 @@ inline bool stage_residuals(Integration& s, IncrementState& m, double h, Move&& 
         move(k, t, m.stage);
         double* row = m.change + k * m.lanes;
         if (!residual_at(s, m, t, m.rate, m.stage, row)) return false;
-        if (m.keeps_defect)
-            for (const long long place : m.model.constraints) row[place] -= m.defect[place];
+        if (m.kept_part > 0)
+            for (const long long place : m.model.constraints) row[place] -= m.kept_part * m.defect[place];
     }
     return true;
 }
