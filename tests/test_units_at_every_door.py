@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.rings import examples
+from unit_registry import UNITS
 
 import daedalus as dd
 
-UNITS = pint.UnitRegistry()
 # Other units of the same kind for each that a door takes.
 OTHERS = {
     "s": ("ms", "minute", "us"),

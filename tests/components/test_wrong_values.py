@@ -1,14 +1,12 @@
 """Wrong values for keywords of ready parts: every keyword of every part refuses what it cannot mean, in four parts."""
 
 import numpy as np
-import pint
 import pytest
 from tests.components.test_library import KINDS, MORE, VALUES
+from unit_registry import UNITS
 
 import daedalus as dd
 from daedalus.model.assembly.component import REQUIRED
-
-REGISTRY = pint.UnitRegistry()
 
 
 def needed(kind):
@@ -21,7 +19,7 @@ def foreign():
     return dd.Model("other").parameter("p", 1.0)
 
 
-NO_NUMBERS = ["yes", 1j, object(), {}, float("nan"), float("inf"), REGISTRY.Quantity(1.0, "candela")]
+NO_NUMBERS = ["yes", 1j, object(), {}, float("nan"), float("inf"), UNITS.Quantity(1.0, "candela")]
 WRONG = {
     "": [*NO_NUMBERS, True, [1.0, 2.0], np.eye(2), foreign()],
     "a switch": ["yes", 1, 0.0, [True], {}, object(), np.eye(2), foreign()],
@@ -64,7 +62,7 @@ def test_none_is_what_is_not_given(kind):
 
 def test_quantities_are_converted_to_the_unit_of_the_keyword():
     m = dd.Model("m")
-    m.add(dd.components.electrical.Resistor("r", resistance=REGISTRY.Quantity(2.0, "kiloohm")))
+    m.add(dd.components.electrical.Resistor("r", resistance=UNITS.Quantity(2.0, "kiloohm")))
     assert m.variables["r.resistance"].start == (2000.0,)
 
 

@@ -2,8 +2,8 @@
 
 import casadi as ca
 import numpy as np
-import pint
 import pytest
+from unit_registry import UNITS
 
 import daedalus as dd
 from daedalus.estimation.residual_tests import judged_as_noise
@@ -305,7 +305,7 @@ def test_a_plot_shows_data_and_model():
 
 def test_quantities_are_taken_wherever_numbers_are():
     """Bounds, beliefs, noise, data, starts and parameters in any unit of the same quantity; others are refused."""
-    unit = pint.UnitRegistry().Quantity
+    unit = UNITS.Quantity
     m = dd.Model("spring")
     x, v = m.state("x", start=1.0, unit="m"), m.state("v", start=0.0, unit="m/s")
     k = m.parameter("k", 3.0, unit="N/m")
@@ -344,7 +344,7 @@ def test_quantities_are_taken_wherever_numbers_are():
 
 
 def test_quantities_in_estimators():
-    unit = pint.UnitRegistry().Quantity
+    unit = UNITS.Quantity
     m = dd.Model("cart")
     x, v, u = m.state("x", start=1.0, unit="m"), m.state("v", start=0.0, unit="m/s"), m.input("u", unit="N")
     m.equation([m.der(x), m.der(v)], [v, u])

@@ -5,12 +5,11 @@ import warnings
 
 import numpy as np
 import pandas as pd
-import pint
 import pytest
+from unit_registry import UNITS
 
 import daedalus as dd
 
-UNITS = pint.UnitRegistry()
 KM, MM, KG, S, KN = (UNITS.Unit(u) for u in ("km", "mm", "kg", "s", "kN"))
 
 
