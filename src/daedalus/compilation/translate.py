@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import sys
 import time
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -12,6 +13,7 @@ import casadi as ca
 from daedalus.compilation import background, c_compiler, disk_cache, interpreter, machine_code
 from daedalus.compilation.array_code import array_code
 from daedalus.compilation.counting import count
+from daedalus.compilation.foreign_calls import calls_foreign_code, python_call
 from daedalus.compilation.llvm_code import Style, modules
 from daedalus.model.system.instruction_list import Instructions, UnknownOperationError
 
@@ -47,7 +49,7 @@ class TranslationOutcome(NamedTuple):
     """What a translation came to; where there is no machine code, the interpreter stands in and `reason` says why.
 
     uncached: why the disk cache was left aside, empty where it was not. work: how many numbers of working memory the
-        code needs.
+        code needs. python: for functions that call foreign code, CasADi's evaluation as a Python function.
     """
 
     tier: str
@@ -57,6 +59,7 @@ class TranslationOutcome(NamedTuple):
     interpreted: interpreter.Interpreted | None = None
     uncached: str = ""
     work: int = 0
+    python: Callable[..., Any] | None = None
 
     def install(self, core: Any) -> None:
         """Point a _core.Function at this."""
@@ -65,11 +68,15 @@ class TranslationOutcome(NamedTuple):
         elif self.interpreted is not None:
             road = interpreter.addresses()
             core.set_interpreter(road.evaluate, self.interpreted.id, self.interpreted, road.checkout, road.release)
+        elif self.python is not None:
+            core.set_python(self.python)
 
 
 def interpreted(f: ca.Function, reason: str) -> TranslationOutcome:
-    """The function on CasADi's interpreter."""
+    """The function on CasADi's interpreter; one that calls foreign code is called as Python."""
     started = time.perf_counter()
+    if calls_foreign_code(f):
+        return TranslationOutcome("interpreter", reason, python=python_call(f))
     loaded = interpreter.interpret(f)
     return TranslationOutcome("interpreter", reason, time.perf_counter() - started, interpreted=loaded)
 

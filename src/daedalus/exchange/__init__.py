@@ -4,13 +4,14 @@ Example
 -------
 >>> import daedalus as dd
 >>> sorted(dd.exchange.__all__)
-['c', 'casadi', 'fmu', 'jax', 'torch']
+['c', 'casadi', 'fmu', 'jax', 'load_fmu', 'torch']
 """
 
 from daedalus.exchange.c_code.export_c import export_c as c
 from daedalus.exchange.casadi_functions import casadi_functions as casadi
 from daedalus.exchange.fmu.export_fmu import export_fmu as fmu
+from daedalus.exchange.fmu_import.load_fmu import load_fmu
 from daedalus.exchange.jax_function import jax_function as jax
 from daedalus.exchange.torch_function import torch_function as torch
 
-__all__ = ["c", "casadi", "fmu", "jax", "torch"]
+__all__ = ["c", "casadi", "fmu", "jax", "load_fmu", "torch"]

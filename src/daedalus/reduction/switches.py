@@ -26,6 +26,7 @@ from dataclasses import dataclass, field
 import casadi as ca
 import numpy as np
 
+from daedalus.compilation.foreign_calls import calls_foreign_code
 from daedalus.model.expressions import concatenate, contains, elements, symbol_key
 from daedalus.model.printing import ConditionText, expression_text
 from daedalus.model.switching.held_states import HeldStates
@@ -92,6 +93,9 @@ def switches_of(system: System) -> Switches | None:
     arguments = [system.symbol(letter) for letter in LETTERS]
     guards, whole = ca.densify(system.guards), ca.densify(system.residual)
     function = ca.Function("equations", arguments, [whole, guards])
+    if calls_foreign_code(function):
+        # Its conditions cannot be followed through the calls; steps pass them by their error estimates.
+        return None
     if function.n_instructions() >= LONG:
         rows = read_instructions(function)
         touched = outputs_with(rows, SWITCHING | STAIRS.keys())

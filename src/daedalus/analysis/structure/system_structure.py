@@ -6,9 +6,12 @@ import casadi as ca
 
 from daedalus.analysis.structure.block_form import Block, blocks_in_order
 from daedalus.analysis.structure.signature import Signature, signature, tight_slopes
+from daedalus.compilation.foreign_calls import jacobian_past_calls
 from daedalus.model.lazy_values import cached_property
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
+
+LETTERS = ("t", "xdot", "x", "z", "u", "p")
 
 
 class SystemStructure:
@@ -45,7 +48,8 @@ class SystemStructure:
     def slopes(self, *letters: str) -> ca.SX:
         """∂F by the symbols of some letters together, sparse: `slopes("xdot", "z")` is what explicit methods solve."""
         if letters not in self._slopes:
-            self._slopes[letters] = ca.jacobian(self.system.residual, self.symbols(*letters))
+            others = self.symbols(*(letter for letter in LETTERS if letter not in letters))
+            self._slopes[letters] = jacobian_past_calls(self.system.residual, self.symbols(*letters), others)
         return self._slopes[letters]
 
     def pattern(self, *letters: str) -> ca.Sparsity:

@@ -89,7 +89,10 @@ def _compared(system: System, rests: frozenset[int]) -> frozenset[int]:
     """States that rest and stand in a condition with nothing that moves."""
     arguments = [system.symbol(letter) for letter in LETTERS]
     expressions = [ca.vec(ca.densify(e)) for e in (system.residual, system.guards, system.resets)]
-    rows = read_instructions(ca.Function("all", arguments, [ca.vertcat(*expressions)]))
+    whole = ca.Function("all", arguments, [ca.vertcat(*expressions)])
+    if whole.find_functions(0):  # calls of foreign code cannot be followed
+        return frozenset()
+    rows = read_instructions(whole)
     seen: dict[int, frozenset[int]] = {-1: frozenset()}  # states that rest in a value; -1 among them for what moves
     found: set[int] = set()
     for row in range(len(rows)):

@@ -18,6 +18,7 @@ from daedalus import _core
 from daedalus.algebra.rank_decision import is_singular
 from daedalus.analysis.structure.block_form import triangular_blocks
 from daedalus.analysis.structure.system_structure import structure_of
+from daedalus.compilation.foreign_calls import calls_foreign_code
 from daedalus.errors import SingularModelError, SolverError
 from daedalus.model.expressions import column, concatenate, elements, nonzeros
 from daedalus.model.names import listed
@@ -93,13 +94,29 @@ def _found(system: System, given: ca.SX | None = None) -> ExplicitForm | NoForm:
     residual, w, pattern = system.residual, structure.symbols("xdot", "z"), structure.pattern("xdot", "z")
     labels = [*system.labels["xdot"], *system.labels["z"]]
     divisors: list[Divisor] = []
+    residual, foreign = _without_calls(system, residual)
     solution: ca.SX | NoForm | None = _solve_diagonal(system, residual, w, pattern, labels, divisors)
     if solution is None:
         solution = _solve_blocks(system, residual, w, pattern, labels, divisors, given)
     if isinstance(solution, NoForm):
         return solution
+    if foreign is not None:
+        solution = ca.substitute(solution, *foreign)
     n = system.sizes["x"]
     return ExplicitForm(column(solution[:n, 0]), column(solution[n:, 0]), tuple(divisors))
+
+
+def _without_calls(system: System, residual: ca.SX) -> tuple[ca.SX, tuple[ca.SX, ca.SX] | None]:
+    """The residual with symbols for what calls foreign code, and what they stand for.
+
+    CasADi differentiates a call also where none of its arguments moves, which would make every divisor a call.
+    """
+    known = [system.symbol(letter) for letter in ("t", "x", "u", "p")]
+    unknown = [system.symbol(letter) for letter in ("xdot", "z")]
+    if not calls_foreign_code(ca.Function("residual", [*known, *unknown], [residual])):
+        return residual, None
+    plain, symbols, meant = ca.extract_parametric(residual, ca.vertcat(*known), {})
+    return plain, (ca.vertcat(*symbols), ca.vertcat(*meant)) if symbols else None
 
 
 def _solve_diagonal(

@@ -207,6 +207,9 @@ def _drive(system: System, plain: dict[str, object], span: tuple[float, float], 
         constants[system.place(variable.name).positions] = 0.0
     for variable in system.noises:  # its mean, where no run draws it
         constants[system.place(variable.name).positions] = 0.0
+    for variable in system.of_kind("input"):  # values that the model has for inputs that nothing drives
+        if variable.start and None not in variable.start:
+            constants[system.place(variable.name).positions] = variable.start
     tables: list[tuple[Signal, tuple[int, ...]]] = []
     callbacks: list[tuple[Callable[[float], Any], tuple[int, ...]]] = []
     for name, value in plain.items():

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
+from daedalus.compilation.foreign_calls import calls_foreign_code
 from daedalus.errors import SolverError
 from daedalus.model.system.instruction_list import Instructions, read_instructions
 from daedalus.simulation.switching.all_zeros import NotEnclosed, all_zeros
@@ -50,6 +51,8 @@ def solved_times(clock: ca.Function, p: np.ndarray, low: float, high: float) -> 
     >>> solved_times(pulses, np.zeros(0), 0.0, 2.0).times.round(9).tolist()
     [0.0, 1e-06, 1.0, 1.000001, 2.0]
     """
+    if calls_foreign_code(clock):
+        return SolvedTimes(np.zeros(0), False)
     t, own = ca.SX.sym("t"), ca.SX.sym("p", len(p))
     lines = _lines(read_instructions(clock), t, own)
     times, complete = np.zeros(0), True
