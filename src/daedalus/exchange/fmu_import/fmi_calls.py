@@ -37,7 +37,7 @@ class _Info2(ctypes.Structure):
     _fields_ = [(n, c_int) for n in ("again", "terminate", "nominals", "values", "defined")] + [("time", c_double)]
 
 
-class Group:
+class FmiGroup:
     """Variables that are read or set together, in the order of the caller: runs of one type are one call."""
 
     def __init__(self, version: int, entries: list[list[Any]]) -> None:
@@ -76,7 +76,7 @@ class FmuInstance:
         self.spec, self.version = spec, int(spec["version"])
         self.library = ctypes.CDLL(spec["library"])
         self.nx, self.ng = int(spec["states"]), int(spec["indicators"])
-        self.groups = {name: Group(self.version, entries) for name, entries in spec["groups"].items()}
+        self.groups = {name: FmiGroup(self.version, entries) for name, entries in spec["groups"].items()}
         self.told: list[str] = []
         self.instance: Any = None
         self.kept: dict[int, Any] = {}
@@ -162,7 +162,7 @@ class FmuInstance:
 
     # -- values -----------------------------------------------------------------------------------------------
 
-    def get(self, group: Group) -> list[float]:
+    def get(self, group: FmiGroup) -> list[float]:
         """The values of variables."""
         found: list[float] = []
         for word, references, count, c_type, size in group.runs:
@@ -172,7 +172,7 @@ class FmuInstance:
             found += [float(value) for value in room[:size]]
         return found
 
-    def set(self, group: Group, values: list[float]) -> None:
+    def set(self, group: FmiGroup, values: list[float]) -> None:
         """Set variables."""
         at = 0
         for word, references, count, c_type, size in group.runs:
@@ -211,7 +211,7 @@ class FmuInstance:
             if not any(math.isnan(value) for value in own):
                 entries.append(entry)
                 values += own
-        self.set(Group(self.version, entries), values)
+        self.set(FmiGroup(self.version, entries), values)
 
     def _set_inputs_first(self, inputs: list[float]) -> None:
         count = self.groups["inputs"].size

@@ -19,7 +19,7 @@ MOST_SAVED, MOST_INSTANCES = 400, 8
 
 
 @dataclass
-class Stage:
+class TokenStage:
     """One token: its parent and first ancestor, what led to it, what that gave, and under which handle it is saved."""
 
     parent: int
@@ -53,7 +53,7 @@ class FmuStates:
 
     def __init__(self, link: FmuLink, saves: bool, instances: int = MOST_INSTANCES) -> None:
         self.link, self.saves, self._most = link, saves, instances
-        self._stages: list[Stage] = [Stage(0, 0, "", [], [], [])]
+        self._stages: list[TokenStage] = [TokenStage(0, 0, "", [], [], [])]
         self._by_way: dict[tuple[Any, ...], int] = {}
         self._saved: list[int] = []
         self._instance_of: dict[int, int] = {}  # the instance that serves each start, least recently used first
@@ -106,7 +106,7 @@ class FmuStates:
             number = self._go_to(parent) if parent else self._instance(root)
             self._now.pop(number, None)
             found = self.link.request([method, number, lengths], numbers)
-            self._stages.append(Stage(parent, root, method, lengths, numbers, found))
+            self._stages.append(TokenStage(parent, root, method, lengths, numbers, found))
             self._by_way[way] = token
             self._now[number] = token
             return token

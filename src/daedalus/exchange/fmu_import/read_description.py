@@ -78,10 +78,10 @@ def read_description(text: bytes, name: str) -> FmuDescription:
             "versions 2.0 and 3.0 are read.",
             "an FMU of version 2.0 or 3.0 from its tool",
         )
-    return _Reader(root, int(words[0]), name).description()
+    return _DescriptionReader(root, int(words[0]), name).description()
 
 
-class _Reader:
+class _DescriptionReader:
     """One description on its way to records."""
 
     def __init__(self, root: Any, version: int, file: str) -> None:
