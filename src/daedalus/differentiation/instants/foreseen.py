@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
@@ -21,6 +22,7 @@ from daedalus.errors import SolverError
 from daedalus.model.event_purpose import EventPurpose
 from daedalus.model.expressions import concatenate
 from daedalus.model.switching.held_states import without_instants
+from daedalus.model.switching.schedule import same_instant
 from daedalus.model.system.closed_loop import ClosedLoop
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
@@ -29,12 +31,12 @@ from daedalus.reduction.switches import LETTERS, switches_of
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.result.ending import Ending
 from daedalus.simulation.result.trajectory import Trajectory
-from daedalus.simulation.result.transitions import TransitionKind, moment
-from daedalus.simulation.run.pieces import Next, Piece, run_in_pieces
-from daedalus.simulation.run.rechosen_constraints import with_other_constraints
+from daedalus.simulation.result.transitions import TransitionKind, joint_kinds, led_back_at, moment
+from daedalus.simulation.run.next_piece import NOT_DIFFERENTIATED, next_piece
+from daedalus.simulation.run.pieces import Piece, run_in_pieces
 from daedalus.simulation.run.road import Road
 from daedalus.simulation.run.settings import Settings, settings_for
-from daedalus.simulation.sliding.slide import come_to_rest, leads_to_rest, leave_surface, rests_from_start, slide_along
+from daedalus.simulation.sliding.slide import leads_to_rest, rests_from_start
 from daedalus.simulation.sliding.sliding_system import (
     Sliding,
     condition_like,
@@ -48,21 +50,9 @@ from daedalus.simulation.sliding.sliding_system import (
 from daedalus.simulation.sliding.solved_slopes import Undetermined
 from daedalus.simulation.sliding.surface import Surface
 from daedalus.simulation.switching.agenda import levels_of, order_of, ticks_of
-from daedalus.simulation.switching.guard_times import rounding_of
-from daedalus.simulation.switching.switched_together import with_unknowns_solved_anew
-from daedalus.simulation.switching.unlocated_switches import piece_without_cuts
 
 # Points at which conditions are compared; a guard that is smaller, beside what it usually is, is zero.
 POINTS, ZERO = 3, 1e-9
-# How a run that is differentiated goes on where a piece of it ends.
-RULES = (
-    leave_surface,
-    slide_along,
-    come_to_rest,
-    with_unknowns_solved_anew,
-    piece_without_cuts,
-    with_other_constraints,
-)
 
 
 class Stretch(NamedTuple):
@@ -203,12 +193,7 @@ class NominalRun:
             settings = settings_for(request, resting, settings.method)
         first = Piece(settings, drive, p, span[0], own, None, self.fired)
         road = self.road._replace(request=request)
-
-        def rule(done: Trajectory) -> Next:
-            answers = (own(road, first, done) for own in RULES)
-            return next((answer for answer in answers if answer is not None), None)
-
-        return run_in_pieces(first, rule, span[1])
+        return run_in_pieces(first, partial(next_piece, road, first, without=NOT_DIFFERENTIATED), span[1])
 
     def all_states(self, x: np.ndarray, discretes: np.ndarray) -> np.ndarray:
         """x of the run and its discrete variables as states."""
@@ -230,7 +215,7 @@ def foreseen(nominal: NominalRun, run: Trajectory, span: tuple[float, float], ba
     instants = _instants(nominal.system, nominal.fired, (span[0], end), fired)
     stretches: tuple[Stretch, ...] = ()
     if switches_of(base) is not None:
-        close = rounding_of((span[0], end))
+        close = same_instant(span[0], end)
         changes = _changes(nominal, run, base, span, [i.time for i in instants if not i.events], close)
         instants, stretches = with_changes(instants, changes, close)
     return Foreseen(instants, span[0], end, span[1], tuple(nominal.rests.tolist()), run, stretches)
@@ -283,10 +268,10 @@ def _changes(
         begin = float(piece.dense_spans[0][0])
         first = _stretch(nominal, piece, system, begin, history[0][1] if history else None)
         found.append((begin, _joint(nominal, before, piece, found[-1][2] if found else None, first), first))
-        last = piece.outcome.stop.time if piece.status is Ending.CHATTERING and piece is not run.pieces[-1] else None
+        led_back = led_back_at(piece, piece is not run.pieces[-1])
         resting: int | None = None
         for (_, modes, _), (t, new, timed) in pairwise(history):
-            if t == last:
+            if t == led_back:
                 continue
             turned = tuple(k for k in range(len(new)) if new[k] != modes[k])
             change = Change(TransitionKind.SWITCH, turned, is_timed=timed)
@@ -414,14 +399,15 @@ def _joint(
     """What happened between two pieces."""
     if before is None or old is None:
         return Change(TransitionKind.EQUATIONS)
-    held, holds = before.outcome.surfaces, piece.outcome.surfaces
-    if [text for text in holds if text not in held]:
-        kind = TransitionKind.RESTS if piece.outcome.rests else TransitionKind.SLIDES
-        fresh = [level for level in surfaces_along(new.system) if level.condition not in held]
+    kinds = joint_kinds(before, piece)
+    kind, _ = kinds[-1] if kinds else (TransitionKind.EQUATIONS, "")
+    if kind in (TransitionKind.RESTS, TransitionKind.SLIDES):
+        onto = [text for own, text in kinds if own is kind]
+        fresh = [level for level in surfaces_along(new.system) if level.condition in onto]
         with suppress(Undetermined):
             return Change(kind, tuple(condition_like(old.system, level.guard) for level in fresh))
         return Change(kind)
-    if [text for text in held if text not in holds]:
+    if kind is TransitionKind.LEAVES:
         t = float(piece.dense_spans[0][0])
         ended = _stretch(nominal, before, old.system, t, None, "left").row
         n = len(nominal.states) + len(nominal.rests)
@@ -483,7 +469,7 @@ def _instants(
         due += [(t, level, k) for t in ticks_of(system.events[k], span, system.events[k].name in done).tolist()]
     moments = sorted([*(t for t, *_ in due), *(t for _, t, _ in fired)], reverse=span[1] < span[0])
     found: list[Instant] = []
-    ticks, events, close = sorted(due, reverse=span[1] < span[0]), list(fired), rounding_of(span)
+    ticks, events, close = sorted(due, reverse=span[1] < span[0]), list(fired), same_instant(*span)
     tick = event = 0
     for t in moments:
         if found and abs(t - found[-1].time) <= close:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from daedalus.model.switching.schedule import same_instant
 from daedalus.simulation.inputs.read_inputs import Drive
-
-_CLOSEST = 8 * float(np.finfo(float).eps)
 
 
 def tabled_inputs(drive: Drive) -> tuple[int, ...]:
@@ -16,7 +15,7 @@ def tabled_inputs(drive: Drive) -> tuple[int, ...]:
 
 def stops_and_segments(drive: Drive, t0: float, t1: float) -> tuple[np.ndarray, np.ndarray]:
     """The ends of the intervals, the last one t1, and base and rise of every tabled input in each."""
-    sign, closest = (1.0 if t1 >= t0 else -1.0), _CLOSEST * max(abs(t0), abs(t1))
+    sign, closest = (1.0 if t1 >= t0 else -1.0), same_instant(t0, t1)
     inside = {float(t) for table, _ in drive.tables for t in table.times if min(t0, t1) < t < max(t0, t1)}
     stops: list[float] = []
     # Times that differ by rounding only are one.

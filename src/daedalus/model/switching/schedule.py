@@ -16,6 +16,21 @@ import numpy as np
 
 from daedalus.model.system.plain_record import PlainRecord
 
+# Two times that differ by less than this share are one instant, as for the core: those of clocks are products of
+# decimals, those of guards sums of steps.
+SAME_INSTANT = 8 * float(np.finfo(float).eps)
+
+
+def same_instant(*times: float) -> float:
+    """Times of a run that differ by less are one; times: its ends, or what is compared.
+
+    Example
+    -------
+    >>> abs(0.1 + 0.2 - 0.3) <= same_instant(0.3), abs(0.3 - 0.3000001) <= same_instant(0.3)
+    (True, False)
+    """
+    return SAME_INSTANT * max(abs(t) for t in times)
+
 
 @dataclass(frozen=True)
 class Schedule:
@@ -35,7 +50,7 @@ class Schedule:
 
     def ticks(self, low: float, high: float) -> np.ndarray:
         """All times from low to high at which it acts, both ends included, to rounding."""
-        slack = 8 * np.finfo(float).eps * max(abs(low), abs(high))
+        slack = same_instant(low, high)
         if self.period is None:
             given = np.unique(np.array(self.times, dtype=float))
             return given[(given >= low - slack) & (given <= high + slack)]
@@ -49,6 +64,12 @@ class Schedule:
             # Whole numbers that are exact: their quotient is rounded once.
             return (begin + step * np.arange(count, dtype=np.int64)) / float(whole)
         return np.array([float(Fraction(begin + k * step, whole)) for k in range(count)])
+
+    def due(self, begin: float, end: float, done: bool) -> np.ndarray:
+        """When it acts in a run, ends included; done: whether what is due at the beginning has happened already."""
+        low, high = min(begin, end), max(begin, end)
+        ticks = np.clip(self.ticks(low, high), low, high)
+        return ticks[np.abs(ticks - begin) > same_instant(begin, end)] if done else ticks
 
     def to_record(self) -> dict[str, Any]:
         """The schedule as plain data."""

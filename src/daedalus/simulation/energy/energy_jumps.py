@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from daedalus.model.switching.schedule import SAME_INSTANT
 from daedalus.simulation.result.recorded_run import RecordedRun
 from daedalus.simulation.result.samples import Samples
-from daedalus.simulation.result.transitions import SAME, moments, transition_times
+from daedalus.simulation.result.transitions import moments, transition_times
 
 Energies = Callable[[Samples], np.ndarray]
 
@@ -58,5 +59,5 @@ def _instants(piece: RecordedRun, times: np.ndarray) -> np.ndarray:
         np.abs(instants[np.minimum(place, len(instants) - 1)] - times),
         np.abs(instants[np.maximum(place - 1, 0)] - times),
     )
-    close: np.ndarray = nearest <= SAME * np.maximum(np.abs(times), 1e-300)
+    close: np.ndarray = nearest <= SAME_INSTANT * np.maximum(np.abs(times), 1e-300)
     return close

@@ -12,6 +12,7 @@ from daedalus import _core
 from daedalus.errors import InputError
 from daedalus.model.lazy_values import cached_property
 from daedalus.model.plain_numbers import plain_array
+from daedalus.model.switching.schedule import same_instant
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.plant.plant import Plant
@@ -21,7 +22,7 @@ from daedalus.simulation.result.ending import ENDINGS, Ending, Stop
 from daedalus.simulation.result.event_records import named_events
 from daedalus.simulation.result.held_values import ConditionModes, HeldModes, HeldValues, TurnedCondition
 from daedalus.simulation.result.records import Record, sentences
-from daedalus.simulation.result.samples import SAME_INSTANT, Samples
+from daedalus.simulation.result.samples import Samples
 
 # What the core counts of a step.
 COUNTED = 3
@@ -326,7 +327,7 @@ class RecordedRun(Samples):
 
     def _told_near(self, t: float, low: float, high: float) -> list[tuple[str, float]]:
         """Events and clocks of a run from low to high that happen at a time, to rounding, each with its own time."""
-        closest = SAME_INSTANT * max(abs(t), abs(low), abs(high))
+        closest = same_instant(t, low, high)
         told = [(self.system.events[k].name, time) for k, time, *_ in self.outcome.events if abs(time - t) <= closest]
         for event in self.system.events:
             if event.manner.schedule is not None:

@@ -11,14 +11,12 @@ from daedalus.compilation import Compiled
 from daedalus.errors import InputError
 from daedalus.model.lazy_values import cached_property
 from daedalus.model.names import split_index
+from daedalus.model.switching.schedule import same_instant
 from daedalus.model.system.system import System
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.plant import Plant, by_shape, labels_of
 from daedalus.simulation.result.beside_jumps import BesideJumps
 from daedalus.simulation.result.held_values import ConditionModes
-
-# Two times that differ by less than this share are one instant: those of clocks are products of decimals.
-SAME_INSTANT = 8 * float(np.finfo(float).eps)
 
 
 class Samples:
@@ -76,7 +74,7 @@ class Samples:
         (True, None)
         """
         own = float(self._times[0]) if self._times.size == 1 else np.nan
-        if not abs(own - t) <= SAME_INSTANT * max(abs(own), abs(t)):
+        if not abs(own - t) <= same_instant(own, t):
             return None
         return self if self._later is None else self._later()
 

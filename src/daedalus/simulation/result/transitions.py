@@ -14,14 +14,12 @@ from typing import Literal
 import numpy as np
 
 from daedalus.model.event_purpose import EventPurpose
+from daedalus.model.switching.schedule import SAME_INSTANT
 from daedalus.model.variables import Event
 from daedalus.simulation.result.ending import Ending
 from daedalus.simulation.result.event_records import named_events
 from daedalus.simulation.result.recorded_run import RecordedRun
-from daedalus.simulation.result.samples import SAME_INSTANT, Samples
-
-# Two times that differ by less than this share of the later one are one instant.
-SAME = 8 * float(np.finfo(float).eps)
+from daedalus.simulation.result.samples import Samples
 
 
 class TransitionKind(StrEnum):
@@ -103,32 +101,42 @@ def transitions_of(pieces: Sequence[RecordedRun]) -> list[Transition]:
     return found
 
 
-def _of_joint(before: RecordedRun | None, piece: RecordedRun) -> Iterator[Transition]:
-    """What changed between the end of a piece and the beginning of the next one."""
+def joint_kinds(before: RecordedRun | None, piece: RecordedRun) -> list[tuple[TransitionKind, str]]:
+    """What changed between the end of a piece and the beginning of the next one, and the conditions that did it.
+
+    before: None where the run begins. Conditions that it has left come first.
+    """
     held, holds = () if before is None else before.outcome.surfaces, piece.outcome.surfaces
-    if before is None and not holds:
-        return
+    onto = TransitionKind.RESTS if piece.outcome.rests else TransitionKind.SLIDES
+    found = [(TransitionKind.LEAVES, text) for text in held if text not in holds]
+    found += [(onto, text) for text in holds if text not in held]
+    if found or before is None:
+        return found
+    if before.system is not piece.system:
+        return [(TransitionKind.EQUATIONS, "")]
+    return [(TransitionKind.METHOD, "")] if before.method != piece.method else []
+
+
+def _of_joint(before: RecordedRun | None, piece: RecordedRun) -> list[Transition]:
+    kinds = joint_kinds(before, piece)
+    if not kinds:
+        return []
     t = float(piece.dense_spans[0][0])
     after = moment(piece, t, "right")
     one = after if before is None else moment(before, t, "left")
-    new, gone = [text for text in holds if text not in held], [text for text in held if text not in holds]
-    kind = TransitionKind.RESTS if piece.outcome.rests else TransitionKind.SLIDES
-    yield from (Transition(TransitionKind.LEAVES, text, t, one, after) for text in gone)
-    yield from (Transition(kind, text, t, one, after) for text in new)
-    if new or gone or before is None:
-        return
-    if before.system is not piece.system:
-        yield Transition(TransitionKind.EQUATIONS, "", t, one, after)
-    elif before.method != piece.method:
-        yield Transition(TransitionKind.METHOD, "", t, one, after)
+    return [Transition(kind, text, t, one, after) for kind, text in kinds]
+
+
+def led_back_at(piece: RecordedRun, goes_on: bool) -> float | None:
+    """When a run was led back from conditions at once: its turns there are those of the surface it goes on along."""
+    return piece.outcome.stop.time if goes_on and piece.status is Ending.CHATTERING else None
 
 
 def _of_piece(piece: RecordedRun, is_first: bool, goes_on: bool) -> list[Transition]:
     """What happened within a piece, its end included."""
     low, high = sorted((float(piece.dense_spans[0][0]), float(piece.dense_spans[1][-1])))
-    found = [*_events(piece, goes_on), *_ticks(piece, low, high, is_first)]
-    # Turns that a run was led back from at once are those of the surface that it goes on along.
-    led_back = piece.outcome.stop.time if goes_on and piece.status is Ending.CHATTERING else None
+    found = [*_events(piece, goes_on), *_ticks(piece, is_first)]
+    led_back = led_back_at(piece, goes_on)
     for turn in piece.outcome.turns:
         if low <= turn.time <= high and turn.time != led_back:
             sides = moment(piece, turn.time, "left"), moment(piece, turn.time, "right")
@@ -157,16 +165,14 @@ def _kind(event: Event, name: str) -> tuple[TransitionKind, str]:
     return TransitionKind(what), contact
 
 
-def _ticks(piece: RecordedRun, low: float, high: float, is_first: bool) -> Iterator[Transition]:
+def _ticks(piece: RecordedRun, is_first: bool) -> Iterator[Transition]:
     """The clocks of a piece; a tick where it begins belongs to the piece before it."""
-    begin = float(piece.dense_spans[0][0])
+    ends = float(piece.dense_spans[0][0]), float(piece.dense_spans[1][-1])
     for event in piece.system.events:
         if event.manner.schedule is None:
             continue
-        for tick in np.clip(event.manner.schedule.ticks(low, high), low, high).tolist():
-            at_start = abs(tick - begin) <= SAME_INSTANT * max(abs(low), abs(high))
-            if at_start and (not is_first or event.name in piece.outcome.done_at_start):
-                continue
+        done = not is_first or event.name in piece.outcome.done_at_start
+        for tick in event.manner.schedule.due(*ends, done).tolist():
             sides = moment(piece, tick, "left"), moment(piece, tick, "right")
             yield Transition(TransitionKind.CLOCK, event.name, tick, *sides, tuple(event.resets))
 
@@ -186,7 +192,7 @@ def moment(piece: RecordedRun, t: float, side: Literal["left", "right"]) -> Samp
     starts, ends = piece.dense_spans
     near = starts if side == "right" else ends
     place = int(np.argmin(np.abs(near - t)))
-    if abs(near[place] - t) > SAME * max(abs(t), 1e-300):  # no step begins or ends here
+    if abs(near[place] - t) > SAME_INSTANT * max(abs(t), 1e-300):  # no step begins or ends here
         return piece.at(t)
     return moments(piece, np.array([place]), side, scalar=True)
 

@@ -71,10 +71,16 @@ RULES: tuple[Rule, ...] = (
 )
 
 
-def next_piece(road: Road, first: Piece, done: Trajectory) -> Next:
-    """What follows a piece that stopped before the end."""
+# What derivatives do not follow: another method, another matrix for stages, a way over a singular configuration.
+NOT_DIFFERENTIATED: frozenset[Rule] = frozenset((go_on_implicitly, with_full_newton, cross_dead_centre))
+
+
+def next_piece(road: Road, first: Piece, done: Trajectory, without: frozenset[Rule] = frozenset()) -> Next:
+    """What follows a piece that stopped before the end; without: rules that are left out."""
     rules = OF_CHOICES if done.system.choices else RULES
     for rule in OF_DELAYS if done.system.delayed else rules:
+        if rule in without:
+            continue
         following = rule(road, first, done)
         if following is not None:
             return following

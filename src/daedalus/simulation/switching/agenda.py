@@ -10,11 +10,12 @@ import numpy as np
 
 from daedalus import _core
 from daedalus.errors import InputError, ModelError
+from daedalus.model.switching.schedule import same_instant
 from daedalus.model.system.once import By, once
 from daedalus.model.system.system import System
 from daedalus.model.variables import Code, Event
 from daedalus.simulation.plant.plant import Plant
-from daedalus.simulation.switching.guard_times import passages, rounding_of, timed_guards
+from daedalus.simulation.switching.guard_times import passages, timed_guards
 
 # More ticks than these would fill the memory before the run begins.
 MOST_TICKS = 20_000_000
@@ -148,7 +149,7 @@ def _guards_and_sizes(system: System, implicit: bool, plant: By[Plant]) -> ca.Fu
 def ticks_of(event: Event, span: tuple[float, float], done: bool) -> np.ndarray:
     """When a clock ticks in a span, ends included; done: whether the tick at its beginning has happened already."""
     assert event.manner.schedule is not None
-    low, high, closest = min(span), max(span), rounding_of(span)
+    low, high = min(span), max(span)
     period = event.manner.schedule.period
     if period is not None and (high - low) / period > MOST_TICKS:
         raise InputError(
@@ -157,8 +158,7 @@ def ticks_of(event: Event, span: tuple[float, float], done: bool) -> np.ndarray:
             because="all ticks of a run are computed before it starts.",
             remedy="a longer period, or a shorter span",
         )
-    ticks = np.clip(event.manner.schedule.ticks(low, high), low, high)
-    return ticks[np.abs(ticks - span[0]) > closest] if done else ticks
+    return event.manner.schedule.due(*span, done)
 
 
 def _counting(
@@ -176,7 +176,7 @@ def _counting(
         value, later = (abs(float(guard(t, p))) for t in (span[0], span[0] + BESIDE * (span[1] - span[0])))
         done = value > JUMPED * later
     if done:
-        keep &= np.abs(times - span[0]) > rounding_of(span)
+        keep &= np.abs(times - span[0]) > same_instant(*span)
     return keep
 
 

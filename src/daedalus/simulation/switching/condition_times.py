@@ -14,6 +14,7 @@ import numpy as np
 
 from daedalus.compilation import compile_function
 from daedalus.deadline import poll
+from daedalus.model.switching.schedule import same_instant
 from daedalus.model.system.once import By, once
 from daedalus.model.system.system import System
 from daedalus.simulation.switching.all_zeros import bisected
@@ -72,7 +73,7 @@ def _found(
         if settled:
             break
     # Of times that differ by rounding only, such as those of sign(t) before and behind zero, the last one counts.
-    closest = 8 * np.finfo(float).eps * max(abs(low), abs(high))
+    closest = same_instant(low, high)
     times = times[np.append(np.diff(times) > closest, True)] if len(times) else times
     begin = times[times <= low + closest]
     times = np.concatenate([begin[-1:] if len(begin) else [low], times[times > low + closest]])

@@ -8,6 +8,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.compilation import compile_function
+from daedalus.model.switching.schedule import same_instant
 from daedalus.model.system.once import By, once, remembered
 from daedalus.model.system.system import System
 from daedalus.simulation.switching.solved_times import solved_times
@@ -36,11 +37,6 @@ def timed_guards(system: System) -> tuple[int, ...]:
     )
 
 
-def rounding_of(span: tuple[float, float]) -> float:
-    """Times of a run that differ by less are one, as for the core."""
-    return 8 * float(np.finfo(float).eps) * max(abs(span[0]), abs(span[1]))
-
-
 def passages(system: System, event: int, p: np.ndarray, span: tuple[float, float]) -> Passages | None:
     """When the guard of an event passes zero in a span, ends included; None where it cannot be solved for.
 
@@ -63,7 +59,7 @@ def _sides(system: System, event: int) -> ca.Function:
 
 def _found(system: System, event: int, parameters: By[np.ndarray], low: float, high: float) -> Passages | None:
     p, sides = parameters.value, once(system, _sides, event)
-    closest = rounding_of((low, high))
+    closest = same_instant(low, high)
     known = solved_times(sides, p, low - 4 * closest, high + 4 * closest)
     if not known.all_of_them:
         return None
