@@ -280,3 +280,14 @@ def test_values_kept_by_objects_are_made_without_a_lock():
     standard = re.compile(r"from functools import .*\bcached_property|functools\.cached_property")
     asked = [path.name for path in source_files() if standard.search(read(path).text)]
     assert asked == ["lazy_values.py"]
+
+
+def test_decisions_of_all_rooms_have_one_owner():
+    """What is rounding, singular, full or one instant is a number of one file; others are named after their use."""
+    names = "EPSILON|ROUNDING|SINGULAR|DENSE|CLEAR_GAP|SAME_INSTANT"
+    owners = defaultdict(set)
+    for path in source_files():
+        for name in re.findall(rf"^(?:\w+, )*({names})(?:, \w+)* = [\d.(-]", read(path).text, re.MULTILINE):
+            owners[name].add(str(path.relative_to(PACKAGE)))
+    owners["ROUNDING"].discard("studies/measured_order.py")  # a verdict, not a size
+    assert {name: own for name, own in owners.items() if len(own) > 1} == {}

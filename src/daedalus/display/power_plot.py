@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _COLOURS = {"supplied": "#2f7d4f", "stored": "#1f5fa8", "lost": "#b3261e"}
 # Shares below this part of the whole are drawn together; below the second one they are rounding.
-JOINED, ROUNDING = 0.02, 1e-9
+JOINED, NOT_DRAWN = 0.02, 1e-9
 # Areas below this part of the largest power are not drawn.
 SMALLEST = 1e-4
 # Between what gave energy, and between what took it; the whole is 1.
@@ -74,7 +74,7 @@ def plot_flow(balance: EnergyBalance, ax: Any = None) -> Any:
         _band(ax, (0.55, *inside), (1.0, low, high), _COLOURS[kind])
         ax.text(1.02, middle, f"{name}\n{kind} {value:.3g} J", ha="left", va="center", fontsize=9)
     ax.fill_between([0.45, 0.55], 0, 1, color="#cccccc", lw=0)
-    error = 0.0 if abs(balance.error) <= ROUNDING * whole else -balance.error
+    error = 0.0 if abs(balance.error) <= NOT_DRAWN * whole else -balance.error
     lowest = min((low for shares in (left, right) for low, _ in _levels(shares, GAP)), default=0.0)
     highest = max((top for shares in (left, right) for top in _apart(_levels(shares, GAP))), default=1.0)
     ax.text(0.5, min(lowest, 0.0) - 0.04, f"{whole:.3g} J in all; numerical error {error:.1g} J", ha="center",
@@ -102,7 +102,7 @@ def _joined(shares: list[tuple[str, str, float]]) -> list[tuple[str, str, float]
     whole = sum(value for _, _, value in shares)
     large = [share for share in shares if share[2] >= JOINED * whole]
     for kind in _COLOURS:
-        small = [share for share in shares if share[1] == kind and ROUNDING * whole < share[2] < JOINED * whole]
+        small = [share for share in shares if share[1] == kind and NOT_DRAWN * whole < share[2] < JOINED * whole]
         if len(small) == 1:
             large.append((small[0][0], kind, small[0][2]))
         elif small:

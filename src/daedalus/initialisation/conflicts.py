@@ -29,7 +29,7 @@ MOST_REMEDIES = 3
 # Letters of a first line; how the values begin that are told behind a shorter one; conflicts that are told one by one.
 LONGEST_HEADLINE, GIVEN, MOST_ALSO = 110, "given: ", 4
 # Given values that would have to move by less than this share of their size fit.
-ROUNDING = 1e-11
+FITS = 1e-11
 # A remedy that moves given values by less than this share, and others by more than its inverse, is none.
 NEGLIGIBLE = 1e-6
 
@@ -69,7 +69,7 @@ def explain(search: Search, given: np.ndarray, failed: SearchOutcome) -> Inconsi
         outcome = search.run(held, thorough=False)
     if outcome.solved and freed:
         moved = np.abs(outcome.values - search.guess) / np.maximum(search.sizes, np.abs(search.guess))
-        if np.all(moved[freed] <= ROUNDING):
+        if np.all(moved[freed] <= FITS):
             return outcome
     if not conflicts:  # without all that is given the search arrives, but not at once: no value of it is to blame
         return _nothing_found(search, none, failed)

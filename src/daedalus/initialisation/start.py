@@ -17,7 +17,7 @@ from daedalus.model.system.system import System
 
 # Rows that are printed.
 # Residuals below this are printed as zero: rounding of numbers near one makes them.
-ROUNDING = 1e-14
+PRINTED_AS_ZERO = 1e-14
 MOST_ROWS = 40
 # Constraints that are off by less at the guess are not mentioned.
 CLOSED = 1e-9
@@ -187,7 +187,7 @@ class Start(OperatingPoint):
 
 def _beside_rounding(residual: float) -> float:
     """A residual for print: zero where rounding alone made it."""
-    return 0.0 if abs(residual) < ROUNDING else residual
+    return 0.0 if abs(residual) < PRINTED_AS_ZERO else residual
 
 
 def _printed(start: Start) -> str:

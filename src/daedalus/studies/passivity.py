@@ -32,7 +32,7 @@ from daedalus.reduction.rewriting import read_model
 
 POINTS = 60
 # What is smaller than this share of the powers at a point is rounding.
-ROUNDING = 1e-9
+NO_POWER = 1e-9
 # Half the width of the boxes that states are drawn from where the energy is asked for a lower bound.
 FAR = (10.0, 1000.0)
 # D + Dᵀ of a system without feedthrough is raised to this share of the gain while P is looked for.
@@ -165,13 +165,13 @@ def _of_energy(book: Model, energy: ca.SX, u: ca.SX, y: ca.SX, names_in: list[st
     if not np.isfinite(worst):
         return Passivity(None, energy, False, "No state was found at which the energy could be judged.", np.nan)
     pairs = " and ".join(f"{a} · {b}" for a, b in zip(names_in, names_out))
-    if worst > ROUNDING:
+    if worst > NO_POWER:
         text = (
             f"Not passive by its energy from {', '.join(names_in)} to {', '.join(names_out)}: T + V can grow faster "
             f"than {pairs} feeds it (by {worst:.2g} of the powers at one of {POINTS} random states)."
         )
         return Passivity(False, energy, False, text, worst)
-    lossless = least > -ROUNDING
+    lossless = least > -NO_POWER
     ends = "nothing is lost" if lossless else "the rest is lost to dissipation"
     text = (
         f"Passive from {', '.join(names_in)} to {', '.join(names_out)} with the storage function T + V: its rate is at "

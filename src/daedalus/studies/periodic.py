@@ -37,7 +37,7 @@ PIECES, PARTS_FAST = (1, 4, 16), 50.0
 MOST_STEPS, SMALLEST_DAMPING = 40, 1 / 64
 # Newton's method ends when a correction is at most this share of the sizes of the states, or when the pieces meet as
 # closely after a correction that was small already; rounding may keep it above.
-CONVERGED, ROUNDING, NEARLY = 1e-10, 1e-7, 1e-4
+CONVERGED, STALLED, NEARLY = 1e-10, 1e-7, 1e-4
 # The motion found has to close within this share of the sizes when it is run by itself, in one piece.
 CLOSES = 1e-5
 # A motion has come back when it passes its start in the same direction within this share of how far it was away.
@@ -168,7 +168,7 @@ class _Shooting:
                         break
                 damping /= 2
             if taken is None:
-                if length <= ROUNDING:
+                if length <= STALLED:
                     return self._orbit(nodes, period, pieces, sizes, iteration)
                 break
             nodes, period, pieces = taken

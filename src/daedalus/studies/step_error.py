@@ -24,7 +24,7 @@ from daedalus.studies.measured_order import fitted_order
 
 # The order is fitted to steps h, h/2, h/4, ...; errors that rounding may have made are left out.
 HALVINGS = 6
-ROUNDING = 100.0 * float(np.finfo(float).eps)
+LEFT_OUT = 100.0 * float(np.finfo(float).eps)
 TIGHT = 1e-13
 
 
@@ -123,7 +123,7 @@ def step_error(
         gaps.append([float(run[name][-1]) - float(right[name][len(sizes) - 1 - k]) for name in labels])
     norms = np.linalg.norm(np.array(gaps).reshape(len(sizes), -1), axis=1)
     size = max(float(np.linalg.norm([right[name][0] for name in labels])), 1e-300)
-    order = fitted_order(sizes, norms, norms > ROUNDING * size)
+    order = fitted_order(sizes, norms, norms > LEFT_OUT * size)
     errors = FrozenMapping(dict(zip(labels, gaps[0])))
     name = method if isinstance(method, str) else named.name or type(method).__name__
     expected = expected_step_order(system, method, float(h))

@@ -24,7 +24,7 @@ from daedalus.model.names import derivative_name, split_derivative, split_index
 from daedalus.model.system.system import System
 
 # A pole counts as zero within so many times the rounding error that its eigenvectors let through.
-ROUNDING = 30.0
+TIMES_ROUNDING = 30.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -188,7 +188,7 @@ def _eigenvectors(lin: DescriptorSystem) -> tuple[np.ndarray, np.ndarray]:
     poles, left, right = eig(parts.M, left=True, right=True)
     # How far rounding moves a pole: inversely as the cosine between its eigenvectors, which vanishes for double poles.
     cosines = np.maximum(np.abs(np.sum(left.conj() * right, axis=0)), EPSILON)
-    doubt = ROUNDING * EPSILON * np.linalg.norm(parts.M) / cosines
+    doubt = TIMES_ROUNDING * EPSILON * np.linalg.norm(parts.M) / cosines
     poles = np.where(np.abs(poles) <= doubt, 0.0, poles)
     return poles, parts.slow @ right
 

@@ -15,7 +15,7 @@ from daedalus.integrators.tableaux.tableau import Tableau
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 
 # Corrections below the first share of the values are rounding; below the second they may stop shrinking.
-ROUNDING, STALLED = 4e-15, 1e-10
+CONVERGED, STALLED = 4e-15, 1e-10
 MOST_ITERATIONS, MOST_HALVINGS = 50, 20
 
 
@@ -101,7 +101,7 @@ class SparsePullback:
         for _ in range(MOST_ITERATIONS):
             change = -solve(self._residuals(t, h, x, unknowns, u, p).ravel(), False).reshape(unknowns.shape)
             length, part = self._length(h, x, unknowns, change), 1.0
-            if length <= ROUNDING:
+            if length <= CONVERGED:
                 return unknowns + change, solve
             for _ in range(MOST_HALVINGS):
                 trial = unknowns + part * change

@@ -271,7 +271,7 @@ class BranchWatch:
 # solves the equations by orthogonal factors. Parameters stay, so that once a case is enough.
 
 # Slopes may differ by this share of the tolerance, and by the growth of rounding errors that tearing allows.
-SHARE_OF_TOLERANCE, ROUNDING = 1e-2, LARGEST_GROWTH * 2.0**-52
+SHARE_OF_TOLERANCE, SLOPE_ROUNDING = 1e-2, LARGEST_GROWTH * 2.0**-52
 
 
 def leave_other_slopes(frame: KernelFrame, careful: CarefulSlopes, mask: Word) -> None:
@@ -279,7 +279,7 @@ def leave_other_slopes(frame: KernelFrame, careful: CarefulSlopes, mask: Word) -
     w, t, x = frame.w, frame.t.now, frame.now()
     found = frame.slope(t, x, rare=True)
     (right,) = frame.formulas("model.careful", t, x, rare=True)
-    allowed = w.larger(w.mul(frame.settings["rtol"], w.num(SHARE_OF_TOLERANCE)), w.num(ROUNDING))
+    allowed = w.larger(w.mul(frame.settings["rtol"], w.num(SHARE_OF_TOLERANCE)), w.num(SLOPE_ROUNDING))
     # In nominal values: the largest slope, or as much as one along the first interval.
     lengths = [w.abs(w.mul(slope, w.num(1.0 / nominal))) for slope, nominal in zip(right, careful.nominal)]
     along = w.div(w.num(1.0), w.abs(w.sub(frame.end.now, t)))

@@ -25,7 +25,7 @@ from daedalus.model.mechanics.equations_of_motion import (
 from daedalus.model.notebook import Notebook
 
 # A kinetic energy is quadratic in the velocities if 2 T − vᵀ ∂T/∂v is below this share of it at random points.
-ROUNDING = 1e-12
+NO_SHARE = 1e-12
 POINTS = 6
 # What moves coordinates from outside, by their dependence on time.
 DRIVE = "moving frame"
@@ -180,6 +180,6 @@ def _is_share(expression: ca.SX, whole: ca.SX) -> bool:
     draw = np.random.default_rng(38)
     for _ in range(POINTS):
         value, size = (abs(float(part)) for part in function(draw.uniform(0.3, 1.7, symbols.numel())))
-        if value > ROUNDING * size:
+        if value > NO_SHARE * size:
             return True
     return False

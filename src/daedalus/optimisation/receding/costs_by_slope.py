@@ -13,7 +13,7 @@ from daedalus.optimisation.transcription.problem_stage import ProblemStage
 PLACES = 24
 REACH = 2.0
 # Eigenvalues above minus this share of the largest are rounding.
-ROUNDING = 1e-9
+SEMIDEFINITE = 1e-9
 # Longer terms are cut.
 LONGEST = 60
 
@@ -82,7 +82,7 @@ def _bending(stage: ProblemStage, cost: ca.SX, v: ca.SX, size: np.ndarray) -> in
         if not np.isfinite(curvature).all():
             continue
         eigenvalues = np.linalg.eigvalsh(curvature)
-        if eigenvalues[0] < -ROUNDING * max(eigenvalues[-1], -eigenvalues[0], 1e-300):
+        if eigenvalues[0] < -SEMIDEFINITE * max(eigenvalues[-1], -eigenvalues[0], 1e-300):
             return -1
     return 0
 

@@ -20,7 +20,7 @@ import numpy as np
 from scipy.interpolate import BarycentricInterpolator
 
 # The sum of errors aimed at, as a share of ∫ |f|; errors at the level of rounding are left.
-AIM, ROUNDING = 1e-10, 50 * float(np.finfo(float).eps)
+AIM, LEAST_ERROR = 1e-10, 50 * float(np.finfo(float).eps)
 FEWEST_PANELS = 256
 # Evaluations beyond the first ones; of a Python function each is a call.
 BUDGET, BUDGET_OF_CALLS = 1_000_000, 100_000
@@ -123,7 +123,7 @@ def integral(integrand: Integrand, begin: np.ndarray, end: np.ndarray, budget: i
     left, count = budget, len(panels.begin)
     while len(panels.begin):
         worst = np.sum(found.error, axis=1)
-        halved = (worst > aim / (2 * count)) & (worst > ROUNDING * np.sum(found.size, axis=1))
+        halved = (worst > aim / (2 * count)) & (worst > LEAST_ERROR * np.sum(found.size, axis=1))
         halved &= np.abs(panels.end - panels.begin) > SHORTEST * np.maximum(np.abs(panels.end), np.abs(panels.begin))
         if float(done.error.sum()) + float(worst.sum()) <= aim:
             halved[:] = False

@@ -10,6 +10,7 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.rank_decision import KNOWN
 from daedalus.errors import SolverError
 from daedalus.model.expressions import column, concatenate, elements, nonzeros
 from daedalus.model.system.system import System
@@ -118,8 +119,6 @@ def _groups(pattern: ca.Sparsity) -> list[list[int]]:
 
 # Samples of the states beyond as many as there are invariants: each of them contradicts a combination that is none.
 _MORE = 8
-# Combinations are found to rounding, by sums of as many terms as there are invariants.
-_ROUNDING = 1e-10
 # Digits of a weight: an entry needs no more than half of them, since what it leaves is so small a share of c.
 _DIGITS = 12
 
@@ -169,10 +168,10 @@ def _combination(values: np.ndarray, invariants: np.ndarray) -> np.ndarray | Non
     of_invariants = (invariants - invariants[:, :1]).reshape(len(changes), -1)
     weights = np.linalg.lstsq(of_invariants, changes, rcond=None)[0]
     rounded = np.array([float(f"{weight:.{_DIGITS}g}") for weight in weights])
-    rounded[np.abs(rounded) < _ROUNDING * np.abs(rounded).max(initial=0.0)] = 0.0
+    rounded[np.abs(rounded) < KNOWN * np.abs(rounded).max(initial=0.0)] = 0.0
     return rounded if _equal(of_invariants @ rounded, changes, values) else None
 
 
 def _equal(a: np.ndarray, b: np.ndarray, values: np.ndarray) -> bool:
     """Whether numbers are equal but for rounding beside values of an entry; what is none is not."""
-    return bool(np.abs(a - b).max(initial=0.0) <= _ROUNDING * np.abs(values).max(initial=0.0))
+    return bool(np.abs(a - b).max(initial=0.0) <= KNOWN * np.abs(values).max(initial=0.0))

@@ -30,7 +30,7 @@ from daedalus.simulation.singular.stopped_places import lost_rank
 # Near a state that obeys all constraints: as far as this, in nominal values.
 NEAR = 1e-3
 # The smallest singular value of the best rows, divided by their lengths, at a singular configuration.
-SINGULAR = 3e-3
+NEARLY_SINGULAR = 3e-3
 # The prolonged motion misses the constraints by no more than this, in nominal values.
 PROLONGED = 1e-5
 # Another choice helps where its smallest singular value is so many times that of the present one.
@@ -96,7 +96,7 @@ def rechosen_at(
     matrix, rank = scaled(jacobian_at(redundancy.moving, place)), len(present.independent)
     choices = (list(present.independent), chosen_rows(matrix, rank)[0])
     own, best = (float(weakest(matrix[None, rows]).values[0]) for rows in choices)
-    if best < SINGULAR:
+    if best < NEARLY_SINGULAR:
         led = None if over is None else over()
         return led or lost_rank(redundancy, place, present)
     if asked and halt.event is EventPurpose.NO_LONGER_REDUNDANT:

@@ -10,7 +10,7 @@ from daedalus.simulation.result.records_of_methods import BelowTolerance, FewDig
 from daedalus.simulation.run.settings import Settings
 
 # Below this share of the largest state a motion may be rounding.
-ROUNDING = 1e-12
+NO_MOTION = 1e-12
 # States within so many absolute tolerances have fewer than three digits under control.
 RESOLVED = 1000.0
 
@@ -18,7 +18,7 @@ RESOLVED = 1000.0
 def moving(x: np.ndarray, largest: float) -> np.ndarray:
     """Which states move; motions from zero that rounding alone makes, beside larger ones, are none."""
     sizes = np.abs(x).max(axis=0, initial=0.0)
-    return (sizes > ROUNDING * largest) | ((x[:1] != 0).all(axis=0) & (x != x[:1]).any(axis=0))
+    return (sizes > NO_MOTION * largest) | ((x[:1] != 0).all(axis=0) & (x != x[:1]).any(axis=0))
 
 
 def small_states(settings: Settings, run: Any) -> tuple[BelowTolerance | FewDigits, ...]:

@@ -14,7 +14,7 @@ LETTERS = ("t", "xdot", "x", "z", "u", "p")
 # Corrections of x' and z, which most often are linear; how small the last one is where many places are looked at.
 MOST_CORRECTIONS, SOLVED_ROUGHLY = 30, 1e-9
 # A matrix is singular where its condition is worse than this.
-SINGULAR = 1e13
+WORST_CONDITION = 1e13
 
 
 class Undetermined(Exception):
@@ -95,7 +95,7 @@ def solved(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
     scaled = matrix / rows[:, None] / columns
     size = lapack.dlange("1", scaled)
     factors, pivots, failed = lapack.dgetrf(scaled)
-    if failed or not lapack.dgecon(factors, size)[0] >= 1 / SINGULAR:
+    if failed or not lapack.dgecon(factors, size)[0] >= 1 / WORST_CONDITION:
         raise Undetermined
     # One by one: several right sides at once are shared among threads, which takes milliseconds to begin.
     found = [lapack.dgetrs(factors, pivots, one / rows)[0] / columns for one in right.reshape(len(matrix), -1).T]

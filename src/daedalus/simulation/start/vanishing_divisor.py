@@ -26,7 +26,7 @@ from daedalus.simulation.result.records import Record
 from daedalus.simulation.result.records_on_the_way import DivisorVanishes
 from daedalus.simulation.start.singular_mass import check_start_mass
 
-ROUNDING = 8 * np.finfo(float).eps
+VANISHED = 8 * np.finfo(float).eps
 LETTERS = ("t", "x", "u", "p")
 # Names in one sentence.
 MOST_NAMES = 6
@@ -63,7 +63,7 @@ def vanishing_divisor(
     function, needs_inputs = once(plant.system, _function)
     u = drive.at_time(t0) if needs_inputs else drive.constants
     value, size = function.core(np.array([t0]), x0, u, p)
-    vanished = np.flatnonzero(np.abs(value) <= ROUNDING * size)
+    vanished = np.flatnonzero(np.abs(value) <= VANISHED * size)
     if not len(vanished):
         return None
     check_start_mass(model, plant.system, t0, x0, p)
