@@ -32,6 +32,7 @@ from daedalus.differentiation.events.part_guards import (
     time_slopes,
 )
 from daedalus.differentiation.events.saltation import carried, unchanged
+from daedalus.differentiation.events.smoothness import stairs_of
 from daedalus.differentiation.instants.foreseen import Change, Foreseen, Stretch, depth_of
 from daedalus.differentiation.next_part import NextPart
 from daedalus.errors import SolverError
@@ -159,20 +160,54 @@ def behind_change(case: Case, change: Change, t: float, row: np.ndarray) -> Next
     changed = [k for k in change.conditions if not conditions.corners[k]]
     if not changed:
         return NextPart(following, same)
-    moves = {k: time_slopes(case, event_of(case, k), t, row) for k in changed}
-    apart = [k for k in changed if not np.allclose(moves[which], moves[k], rtol=1e-6)]
-    apart = [k for k in apart if np.all(np.isfinite(moves[k])) and _is_at_zero(case, k, t, row)]
+    # Those that the motion leads to zero; the others change with them, with time, or since something in them jumps.
+    led = [k for k in changed if _is_at_zero(case, k, t, row)]
+    timed = [k for k in change.conditions if k >= conditions.located]
+    which = led[0] if led else changed[0]
+    if timed and (which not in led or which >= conditions.located):
+        moves = _moved_in_time(case, timed[0], t, row)
+    else:
+        moves = time_slopes(case, event_of(case, which), t, row) if led else _moved_by_stairs(case, which, t, row)
+    other = {k: time_slopes(case, event_of(case, k), t, row) for k in led[1:]}
+    apart = [k for k, own in other.items() if not np.allclose(moves, own, rtol=1e-6) and np.all(np.isfinite(own))]
     record = EquationsJump(t, conditions.texts[which], tuple(conditions.texts[k] for k in apart))
-    slopes = carried(unchanged(n, len(moves[which])), row[-n:], following.row0[-n:], moves[which])
+    slopes = carried(unchanged(n, len(moves)), row[-n:], following.row0[-n:], moves)
     return NextPart(following, slopes, (record,))
 
 
 def _is_at_zero(case: Case, which: int, t: float, row: np.ndarray) -> bool:
     """Whether a condition changes by the motion itself, and not since another one has changed."""
-    n, event = len(case.x0), event_of(case, which)
-    value, slope = expression_slopes(case, case.system.guards[event], t, row)
+    return _is_met(case, *expression_slopes(case, case.system.guards[event_of(case, which)], t, row), row)
+
+
+def _is_met(case: Case, value: float, slope: np.ndarray, row: np.ndarray) -> bool:
+    """Whether a value is zero to what the motion changes it by."""
+    n = len(case.x0)
     moves = abs((slope[0] + slope[1 : 1 + n] @ row[-n:]) * (case.last_time - case.first_time))
     return bool(abs(value) <= max(1e-6, 100 * case.settings.rtol) * moves)
+
+
+def _moved_in_time(case: Case, which: int, t: float, row: np.ndarray) -> np.ndarray:
+    """∂τ/∂(x, u, p) of a condition that time and parameters decide, wherever it stands."""
+    modes, n = stretch_of(case).modes, len(case.x0)
+    assert modes is not None
+    _, slope = expression_slopes(case, conditions_of(stretch_of(case).system).guard(which, modes), t, row)
+    return np.asarray(-slope[1:] / (slope[0] + slope[1 : 1 + n] @ row[-n:]))
+
+
+def _moved_by_stairs(case: Case, which: int, t: float, row: np.ndarray) -> np.ndarray:
+    """∂τ/∂(x, u, p) of a condition that changes away from zero: that of the stair in it that takes a step there.
+
+    The ramp fmod(t, T) falls where t/T is a whole number, at a moment that the state does not move. Without such a
+    stair an input has jumped, at a time that is given.
+    """
+    n = len(case.x0)
+    for steps in stairs_of(case.system.guards[event_of(case, which)]):
+        value, slope = expression_slopes(case, steps, t, row)
+        rate = slope[0] + slope[1 : 1 + n] @ row[-n:]
+        if rate and _is_met(case, value - round(value), slope, row):
+            return np.asarray(-slope[1:] / rate)
+    return np.zeros(n + case.system.sizes["u"] + len(case.p))
 
 
 def _moved(case: Case, which: int, levels: float, t: float, row: np.ndarray) -> np.ndarray:

@@ -17,6 +17,7 @@ import numpy as np
 
 from daedalus.differentiation.events.places_on_conditions import looked_at
 from daedalus.differentiation.events.smoothness import corners as corners_in
+from daedalus.differentiation.events.smoothness import stairs_of
 from daedalus.errors import SolverError
 from daedalus.model.event_purpose import EventPurpose
 from daedalus.model.expressions import concatenate, divided, elements
@@ -69,12 +70,17 @@ class JumpingConditions:
         self._modes: list[ca.SX] = []
         self._guards: list[ca.SX] = []
         self._residual = system.residual
-        self._clock, self._timed = None, list[int]()
+        self._clock, self._timed, self._read = None, list[int](), list[int]()
         if switches is not None:
             self.texts, self._modes, self._guards = list(switches.conditions), switches.modes, switches.guards
             self._residual = switches.system.residual
             self._put_clock_in(system, switches)
-        looked = [looked_at(system, self._residual, self._guards, self._modes, k) for k in range(len(self._modes))]
+        # A guard contains modes of conditions inside it, which come before it, and of those that time decides.
+        self._inwards = [*reversed(range(self.located)), *range(self.located, len(self._modes))]
+        looked = [
+            looked_at(system, self._residual, self._guards, self._modes, self._inwards, k)
+            for k in range(len(self._modes))
+        ]
         self.corners = tuple(not found.jumps for found in looked)
         self.levels = tuple(found.level for found in looked)
 
@@ -88,12 +94,14 @@ class JumpingConditions:
         values = elements(switches.clock.call([system.symbol("t"), system.symbol("p")])[0])
         guards, known = self._guards, len(self._modes)
         for k, (symbol, value, text) in enumerate(zip(clock, values, switches.on_time)):
-            if value.op() in (ca.OP_LT, ca.OP_LE) and ca.depends_on(value, system.symbol("p")):
-                self._modes, guards = [*self._modes, symbol], [*guards, value.dep(1) - value.dep(0)]
+            put_in = value
+            if ca.depends_on(value, system.symbol("p")):
+                mode, guard, put_in = _moved_by_parameters(value)
+                self._modes, guards = [*self._modes, mode], [*guards, guard]
                 self.texts.append(text)
                 self._timed.append(k)
-            else:
-                self._residual, *guards = ca.substitute([self._residual, *guards], [symbol], [value])
+                self._read.append(value.op())
+            self._residual, *guards = ca.substitute([self._residual, *guards], [symbol], [put_in])
         self._guards = guards
         assert len(self._modes) == known + len(self._timed)
 
@@ -108,7 +116,8 @@ class JumpingConditions:
             return None
         assert self._clock is not None
         times, values = condition_times(self.system, self._clock, p, span)
-        return times, values[:, self._timed]
+        columns = [_mode_of(operation, values[:, k]) for k, operation in zip(self._timed, self._read)]
+        return times, np.stack(columns, axis=1)
 
     def chosen(self, corners: bool | None) -> tuple[int, ...]:
         """The conditions whose modes are put in: those that jump or are steep; with `corners` all, if they are few.
@@ -130,7 +139,7 @@ class JumpingConditions:
 
     def _with(self, expressions: list[ca.SX], modes: tuple[int, ...], chosen: tuple[int, ...]) -> list[ca.SX]:
         """Expressions with some modes put in, and the other conditions as they are written."""
-        for k in reversed(range(self.count)):  # a guard contains modes of conditions inside it, which come before
+        for k in self._inwards:
             value = ca.SX(modes[k]) if k in chosen else self._guards[k] > 0
             expressions = ca.substitute(expressions, [self._modes[k]], [value])
         return expressions
@@ -144,6 +153,33 @@ class JumpingConditions:
         system, chosen = self.system, self.chosen(corners)
         (residual,) = self._with([self._residual], modes, chosen)
         return residual, system.guards, dict(system.outputs)
+
+
+def _moved_by_parameters(value: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
+    """A mode for what time and parameters decide, the guard that turns it, and the value by the mode.
+
+    Of a stair the mode says whether the number of steps is even, so that every step turns it.
+    """
+    mode, operation = ca.SX.sym("mode of time"), value.op()
+    if operation in (ca.OP_LT, ca.OP_LE):
+        return mode, value.dep(1) - value.dep(0), mode
+    if operation == ca.OP_SIGN:
+        return mode, value.dep(0), 2 * mode - 1
+    # fmod is written as the whole number of periods, of which x/T is what moves.
+    steps = stairs_of(value)[-1]
+    sign = -1 if operation == ca.OP_CEIL else 1
+    odd = 1 - mode
+    counted = 2 * ca.floor((sign * steps - 0.5 - odd) / 2 + 0.5) + odd
+    return mode, ca.sin(np.pi * ca.remainder(sign * steps, 2)), sign * counted
+
+
+def _mode_of(operation: int, values: np.ndarray) -> np.ndarray:
+    """The modes that belong to values of the clock."""
+    if operation in (ca.OP_LT, ca.OP_LE):
+        return values
+    if operation == ca.OP_SIGN:
+        return (values > 0).astype(values.dtype)
+    return (np.mod(values, 2) < 0.5).astype(values.dtype)
 
 
 def pivot_rows(

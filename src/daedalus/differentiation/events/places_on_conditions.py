@@ -29,13 +29,18 @@ class OnCondition(NamedTuple):
     level: float = 0.0
 
 
-def looked_at(system: System, residual: ca.SX, guards: list[ca.SX], modes: list[ca.SX], k: int) -> OnCondition:
-    """What the equations are like on the condition with a mode, where there is a place on it that tells."""
+def looked_at(
+    system: System, residual: ca.SX, guards: list[ca.SX], modes: list[ca.SX], order: list[int], k: int
+) -> OnCondition:
+    """What the equations are like on the condition with a mode, where there is a place on it that tells.
+
+    order: in which conditions are put in; guards contain modes of those that come later.
+    """
     may_be_steep = _has_roots(residual) and _is_of_states(system, guards[k])
     if not may_be_steep and not ca.depends_on(residual, modes[k]):
         return OnCondition(False)
     expressions = [residual, guards[k]]
-    for j in reversed([j for j in range(len(modes)) if j != k]):
+    for j in [j for j in order if j != k]:
         expressions = ca.substitute(expressions, [modes[j]], [guards[j] > 0])
     expressions[1] = ca.substitute(expressions[1], modes[k], guards[k] > 0)
     v = concatenate(system.symbol(letter) for letter in LETTERS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import casadi as ca
 
 from daedalus.errors import SolverError
+from daedalus.model.expressions import elements
 from daedalus.model.names import listed
 from daedalus.model.system.system import System
 
@@ -43,6 +44,32 @@ def corners(expression: ca.SX) -> list[str]:
     function = ca.Function("probe", [ca.vertcat(*ca.symvar(expression))], [expression])
     met = {function.instruction_id(k) for k in range(function.n_instructions())}
     return sorted(CORNERS[operation] for operation in met & CORNERS.keys())
+
+
+def stairs_of(expression: ca.SX) -> list[ca.SX]:
+    """What is counted in whole steps by floor, ceil, fmod and remainder in an expression.
+
+    Example
+    -------
+    >>> import casadi as ca
+    >>> t, T = ca.SX.sym("t"), ca.SX.sym("T")
+    >>> stairs_of(ca.fmod(t, T) - ca.floor(2 * t))
+    [SX((t/T)), SX((2*t))]
+    """
+    found, seen, waiting = list[ca.SX](), set[int](), elements(expression)[::-1]
+    while waiting:
+        node = waiting.pop()
+        if node.__hash__() in seen:
+            continue
+        seen.add(node.__hash__())
+        operation = node.op()
+        if operation in (ca.OP_FLOOR, ca.OP_CEIL):
+            found.append(node.dep(0))
+        elif operation in (ca.OP_FMOD, ca.OP_REMAINDER):
+            steps = node.dep(0) / node.dep(1)
+            found.append(steps + 0.5 if operation == ca.OP_REMAINDER else steps)
+        waiting += [node.dep(k) for k in reversed(range(node.n_dep()))]
+    return found
 
 
 def refuse_corners(system: System) -> None:

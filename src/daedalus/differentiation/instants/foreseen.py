@@ -368,8 +368,9 @@ def _modes(piece: Trajectory, system: System, span: tuple[float, float]) -> list
             own = np.concatenate([own, timed[1][max(0, int(np.searchsorted(timed[0], t, side=side)) - 1)]])  # type: ignore[call-overload]
         modes = tuple(int(value > 0.5) for value in own)
         if not found or modes != found[-1][1]:
-            only_timed = bool(found) and modes[: conditions.located] == found[-1][1][: conditions.located]
-            found.append((t, modes, only_timed))
+            # Where time turns one of them, others that turn at that moment do so since it did.
+            by_time = bool(found) and modes[conditions.located :] != found[-1][1][conditions.located :]
+            found.append((t, modes, by_time))
     return found
 
 

@@ -10,10 +10,11 @@ import numpy as np
 
 from daedalus.analysis.points.complete_point import Entry
 from daedalus.analysis.points.operating_point import read_point
-from daedalus.differentiation.differentiable_system import COMPARED, flowing_system
+from daedalus.differentiation.differentiable_system import COMPARED, assigns, flowing_system
 from daedalus.errors import InputError, SolverError
 from daedalus.model.expressions import contains
-from daedalus.model.model import Model
+from daedalus.model.model import Model, as_system
+from daedalus.model.plain_numbers import plain_number
 from daedalus.model.system.once import once
 from daedalus.model.system.system import LETTERS, System
 from daedalus.studies.branches.equilibrium_branch import SpecialPoint
@@ -24,6 +25,7 @@ from daedalus.studies.orbits.orbit_equations import OrbitProblem, OrbitValues
 from daedalus.studies.orbits.orbit_search import FIRST_INTERVALS, solved_orbit
 from daedalus.studies.orbits.orbit_walk import FIRST, OrbitWalk
 from daedalus.studies.orbits.periodic_orbit import OrbitQuestion, PeriodicOrbit
+from daedalus.studies.orbits.shooting_walk import ShootingWalk, check_shooting
 
 if TYPE_CHECKING:
     from daedalus.simulation.result.trajectory import Trajectory
@@ -113,16 +115,14 @@ def branch_of_orbit(
     orbit: PeriodicOrbit, parameter: str, span: tuple[float, float], most: int, find: Find
 ) -> OrbitBranch:
     """The branch through an orbit, from the first value of the range on; `find` is `dd.periodic`."""
-    question = orbit.question
+    question, written = orbit.question, as_system(orbit.question.model)
+    entry, ends = moved_entry(written, parameter), read_range(parameter, span)
+    if assigns(written) or not is_smooth(written) or not takes_inputs(question.inputs):
+        return _by_shooting(orbit, parameter, entry, span, most, find)
     system = flowing_system(question.model)
-    entry, ends = moved_entry(system, parameter), read_range(parameter, span)
-    if not is_smooth(system) or not takes_inputs(question.inputs):
-        raise InputError(
-            f"The orbits of {system.name!r} cannot be followed by collocation.",
-            "the model has events or conditions, or an input that is neither a number nor a function of time",
-            because="polynomials between mesh points cannot jump.",
-            remedy="dd.periodic for each value of the parameter",
-        )
+    if not is_smooth(system):
+        return _by_shooting(orbit, parameter, entry, span, most, find)
+    entry = moved_entry(system, parameter)
     problem = orbit_problem(system, question.inputs, question.parameters, entry, orbit.driven, question.begin)
     here = float((problem.p if entry[0] == "p" else problem.u)[entry[1]])
     guess = sampled(problem, orbit.trajectory, orbit.period, here)
@@ -142,14 +142,48 @@ def branch_of_orbit(
         there = OrbitWalk(problem, parameter, (min(here, begin), max(here, begin)), most, None)
         reached = there.along(first, begin - here)
         if abs(reached._orbits[-1].parameter - begin) > 1e-6 * walk.width:
-            raise SolverError(
-                f"The branch does not reach {parameter} = {begin:.6g}.",
-                f"the orbit is known at {parameter} = {here:.6g}; {reached.ended[0].lower()}{reached.ended[1:]}",
-                because="the branch begins at the first value of the range.",
-                remedy=f"a range that begins at {here:.6g}",
-            )
+            raise _not_reached(parameter, begin, here, reached)
         first = reached._orbits[-1]
     return walk.along(first, float(span[1]) - begin)
+
+
+def _by_shooting(
+    orbit: PeriodicOrbit, parameter: str, entry: Entry, span: tuple[float, float], most: int, find: Find
+) -> OrbitBranch:
+    """The branch through an orbit with events, switching or clocks."""
+    check_shooting(orbit)
+    question, begin = orbit.question, float(span[0])
+    again = _again(find, question, parameter, entry)
+    here = _value(orbit, parameter)
+    width = abs(float(span[1]) - begin)
+    if abs(here - begin) > 1e-9 * width:
+        ends = min(here, begin), max(here, begin)
+        reached = ShootingWalk(orbit, parameter, entry[0], ends, most, again).first(orbit, here, begin - here)
+        last = reached._orbits[-1]
+        if abs(last.parameter - begin) > 1e-6 * width:
+            raise _not_reached(parameter, begin, here, reached)
+        orbit = again(last)
+    walk = ShootingWalk(orbit, parameter, entry[0], read_range(parameter, span), most, again)
+    return walk.first(orbit, begin, float(span[1]) - begin)
+
+
+def _value(orbit: PeriodicOrbit, name: str) -> float:
+    """The value that a parameter or an input has on an orbit."""
+    given = {**(orbit.question.parameters or {}), **(orbit.question.inputs or {})}
+    if name in given:
+        return plain_number(given[name], name, "")
+    vectors = read_point(as_system(orbit.question.model), None, None, None)
+    letter, k = moved_entry(as_system(orbit.question.model), name)
+    return float(vectors[letter][k])
+
+
+def _not_reached(parameter: str, begin: float, here: float, reached: OrbitBranch) -> SolverError:
+    return SolverError(
+        f"The branch does not reach {parameter} = {begin:.6g}.",
+        f"the orbit is known at {parameter} = {here:.6g}; {reached.ended[0].lower()}{reached.ended[1:]}",
+        because="the branch begins at the first value of the range.",
+        remedy=f"a range that begins at {here:.6g}",
+    )
 
 
 def branch_from_hopf(
@@ -238,5 +272,6 @@ def _given(
 
 
 def _start(model: Model | System, values: OrbitValues) -> dict[str, float]:
-    labels = flowing_system(model).labels["x"]
+    shot = getattr(values.values, "labels", None)
+    labels = flowing_system(model).labels["x"] if shot is None else shot
     return dict(zip(labels, values.values.x[0].tolist()))

@@ -52,7 +52,7 @@ class SpecialOrbit:
     @property
     def state(self) -> dict[str, float]:
         """The states at the beginning of the orbit by name, ready for `start=`."""
-        labels = self._walk.problem.system.labels["x"]
+        labels = getattr(self._walk, "labels", self._walk.problem.system.labels["x"])
         return dict(zip(labels, self._step.orbit.values.x[0].tolist()))
 
     @property
