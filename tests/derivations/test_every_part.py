@@ -142,3 +142,80 @@ def test_formulas_that_are_defined_near_the_start_only_are_checked_there():
     m.equation(ca.acos(x - 39.99), ca.acos(y - 41.0))
     d = dd.derive(m, "reduce")
     assert d.check < 1e-6, [(step.kind, step.check) for step in d]
+
+
+def test_guesses_of_algebraic_variables_say_where_formulas_are_defined():
+    """z is differentiated, so that it is a state of the plan: its guess is kept, and its rate has one symbol."""
+    m = dd.Model("rail")
+    x, v = m.state("x", start=0.5), m.state("v", start=0.3)
+    z, f = m.algebraic("z", start=20.4), m.algebraic("f", start=0.0)
+    m.equation(m.der(x), v)
+    m.equation(m.der(v), f - x)
+    m.equation(ca.sqrt(z - 20.0), x + 0.1 * ca.cos(z))
+    m.equation(v * z, 0.3 * z)
+    for part in ("reduce", "start", "linearise"):
+        d = dd.derive(m, part)
+        assert d.check < 1e-8, (part, [(step.kind, step.check) for step in d])
+
+
+def test_slopes_that_rounding_hides_are_not_called_checked():
+    from daedalus.derivations.numbers_along import slope_residual
+
+    x, y = ca.SX.sym("x"), ca.SX.sym("y")
+    row = 1e40 * ca.sin(x) + y
+    assert not slope_residual(row, [y], ca.SX(1)) < 1e-9
+    assert not slope_residual(row, [y], ca.SX(2)) < 1e-9
+    # The second row has narrow steps beside which long differences say nothing: other points show it.
+    steep = ca.tanh(1e9 * (x - 0.9)) + y
+    assert slope_residual(steep, [x, y], ca.gradient(steep, ca.vertcat(x, y))) < 1e-9
+    assert slope_residual(steep, [x, y], ca.vertcat(1.0, 1.0)) > 1e-3
+
+
+def test_derivations_of_circuits_without_explicit_formulas_are_checked_at_their_start():
+    E, m = dd.components.electrical, dd.Model("clamp")
+    source = m.add(E.VoltageSource("source", voltage=5.0))
+    r, d, c = (
+        m.add(E.Resistor("r", resistance=1e3)),
+        m.add(E.Diode("d", saturation_current=1e-14)),
+        m.add(E.Capacitor("c", capacitance=1e-6)),
+    )
+    ground = m.add(E.Ground("ground"))
+    m.connect(source.plus, r.plus)
+    m.connect(r.minus, d.plus)
+    m.connect(d.minus, c.plus)
+    m.connect(c.minus, source.minus, ground.pin)
+    derivation = dd.derive(m)
+    assert derivation.check < 1e-9, [(step.kind, step.check) for step in derivation]
+
+
+def test_numbers_are_written_as_on_the_board():
+    """Thirds as fractions, no numbers such as 1.5 that only a common factor brings, squares behind the function."""
+    m = dd.Model("slender rods")
+    q = m.coordinate("phi", 2, start=[0.5, 0.3], rate=[0.0, 0.0])
+    l1, l2, m1, m2 = (m.parameter(n, 1.0) for n in ("l_1", "l_2", "m_1", "m_2"))
+    w = m.rate(q)
+    m.kinetic_energy(m1 * l1**2 * w[0] ** 2 / 6 + m2 * l1**2 * w[0] ** 2 / 2 + m2 * l2**2 * w[1] ** 2 / 6)
+    m.kinetic_energy(m2 * l1 * l2 * w[0] * w[1] * ca.cos(q[0] - q[1]) / 2 + m2 * ca.sin(q[0]) ** 2 * w[0] ** 2 * 2 / 3)
+    text, latex = str(dd.derive(m, "lagrange")), dd.derive(m, "lagrange").to_latex()
+    assert "0.333" not in text
+    assert "0.666" not in text
+    assert "1.5" not in text
+    assert "sin(phi[0])^2" in text
+    assert "\\sin^{2}" in latex
+    assert "l_{1}^{2}" in latex
+
+
+def test_wide_matrices_name_their_entries():
+    m = dd.Model("arm")
+    q = m.coordinate("q", 2, start=[0.3, 0.4], rate=[0.0, 0.0])
+    l, g = m.parameter("l", 1.0), m.parameter("g", 9.81)
+    w, one = m.rate(q), ca.vertcat(ca.sin(q[0]), -ca.cos(q[0]))
+    two = l * one + l * ca.vertcat(ca.sin(q[0] + q[1]), -ca.cos(q[0] + q[1]))
+    for p in (l * one, two):
+        m.kinetic_energy(0.5 * ca.sumsqr(ca.jacobian(p, q) @ w))
+        m.potential_energy(g * p[1])
+    step = next(step for step in dd.derive(m, "linearise") if step.kind == "A")
+    names = [str(line.left) for line in step.where]
+    assert names
+    assert "A[2,0]" in str(step.after[0])
+    assert any("A[2,0] = " in str(line) for line in step.where)

@@ -10,6 +10,17 @@ from tests.support import lecture_models as lectures
 
 import daedalus as dd
 from daedalus import catalogue
+from daedalus.display.formulas.fitted_rows import PAGE
+from daedalus.display.formulas.latex_width import latex_width
+
+# Widths in points that pdfTeX 3.14 sets these at: 10 pt, displaystyle, amsmath.
+MEASURED = {
+    r"x + y": 23.199,
+    r"l_{1} \, \mathrm{loop}_{1} \, \cos\left(\phi_{0}\right)": 68.845,
+    r"\frac{a + b}{c} + \sqrt{x}": 50.470,
+    r"\begin{bmatrix} 0 & 0 & 1 \\ 12.5 & 0 & x_{0} \end{bmatrix}": 63.535,
+    r"\frac{\mathrm{d}}{\mathrm{d}t} \mathrm{angle} = - \omega_{0}^{2} \, \sin^{2}\left(\mathrm{angle}\right)": 118.844,
+}
 
 
 def problem():
@@ -83,6 +94,46 @@ def test_wide_matrices_are_arrays(written):
     assert "\\begin{array}{cccccccccccc}" in written["wide"]
 
 
+def test_systems_wider_than_a_page_are_written_in_letters_with_their_matrices_below():
+    m = dd.Model("chain")
+    x, u = m.state("x", 40, start=0.0), m.input("u")
+    m.equation(m.der(x), -x + u)
+    text = dd.linearise(m).to_latex()
+    assert "E \\dot{x} &= A x + B u" in text
+    assert "A &= \\left[\\text{40} \\times \\text{40 matrix with 40 nonzero entries}\\right]" in text
+    assert max(latex_width(row) for row in text.split("\\\\\n")) <= PAGE
+    assert "x_{0}," in text
+    assert "x_{39}" in text
+
+
+def crowd():
+    """Equations whose sums are wider than any page."""
+    m = dd.Model("crowd")
+    x = m.state("x", 12, start=0.0)
+    every = sum((k + 1) * ca.sin(x[k] - x[j]) for k in range(12) for j in range(12) if j != k)
+    m.equation(m.der(x), -x * every)
+    m.equation(m.algebraic("z"), (x[0] + ca.cos(every)) / (1 + every**2))
+    return m
+
+
+@pytest.mark.parametrize("of", ["model", "system", "derivation", "markdown"])
+def test_no_row_is_wider_than_a_page(of):
+    m = crowd()
+    text = {
+        "model": m.to_latex, "system": m.freeze().to_latex, "derivation": lambda: dd.derive(m).to_latex(),
+        "markdown": lambda: dd.derive(m).to_markdown(),
+    }[of]()  # fmt: skip
+    rows = re.split(r"\\\\\s|\n", text)
+    widths = [latex_width(row) for row in rows if "=" in row or "quad" in row]
+    assert len(widths) > 10
+    assert max(widths) <= 1.15 * PAGE
+
+
+def test_widths_of_formulas_are_near_those_that_tex_sets():
+    for text, width in MEASURED.items():
+        assert latex_width(text) == pytest.approx(width, rel=0.2)
+
+
 def test_stability_functions_are_rational_functions_of_z(written):
     above = "1 + \\frac{1}{2} z + \\frac{1}{10} z^{2} + \\frac{1}{120} z^{3}"
     assert above in written["stability"]
@@ -132,8 +183,8 @@ def test_roots_are_not_taken_out_of_squares():
 
 
 def rows_of(latex):
-    """The rows of an aligned block, without what aligns them; blocks of matrices are left to a TeX engine."""
-    body = re.sub(r"\\(begin|end)\{aligned\}", "", latex)
+    """The equations of an aligned block, without what aligns and breaks them; matrices are left to a TeX engine."""
+    body = re.sub(r"\\(begin|end)\{aligned\}", "", latex).replace("\\\\\n&\\quad ", "")
     return [row.replace("&", " ").strip() for row in body.split("\\\\\n")]
 
 

@@ -7,6 +7,7 @@ random values.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 
 import casadi as ca
 import numpy as np
@@ -19,14 +20,21 @@ _WEIGHTS = (3 / 4, -3 / 20, 1 / 60)
 STEPS = (4e-3, 1e-3, 4e-4, 1e-4, 2e-2)
 ENOUGH = 1e-10
 POINTS = 6
+# An entry is shown by a difference whose own uncertainty is a smaller part of it than this.
+SHOWN = 1e-3
+# Roundings of the size of a value that may add up in a difference of six of them.
+ROUNDINGS = 8
 # Expected derivatives at a point, and the directions that they are taken along.
 Along = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
-def slope_residual(of: ca.SX, by: Sequence[ca.SX], found: ca.SX) -> float:
+def slope_residual(
+    of: ca.SX, by: Sequence[ca.SX], found: ca.SX, usual: Mapping[int, float] = MappingProxyType({})
+) -> float:
     """The largest relative difference between ∂of/∂by as found and by differences.
 
     of: a column. found: a column of slopes where `of` is a scalar, else a matrix with a row for each entry of it.
+    usual: values near which the expressions are defined.
 
     Example
     -------
@@ -50,7 +58,7 @@ def slope_residual(of: ca.SX, by: Sequence[ca.SX], found: ca.SX) -> float:
         directions[np.arange(len(entries)), own] = 1.0
         return derived(point).full().ravel("F"), directions
 
-    return _largest_error(value, along, every, {})
+    return _largest_error(value, along, every, usual)
 
 
 def rate_residual(
@@ -81,38 +89,66 @@ def _largest_error(value: ca.Function, along: Along, symbols: list[ca.SX], usual
     """The largest error of derivatives along directions, at points at which everything is finite.
 
     An entry counts by the best of several lengths of the difference: a wrong derivative is wrong at all of them. What
-    differences of two lengths disagree by (rounding beside large values, a pole nearby) is no error of the derivative.
+    differences of two lengths disagree by (a pole nearby) and what rounding makes of them (beside large values) is no
+    error of the derivative; a point at which these hide the derivative itself says nothing about that entry. NaN where
+    no point says anything about some entry.
     """
-    draw, worst, count, size = np.random.default_rng(1736), 0.0, 0, len(symbols)
-    for k in range(6 * POINTS if usual else 4 * POINTS):
-        if k >= 4 * POINTS and count:
+    draw, size, tried = np.random.default_rng(1736), len(symbols), 6 * POINTS if usual else 4 * POINTS
+    worst: np.ndarray | None = None
+    seen, count = np.zeros(0, dtype=int), 0
+    for k in range(tried):
+        if k >= 4 * POINTS and count and np.all(seen):
             break
         point = draw.uniform(0.3, 1.5, size) if k < 4 * POINTS else drawn_near(draw, symbols, usual)
         if k < 2 * POINTS:
             point *= draw.choice([-1.0, 1.0], size)
         expected, directions = along(point)
-        error, last = np.full(len(expected), np.inf), np.full(len(expected), np.nan)
-        for step in STEPS:
-            difference = np.concatenate([_difference(value, point, own, step) for own in directions])
-            with np.errstate(invalid="ignore"):
-                own = np.abs(difference - expected)
-                own = np.fmin(own, np.maximum(own - 2 * np.abs(difference - last), 0.0))
-                own /= np.maximum(1.0, np.abs(expected))
-            last = difference
-            error = np.fmin(error, own)
-            if np.all(error < ENOUGH):
-                break
-        if np.all(np.isfinite(error)):
-            count += 1
-            worst = max(worst, float(error.max(initial=0.0)))
-        if count == POINTS:
+        error, shown = _errors(value, point, expected, directions)
+        if worst is None:
+            worst, seen = np.zeros(len(expected)), np.zeros(len(expected), dtype=int)
+        if not np.all(np.isfinite(error[shown])) or not np.all(np.isfinite(expected)):
+            continue
+        count += 1
+        seen += shown
+        worst[shown] = np.maximum(worst[shown], error[shown])
+        if count >= POINTS and np.all(seen):
             break
-    return worst if count else float("nan")
+    if worst is None or not count or not np.all(seen):
+        return float("nan")
+    return float(worst.max(initial=0.0))
 
 
-def _difference(value: ca.Function, point: np.ndarray, direction: np.ndarray, step: float) -> np.ndarray:
-    """The derivative along a direction."""
+def _errors(
+    value: ca.Function, point: np.ndarray, expected: np.ndarray, directions: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Relative errors of derivatives at a point, and which of them the differences show at all."""
+    error, shown = np.full(len(expected), np.inf), np.zeros(len(expected), dtype=bool)
+    last = np.full(len(expected), np.nan)
+    for step in STEPS:
+        pairs = [_difference(value, point, own, step) for own in directions]
+        difference, rounding = (np.concatenate(parts) for parts in zip(*pairs))
+        with np.errstate(invalid="ignore"):
+            apart = np.nan_to_num(np.abs(difference - last), nan=np.inf)
+            hidden = SHOWN * np.maximum(1.0, np.abs(difference))
+            own = np.abs(difference - expected)
+            # The first length has none before it to be compared with: small errors count as they are.
+            own = np.where(np.isinf(apart), own, np.maximum(own - 2 * apart, 0.0))
+            own = np.maximum(own - rounding, 0.0) / np.maximum(1.0, np.abs(expected))
+            visible = (rounding <= hidden) & ((apart <= hidden) | (own < ENOUGH))
+        error = np.where(visible, np.fmin(error, own), error)
+        shown |= visible
+        last = difference
+        if np.all(error < ENOUGH):
+            break
+    return error, shown
+
+
+def _difference(
+    value: ca.Function, point: np.ndarray, direction: np.ndarray, step: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """The derivative along a direction, and how far rounding of the values may move it."""
     moves = [sign * n * step for n in range(1, len(_WEIGHTS) + 1) for sign in (1, -1)]
     rows = value(point[:, None] + np.outer(direction, moves)).full()
     with np.errstate(invalid="ignore"):
-        return sum(w * (rows[:, 2 * k] - rows[:, 2 * k + 1]) for k, w in enumerate(_WEIGHTS)) / step
+        found = sum(w * (rows[:, 2 * k] - rows[:, 2 * k + 1]) for k, w in enumerate(_WEIGHTS)) / step
+        return found, ROUNDINGS * np.finfo(float).eps * np.abs(rows).max(axis=1) / step

@@ -9,6 +9,7 @@ import casadi as ca
 from daedalus.derivations.derivation import DerivationStep
 from daedalus.derivations.formula.formula_length import operations
 from daedalus.derivations.formula.line import FormulaLine
+from daedalus.derivations.formula.named_entries import with_named_entries
 from daedalus.derivations.formula.notation import Side
 from daedalus.derivations.formula.repeated_parts import with_named_parts
 from daedalus.derivations.formula.simplify import Wish, shortest
@@ -93,5 +94,9 @@ class Reading:
         check: float,
     ) -> DerivationStep:
         """A step; parts that its result repeats get names where it is long."""
-        shown, where = with_named_parts(self, list(after))
-        return DerivationStep(part, kind, text, tuple(before), tuple(shown), float(check), tuple(where))
+        shown, entries = with_named_entries(self, list(after))
+        named, where = with_named_parts(self, [*shown, *entries])
+        count = len(shown)
+        return DerivationStep(
+            part, kind, text, tuple(before), tuple(named[:count]), float(check), (*named[count:], *where)
+        )

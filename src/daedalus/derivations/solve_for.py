@@ -63,7 +63,7 @@ def solve_for(model: Model | System, name: str) -> ca.SX:
             values.update({symbol_key(s): block.values[k] for k, s in enumerate(block.symbols.elements())})  # type: ignore[arg-type]
     symbols = [system.symbol(letter)[int(k)] for letter, k in zip(place.letters, place.positions)]
     missing = [s for s in symbols if symbol_key(s) not in values]
-    if missing or left_over(system, [b for b in blocks if b.values is not None]) > SAME:
+    if missing or left_over(system, [b for b in blocks if b.values is not None], read.usual) > SAME:
         where = [label for b in blocks if b.values is None for label in b.equations]
         raise SolverError(
             f"{name} cannot be written as a formula.",

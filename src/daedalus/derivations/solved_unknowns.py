@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import casadi as ca
@@ -10,6 +11,7 @@ import numpy as np
 from daedalus.analysis.structure.block_form import triangular_blocks
 from daedalus.derivations.formula.linear_solve import solve_by_hand
 from daedalus.derivations.reading import Reading
+from daedalus.derivations.usual_values import drawn_near
 from daedalus.errors import DaedalusError
 from daedalus.model.expressions import concatenate, elements, symbol_key
 from daedalus.model.model import Model
@@ -83,8 +85,11 @@ def solved_blocks(model: Model, read: Reading) -> list[SolvedBlock]:
     return found
 
 
-def left_over(system: System, blocks: list[SolvedBlock]) -> float:
-    """What is left of the equations at random points when the formulas are put in, relative to their parts."""
+def left_over(system: System, blocks: list[SolvedBlock], usual: Mapping[int, float]) -> float:
+    """What is left of the equations at random points when the formulas are put in, relative to their parts.
+
+    usual: values near which points are drawn where the formulas are defined nowhere else.
+    """
     known = [block for block in blocks if block.values is not None]
     if not known:
         return 0.0
@@ -95,12 +100,16 @@ def left_over(system: System, blocks: list[SolvedBlock]) -> float:
     residual = ca.densify(system.residual[places])
     zero = ca.densify(ca.substitute(residual, old, new))
     symbols = ca.symvar(ca.vertcat(zero, residual))
-    slopes = ca.jacobian(residual, old)
-    size = ca.densify(ca.substitute(ca.sum2(ca.fabs(slopes)), old, new))
+    # What cancels when the formulas are put in: the terms with the unknowns, and those without.
+    slopes = ca.fabs(ca.jacobian(residual, old))
+    moved = ca.sum2(slopes) + slopes @ ca.fabs(new)
+    size = ca.densify(ca.substitute(moved, old, new)) + ca.fabs(ca.substitute(residual, old, ca.SX.zeros(old.shape)))
     function = ca.Function("left", [ca.vertcat(*symbols)], [zero, size])
     draw, worst, count = np.random.default_rng(1788), 0.0, 0
-    for k in range(40):
-        values = draw.uniform(0.2, 1.6, len(symbols))
+    for k in range(60):
+        if k >= 40 and count:
+            break
+        values = draw.uniform(0.2, 1.6, len(symbols)) if k < 40 else drawn_near(draw, symbols, usual)
         if k < 20:
             values *= draw.choice([-1.0, 1.0], len(symbols))
         rest, scale = (part.full().ravel() for part in function(values))

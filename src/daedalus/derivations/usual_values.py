@@ -18,9 +18,10 @@ def usual_values(book: Model) -> dict[int, float]:
     """What the model was written with, start values and parameters, by the keys of their symbols."""
     found: dict[int, float] = {}
     for variable in book._variables.values():
-        values = variable.start or variable.guess or ()
-        for symbol, value in zip(elements(book._symbols[variable.name]), values):
-            found[symbol_key(symbol)] = 0.0 if value is None else float(value)
+        symbols = elements(book._symbols[variable.name])
+        given, guessed = (values or (None,) * len(symbols) for values in (variable.start, variable.guess))
+        for symbol, *values in zip(symbols, given, guessed):
+            found[symbol_key(symbol)] = next((float(value) for value in values if value is not None), 0.0)
         for chain in book._derivatives.get(variable.name, ()):
             for symbol in elements(ca.densify(chain)):
                 found.setdefault(symbol_key(symbol), 0.0)

@@ -88,8 +88,8 @@ def test_names_in_latex():
     m.equation(lam, ca.sqrt(q[0]) / 3e-5)
     assert m.to_latex().splitlines()[1:-1] == [
         r"\lambda &= 33333.3333333 \, \sqrt{q_{0}} \\",
-        r"\mathrm{mass} \, \ddot{q}_{0} &= - {\omega_{0}}^{2} \, q_{0} \\",
-        r"\mathrm{mass} \, \ddot{q}_{1} &= - {\omega_{0}}^{2} \, q_{1}",
+        r"\mathrm{mass} \, \ddot{q}_{0} &= - \omega_{0}^{2} \, q_{0} \\",
+        r"\mathrm{mass} \, \ddot{q}_{1} &= - \omega_{0}^{2} \, q_{1}",
     ]
 
 

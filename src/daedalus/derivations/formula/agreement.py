@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 import casadi as ca
 import numpy as np
 
+from daedalus.derivations.usual_values import drawn_near
 from daedalus.model.expressions import elements
 
 # How many points are drawn, and how many of them are enough.
 DRAWN, ENOUGH = 24, 5
 
 
-def largest_difference(one: ca.SX, two: ca.SX, units: Iterable[ca.SX] = ()) -> float:
+def largest_difference(
+    one: ca.SX, two: ca.SX, units: Iterable[ca.SX] = (), usual: Mapping[int, float] = MappingProxyType({})
+) -> float:
     """The largest difference of two expressions at random points, relative to the sizes of their parts there.
 
     Values between 0.2 and 1.7 of either sign, and positive ones where expressions are undefined otherwise. NaN where
-    no point was found at which both are finite. units: columns of symbols whose squares add up to one.
+    no point was found at which both are finite. units: columns of symbols whose squares add up to one. usual: values
+    near which points are drawn where there are no others.
 
     Example
     -------
@@ -37,8 +42,10 @@ def largest_difference(one: ca.SX, two: ca.SX, units: Iterable[ca.SX] = ()) -> f
     spheres = [[place[s.element_hash()] for s in elements(unit) if s.element_hash() in place] for unit in units]
     draw = np.random.default_rng(1788)
     worst, count = 0.0, 0
-    for k in range(DRAWN):
-        values = draw.uniform(0.2, 1.7, len(symbols))
+    for k in range(2 * DRAWN if usual else DRAWN):
+        if k >= DRAWN and count:
+            break
+        values = draw.uniform(0.2, 1.7, len(symbols)) if k < DRAWN else drawn_near(draw, symbols, usual)
         if k < DRAWN // 2:
             values *= draw.choice([-1.0, 1.0], len(symbols))
         for sphere in spheres:

@@ -140,8 +140,12 @@ class Nesting:
             first = cofactor[min(cofactor)]
             normal = {m: nice(f / first) for m, f in cofactor.items()}
             key = key_of(normal) if len(normal) > 1 else ("alone", len(joined))
-            before = joined.get(key, ({}, normal))[0]
-            joined[key] = (self.atoms.add(before, scaled(factor, first)), normal)
+            if key in joined:
+                before, own = joined[key]
+                share = nice(first / own[min(own)])
+                joined[key] = self.atoms.add(before, scaled(factor, share)), own
+            else:  # with the numbers that it has: no fraction comes out that others need not share
+                joined[key] = factor, cofactor
         return list(joined.values())
 
     def _taken(self, rest: Polynomial, atom: int) -> list[tuple[Polynomial, Polynomial]]:
@@ -177,6 +181,12 @@ class Nesting:
 
     def _product(self, factor: float, monomial: Monomial, last: ca.SX | None) -> ca.SX:
         """A number, powers of atoms and one more factor, what divides below."""
+        if factor != 1.0 and last is None:
+            for atom, exponent in monomial:
+                content = self.atoms.content[atom]
+                if exponent == 1 and content[0] == "sum" and _is_plainer_inside(factor, content[1]):
+                    inside = self.write(scaled(content[1], factor))
+                    return self._product(1.0, divided_by(monomial, ((atom, exponent),)), inside)
         above = [(a, e) for a, e in monomial if e > 0]
         below = [(a, -e) for a, e in monomial if e < 0]
         result = self._all(above)
@@ -205,6 +215,20 @@ class Nesting:
         if len(parts) == 1:
             return ca.SX.unary(content[1], parts[0])
         return ca.SX.binary(content[1], *parts)
+
+
+def _is_plainer_inside(number: float, polynomial: Polynomial) -> bool:
+    """Whether a number reads better inside a sum: (a + 3 b)/3 as a/3 + b, numbers such as 1.5 as 1/2."""
+    inside = scaled(polynomial, number).values()
+    before = [number, *polynomial.values()]
+    counts = [sum(abs(value) != 1.0 for value in values) for values in (before, inside)]
+    plain = [all(_is_plain(value) for value in values) for values in (before, inside)]
+    return plain[1] and (counts[1] < counts[0] or (counts[1] == counts[0] and not plain[0]))
+
+
+def _is_plain(value: float) -> bool:
+    """Whether a number is whole or one part in a whole number."""
+    return value == round(value) or nice(1 / value) == round(1 / value)
 
 
 def common_number(factors: list[float]) -> float:

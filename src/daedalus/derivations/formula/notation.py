@@ -17,9 +17,10 @@ class Notation:
 
 @dataclass(frozen=True, eq=False)
 class Matrix:
-    """A matrix or a column of expressions in brackets."""
+    """A matrix or a column of expressions in brackets; its letter names entries that are too long for it."""
 
     entries: ca.SX
+    letter: str = ""
 
 
 @dataclass(frozen=True, eq=False)

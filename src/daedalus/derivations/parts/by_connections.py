@@ -13,6 +13,7 @@ from daedalus.derivations.formula.agreement import largest_difference
 from daedalus.derivations.formula.line import FormulaLine
 from daedalus.derivations.reading import Reading
 from daedalus.errors import DaedalusError, ModelError
+from daedalus.initialisation.initialise import initialise
 from daedalus.model.assembly.joined_model import connection_rows, joined_model
 from daedalus.model.expressions import column, concatenate, elements, symbol_key
 from daedalus.model.model import Model
@@ -58,7 +59,8 @@ class ConnectionSteps:
                 residual = concatenate(column(r) for r in rows.values())
                 short = self.read.short(residual)
                 lines = [self._line(e) for e in elements(short)]
-                yield self.read.step(PART, kind, text, [], lines, max(check, largest_difference(residual, short)))
+                check = max(check, largest_difference(residual, short, usual=self.read.usual))
+                yield self.read.step(PART, kind, text, [], lines, check)
         gone = self._eliminated()
         if gone:
             words = counted(len(gone), "unknown")
@@ -112,17 +114,9 @@ class ConnectionSteps:
                 flat = reduce(flat)
                 form = explicit_form(flat.freeze())
             except DaedalusError:
-                return float("nan")
+                return self._at_the_start()
         system = flat.freeze()
-        rows = concatenate(e.residual for e in self.equations.values())
-        old, new = [], []
-        for symbol in ca.symvar(rows):
-            value = self._value_of(flat, symbol)
-            if value is not None:
-                old.append(symbol)
-                new.append(value)
-        put = ca.densify(ca.substitute(rows, concatenate(old), concatenate(new))) if old else rows
-        put = form.applied(system, put)
+        put = form.applied(system, self._rows_in(flat))
         letters = ("t", "x", "u", "p")
         free = {symbol_key(s) for letter in letters for s in elements(system.symbol(letter))}
         usable = [e for e in elements(put) if all(symbol_key(s) in free for s in ca.symvar(e))]
@@ -136,6 +130,31 @@ class ConnectionSteps:
             left = function(*values, p).full().ravel()
             worst = max(worst, float(np.max(np.abs(left[np.isfinite(left)]), initial=0.0)))
         return worst
+
+    def _rows_in(self, flat: Model) -> ca.SX:
+        """The residuals of all laws and connections in the unknowns of the model that is left."""
+        rows = concatenate(e.residual for e in self.equations.values())
+        pairs = [(symbol, self._value_of(flat, symbol)) for symbol in ca.symvar(rows)]
+        known = [(symbol, value) for symbol, value in pairs if value is not None]
+        if not known:
+            return rows
+        old, new = (concatenate(column) for column in zip(*known))
+        return ca.densify(ca.substitute(rows, old, new))
+
+    def _at_the_start(self) -> float:
+        """The largest residual at consistent start values, of models whose unknowns have no formulas."""
+        system = self.flat.freeze()
+        letters = ("t", "xdot", "x", "z", "u", "p")
+        symbols = [system.symbol(letter) for letter in letters]
+        free = {symbol_key(s) for part in symbols for s in elements(part)}
+        usable = [e for e in elements(self._rows_in(self.flat)) if all(symbol_key(s) in free for s in ca.symvar(e))]
+        try:
+            start = initialise(self.flat)
+        except DaedalusError:
+            return float("nan")
+        values = [np.asarray(start.vectors[letter]) if letter != "t" else start.time for letter in letters]
+        left = ca.Function("rows", symbols, [ca.vertcat(*usable)])(*values).full().ravel() if usable else np.zeros(0)
+        return float(np.abs(left).max()) if left.size and np.all(np.isfinite(left)) else float("nan")
 
     def _value_of(self, flat: Model, symbol: ca.SX) -> ca.SX | None:
         """What a symbol of the parts is in the model that is left."""

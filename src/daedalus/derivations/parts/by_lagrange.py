@@ -58,7 +58,7 @@ class Lagrange:
         yield read.step(
             PART, "Lagrange function", "The Lagrange function is the kinetic less the potential energy.",
             [read.line(name("L"), Juxtaposed((name("T"), sign("-"), name("V"))))], [read.line(name("L"), function)],
-            largest_difference(function, written.kinetic - written.potential),
+            largest_difference(function, written.kinetic - written.potential, usual=read.usual),
         )  # fmt: skip
         yield from self._slopes(function)
         yield from self._forces()
@@ -69,7 +69,8 @@ class Lagrange:
     def _energy(self, kind: str, letter: str, text: str, written: ca.SX, short: ca.SX) -> DerivationStep:
         read = self.read
         lines = [read.line(name(letter), written)]
-        return read.step(PART, kind, text, lines, [read.line(name(letter), short)], largest_difference(written, short))
+        check = largest_difference(written, short, usual=read.usual)
+        return read.step(PART, kind, text, lines, [read.line(name(letter), short)], check)
 
     def _slopes(self, function: ca.SX) -> Iterator[DerivationStep]:
         read = self.read
@@ -77,7 +78,7 @@ class Lagrange:
         rates_of = [read.line(slope("L", label), entry) for label, entry in zip(self.labels, elements(momenta))]
         yield read.step(
             PART, "momenta", "Differentiate the Lagrange function by every rate.", [read.line(name("L"), function)],
-            rates_of, slope_residual(function, elements(self.v), momenta),
+            rates_of, slope_residual(function, elements(self.v), momenta, read.usual),
         )  # fmt: skip
         along = read.short(time_derivative(self.book, self.written, momenta), self.collect)
         moving, speeds = self._motion(momenta)
@@ -91,7 +92,7 @@ class Lagrange:
             PART, "slopes", "Differentiate the Lagrange function by every coordinate.",
             [read.line(name("L"), function)],
             [read.line(slope("L", read.label(s)), entry) for s, entry in zip(elements(self.q), elements(pull))],
-            slope_residual(function, elements(self.q), pull),
+            slope_residual(function, elements(self.q), pull, read.usual),
         )  # fmt: skip
 
     def _motion(self, expression: ca.SX) -> tuple[list[ca.SX], list[ca.SX]]:
@@ -113,7 +114,7 @@ class Lagrange:
                 PART, "dissipation", "Differentiate the dissipation by every rate.",
                 [read.line(name("D"), written.dissipation)],
                 [read.line(slope("D", label), entry) for label, entry in zip(self.labels, elements(loss))],
-                slope_residual(written.dissipation, elements(self.v), loss),
+                slope_residual(written.dissipation, elements(self.v), loss, read.usual),
             )  # fmt: skip
         own = {n: e for n, e in written.applied.items() if n in written.coordinates and not e.is_zero()}
         if own:
@@ -123,7 +124,7 @@ class Lagrange:
                 for s, entry in zip(elements(self.book._symbols[n]), elements(read.short(force)))
             ]
             text = "Applied forces act on the coordinates through the work that they do on them."
-            check = max(largest_difference(e, read.short(e)) for e in own.values())
+            check = max(largest_difference(e, read.short(e), usual=read.usual) for e in own.values())
             yield read.step(PART, "applied forces", text, [], lines, check)
         if written.constraints:
             yield self._constraint_forces()
@@ -142,10 +143,10 @@ class Lagrange:
         ]
         words = ", ".join(f"`{read.label(s)}`" for s in elements(self.multipliers))
         text = f"Every constraint exerts a force along its slopes, times its multiplier: {words}."
-        check = largest_difference(forces, self._push())
+        check = largest_difference(forces, self._push(), usual=read.usual)
         if len(kinds) == 1:
             virtual = ca.dot(stacked, self.multipliers)
-            check = max(check, slope_residual(virtual, elements(by), forces))
+            check = max(check, slope_residual(virtual, elements(by), forces, read.usual))
         return read.step(PART, "constraint forces", text, before, lines, check)
 
     def _push(self) -> ca.SX:
@@ -200,20 +201,22 @@ class Lagrange:
         mass = read.short(ca.densify(ca.jacobian(residual, self.a)))
         rest = ca.densify(ca.substitute(residual, self.a, ca.SX.zeros(self.a.shape)))
         bias = read.short(ca.densify(ca.substitute(rest, self.multipliers, ca.SX.zeros(self.multipliers.shape))))
-        pieces: list[Any] = [Matrix(-bias)]
+        pieces: list[Any] = []
         total = mass @ self.a + bias
         if self.multipliers.numel():
             push = read.short(-ca.densify(ca.jacobian(rest, self.multipliers)))
-            pieces += [sign("+"), Matrix(push), Matrix(self.multipliers)]
+            pieces += [sign("+"), Matrix(push, "G"), Matrix(self.multipliers)]
             total = total - push @ self.multipliers
         line = read.line(
-            Juxtaposed((Matrix(mass), Matrix(self.a))), Juxtaposed((Matrix(read.short(-bias)), *pieces[1:]))
+            Juxtaposed((Matrix(mass, "M"), Matrix(self.a))),
+            Juxtaposed((Matrix(read.short(-bias), "h"), *pieces)),
         )
         text = "In matrix form: the mass matrix times the accelerations, and what moves them."
-        check = largest_difference(total, residual)
+        check = largest_difference(total, residual, usual=read.usual)
         if not any(ca.depends_on(force, self.a) for force in self.written.applied.values()):
             # Forces that contain accelerations, such as those of a geared motor, add to the mass matrix.
-            check = max(check, largest_difference(mass, ca.hessian(self.written.kinetic, self.v)[0]))
+            hessian = ca.hessian(self.written.kinetic, self.v)[0]
+            check = max(check, largest_difference(mass, hessian, usual=read.usual))
         return read.step(PART, "matrix form", text, [], [line], check)
 
 

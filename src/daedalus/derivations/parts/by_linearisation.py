@@ -15,10 +15,15 @@ from daedalus.derivations.numbers_along import slope_residual
 from daedalus.derivations.reading import Reading
 from daedalus.model.expressions import concatenate, elements
 from daedalus.model.model import Model
+from daedalus.model.system.system import System
 
 PART = "linearise"
-# Larger matrices are not shown as formulas.
+# Larger matrices are not simplified: they are written by their size.
 LARGEST = 16
+# Significant digits of numbers at a point.
+DIGITS = 6
+# Names of a vector that a sentence lists.
+MOST_NAMES = 12
 
 
 def linearisation_steps(model: Model, at: object = None, **options: Any) -> list[DerivationStep]:
@@ -39,9 +44,11 @@ def linearisation_steps(model: Model, at: object = None, **options: Any) -> list
     steps = []
     found: dict[str, ca.SX] = {}
     texts = {
-        "E": "E: the slopes of the equations by the derivatives of the states.",
-        "A": "A: the slopes by states and algebraic variables, with the other sign.",
-        "B": "B: the slopes by the inputs, with the other sign.",
+        "E": "Small deviations from a point obey E x' = A x + B u. E holds the derivatives of the equations with "
+        f"respect to the derivatives of x = ({_order(system, 'x', 'z')}).",
+        "A": "A holds their derivatives with respect to x, with the opposite sign.",
+        "B": f"B holds their derivatives with respect to the inputs u = ({_order(system, 'u')}), "
+        "with the opposite sign.",
     }
     by = {"E": states, "A": unknowns, "B": inputs}
     for letter, slope in slopes.items():
@@ -49,7 +56,8 @@ def linearisation_steps(model: Model, at: object = None, **options: Any) -> list
             continue
         small = slope.shape[0] <= LARGEST and slope.shape[1] <= LARGEST
         found[letter] = read.short(ca.densify(slope)) if small else ca.densify(slope)
-        check = _slopes_check(residual, by[letter], found[letter], -1.0 if letter != "E" else 1.0)
+        matrix = found[letter][:, : by[letter].numel()]
+        check = slope_residual(residual, elements(by[letter]), matrix if letter == "E" else -matrix, read.usual)
         lines = [read.line(name(letter), Matrix(found[letter]))]
         steps.append(read.step(PART, letter, texts[letter], rows, lines, check))
     lin = linearise(model, at=at, **options)
@@ -64,22 +72,30 @@ def linearisation_steps(model: Model, at: object = None, **options: Any) -> list
         rows, columns = (min(sizes) for sizes in zip(numbers.shape, known.shape))
         own, other = numbers[:rows, :columns], known[:rows, :columns]
         check = max(check, float(np.max(np.abs(own - other) / np.maximum(1.0, np.abs(other)), initial=0.0)))
-        lines.append(read.line(name(letter), Matrix(ca.SX(ca.DM(known)))))
+        lines.append(read.line(name(letter), Matrix(_shown(known))))
     for letter in ("C", "D"):
         numbers = np.asarray(getattr(lin, letter))
-        if numbers.size and numbers.shape[0] <= LARGEST:
-            lines.append(read.line(name(letter), Matrix(ca.SX(ca.DM(numbers)))))
+        if numbers.size:
+            lines.append(read.line(name(letter), Matrix(_shown(numbers))))
     text = f"At the point {_point_text(lin)} these are numbers. {_verdict(lin)}"
     steps.append(read.step(PART, "at the point", text, [], lines, check))
     return steps
 
 
-def _unknowns(system: Any) -> ca.SX:
+def _order(system: System, *letters: str) -> str:
+    """The names of a vector in their order; beyond a dozen the first of them."""
+    names = [f"`{label}`" for letter in letters for label in system.labels[letter]]
+    return ", ".join(names if len(names) <= MOST_NAMES else [*names[:MOST_NAMES], "…"])
+
+
+def _shown(numbers: np.ndarray) -> ca.SX:
+    """Numbers with as many digits as one reads."""
+    rounded = [[float(f"{value:.{DIGITS}g}") for value in row] for row in numbers]
+    return ca.SX(ca.sparsify(ca.DM(rounded)))
+
+
+def _unknowns(system: System) -> ca.SX:
     return concatenate([system.symbol("x"), system.symbol("z")])
-
-
-def _slopes_check(residual: ca.SX, by: ca.SX, found: ca.SX, sign: float) -> float:
-    return slope_residual(residual, elements(by), sign * found[:, : by.numel()])
 
 
 def _point_text(lin: Any) -> str:

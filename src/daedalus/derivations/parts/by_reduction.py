@@ -118,7 +118,7 @@ class ReductionSteps:
         new = concatenate(plan.flow.value.values())
         rows = concatenate(elements(plan.residual)[i] for i in plan.flow.row.values())
         left = ca.densify(ca.substitute(rows, old, new))
-        check = largest_difference(left, ca.SX.zeros(left.shape))
+        check = largest_difference(left, ca.SX.zeros(left.shape), usual=read.usual)
         return read.step(PART, "put in", text, [], lines, check)
 
     def _level(self, times: int) -> DerivationStep:
@@ -252,10 +252,14 @@ class ReductionSteps:
         return own.step(PART, "final system", text, [], lines, compiled_residual(system, derived))
 
     def _in_names_of(self, other: ReducedModel, expression: ca.SX) -> ca.SX:
-        """An expression with the symbols that another model has for derivatives of inputs."""
-        own = [name for name in self.inputs if name in other._symbols]
-        old, new = (concatenate(symbols[n] for n in own) for symbols in (self.inputs, other._symbols))
-        return ca.densify(ca.substitute(expression, old, new)) if own else expression
+        """An expression with the symbols that another model has for the same derivatives, of inputs and of states."""
+        pairs = [(self.inputs[name], other._symbols[name]) for name in self.inputs if name in other._symbols]
+        chains = self.plan.book._derivatives
+        pairs += [pair for name in chains for pair in zip(chains[name], other._derivatives.get(name, ()))]
+        if not pairs:
+            return expression
+        old, new = (concatenate(column) for column in zip(*pairs))
+        return ca.densify(ca.substitute(expression, old, new))
 
     def _short(self, expression: ca.SX, collect: list[ca.SX] | None = None) -> ca.SX:
         return self.read.short(expression, collect or ())

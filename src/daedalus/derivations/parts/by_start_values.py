@@ -95,7 +95,7 @@ def _followed(model: Model, start: Start, read: Reading) -> list[DerivationStep]
     if not symbols:
         return []
     texts = [plan.level(i, k).label for i, k in rows]
-    values = {symbol_key(s): known.get(labels[symbol_key(s)], np.nan) for s in ca.symvar(residual)}
+    values = {symbol_key(s): _known_value(start, labels[symbol_key(s)], known) for s in ca.symvar(residual)}
     steps = []
     pattern = ca.jacobian_sparsity(residual, concatenate(symbols))
     filled = set(pattern.row())
@@ -105,7 +105,7 @@ def _followed(model: Model, start: Start, read: Reading) -> list[DerivationStep]
         lines = [read.line(e, ca.SX(0)) for e in elements(read.short(held_rows))]
         text = "These equations contain given values alone; the given values obey them."
         read.labels.update(labels)
-        steps.append(read.step(PART, "obeyed", text, [], lines, _left_of(start, held_rows, book, values)))
+        steps.append(read.step(PART, "obeyed", text, [], lines, _left_of(held_rows, values)))
     free = sorted(filled)
     matrix = ca.jacobian_sparsity(concatenate(elements(residual)[r] for r in free), concatenate(symbols))
     for own_free, own in _blocks(matrix, len(free), len(symbols)):
@@ -117,9 +117,32 @@ def _followed(model: Model, start: Start, read: Reading) -> list[DerivationStep]
         before = [read.line(e, ca.SX(0)) for e in elements(short)]
         after = [read.line(symbols[j], ca.SX(known[names[j]])) for j in own if names[j] in known]
         read.labels.update(labels)
-        check = _left_of(start, concatenate(elements(residual)[r] for r in own_rows), book, values)
+        block = concatenate(elements(residual)[r] for r in own_rows)
+        for j, value in _solved(block, [symbols[j] for j in own], values).items():
+            after.append(read.line(symbols[own[j]], ca.SX(value)))
+        check = _left_of(block, values)
         steps.append(read.step(PART, "follows", f"{words} {verb} {where}.", before, [*before, *after], check))
     return steps
+
+
+def _solved(block: ca.SX, symbols: list[ca.SX], values: dict[int, float]) -> dict[int, float]:
+    """Values that a start does not hold, such as rates of algebraic variables, from equations that are linear in them.
+
+    They are put among the values; nothing where something else is unknown, or where they do not follow.
+    """
+    missing = [j for j, symbol in enumerate(symbols) if np.isnan(values.get(symbol_key(symbol), np.nan))]
+    unknown = concatenate(symbols[j] for j in missing)
+    slopes = ca.jacobian(block, unknown)
+    others = [s for s in ca.symvar(block) if symbol_key(s) not in {symbol_key(symbols[j]) for j in missing}]
+    numbers = [values.get(symbol_key(s), np.nan) for s in others]
+    if not missing or ca.depends_on(slopes, unknown) or np.any(np.isnan(numbers)):
+        return {}
+    rest = ca.substitute(block, unknown, ca.SX.zeros(unknown.shape))
+    known = ca.vertcat(*others) if others else ca.SX(0, 1)
+    matrix, right = (part.full() for part in ca.Function("block", [known], [slopes, rest])(numbers))
+    found = np.linalg.lstsq(matrix, -right, rcond=None)[0].ravel()
+    values.update({symbol_key(symbols[j]): float(value) for j, value in zip(missing, found)})
+    return {j: float(value) for j, value in zip(missing, found)}
 
 
 def _blocks(pattern: ca.Sparsity, rows: int, columns: int) -> list[tuple[list[int], list[int]]]:
@@ -146,18 +169,19 @@ def _label(book: Model, symbol: ca.SX) -> str:
     return element_label(derivative_name(variable, order), book._variables[variable].shape, k)
 
 
-def _left_of(start: Start, expression: ca.SX, book: Model, values: dict[int, float]) -> float:
-    """What is left of some equations at the start; NaN where it does not know all that is in them."""
+def _known_value(start: Start, label: str, known: dict[str, float]) -> float:
+    """The value of a name at the start, of parameters and the time too; NaN where the start has none."""
+    if label in known:
+        return known[label]
+    try:
+        return start.time if label == "t" else float(np.asarray(start[label]))
+    except (InputError, AttributeError, KeyError, TypeError):
+        return float("nan")
+
+
+def _left_of(expression: ca.SX, values: dict[int, float]) -> float:
+    """What is left of some equations at the start; NaN where a value in them is unknown."""
     symbols = ca.symvar(expression)
-    numbers = []
-    for symbol in symbols:
-        value = values.get(symbol_key(symbol), np.nan)
-        if np.isnan(value):
-            label = _label(book, symbol)
-            try:
-                value = start.time if label == "t" else float(np.asarray(start[label]))
-            except (InputError, AttributeError, KeyError, TypeError):
-                return float("nan")
-        numbers.append(value)
+    numbers = [values.get(symbol_key(symbol), np.nan) for symbol in symbols]
     found = ca.Function("left", [ca.vertcat(*symbols)], [expression])(numbers).full()
-    return float(np.max(np.abs(found), initial=0.0))
+    return float("nan") if np.any(np.isnan(found)) else float(np.max(np.abs(found), initial=0.0))

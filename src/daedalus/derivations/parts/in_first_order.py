@@ -36,11 +36,11 @@ def first_order_steps(model: Model) -> list[DerivationStep]:
     if links:
         text = "Derivatives of higher order are states of their own, so that every state has a first derivative."
         lines = [line for b in links for line in _lines(read, b, rates)]
-        steps.append(read.step(PART, "states", text, [], lines, left_over(system, links)))
+        steps.append(read.step(PART, "states", text, [], lines, left_over(system, links, read.usual)))
     if was_reduced:
         text = "The equations are those of the reduced model: differentiated constraints stand in their places."
         steps.append(read.step(PART, "reduced equations", text, [], [], 0.0))
-    left = left_over(system, [b for b in blocks if b.values is not None])
+    left = left_over(system, [b for b in blocks if b.values is not None], read.usual)
     alone = [b for b in rest if len(b.unknowns) == 1 and b.values is not None]
     if alone:
         before = [read.line(e, ca.SX(0)) for b in alone for e in elements(read.short(b.residual, [b.symbols]))]
@@ -51,7 +51,7 @@ def first_order_steps(model: Model) -> list[DerivationStep]:
     steps += [_solved(read, block, left) for block in rest if block not in alone]
     lines = [line for b in (*links, *rest) for line in _lines(read, b, rates, full=True)]
     text = "Together: the derivative of every state, and every algebraic variable, from states and inputs."
-    steps.append(read.step(PART, "first-order form", text, [], lines, left_over(system, blocks)))
+    steps.append(read.step(PART, "first-order form", text, [], lines, left_over(system, blocks, read.usual)))
     return steps
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from daedalus.derivations.derivation import Derivation, DerivationStep
 from daedalus.derivations.formula.line import FormulaLine
 from daedalus.display.cards.card import card
-from daedalus.display.formulas.sides import line_latex
+from daedalus.display.formulas.fitted_rows import ARTICLE, PAGE
+from daedalus.display.formulas.sides import line_latex, lines_latex
 from daedalus.display.formulas.styles import Latex, MathML
 
 # Lines that are printed of one step; files have all of them.
@@ -73,23 +74,23 @@ def check_text(check: float) -> str:
 def derivation_latex(derivation: Derivation, document: bool) -> str:
     """Paragraphs and aligned blocks."""
     lines = [f"\\section*{{{_escaped(derivation.title)}}}"]
-    part = ""
+    part, widest = "", PAGE if document else ARTICLE
     for step in derivation:
         if step.part != part:
             part = step.part
             lines.append(f"\\subsection*{{{_escaped(PARTS.get(part, part))}}}")
         lines.append(_sentence_latex(step.text))
-        lines += _block(step.after)
+        lines += _block(step.after, widest)
         if step.where:
-            lines += ["where", *_block(step.where)]
+            lines += ["where", *_block(step.where, widest)]
     text = "\n".join(lines)
     return f"{_PREAMBLE}{text}\n\\end{{document}}\n" if document else text
 
 
-def _block(lines: tuple[FormulaLine, ...]) -> list[str]:
+def _block(lines: tuple[FormulaLine, ...], widest: float) -> list[str]:
     if not lines:
         return []
-    rows = " \\\\\n".join(line_latex(line, aligned=True) for line in lines)
+    rows = " \\\\\n".join(lines_latex(lines, widest))
     return ["\\begin{align*}", rows, "\\end{align*}"]
 
 
@@ -123,11 +124,18 @@ def derivation_markdown(derivation: Derivation) -> str:
             lines += [f"## {PARTS.get(part, part)}", ""]
         lines += [f"{number}. {step.text}", ""]
         for line in step.after:
-            lines += [f"    $${line_latex(line)}$$", ""]
+            lines += [f"    $${_of_markdown(line)}$$", ""]
         for line in step.where:
-            lines += [f"    where $${line_latex(line)}$$", ""]
+            lines += [f"    where $${_of_markdown(line)}$$", ""]
         lines += [f"    *{check_text(step.check)}*", ""]
     return "\n".join(lines)
+
+
+def _of_markdown(line: FormulaLine) -> str:
+    """A line on one row, or broken in an aligned block."""
+    rows = lines_latex([line], PAGE)
+    body = " \\\\ ".join(rows)
+    return line_latex(line) if len(rows) == 1 else f"\\begin{{aligned}} {body} \\end{{aligned}}"
 
 
 # -- HTML ------------------------------------------------------------------------------------------------------

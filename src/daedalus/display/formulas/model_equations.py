@@ -8,7 +8,11 @@ from dataclasses import dataclass
 import casadi as ca
 
 from daedalus.derivations.formula.formula_length import operations
+from daedalus.derivations.formula.line import FormulaLine
+from daedalus.derivations.formula.repeated_parts import PAGES, with_named_parts
 from daedalus.derivations.formula.simplify import simplified
+from daedalus.derivations.reading import Reading
+from daedalus.display.formulas.fitted_rows import FittedEquation, FittedSide, fitted_rows
 from daedalus.display.formulas.normal_form import Ordered, Value
 from daedalus.display.formulas.styles import Latex, MathML, Text
 from daedalus.display.formulas.writing import FormulaWriter, letters_of
@@ -19,10 +23,12 @@ from daedalus.model.names import derivative_name, element_label
 
 # Letters of a piece that is not broken, and of a formula that fills a screen.
 WIDEST, SCREEN = 48, 1200
-_SIGNS, _OPENING = ("<mo>+</mo>", "<mo>−</mo>"), ("<mo>=</mo>", "<mo>(</mo>")
+_SIGNS, _EQUALS = ("<mo>+</mo>", "<mo>−</mo>"), "<mo>=</mo>"
 
 # Longer equations are written as they were derived.
 MOST_OPERATIONS = 500
+# Characters of an equation in a file, which is not cut.
+NEVER_CUT = 4_000_000
 
 
 @dataclass(frozen=True)
@@ -116,16 +122,42 @@ class Equations:
         return "\n".join(f"{writer.write(line.left)} = {writer.write(line.right)}" for line in self.lines)
 
     def latex(self) -> str:
-        """An aligned block, to be put between dollar signs."""
-        writer = FormulaWriter(self.table, Latex())
+        """An aligned block, to be put between dollar signs; long equations are broken, endless ones use names."""
         joined = [
             line
             for rows in connection_rows(self.model).values()
             for n, row in rows.items()
             for line in self._joints(n, row)
         ]
-        rows = [f"{writer.write(line.left)} &= {writer.write(line.right)}" for line in (*self.lines, *joined)]
-        return "\\begin{aligned}\n" + " \\\\\n".join(rows) + "\n\\end{aligned}"
+        if self._length > PAGES:
+            return self._latex_by_names(joined)
+        return _aligned(fitted_rows(self._fitted([*self.lines, *joined])))
+
+    def _fitted(self, lines: list[EquationLine]) -> list[FittedEquation]:
+        writer = FormulaWriter(self.table, Latex(), NEVER_CUT)
+
+        def side(value: Value) -> FittedSide:
+            return FittedSide(writer.write(value), lambda room: writer.pieces(value, room / 2))
+
+        return [FittedEquation(side(line.left), side(line.right)) for line in lines]
+
+    def _latex_by_names(self, joined: list[EquationLine]) -> str:
+        """Equations that would fill pages: parts that they repeat have names, which are explained below."""
+        from daedalus.display.formulas.sides import lines_latex
+
+        read, lines = Reading(self.model), []
+        for e in self.model._all_equations().values():
+            for row in elements(e.residual):
+                is_difference = not row.is_constant() and not row.is_symbolic() and row.op() == ca.OP_SUB
+                sides = (row.dep(0), row.dep(1)) if is_difference else (row, ca.SX(0))
+                lines.append(FormulaLine(*sides, read.labels, read))
+        shown, where = with_named_parts(read, lines)
+        rows = [*lines_latex(shown), *fitted_rows(self._fitted(joined))]
+        return _aligned([*rows, "&\\text{where}", *lines_latex(where)] if where else rows)
+
+    @property
+    def _length(self) -> int:
+        return sum(operations(e.residual) for e in self.model._all_equations().values())
 
     def mathml(self, most: int | None = None) -> str:
         """A paragraph an equation, each broken between its terms; `most` leaves the rest out and says so."""
@@ -151,6 +183,10 @@ class Equations:
         )
 
 
+def _aligned(rows: list[str]) -> str:
+    return "\\begin{aligned}\n" + " \\\\\n".join(rows) + "\n\\end{aligned}"
+
+
 def broken(pieces: list[str], label: str) -> str:
     """A formula as a paragraph of pieces, between which a browser may begin a new line.
 
@@ -158,8 +194,8 @@ def broken(pieces: list[str], label: str) -> str:
     """
     letters = sum(letters_of(piece) for piece in pieces)
     # A sign between two pieces keeps its room on both sides.
-    spaced = [piece.replace("<mo>", '<mo form="infix">', 1) if piece.startswith(_SIGNS) and k and not
-              pieces[k - 1].startswith(_OPENING) else piece for k, piece in enumerate(pieces)]  # fmt: skip
+    spaced = [piece.replace("<mo>", '<mo form="infix">', 1) if piece.startswith(_SIGNS) and k and
+              pieces[k - 1] != _EQUALS else piece for k, piece in enumerate(pieces)]  # fmt: skip
     inside = " ".join(f'<math displaystyle="true"><mrow>{piece}</mrow></math>' for piece in spaced)
     name = html.escape(label, quote=True)
     whole = f'<p class="dd-formula" title="{name}">{inside}</p>'

@@ -8,14 +8,23 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from daedalus.derivations.formula.formula_length import operations
+from daedalus.derivations.formula.line import FormulaLine
+from daedalus.derivations.formula.notation import Side
+from daedalus.derivations.formula.repeated_parts import PAGES, with_named_parts
 from daedalus.derivations.formula.simplify import simplified
+from daedalus.display.formulas.fitted_rows import PAGE, FittedEquation, FittedSide, fitted_rows
+from daedalus.display.formulas.latex_width import latex_width
 from daedalus.display.formulas.number_latex import number_latex, polynomial_latex
-from daedalus.display.formulas.sides import SideWriter
+from daedalus.display.formulas.sides import LARGEST_MATRIX, SideWriter, lines_latex
 from daedalus.display.formulas.styles import Latex
 from daedalus.model.expressions import elements, symbol_key
 from daedalus.model.names import derivative_name, split_derivative
 from daedalus.model.system.equation_row import Role
 from daedalus.model.system.system import System
+
+# Names of a vector that are listed.
+MOST_NAMES = 60
 
 
 def aligned(rows: Sequence[str]) -> str:
@@ -109,17 +118,49 @@ def _rounded(value: float) -> float:
 
 
 def linear_system_latex(system: Any, descriptor: bool) -> str:
-    """x' = A x + B u, y = C x + D u with names and numbers; E before x' of a descriptor system."""
+    """x' = A x + B u, y = C x + D u with names and numbers; E before x' of a descriptor system.
+
+    Where that is wider than a page, the equations stand in letters with a row for each vector and matrix below.
+    """
     x, u, y = (_column(names) for names in (system.states, system.inputs, system.outputs))
     rate = _column([_dotted(name) for name in system.states])
-    left = f"{matrix_latex(system.E)} {rate}" if descriptor else rate
-    first = f"{left} &= {matrix_latex(system.A)} {x}"
-    second = f"{y} &= {matrix_latex(system.C)} {x}"
-    if len(system.inputs):
-        first += f" + {matrix_latex(system.B)} {u}"
-        if np.any(np.asarray(system.D)):
-            second += f" + {matrix_latex(system.D)} {u}"
-    return aligned([first, second] if len(system.outputs) else [first])
+    fed, through = bool(len(system.inputs)), bool(np.any(np.asarray(system.D)))
+    if max(len(system.states), len(system.outputs), len(system.inputs)) <= LARGEST_MATRIX:
+        left = f"{matrix_latex(system.E)} {rate}" if descriptor else rate
+        first = f"{left} &= {matrix_latex(system.A)} {x}" + (f" + {matrix_latex(system.B)} {u}" if fed else "")
+        second = f"{y} &= {matrix_latex(system.C)} {x}" + (
+            f" + {matrix_latex(system.D)} {u}" if fed and through else ""
+        )
+        rows = [first, second] if len(system.outputs) else [first]
+        if max(map(latex_width, rows)) <= PAGE:
+            return aligned(rows)
+    rows = [f"{'E ' if descriptor else ''}\\dot{{x}} &= A x{' + B u' if fed else ''}"]
+    if len(system.outputs):
+        rows.append(f"y &= C x{' + D u' if fed and through else ''}")
+    vectors = (("x", system.states), ("u", system.inputs), ("y", system.outputs))
+    rows += [row for letter, names in vectors if len(names) for row in _listed(letter, list(names))]
+    letters = ["E"] * descriptor + ["A"] + ["B"] * fed + ["C"] * bool(len(system.outputs)) + ["D"] * (fed and through)
+    rows += [f"{letter} &= {_matrix_or_size(getattr(system, letter))}" for letter in letters]
+    return aligned(rows)
+
+
+def _listed(letter: str, names: list[str]) -> list[str]:
+    """The names of a vector in brackets, in as many rows as they need."""
+    texts = [f"{Latex().name(name)}," for name in names[:MOST_NAMES]]
+    texts[-1] = f"{texts[-1]} \\dots, {Latex().name(names[-1])}" if len(names) > MOST_NAMES else texts[-1][:-1]
+    whole = f"({' '.join(texts)})"
+    pieces = [f"({texts[0]}", *texts[1:-1], f"{texts[-1]})"] if len(texts) > 1 else [whole]
+    return fitted_rows([FittedEquation(FittedSide(letter, lambda _: [letter]), FittedSide(whole, lambda _: pieces))])
+
+
+def _matrix_or_size(matrix: Any) -> str:
+    """The numbers, or the size of a matrix that is wider than a page."""
+    dense = np.atleast_2d(np.asarray(matrix))
+    text = matrix_latex(dense) if max(dense.shape) <= LARGEST_MATRIX else ""
+    if text and latex_width(text) <= PAGE:
+        return text
+    rows, columns = dense.shape
+    return Latex().large_matrix(rows, columns, int(np.count_nonzero(dense)))
 
 
 def _dotted(name: str) -> str:
@@ -148,15 +189,38 @@ def system_latex(system: System) -> str:
     """0 = F, row by row, terms collected; that q' is the derivative of q stands in its name."""
     rows = elements(system.residual)
     own = [row for row, origin in zip(rows, system.rows) if origin.role is not Role.DERIVATIVE]
-    return aligned(equations_latex(system, own))
+    if sum(operations(row) for row in own) <= PAGES:
+        return aligned(equations_latex(system, own))
+    scribe = _SystemNames(labels_of_system(system))
+    shown, where = with_named_parts(scribe, [scribe.line(row, ca.SX(0)) for row in own])
+    rows_of_names = ["&\\text{where}", *lines_latex(where)] if where else []
+    return aligned([*lines_latex(shown), *rows_of_names])
 
 
-def equations_latex(system: System, rows: Sequence[ca.SX]) -> list[str]:
-    """Expressions that are zero, ready to be aligned."""
+class _SystemNames:
+    """Gives names to parts of the equations of a system."""
+
+    def __init__(self, labels: dict[int, str]) -> None:
+        self.labels = labels
+        self._kept: list[ca.SX] = []  # keys of symbols are valid while these live
+
+    def name(self, symbol: ca.SX, label: str) -> None:
+        """Give a symbol a name."""
+        self._kept.append(symbol)
+        self.labels[symbol_key(symbol)] = label
+
+    def line(self, left: Side, right: Side, sign: str = "=") -> FormulaLine:
+        """left = right."""
+        return FormulaLine(left, right, self.labels, self, sign)
+
+
+def equations_latex(system: System, rows: Sequence[ca.SX], widest: float = PAGE) -> list[str]:
+    """Expressions that are zero, ready to be aligned; long ones are broken."""
     writer = SideWriter(labels_of_system(system), Latex())
     constants = [system.symbol("p")]
     short = [simplified(row, [system.symbol("xdot")], constants, constants) for row in rows]
-    return [f"{writer.side(row)} &= 0" for row in short]
+    zero = writer.fitted(ca.SX(0))
+    return fitted_rows([FittedEquation(writer.fitted(row), zero) for row in short], widest)
 
 
 def sentence_latex(text: str) -> str:
@@ -171,21 +235,22 @@ def report_latex(report: Any) -> str:
     rows = [f"&{sentence_latex(report.verdict)}"]
     for title, found in (("written", report.written_constraints), ("hidden", report.hidden_constraints)):
         entries = [entry for _, expression in found for entry in elements(ca.densify(ca.vec(expression)))]
-        rows += [f"{row} \\quad {sentence_latex(title)}" for row in equations_latex(report.system, entries)]
+        for entry in entries:
+            *before, last = equations_latex(report.system, [entry])
+            rows += [*before, f"{last} \\quad {sentence_latex(title)}"]
     return aligned(rows)
 
 
 def reduction_latex(reduction: Any) -> str:
     """Which equation was differentiated how often, and what became of the unknowns."""
-    name = Latex().name
     rows = [f"\\nu &= {max(reduction.index, reduction.structural_index)}"]
     rows += [
         f"{sentence_latex(row.equation)} &: \\frac{{\\mathrm{{d}}^{{{row.times}}}}}{{\\mathrm{{d}} t^{{{row.times}}}}}"
         for row in reduction.levels
     ]
-    rows.append(f"x &= ({', '.join(name(label) for label in reduction.states)})")
+    rows += _listed("x", list(reduction.states))
     if reduction.algebraic:
-        rows.append(f"z &= ({', '.join(name(label) for label in reduction.algebraic)})")
+        rows += _listed("z", list(reduction.algebraic))
     return aligned(rows)
 
 
@@ -218,7 +283,7 @@ def problem_latex(description: Any, stand_ins: dict[int, str]) -> str:
         costs.append(f"\\left. {writer.side(description.final)} \\right|_{{t = {end}}}")
     names = ", ".join(style.name(label) for label in unknowns)
     rows = [f"\\min_{{{names}}} \\quad & {' + '.join(costs) or '0'}"]
-    body = [f"{left} = {right}" for left, right in (row.split(" &= ") for row in _model_rows(system))]
+    body = [row.replace("&", "", 1) for row in _model_rows(system)]
     body += [f"{writer.side(fixed.expression)} = {number_latex(float(fixed.value))}, \\quad t = {begin}"
              for fixed in description.starts or []]  # fmt: skip
     body += [f"{writer.side(fixed.expression)} = {number_latex(float(fixed.value))}, \\quad t = {end}"

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import casadi as ca
 
 from daedalus.derivations.formula.line import FormulaLine
 from daedalus.derivations.formula.notation import Juxtaposed, Matrix, Notation, Side
+from daedalus.display.formulas.fitted_rows import PAGE, FittedEquation, FittedSide, fitted_rows
 from daedalus.display.formulas.model_equations import broken
 from daedalus.display.formulas.normal_form import Ordered
 from daedalus.display.formulas.styles import Latex, MathML, Text
 from daedalus.display.formulas.writing import FormulaWriter
+
+# Larger matrices are written by their size.
+LARGEST_MATRIX = 16
 
 
 def typeset(expression: ca.SX, labels: Mapping[int, str], style: Text) -> str:
@@ -42,9 +46,23 @@ class SideWriter:
             return self.writer.terms(self.table.value(side))
         return [self.side(side)]
 
+    def pieces(self, side: Side, widest: float) -> list[str]:
+        """A side in pieces that are no wider than that, where it can be broken."""
+        if isinstance(side, Juxtaposed):
+            return [self.side(piece) for piece in side.pieces]
+        if isinstance(side, ca.SX) and side.is_scalar():
+            return self.writer.pieces(self.table.value(side), widest)
+        return [self.side(side)]
+
+    def fitted(self, side: Side) -> FittedSide:
+        """A side that can be broken."""
+        return FittedSide(self.side(side), lambda room: self.pieces(side, room / 2))
+
     def _matrix(self, entries: ca.SX) -> str:
+        rows, columns = entries.shape
+        if max(rows, columns) > LARGEST_MATRIX:
+            return self.style.large_matrix(rows, columns, ca.sparsify(entries).nnz())
         dense = ca.densify(entries)
-        rows, columns = dense.shape
         return self.style.matrix(
             [[self.writer.write(self.table.value(dense[i, j])) for j in range(columns)] for i in range(rows)]
         )
@@ -91,6 +109,16 @@ def line_latex(line: FormulaLine, aligned: bool = False) -> str:
     writer = SideWriter(line.labels, Latex())
     mark = " &" if aligned else " "
     return f"{writer.side(line.left)}{mark}{Latex().sign(line.sign).strip()} {writer.side(line.right)}"
+
+
+def lines_latex(lines: Sequence[FormulaLine], widest: float = PAGE) -> list[str]:
+    """Lines below each other as rows of an aligned block, long ones broken."""
+    equations = []
+    for line in lines:
+        writer = SideWriter(line.labels, Latex())
+        sides = writer.fitted(line.left), writer.fitted(line.right)
+        equations.append(FittedEquation(*sides, Latex().sign(line.sign).strip()))
+    return fitted_rows(equations, widest)
 
 
 def line_mathml(line: FormulaLine) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import html
+import re
 import unicodedata
 
+from daedalus.display.formulas.latex_width import latex_width
 from daedalus.model.names import split_derivative, split_index
 
 _GREEK = [
@@ -77,6 +79,10 @@ class Text:
     # Whether the derivative of a word takes more than one sign, so that a power of it needs brackets.
     splits_rates = False
 
+    def width(self, text: str) -> float:
+        """How wide a text is set: letters in print and on pages, points in LaTeX."""
+        return len(text)
+
     def name(self, label: str) -> str:
         """The name itself."""
         return label
@@ -109,6 +115,10 @@ class Text:
         """A function."""
         return f"{function}({', '.join(arguments)})"
 
+    def power_of_call(self, function: str, arguments: list[str], exponent: str) -> str:
+        """A power of a function's value: sin²(x)."""
+        return f"{self.call(function, arguments)}^{exponent}"
+
     def sign(self, sign: str) -> str:
         """With spaces around; a leading minus is put right by `together`."""
         return f" {sign} "
@@ -122,6 +132,10 @@ class Text:
         """Rows with semicolons between."""
         return f"[{'; '.join(', '.join(row) for row in rows)}]"
 
+    def large_matrix(self, rows: int, columns: int, entries: int) -> str:
+        """A matrix that no page has room for: its size, and how many of its entries are not zero."""
+        return f"[{rows} x {columns} matrix with {entries} nonzero entries]"
+
     def partial(self, of: str, by: str) -> str:
         """A partial derivative."""
         return f"d{of}/d{by}"
@@ -133,6 +147,15 @@ class Text:
     def juxtaposed(self, pieces: list[str]) -> str:
         """Matrices and columns one after another."""
         return " ".join(piece.strip() for piece in pieces)
+
+    def bracketed(self, pieces: list[str], closing: str) -> list[str]:
+        """Pieces of a broken sum with brackets that stay at the first and the last of them."""
+        opened = [f"{self.sign('(')}{self.grouped(pieces[0])}", *pieces[1:]]
+        return [*opened[:-1], f"{opened[-1]}{closing}"]
+
+    def grouped(self, text: str) -> str:
+        """A piece behind an opening bracket."""
+        return text
 
     def together(self, parts: list[str]) -> str:
         """In a row; a minus in front stands close."""
@@ -155,6 +178,10 @@ class Latex(Text):
 
     splits_rates = True
 
+    def width(self, text: str) -> float:
+        """Points."""
+        return latex_width(text)
+
     def name(self, label: str) -> str:
         """A letter, a Greek letter or a word, with dots above and what belongs to it below."""
         if label == "…":
@@ -173,8 +200,7 @@ class Latex(Text):
         text = (
             f"{_ACCENTS[order]}{{{text}}}" if 0 < order < len(_ACCENTS) else f"{text}^{{({order})}}" if order else text
         )
-        words = [word if word.replace(",", "").isdigit() or len(word) == 1 else f"\\mathrm{{{_escaped(word)}}}"
-                 for word in below]  # fmt: skip
+        words = [_latex_index(word) for word in below]
         return before + (f"{text}_{{{','.join(words)}}}" if words else text)
 
     def number(self, value: float) -> str:
@@ -198,8 +224,8 @@ class Latex(Text):
         return f"\\frac{{{above}}}{{{below}}}"
 
     def power(self, base: str, exponent: str) -> str:
-        """Raised; braces keep an index and an exponent apart."""
-        return f"{{{base}}}^{{{exponent}}}"
+        """Raised, above the index of a name; braces keep it apart from an exponent that is there."""
+        return f"{{{base}}}^{{{exponent}}}" if "^" in base else f"{base}^{{{exponent}}}"
 
     def root(self, text: str) -> str:
         """The root sign."""
@@ -209,12 +235,26 @@ class Latex(Text):
         """Upright names of functions."""
         if function == "fabs":
             return f"\\left|{arguments[0]}\\right|"
-        name = _FUNCTIONS.get(function, f"\\operatorname{{{function}}}")
-        return f"{name}\\left({', '.join(arguments)}\\right)"
+        return f"{self._function(function)}\\left({', '.join(arguments)}\\right)"
+
+    def _function(self, function: str) -> str:
+        return _FUNCTIONS.get(function, f"\\operatorname{{{function}}}")
+
+    def power_of_call(self, function: str, arguments: list[str], exponent: str) -> str:
+        """The exponent behind the name of the function."""
+        return f"{self._function(function)}^{{{exponent}}}\\left({', '.join(arguments)}\\right)"
 
     def sign(self, sign: str) -> str:
-        """The sign."""
-        return {"≤": " \\leq ", "≠": " \\neq ", "and": " \\land ", "or": " \\lor "}.get(sign, f" {sign} ")
+        """The sign; brackets that are closed in another row do not grow."""
+        return {
+            "(": "\\bigl(",
+            ")": "\\bigr)",
+            "/": " / ",
+            "≤": " \\leq ",
+            "≠": " \\neq ",
+            "and": " \\land ",
+            "or": " \\lor ",
+        }.get(sign, f" {sign} ")
 
     def cases(self, cases: list[tuple[str, str]]) -> str:
         """The cases environment."""
@@ -223,12 +263,17 @@ class Latex(Text):
         return f"\\begin{{cases}} {rows} \\end{{cases}}"
 
     def matrix(self, rows: list[list[str]]) -> str:
-        """In square brackets."""
-        inside = " \\\\ ".join(" & ".join(row) for row in rows)
+        """In square brackets; rows with fractions stand apart."""
+        apart = "[4pt]" if any("\\frac" in entry for row in rows for entry in row) else ""
+        inside = f" \\\\{apart} ".join(" & ".join(row) for row in rows)
         columns = max(map(len, rows), default=0)
         if columns > WIDEST_MATRIX:
             return f"\\left[\\begin{{array}}{{{'c' * columns}}} {inside} \\end{{array}}\\right]"
         return f"\\begin{{bmatrix}} {inside} \\end{{bmatrix}}"
+
+    def large_matrix(self, rows: int, columns: int, entries: int) -> str:
+        """Its size, and how many of its entries are not zero."""
+        return f"\\left[\\text{{{rows}}} \\times \\text{{{columns} matrix with {entries} nonzero entries}}\\right]"
 
     def partial(self, of: str, by: str) -> str:
         """A partial derivative."""
@@ -247,10 +292,21 @@ def _escaped(word: str) -> str:
     return word.replace("_", "\\_")
 
 
+def _latex_index(word: str) -> str:
+    """What is written below a name: numbers and letters as they are, Greek letters as letters, words upright."""
+    if word in _LETTERS:
+        return f"\\{word}"
+    return word if word.replace(",", "").isdigit() or len(word) == 1 else f"\\mathrm{{{_escaped(word)}}}"
+
+
 class MathML(Text):
     """MathML, which browsers typeset without any script."""
 
     splits_rates = True
+
+    def width(self, text: str) -> float:
+        """Letters that are seen: tags do not count."""
+        return len(re.sub(r"<[^>]*>", "", text))
 
     def name(self, label: str) -> str:
         """A letter or a word, with dots above and what belongs to it below."""
@@ -266,7 +322,8 @@ class MathML(Text):
         elif order:
             dots = "˙" if order == 1 else "¨" if order == 2 else "." * order
             text = f'<mover accent="true">{text}<mo>{dots}</mo></mover>'
-        words = "".join(f"<mtext>{'' if k == 0 else ','}{html.escape(word)}</mtext>" for k, word in enumerate(below))
+        words = "".join(f"<mtext>{'' if k == 0 else ','}{html.escape(_LETTERS.get(word, word))}</mtext>"
+                        for k, word in enumerate(below))  # fmt: skip
         text = f"<msub>{text}<mrow>{words}</mrow></msub>" if words else text
         return f"<mrow>{before}{text}</mrow>" if before else text
 
@@ -293,7 +350,9 @@ class MathML(Text):
         return f"<mfrac><mrow>{above}</mrow><mrow>{below}</mrow></mfrac>"
 
     def power(self, base: str, exponent: str) -> str:
-        """Raised."""
+        """Raised, above the index of a name."""
+        if base.startswith("<msub>") and base.endswith("</msub>") and base.count("<msub>") == 1:
+            return f"<msubsup>{base[6:-7]}<mrow>{exponent}</mrow></msubsup>"
         return f"<msup><mrow>{base}</mrow><mrow>{exponent}</mrow></msup>"
 
     def root(self, text: str) -> str:
@@ -306,6 +365,11 @@ class MathML(Text):
         if function == "fabs":
             return f"<mrow><mo>|</mo>{inside}<mo>|</mo></mrow>"
         return f"<mrow><mi>{html.escape(_WORDS.get(function, function))}</mi><mo>(</mo>{inside}<mo>)</mo></mrow>"
+
+    def power_of_call(self, function: str, arguments: list[str], exponent: str) -> str:
+        """The exponent behind the name of the function."""
+        name = f"<msup><mi>{html.escape(_WORDS.get(function, function))}</mi><mrow>{exponent}</mrow></msup>"
+        return f"<mrow>{name}<mo>(</mo>{'<mo>,</mo>'.join(arguments)}<mo>)</mo></mrow>"
 
     def sign(self, sign: str) -> str:
         """The operator."""
@@ -324,6 +388,10 @@ class MathML(Text):
         inside = "".join(f"<mtr>{''.join(f'<mtd>{entry}</mtd>' for entry in row)}</mtr>" for row in rows)
         return f"<mrow><mo>[</mo><mtable>{inside}</mtable><mo>]</mo></mrow>"
 
+    def large_matrix(self, rows: int, columns: int, entries: int) -> str:
+        """Its size, and how many of its entries are not zero."""
+        return f"<mtext>[{rows} × {columns} matrix with {entries} nonzero entries]</mtext>"
+
     def partial(self, of: str, by: str) -> str:
         """A partial derivative."""
         return f"<mfrac><mrow><mo>∂</mo>{of}</mrow><mrow><mo>∂</mo>{by}</mrow></mfrac>"
@@ -335,6 +403,10 @@ class MathML(Text):
     def juxtaposed(self, pieces: list[str]) -> str:
         """Matrices and columns one after another."""
         return f"<mrow>{''.join(pieces)}</mrow>"
+
+    def grouped(self, text: str) -> str:
+        """A row of its own, in which a minus stands close to what follows."""
+        return f"<mrow>{text}</mrow>"
 
     def together(self, parts: list[str]) -> str:
         """In a row."""

@@ -11,8 +11,11 @@ from daedalus.display.formulas.styles import Text, is_word_rate
 SUM, PRODUCT, ATOM = 1, 2, 3
 # Beyond this many characters an expression is cut: nobody reads on, and shared parts multiply.
 LONGEST = 60_000
-# One part in so many is written as a fraction; tenths and fifths stay decimal.
-DIVISORS = (2, 3, 4, 6, 8, 12)
+# One part in so many is written as a fraction; tenths and fifths stay decimal. So are thirds: their digits do not end.
+DIVISORS, THIRDS = (2, 3, 4, 6, 8, 12), (3, 6, 9, 12)
+LARGEST_NUMERATOR = 100
+# Functions whose powers are written sin²(x).
+RAISED = ("sin", "cos", "tan", "sinh", "cosh", "tanh")
 # Brackets inside brackets that are still broken.
 DEEPEST = 8
 
@@ -26,6 +29,26 @@ def letters_of(text: str) -> int:
     4
     """
     return len(re.sub(r"<[^>]*>", "", text))
+
+
+def as_fraction(factor: float) -> tuple[float, int]:
+    """A positive factor as numerator and denominator where one writes it as a fraction, else itself over one.
+
+    Example
+    -------
+    >>> as_fraction(0.5), as_fraction(2 / 3), as_fraction(1.5), as_fraction(0.2)
+    ((1, 2), (2, 3), (1.5, 1), (0.2, 1))
+    """
+    if not 0 < factor < LARGEST_NUMERATOR:
+        return factor, 1
+    whole = round(1 / factor)
+    if whole in DIVISORS and abs(whole * factor - 1) < 1e-14:
+        return 1, whole
+    for divisor in THIRDS:
+        above = round(factor * divisor)
+        if above % 3 and above < LARGEST_NUMERATOR and abs(factor * divisor - above) < 1e-14 * max(above, 1):
+            return above, divisor
+    return factor, 1
 
 
 class FormulaWriter:
@@ -47,16 +70,16 @@ class FormulaWriter:
             return [self._value(value)[0]]
         return ["".join(part) for part in self._signed(terms)]
 
-    def pieces(self, value: Value, widest: int) -> list[str]:
-        """The same in pieces: a term of more than `widest` letters is broken between factors and inside brackets."""
+    def pieces(self, value: Value, widest: float) -> list[str]:
+        """The same in pieces: a term that is wider than `widest` is broken between factors and inside brackets."""
         self._left = self.longest
         return self._pieces(self.table.terms(value) or [value], widest, DEEPEST)
 
-    def _pieces(self, terms: list[Value], widest: int, depth: int) -> list[str]:
+    def _pieces(self, terms: list[Value], widest: float, depth: int) -> list[str]:
         found: list[str] = []
         for parts, term in zip(self._signed(terms), self._in_order(terms)):
             text = "".join(parts)
-            if letters_of(text) <= widest or not isinstance(term, tuple) or not depth:
+            if self.style.width(text) <= widest or not isinstance(term, tuple) or not depth:
                 found.append(text)
                 continue
             factor, place = term
@@ -66,20 +89,22 @@ class FormulaWriter:
             above = [(base, exponent) for base, exponent in factors if exponent > 0]
             below = [(base, -exponent) for base, exponent in factors if exponent < 0]
             number = [self.style.number(abs(factor))] if abs(factor) != 1.0 or not above else []
-            head = ["".join([*signs, *number])] if signs or number else []
-            found += [*head, *(piece for own in above for piece in self._broken(*own, widest, depth))]
+            pieces = [piece for own in above for piece in self._broken(*own, widest, depth)]
             for own in below:
-                found += [self.style.sign("/"), *self._broken(*own, widest, depth)]
+                first, *rest = self._broken(*own, widest, depth)
+                pieces += [f"{self.style.sign('/')}{first}", *rest]
+            # A sign and a number stay with what they belong to.
+            found += ["".join([*signs, *number, *pieces[:1]]), *pieces[1:]]
         return found
 
-    def _broken(self, base: int, exponent: float, widest: int, depth: int) -> list[str]:
+    def _broken(self, base: int, exponent: float, widest: float, depth: int) -> list[str]:
         """A factor in pieces: a long sum between brackets, all else whole."""
         style, entry = self.style, self.table[base]
         whole = self._factor(base, exponent, 2)
-        if letters_of(whole) <= widest or entry[0] != "sum" or exponent == 0.5:
+        if self.style.width(whole) <= widest or entry[0] != "sum" or exponent == 0.5:
             return [whole]
         close = style.sign(")") if exponent == 1.0 else style.power(style.sign(")"), style.number(exponent))
-        return [style.sign("("), *self._pieces(list(entry[1]), widest, depth - 1), close]
+        return style.bracketed(self._pieces(list(entry[1]), widest, depth - 1), close)
 
     def _value(self, value: Value) -> tuple[str, int]:
         """The text of a value and how tightly it binds."""
@@ -140,9 +165,9 @@ class FormulaWriter:
         above = [(base, exponent) for base, exponent in factors if exponent > 0]
         below = [(base, -exponent) for base, exponent in factors if exponent < 0]
         lower = []
-        if 0 < factor < 1 and abs(round(1 / factor) * factor - 1) < 1e-14 and round(1 / factor) in DIVISORS:
-            # One half of something is written over two.
-            lower, factor = [style.number(round(1 / factor))], 1.0
+        numerator, denominator = as_fraction(factor)
+        if denominator > 1:
+            lower, factor = [style.number(denominator)], float(numerator)
         texts = [self._factor(base, exponent, len(above) + (factor != 1.0)) for base, exponent in above]
         if factor != 1.0 or not texts:
             texts.insert(0, style.number(factor))
@@ -162,6 +187,8 @@ class FormulaWriter:
         text, binding = self._entry(base)
         if exponent == 0.5:
             return style.root(text)
+        if exponent != 1.0 and exponent == int(exponent) and entry[0] == "call" and entry[1] in RAISED:
+            return style.power_of_call(entry[1], [self._value(part)[0] for part in entry[2]], style.number(exponent))
         if exponent != 1.0:
             plain = entry[0] == "name" and not (style.splits_rates and is_word_rate(entry[1]))
             return style.power(text if plain else style.brackets(text), style.number(exponent))
