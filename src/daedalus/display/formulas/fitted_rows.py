@@ -42,8 +42,8 @@ def fitted_rows(equations: Sequence[FittedEquation], widest: float = PAGE) -> li
     Example
     -------
     >>> side = lambda *terms: FittedSide(" ".join(terms), lambda room: list(terms))
-    >>> fitted_rows([FittedEquation(side("x"), side("a", "+ b", "+ c", "+ d"))], widest=65)
-    ['x &= a + b', '&\\\\quad + c + d']
+    >>> fitted_rows([FittedEquation(side("x"), side("a", "+ b", "+ c", "+ d"))], widest=72)
+    ['x &= a + b + c', '&\\\\quad {}+ d']
     """
     if not equations:
         return []
