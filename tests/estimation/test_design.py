@@ -97,6 +97,18 @@ def test_unseen_directions_are_infinite_as_in_a_fit(seed, criterion):
     assert "d changes nothing that is measured" in repr(found)
 
 
+@pytest.mark.parametrize("criterion", ["D", "A"])
+@pytest.mark.parametrize("alternatives", [{"u": 0.0}, [{"u": 0.0}, {"u": 1.0}]])
+def test_an_experiment_that_moves_nothing_tells_nothing(criterion, alternatives):
+    m = dd.Model("at rest")
+    x, a, b, u = m.state("x", start=0.0), m.parameter("a", 1.0), m.parameter("b", 2.0), m.input("u")
+    m.equation(m.der(x), -a * x + b * u)
+    found = dd.design(m, 2.0, ["a", "b"], inputs=alternatives, criterion=criterion)
+    moved = isinstance(alternatives, list)
+    assert all(np.isfinite(found.std[name]) == moved for name in "ab")
+    assert (found.score > -np.inf) == moved
+
+
 def test_fewer_samples_than_unknowns_leave_something_unseen():
     m = dd.Model("parabola")
     x, a, b = m.state("x", start=0.0), m.parameter("a", 1.0), m.parameter("b", 1.0)

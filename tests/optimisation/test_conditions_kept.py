@@ -248,3 +248,68 @@ def test_conditions_at_starts_and_of_integrals_are_looked_at_too(tmp_path):
     assert {part.name for part in again.broken} == {"quick", "fuel"}
     again.save(tmp_path / "broken.nc")
     assert not dd.load(tmp_path / "broken.nc").success
+
+
+def test_a_mesh_that_does_not_resolve_the_motion_is_no_success():
+    """The best plan of a coarse mesh need not be near the best: x' = -x³ + u over a time of 1000 lives at its ends."""
+
+    def plan(**way):
+        m = dd.Model("hypersensitive")
+        x, u = m.state("x", start=1.0), m.input("u")
+        m.equation(m.der(x), -(x**3) + u)
+        ocp = dd.OptimalControl(m, 1000.0, 20)
+        ocp.start()
+        ocp.finish(x=1.5)
+        ocp.minimise(running=x**2 + u**2)
+        return ocp.solve(**way)
+
+    coarse, fine = plan(), plan(mesh_tolerance=1e-4)
+    assert not coarse.success
+    assert coarse.broken
+    assert "mesh" in coarse.explain().headline
+    assert fine.success
+    assert fine.mesh_error.max() < 1e-4
+
+
+@pytest.mark.parametrize("written", ["one", "two", "by an output"])
+def test_a_condition_holds_at_a_start_that_is_fixed(written):
+    m = dd.Model("cart")
+    x, v, u = m.state("x", start=0.0), m.state("v", start=0.0), m.input("u")
+    m.equation([m.der(x), m.der(v)], [v, u])
+    ocp = dd.OptimalControl(m, 1.0, 20)
+    ocp.start()
+    wall = {"one": x >= 0.5, "two": ca.vertcat(v, x) >= ca.DM([-100.0, 0.5]), "by an output": x - v**2 / 9 >= 0.5}
+    ocp.subject_to(wall[written], name="wall")
+    ocp.minimise(running=u**2)
+    plan = ocp.solve()
+    assert not plan.success
+    if plan.broken:
+        assert plan.broken[0].name.startswith("wall")
+        assert plan.broken[0].time == 0.0
+        assert "would have to be 0" in str(plan.explain())
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_plan_between_whose_points_an_obstacle_lies_is_no_success(seed):
+    rng = np.random.default_rng(seed)
+    radius, share, intervals = rng.uniform(0.02, 0.04), rng.uniform(0.3, 0.7), int(rng.integers(5, 9))
+
+    def plan(intervals):
+        m = dd.Model("around")
+        p, u = m.state("p", 2, start=[0.0, 0.0]), m.input("u", 2)
+        m.equation(m.der(p), u)
+        ocp = dd.OptimalControl(m, 1.0, intervals)
+        ocp.start()
+        ocp.finish(p=[1.0, 1.0])
+        ocp.subject_to(ca.sumsqr(p - ca.DM([share, share + 0.001])) >= radius**2, name="disc")
+        ocp.minimise(running=ca.sumsqr(u))
+        return ocp.solve()
+
+    coarse, fine = plan(intervals), plan(60)
+    for found in (coarse, fine):
+        way = found.replay().at(np.linspace(0.0, 1.0, 2001))["p"]
+        nearest = np.hypot(*(way - [share, share + 0.001]).T).min()
+        # A limit that holds at points is passed by a little between them; an obstacle that lies between them is not.
+        assert not found.success if nearest < radius - 0.016 else found.success or nearest < radius - 0.008, found
+        assert found.success or found.broken[0].name == "disc"
+    assert fine.success

@@ -14,6 +14,8 @@ import numpy as np
 CRITERIA = ("D", "A")
 # A little information in every direction, so that the first samples can be compared.
 SLIGHT = 1e-9
+# Candidates that tell less than this in all tell nothing: their squares and inverses leave the range of numbers.
+NOTHING = 1e-150
 MOST_EXCHANGES = 100
 # What counts as better.
 BETTER = 1e-12
@@ -101,7 +103,8 @@ class SampleSearch:
         return np.einsum("ij,tji->t", weight, self.parts)
 
     def _information(self, chosen: list[int]) -> np.ndarray:
-        slight = SLIGHT * max(float(np.einsum("tii->", self.parts)), 1e-300)
+        whole = float(np.einsum("tii->", self.parts))
+        slight = SLIGHT * (whole if whole > NOTHING else 1.0)
         return self.parts[chosen].sum(axis=0) + slight * np.eye(self.parts.shape[1])
 
     def _score(self, chosen: list[int]) -> float:

@@ -193,3 +193,30 @@ def test_an_output_of_something_that_rests_adds_no_rows() -> None:
     bare = dd.simulate(m, 9.0, method="radau5")
     m.output("side", ca.sign(v))
     assert len(dd.simulate(m, 9.0, method="radau5").time) <= len(bare.time) + 2
+
+
+@pytest.mark.parametrize("method", ["auto", "radau5", "bdf", "rk4"])
+@pytest.mark.parametrize("kind", ["table", "function", "condition", "clock", "given times"])
+def test_a_jump_at_the_end_has_two_rows(kind: str, method: str, tmp_path: Path) -> None:
+    m = dd.Model("to the end")
+    x = m.state("x", start=0.0)
+    inputs: dict[str, object] = {}
+    if kind == "condition":
+        u = ca.if_else(m.time < 1, 1, ca.if_else(m.time < 2, 2, 0))
+        m.output("u", u)
+    elif kind in ("clock", "given times"):
+        u = m.discrete("u", start=1.0)
+        (m.every(1.0, {"u": u + 1}) if kind == "clock" else m.schedule([1.0, 2.0], {"u": u + 1}))
+    else:
+        u = m.input("u")
+        wave = dd.signal([0.0, 1.0, 2.0], [1.0, 2.0, 0.0], kind="hold")
+        inputs = {"u": wave if kind == "table" else lambda t: ca.if_else(t < 1, 1, ca.if_else(t < 2, 2, 0))}
+    m.equation(m.der(x), u)
+    tr = dd.simulate(m, 2.0, inputs=inputs, method=method, **({"step": 0.1} if method == "rk4" else {}))
+    assert np.trapezoid(tr["u"], tr.time) == pytest.approx(float(tr["x"][-1]), abs=1e-9)
+    assert tr.time[-1] == tr.time[-2] == 2.0
+    assert tr["u"][-2] != tr["u"][-1] == tr.at(2.0)["u"] == tr.end["u"]
+    tr.save(tmp_path / "run.nc")
+    np.testing.assert_array_equal(dd.load(tmp_path / "run.nc")["u"], tr["u"])
+    asked = dd.simulate(m, 2.0, inputs=inputs, save_at=[0.0, 2.0]) if method == "auto" else tr
+    assert asked["u"][-1] == tr["u"][-1]

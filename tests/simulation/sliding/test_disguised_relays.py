@@ -35,6 +35,9 @@ DISGUISES = {
     "a branch that divides by time": lambda x, R, t: ca.if_else(x > 0, 2 * (1 + t) / (R + t), 0),
     "the floor of a sign": lambda x, R, t: 2 * ca.floor(0.75 + 0.5 * ca.sign(x)) / R,
     "a limit of a sign": lambda x, R, t: 2 * ca.fmax(ca.sign(x), 0) / R,
+    "the size of a branch": lambda x, R, t: ca.fabs(ca.if_else(x > 0, -2 / R, 0)),
+    "a limit of a branch": lambda x, R, t: ca.fmax(ca.if_else(x > 0, 2 / R, -1), 0),
+    "the root of a branch with a parameter": lambda x, R, t: ca.sqrt(ca.if_else(x > 0, (2 / R) ** 2, 0)),
     "an arc of a sign": lambda x, R, t: (1 + ca.asin(ca.sign(x) * ca.sin(1.0))) / R,
 }
 
@@ -46,10 +49,12 @@ def assert_slides(disguise: str, method: str) -> None:
     relay = DISGUISES[disguise](x, R, m.time)
     m.equation(m.der(x), 1 - relay)
     m.equation(m.der(given), relay)
+    m.output("relay", relay)
     tr = dd.simulate(m, 3.0, method=method, time_limit=30)
     assert tr.success, tr.stop_reason
     assert float(tr["x"][-1]) == pytest.approx(0.0, abs=1e-6)
     assert float(tr["given"][-1]) == pytest.approx(2.0, abs=1e-5)
+    assert float(tr["relay"][-1]) == pytest.approx(1.0, abs=1e-4)
     assert len(tr.time) < 300
 
 

@@ -21,6 +21,7 @@ from daedalus.optimisation.description.description import Description
 from daedalus.optimisation.result.explanation import Explanation, Shortfall
 from daedalus.optimisation.result.interpolant import Interpolant
 from daedalus.optimisation.result.written_conditions import (
+    BETWEEN,
     Places,
     WrittenCondition,
     first,
@@ -32,6 +33,11 @@ from daedalus.optimisation.transcription.along_rows import AlongRows
 from daedalus.optimisation.transcription.collocated import Transcription
 
 LETTERS = ("t", "xdot", "x", "z", "u", "p")
+# What states may miss between the points of a mesh, as a share of their size: a limit that holds at points is passed by
+# a little between them, an obstacle that no point lies in by more.
+BETWEEN_POINTS = 1e-2
+# Around the instant at which least is left, instants are taken so many times closer together, twice.
+FINER = 8
 # Integrals are summed over so many points of every interval.
 INTEGRAL_POINTS = 5
 
@@ -106,15 +112,39 @@ class ConditionsChecked:
         """What is missed along the plan, or along a motion with its inputs."""
         elsewhere = self._elsewhere(states)
         sizes = np.concatenate([self.size[letter] for letter in "xzu"])
-        found = [group.missed(self._vectors(group.places, states), elsewhere, sizes) for group in self._groups]
+        groups = [group for group in self._groups if states is not None or not group.between]
+        found = [group.missed(self._vectors(group.places, states), elsewhere, sizes) for group in groups]
+        for k, group in enumerate(groups):
+            for finer in (FINER, FINER**2) if group.between else ():
+                # What lies between two instants is near the one at which least is left.
+                places = self._around([miss.time for miss in found[k]], finer)
+                found[k] = group.missed(self._vectors(places, states), elsewhere, sizes)
         return [miss for own in found for miss in own]
 
+    def slightly_missed(self, missed: list[Miss], least: float) -> tuple[str, ...]:
+        """Notes of what is missed between the points of the mesh, by less than counts as broken."""
+        told = []
+        for miss in missed:
+            if miss.condition.between and least < miss.share <= BETWEEN_POINTS:
+                broken = self.broken([miss], "the replay, between the points of the mesh", 0.0, 0.0, 0.0)
+                told.append(str(broken[0]))
+        return tuple(told)
+
     def broken(
-        self, missed: list[Miss], on: str, most: float, following: float | None = None
+        self,
+        missed: list[Miss],
+        on: str,
+        most: float,
+        following: float | None = None,
+        between: float = BETWEEN_POINTS,
     ) -> tuple[BrokenCondition, ...]:
         """What is missed by more than a share of its size, the worst first; `following`: of what has to follow."""
-        allowed = {False: most, True: most if following is None else following}
-        over = (miss for miss in missed if miss.share > allowed[miss.condition.follows])
+        follows = most if following is None else following
+
+        def allowed(condition: WrittenCondition) -> float:
+            return between if condition.between else follows if condition.follows else most
+
+        over = (miss for miss in missed if miss.share > allowed(miss.condition))
         worst = sorted(over, key=lambda miss: -miss.share)
         system = self._description.system
         return tuple(
@@ -124,6 +154,17 @@ class ConditionsChecked:
             )
             for miss in worst
         )  # fmt: skip
+
+    def _around(self, times: list[float], finer: int) -> Places:
+        """Instants around some times, so many times closer together than those all over the intervals."""
+        shares, widths = self._layout.shares, self._layout.widths
+        middle = (np.array(times) - self._description.begin) / self._plan.length
+        own = np.clip(np.searchsorted(shares, middle, side="right") - 1, 0, self._layout.intervals - 1)
+        apart = FINER / (BETWEEN * finer) * widths[own]
+        at = (middle[:, None] + apart[:, None] * np.linspace(-1.0, 1.0, 2 * FINER + 1)).ravel()
+        at = np.clip(at, shares[0], shares[-1])
+        interval = np.clip(np.searchsorted(shares, at, side="right") - 1, 0, self._layout.intervals - 1)
+        return Places(interval, np.clip((at - shares[interval]) / widths[interval], 0.0, 1.0))
 
     def _elsewhere(self, states: States | None) -> np.ndarray:
         """The duration, and the values of stand-ins along a motion."""
@@ -155,7 +196,7 @@ def _by_places(written: list[WrittenCondition]) -> list[list[WrittenCondition]]:
     """Conditions that count at the same instants together."""
     groups: dict[tuple[object, ...], list[WrittenCondition]] = {}
     for part in written:
-        key = (part.since_start, part.places.interval.tobytes(), part.places.tau.tobytes())
+        key = (part.since_start, part.between, part.places.interval.tobytes(), part.places.tau.tobytes())
         groups.setdefault(key, []).append(part)
     return list(groups.values())
 
@@ -164,7 +205,7 @@ class _Group:
     """Conditions at the same instants, as one function with its slopes by states, unknowns and inputs."""
 
     def __init__(self, description: Description, written: list[WrittenCondition]) -> None:
-        self.written, self.places = written, written[0].places
+        self.written, self.places, self.between = written, written[0].places, written[0].between
         system = description.system
         expressions = concatenate(part.expression for part in written)
         by = concatenate(system.symbol(letter) for letter in "xzu")
@@ -176,13 +217,15 @@ class _Group:
         count = len(vectors["t"])
         values, flat = self._both(*(vectors[letter] for letter in LETTERS), np.tile(elsewhere, (count, 1)))
         slopes = np.abs(flat.reshape(count, len(sizes), len(self.written)))
-        spans = np.nan_to_num(np.einsum("kvc,v->kc", slopes, sizes)).max(axis=0)
+        spans = np.nan_to_num(np.einsum("kvc,v->kc", slopes, sizes))
         found = []
-        for part, own, span in zip(self.written, values.T, spans):
+        for part, own, along in zip(self.written, values.T, spans.T):
             own = own[1:] - own[0] if part.since_start else own
             bounds = [abs(bound) for bound in (part.lower, part.upper) if np.isfinite(bound)]
             short = np.maximum(part.lower - own, own - part.upper)
             worst = int(np.argmax(np.where(np.isnan(short), np.inf, short)))
+            # A small obstacle is judged where it is, not by the way to it.
+            span = along[worst] if part.between else along.max()
             share = float(np.nan_to_num(short[worst], nan=np.inf)) / max(float(span), *bounds, 1e-300)
             found.append(Miss(part, share, float(own[worst]), float(vectors["t"][worst + part.since_start, 0])))
         return found

@@ -23,6 +23,8 @@ ON_PLAN = 1e-5
 ON_REPLAY = 1e-3
 # A step from node to node that ends this far from the plan, as a share of the size of its states, shows no motion.
 FAR = 0.1
+# A plan whose equations are off by this much in one interval, as a share of the size of a state, is not resolved.
+COARSE = 1e-2
 # A replay that is off by more than so many times the sum of all steps is off because of the model, not of the mesh.
 GROWN = 10.0
 FINER = "Try: a finer mesh, ocp.solve(mesh_tolerance=1e-6), or more intervals."
@@ -39,7 +41,13 @@ class PlanChecked:
 
 
 def checked(plan: Any) -> PlanChecked:
-    """All written conditions on a plan that a search found, and on its replay."""
+    """All written conditions on a plan that a search found, and on its replay; and whether its mesh resolves it."""
+    found = _conditions_kept(plan)
+    coarse = () if found.failed else _coarse(plan)
+    return PlanChecked(coarse, found.notes, failed=True, remedy=FINER) if coarse else found
+
+
+def _conditions_kept(plan: Any) -> PlanChecked:
     conditions = ConditionsChecked(plan.transcription, plan.interpolant)
     if not conditions.any:
         return PlanChecked()
@@ -49,9 +57,11 @@ def checked(plan: Any) -> PlanChecked:
     sizes = conditions.size["x"]
     try:
         whole, drift = _whole(plan, sizes)
-        broken = conditions.broken(conditions.missed(whole), "the replay", ON_REPLAY)
+        missed = conditions.missed(whole)
+        broken = conditions.broken(missed, "the replay", ON_REPLAY)
         if not broken:
-            return PlanChecked() if drift <= FAR else _as_a_motion(plan, sizes)
+            notes = conditions.slightly_missed(missed, ON_REPLAY)
+            return PlanChecked((), notes) if drift <= FAR else _as_a_motion(plan, sizes)
     except DaedalusError:
         drift = np.inf
     try:
@@ -63,6 +73,16 @@ def checked(plan: Any) -> PlanChecked:
         return PlanChecked(broken or in_pieces, failed=True, remedy=FINER)
     told = f"from node to node it is off by at most {number(off.max(initial=0.0), 2)} of a state's size"
     return PlanChecked((), (f"the motion is unstable, and a replay from the start leaves the plan; {told}",))
+
+
+def _coarse(plan: Any) -> tuple[BrokenCondition, ...]:
+    """A mesh whose polynomials leave the equations by too much: what is best on it need not be best for the model."""
+    off = plan.mesh_error
+    worst = int(np.argmax(off)) if len(off) else 0
+    if not len(off) or off[worst] <= COARSE:
+        return ()
+    when = 0.5 * float(plan.time[worst] + plan.time[worst + 1])
+    return (BrokenCondition("mesh error", -np.inf, COARSE, float(off[worst]), when, "the plan"),)
 
 
 def _as_a_motion(plan: Any, sizes: np.ndarray) -> PlanChecked:

@@ -13,6 +13,9 @@ from daedalus.optimisation.description.conditions import Condition, depends_only
 from daedalus.optimisation.description.description import Description
 from daedalus.optimisation.transcription.program_layout import ProgramLayout
 
+# States are looked at so many times in an interval, between the points at which the program asks for something.
+BETWEEN = 8
+
 
 @dataclass(frozen=True, eq=False)
 class Places:
@@ -33,6 +36,7 @@ class WrittenCondition:
     places: Places
     since_start: bool = False  # what counts is the difference from the first instant
     follows: bool = False  # the program asks for it in part: the rest follows from the equations, which hold at points
+    between: bool = False  # the program does not ask for it: these instants lie between those at which it does
 
 
 def written_conditions(
@@ -67,15 +71,21 @@ def _bounds(description: Description, layout: ProgramLayout) -> Iterator[Written
                 continue
             places = nodes(layout) if letter == "x" else _along(layout, letter == "z")
             yield WrittenCondition(system.labels[letter][k], symbol, low, high, places)
+            if letter == "x":
+                yield WrittenCondition(system.labels[letter][k], symbol, low, high, _between(layout), between=True)
 
 
 def _of_condition(description: Description, layout: ProgramLayout, condition: Condition) -> Iterator[WrittenCondition]:
     if condition.soft is not None:
         return
+    of_states = False
     if condition.at == "all":
         system = description.system
         states = [system.symbol("x"), system.symbol("p"), system.symbol("t"), description.length]
-        places = _along(layout, not depends_only_on(condition.expression, states))
+        of_states = depends_only_on(condition.expression, states)
+        places = _along(layout, not of_states)
+        if of_states:  # of a start that is fixed the program asks nothing
+            places = Places(np.append(0, places.interval), np.append(0.0, places.tau))
     elif isinstance(condition.at, str):
         places = {"nodes": nodes, "start": first, "end": last}[condition.at](layout)
     else:
@@ -83,6 +93,8 @@ def _of_condition(description: Description, layout: ProgramLayout, condition: Co
     parts = zip(condition.element_names, elements(condition.expression), condition.lower, condition.upper)
     for name, expression, low, high in parts:
         yield WrittenCondition(name, expression, float(low), float(high), places)
+        if of_states:
+            yield WrittenCondition(name, expression, float(low), float(high), _between(layout), between=True)
 
 
 def first(layout: ProgramLayout) -> Places:
@@ -103,6 +115,12 @@ def nodes(layout: ProgramLayout) -> Places:
 def _at_nodes(layout: ProgramLayout, which: np.ndarray) -> Places:
     interval = np.array([layout.interval_of(int(k)) for k in which])
     return Places(interval, (which - interval).astype(float))
+
+
+def _between(layout: ProgramLayout) -> Places:
+    """Instants all over every interval."""
+    tau = (np.arange(BETWEEN) + 0.5) / BETWEEN
+    return Places(np.repeat(np.arange(layout.intervals), BETWEEN), np.tile(tau, layout.intervals))
 
 
 def _along(layout: ProgramLayout, before_end: bool) -> Places:

@@ -52,6 +52,7 @@ from daedalus.simulation.sliding.sliding_system import rests_on_surface, surface
 from daedalus.simulation.start.vanishing_divisor import passages
 from daedalus.simulation.switching.agenda import agenda_of, near_zero, order_of
 from daedalus.simulation.switching.instant_end import held_at_start, instant_end
+from daedalus.simulation.switching.jump_at_end import jumps_at_end
 from daedalus.simulation.switching.output_switches import with_output_switches
 from daedalus.simulation.switching.touches import touches
 
@@ -270,6 +271,9 @@ def read_piece(
     times = x = None
     if not sampled and (more := with_output_switches(plant, drive, p, run, held)) is not None:
         times, x, held = more
+    if not sampled and jumps_at_end(settings, drive, p, run, (begin, t1)):
+        times, x = (run.t, run.x) if times is None or x is None else (times, x)
+        times, x = np.append(times, times[-1]), np.concatenate([x, x[-1:]])
     done = Trajectory(
         plant, drive, p, times, x, ENDINGS[run.status],
         lambda: explain(run, settings, drive, p, (begin, t1), why, codes, fired), run, held, modes,

@@ -59,12 +59,18 @@ def settled_unknowns(system: System) -> list[int]:
     return columns if settled else []
 
 
-def _switches_with_outputs(system: System) -> Switches:
-    """The switches of the equations and the outputs together, the same for every surface."""
+def _switches_with_outputs(system: System) -> Switches | None:
+    """The switches of the equations and the outputs together, the same for every surface; None where there are none."""
     found = switches_of(system)
     if system.outputs:
         whole = concatenate([system.residual, *(ca.vec(value) for value in system.outputs.values())])
         found = switches_of(system.changed(residual=whole, rows=system.rows)) or found
+    return found
+
+
+def _known_switches(system: System) -> Switches:
+    """The same of a system whose equations have some."""
+    found = once(system, _switches_with_outputs)
     assert found is not None
     return found
 
@@ -84,6 +90,8 @@ def _in_states(system: System, guards: list[ca.SX]) -> list[ca.SX]:
 def switches_in_states(system: System) -> tuple[list[tuple[str, ca.SX]], list[tuple[str, ca.SX]]]:
     """The conditions of equations and outputs with their guards, in states where that can be; and what time decides."""
     found = once(system, _switches_with_outputs)
+    if found is None:  # what numbers alone decide
+        return [], []
     guards = _in_states(system, _unfolded(list(found.guards), found, {}))
     timed = []
     if found.clock is not None:
@@ -94,7 +102,7 @@ def switches_in_states(system: System) -> tuple[list[tuple[str, ca.SX]], list[tu
 
 def _sampled_guards(system: System) -> tuple[list[list[np.ndarray]], np.ndarray]:
     """Random places, and the guards of all conditions of the equations and the outputs there."""
-    found = once(system, _switches_with_outputs)
+    found = _known_switches(system)
     guards = _in_states(system, _unfolded(found.guards, found, {}))
     arguments = [system.symbol(letter) for letter in LETTERS]
     function = ca.Function("guards", arguments, [ca.densify(concatenate(guards))])
@@ -124,7 +132,7 @@ class Surface:
         assert own is not None
         self.condition = own.conditions[which]
         self._outputs = system.outputs
-        self._switches = once(system, _switches_with_outputs)
+        self._switches = _known_switches(system)
         # Its own modes are those of the run's twin; in the guard of one condition others stand as conditions.
         self.guard = _in_states(system, _unfolded([ca.SX(own.guards[which])], own, {}))[0]
         self._ratios = self._of_surface()
