@@ -171,13 +171,49 @@ def test_a_linear_network_does_not_depend_on_its_unit(voltage):
     assert not told(one, SizesOfParts)
 
 
-def test_what_cannot_be_resolved_is_told():
-    """A picovolt beside a kilovolt is below the rounding errors of the network, in joined runs too."""
+def pair(small):
+    """Two networks that share the ground alone, at a kilovolt and at another voltage."""
     m = dd.Model("pair")
     ground = m.add(C.Ground("ground"))
-    big, small = m.add(C.Capacitor("big", capacitance=1e-6)), m.add(C.Capacitor("small", capacitance=1e-6))
+    one, two = m.add(C.Capacitor("big", capacitance=1e-6)), m.add(C.Capacitor("small", capacitance=1e-6))
     r, s = m.add(C.Resistor("r", resistance=1e3)), m.add(C.Resistor("s", resistance=1e3))
-    m.connect(big.plus, r.plus), m.connect(small.plus, s.plus)
-    m.connect(ground.pin, big.minus, r.minus, small.minus, s.minus)
-    tr = dd.simulate(m, 1e-2, start={"big.voltage": 1e3, "small.voltage": 1e-12})
+    m.connect(one.plus, r.plus), m.connect(two.plus, s.plus)
+    m.connect(ground.pin, one.minus, r.minus, two.minus, s.minus)
+    return m, {"big.voltage": 1e3, "small.voltage": small}
+
+
+@pytest.mark.parametrize("small", [1e-6, 1e-12, 1e-16])
+def test_what_the_largest_signals_do_not_feed_is_resolved_below_their_rounding_errors(small):
+    m, start = pair(small)
+    tr = dd.simulate(m, 1e-2, start=start)
+    assert told(tr, SizesOfParts) == {"small.voltage"}
+    assert not told(tr, (BelowTolerance, FewDigits))
+    times = np.linspace(0, 1e-2, 20)
+    np.testing.assert_allclose(tr.at(times)["small.voltage"], small * np.exp(-1e3 * times), rtol=1e-4)
+
+
+@pytest.mark.parametrize("mismatch", [0.0, 1e-15, 1e-12])
+def test_what_rounding_errors_feed_does_not_lengthen_a_run(mismatch):
+    """The bridge of two dividers of a kilovolt: its voltage is a small difference of large ones."""
+    m = dd.Model("bridge")
+    ground, source = m.add(C.Ground("ground")), m.add(C.VoltageSource("source", voltage=1e3))
+    a, b, c, d = (
+        m.add(C.Resistor(name, resistance=r))
+        for name, r in zip("abcd", (1e3, 3e3, 1e3 * (1 + mismatch), 3e3))
+    )  # fmt: skip
+    over = [m.add(C.Capacitor(name, capacitance=1e-6)) for name in ("left", "right", "across")]
+    m.connect(source.plus, a.plus, c.plus)
+    m.connect(a.minus, b.plus, over[0].plus, over[2].plus)
+    m.connect(c.minus, d.plus, over[1].plus, over[2].minus)
+    m.connect(ground.pin, source.minus, b.minus, d.minus, over[0].minus, over[1].minus)
+    tr = dd.simulate(m, 1e-2, start={"left.voltage": 0.0, "right.voltage": 0.0})
+    assert tr.success
+    assert np.abs(tr["across.voltage"]).max() < 1e-8
+    assert tr.work.steps < 500
+
+
+def test_what_cannot_be_resolved_is_told():
+    """Where tolerances are given by name they stay as they are."""
+    m, start = pair(1e-12)
+    tr = dd.simulate(m, 1e-2, start=start, atol={"small.voltage": 1e-9})
     assert told(tr, (BelowTolerance, FewDigits)) == {"small.voltage"}

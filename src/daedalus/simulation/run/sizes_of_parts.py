@@ -2,8 +2,8 @@
 
 Parts bring voltages, currents and speeds without knowing how large these get: a nominal value of one volt says nothing
 of a network of microvolts. A state of a part that stays within a thousand absolute tolerances over a run is not
-resolved by it, so the run is made once more with tolerances in units of its largest value, as far as the rounding
-errors of the largest state allow.
+resolved by it, so the run is made once more with tolerances in units of its largest value, first as far as the rounding
+errors of the largest state allow, then as far as the run does not get much longer.
 """
 
 from __future__ import annotations
@@ -21,12 +21,14 @@ from daedalus.model.system.system import System
 from daedalus.simulation.result.joined_trajectory import joined
 from daedalus.simulation.result.records_of_methods import SizesOfParts
 from daedalus.simulation.result.trajectory import Trajectory
-from daedalus.simulation.run.request import Request
+from daedalus.simulation.run.request import LIMITS, Request
 from daedalus.simulation.run.settings import SMALLEST
 from daedalus.simulation.run.small_states import RESOLVED, moving
 
 # Rounding errors of the largest state, in its last digits, that smaller ones may feel.
 NOISE = 64 * np.finfo(float).eps
+# A run with tolerances below these errors may take so many times the steps of the one before, and a few more.
+AT_MOST_TIMES, FEW_STEPS = 4, 1000
 # A run is made again so often at most.
 MOST_RUNS = 4
 
@@ -46,8 +48,14 @@ def by_sizes_of_parts(request: Request, whole: Trajectory, again: Callable[[Requ
     told: dict[str, None] = {}
     tolerances: dict[str, float] = {}
     *limits, time_limit = request.limits
+    steps = LIMITS.index("max_steps")
     for _ in range(MOST_RUNS):
-        tolerances, small = _tolerances(whole, atol, tolerances)
+        tolerances, small = _tolerances(whole, atol, tolerances, NOISE)
+        if not small:
+            # What the largest states do not feed is free of their rounding errors: a run that is not much longer shows.
+            tolerances, small = _tolerances(whole, atol, tolerances, 0.0)
+            most = AT_MOST_TIMES * whole.work.steps + FEW_STEPS
+            limits[steps] = most if limits[steps] is None else min(most, limits[steps])
         # A limit that no double holds is none.
         if time_limit is not None and time_limit < sys.float_info.max:
             time_limit -= whole.work.seconds
@@ -67,8 +75,13 @@ def by_sizes_of_parts(request: Request, whole: Trajectory, again: Callable[[Requ
     return _told(whole, tuple(told)) if told else whole
 
 
-def _tolerances(whole: Trajectory, atol: float, before: dict[str, float]) -> tuple[dict[str, float], tuple[str, ...]]:
-    """The tolerance of every state by name, and the states of parts for which it is smaller than it was before."""
+def _tolerances(
+    whole: Trajectory, atol: float, before: dict[str, float], noise: float
+) -> tuple[dict[str, float], tuple[str, ...]]:
+    """The tolerance of every state by name, and the states of parts for which it is smaller than it was before.
+
+    noise: the share of the largest state that none is smaller than.
+    """
     largest: dict[str, float] = {}
     tolerances: dict[str, float] = {}
     moved: set[str] = set()
@@ -78,14 +91,16 @@ def _tolerances(whole: Trajectory, atol: float, before: dict[str, float]) -> tup
         if len(x) == 0:
             continue
         sizes = np.abs(x).max(axis=0, initial=0.0)
-        moves = moving(x, float(sizes.max(initial=0.0))) & (x != x[:1]).any(axis=0)
+        moves = (x != x[:1]).any(axis=0)
+        if noise:
+            moves &= moving(x, float(sizes.max(initial=0.0)))
         for k, label in enumerate(labels):
             largest[label] = max(largest.get(label, 0.0), float(sizes[k]))
             tolerances[label] = before.get(label, max(atol * float(plant.system.nominal["x"][k]), SMALLEST))
         moved.update(label for k, label in enumerate(labels) if moves[k])
     top, small = max(largest.values(), default=0.0), []
     for label, size in largest.items():
-        own = max(atol * size, NOISE * top, SMALLEST)
+        own = max(atol * size, noise * top, SMALLEST)
         if _is_of_part(label) and label in moved and size < RESOLVED * tolerances[label] and own < tolerances[label]:
             tolerances[label] = own
             small.append(label)
