@@ -20,14 +20,22 @@ from daedalus.model.system.once import remembered
 from daedalus.model.system.system import System
 from daedalus.model.values import check_mapping, different_starts, flat_values
 
+# Equations that say q' = v, some with a push that vanishes along solutions.
+STATE_FOR_RATE = (Role.DERIVATIVE, Role.PUSHED)
+
 
 def standing_for(system: System, k: int) -> int | None:
     """The state that stands for the derivative of state k, where the one equation with that derivative says so."""
     residual, rate = system.residual, system.symbol("xdot")[k]
     rows = ca.jacobian_sparsity(residual, rate).row()
-    if len(rows) != 1 or system.rows[rows[0]].role is not Role.DERIVATIVE:
+    # A constraint that was differentiated on the way may contain a rate that is pushed, too.
+    rows = [row for row in rows if system.rows[row].role is Role.PUSHED] or rows
+    if len(rows) != 1 or system.rows[rows[0]].role not in STATE_FOR_RATE:
         return None
     row = _as_selected(system, residual[rows[0]])
+    if system.rows[rows[0]].role is Role.PUSHED:  # the multipliers of the push vanish along solutions
+        z = system.symbol("z")
+        row = ca.substitute(row, z, ca.SX.zeros(z.shape))
     inside = {symbol_key(symbol) for symbol in ca.symvar(row)} - {symbol_key(rate)}
     found = [j for j, symbol in enumerate(elements(system.symbol("x"))) if symbol_key(symbol) in inside]
     if len(found) != len(inside) or len(found) != 1:
@@ -54,7 +62,7 @@ def derivatives_as_states(system: System) -> dict[str, str]:
     >>> derivatives_as_states(dd.to_first_order(m).freeze())
     {'q_rate': 'q_dot'}
     """
-    if not any(row.role is Role.DERIVATIVE for row in system.rows):
+    if not any(row.role in STATE_FOR_RATE for row in system.rows):
         return {}
     own = system.labels["x"]
     found = {}
