@@ -136,3 +136,16 @@ def test_summaries_are_drawn_with_their_band():
     axes = en.plot("x").axes[0]
     assert len(axes.collections) == 1
     assert [line.get_label() for line in axes.lines] == ["mean", "0.05", "0.95"]
+
+
+def test_attractor_in_space_and_its_section():
+    m = dd.Model("Lorenz")
+    x, y, z = m.state("x", start=1.0), m.state("y", start=1.0), m.state("z", start=20.0)
+    m.equation([m.der(x), m.der(y), m.der(z)], [10 * (y - x), x * (28 - z) - y, x * y - 8 / 3 * z])
+    panel = dd.simulate(m, 10.0).plot_phase("x", "y", depth="z").axes[0]
+    assert (panel.get_xlabel(), panel.get_ylabel(), panel.get_zlabel()) == ("x", "y", "z")
+    section = dd.poincare(m, z - 27, 20)
+    dots = section.plot_phase("x", "y", points=True).axes[0].lines
+    assert [line.get_linestyle() for line in dots] == ["None"]
+    assert len(dots[0].get_xdata()) == 20
+    plt.close("all")

@@ -63,25 +63,30 @@ def _equal_scales(panel: Any, values: np.ndarray) -> None:
     panel.set_box_aspect((1, 1, 1))
 
 
-def plot_phase(tr: Trajectory, horizontal: str, vertical: str, ax: Axes | None) -> Any:
-    """One scalar over another along the run."""
-    samples = fine_samples(tr)
+def plot_phase(tr: Trajectory, names: list[str], ax: Axes | None, points: bool) -> Any:
+    """Two or three scalars over each other along the run, as a line or as the points of its rows."""
+    samples = tr if points else fine_samples(tr)
     columns = []
-    for name in (horizontal, vertical):
+    for name in names:
         values = np.asarray(samples[name])
         if values.ndim != 1:
             raise InputError(f"{name} is not a scalar.", f"its shape is {values.shape[1:]}", remedy=f'"{name}[0]"')
-        columns.append(values)
+        columns.append(values.astype(float))
+    in_space = len(names) == 3
     with look():
-        figure, panel = panel_of(ax, (6, 5))
-        # A gap at every event, where values may jump.
-        breaks = np.searchsorted(samples.time, [t for _, t, *_ in tr.outcome.events])
-        x, y = (np.insert(c.astype(float), breaks, np.nan) for c in columns)
-        (line,) = panel.plot(x, y, label=tr.system.name)
-        panel.plot(columns[0][:1], columns[1][:1], "o", color=line.get_color(), markersize=5)
-        panel.plot(columns[0][-1:], columns[1][-1:], "s", color=line.get_color(), markersize=5)
-        panel.set_xlabel(labelled(horizontal, unit_of(tr.system, horizontal)))
-        panel.set_ylabel(labelled(vertical, unit_of(tr.system, vertical)))
+        figure, panel = panel_of(ax, (6, 5), **({"subplot_kw": {"projection": "3d"}} if in_space else {}))
+        if points:
+            panel.plot(*columns, ".", markersize=3, label=tr.system.name)
+        else:
+            # A gap at every event, where values may jump.
+            breaks = np.searchsorted(samples.time, [t for _, t, *_ in tr.outcome.events])
+            width = {"linewidth": 0.8} if in_space else {}
+            (line,) = panel.plot(*(np.insert(c, breaks, np.nan) for c in columns), label=tr.system.name, **width)
+            panel.plot(*(c[:1] for c in columns), "o", color=line.get_color(), markersize=5)
+            panel.plot(*(c[-1:] for c in columns), "s", color=line.get_color(), markersize=5)
+        for name, set_label in zip(names, (panel.set_xlabel, panel.set_ylabel, getattr(panel, "set_zlabel", None))):
+            if set_label is not None:
+                set_label(labelled(name, unit_of(tr.system, name)))
     return figure
 
 

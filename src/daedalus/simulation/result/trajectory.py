@@ -188,8 +188,13 @@ class Trajectory(RecordedRun):
 
         return animate_field(self, name, path, frames)
 
-    def plot_phase(self, horizontal: str, vertical: str, ax: Axes | None = None) -> Any:
+    def plot_phase(
+        self, horizontal: str, vertical: str, ax: Axes | None = None, *, depth: str | None = None, points: bool = False
+    ) -> Any:
         """Draw one scalar over another; `dd.phase_portrait` draws the whole plane with its equilibria.
+
+        depth: a third scalar, for an attractor in space. points: dots at the rows instead of a line, for the section
+        that `dd.poincare` returns.
 
         Example
         -------
@@ -202,7 +207,7 @@ class Trajectory(RecordedRun):
         """
         from daedalus.display.path_plot import plot_phase
 
-        return plot_phase(self, horizontal, vertical, ax)
+        return plot_phase(self, [horizontal, vertical, *([] if depth is None else [depth])], ax, points)
 
     def animate(
         self,
