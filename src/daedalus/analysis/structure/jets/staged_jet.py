@@ -33,8 +33,37 @@ def solved_jet(stages: Stages, start: JetStart) -> Jet:
     return first_consistent(start, TRIALS, lambda guess, held, _: stages.solve(guess, held))
 
 
+class StagedEquations:
+    """The equations f_i, ..., f_i^(c_i) as one sparse function of the jet x_j, ..., x_j^(d_j).
+
+    equation: the equation that each row belongs to. position, order: the unknown of each entry of the jet and how often
+    it is differentiated. levels: of each row and of each entry, from the lowest up to 0.
+    """
+
+    def __init__(self, array: DerivativeArray, s: Signature) -> None:
+        rows, origin = array.stack(array.level(0), s.c)
+        self.equation = np.array([i for i, _ in origin], dtype=int)
+        self.order = np.concatenate([np.arange(d + 1) for d in s.d]).astype(int)
+        self.position = np.repeat(np.arange(array.size), s.d + 1)
+        times = np.array([k for _, k in origin], dtype=int)
+        self.levels = times - s.c[self.equation], self.order - s.d[self.position]
+        levels = [elements(array.unknowns(k)) for k in range(int(s.d.max(initial=0)) + 1)]
+        jet = ca.vertcat(*(levels[k][j] for j, k in zip(self.position, self.order)))
+        stack = ca.densify(ca.vertcat(*rows))
+        # Inputs are constant in time: their derivatives are zero.
+        rates = [symbol for symbol in ca.symvar(stack) if array.place(symbol)[0] == "u" and array.place(symbol)[1]]
+        if rates:
+            stack = ca.substitute(stack, ca.vertcat(*rates), ca.SX.zeros(len(rates)))
+        slopes = ca.jacobian(stack, jet)
+        self._function = ca.Function("stages", [array.time, array.parameters, array.u[0], jet], [stack, slopes])
+
+    def at(self, t: float, p: np.ndarray, u: np.ndarray) -> JetEvaluation:
+        """The rows in numbers, at a time with parameters and inputs."""
+        return JetEvaluation(self._function, np.array([t]), p, u)
+
+
 class Stages:
-    """The equations and their derivatives as one sparse function of the jet.
+    """The jets of a large system: those nearest to guesses, and others near them.
 
     equation: the equation that each row belongs to.
     """
@@ -42,22 +71,11 @@ class Stages:
     def __init__(self, array: DerivativeArray, s: Signature, start: JetStart) -> None:
         self._array, self._start = array, start
         s = with_rest(raised(s, np.where(np.arange(array.size) < array.system.sizes["x"], 1, 0)))
-        rows, origin = array.stack(array.level(0), s.c)
-        self.equation = np.array([i for i, _ in origin], dtype=int)
-        self._order = np.concatenate([np.arange(d + 1) for d in s.d]).astype(int)
-        self._position = np.repeat(np.arange(array.size), s.d + 1)
-        levels = [elements(array.unknowns(k)) for k in range(int(s.d.max(initial=0)) + 1)]
-        jet = ca.vertcat(*(levels[k][j] for j, k in zip(self._position, self._order)))
-        stack = ca.densify(ca.vertcat(*rows))
-        # Inputs are constant in time: their derivatives are zero.
-        rates = [symbol for symbol in ca.symvar(stack) if array.place(symbol)[0] == "u" and array.place(symbol)[1]]
-        if rates:
-            stack = ca.substitute(stack, ca.vertcat(*rates), ca.SX.zeros(len(rates)))
-        slopes = ca.jacobian(stack, jet)
-        function = ca.Function("stages", [array.time, array.parameters, array.u[0], jet], [stack, slopes])
-        self._at = lambda t: JetEvaluation(function, np.array([t]), start.p, start.u)
-        times = np.array([k for _, k in origin], dtype=int)
-        self._levels = times - s.c[self.equation], self._order - s.d[self._position]
+        staged = StagedEquations(array, s)
+        self.equation, self._order, self._position, self._levels = (
+            staged.equation, staged.order, staged.position, staged.levels,
+        )  # fmt: skip
+        self._at = lambda t: staged.at(t, start.p, start.u)
         self._usual = start.size[self._position]
 
     def solve(self, guess: np.ndarray, held: np.ndarray) -> Jet:
