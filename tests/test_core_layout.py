@@ -12,7 +12,7 @@ CORE = Path(__file__).parent.parent / "src" / "daedalus" / "core"
 # A folder includes from itself and from folders on earlier lines; folders on one line do not know each other.
 ORDER = [
     ["machine"],  # processor, memory, numbers
-    ["linear", "noise"],  # matrices and their factors; random numbers
+    ["linear", "noise", "contact"],  # matrices and their factors; random numbers; bodies that touch
     ["model"],  # compiled functions, inputs, equations
     ["state"],  # where a run is, and what it writes down
     ["methods"],  # the length of a step, for all methods
@@ -23,7 +23,7 @@ ORDER = [
     ["flow"],  # steps as maps with derivatives
     ["program"],  # nonlinear programs and their solvers
     ["python"],  # the seam
-    ["python/program", "python/process"],  # that of programs; interrupts and forks
+    ["python/program", "python/process", "python/contact"],  # that of programs; interrupts and forks; contacts
 ]
 LEVEL = {folder: level for level, folders in enumerate(ORDER) for folder in folders}
 

@@ -23,6 +23,7 @@ from daedalus.errors import InputError, SolverError
 from daedalus.initialisation.written_states import written_states
 from daedalus.integrators.methods import check_known, choose_method, is_implicit, takes_momenta
 from daedalus.model.lazy_values import cached_property
+from daedalus.model.mechanics.mechanics_part import refuse_touching
 from daedalus.model.model import Model
 from daedalus.model.names import did_you_mean
 from daedalus.model.plain_numbers import plain_array
@@ -354,6 +355,7 @@ def read_case_request(model: Model | System, span: Any, options: Mapping[str, An
     request = read_request(model, span, start, inputs, parameters, None, way, "dd.sensitivities")
     check_known(request.method)
     refuse_delays(request.system, "A derivative of a run")
+    refuse_touching(request.system, "A derivative of a run")
     if takes_momenta(request.method):
         raise _no_momenta(request.method)
     check_step(request)

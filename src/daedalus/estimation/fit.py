@@ -15,6 +15,7 @@ from daedalus.estimation.experiments import Experiment, read_experiments
 from daedalus.estimation.fit_result import Fit
 from daedalus.estimation.least_squares_search import LeastSquaresSearch, SearchProgress
 from daedalus.estimation.weighted_residuals import FreeValue, WeightedResiduals
+from daedalus.model.mechanics.mechanics_part import refuse_touching
 from daedalus.model.model import Model, as_system
 from daedalus.model.plain_numbers import plain_number
 from daedalus.model.switching.delays import refuse_delays
@@ -84,6 +85,7 @@ def fit(
     """
     system = as_system(model)
     refuse_delays(system, "dd.fit")
+    refuse_touching(system, "dd.fit")
     experiments = read_experiments(system, data, time, hold)
     unknowns = _unknowns(system, free, per_experiment, len(experiments))
     options = {"rtol": RTOL, "atol": ATOL, **simulate_options}

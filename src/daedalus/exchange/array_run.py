@@ -14,6 +14,7 @@ import numpy as np
 from daedalus.differentiation.sensitivities import sensitivities
 from daedalus.errors import InputError
 from daedalus.model.lazy_values import cached_property
+from daedalus.model.mechanics.mechanics_part import refuse_touching
 from daedalus.model.model import Model, as_system
 from daedalus.model.names import did_you_mean, element_label, split_index
 from daedalus.model.signals import signal
@@ -41,6 +42,7 @@ class ArrayRun:
     ) -> None:
         self.model, self.system = model, as_system(model)
         refuse_delays(self.system, f"A function of {caller}")
+        refuse_touching(self.system, f"A function of {caller}")
         self.times, self.options = _checked_times(times), _checked_options(options)
         self.wrt = _checked_groups(wrt)
         self._names = self._read_outputs(outputs)

@@ -10,6 +10,7 @@ import numpy as np
 
 from daedalus.errors import InputError
 from daedalus.model.lazy_values import cached_property
+from daedalus.model.mechanics.mechanics_part import refuse_touching
 from daedalus.model.model import Model, as_system
 from daedalus.model.signals import Signal
 from daedalus.model.switching.delays import refuse_delays
@@ -72,6 +73,7 @@ class PreparedRun:
         # The same steps whatever the numbers are: all states are integrated, none is selected.
         model = without_choice(as_system(model)) if as_system(model).choices else model
         refuse_delays(as_system(model), "A prepared run")
+        refuse_touching(as_system(model), "A prepared run")
         road = find_road(read_request(model, span, start, inputs, parameters, save_at, options, "dd.prepare"))
         check_step(road.request)
         if road.drive.callbacks:

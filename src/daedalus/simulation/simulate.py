@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from daedalus.integrators.methods import is_multistep
+from daedalus.model.mechanics.mechanics_part import touching_book
 from daedalus.model.model import Model
 from daedalus.model.system.system import System
 from daedalus.model.time_limit import time_limited
@@ -172,6 +173,8 @@ def _asked_for(request: Request, progress: bool | Callable[[float], None] | None
     """The run of a request whose inputs are all given."""
     method: Any = request.options.method
     limits, t0, t1 = request.options.limits, request.t0, request.t1
+    if touching_book(request.system) is not None:
+        return _touching(request, progress)
     road = None if type(method) is not str and is_multistep(method) else find_road(request)
     if limits[0] is not None:
         check_step(request)
@@ -186,6 +189,18 @@ def _asked_for(request: Request, progress: bool | Callable[[float], None] | None
         if isinstance(bar, ProgressBar):
             bar.close()
     return trajectory
+
+
+def _touching(request: Request, progress: bool | Callable[[float], None] | None) -> Trajectory:
+    """The run of bodies with hard contacts."""
+    from daedalus.simulation.touching.time_stepping import run_touching
+
+    bar = None if progress is False else progress_of(progress, request.t0, request.t1, request.system.name)
+    try:
+        return run_touching(request, bar)
+    finally:
+        if isinstance(bar, ProgressBar):
+            bar.close()
 
 
 def _by_past_values(request: Request, method: Any, progress: Any) -> Trajectory:

@@ -22,6 +22,7 @@ from daedalus.analysis.points.switches_at_rest import switch
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.errors import InputError, SolverError
 from daedalus.model.expressions import concatenate
+from daedalus.model.mechanics.mechanics_part import refuse_touching
 from daedalus.model.model import Model, as_system
 from daedalus.model.names import counted, listed
 from daedalus.model.switching.delays import refuse_delays
@@ -164,6 +165,7 @@ def equilibrium(
         return swept(as_system(model), check_mapping(over, "over"), at)
     system = as_system(model)
     refuse_delays(system, "dd.equilibrium")
+    refuse_touching(system, "dd.equilibrium")
     vectors = read_point(system, guess, inputs, parameters, "guess")
     sought = _sought(system, solve_for)
     for letter, k in sought:

@@ -23,6 +23,7 @@ NB_MODULE(_core, module) {
     daedalus::bind_adjoint(module);
     daedalus::bind_values(module);
     daedalus::bind_noise(module);
+    daedalus::bind_contact(module);
     daedalus::bind_matching(module);
     daedalus::bind_program(module);
     daedalus::bind_receding(module);

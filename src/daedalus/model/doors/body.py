@@ -234,6 +234,34 @@ class Body:
             given = self.rotation.T @ given
         self._model._add_force(self.attitude, column(given))
 
+    # -- what it touches with ----------------------------------------------------------------------------------
+
+    def shape(self, kind: str, size: object = None, at: object = None, rotation: object = None) -> None:
+        """Give the body a shape that others can touch (`m.contact`) and that animations draw. A body can have several.
+
+        Parameters
+        ----------
+        kind: "sphere", "box", "capsule" or "plane". In the plane a sphere is a disc, and a plane a line.
+        size: a sphere's radius; the sides of a box; the radius of a capsule and the length of its straight part, along
+            z (x in the plane). A plane has none: it has matter below its z axis (y in the plane). In m.
+        at: the middle of the shape in body coordinates, m; the centre of mass by default.
+        rotation: its axes seen from the body: a matrix or a quaternion, in the plane an angle.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> m = dd.Model("ball")
+        >>> m.gravity([0, 0, -9.81])
+        >>> b = m.body("ball", mass=1.0, inertia=dd.inertia.sphere(1.0, 0.1), position=[0, 0, 1], velocity=[0, 0, 0],
+        ...            rotation=[1, 0, 0, 0], angular_velocity=[0, 0, 0])
+        >>> b.shape("sphere", size=0.1)
+        >>> m.contact(b, dd.ground)
+        >>> tr = dd.simulate(m, 1.0)
+        >>> round(float(tr["ball.position"][-1, 2]), 6)
+        0.1
+        """
+        self._model._add_shape(self, kind, size, at, rotation)  # type: ignore[attr-defined]
+
     # -- reading arguments -------------------------------------------------------------------------------------
 
     def _vector(self, value: object, where: str, size: int | None = None) -> ca.SX:

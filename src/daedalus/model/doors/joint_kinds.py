@@ -13,6 +13,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from daedalus.errors import ModelError
 from daedalus.geometry.rotations import unskew
 from daedalus.model.doors.body import Body
 from daedalus.model.mechanics.tree_joints import across
@@ -38,6 +39,15 @@ class Ground:
 
     def __reduce__(self) -> str:
         return "ground"
+
+    def shape(self, *_: object, **__: object) -> None:
+        """Refused: the ground of all models has no shape; that of one model is `m.ground`."""
+        raise ModelError(
+            "dd.ground takes no shape.",
+            "it is the ground of every model",
+            because="a shape belongs to one model.",
+            remedy='m.ground.shape("plane", ...)',
+        )
 
 
 ground = Ground()

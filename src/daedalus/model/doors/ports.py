@@ -8,12 +8,12 @@ from daedalus.errors import ModelError
 from daedalus.model.assembly.domains import domain_of
 from daedalus.model.assembly.port import Port
 from daedalus.model.assembly.written_assembly import PortNote
-from daedalus.model.doors.drawing import DrawingDoor
+from daedalus.model.doors.body_contacts import BodyContactDoor
 from daedalus.model.names import check_name
 from daedalus.model.variables import make_variable
 
 
-class PortDoor(DrawingDoor):
+class PortDoor(BodyContactDoor):
     """Declare ports and signal inputs, and say what is stored and lost."""
 
     def port(self, name: str, domain: str, *, of: object = None) -> Port:

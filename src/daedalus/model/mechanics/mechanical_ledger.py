@@ -37,11 +37,11 @@ def mechanical_ledger(book: Notebook) -> Ledger:
     held = _by_signals(book, energy)
     stored = energy if not held.numel() else ca.substitute(energy, held, ca.SX.zeros(held.shape))
     powers = _force_powers(book)
-    friction = {name: _through(book, powers, name) for name in _frictions(book)}
+    friction = {name: _through(book, powers, name) for name in (*_frictions(book), *_touching(book))}
     for name, own in friction.items():
         lost = lost - own
         symbol = book._symbols[name]
-        powers = {at: ca.substitute(power, symbol, ca.SX(0)) for at, power in powers.items()}
+        powers = {at: ca.substitute(power, symbol, ca.SX.zeros(symbol.shape)) for at, power in powers.items()}
     powers |= _constraint_powers(book)
     powers["potential energy by signals"] = -_along_positions(book, energy - stored) if held.numel() else ca.SX(0)
     powers[DRIVE] = _drive_power(book, held)
@@ -84,6 +84,13 @@ def _frictions(book: Notebook) -> list[str]:
     return [contact.name for contact in contacts if contact is not None and contact.kind == "friction"]
 
 
+def _touching(book: Notebook) -> list[str]:
+    """The forces and torques of hard contacts between bodies."""
+    contacts = [c for c in book._mechanics.touching.values() if not c.compliant]  # type: ignore[attr-defined]
+    names = [c.force_name(body) for c in contacts for body in (c.bodies if c.of_all else c.bodies[:1])]
+    return [f"{name}.{word}" for name in names for word in ("force", "torque")]
+
+
 def _force_powers(book: Notebook) -> dict[str, ca.SX]:
     """The power of the applied forces by what they act on."""
     written = book._mechanics  # type: ignore[attr-defined]
@@ -95,7 +102,7 @@ def _force_powers(book: Notebook) -> dict[str, ca.SX]:
 def _through(book: Notebook, powers: dict[str, ca.SX], name: str) -> ca.SX:
     """The power that goes through a force that all of them are linear in."""
     symbol = book._symbols[name]
-    return sum((ca.jacobian(power, symbol) * symbol for power in powers.values()), ca.SX(0))
+    return sum((ca.jacobian(power, symbol) @ symbol for power in powers.values()), ca.SX(0))
 
 
 def _constraint_powers(book: Notebook) -> dict[str, ca.SX]:

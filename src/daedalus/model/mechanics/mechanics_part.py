@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from daedalus.errors import ModelError
+from daedalus.errors import InputError, ModelError
 from daedalus.model.mechanics.motion_functions import MotionFunctions, motion_functions
+from daedalus.model.names import listed
 from daedalus.model.system.once import remembered
 from daedalus.model.system.system import System
 
@@ -44,3 +45,24 @@ def motion_or_none(system: System) -> MotionFunctions | None:
         return motion_of(system)
     except ModelError:
         return None
+
+
+def touching_book(system: System) -> Any:
+    """The model that a system was written as where it has hard contacts between bodies; None elsewhere."""
+    part = system.part(Mechanics) if system.discrete_count else None
+    book: Any = None if part is None else part.book
+    if book is None or not any(not contact.compliant for contact in book._mechanics.touching.values()):
+        return None
+    return book
+
+
+def refuse_touching(system: System, what: str) -> None:
+    """Refuse hard contacts between bodies by name."""
+    book = touching_book(system)
+    if book is not None:
+        raise InputError(
+            f"{what} does not take hard contacts between bodies.",
+            f"the model has {listed([c.name for c in book._mechanics.touching.values() if not c.compliant], 6)}",
+            because="their forces are found step by step, and only dd.simulate does that.",
+            remedy="dd.simulate, or stiffness= in m.contact for compliant contacts",
+        )

@@ -8,6 +8,7 @@ from typing import Any
 
 import casadi as ca
 
+from daedalus.model.mechanics.contact_shapes import BodyContact, ContactShape, read_contact, read_shape
 from daedalus.model.mechanics.tree_joints import TreeJoint
 
 
@@ -71,6 +72,8 @@ class WrittenMechanics:
     sides: dict[str, ca.SX] = field(default_factory=dict)  # by joint: negative half a turn away
     tree: dict[str, TreeJoint] = field(default_factory=dict)  # joints whose own coordinates are states
     frames: dict[str, WrittenFrame] = field(default_factory=dict)
+    shapes: dict[str, ContactShape] = field(default_factory=dict)  # that touch
+    touching: dict[str, BodyContact] = field(default_factory=dict)  # contacts between bodies
     # Of a model in joint coordinates, by the name of the position: M v' + h, and v' where it is solved for.
     inertia_forces: dict[str, ca.SX] = field(default_factory=dict)
     accelerations: dict[str, ca.SX] = field(default_factory=dict)
@@ -114,6 +117,8 @@ class WrittenMechanics:
             "sides": list(self.sides),
             "tree": [joint.outline() for joint in self.tree.values()],
             "frames": [(f.name, f.body, f.rotation) for f in self.frames.values()],
+            "shapes": [shape.outline() for shape in self.shapes.values()],
+            "touching": [contact.outline() for contact in self.touching.values()],
             "inertia_forces": list(self.inertia_forces),
             "accelerations": list(self.accelerations),
             "tree_energy": not self.tree_energy.is_zero(),
@@ -128,6 +133,8 @@ class WrittenMechanics:
         flat += [e for b in self.bodies.values() for e in (b.mass, b.inertia, b.gravity)]
         flat += [*self.sides.values(), *(e for joint in self.tree.values() for e in (joint.at_a, joint.at_b))]
         flat += [frame.at for frame in self.frames.values()]
+        flat += [e for shape in self.shapes.values() for e in shape.expressions()]
+        flat += [contact.law for contact in self.touching.values()]
         flat += [*self.inertia_forces.values(), *self.accelerations.values()]
         flat += [] if self.tree_energy.is_zero() else [self.tree_energy]
         return [e for e in flat if e is not None]
@@ -164,6 +171,12 @@ class WrittenMechanics:
         for name, body, rotation in outline.get("frames", ()):
             turn = tuple(map(tuple, rotation))
             self.frames[prefix + name] = WrittenFrame(prefix + name, body and prefix + body, next(expressions), turn)
+        for shape in outline.get("shapes", ()):
+            own_shape = read_shape(shape, expressions, prefix)
+            self.shapes[own_shape.name] = own_shape
+        for contact in outline.get("touching", ()):
+            own_contact = read_contact(contact, expressions, prefix)
+            self.touching[own_contact.name] = own_contact
         for name in outline.get("inertia_forces", ()):
             self.inertia_forces[prefix + name] = next(expressions)
         for name in outline.get("accelerations", ()):

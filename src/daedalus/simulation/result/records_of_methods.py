@@ -287,3 +287,42 @@ class NoiseDrawn(Record):
             if not self.change <= self.wanted:
                 told += f", which is more than {self.wanted:g}: compare runs with shorter steps"
         return told
+
+
+@dataclass(frozen=True)
+class ContactsStepped(Record):
+    """How bodies with hard contacts were run: which way, with which steps, and how well the contact laws hold.
+
+    >>> print(ContactsStepped(1, True, 1e-6, 0.1, 2, 1e-12))  # doctest: +NORMALIZE_WHITESPACE
+    hard contacts by time stepping (Moreau and Jean) with 2 impacts located, steps of 1e-06 to 0.1 s by the
+    tolerance; contact laws hold to 1e-12 of the velocities
+    >>> "equal steps" in str(ContactsStepped(50, False, 1e-3, 1e-3, 0, 1e-11))
+    True
+    """
+
+    bodies: int
+    located: bool
+    shortest: float
+    longest: float
+    impacts: int
+    residual: float
+    unsolved: int = 0
+    lessened: int = 0
+    reason: str = ""
+    depth: float = 0.0
+
+    def __str__(self) -> str:
+        told = "hard contacts by time stepping (Moreau and Jean) "
+        if self.located:
+            times = "impact" if self.impacts == 1 else "impacts"
+            told += f"with {self.impacts} {times} located, steps of {self.shortest:.3g} to {self.longest:.3g} s"
+            told += " by the tolerance"
+        else:
+            why = self.reason or f"{self.bodies} bodies touch"
+            told += f"in equal steps of {self.longest:.3g} s, because {why}; the error is not controlled"
+        told += f"; contact laws hold to {self.residual:.2g} of the velocities"
+        if self.unsolved:
+            told += f" ({self.unsolved} problems were not solved to their tolerance)"
+        if self.lessened:
+            told += f"; {self.lessened} impacts give back less than their restitution, so that the energy does not grow"
+        return told

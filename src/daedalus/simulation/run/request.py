@@ -40,6 +40,7 @@ class Options(NamedTuple):
     limits: tuple[Any, ...]  # as LIMITS names them
     locate_switches: bool
     linear: str = "auto"
+    stepped: bool = False  # whether the caller finds the forces of hard contacts between bodies itself
 
 
 class Request(NamedTuple):

@@ -18,6 +18,7 @@ from daedalus import _core
 from daedalus.analysis.structure.written_structure import variable_index
 from daedalus.errors import DaedalusError, SolverError
 from daedalus.integrators.methods import check_known, is_implicit, takes_momenta
+from daedalus.model.mechanics.mechanics_part import refuse_touching
 from daedalus.model.mechanics.momentum_form import momentum_form
 from daedalus.model.reopened import as_model
 from daedalus.model.system.once import KeptByKey, once
@@ -66,6 +67,8 @@ def find_road(request: Request) -> Road:
     if known is not None:
         return known
     check_known(request.method)
+    if not request.options.stepped:
+        refuse_touching(request.system, "This run")
     checked_numbers(request.rtol, request.limits)
     request = with_whole_inputs(request)
     system, left, method, why = _system_and_method(request)

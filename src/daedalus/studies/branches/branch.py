@@ -9,6 +9,7 @@ import numpy as np
 
 from daedalus.analysis.points.equilibrium import equilibrium
 from daedalus.errors import InputError
+from daedalus.model.mechanics.mechanics_part import refuse_touching
 from daedalus.model.model import Model, as_system
 from daedalus.model.names import listed
 from daedalus.model.switching.delays import refuse_delays
@@ -88,6 +89,7 @@ def branch(
         return branch_from_hopf(model, parameter, span, most_points, periodic)
     system = as_system(model)
     refuse_delays(system, "dd.branch")
+    refuse_touching(system, "dd.branch")
     entry, ends = moved_entry(system, parameter), read_range(parameter, span)
     first = {parameter: float(span[0])}
     given = dict(inputs or {}), dict(parameters or {})

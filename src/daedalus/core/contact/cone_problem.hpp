@@ -1,0 +1,456 @@
+// Contacts of rigid bodies as a cone complementarity problem, and its solution.
+//
+// Each contact has an impulse P = (P_n, P_t) and a relative velocity u that is linear in all impulses, with
+//
+//     0 <= P_n  ⟂  u_n >= bound,      |P_t| <= μ P_n,   P_t = -μ P_n u_t / |u_t| where u_t is not zero
+//
+// (Signorini and Coulomb). Sweeps solve one contact after the other exactly (block Gauss-Seidel: M. Jean, Comput. Methods
+// Appl. Mech. Engrg. 177, 1999), which never needs the matrix. Where they are slow and the problem is not large, Newton's
+// method on the map of P. Alart and A. Curnier (same journal, 92, 1991) takes over, with a proximal term, so that contacts
+// that share their load in many ways do no harm, and goes back to sweeps where a step does not lessen the residual.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "contact/vectors.hpp"
+
+namespace daedalus::contact {
+
+struct Twist {
+    Vector3 v, w;  // of the centre of mass, and angular, both in the world
+};
+
+// What resists a change of velocity: inverse masses along the axes of the world, and the inverse inertia there.
+struct Resistance {
+    Vector3 inverse_mass;
+    Matrix3 inverse_inertia;
+};
+
+struct ContactPoint {
+    int a = -1, b = -1;  // bodies, -1 for the ground
+    Vector3 n, t1, t2, arm_a, arm_b, place;
+    double gap = 0.0, friction = 0.0, rolling = 0.0, spinning = 0.0;
+    Vector3 slip;                // velocity of the surface of b against that of a
+    int law = -1, first = -1, second = -1;  // whose contact, and which shapes
+    double bound = 0.0;
+    Vector3 impulse;             // normal, tangential
+    Vector3 twist_impulse;       // spinning, rolling
+    Matrix3 block;               // velocity by a unit of impulse
+    double spin_block = 0.0, roll_block = 0.0;
+};
+
+// One row of a joint: what it says of the bodies' velocities is zero, or `target`.
+struct JointRow {
+    std::vector<int> bodies;
+    std::vector<Vector3> linear, angular;  // coefficients, of the angular velocity in the world
+    double target = 0.0, impulse = 0.0, block = 0.0;
+};
+
+struct ConeSolution {
+    double residual = 0.0;  // the largest violation, as a velocity
+    int sweeps = 0, newton = 0;
+    bool converged = true;
+};
+
+class ConeProblem {
+public:
+    std::vector<Resistance> bodies;
+    std::vector<Twist> twists;
+    std::vector<ContactPoint> points;
+    std::vector<JointRow> links;
+
+    // The velocity of b's surface against a's: normal, tangential.
+    Vector3 velocity(const ContactPoint& p) const {
+        Vector3 u;
+        if (p.b >= 0) u += at(p.b).v + cross(at(p.b).w, p.arm_b);
+        if (p.a >= 0) u -= at(p.a).v + cross(at(p.a).w, p.arm_a);
+        u += p.slip;
+        return {dot(u, p.n), dot(u, p.t1), dot(u, p.t2)};
+    }
+
+    Vector3 velocity_in_world(const ContactPoint& p) const {
+        const Vector3 u = velocity(p);
+        return u.x * p.n + u.y * p.t1 + u.z * p.t2;
+    }
+
+    // Velocities behind the impulses; `twists` holds those without them, impulses of the points are a first guess.
+    ConeSolution solve(double tolerance, int most_sweeps, int most_newton, std::size_t largest_newton) {
+        ConeSolution told;
+        prepare();
+        for (const ContactPoint& p : points) {
+            push(p, p.impulse);
+            if (p.rolling > 0 || p.spinning > 0) twist(p, p.twist_impulse), twisted_ = true;
+        }
+        for (const JointRow& link : links) pull(link, link.impulse);
+        const double wanted = tolerance * scale_;
+        told.residual = residual();
+        int patience = first_patience;
+        while (told.residual > wanted && told.sweeps < most_sweeps) {
+            for (int k = 0; k < patience && told.sweeps < most_sweeps; ++k, ++told.sweeps) sweep(told.sweeps % 2 == 1);
+            told.residual = residual();
+            if (told.residual <= wanted) break;
+            if (!twisted_)
+                while (told.newton < most_newton && told.residual > wanted) {
+                    ++told.newton;
+                    const double after = newton_step(told.residual, largest_newton);
+                    if (after < 0) break;
+                    told.residual = after;
+                }
+            patience = std::min(2 * patience, 64);
+        }
+        told.converged = told.residual <= wanted;
+        return told;
+    }
+
+    double scale() const { return scale_; }
+
+private:
+    // Sweeps before the residual is looked at for the first time.
+    static constexpr int first_patience = 20;
+    // The share of a block that is added to its diagonal in Newton's matrix.
+    static constexpr double proximal = 1e-9;
+
+    const Twist& at(int body) const { return twists[static_cast<std::size_t>(body)]; }
+
+    void change(int body, const Vector3& force, const Vector3& moment) {
+        Twist& own = twists[static_cast<std::size_t>(body)];
+        const Resistance& r = bodies[static_cast<std::size_t>(body)];
+        own.v += {r.inverse_mass.x * force.x, r.inverse_mass.y * force.y, r.inverse_mass.z * force.z};
+        own.w += r.inverse_inertia * moment;
+    }
+    void push(const ContactPoint& p, const Vector3& impulse) {
+        const Vector3 force = impulse.x * p.n + impulse.y * p.t1 + impulse.z * p.t2;
+        if (p.b >= 0) change(p.b, force, cross(p.arm_b, force));
+        if (p.a >= 0) change(p.a, -force, -cross(p.arm_a, force));
+    }
+    void twist(const ContactPoint& p, const Vector3& impulse) {
+        const Vector3 moment = impulse.x * p.n + impulse.y * p.t1 + impulse.z * p.t2;
+        if (p.b >= 0) change(p.b, {}, moment);
+        if (p.a >= 0) change(p.a, {}, -moment);
+    }
+    void pull(const JointRow& link, double impulse) {
+        for (std::size_t k = 0; k < link.bodies.size(); ++k)
+            change(link.bodies[k], impulse * link.linear[k], impulse * link.angular[k]);
+    }
+    double rate(const JointRow& link) const {
+        double sum = 0.0;
+        for (std::size_t k = 0; k < link.bodies.size(); ++k)
+            sum += dot(link.linear[k], at(link.bodies[k]).v) + dot(link.angular[k], at(link.bodies[k]).w);
+        return sum;
+    }
+    Vector3 spin(const ContactPoint& p) const {
+        Vector3 w;
+        if (p.b >= 0) w += at(p.b).w;
+        if (p.a >= 0) w -= at(p.a).w;
+        return {dot(w, p.n), dot(w, p.t1), dot(w, p.t2)};
+    }
+
+    // The velocity at a place of a body by a unit of force at another.
+    Vector3 answer(int body, const Vector3& force, const Vector3& moment, const Vector3& arm) const {
+        const Resistance& r = bodies[static_cast<std::size_t>(body)];
+        return Vector3{r.inverse_mass.x * force.x, r.inverse_mass.y * force.y, r.inverse_mass.z * force.z} +
+               cross(r.inverse_inertia * moment, arm);
+    }
+
+    void prepare() {
+        scale_ = 0.0, twisted_ = false;
+        for (ContactPoint& p : points) {
+            const Vector3 frame[3] = {p.n, p.t1, p.t2};
+            for (int j = 0; j < 3; ++j) {
+                Vector3 u;
+                if (p.b >= 0) u += answer(p.b, frame[j], cross(p.arm_b, frame[j]), p.arm_b);
+                if (p.a >= 0) u += answer(p.a, frame[j], cross(p.arm_a, frame[j]), p.arm_a);
+                for (int i = 0; i < 3; ++i) p.block(i, j) = dot(u, frame[i]);
+            }
+            const Vector3 u = velocity(p);
+            // A contact that may stay open says nothing about the size of the problem.
+            if (u.x < p.bound) scale_ = std::max(scale_, norm(u - Vector3{p.bound, 0, 0}));
+            Vector3 w;
+            if (p.b >= 0) w += bodies[static_cast<std::size_t>(p.b)].inverse_inertia * p.n;
+            if (p.a >= 0) w += bodies[static_cast<std::size_t>(p.a)].inverse_inertia * p.n;
+            p.spin_block = dot(w, p.n);
+            p.roll_block = 0.0;
+            for (const Vector3& t : {p.t1, p.t2}) {
+                Vector3 turn;
+                if (p.b >= 0) turn += bodies[static_cast<std::size_t>(p.b)].inverse_inertia * t;
+                if (p.a >= 0) turn += bodies[static_cast<std::size_t>(p.a)].inverse_inertia * t;
+                p.roll_block = std::max(p.roll_block, dot(turn, t));
+            }
+        }
+        for (JointRow& link : links) {
+            link.block = 0.0;
+            for (std::size_t k = 0; k < link.bodies.size(); ++k) {
+                const Resistance& r = bodies[static_cast<std::size_t>(link.bodies[k])];
+                const Vector3& l = link.linear[k];
+                link.block += r.inverse_mass.x * l.x * l.x + r.inverse_mass.y * l.y * l.y +
+                              r.inverse_mass.z * l.z * l.z + dot(link.angular[k], r.inverse_inertia * link.angular[k]);
+            }
+            scale_ = std::max(scale_, std::fabs(rate(link) - link.target) / std::max(std::sqrt(link.block), 1e-300) *
+                                          std::sqrt(link.block));
+        }
+        if (scale_ == 0.0) scale_ = 1e-300;
+    }
+
+    void sweep(bool backwards) {
+        for (JointRow& link : links) {
+            if (!(link.block > 0)) continue;
+            const double by = (link.target - rate(link)) / link.block;
+            link.impulse += by;
+            pull(link, by);
+        }
+        const std::size_t count = points.size();
+        for (std::size_t k = 0; k < count; ++k) one_contact(points[backwards ? count - 1 - k : k]);
+        if (twisted_)
+            for (ContactPoint& p : points) one_twist(p);
+    }
+
+    // The exact answer of one contact to what the others do.
+    void one_contact(ContactPoint& p) {
+        const Vector3 u = velocity(p), old = p.impulse, given = u - p.block * old;
+        const Vector3 fresh = alone(p, {given.x - p.bound, given.y, given.z});
+        const Vector3 by = fresh - old;
+        if (by.x == 0 && by.y == 0 && by.z == 0) return;
+        p.impulse = fresh;
+        push(p, by);
+    }
+
+    // P with u = given + block P in the law of contact, u_n counted from the bound.
+    static Vector3 alone(const ContactPoint& p, const Vector3& given) {
+        const Matrix3& w = p.block;
+        if (given.x >= 0 || !(w(0, 0) > 0)) return {};
+        if (!(p.friction > 0)) return {-given.x / w(0, 0), 0, 0};
+        // Sliding with u_t = -s P_t: (W_tt + s) P_t + W_tn P_n = -given_t and W_nn P_n + W_nt P_t = -given_n.
+        const auto sliding = [&](double s) {
+            const double a = w(1, 1) - w(1, 0) * w(0, 1) / w(0, 0) + s, b = w(1, 2) - w(1, 0) * w(0, 2) / w(0, 0);
+            const double c = w(2, 1) - w(2, 0) * w(0, 1) / w(0, 0), d = w(2, 2) - w(2, 0) * w(0, 2) / w(0, 0) + s;
+            const double e = -given.y + w(1, 0) * given.x / w(0, 0), f = -given.z + w(2, 0) * given.x / w(0, 0);
+            const double size = std::max(std::fabs(a), std::fabs(d)), determinant = a * d - b * c;
+            Vector3 t;
+            if (determinant > 1e-14 * size * size) t = {0, (e * d - b * f) / determinant, (a * f - c * e) / determinant};
+            else if (a >= d && a > 0) t = {0, e / a, 0};
+            else if (d > 0) t = {0, 0, f / d};
+            t.x = (-given.x - w(0, 1) * t.y - w(0, 2) * t.z) / w(0, 0);
+            return t;
+        };
+        const auto excess = [&](const Vector3& t) { return std::hypot(t.y, t.z) - p.friction * t.x; };
+        const Vector3 sticking = sliding(0.0);
+        if (excess(sticking) <= 0) return sticking;
+        double low = 0.0, high = w(1, 1) + w(2, 2);
+        double at_low = excess(sticking), at_high = excess(sliding(high));
+        for (int k = 0; k < 200 && at_high > 0; ++k) low = high, at_low = at_high, high *= 4, at_high = excess(sliding(high));
+        if (at_high > 0) return {-given.x / w(0, 0), 0, 0};
+        // False position with halved weights (M. Dowell, P. Jarratt, BIT 11, 1971), which keeps the bracket.
+        int side = 0;
+        for (int k = 0; k < 100 && high - low > 1e-15 * high; ++k) {
+            double s = (low * at_high - high * at_low) / (at_high - at_low);
+            if (!(s > low && s < high)) s = 0.5 * (low + high);
+            const double value = excess(sliding(s));
+            if (value == 0) {
+                low = high = s;
+            } else if (value > 0) {
+                low = s, at_low = value;
+                if (side == 1) at_high *= 0.5;
+                side = 1;
+            } else {
+                high = s, at_high = value;
+                if (side == -1) at_low *= 0.5;
+                side = -1;
+            }
+        }
+        Vector3 found = sliding(high);
+        // On the cone to the last bit.
+        const double length = std::hypot(found.y, found.z), most = p.friction * found.x;
+        if (length > 0) found.y *= most / length, found.z *= most / length;
+        return found;
+    }
+
+    void one_twist(ContactPoint& p) {
+        const Vector3 w = spin(p), old = p.twist_impulse;
+        Vector3 fresh = old;
+        if (p.spinning > 0 && p.spin_block > 0) {
+            const double most = p.spinning * p.impulse.x;
+            fresh.x = std::clamp(old.x - w.x / p.spin_block, -most, most);
+        }
+        if (p.rolling > 0 && p.roll_block > 0) {
+            const double most = p.rolling * p.impulse.x;
+            fresh.y = old.y - w.y / p.roll_block, fresh.z = old.z - w.z / p.roll_block;
+            const double length = std::hypot(fresh.y, fresh.z);
+            if (length > most) fresh.y *= most / length, fresh.z *= most / length;
+        }
+        p.twist_impulse = fresh;
+        twist(p, fresh - old);
+    }
+
+    // How far the map of Alart and Curnier is from zero, as a velocity.
+    double residual() const {
+        double most = 0.0;
+        for (const ContactPoint& p : points) {
+            const double r = 3.0 / (p.block(0, 0) + p.block(1, 1) + p.block(2, 2));
+            const Vector3 u = velocity(p);
+            const double pressed = std::max(0.0, p.impulse.x - r * (u.x - p.bound));
+            most = std::max(most, std::fabs(p.impulse.x - pressed) / r);
+            if (!(p.friction > 0)) continue;
+            double y = p.impulse.y - r * u.y, z = p.impulse.z - r * u.z;
+            const double length = std::hypot(y, z), cone = p.friction * pressed;
+            if (length > cone) y *= cone / length, z *= cone / length;
+            most = std::max(most, std::hypot(p.impulse.y - y, p.impulse.z - z) / r);
+            if (p.rolling > 0 && p.roll_block > 0) {
+                const Vector3 w = spin(p);
+                double a = p.twist_impulse.y - w.y / p.roll_block, b = p.twist_impulse.z - w.z / p.roll_block;
+                const double turn = std::hypot(a, b), held = p.rolling * pressed;
+                if (turn > held) a *= held / turn, b *= held / turn;
+                most = std::max(most, std::hypot(p.twist_impulse.y - a, p.twist_impulse.z - b) * p.roll_block * norm(p.arm_b));
+            }
+        }
+        for (const JointRow& link : links) most = std::max(most, std::fabs(rate(link) - link.target));
+        return most;
+    }
+
+    // One step of Newton's method; the residual behind it, negative where it did not lessen. Contacts that stay open are
+    // left out.
+    double newton_step(double before, std::size_t largest) {
+        active_.clear();
+        for (std::size_t k = 0; k < points.size(); ++k) {
+            const ContactPoint& p = points[k];
+            const double r = 3.0 / (p.block(0, 0) + p.block(1, 1) + p.block(2, 2));
+            if (p.impulse.x != 0 || p.impulse.x - r * (velocity(p).x - p.bound) > 0) active_.push_back(k);
+        }
+        const std::size_t contacts = active_.size(), n = 3 * contacts + links.size();
+        if (n == 0 || n > largest) return -1.0;
+        delassus(n);
+        jacobian_.assign(n * n, 0.0), right_.assign(n, 0.0);
+        for (std::size_t k = 0; k < contacts; ++k) rows_of(k, n);
+        for (std::size_t k = 0; k < links.size(); ++k) {
+            const std::size_t row = 3 * contacts + k;
+            for (std::size_t j = 0; j < n; ++j) jacobian_[row * n + j] = delassus_[row * n + j];
+            jacobian_[row * n + row] += proximal * delassus_[row * n + row];
+            right_[row] = links[k].target - rate(links[k]);
+        }
+        if (!eliminate(n)) return -1.0;
+        const std::vector<Twist> twists_before = twists;
+        const std::vector<ContactPoint> points_before = points;
+        const std::vector<JointRow> links_before = links;
+        for (double share = 1.0; share > 0.1; share *= 0.5) {
+            for (std::size_t k = 0; k < contacts; ++k) {
+                const Vector3 by = share * Vector3{right_[3 * k], right_[3 * k + 1], right_[3 * k + 2]};
+                points[active_[k]].impulse += by;
+                push(points[active_[k]], by);
+            }
+            for (std::size_t k = 0; k < links.size(); ++k) {
+                links[k].impulse += share * right_[3 * contacts + k];
+                pull(links[k], share * right_[3 * contacts + k]);
+            }
+            const double after = residual();
+            if (after < 0.9 * before) return after;
+            twists = twists_before, points = points_before, links = links_before;
+        }
+        return -1.0;
+    }
+
+    // Velocities by unit impulses, all active contacts and links.
+    void delassus(std::size_t n) {
+        delassus_.assign(n * n, 0.0);
+        const std::vector<Twist> kept = twists;
+        const std::size_t contacts = active_.size();
+        std::fill(twists.begin(), twists.end(), Twist{});
+        for (std::size_t j = 0; j < n; ++j) {
+            const ContactPoint* const own = j < 3 * contacts ? &points[active_[j / 3]] : nullptr;
+            const JointRow* const link = own != nullptr ? nullptr : &links[j - 3 * contacts];
+            if (own != nullptr) {
+                Vector3 unit;
+                unit[static_cast<int>(j % 3)] = 1.0;
+                push(*own, unit);
+            } else pull(*link, 1.0);
+            for (std::size_t k = 0; k < contacts; ++k) {
+                const ContactPoint& p = points[active_[k]];
+                const Vector3 u = velocity(p) - slip_in_frame(p);
+                for (int i = 0; i < 3; ++i) delassus_[(3 * k + static_cast<std::size_t>(i)) * n + j] = u[i];
+            }
+            for (std::size_t k = 0; k < links.size(); ++k) delassus_[(3 * contacts + k) * n + j] = rate(links[k]);
+            if (own != nullptr) {
+                if (own->a >= 0) twists[static_cast<std::size_t>(own->a)] = {};
+                if (own->b >= 0) twists[static_cast<std::size_t>(own->b)] = {};
+            } else
+                for (const int body : link->bodies) twists[static_cast<std::size_t>(body)] = {};
+        }
+        twists = kept;
+    }
+
+    static Vector3 slip_in_frame(const ContactPoint& p) { return {dot(p.slip, p.n), dot(p.slip, p.t1), dot(p.slip, p.t2)}; }
+
+    // The rows of one contact in Newton's matrix: open, sticking or sliding as it is now.
+    void rows_of(std::size_t k, std::size_t n) {
+        const ContactPoint& p = points[active_[k]];
+        const double w = (p.block(0, 0) + p.block(1, 1) + p.block(2, 2)) / 3.0, r = 1.0 / w;
+        const Vector3 u = velocity(p);
+        const double pressed = p.impulse.x - r * (u.x - p.bound);
+        double* const row = jacobian_.data() + 3 * k * n;
+        const auto own = [&](std::size_t i, std::size_t j) -> double { return delassus_[(3 * k + i) * n + j]; };
+        const auto velocity_row = [&](std::size_t i, double target) {
+            for (std::size_t j = 0; j < n; ++j) row[i * n + j] = r * own(i, j);
+            row[i * n + 3 * k + i] += proximal;
+            right_[3 * k + i] = r * target;
+        };
+        const auto zero_row = [&](std::size_t i) {
+            row[i * n + 3 * k + i] = 1.0;
+            right_[3 * k + i] = -p.impulse[static_cast<int>(i)];
+        };
+        if (pressed <= 0) return zero_row(0), zero_row(1), zero_row(2);
+        velocity_row(0, p.bound - u.x);
+        if (!(p.friction > 0)) return zero_row(1), zero_row(2);
+        const double y = p.impulse.y - r * u.y, z = p.impulse.z - r * u.z;
+        const double length = std::hypot(y, z), cone = p.friction * pressed;
+        if (length <= cone) return velocity_row(1, -u.y), velocity_row(2, -u.z);
+        const double d[2] = {y / length, z / length}, ratio = cone / length;
+        for (std::size_t i = 0; i < 2; ++i) {
+            double* const line = row + (i + 1) * n;
+            for (std::size_t j = 0; j < n; ++j) {
+                double change = 0.0;  // of y and z by the impulse j, across the direction of sliding
+                const double by[2] = {-r * own(1, j), -r * own(2, j)};
+                for (std::size_t m = 0; m < 2; ++m) change += ((i == m) - d[i] * d[m]) * by[m];
+                line[j] -= ratio * change + d[i] * p.friction * (-r * own(0, j));
+            }
+            for (std::size_t m = 0; m < 2; ++m) line[3 * k + 1 + m] -= ratio * ((i == m) - d[i] * d[m]);
+            line[3 * k] -= d[i] * p.friction;
+            line[3 * k + 1 + i] += 1.0 + proximal;
+            right_[3 * k + 1 + i] = cone * d[i] - p.impulse[static_cast<int>(i) + 1];
+        }
+    }
+
+    // Gauss with row pivoting, in place; false where the matrix is singular.
+    bool eliminate(std::size_t n) {
+        for (std::size_t c = 0; c < n; ++c) {
+            std::size_t pivot = c;
+            for (std::size_t i = c + 1; i < n; ++i)
+                if (std::fabs(jacobian_[i * n + c]) > std::fabs(jacobian_[pivot * n + c])) pivot = i;
+            if (!(std::fabs(jacobian_[pivot * n + c]) > 0)) return false;
+            if (pivot != c) {
+                std::swap_ranges(&jacobian_[pivot * n], &jacobian_[pivot * n] + n, &jacobian_[c * n]);
+                std::swap(right_[pivot], right_[c]);
+            }
+            const double* const top = &jacobian_[c * n];
+            for (std::size_t i = c + 1; i < n; ++i) {
+                double* const line = &jacobian_[i * n];
+                const double factor = line[c] / top[c];
+                if (factor == 0) continue;
+                for (std::size_t j = c; j < n; ++j) line[j] -= factor * top[j];
+                right_[i] -= factor * right_[c];
+            }
+        }
+        for (std::size_t c = n; c-- > 0;) {
+            double sum = right_[c];
+            for (std::size_t j = c + 1; j < n; ++j) sum -= jacobian_[c * n + j] * right_[j];
+            right_[c] = sum / jacobian_[c * n + c];
+            if (!std::isfinite(right_[c])) return false;
+        }
+        return true;
+    }
+
+    std::vector<double> jacobian_, delassus_, right_;
+    std::vector<std::size_t> active_;
+    double scale_ = 0.0;
+    bool twisted_ = false;
+};
+
+}  // namespace daedalus::contact

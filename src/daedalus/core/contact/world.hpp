@@ -1,0 +1,166 @@
+// Bodies with shapes: which of them are close (sweep and prune), and the cone problem of their contacts.
+#pragma once
+
+#include <numeric>
+
+#include "contact/cone_problem.hpp"
+#include "contact/touching.hpp"
+
+namespace daedalus::contact {
+
+struct Shape {
+    ShapeKind kind = ShapeKind::sphere;
+    int body = -1;
+    Vector3 size, at;
+    Matrix3 turn;
+};
+
+// What a contact obeys.
+struct Law {
+    double friction = 0.0, restitution = 0.0, rolling = 0.0, spinning = 0.0;
+    Vector3 slip;
+};
+
+struct World {
+    std::vector<Vector3> inverse_mass;
+    std::vector<Matrix3> inverse_inertia;  // in the frame of each body
+    std::vector<Shape> shapes;
+    std::vector<Law> laws;
+    std::vector<int> law_of;  // shape by shape: which law, -1 where they pass through each other
+    std::vector<Matrix3> turns;
+    ConeProblem problem;
+
+    // Places every body and finds all contacts that are closer than a limit, those from before as first guesses.
+    void place(const double* poses, double limit) {
+        const std::size_t count = inverse_mass.size();
+        turns.resize(count);
+        problem.bodies.resize(count);
+        std::vector<Vector3> centres(count);
+        for (std::size_t k = 0; k < count; ++k) {
+            const double* const pose = poses + 7 * k;
+            turns[k] = rotation_of(pose + 3);
+            centres[k] = read3(pose);
+            problem.bodies[k] = {inverse_mass[k], turns[k] * inverse_inertia[k] * transposed(turns[k])};
+        }
+        placed_.resize(shapes.size());
+        for (std::size_t k = 0; k < shapes.size(); ++k) {
+            const Shape& s = shapes[k];
+            placed_[k] = {s.kind, s.size, s.at, s.turn};
+            if (s.body >= 0) {
+                const std::size_t b = static_cast<std::size_t>(s.body);
+                placed_[k].at = centres[b] + turns[b] * s.at;
+                placed_[k].turn = turns[b] * s.turn;
+            }
+        }
+        before_.swap(problem.points);
+        problem.points.clear();
+        look_for_pairs(limit);
+        for (const auto& [i, j] : pairs_) touch(i, j, centres, limit);
+    }
+
+    long long pairs() const { return static_cast<long long>(pairs_.size()); }
+
+private:
+    std::vector<Placed> placed_;
+    std::vector<std::pair<int, int>> pairs_;
+    std::vector<ContactPoint> before_;
+    std::vector<Vector3> low_, high_;
+    std::vector<int> order_;
+    Touches touches_;
+
+    static Vector3 reach(const Placed& s) {
+        if (s.kind == ShapeKind::sphere) return {s.size.x, s.size.x, s.size.x};
+        Vector3 r;
+        for (int i = 0; i < 3; ++i)
+            r[i] = s.kind == ShapeKind::capsule
+                       ? s.size.x + s.size.y * std::fabs(s.turn(i, 2))
+                       : s.size.x * std::fabs(s.turn(i, 0)) + s.size.y * std::fabs(s.turn(i, 1)) +
+                             s.size.z * std::fabs(s.turn(i, 2));
+        return r;
+    }
+
+    int law(std::size_t i, std::size_t j) const { return law_of[i * shapes.size() + j]; }
+
+    // Boxes around the shapes, sorted along x: only those that overlap there are compared.
+    void look_for_pairs(double limit) {
+        const std::size_t count = shapes.size();
+        low_.resize(count), high_.resize(count);
+        pairs_.clear();
+        std::vector<int> planes;
+        order_.clear();
+        for (std::size_t k = 0; k < count; ++k) {
+            if (placed_[k].kind == ShapeKind::plane) {
+                planes.push_back(static_cast<int>(k));
+                continue;
+            }
+            const Vector3 r = reach(placed_[k]), more{0.5 * limit, 0.5 * limit, 0.5 * limit};
+            low_[k] = placed_[k].at - r - more, high_[k] = placed_[k].at + r + more;
+            order_.push_back(static_cast<int>(k));
+        }
+        std::stable_sort(order_.begin(), order_.end(), [&](int a, int b) {
+            return low_[static_cast<std::size_t>(a)].x < low_[static_cast<std::size_t>(b)].x;
+        });
+        const auto add = [&](int i, int j) {
+            if (law(static_cast<std::size_t>(i), static_cast<std::size_t>(j)) >= 0) pairs_.emplace_back(std::min(i, j), std::max(i, j));
+        };
+        for (std::size_t a = 0; a < order_.size(); ++a) {
+            const std::size_t i = static_cast<std::size_t>(order_[a]);
+            for (std::size_t b = a + 1; b < order_.size(); ++b) {
+                const std::size_t j = static_cast<std::size_t>(order_[b]);
+                if (low_[j].x > high_[i].x) break;
+                if (low_[j].y > high_[i].y || low_[i].y > high_[j].y || low_[j].z > high_[i].z || low_[i].z > high_[j].z)
+                    continue;
+                add(order_[a], order_[b]);
+            }
+            for (const int plane : planes) {
+                const Placed& p = placed_[static_cast<std::size_t>(plane)];
+                const Vector3 n = p.turn.column(2), r = reach(placed_[i]);
+                const double most = r.x * std::fabs(n.x) + r.y * std::fabs(n.y) + r.z * std::fabs(n.z);
+                if (dot(n, placed_[i].at - p.at) - most <= limit) add(order_[a], plane);
+            }
+        }
+        std::sort(pairs_.begin(), pairs_.end());
+    }
+
+    void touch(int i, int j, const std::vector<Vector3>& centres, double limit) {
+        if (shapes[static_cast<std::size_t>(i)].kind > shapes[static_cast<std::size_t>(j)].kind) std::swap(i, j);
+        const std::size_t one = static_cast<std::size_t>(i), two = static_cast<std::size_t>(j);
+        touches_.clear();
+        touches(touches_, placed_[one], placed_[two], limit);
+        const int which = law(one, two);
+        const Law& own = laws[static_cast<std::size_t>(which)];
+        for (const Touch& found : touches_) {
+            ContactPoint p;
+            p.a = shapes[one].body, p.b = shapes[two].body, p.first = i, p.second = j, p.law = which;
+            p.n = found.normal, p.gap = found.gap, p.place = found.point;
+            across(p.n, p.t1, p.t2);
+            if (p.a >= 0) p.arm_a = p.place - centres[static_cast<std::size_t>(p.a)];
+            if (p.b >= 0) p.arm_b = p.place - centres[static_cast<std::size_t>(p.b)];
+            p.friction = own.friction, p.rolling = own.rolling, p.spinning = own.spinning;
+            p.slip = slipping(own.slip, p.n, i < j);
+            warm(p);
+            problem.points.push_back(p);
+        }
+    }
+
+    // The velocity of a surface along itself; written for the pair in the order of its shapes.
+    static Vector3 slipping(const Vector3& slip, const Vector3& n, bool in_order) {
+        const Vector3 along = slip - dot(slip, n) * n;
+        return in_order ? along : -along;
+    }
+
+    // The impulse that the nearest contact of the same shapes had.
+    void warm(ContactPoint& p) const {
+        double nearest = std::numeric_limits<double>::infinity();
+        const ContactPoint* kept = nullptr;
+        for (const ContactPoint& old : before_)
+            if (old.first == p.first && old.second == p.second && norm(old.place - p.place) < nearest)
+                nearest = norm(old.place - p.place), kept = &old;
+        if (kept == nullptr || nearest > 0.1 * (norm(p.arm_a) + norm(p.arm_b))) return;
+        const Vector3 force = kept->impulse.x * kept->n + kept->impulse.y * kept->t1 + kept->impulse.z * kept->t2;
+        p.impulse = {std::max(0.0, dot(force, p.n)), dot(force, p.t1), dot(force, p.t2)};
+        p.twist_impulse = kept->twist_impulse;
+    }
+};
+
+}  // namespace daedalus::contact

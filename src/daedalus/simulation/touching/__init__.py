@@ -1,0 +1,1 @@
+"""Runs of bodies that touch: hard contacts with friction."""

@@ -1,0 +1,373 @@
+"""One step of bodies in contact, and an impact: velocities jump by impulses that solve a cone problem.
+
+A step is the midpoint form of J. J. Moreau and M. Jean (θ = 1/2; Jean, Comput. Methods Appl. Mech. Engrg. 177, 1999):
+
+    q_m = q + h/2 q',   v⁺ = v + h M⁻¹ f(q_m) + M⁻¹ Gᵀ P,   q⁺ = q + h (v + v⁺) / 2,
+
+with contacts and forces at q_m. A gap g_m > 0 there lets u_n⁺ >= -2 g_m / h, so that nothing passes through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from daedalus.simulation.touching.touching_bodies import ForceSlots, JointRows, TouchingBodies
+
+# The share of the velocities in a problem up to which it is solved.
+SOLVED = 1e-10
+SWEEPS, NEWTON, LARGEST = 3000, 60, 450
+# Impacts of pairs that act one after the other at one moment, at most; then what is left acts together.
+MOST_PAIRS = 400
+# Pairs whose speeds of approach differ by less than this share act together.
+TOGETHER = 1e-6
+# A contact goes on over gaps of this share of the shapes' size, at this share of the speed that a step gives.
+NEAR, NEAR_SPEED = 1e-4, 0.1
+# Velocities that laws of contact at the end of a step differ by, of those that count as rest, where that is not seen.
+BENT = 1e-3
+# Corrections of positions after a step, at most.
+PUSHES = 4
+# Halvings of the restitution where friction would let the energy grow.
+HALVINGS = 40
+
+
+class Lengths(NamedTuple):
+    """What counts as touching (m), as an approach at rest (m/s), and as a bounce."""
+
+    touch: float
+    slow: float
+    bounce: float
+    size: float  # of shapes
+    pull: float  # the acceleration at the start, m/s²
+
+
+@dataclass
+class ContactCounts:
+    """What a run cost."""
+
+    steps: int = 0
+    rejected: int = 0
+    rhs: int = 0
+    sweeps: int = 0
+    newton: int = 0
+    problems: int = 0
+    residual: float = 0.0  # the largest, of the velocities of its problem
+    unsolved: int = 0
+    impacts: int = 0
+    lessened: int = 0  # impacts whose restitution was lessened
+    most_points: int = 0
+    redundant: bool = False
+    depth: float = 0.0
+
+
+class Stepped(NamedTuple):
+    """A row behind a step, the impulses by their places, and when a new contact closed, or inf."""
+
+    x: np.ndarray
+    values: np.ndarray  # of the contact variables: forces
+    points: np.ndarray  # (n, 15): contact, bodies, place, normal, force on the second, gap
+    strike: float
+    end_gap: float
+
+
+@dataclass
+class ContactStepper:
+    """Steps and impacts of one system."""
+
+    bodies: TouchingBodies
+    rhs: Callable[[float, np.ndarray], np.ndarray]
+    inputs: Callable[[float], np.ndarray]
+    parameters: np.ndarray
+    slots: list[ForceSlots]
+    lengths: Lengths
+    counts: ContactCounts
+    reach: float  # of the bodies' own sizes: contacts within this gap are looked at
+
+    # -- a step ------------------------------------------------------------------------------------------------
+
+    def step(self, t: float, x: np.ndarray, h: float, located: bool) -> Stepped:
+        """The row after a step; `located`: contacts that are open at its beginning stay out, and are told."""
+        bodies, world = self.bodies, self.bodies.world
+        slope = self.rhs(t, x)
+        middle = x + 0.5 * h * slope
+        before = bodies.twists(x)
+        middle = bodies.moved(x, before, 0.5 * h, middle)
+        slope = self.rhs(t + 0.5 * h, middle)
+        free = x + h * slope
+        self.counts.rhs += 2
+        twists = bodies.twists(free)
+        moves = np.abs(before) + np.abs(twists)
+        limit = self.reach + h * float(
+            np.max(moves[:, :3].sum(axis=1) + moves[:, 3:].sum(axis=1) * self.reach, initial=0.0)
+        )
+        poses = bodies.poses(middle)
+        count = world.place(poses, limit, self._share(h))
+        self._set_joints(t + h, free, 0.0)
+        info = world.contacts()
+        bounds = np.zeros(count)
+        closed = np.ones(count, dtype=bool)
+        if count:
+            gap = info[:, 0]
+            at_start, speed = self._at_start(x, before, h, limit, info)
+            # What is closed at the start is judged by its gap there: that in the middle has the bend of the way in it.
+            near = np.where(at_start <= NEAR * self.lengths.size, np.minimum(gap, np.maximum(at_start, 0.0)), gap)
+            bounds = -2.0 * np.maximum(near - self.lengths.touch, 0.0) / h
+            if located:
+                slow = (at_start <= NEAR * self.lengths.size) & (speed > -self.lengths.slow)
+                closed = (at_start <= self.lengths.touch) | slow
+                closed |= self._goes_on(info, at_start, speed, h)
+                bounds[~closed] = -np.inf
+            else:
+                laws = bodies.laws[info[:, 1].astype(int)]
+                ahead = gap + 0.5 * h * world.velocities(twists)[:, 0]
+                bouncing = (speed < -self.lengths.bounce) & (ahead < 0) & (laws[:, 1] > 0)
+                bounds[bouncing] = -laws[bouncing, 1] * speed[bouncing]
+        after = self._solve(twists, bounds)
+        if count:
+            shifts = self._bent(x, before, after, h, limit, info)
+            if shifts is not None:
+                after = self._solve(twists, bounds, shifts=shifts)
+        strike, end_gap = np.inf, np.inf
+        if count and not closed.all():
+            final = world.velocities(after)[:, 0]
+            strike, end_gap = _strike(at_start[~closed], speed[~closed], final[~closed], h, self.lengths.touch)
+        impulses = world.impulses()
+        new = bodies.moved(x, 0.5 * (before + after), h, free)
+        new = bodies.with_twists(new, after)
+        values, points = self._forces(info, impulses, world.places(), poses, h)
+        self._last = h
+        return Stepped(new, values, points, strike, end_gap)
+
+    _last: float = 0.0
+    pushed: frozenset[tuple[int, int]] = frozenset()  # bodies that pushed each other in the step before
+
+    def _goes_on(self, info: np.ndarray, gap: np.ndarray, speed: np.ndarray, h: float) -> np.ndarray:
+        """Contacts of bodies that pushed each other just now, and that a step has moved apart by its own error."""
+        near = (gap <= NEAR * self.lengths.size) & (speed > -NEAR_SPEED * self.lengths.pull * h)
+        bouncing = (self.bodies.laws[info[:, 1].astype(int), 1] > 0) & (speed < -self.lengths.bounce)
+        near &= ~bouncing
+        if near.any():
+            near &= np.array([(int(a), int(b)) in self.pushed for a, b in info[:, 4:6]])
+        return near
+
+    def _at_start(
+        self, x: np.ndarray, before: np.ndarray, h: float, limit: float, info: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The gaps of contacts and their normal velocities at the beginning of a step."""
+        bodies, scout = self.bodies, self.bodies.scout
+        speed = bodies.world.velocities(before)[:, 0]
+        gap = info[:, 0] - 0.5 * h * speed
+        count = scout.place(bodies.poses(x), limit, 0.0)
+        if count:
+            there = scout.contacts()
+            match = _matched(info[:, 2:4], there[:, 2:4])
+            own = match >= 0
+            gap[own] = there[match[own], 0]
+            speed = np.where(own, scout.velocities(before)[np.maximum(match, 0), 0], speed)
+        return gap, speed
+
+    def _bent(
+        self, x: np.ndarray, before: np.ndarray, after: np.ndarray, h: float, limit: float, info: np.ndarray
+    ) -> np.ndarray | None:  # fmt: skip
+        """What the velocities of contacts at the end of a step have on top of those in its middle, in the world.
+
+        Laws of contact hold at the end of the step, impulses act in the middle: normals and arms turn in between.
+        """
+        bodies, world = self.bodies, self.bodies.world
+        impulses = world.impulses()
+        pushing = impulses[:, 6] > 0
+        if not pushing.any():
+            return None
+        here, normals = world.velocities_in_world(after), world.places()[:, 3:]
+        scout = bodies.scout
+        count = scout.place(bodies.poses(bodies.moved(x, 0.5 * (before + after), h)), limit, 0.0)
+        there, turned, names = scout.velocities_in_world(after), scout.places()[:, 3:], scout.contacts()[:, 2:4]
+        shifts = np.zeros((len(info), 3))
+        match = _matched(info[:, 2:4], names) if count else np.full(len(info), -1)
+        own = np.flatnonzero(pushing & (match >= 0))
+        if not len(own):
+            return None
+        other = match[own]
+        shift = there[other] - here[own]
+        normal = np.sum(turned[other] * there[other], axis=1) - np.sum(normals[own] * here[own], axis=1)
+        shift += (normal - np.sum(normals[own] * shift, axis=1))[:, None] * normals[own]
+        if np.abs(shift).max() <= BENT * self.lengths.slow:
+            return None
+        shifts[own] = shift
+        return shifts
+
+    def _share(self, h: float) -> float:
+        """What impulses of the step before are multiplied by, as a first guess."""
+        return h / self._last if self._last else 0.0
+
+    def _set_joints(self, t: float, x: np.ndarray, by_position: float) -> None:
+        """The rows of joints at a place; their rates, or what takes their positions back."""
+        rows = self.bodies.joints
+        if rows is None:
+            return
+        jacobian, target, off = rows.at(t, x, self.inputs(t), self.parameters)
+        self.bodies.world.joints(*JointRows.as_links(jacobian), -off if by_position else target)
+
+    def _solve(
+        self, twists: np.ndarray, bounds: np.ndarray, frictional: bool = True, shifts: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Velocities behind the impulses of a problem, which are kept in the world."""
+        if not len(bounds) and self.bodies.joints is None:
+            return twists
+        found, residual, sweeps, newton, converged, scale = self.bodies.world.solve(
+            twists, bounds, frictional, SOLVED, SWEEPS, NEWTON, LARGEST, shifts
+        )
+        counts = self.counts
+        counts.problems += 1
+        counts.sweeps, counts.newton = counts.sweeps + sweeps, counts.newton + newton
+        counts.most_points = max(counts.most_points, len(bounds))
+        if frictional and scale > 1e-200:
+            counts.residual = max(counts.residual, residual / scale)
+            counts.unsolved += not converged
+        return found
+
+    def _forces(
+        self, info: np.ndarray, impulses: np.ndarray, places: np.ndarray, poses: np.ndarray, h: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The contact variables as forces over a step (impulses for h = 1), and the points that push."""
+        values = np.zeros(len(self.parameters))
+        pushing = np.flatnonzero(impulses[:, 6] > 0) if len(impulses) else np.zeros(0, dtype=int)
+        if not len(pushing):
+            return values, np.zeros((0, 13))
+        law, a, b = (info[pushing, k].astype(int) for k in (1, 4, 5))
+        force, turn, normal = impulses[pushing, :3] / h, impulses[pushing, 3:6] / h, impulses[pushing, 6] / h
+        place = places[pushing, :3]
+        size = self.bodies.size
+        for slots in self.slots:
+            for side, sign in ((b, 1.0), (a, -1.0)):
+                own = (law == slots.law) & (side == slots.body)
+                if not own.any():
+                    continue
+                push = sign * force[own]
+                torque = np.cross(place[own] - poses[slots.body, :3], push) + sign * turn[own]
+                values[slots.places["force"]] += push.sum(axis=0)[:size]
+                values[slots.places["torque"]] += torque.sum(axis=0)[3 - len(slots.places["torque"]) :]
+                values[slots.places["normal"]] += normal[own].sum()
+        table = np.column_stack([law, a, b, place, places[pushing, 3:], force, info[pushing, 0]])
+        return values, table
+
+    # -- positions ---------------------------------------------------------------------------------------------
+
+    def pushed_out(self, t: float, x: np.ndarray) -> np.ndarray:
+        """The row with bodies that have gone into each other moved apart by the shortest way in the mass metric."""
+        bodies, world = self.bodies, self.bodies.world
+        touch = self.lengths.touch
+        for _ in range(PUSHES):
+            count = world.place(bodies.poses(x), 10 * touch, 0.0)
+            self._set_joints(t, x, 1.0)
+            gap = world.contacts()[:, 0] if count else np.zeros(0)
+            off = (
+                0.0
+                if bodies.joints is None
+                else float(np.max(np.abs(bodies.joints.at(t, x, self.inputs(t), self.parameters)[2])))
+            )
+            deepest = float(np.min(gap, initial=0.0))
+            self.counts.depth = max(self.counts.depth, -deepest)
+            if deepest >= -touch and off <= touch:
+                break
+            back = self._solve(np.zeros((len(bodies.names), 6)), -gap, frictional=False)
+            x = bodies.moved(x, back, 1.0)
+            self._last = 0.0
+        return x
+
+    # -- impacts -----------------------------------------------------------------------------------------------
+
+    def impacts(self, t: float, x: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        """The row behind the impacts of this moment, and the impulses of the contact variables; None without any.
+
+        Pairs of bodies act one after the other, the fastest approach first, each with its own restitution, and those
+        that are as fast together. What still approaches then is stopped together.
+        """
+        bodies, world = self.bodies, self.bodies.world
+        poses = bodies.poses(x)
+        count = world.place(poses, 2 * self.lengths.touch, 0.0)
+        if not count:
+            return None
+        info = world.contacts()
+        twists = bodies.twists(x)
+        speed = world.velocities(twists)[:, 0]
+        if speed.min() >= -self.lengths.slow:
+            return None
+        self._set_joints(t, x, 0.0)
+        restitution = bodies.laws[info[:, 1].astype(int), 1]
+        pair = np.unique(info[:, 4:6], axis=0, return_inverse=True)[1].ravel()
+        total = np.zeros(len(self.parameters))
+
+        def act(part: np.ndarray, share: float) -> np.ndarray:
+            bounds = np.full(count, -np.inf)
+            bounds[part] = np.where(speed[part] < 0, -share * restitution[part] * speed[part], 0.0)
+            world.forget()
+            return self._solve(twists, bounds)
+
+        for _ in range(MOST_PAIRS):
+            fast = (speed < -self.lengths.bounce) & (restitution > 0)
+            if not fast.any():
+                break
+            chosen = pair[(speed <= (1 - TOGETHER) * speed[fast].min()) & fast]
+            twists = self._kept_energy(act, np.isin(pair, chosen), twists)
+            total += self._forces(info, world.impulses(), world.places(), poses, 1.0)[0]
+            self.counts.impacts += 1
+            speed = world.velocities(twists)[:, 0]
+        if speed.min() < -self.lengths.slow:
+            restitution = np.zeros(count)
+            twists = act(np.ones(count, dtype=bool), 0.0)
+            total += self._forces(info, world.impulses(), world.places(), poses, 1.0)[0]
+            self.counts.impacts += 1
+        self._last = 0.0
+        return bodies.with_twists(x, twists), total
+
+    def _kept_energy(
+        self, act: Callable[[np.ndarray, float], np.ndarray], part: np.ndarray, before: np.ndarray
+    ) -> np.ndarray:
+        """An impact with as much of its restitution as keeps the energy from growing."""
+        energy = self.energy(before)
+        share = 1.0
+        found = act(part, share)
+        for _ in range(HALVINGS):
+            if self.energy(found) <= energy * (1 + 1e-12):
+                return found
+            if share == 1.0:
+                self.counts.lessened += 1
+            share *= 0.5
+            found = act(part, share)
+        return act(part, 0.0)
+
+    def energy(self, twists: np.ndarray) -> float:
+        """The kinetic energy of the bodies."""
+        return self.bodies.kinetic_energy(twists)
+
+
+def _matched(one: np.ndarray, two: np.ndarray) -> np.ndarray:
+    """Of each contact of a list its place in another one, where both have as many of its shapes; else -1."""
+    if np.array_equal(one, two):
+        return np.arange(len(one))
+    places: dict[tuple[float, float], list[int]] = {}
+    for k, pair in enumerate(map(tuple, two)):
+        places.setdefault(pair, []).append(k)
+    own: dict[tuple[float, float], list[int]] = {}
+    for k, pair in enumerate(map(tuple, one)):
+        own.setdefault(pair, []).append(k)
+    out = np.full(len(one), -1)
+    for pair, mine in own.items():
+        if len(places.get(pair, [])) == len(mine):
+            out[mine] = places[pair]
+    return out
+
+
+def _strike(gap: np.ndarray, speed: np.ndarray, final: np.ndarray, h: float, touch: float) -> tuple[float, float]:
+    """When the first of open contacts closes, with its gap at the end: gap + speed τ + (final - speed) τ² / 2h = 0."""
+    end = gap + 0.5 * h * (speed + final)
+    bend = 0.5 * (final - speed) / h
+    root = speed * speed - 4 * bend * gap
+    with np.errstate(divide="ignore", invalid="ignore"):
+        when = np.where(root >= 0, 2 * gap / (-speed + np.sqrt(np.maximum(root, 0.0))), np.inf)
+    when = np.where((when > 0) & (when <= h * (1 + 1e-9)) & (root >= 0), when, np.where(end < -touch, h, np.inf))
+    return (float(when.min()), float(end.min())) if len(when) else (np.inf, np.inf)
