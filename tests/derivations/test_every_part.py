@@ -214,8 +214,19 @@ def test_wide_matrices_name_their_entries():
     for p in (l * one, two):
         m.kinetic_energy(0.5 * ca.sumsqr(ca.jacobian(p, q) @ w))
         m.potential_energy(g * p[1])
+    assert max(map(len, str(dd.derive(m)).split("\n"))) <= 112
+    assert "0.5" not in dd.derive(m, "lagrange").to_html().replace("0.5em", "")
     step = next(step for step in dd.derive(m, "linearise") if step.kind == "A")
     names = [str(line.left) for line in step.where]
     assert names
     assert "A[2,0]" in str(step.after[0])
     assert any("A[2,0] = " in str(line) for line in step.where)
+
+
+def test_implicit_equations_are_called_what_they_are():
+    m = dd.Model("loop")
+    x, z = m.state("x", start=1.0), m.algebraic("z", start=0.5)
+    m.equation(m.der(x), -z)
+    m.equation(z + ca.exp(z), 2 * x, name="valve")
+    text = str(dd.derive(m, "first_order"))
+    assert "z follows from valve. This equation is nonlinear; a run solves it by Newton's method." in text

@@ -31,6 +31,7 @@ class SolvedBlock:
     symbols: ca.SX
     residual: ca.SX
     values: ca.SX | None  # None: nonlinear, or too long to be read
+    linear: bool
     successive: ca.SX | None = None  # each in terms of those found before it
     order: tuple[int, ...] = ()  # in which they were found
 
@@ -68,14 +69,15 @@ def solved_blocks(model: Model, read: Reading) -> list[SolvedBlock]:
         symbols = concatenate(entries[j] for j in own)
         matrix = ca.jacobian(block, symbols)
         solved = None
-        if is_linear(block, symbols, matrix):
+        linear = is_linear(block, symbols, matrix)
+        if linear:
             right = -ca.densify(ca.substitute(block, symbols, ca.SX.zeros(symbols.shape)))
             solved = solve_by_hand(matrix, right, symbols, read.short, constants)
         values = None if solved is None else solved.values
         found.append(
             SolvedBlock(
                 tuple(system.equation_labels[i] for i in own_rows), tuple(labels[j] for j in own), symbols,
-                concatenate(equations[i] for i in own_rows), values,
+                concatenate(equations[i] for i in own_rows), values, linear,
                 None if solved is None else solved.successive, () if solved is None else solved.order,
             )
         )  # fmt: skip

@@ -12,7 +12,7 @@ from daedalus.derivations.reading import Reading
 from daedalus.derivations.solved_unknowns import SolvedBlock, left_over, solvable, solved_blocks
 from daedalus.model.expressions import elements, symbol_key
 from daedalus.model.model import Model
-from daedalus.model.names import listed
+from daedalus.model.names import listed, split_index
 from daedalus.model.system.equation_row import Role
 
 PART = "first_order"
@@ -58,13 +58,28 @@ def first_order_steps(model: Model) -> list[DerivationStep]:
 def _solved(read: Reading, block: SolvedBlock, check: float) -> DerivationStep:
     words = listed([f"`{label}`" for label in block.unknowns], 8)
     before = [read.line(entry, ca.SX(0)) for entry in elements(read.short(block.residual, [block.symbols]))]
-    names = "; ".join(block.equations[:6]) + ("; …" if len(block.equations) > 6 else "")
+    names = _equation_names(block.equations)
     if block.values is None:
-        text = f"{names}: nonlinear in {words}, or too long to be solved as a formula; an implicit method solves it."
+        one = len(block.equations) == 1
+        these = "This equation is" if one else "These equations are"
+        kind = "linear, but the solution is too long to read as a formula; a run computes it numerically" if (
+            block.linear) else f"nonlinear; a run solves {'it' if one else 'them'} by Newton's method"  # fmt: skip
+        text = f"{words} {'follows' if one else 'follow together'} from {names}. {these} {kind}."
         return read.step(PART, "implicit equations", text, before, before, 0.0)
     together = " together" if len(block.unknowns) > 1 else ""
     text = f"Solve{together} for {words}: {names}."
     return read.step(PART, "solved", text, before, _lines(read, block, {}), check)
+
+
+def _equation_names(labels: tuple[str, ...]) -> str:
+    """Names of equations in a sentence, the index behind the name that it belongs to: loop[0], differentiated twice."""
+    found = []
+    for label in labels[:6]:
+        stem, index = split_index(label)
+        own, *rest = stem.split(", ", 1)
+        place = f"[{','.join(map(str, index))}]" if index is not None else ""
+        found.append(", ".join([f"{own}{place}", *rest]))
+    return "; ".join(found) + ("; …" if len(labels) > 6 else "")
 
 
 def _lines(read: Reading, block: SolvedBlock, rates: dict[int, Notation], full: bool = False) -> list[FormulaLine]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+import textwrap
 from pathlib import Path
 
 from daedalus.derivations.derivation import Derivation, DerivationStep
@@ -15,6 +16,10 @@ from daedalus.display.formulas.styles import Latex, MathML
 
 # Lines that are printed of one step; files have all of them.
 MOST_LINES = 40
+# Letters of a row of print.
+WIDEST_TEXT = 100
+# Brackets inside which a long term is broken.
+DEEPEST = 2
 PARTS = {
     "lagrange": "Equations of motion by Lagrange",
     "bodies": "Newton and Euler, body by body",
@@ -37,10 +42,41 @@ _PREAMBLE = """\\documentclass{article}
 
 def step_text(step: DerivationStep) -> str:
     """A step as plain text."""
-    lines = [step.text.replace("`", "")]
-    lines += [f"    {line}" for line in _printed(step.after)]
-    lines += [f"    where {line}" for line in _printed(step.where)]
+    lines = textwrap.wrap(step.text.replace("`", ""), WIDEST_TEXT, break_long_words=False, break_on_hyphens=False)
+    lines += [f"    {row}" for line in _printed(step.after) for row in wrapped_formula(line)]
+    lines += [f"    {row}" for line in _printed(step.where) for row in wrapped_formula(f"where {line}")]
     return "\n".join(lines)
+
+
+def wrapped_formula(text: str, widest: int = WIDEST_TEXT) -> list[str]:
+    """A formula in rows of print, broken before signs between terms; what has no such place stays whole.
+
+    Example
+    -------
+    >>> wrapped_formula("y = a + b*(c - d) + e", 20)
+    ['y = a + b*(c - d)', '    + e']
+    """
+    rows, row = [], ""
+    pieces = [part for whole in _terms_of(text, 0) for part in
+              ([whole] if len(whole) < widest - 4 else _terms_of(whole, DEEPEST))]  # fmt: skip
+    for piece in pieces:
+        if row and len(row) + len(piece) > widest:
+            rows.append(row.rstrip())
+            row = f"    {piece.lstrip()}"
+        else:
+            row += piece
+    return [*rows, row.rstrip()]
+
+
+def _terms_of(text: str, deepest: int) -> list[str]:
+    """A formula cut before " + ", " - " and " = ", inside so many brackets at most."""
+    pieces, depth, start = [], 0, 0
+    for k, letter in enumerate(text):
+        depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(letter, 0)
+        if depth <= deepest and text[k : k + 3] in (" + ", " - ", " = ") and k > start:
+            pieces.append(text[start:k])
+            start = k
+    return [*pieces, text[start:]]
 
 
 def _printed(lines: tuple[FormulaLine, ...]) -> list[str]:

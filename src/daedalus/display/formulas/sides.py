@@ -14,6 +14,8 @@ from daedalus.display.formulas.normal_form import Ordered
 from daedalus.display.formulas.styles import Latex, MathML, Text
 from daedalus.display.formulas.writing import FormulaWriter
 
+# Letters of a piece that is not broken on a page: a phone has room for it.
+NARROW = 30
 # Larger matrices are written by their size.
 LARGEST_MATRIX = 16
 
@@ -122,7 +124,8 @@ def lines_latex(lines: Sequence[FormulaLine], widest: float = PAGE) -> list[str]
 
 
 def line_mathml(line: FormulaLine) -> str:
-    """MathML in a paragraph, broken between terms."""
+    """MathML in a paragraph, broken between terms, and inside long ones."""
     writer = SideWriter(line.labels, MathML())
-    pieces = [*writer.terms(line.left), MathML().sign(line.sign), *writer.terms(line.right)]
+    sides = (writer.pieces(side, NARROW) for side in (line.left, line.right))
+    pieces = [*next(sides), MathML().sign(line.sign), *next(sides)]
     return broken(pieces, "")

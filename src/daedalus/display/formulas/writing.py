@@ -88,11 +88,14 @@ class FormulaWriter:
             factors = entry[1] if entry[0] == "product" else ((place, 1.0),)
             above = [(base, exponent) for base, exponent in factors if exponent > 0]
             below = [(base, -exponent) for base, exponent in factors if exponent < 0]
-            number = [self.style.number(abs(factor))] if abs(factor) != 1.0 or not above else []
+            numerator, denominator = as_fraction(abs(factor))
+            number = [self.style.number(numerator)] if numerator != 1.0 or not above else []
             pieces = [piece for own in above for piece in self._broken(*own, widest, depth)]
             for own in below:
                 first, *rest = self._broken(*own, widest, depth)
                 pieces += [f"{self.style.sign('/')}{first}", *rest]
+            if denominator > 1:
+                pieces.append(f"{self.style.sign('/')}{self.style.number(denominator)}")
             # A sign and a number stay with what they belong to.
             found += ["".join([*signs, *number, *pieces[:1]]), *pieces[1:]]
         return found
