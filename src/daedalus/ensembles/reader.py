@@ -34,7 +34,7 @@ class Reader:
         self._own, self._end_only, self._keep_stopped = columns, end_only, keep_stopped
         by = read_names(road.request.system, wrt)
         self.derivatives = CaseDerivatives(road, columns, by, end_only) if by else None
-        self._plant, self._drive = road.settings.plant, road.drive
+        self._plant, self._drive, self._fixed_step = road.settings.plant, road.drive, road.request.step is not None
         self._times, self._t1 = np.asarray(road.request.save_at), road.request.t1
         self._finished = f"reached {time_text(self._t1)}"
 
@@ -191,7 +191,9 @@ class Reader:
         if held is not None:
             given[:, given.shape[1] - held.shape[2] :] = held.reshape(len(given), -1)
         flat = np.ascontiguousarray(x).reshape(count * len(times), -1)
-        return _SideBySide(self._plant, self._drive, given, np.tile(times, count), flat, inputs)
+        found = _SideBySide(self._plant, self._drive, given, np.tile(times, count), flat, inputs)
+        found.renewing(lambda: not self._fixed_step)
+        return found
 
     def _inputs_of(self, u: np.ndarray) -> np.ndarray:
         """The inputs of many runs at all times, below each other; u (runs, inputs) has those that are held."""

@@ -21,6 +21,7 @@ from daedalus.errors import SolverError
 from daedalus.model.expressions import nonzeros
 from daedalus.model.lazy_values import cached_property
 from daedalus.model.system.system import System
+from daedalus.reduction.switches import switches_of
 from daedalus.simulation.plant.held_levels import held_levels
 from daedalus.simulation.plant.invariant_projection import invariant_projection
 from daedalus.simulation.plant.plant import Plant
@@ -46,6 +47,22 @@ class ImplicitPlant(Plant):
     def row_width(self) -> int:
         """How many columns a row of a run has: x, z and x'."""
         return self.width
+
+    @cached_property
+    def deep_columns(self) -> np.ndarray:  # type: ignore[override]
+        """Which columns of a row hold z and x' of a higher index, which states give better than steps do.
+
+        Behind a condition rows know their mode, which the states alone need not tell; of such models none.
+        """
+        deep, system = np.zeros(self.width, dtype=bool), self.system
+        if self.index.largest < 2 or system.choices or system.delayed:
+            return deep
+        if switches_of(system) is not None or system.guards.numel() > len(system.events):
+            return deep
+        index, n = np.asarray(self.index.index), system.sizes["x"]
+        deep[self.row_parts["z"]] = index[n:] > 1
+        deep[self.row_parts["xdot"]] = index[:n] > 1
+        return deep
 
     @cached_property
     def _y(self) -> ca.SX:

@@ -62,6 +62,11 @@ class Plant(ABC):
         return compile_function(ca.Function(name, arguments, [ca.densify(expression)]))
 
     @property
+    def deep_columns(self) -> np.ndarray:
+        """Which columns of a row hold z and x' of a higher index, which states give better than steps do: none."""
+        return np.zeros(self.row_width, dtype=bool)
+
+    @property
     def row_width(self) -> int:
         """How many columns a row of a run has."""
         return self.system.sizes["x"]

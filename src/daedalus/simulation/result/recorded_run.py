@@ -175,6 +175,11 @@ class RecordedRun(Samples):
         made.has_given_times = self.has_given_times
         return made
 
+    @cached_property
+    def _renews(self) -> bool:  # type: ignore[override]
+        """Whether forces of constraints are those that the states give: at fixed step not, those are the method's."""
+        return not any(getattr(record, "has_step", False) for record in self.outcome.records)
+
     # -- how it went -------------------------------------------------------------------------------------------
 
     @property
@@ -257,7 +262,7 @@ class RecordedRun(Samples):
         width, one = self._plant.row_width, np.atleast_2d(row)
         held = one[:, width:] if one.shape[1] > width else None
         base = (self._plant, self._drive, self._parameters, np.array([t]), one[:, :width])
-        return Samples(*base, scalar=True, held=held, fired=fired)
+        return Samples(*base, scalar=True, held=held, fired=fired).renewing(lambda: self._renews)
 
     def _at_event(self, t: float, row: np.ndarray, before: bool) -> Samples:
         """The moment before or after an event."""
@@ -307,7 +312,8 @@ class RecordedRun(Samples):
         self, rows: np.ndarray, near: np.ndarray, states: np.ndarray, held: np.ndarray | None
     ) -> BesideJumps:
         base = (self._plant, self._drive, self._parameters, near.ravel(), states)
-        return BesideJumps(rows, Samples(*base, held=None if held is None else np.repeat(held[rows], 3, axis=0)))
+        beside = Samples(*base, held=None if held is None else np.repeat(held[rows], 3, axis=0))
+        return BesideJumps(rows, beside.renewing(lambda: self._renews))
 
     def _discrete_rows(self) -> np.ndarray | None:
         return None if self._held_values is None else self._held_values.at_rows(len(self._times))
@@ -437,7 +443,7 @@ class RecordedRun(Samples):
         fired, ahead = self.happened(float(times[0])) if scalar and self.system.events else (frozenset(), None)
         later = None if ahead is None else lambda: self.at(ahead)
         base = (self._plant, self._drive, self._parameters, times, x)
-        found = Samples(*base, scalar=scalar, held=held, fired=fired, later=later)
+        found = Samples(*base, scalar=scalar, held=held, fired=fired, later=later).renewing(lambda: self._renews)
         found._modes = self._modes_at(float(times[0])) if scalar else None
         found._look_beside = lambda: self._beside_steps(inside, held)
         if project and self._plant.projection is not None:

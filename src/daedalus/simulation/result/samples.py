@@ -15,6 +15,7 @@ from daedalus.model.switching.schedule import same_instant
 from daedalus.model.system.system import System
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.plant import Plant, by_shape, labels_of
+from daedalus.simulation.plant.renewed_rows import renewed_rows
 from daedalus.simulation.result.beside_jumps import BesideJumps
 from daedalus.simulation.result.held_values import ConditionModes
 
@@ -57,8 +58,9 @@ class Samples:
         self._later = later  # where something happens at the very time, to rounding: the moment behind it
 
     def __reduce__(self) -> tuple[Any, ...]:
-        drive = self._drive.sampled(self._times)
-        return _kept_samples, (self._plant.system, drive, self._parameters, self._times, self._x, self._scalar)
+        drive, renews = self._drive.sampled(self._times), self._plant.is_implicit and self._renews
+        rows = (self._times, self._x, self._scalar, renews)
+        return _kept_samples, (self._plant.system, drive, self._parameters, *rows)
 
     def begins(self, t: float) -> Samples | None:
         """The moment that a run from t on goes on with, behind all that happens there; None where t is another time.
@@ -113,7 +115,12 @@ class Samples:
     def _values(self, name: str) -> np.ndarray:
         known = self._plant.columns.get(name)
         if known is not None:
-            return by_shape(self._x[:, known[0]].copy(), known[1])
+            rows = (
+                self._renewed
+                if self._plant.is_implicit and known[0].start >= self._plant.row_parts["z"].start
+                else self._x
+            )
+            return by_shape(rows[:, known[0]].copy(), known[1])
         if name in ("t", "time"):
             return self._times
         if name in self._plant.output_slices or split_index(name)[0] in self._plant.output_slices:
@@ -129,7 +136,7 @@ class Samples:
     def _vector(self, letter: str) -> np.ndarray:
         part = self._plant.row_parts.get(letter)
         if part is not None:
-            return self._x[:, part]
+            return (self._x if letter == "x" else self._renewed)[:, part]
         if letter == "u":
             return self._inputs
         if letter == "p":
@@ -156,10 +163,34 @@ class Samples:
         """Some rows, each exactly as it is here."""
         held = self._discrete_rows()
         base = (self._plant, self._drive, self._parameters, self._times[rows], np.ascontiguousarray(self._x[rows]))
-        found = Samples(*base, held=None if held is None else held[rows])
+        found = Samples(*base, held=None if held is None else held[rows]).renewing(lambda: self._renews)
         chosen = np.arange(len(self._times))[rows]
         found._look_beside = lambda: None if self._beside_jumps is None else self._beside_jumps.of_rows(chosen)
         return found
+
+    _renewing: Callable[[], bool] | None = None  # whether forces of constraints are those that the states give
+
+    @property
+    def _renews(self) -> bool:
+        return self._renewing is not None and self._renewing()
+
+    def renewing(self, asked: Callable[[], bool]) -> Samples:
+        """These samples, with forces of constraints as the states give them where `asked` says so.
+
+        Those of fixed steps are what the method makes of them.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> m = dd.Model("decay")
+        >>> x = m.state("x", start=1.0)
+        >>> m.equation(m.der(x), -x)
+        >>> moment = dd.simulate(m, 1.0).at(0.5)
+        >>> moment.renewing(lambda: True) is moment
+        True
+        """
+        self._renewing = asked
+        return self
 
     _look_beside: Callable[[], BesideJumps | None] | None = None  # how rows at jumps are read
 
@@ -179,8 +210,16 @@ class Samples:
         return self._times[:, None], self._x, self._inputs, self._held_parameters
 
     @cached_property
+    def _renewed(self) -> np.ndarray:
+        """The rows with forces of constraints as the states give them."""
+        if not (self._plant.is_implicit and self._plant.deep_columns.any() and self._renews):
+            return self._x
+        return renewed_rows(self._plant, self._times, self._x, self._inputs, self._held_parameters)
+
+    @cached_property
     def _readout(self) -> np.ndarray:
-        found = self._plant.readout.core.evaluate_many(*self._arguments())[0]
+        t, _, u, p = self._arguments()
+        found = self._plant.readout.core.evaluate_many(t, self._renewed, u, p)[0]
         return self._from_own_side(found, lambda points: points._readout)
 
     @cached_property
@@ -215,9 +254,9 @@ class Samples:
 
 
 def _kept_samples(
-    system: System, drive: Drive, parameters: np.ndarray, times: np.ndarray, x: np.ndarray, scalar: bool
+    system: System, drive: Drive, parameters: np.ndarray, times: np.ndarray, x: np.ndarray, scalar: bool, renews: bool
 ) -> Samples:
     """Samples as pickles hold them."""
     from daedalus.simulation.plant.plants import plant_for_rows
 
-    return Samples(plant_for_rows(system, x), drive, parameters, times, x, scalar)
+    return Samples(plant_for_rows(system, x), drive, parameters, times, x, scalar).renewing(lambda: renews)

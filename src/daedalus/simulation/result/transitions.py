@@ -204,4 +204,5 @@ def moments(piece: RecordedRun, spans: np.ndarray, side: Literal["left", "right"
     x = dense.coefficients[spans, 0] if side == "right" else dense.coefficients[spans].sum(axis=1)
     held = None if piece._held_values is None else piece._held_values.beside(times, side)
     row = np.ascontiguousarray(x)
-    return Samples(piece._plant, piece._drive, piece._parameters, times, row, scalar=scalar, held=held)
+    found = Samples(piece._plant, piece._drive, piece._parameters, times, row, scalar=scalar, held=held)
+    return found.renewing(lambda: piece._renews)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from daedalus.reduction.redundancy.independent_constraints import Redundancy
+from daedalus.simulation.plant.solved_plant import solved_plant
 from daedalus.simulation.result.ending import Ending
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.pieces import Next, Piece
 from daedalus.simulation.run.road import Road
 from daedalus.simulation.singular.leading_over import behind, way_over
-from daedalus.simulation.singular.solved_piece import solved_piece, solved_plant, written_row
+from daedalus.simulation.singular.solved_piece import solved_piece, written_row
 from daedalus.simulation.singular.stopped_places import dead_centre_end
 
 

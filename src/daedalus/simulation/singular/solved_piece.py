@@ -9,26 +9,13 @@ from __future__ import annotations
 import numpy as np
 
 from daedalus.model.system.system import System
-from daedalus.reduction.forms.no_form import NoForm
 from daedalus.simulation.inputs.read_inputs import Drive
-from daedalus.simulation.plant.held_levels import system_with_levels
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.plant.plant import Plant
-from daedalus.simulation.plant.plants import find_plant
+from daedalus.simulation.plant.solved_plant import solved_plant
 from daedalus.simulation.result.recorded_run import Dense
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.result.trajectory import Trajectory
-
-
-def solved_plant(plant: Plant) -> Plant | None:
-    """The plant that gives x' and z of the same states; None where there is none with these states."""
-    if not isinstance(plant, ImplicitPlant):
-        return plant
-    if plant.index.largest < 2 or plant.system.choices:
-        return None
-    reduced = system_with_levels(plant.system, plant.index)
-    found = None if reduced is None else find_plant(reduced)
-    return None if isinstance(found, NoForm) else found
 
 
 def solved_piece(piece: Trajectory) -> Trajectory | None:

@@ -1,0 +1,39 @@
+"""Values between the steps, of every known system by every method that controls its error: as good as the steps.
+
+Within ten tolerances, rtol |x| + atol, of a much finer run at random times, beside what the steps around are off by.
+"""
+
+import pytest
+from tests.promises.test_known_systems import COARSE, METHODS, fits
+from tests.support.between_steps import fine_run, worst_between
+
+import daedalus as dd
+from daedalus import catalogue
+
+MOST = 10.0
+RTOL, ATOL = 1e-6, 1e-9
+# In the default ring: a stiff ODE, index 1, 2 and 3, and a mechanism by its reduced equations.
+SAMPLE = {
+    *(("hires", "auto"), ("chemical_akzo", "radau5"), ("rolling_disc", "radau5"), ("rolling_disc", "bdf")),
+    *(("pendulum_3d", "radau5"), ("pendulum_3d", "radau9"), ("andrews", "radau5"), ("andrews", "auto")),
+    *(("car_axis", "radau9"), ("pleiades", "dop853"), ("small_dae", "sdirk4"), ("pollution", "rodas5p")),
+}
+RUNS = [
+    pytest.param(name, method, marks=[] if (name, method) in SAMPLE else [pytest.mark.wide], id=f"{name}-{method}")
+    for name in catalogue.names()
+    for method in ["auto", *(row.name for row in METHODS.values() if row.adaptive and row.name not in COARSE)]
+]
+
+
+@pytest.mark.parametrize(("name", "method"), RUNS)
+def test_values_between_steps_are_as_good_as_the_steps(name, method):
+    if not fits(method, catalogue.load(name)):
+        pytest.skip(f"{method} does not solve {name}")
+    known, fine = fine_run(name)
+    assert fine.success
+    tr = dd.simulate(
+        known.model, known.span, start=known.start, inputs=known.inputs, method=method, rtol=RTOL, atol=ATOL
+    )
+    assert tr.success
+    excess, where = worst_between(fine, tr, RTOL, ATOL)
+    assert excess < MOST, where

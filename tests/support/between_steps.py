@@ -1,0 +1,60 @@
+"""How far values between the steps of a run are off, by a much finer run, in tolerances."""
+
+from functools import lru_cache
+
+import numpy as np
+
+import daedalus as dd
+from daedalus import catalogue
+
+# The finer run: its rows are compared, so that its own dense output does not count.
+FINE_RTOL, FINE_ATOL = 1e-10, 1e-13
+MOST_TIMES = 200
+
+
+@lru_cache(maxsize=2)
+def fine_run(name):
+    """A known system and its rows by a run that is much finer; forces at index 3 by the reduced equations."""
+    known = catalogue.load(name)
+    call = {"start": known.start, "inputs": known.inputs, "rtol": FINE_RTOL, "atol": FINE_ATOL}
+    if known.index > 1 and not known.stiff:
+        try:
+            return known, dd.simulate(known.model, known.span, method="dop853", **call)
+        except dd.DaedalusError:  # no form that an explicit method can run
+            pass
+    return known, dd.simulate(known.model, known.span, method="radau9", **call)
+
+
+def worst_between(fine, tr, rtol, atol, seed=2):
+    """(excess, name): the most by which a value between steps is worse than the steps beside it, in tolerances.
+
+    Errors at the steps, which pile up along a run, are no matter of what lies between them: the largest of the four
+    rows around a time is taken off. Sizes are those of the rows around, too.
+    """
+    inner = inner_rows(fine, seed)
+    if not len(inner):
+        return 0.0, ""
+    times, rows = fine.time[inner], tr.time
+    asked, exact_rows = tr.at(times), fine.at(rows)
+    last = len(rows) - 1
+    around = np.clip(np.searchsorted(rows, times)[:, None] + np.arange(-2, 2), 0, last)
+    worst = (0.0, "")
+    for variable in tr.system.variables:
+        if variable.kind not in ("state", "algebraic"):
+            continue
+        key = variable.name
+        exact = np.asarray(fine[key]).reshape(len(fine.time), -1)[inner]
+        got = np.asarray(asked[key]).reshape(len(inner), -1)
+        at_rows, of_rows = (np.asarray(part[key]).reshape(last + 1, -1) for part in (tr, exact_rows))
+        off = np.abs(at_rows - of_rows)[around].max(axis=1)
+        size = np.maximum(np.abs(exact), np.abs(of_rows)[around].max(axis=1))
+        beyond = (np.abs(got - exact) - off) / (rtol * size + atol)
+        worst = max(worst, (float(beyond.max()), key))
+    return worst
+
+
+def inner_rows(fine, seed):
+    """Random rows of a run, none at a jump."""
+    jumps = np.flatnonzero(np.diff(fine.time) == 0)
+    smooth = np.setdiff1d(np.arange(1, len(fine.time) - 1), np.concatenate([jumps, jumps + 1]))
+    return np.sort(np.random.default_rng(seed).permutation(smooth)[:MOST_TIMES])
