@@ -20,7 +20,6 @@ from daedalus.algebra.rank_decision import range_of_projector
 from daedalus.analysis.points.complete_point import complete_point
 from daedalus.analysis.points.operating_point import read_point
 from daedalus.differentiation.differentiable_system import assigns, flowing_system
-from daedalus.differentiation.sensitivities import sensitivities
 from daedalus.errors import InputError, ModelError, SolverError
 from daedalus.initialisation.initialise import initialise
 from daedalus.model.model import Model, as_system
@@ -29,6 +28,7 @@ from daedalus.model.system.system import System
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.simulate import simulate
 from daedalus.studies.orbits.first_orbit import is_smooth, orbit_problem, sampled, takes_inputs
+from daedalus.studies.orbits.one_period import Unknowns, first_values, run_over, unknowns_of
 from daedalus.studies.orbits.orbit_search import solved_orbit
 from daedalus.studies.orbits.periodic_orbit import OrbitQuestion, PeriodicOrbit
 
@@ -139,6 +139,7 @@ class _Shooting:
         self.question, self.driven, self.options, self.pieces = question, driven, options, pieces
         self.model, self.begin = question.model, question.begin
         self.system: System | None = None
+        self.unknowns: Unknowns | None = None
         self.labels: tuple[str, ...] = ()
         self.parting = 0.0  # the largest entry of a derivative so far
 
@@ -195,20 +196,19 @@ class _Shooting:
                 because=run.stop_reason,
                 remedy="start= nearer to the orbit",
             )
-        short = self.begin, self.begin + min(period, last - self.begin) / 100
-        begun = sensitivities(self.model, short, wrt=("start",), start=start, **self.options)
-        # Discrete variables stand behind the states; they keep their start.
-        self.system, self.labels = begun.system, begun.system.labels["x"][: len(np.asarray(begun.value).ravel())]
+        short = min(period, last - self.begin) / 100
+        self.unknowns = unknowns_of(self.model, self.begin, short, start, self.options)
+        self.system, self.labels = self.unknowns.system, self.unknowns.labels
         labels = self.labels
         # Where the run does not reach, a node begins where the run began.
         times = self.begin + period * np.arange(self.pieces) / self.pieces
         times = np.where(times < last, times, self.begin)
         nodes = np.array([[float(run.at(float(t))[label]) for label in labels] for t in times])
+        nodes[0] = first_values(self.unknowns, self.model, start, run)
         rows = np.array([np.abs(np.asarray(run[label])).max() for label in labels])
         if not run.success:
             rows = np.abs(nodes).max(axis=0)
-        nominal = self.system.nominal["x"][: len(labels)]
-        sizes = np.maximum(rows, 1e-3 * np.where(nominal > 0, nominal, 1.0))
+        sizes = np.maximum(rows, 1e-3 * self.unknowns.sizes)
         return nodes, sizes
 
     def _run(self, nodes: np.ndarray, period: float) -> list[_OrbitPiece]:
@@ -223,18 +223,16 @@ class _Shooting:
 
     def _piece(self, node: np.ndarray, begin: float, length: float) -> _OrbitPiece:
         start = self._start(node, begin)
-        sens = sensitivities(self.model, (begin, begin + length), wrt=("start",), start=start, **self.options)
-        n = len(self.labels)
-        free = range_of_projector(np.asarray(sens.projector)[:n, :n])
-        end = np.asarray(sens.value).ravel()
-        rate = self._rate(end, begin + length) if not self.driven else np.zeros(n)
+        run = run_over(self._unknowns(), self.model, (begin, begin + length), start, self.options)
+        free = range_of_projector(run.projector)
+        rate = self._rate(run.end, begin + length) if not self.driven else np.zeros(len(self.labels))
         held = np.array([float(start[label]) for label in self.labels])
-        return _OrbitPiece(held, end, np.asarray(sens.M), free, rate)
+        return _OrbitPiece(held, run.end, run.by_start, free, rate)
 
     def _start(self, node: np.ndarray, t: float) -> Mapping[str, Any]:
         """The start at a node; where there are constraints, the nearest one that obeys them."""
         system = self._known()
-        values = dict(zip(self.labels, node.tolist()))
+        values = self._unknowns().start(node)
         if not system.constrains_start:
             return values
         given = {"inputs": self.options["inputs"], "parameters": self.options["parameters"]}
@@ -246,6 +244,10 @@ class _Shooting:
         here = {"t": t, **dict(zip(self.labels, x.tolist()))}
         vectors = read_point(system, here, self.options["inputs"], self.options["parameters"])
         return np.asarray(complete_point(system, vectors)[0].vectors["xdot"])[: len(self.labels)]
+
+    def _unknowns(self) -> Unknowns:
+        assert self.unknowns is not None
+        return self.unknowns
 
     def _known(self) -> System:
         assert self.system is not None
@@ -296,14 +298,16 @@ class _Shooting:
         for piece in pieces:
             product = piece.derivative @ product
         free = pieces[0].free
-        multipliers = np.linalg.eigvals(free.T @ product @ free).astype(complex)
+        felt = np.any(free.T @ product @ free != 0, axis=0)
+        # Memory that is written before it is read has no multiplier.
+        felt[: len(felt) - (len(self.labels) - self._unknowns().states)] = True
+        multipliers = np.linalg.eigvals((free.T @ product @ free)[np.ix_(felt, felt)]).astype(complex)
         notes = () if self.pieces == 1 else (f"by multiple shooting with {self.pieces} pieces",)
         options = {**self.options, "progress": False}
-        run = simulate(
-            self.model, (self.begin, self.begin + period), start=self._start(nodes[0], self.begin), **options
-        )
+        begun = self._start(nodes[0], self.begin)
+        run = simulate(self.model, (self.begin, self.begin + period), start=begun, **options)
         gap = _gap(run, self.labels, sizes)
-        orbit = PeriodicOrbit(run, multipliers, self.driven, gap, iterations, notes, self.question)
+        orbit = PeriodicOrbit(run, multipliers, self.driven, gap, iterations, notes, self.question, begun)
         return _checked(orbit, self.labels, sizes)
 
 
@@ -343,7 +347,7 @@ def _check_discrete(orbit: PeriodicOrbit) -> None:
             raise SolverError(
                 f"{variable.name} does not come back after one period.",
                 f"{values[0]} in the beginning, {values[-1]} in the end",
-                because="the orbit is searched for in the states alone; discrete variables keep their start.",
+                because="conditions compare it, so that it is a mode, which keeps its start.",
                 remedy=f"start={{{variable.name!r}: ...}} with the value it has on the orbit, as tr.end has it",
             )
 
@@ -380,7 +384,7 @@ def _by_collocation(
         run = simulate(question.model, span, start=begun, **{**options, "progress": False})
         notes = (f"by collocation on {equations.intervals} intervals",)
         multipliers = equations.multipliers(values)
-        orbit = PeriodicOrbit(run, multipliers, driven, _gap(run, labels, sizes), iterations, notes, question)
+        orbit = PeriodicOrbit(run, multipliers, driven, _gap(run, labels, sizes), iterations, notes, question, begun)
         return _checked(orbit, labels, sizes)
     except (SolverError, InputError, ModelError):
         # Multiple shooting tries what collocation cannot, and tells what is wrong.

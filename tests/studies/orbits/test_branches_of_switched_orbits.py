@@ -84,3 +84,38 @@ def test_constraints_beside_events_are_refused():
     orbit = dd.periodic(m, period=2.1)
     with pytest.raises(dd.InputError, match="one by shooting no constraints"):
         dd.branch(orbit, "gain", (9.81, 10.0))
+
+
+def digital_controller():
+    """x' = -x + u, a PI controller of 0.1 s with the sum as its memory, and a reference that swings once a second."""
+    m = dd.Model("digital PI")
+    x, total, u, gain = (
+        m.state("x", start=0.2),
+        m.discrete("total", start=0.0),
+        m.discrete("u", start=0.0),
+        m.parameter("gain", 2.0),
+    )
+    error = 1 + 0.3 * ca.cos(2 * np.pi * m.time) - x
+    m.equation(m.der(x), -x + u)
+    m.every(0.1, {"total": total + 0.1 * error, "u": gain * error + 3 * total})
+    return m
+
+
+def loop_matrix(gain):
+    """What one sample makes of (x, total): x holds e^{-h} x + (1 - e^{-h}) u."""
+    decay = np.exp(-0.1)
+    return np.array([[decay - (1 - decay) * gain, (1 - decay) * 3], [-0.1, 1.0]])
+
+
+def test_memory_of_a_controller_is_part_of_the_orbit():
+    m = digital_controller()
+    orbit = dd.periodic(m, period=1.0)
+    exact = np.linalg.eigvals(np.linalg.matrix_power(loop_matrix(2.0), 10))
+    assert np.allclose(sorted(abs(orbit.multipliers)), sorted(abs(exact)), rtol=1e-6)
+    settled = dd.simulate(m, 60.0, rtol=1e-10, atol=1e-12)
+    assert float(orbit["x"][0]) == pytest.approx(float(settled.end["x"]), abs=1e-8)
+    assert float(orbit.begun["total"]) == pytest.approx(float(settled.at(59.95)["total"]), abs=1e-8)
+    branch = dd.branch(orbit, "gain", (2.0, 40.0))
+    first = branch.points[0]
+    # Two samples of -1 in ten are +1: the loop itself loses stability where its matrix has the eigenvalue -1.
+    assert min(abs(np.linalg.eigvals(loop_matrix(first.parameter)) + 1)) < 1e-6

@@ -48,8 +48,8 @@ class PeriodicOrbit:
     """
 
     def __init__(self, trajectory: Trajectory, multipliers: np.ndarray, driven: bool, residual: float, iterations: int,
-                 notes: tuple[str, ...], question: OrbitQuestion) -> None:  # fmt: skip
-        self.trajectory, self.notes, self.question = trajectory, notes, question
+                 notes: tuple[str, ...], question: OrbitQuestion, begun: Mapping[str, Any]) -> None:  # fmt: skip
+        self.trajectory, self.notes, self.question, self.begun = trajectory, notes, question, begun
         self.residual, self.iterations, self.driven = residual, iterations, driven
         self.multipliers = multipliers[np.argsort(-np.abs(multipliers), kind="stable")]
         self.multipliers.setflags(write=False)
@@ -57,7 +57,7 @@ class PeriodicOrbit:
 
     @property
     def start(self) -> Samples:
-        """The values at the start, ready for `start=` of `dd.simulate`."""
+        """The values at the start, behind ticks of clocks; `begun` has those before them, for `start=`."""
         return self.trajectory.at(float(self.trajectory.time[0]))
 
     @property

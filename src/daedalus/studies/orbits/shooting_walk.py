@@ -15,11 +15,10 @@ import numpy as np
 
 from daedalus.analysis.points.complete_point import complete_point
 from daedalus.analysis.points.operating_point import read_point
-from daedalus.differentiation.sensitivities import sensitivities
 from daedalus.errors import InputError, SolverError
-from daedalus.model.names import split_index
 from daedalus.simulation.simulate import simulate
 from daedalus.studies.branches.curve import CurvePoint
+from daedalus.studies.orbits.one_period import first_values, run_over, unknowns_of
 from daedalus.studies.orbits.orbit_branch import OrbitBranch, SpecialOrbit
 from daedalus.studies.orbits.orbit_equations import OrbitValues
 from daedalus.studies.orbits.orbit_walk import FIRST, OrbitStep, OrbitWalk
@@ -94,14 +93,13 @@ class ShootingEquations:
         if period <= 0:
             return lost
         try:
-            sens = sensitivities(
-                walk.question.model, (walk.begin, walk.begin + period), wrt=("start", walk.name),
-                start=walk.start(Y[:n]), **walk.options(float(Y[-1])),
+            run = run_over(
+                walk.unknowns, walk.question.model, (walk.begin, walk.begin + period), walk.start(Y[:n]),
+                walk.options(float(Y[-1])), walk.name,
             )  # fmt: skip
         except SolverError:
             return lost
-        end, M = np.asarray(sens.value).ravel()[:n], np.asarray(sens.M)[:n, :n]
-        by_parameter = np.array([float(np.asarray(sens.d(label, walk.name)).ravel()[0]) for label in walk.labels])
+        end, M, by_parameter = run.end, run.by_start, run.by_parameter
         residual = end - Y[:n]
         if walk.driven:
             return Shot(key, residual, np.column_stack([M - np.eye(n), by_parameter]), M)
@@ -126,7 +124,9 @@ class ShootingEquations:
         self(self.joined(orbit.values.x[0], orbit.period, orbit.parameter))
         if not np.all(np.isfinite(self._shot.monodromy)):
             raise np.linalg.LinAlgError
-        values = np.linalg.eigvals(self._shot.monodromy).astype(complex)
+        felt = np.any(self._shot.monodromy != 0, axis=0)
+        felt[: self.walk.unknowns.states] = True
+        values = np.linalg.eigvals(self._shot.monodromy[np.ix_(felt, felt)]).astype(complex)
         return values[np.argsort(-np.abs(values), kind="stable")]
 
     def direction_of(self, multiplier: float) -> np.ndarray:
@@ -153,12 +153,11 @@ class ShootingWalk(OrbitWalk):
         self, orbit: PeriodicOrbit, name: str, letter: str, ends: tuple[float, float], most: int, again: Any
     ) -> None:
         system = orbit.trajectory.system
-        # Discrete variables may stand behind the states; they keep their start.
-        held = {variable.name for variable in system.of_kind("discrete")}
-        own = (label for label in system.labels["x"] if split_index(label)[0] not in held)
-        self.labels: tuple[str, ...] = tuple(own)
-        nominal = system.nominal["x"][: len(self.labels)]
-        asked: Any = _Asked(system, orbit.driven, orbit.question.begin, np.where(nominal > 0, nominal, 1.0))
+        question, options = orbit.question, {"rtol": 1e-10, "atol": 1e-12, **orbit.question.options}
+        options |= {"inputs": question.inputs, "parameters": question.parameters}
+        self.unknowns = unknowns_of(question.model, question.begin, orbit.period / 100, orbit.begun, options)
+        self.labels = self.unknowns.labels
+        asked: Any = _Asked(system, orbit.driven, question.begin, self.unknowns.sizes)
         super().__init__(asked, name, ends, most, again)
         self.question, self.letter, self.driven, self.begin = orbit.question, letter, orbit.driven, orbit.question.begin
 
@@ -170,9 +169,9 @@ class ShootingWalk(OrbitWalk):
         given["parameters" if self.letter == "p" else "inputs"][self.name] = value
         return {"rtol": 1e-10, "atol": 1e-12, **self.question.options, **given}
 
-    def start(self, x: np.ndarray) -> dict[str, float]:
-        """States by name."""
-        return dict(zip(self.labels, x.tolist()))
+    def start(self, x: np.ndarray) -> dict[str, Any]:
+        """A start by name."""
+        return self.unknowns.start(x)
 
     def rate(self, x: np.ndarray, value: float) -> np.ndarray:
         """x' at a point, from the equations."""
@@ -185,7 +184,7 @@ class ShootingWalk(OrbitWalk):
 
     def first(self, orbit: PeriodicOrbit, value: float, direction: float) -> OrbitBranch:
         """The branch from an orbit at a value of the parameter."""
-        x = np.array([float(np.ravel(np.asarray(orbit.trajectory[label])[0])[0]) for label in self.labels])
+        x = first_values(self.unknowns, self.question.model, orbit.begun, orbit.trajectory)
         rows = [np.abs(np.asarray(orbit.trajectory[label], dtype=float)).max() for label in self.labels]
         sizes = np.maximum(rows, 1e-3 * self.problem.nominal)
         equations = ShootingEquations(self, np.append(x, value), orbit.period, sizes)
