@@ -28,7 +28,7 @@ from daedalus.model.system.system import System
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.simulate import simulate
 from daedalus.studies.orbits.first_orbit import is_smooth, orbit_problem, sampled, takes_inputs
-from daedalus.studies.orbits.one_period import Unknowns, first_values, run_over, unknowns_of
+from daedalus.studies.orbits.one_period import OrbitUnknowns, first_values, run_over, unknowns_of
 from daedalus.studies.orbits.orbit_search import solved_orbit
 from daedalus.studies.orbits.periodic_orbit import OrbitQuestion, PeriodicOrbit
 
@@ -139,7 +139,7 @@ class _Shooting:
         self.question, self.driven, self.options, self.pieces = question, driven, options, pieces
         self.model, self.begin = question.model, question.begin
         self.system: System | None = None
-        self.unknowns: Unknowns | None = None
+        self.unknowns: OrbitUnknowns | None = None
         self.labels: tuple[str, ...] = ()
         self.parting = 0.0  # the largest entry of a derivative so far
 
@@ -245,7 +245,7 @@ class _Shooting:
         vectors = read_point(system, here, self.options["inputs"], self.options["parameters"])
         return np.asarray(complete_point(system, vectors)[0].vectors["xdot"])[: len(self.labels)]
 
-    def _unknowns(self) -> Unknowns:
+    def _unknowns(self) -> OrbitUnknowns:
         assert self.unknowns is not None
         return self.unknowns
 

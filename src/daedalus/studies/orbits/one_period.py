@@ -24,7 +24,7 @@ BEFORE_THE_END = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Unknowns:
+class OrbitUnknowns:
     """What an orbit is searched for in.
 
     labels: states, then memory. states: how many are states. modes: discrete variables that keep their start, by name.
@@ -47,7 +47,9 @@ class Unknowns:
         return np.where(nominal > 0, nominal, 1.0)
 
 
-def unknowns_of(model: Model | System, begin: float, short: float, start: Any, options: Mapping[str, Any]) -> Unknowns:
+def unknowns_of(
+    model: Model | System, begin: float, short: float, start: Any, options: Mapping[str, Any]
+) -> OrbitUnknowns:
     """The unknowns of an orbit that passes near a start."""
     begun = sensitivities(model, (begin, begin + short), wrt=("start",), start=start, **options)
     system, states = begun.system, len(np.asarray(begun.value).ravel())
@@ -56,10 +58,10 @@ def unknowns_of(model: Model | System, begin: float, short: float, start: Any, o
     labels = tuple(label for k, label in enumerate(system.labels["x"]) if k not in compared)
     given = whole_start(as_system(model), start) or {}
     kept = [v.name for v in as_system(model).of_kind("discrete") if v.name in given and v.name not in labels]
-    return Unknowns(system, labels, states, {name: given[name] for name in kept})
+    return OrbitUnknowns(system, labels, states, {name: given[name] for name in kept})
 
 
-def first_values(unknowns: Unknowns, model: Model | System, start: Any, run: Any) -> np.ndarray:
+def first_values(unknowns: OrbitUnknowns, model: Model | System, start: Any, run: Any) -> np.ndarray:
     """The unknowns at the beginning of a run: of memory what was given, before any tick."""
     given = whole_start(as_system(model), start) or {}
     values = [float(np.ravel(np.asarray(run[label])[0])[0]) for label in unknowns.labels]
@@ -82,7 +84,7 @@ class Period:
 
 
 def run_over(
-    unknowns: Unknowns, model: Model | System, span: tuple[float, float], start: Mapping[str, Any],
+    unknowns: OrbitUnknowns, model: Model | System, span: tuple[float, float], start: Mapping[str, Any],
     options: Mapping[str, Any], parameter: str | None = None,
 ) -> Period:  # fmt: skip
     """The end of a run and its derivatives."""
