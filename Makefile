@@ -1,15 +1,16 @@
-# The few words of this project: demo, test, check, docs, bench (and setup, test-all, soak, wheel, sanitize, clean).
+# The few words of this project: demo, test, check, docs, bench (and setup, test-all, soak, wheel, runtimes, sanitize, clean).
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 CORE := $(sort $(shell find src/daedalus/core -name '*.hpp' -o -name '*.cpp'))
+RUNTIME := src/daedalus/exchange/fmu/runtime.c src/daedalus/exchange/fmu/prebuilt.h
 ROOMS := $(sort $(shell find src/daedalus -name __init__.py))
 KERNELS := $(filter %kernels.cpp,$(CORE))
 # Without kept bytecode every process of a test compiles the package and what it needs again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo test test-all check soak format docs bench wheel sanitize sanitize-core sanitize-python clean
+.PHONY: runtimes setup demo test test-all check soak format docs bench wheel sanitize sanitize-core sanitize-python clean
 
 setup: $(VENV)/.dev $(STAMP)
 
@@ -23,7 +24,7 @@ $(VENV)/.tools: pyproject.toml | $(BIN)/python
 
 # What the package needs is fetched while its core is compiled; modules become bytecode when they are first imported. A
 # new folder of the package has to be known to the editable installation too.
-$(STAMP): pyproject.toml CMakeLists.txt $(CORE) $(ROOMS) $(VENV)/.tools
+$(STAMP): pyproject.toml CMakeLists.txt $(CORE) $(RUNTIME) $(ROOMS) $(VENV)/.tools
 	@$(BIN)/python -c "import tomllib; \
 	  print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['dependencies'], sep='\n')" > $(VENV)/needs.txt
 	$(BIN)/python -m pip install --quiet --no-compile --requirement $(VENV)/needs.txt & needs=$$!; \
@@ -76,6 +77,17 @@ bench: setup
 soak: setup
 	$(PYTEST) -m long tests
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/promises/soak.py $(SOAK)
+
+# The runtimes of FMUs for the other platforms, by PyPI's zig; its own libraries take minutes the first time. Wheels take them along.
+RUNTIMES := src/daedalus/exchange/fmu/runtimes
+runtimes: $(VENV)/.tools
+	$(BIN)/python -m pip install --quiet ziglang
+	for of in x86_64-linux=x86_64-linux-gnu.2.17=so aarch64-linux=aarch64-linux-gnu.2.17=so \
+	    x86_64-windows=x86_64-windows-gnu=dll x86_64-darwin=x86_64-macos=dylib aarch64-darwin=aarch64-macos=dylib; do \
+	  IFS==; set -- $$of; mkdir -p $(RUNTIMES)/$$1; \
+	  $(BIN)/python -m ziglang cc -target $$2 -std=gnu99 -O2 -g0 -s -shared -fPIC -fvisibility=hidden \
+	    -ffp-contract=off -DDD_PREBUILT $(word 1,$(RUNTIME)) -o $(RUNTIMES)/$$1/fmu_runtime.$$3 || exit 1; \
+	done
 
 # A wheel in dist/, tried where there is nothing but it: an empty environment outside this folder runs the demo and the
 # tests of the public contract.

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-import hashlib
-import subprocess
-import tempfile
 import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import casadi as ca
 import numpy as np
 
 from daedalus.analysis.structure.written_structure import variable_index
-from daedalus.compilation.c_compiler import find_compiler
 from daedalus.differentiation.differentiable_system import flowing_system
 from daedalus.differentiation.flow.flow_core import FlowCore
 from daedalus.errors import DaedalusError, InputError
-from daedalus.exchange.c_code.casadi_c import CFunction, c_function, numbers, written_functions
-from daedalus.exchange.c_code.steps_in_c import fixed_steps, step_code, step_functions
-from daedalus.exchange.fmu.model_description import KINDS, FmuVariable, description, platform_folder
+from daedalus.exchange.c_code.casadi_c import CFunction, c_function
+from daedalus.exchange.c_code.steps_in_c import fixed_steps, step_functions
+from daedalus.exchange.fmu.libraries import builder_of, libraries
+from daedalus.exchange.fmu.model_description import (
+    KINDS,
+    PLATFORMS,
+    FmuVariable,
+    description,
+    platform_folder,
+)
 from daedalus.initialisation.initialise import initialise
 from daedalus.model.expressions import concatenate
 from daedalus.model.model import Model, as_system
@@ -34,18 +36,13 @@ from daedalus.reduction.reduce import reduce
 EXPLICIT, STIFF = "dopri5", "radau5"
 # Where "auto" takes implicit steps: rates of decay at the start this far apart.
 SPREAD = 1e4
-FIRST_STEP = 1e-4
-FLAGS = ("-std=c99", "-fPIC", "-shared", "-ffp-contract=off")
-# Optimisers take more than linear time over one long function: code of more characters is compiled as it stands.
-OPTIMISED = 400_000
-TIME_LIMIT = 300.0
 # A date for all files, so that the same model gives the same bytes.
 DATE = (1980, 1, 1, 0, 0, 0)
 
 
 @dataclass(frozen=True)
 class FmuExport:
-    """What `dd.exchange.fmu` wrote: the path, kinds, version, names of inputs and outputs, method, and notes."""
+    """What `dd.exchange.fmu` wrote: the path, kinds, version, names of inputs and outputs, method, notes, platforms."""
 
     path: Path
     kinds: tuple[str, ...]
@@ -54,9 +51,11 @@ class FmuExport:
     outputs: tuple[str, ...]
     method: str
     notes: tuple[str, ...]
+    platforms: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         head = f"{self.path}: FMI {self.version}.0, {' and '.join(self.kinds)}, {self.method} inside"
+        head += f", for {', '.join(self.platforms)}" if self.platforms else ""
         return "\n".join([head, *self.notes])
 
 
@@ -70,6 +69,7 @@ def export_fmu(
     platforms: str = "this",
     method: str = "auto",
     rtol: float = 1e-6,
+    compiler: bool | None = None,
 ) -> FmuExport:
     """Write a model as an FMU for other tools: FMI 2.0 or 3.0, model exchange, co-simulation, or both.
 
@@ -86,49 +86,48 @@ def export_fmu(
     inputs: the inputs to offer, all of them; None for all.
     outputs: names of outputs, states or algebraic variables that are outputs of the FMU; None for the model's outputs,
         or all states if it has none. All others can be read, too.
-    platforms: "this": the library inside is built by the C compiler of this machine, for this platform.
+    platforms: "this", or "all": with libraries for Linux, macOS and Windows, where their runtimes are installed.
     method: of the steps in co-simulation: "auto", or a tableau such as "dopri5", "rk4", "radau5".
     rtol: the relative tolerance of co-simulation; an importer may set another.
+    compiler: False gives the FMU a prebuilt library that reads the model as data: made in a moment, without a C
+        compiler. True builds the library by the C compiler of this machine, for faster code. None: prebuilt, where the
+        package has a runtime for this platform.
 
     What the FMU does not carry is listed in `notes` of the result. Raises an InputError for clocks, discrete variables,
     delays, and equations that have to be solved by iteration.
 
     Example
     -------
-    >>> import daedalus as dd, tempfile, shutil
+    >>> import daedalus as dd, tempfile
     >>> m = dd.Model("decay")
     >>> x = m.state("x", start=1.0); k = m.parameter("k", 2.0)
     >>> m.equation(m.der(x), -k * x)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     written = dd.exchange.fmu(m, f"{folder}/decay.fmu") if shutil.which("cc") else None
-    >>> written is None or written.outputs == ("x",)
-    True
+    ...     written = dd.exchange.fmu(m, f"{folder}/decay.fmu")
+    >>> written.outputs
+    ('x',)
     """
     kinds = _checked(kind, version, platforms)
-    compiler = find_compiler()
-    if compiler is None:
-        raise InputError(
-            "There is no C compiler on this machine.",
-            because="the library inside an FMU is built here.",
-            remedy="install cc, gcc or clang; or dd.exchange.c for sources",
-        )
+    builder = builder_of(compiler, platforms, version)
     system, form, notes = _explicit_system(model)
     names = _chosen_outputs(system, inputs, outputs)
     start = _start(system, notes)
     chosen, core = _steps(system, form, start, method)
     variables, functions = _variables(system, form, names, start), _functions(model, system, form, notes)
-    code = _model_code(system, functions, core, start, rtol)
-    token = "{" + hashlib.sha256((code + _runtime() + repr(variables)).encode()).hexdigest()[:32] + "}"
-    header = _header(system, functions, core, token, rtol)
     identifier = "".join(c if c.isalnum() and c.isascii() else "_" for c in system.name)
     identifier = identifier if identifier[:1].isalpha() else f"m_{identifier}"
-    library = _built(compiler, {"model.h": header, "model.c": code, "runtime.c": _runtime()})
+    whole = [*functions, *step_functions(core, "dd")]
+    files, token = libraries(builder, system, whole, core, start, rtol, repr(variables))
     guards = len(system.events)
     text = description(system.name, identifier, token, version, kinds, variables, guards, rtol)
-    folder, ending = platform_folder(version)
     where = Path(path)
-    _zipped(where, {"modelDescription.xml": text.encode(), f"binaries/{folder}/{identifier}{ending}": library})
-    return FmuExport(where, tuple(kinds), version, system.labels["u"], names, chosen, tuple(notes))
+    inside = {"modelDescription.xml": text.encode()}
+    for name, content in files.items():
+        folder, ending = platform_folder(version, name) if name in PLATFORMS else ("", "")
+        inside[f"binaries/{folder}/{identifier}{ending}" if folder else name] = content
+    _zipped(where, inside)
+    there = tuple(name for name in files if name in PLATFORMS)
+    return FmuExport(where, tuple(kinds), version, system.labels["u"], names, chosen, tuple(notes), there)
 
 
 def _checked(kind: str, version: int, platforms: str) -> list[str]:
@@ -136,12 +135,8 @@ def _checked(kind: str, version: int, platforms: str) -> list[str]:
         raise InputError(f"kind={kind!r} is not a kind of FMU.", remedy='"both", "model_exchange" or "co_simulation"')
     if version not in (2, 3):
         raise InputError(f"version={version!r} is not a version of FMI.", remedy="version=3, or 2")
-    if platforms != "this":
-        raise InputError(
-            f"platforms={platforms!r} is not available.",
-            because="the library inside is built by the C compiler of this machine.",
-            remedy='platforms="this", on each platform',
-        )
+    if platforms not in ("this", "all"):
+        raise InputError(f"platforms={platforms!r} is not known.", remedy='platforms="this", or "all"')
     return list(KINDS) if kind == "both" else [kind]
 
 
@@ -303,6 +298,11 @@ def _functions(model: Model | System, system: System, form: ExplicitForm, notes:
     at, along = ca.vertcat(*(s for _, s in own[1:])), ca.vertcat(*(s for _, s in seeds))
     moved = [(word, _along(e, at, along)) for word, e in (("xdot", rates.xdot), ("z", form.z), ("y", y))]
     found.append(c_function("dd_forward", [*own, *seeds], moved, "how x', z and y change along a direction"))
+    weights = [(f"w{word}", ca.SX.sym(f"w{word}", e.numel())) for word, e in moved]
+    back = _back([rates.xdot, form.z, y], at, [w for _, w in weights])
+    ends = np.cumsum([0, *(system.sizes[letter] for letter in ("x", "u", "p"))]).tolist()
+    parts = [(f"{letter}_bar", back[a:b]) for letter, a, b in zip(("x", "u", "p"), ends, ends[1:])]
+    found.append(c_function("dd_adjoint", [*own, *weights], parts, "how a weighted sum of x', z and y changes"))
     if system.outputs:
         found.append(c_function("dd_outputs", own, [("y", y)], "the outputs"))
     if system.events:
@@ -315,6 +315,13 @@ def _functions(model: Model | System, system: System, form: ExplicitForm, notes:
 
 def _along(expression: ca.SX, at: ca.SX, direction: ca.SX) -> ca.SX:
     return ca.jtimes(expression, at, direction) if expression.numel() else ca.SX(0, 1)
+
+
+def _back(expressions: list[ca.SX], at: ca.SX, weights: list[ca.SX]) -> ca.SX:
+    whole, weight = ca.vertcat(*expressions), ca.vertcat(*weights)
+    if not whole.numel() or not at.numel():
+        return ca.SX.zeros(at.numel(), 1)
+    return ca.densify(ca.jtimes(whole, at, weight, True))
 
 
 def _stabilised(model: Model | System, system: System) -> ExplicitForm | None:
@@ -331,64 +338,6 @@ def _stabilised(model: Model | System, system: System) -> ExplicitForm | None:
     letters = ("t", "x", "u", "p")
     old, new = (ca.vertcat(*(s.symbol(letter) for letter in letters)) for s in (other, system))
     return ExplicitForm(ca.substitute(found.xdot, old, new), found.z)
-
-
-def _header(system: System, functions: list[CFunction], core: FlowCore, token: str, rtol: float) -> str:
-    outputs = sum(value.numel() for value in system.outputs.values())
-    sizes = {"NX": system.sizes["x"], "NZ": system.sizes["z"], "NU": system.sizes["u"], "NP": system.sizes["p"]}
-    sizes |= {"NY": outputs, "NG": len(system.events)}
-    lines = [f"#define {word} {size}" for word, size in sizes.items()]
-    lines += [
-        f'#define DD_TOKEN "{token}"',
-        f"#define DD_RTOL {rtol!r}",
-        f"#define DD_ORDER {core.tableau.order}",
-        f"#define DD_FIRST_STEP {FIRST_STEP!r}",
-        f"extern const double dd_x_start[{max(1, sizes['NX'])}], dd_p_values[{max(1, sizes['NP'])}];",
-        f"extern const double dd_nominal[{max(1, sizes['NX'])}];",
-        f"extern const int dd_directions[{max(1, sizes['NG'])}], dd_terminal[{max(1, sizes['NG'])}];",
-        *(f"{f.prototype};" for f in [*functions, *step_functions(core, "dd")]),
-        "int dd_step(double t, double h, double *x, const double *u, const double *p);",
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _model_code(system: System, functions: list[CFunction], core: FlowCore, start: np.ndarray, rtol: float) -> str:
-    directions = ", ".join(str(e.direction) for e in system.events) or "0"
-    terminal = ", ".join(str(int(e.terminal)) for e in system.events) or "0"
-    count, guards = max(1, system.sizes["x"]), max(1, len(system.events))
-    tables = [
-        f"const double dd_x_start[{count}] = {numbers(start)};",
-        f"const double dd_p_values[{max(1, system.sizes['p'])}] = {numbers(system.start['p'])};",
-        f"const double dd_nominal[{count}] = {numbers(system.nominal['x'])};",
-        f"const int dd_directions[{guards}] = {{{directions}}};",
-        f"const int dd_terminal[{guards}] = {{{terminal}}};",
-    ]
-    whole = written_functions([*functions, *step_functions(core, "dd")])
-    # What CasADi exports by itself stays inside.
-    return '#include "model.h"\n#include <math.h>\n' + "\n".join(tables) + whole + step_code(core, "dd")
-
-
-def _runtime() -> str:
-    return Path(__file__).with_name("runtime.c").read_text(encoding="utf-8")
-
-
-def _built(compiler: str, files: dict[str, str]) -> bytes:
-    with tempfile.TemporaryDirectory(prefix="daedalus") as folder:
-        for name, text in files.items():
-            (Path(folder) / name).write_text(text, encoding="utf-8")
-        level = "-O1" if len(files["model.c"]) < OPTIMISED else "-O0"
-        command: list[Any] = [compiler, *FLAGS, level, "-o", "model.so", "model.c", "runtime.c", "-lm"]
-        try:
-            subprocess.run(
-                command, cwd=folder, check=True, capture_output=True, timeout=TIME_LIMIT, stdin=subprocess.DEVNULL
-            )
-        except subprocess.SubprocessError as error:
-            told = getattr(error, "stderr", b"") or b""
-            raise InputError(
-                "The library of the FMU could not be built.", told.decode(errors="replace")[:300] or str(error)[:200],
-                remedy="a smaller model, or another compiler in $CC",
-            ) from error  # fmt: skip
-        return (Path(folder) / "model.so").read_bytes()
 
 
 def _zipped(path: Path, files: dict[str, bytes]) -> None:

@@ -32,22 +32,36 @@ class FmuVariable:
         return self.start is not None and self.causality != "input" and self.variability != "tunable"
 
 
-def platform_folder(version: int) -> tuple[str, str]:
-    """The folder of this platform's binary and the ending of its name."""
+# The folder of each platform's library in FMI 3 and FMI 2 (None: not foreseen there), and how its name ends.
+PLATFORMS = {
+    "x86_64-linux": ("linux64", ".so"),
+    "aarch64-linux": (None, ".so"),
+    "x86_64-windows": ("win64", ".dll"),
+    "x86_64-darwin": ("darwin64", ".dylib"),
+    "aarch64-darwin": ("darwin64", ".dylib"),
+}
+
+
+def own_platform() -> str:
+    """The platform of this process in the words of FMI 3."""
     machine = platform.machine().lower()
-    if sys.platform.startswith("linux") and machine in ("x86_64", "amd64"):
-        return ("linux64" if version == 2 else "x86_64-linux"), ".so"
-    if sys.platform.startswith("linux") and machine in ("aarch64", "arm64") and version == 3:
-        return "aarch64-linux", ".so"
-    if sys.platform == "darwin":
-        new = "aarch64-darwin" if machine == "arm64" else "x86_64-darwin"
-        return ("darwin64" if version == 2 else new), ".dylib"
-    raise InputError(
-        "FMUs cannot be made on this platform yet.",
-        f"it is {sys.platform} on {machine}, FMI {version}",
-        because="the library inside is built by the C compiler of this machine.",
-        remedy="Linux on x86-64, or macOS",
-    )
+    machine = {"amd64": "x86_64", "arm64": "aarch64"}.get(machine, machine)
+    system = "linux" if sys.platform.startswith("linux") else {"win32": "windows"}.get(sys.platform, sys.platform)
+    return f"{machine}-{system}"
+
+
+def platform_folder(version: int, name: str) -> tuple[str, str]:
+    """The folder of a platform's library and the ending of its name."""
+    old, ending = PLATFORMS.get(name, (None, ""))
+    folder = old if version == 2 else name
+    if not ending or folder is None:
+        raise InputError(
+            "FMUs cannot be made for this platform.",
+            f"it is {name}, FMI {version}",
+            because="FMI 2 has no name for it." if ending else "there is no library for it.",
+            remedy="version=3" if ending else "Linux, macOS or Windows on x86-64",
+        )
+    return folder, ending
 
 
 def description(
@@ -107,6 +121,7 @@ def _description_3(
     name: str, identifier: str, token: str, kinds: list[str], variables: list[FmuVariable], events: int, rtol: float
 ) -> str:
     able = 'canGetAndSetFMUState="true" canSerializeFMUState="true" providesDirectionalDerivatives="true"'
+    able += ' providesAdjointDerivatives="true"'
     own = ""
     for kind in kinds:
         more = ' canHandleVariableCommunicationStepSize="true"' if kind == "co_simulation" else ""

@@ -8,6 +8,9 @@
    Co-simulation: each step is tried whole and in two halves; their difference estimates the error of the whole
    (Hairer, Norsett, Wanner, Solving Ordinary Differential Equations I, section II.4). An event inside a step is located
    by shortening the step. */
+#if defined(__linux__) && !defined(_GNU_SOURCE)
+#define _GNU_SOURCE /* dladdr */
+#endif
 #include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,7 +18,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define OF(n) ((n) > 0 ? (n) : 1)
+#ifdef DD_PREBUILT
+#include "prebuilt.h" /* reads the model from a file */
+#else
 #include "model.h"
+#define DD_LOAD(place) ((void)(place), 0)
+#endif
 
 #if defined(_WIN32)
 #define EXPORT __declspec(dllexport)
@@ -23,30 +32,35 @@
 #define EXPORT __attribute__((visibility("default")))
 #endif
 
-#define OF(n) ((n) > 0 ? (n) : 1)
+
 enum { OK = 0, ERROR = 3 };
 
+/* One block of memory, without pointers into itself, so that a copy of its bytes is a copy of its state. */
 typedef struct {
   double t, h, rtol;
-  double x[OF(NX)], u[OF(NU)], p[OF(NP)];
-  double before[OF(NG)]; /* guards when they were last looked at */
   int terminated, co_simulation;
+  double numbers[]; /* states, inputs, parameters, and the guards when they were last looked at */
 } Instance;
+#define STATES(m) ((m)->numbers)
+#define INPUTS(m) ((m)->numbers + NX)
+#define PARAMETERS(m) ((m)->numbers + NX + NU)
+#define BEFORE(m) ((m)->numbers + NX + NU + NP)
+#define BYTES (sizeof(Instance) + sizeof(double) * (size_t)(NX + NU + NP + NG))
 
 static void reset(Instance *m) {
   int k;
   const int kind = m->co_simulation;
-  memset(m, 0, sizeof *m);
+  memset(m, 0, BYTES);
   m->co_simulation = kind;
-  for (k = 0; k < NX; ++k) m->x[k] = dd_x_start[k];
-  for (k = 0; k < NP; ++k) m->p[k] = dd_p_values[k];
+  for (k = 0; k < NX; ++k) STATES(m)[k] = dd_x_start[k];
+  for (k = 0; k < NP; ++k) PARAMETERS(m)[k] = dd_p_values[k];
   m->rtol = DD_RTOL;
 }
 
-static Instance *instantiate(const char *token, int co_simulation) {
+static Instance *instantiate(const char *token, const char *place, int co_simulation) {
   Instance *m;
-  if (!token || strcmp(token, DD_TOKEN) != 0) return NULL;
-  m = malloc(sizeof *m);
+  if (DD_LOAD(place) || !token || strcmp(token, DD_TOKEN) != 0) return NULL;
+  m = malloc(BYTES);
   if (!m) return NULL;
   m->co_simulation = co_simulation;
   reset(m);
@@ -54,12 +68,7 @@ static Instance *instantiate(const char *token, int co_simulation) {
 }
 
 static int guards(const Instance *m, double t, const double *x, double *g) {
-#if NG > 0
-  return dd_guards(&t, x, m->u, m->p, g);
-#else
-  (void)m, (void)t, (void)x, (void)g;
-  return 0;
-#endif
+  return NG > 0 ? dd_guards(&t, x, INPUTS(m), PARAMETERS(m), g) : 0;
 }
 
 /* Which events have happened between two looks at the guards. */
@@ -78,38 +87,34 @@ static int any_crossed(const double *before, const double *now) {
 
 /* Resets of what has happened; all read the values before and are assigned together. */
 static int act(Instance *m, bool *changed) {
-#if NG > 0
-  double now[NG], after[NG * OF(NX)], old[OF(NX)];
+  double now[OF(NG)], after[OF(NG * NX)], old[OF(NX)];
   int k, i;
   *changed = false;
-  if (guards(m, m->t, m->x, now)) return 1;
-  if (any_crossed(m->before, now)) {
-    memcpy(old, m->x, sizeof old);
-    if (dd_resets(&m->t, old, m->u, m->p, after)) return 1;
+  if (NG == 0) return 0;
+  if (guards(m, m->t, STATES(m), now)) return 1;
+  if (any_crossed(BEFORE(m), now)) {
+    memcpy(old, STATES(m), sizeof(double) * (size_t)NX);
+    if (dd_resets(&m->t, old, INPUTS(m), PARAMETERS(m), after)) return 1;
     for (k = 0; k < NG; ++k) {
-      if (!crossed(m->before, now, k)) continue;
+      if (!crossed(BEFORE(m), now, k)) continue;
       if (dd_terminal[k]) m->terminated = 1;
       for (i = 0; i < NX; ++i)
-        if (after[k * NX + i] != old[i]) m->x[i] = after[k * NX + i], *changed = true;
+        if (after[k * NX + i] != old[i]) STATES(m)[i] = after[k * NX + i], *changed = true;
     }
-    if (guards(m, m->t, m->x, now)) return 1;
+    if (guards(m, m->t, STATES(m), now)) return 1;
   }
-  memcpy(m->before, now, sizeof now);
-#else
-  (void)m;
-  *changed = false;
-#endif
+  memcpy(BEFORE(m), now, sizeof(double) * (size_t)NG);
   return 0;
 }
 
 /* A step of length h from x, in place; 1 where it failed. */
-static int step(const Instance *m, double t, double h, double *x) { return dd_step(t, h, x, m->u, m->p); }
+static int step(const Instance *m, double t, double h, double *x) { return dd_step(t, h, x, INPUTS(m), PARAMETERS(m)); }
 
 static double weighed(const Instance *m, const double *a, const double *b) {
   double sum = 0;
   int k;
   for (k = 0; k < NX; ++k) {
-    const double d = (a[k] - b[k]) / (1e-3 * m->rtol * dd_nominal[k] + m->rtol * fmax(fabs(a[k]), fabs(m->x[k])));
+    const double d = (a[k] - b[k]) / (1e-3 * m->rtol * dd_nominal[k] + m->rtol * fmax(fabs(a[k]), fabs(STATES(m)[k])));
     sum += d * d;
   }
   return sqrt(sum / OF(NX));
@@ -128,7 +133,7 @@ static int advance(Instance *m, double end) {
     if (h >= rest * (1 - 1e-12)) h = rest, last = 1;
     else if (h > 0.5 * rest) h = 0.5 * rest;
     if (m->t + h <= m->t) return 1;
-    memcpy(whole, m->x, sizeof whole), memcpy(half, m->x, sizeof half);
+    memcpy(whole, STATES(m), sizeof(double) * (size_t)NX), memcpy(half, STATES(m), sizeof(double) * (size_t)NX);
     if (step(m, m->t, h, whole) || step(m, m->t, 0.5 * h, half) || step(m, m->t + 0.5 * h, 0.5 * h, half)) {
       m->h = 0.25 * h;
       continue;
@@ -139,32 +144,41 @@ static int advance(Instance *m, double end) {
       continue;
     }
     if (guards(m, m->t + h, half, now)) return 1;
-    if (any_crossed(m->before, now)) {
+    if (any_crossed(BEFORE(m), now)) {
       /* The event lies in this step: the shortest one with a crossing, by bisection. */
       double low = 0, high = h, moved[OF(NX)];
       int k;
       for (k = 0; k < 80 && m->t + low < m->t + high && high - low > 1e-15 * (fabs(m->t) + h); ++k) {
         const double middle = 0.5 * (low + high);
-        memcpy(moved, m->x, sizeof moved);
+        memcpy(moved, STATES(m), sizeof(double) * (size_t)NX);
         if (step(m, m->t, 0.5 * middle, moved) || step(m, m->t + 0.5 * middle, 0.5 * middle, moved)) return 1;
         if (guards(m, m->t + middle, moved, now)) return 1;
-        if (any_crossed(m->before, now)) high = middle, memcpy(half, moved, sizeof half);
+        if (any_crossed(BEFORE(m), now)) high = middle, memcpy(half, moved, sizeof half);
         else low = middle;
       }
-      memcpy(m->x, half, sizeof half);
+      memcpy(STATES(m), half, sizeof(double) * (size_t)NX);
       m->t += high;
       if (act(m, &changed)) return 1;
       m->h = fmin(h, DD_FIRST_STEP);
       continue;
     }
-    memcpy(m->x, half, sizeof half), memcpy(m->before, now, sizeof now);
+    memcpy(STATES(m), half, sizeof(double) * (size_t)NX), memcpy(BEFORE(m), now, sizeof(double) * (size_t)NG);
     m->t = last ? end : m->t + h;
     if (!last || m->h <= rest) m->h = h * fmin(4.0, fmax(0.3, 0.9 * pow(fmax(error, 1e-10), -1.0 / (DD_ORDER + 1))));
   }
   return 0;
 }
 
-static int look(Instance *m) { return guards(m, m->t, m->x, m->before); }
+/* After a step without an event: on which side of zero the guards are now. */
+static int completed(Instance *m) {
+  double now[OF(NG)];
+  if (NG == 0) return 0;
+  if (guards(m, m->t, STATES(m), now)) return 1;
+  if (!any_crossed(BEFORE(m), now)) memcpy(BEFORE(m), now, sizeof(double) * (size_t)NG);
+  return 0;
+}
+
+static int look(Instance *m) { return guards(m, m->t, STATES(m), BEFORE(m)); }
 
 static int get(const Instance *m, const uint32_t *reference, size_t count, double *values) {
   double dx[OF(NX)], z[OF(NZ)], y[OF(NY)];
@@ -174,13 +188,11 @@ static int get(const Instance *m, const uint32_t *reference, size_t count, doubl
     long r = (long)reference[k];
     if (r == 0) { values[k] = m->t; continue; }
     r -= 1;
-    if (r < NX) { values[k] = m->x[r]; continue; }
+    if (r < NX) { values[k] = STATES(m)[r]; continue; }
     r -= NX;
     if (r < NX + NZ + NY && !ready) {
-      if (dd_rates(&m->t, m->x, m->u, m->p, dx, z)) return ERROR;
-#if NY > 0
-      if (dd_outputs(&m->t, m->x, m->u, m->p, y)) return ERROR;
-#endif
+      if (dd_rates(&m->t, STATES(m), INPUTS(m), PARAMETERS(m), dx, z)) return ERROR;
+      if (NY > 0 && dd_outputs(&m->t, STATES(m), INPUTS(m), PARAMETERS(m), y)) return ERROR;
       ready = 1;
     }
     if (r < NX) { values[k] = dx[r]; continue; }
@@ -189,13 +201,13 @@ static int get(const Instance *m, const uint32_t *reference, size_t count, doubl
     r -= NZ;
     if (r < NY) { values[k] = y[r]; continue; }
     r -= NY;
-    if (r < NU) { values[k] = m->u[r]; continue; }
+    if (r < NU) { values[k] = INPUTS(m)[r]; continue; }
     r -= NU;
-    if (r < NP) { values[k] = m->p[r]; continue; }
+    if (r < NP) { values[k] = PARAMETERS(m)[r]; continue; }
     r -= NP;
     if (r < NG) {
       double g[OF(NG)];
-      if (guards(m, m->t, m->x, g)) return ERROR;
+      if (guards(m, m->t, STATES(m), g)) return ERROR;
       values[k] = g[r];
       continue;
     }
@@ -209,12 +221,12 @@ static int set(Instance *m, const uint32_t *reference, size_t count, const doubl
   for (k = 0; k < count; ++k) {
     long r = (long)reference[k] - 1;
     if (r < 0) return ERROR;
-    if (r < NX) { m->x[r] = values[k]; continue; }
+    if (r < NX) { STATES(m)[r] = values[k]; continue; }
     r -= NX + NX + NZ + NY;
     if (r < 0) return ERROR;
-    if (r < NU) { m->u[r] = values[k]; continue; }
+    if (r < NU) { INPUTS(m)[r] = values[k]; continue; }
     r -= NU;
-    if (r < NP) { m->p[r] = values[k]; continue; }
+    if (r < NP) { PARAMETERS(m)[r] = values[k]; continue; }
     return ERROR;
   }
   return OK;
@@ -222,7 +234,7 @@ static int set(Instance *m, const uint32_t *reference, size_t count, const doubl
 
 static int rates(const Instance *m, double *dx) {
   double z[OF(NZ)];
-  return dd_rates(&m->t, m->x, m->u, m->p, dx, z) ? ERROR : OK;
+  return dd_rates(&m->t, STATES(m), INPUTS(m), PARAMETERS(m), dx, z) ? ERROR : OK;
 }
 
 /* The exact derivative of unknowns (rates, z, outputs) along a change of knowns (states, inputs, parameters). */
@@ -242,7 +254,7 @@ static int directional(const Instance *m, const uint32_t *unknowns, size_t nz, c
     if (r >= NP) return ERROR;
     sp[r] = seed[k];
   }
-  if (dd_forward(&m->t, m->x, m->u, m->p, sx, su, sp, dx, z, y)) return ERROR;
+  if (dd_forward(&m->t, STATES(m), INPUTS(m), PARAMETERS(m), sx, su, sp, dx, z, y)) return ERROR;
   for (k = 0; k < nz; ++k) {
     long r = (long)unknowns[k] - 1;
     if (r < 0) return ERROR;
@@ -258,6 +270,42 @@ static int directional(const Instance *m, const uint32_t *unknowns, size_t nz, c
   return OK;
 }
 
+/* The exact derivative back: how a weighted sum of unknowns changes with each of the knowns. */
+static int adjoint(const Instance *m, const uint32_t *unknowns, size_t nz, const uint32_t *knowns, size_t nv,
+                   const double *seed, double *result) {
+  double sx[OF(NX)], dx[OF(NX)], z[OF(NZ)], y[OF(NY)], x_bar[OF(NX)], u_bar[OF(NU)], p_bar[OF(NP)];
+  size_t k;
+  int i;
+  for (i = 0; i < OF(NX); ++i) sx[i] = dx[i] = 0;
+  for (i = 0; i < OF(NZ); ++i) z[i] = 0;
+  for (i = 0; i < OF(NY); ++i) y[i] = 0;
+  for (k = 0; k < nz; ++k) {
+    long r = (long)unknowns[k] - 1;
+    if (r < 0) return ERROR;
+    if (r < NX) { sx[r] += seed[k]; continue; }
+    r -= NX;
+    if (r < NX) { dx[r] += seed[k]; continue; }
+    r -= NX;
+    if (r < NZ) { z[r] += seed[k]; continue; }
+    r -= NZ;
+    if (r >= NY) return ERROR;
+    y[r] += seed[k];
+  }
+  if (dd_adjoint(&m->t, STATES(m), INPUTS(m), PARAMETERS(m), dx, z, y, x_bar, u_bar, p_bar)) return ERROR;
+  for (k = 0; k < nv; ++k) {
+    long r = (long)knowns[k] - 1;
+    if (r < 0) return ERROR;
+    if (r < NX) { result[k] = x_bar[r] + sx[r]; continue; }
+    r -= NX + NX + NZ + NY;
+    if (r < 0) return ERROR;
+    if (r < NU) { result[k] = u_bar[r]; continue; }
+    r -= NU;
+    if (r >= NP) return ERROR;
+    result[k] = p_bar[r];
+  }
+  return OK;
+}
+
 /* ---- FMI 2.0 ---- */
 
 typedef struct { int again, terminate, nominals, values, defined; double time; } Info2;
@@ -267,7 +315,7 @@ EXPORT const char *fmi2GetVersion(void) { return "2.0"; }
 EXPORT int fmi2SetDebugLogging(void *c, int on, size_t n, const char *const names[]) { (void)c, (void)on, (void)n, (void)names; return OK; }
 EXPORT void *fmi2Instantiate(const char *name, int type, const char *token, const char *place, const void *calls, int visible, int logging) {
   (void)name, (void)place, (void)calls, (void)visible, (void)logging;
-  return instantiate(token, type == 1);
+  return instantiate(token, place, type == 1);
 }
 EXPORT void fmi2FreeInstance(void *c) { free(c); }
 EXPORT int fmi2SetupExperiment(void *c, int has, double tolerance, double start, int stops, double stop) {
@@ -300,15 +348,15 @@ EXPORT int fmi2NewDiscreteStates(void *c, Info2 *info) {
 }
 EXPORT int fmi2EnterContinuousTimeMode(void *c) { (void)c; return OK; }
 EXPORT int fmi2CompletedIntegratorStep(void *c, int kept, int *event, int *terminate) {
-  (void)c, (void)kept;
+  (void)kept;
   *event = 0, *terminate = 0;
-  return OK;
+  return completed(c) ? ERROR : OK;
 }
 EXPORT int fmi2SetTime(void *c, double t) { ((Instance *)c)->t = t; return OK; }
-EXPORT int fmi2SetContinuousStates(void *c, const double *x, size_t n) { memcpy(((Instance *)c)->x, x, n * sizeof *x); return n == NX ? OK : ERROR; }
-EXPORT int fmi2GetDerivatives(void *c, double *dx, size_t n) { return n == NX ? rates(c, dx) : ERROR; }
-EXPORT int fmi2GetEventIndicators(void *c, double *g, size_t n) { Instance *m = c; return n == NG && !guards(m, m->t, m->x, g) ? OK : ERROR; }
-EXPORT int fmi2GetContinuousStates(void *c, double *x, size_t n) { memcpy(x, ((Instance *)c)->x, n * sizeof *x); return OK; }
+EXPORT int fmi2SetContinuousStates(void *c, const double *x, size_t n) { memcpy(STATES((Instance *)c), x, n * sizeof *x); return n == (size_t)NX ? OK : ERROR; }
+EXPORT int fmi2GetDerivatives(void *c, double *dx, size_t n) { return n == (size_t)NX ? rates(c, dx) : ERROR; }
+EXPORT int fmi2GetEventIndicators(void *c, double *g, size_t n) { Instance *m = c; return n == (size_t)NG && !guards(m, m->t, STATES(m), g) ? OK : ERROR; }
+EXPORT int fmi2GetContinuousStates(void *c, double *x, size_t n) { memcpy(x, STATES((Instance *)c), n * sizeof *x); return OK; }
 EXPORT int fmi2GetNominalsOfContinuousStates(void *c, double *x, size_t n) { (void)c; memcpy(x, dd_nominal, n * sizeof *x); return OK; }
 EXPORT int fmi2DoStep(void *c, double t, double h, int kept) {
   Instance *m = c;
@@ -330,17 +378,17 @@ EXPORT int fmi2GetDirectionalDerivative(void *c, const uint32_t *z, size_t nz, c
 
 /* A state is everything that an instance holds, so that it comes back bit for bit. */
 static int save(const Instance *m, void **state) {
-  if (!*state) *state = malloc(sizeof *m);
+  if (!*state) *state = malloc(BYTES);
   if (!*state) return ERROR;
-  memcpy(*state, m, sizeof *m);
+  memcpy(*state, m, BYTES);
   return OK;
 }
 EXPORT int fmi2GetFMUstate(void *c, void **state) { return save(c, state); }
-EXPORT int fmi2SetFMUstate(void *c, void *state) { memcpy(c, state, sizeof(Instance)); return OK; }
+EXPORT int fmi2SetFMUstate(void *c, void *state) { memcpy(c, state, BYTES); return OK; }
 EXPORT int fmi2FreeFMUstate(void *c, void **state) { (void)c; free(*state), *state = NULL; return OK; }
-EXPORT int fmi2SerializedFMUstateSize(void *c, void *state, size_t *n) { (void)c, (void)state; *n = sizeof(Instance); return OK; }
-EXPORT int fmi2SerializeFMUstate(void *c, void *state, char *bytes, size_t n) { (void)c; if (n < sizeof(Instance)) return ERROR; memcpy(bytes, state, sizeof(Instance)); return OK; }
-EXPORT int fmi2DeSerializeFMUstate(void *c, const char *bytes, size_t n, void **state) { (void)c; return n == sizeof(Instance) ? save((const Instance *)bytes, state) : ERROR; }
+EXPORT int fmi2SerializedFMUstateSize(void *c, void *state, size_t *n) { (void)c, (void)state; *n = BYTES; return OK; }
+EXPORT int fmi2SerializeFMUstate(void *c, void *state, char *bytes, size_t n) { (void)c; if (n < BYTES) return ERROR; memcpy(bytes, state, BYTES); return OK; }
+EXPORT int fmi2DeSerializeFMUstate(void *c, const char *bytes, size_t n, void **state) { (void)c; return n == BYTES ? save((const Instance *)bytes, state) : ERROR; }
 
 /* ---- FMI 3.0 ---- */
 
@@ -348,11 +396,11 @@ EXPORT const char *fmi3GetVersion(void) { return "3.0"; }
 EXPORT int fmi3SetDebugLogging(void *c, bool on, size_t n, const char *const names[]) { (void)c, (void)on, (void)n, (void)names; return OK; }
 EXPORT void *fmi3InstantiateModelExchange(const char *name, const char *token, const char *place, bool visible, bool logging, void *environment, void *log) {
   (void)name, (void)place, (void)visible, (void)logging, (void)environment, (void)log;
-  return instantiate(token, 0);
+  return instantiate(token, place, 0);
 }
 EXPORT void *fmi3InstantiateCoSimulation(const char *name, const char *token, const char *place, bool visible, bool logging, bool events, bool early, const uint32_t *wanted, size_t count, void *environment, void *log, void *update) {
   (void)name, (void)place, (void)visible, (void)logging, (void)events, (void)early, (void)wanted, (void)count, (void)environment, (void)log, (void)update;
-  return instantiate(token, 1);
+  return instantiate(token, place, 1);
 }
 EXPORT void *fmi3InstantiateScheduledExecution(const char *name, const char *token, const char *place, bool visible, bool logging, void *environment, void *log, void *clock, void *lock, void *unlock) {
   (void)name, (void)token, (void)place, (void)visible, (void)logging, (void)environment, (void)log, (void)clock, (void)lock, (void)unlock;
@@ -390,10 +438,10 @@ EXPORT int fmi3UpdateDiscreteStates(void *c, bool *again, bool *terminate, bool 
   return OK;
 }
 EXPORT int fmi3EnterContinuousTimeMode(void *c) { (void)c; return OK; }
-EXPORT int fmi3CompletedIntegratorStep(void *c, bool kept, bool *event, bool *terminate) { (void)c, (void)kept; *event = *terminate = false; return OK; }
+EXPORT int fmi3CompletedIntegratorStep(void *c, bool kept, bool *event, bool *terminate) { (void)kept; *event = *terminate = false; return completed(c) ? ERROR : OK; }
 EXPORT int fmi3SetTime(void *c, double t) { ((Instance *)c)->t = t; return OK; }
 EXPORT int fmi3SetContinuousStates(void *c, const double *x, size_t n) { return fmi2SetContinuousStates(c, x, n); }
-EXPORT int fmi3GetContinuousStateDerivatives(void *c, double *dx, size_t n) { return n == NX ? rates(c, dx) : ERROR; }
+EXPORT int fmi3GetContinuousStateDerivatives(void *c, double *dx, size_t n) { return n == (size_t)NX ? rates(c, dx) : ERROR; }
 EXPORT int fmi3GetEventIndicators(void *c, double *g, size_t n) { return fmi2GetEventIndicators(c, g, n); }
 EXPORT int fmi3GetContinuousStates(void *c, double *x, size_t n) { return fmi2GetContinuousStates(c, x, n); }
 EXPORT int fmi3GetNominalsOfContinuousStates(void *c, double *x, size_t n) { return fmi2GetNominalsOfContinuousStates(c, x, n); }
@@ -410,7 +458,7 @@ EXPORT int fmi3DoStep(void *c, double t, double h, bool kept, bool *event, bool 
   return OK;
 }
 EXPORT int fmi3GetFMUState(void *c, void **state) { return save(c, state); }
-EXPORT int fmi3SetFMUState(void *c, void *state) { memcpy(c, state, sizeof(Instance)); return OK; }
+EXPORT int fmi3SetFMUState(void *c, void *state) { memcpy(c, state, BYTES); return OK; }
 EXPORT int fmi3FreeFMUState(void *c, void **state) { (void)c; free(*state), *state = NULL; return OK; }
 EXPORT int fmi3SerializedFMUStateSize(void *c, void *state, size_t *n) { return fmi2SerializedFMUstateSize(c, state, n); }
 EXPORT int fmi3SerializeFMUState(void *c, void *state, uint8_t *bytes, size_t n) { return fmi2SerializeFMUstate(c, state, (char *)bytes, n); }
@@ -419,8 +467,7 @@ EXPORT int fmi3GetDirectionalDerivative(void *c, const uint32_t *z, size_t nz, c
   return given == nv && nr == nz ? directional(c, z, nz, v, nv, d, r) : ERROR;
 }
 EXPORT int fmi3GetAdjointDerivative(void *c, const uint32_t *z, size_t nz, const uint32_t *v, size_t nv, const double *d, size_t given, double *r, size_t nr) {
-  (void)c, (void)z, (void)nz, (void)v, (void)nv, (void)d, (void)given, (void)r, (void)nr;
-  return ERROR;
+  return given == nz && nr == nv ? adjoint(c, z, nz, v, nv, d, r) : ERROR;
 }
 EXPORT int fmi3EvaluateDiscreteStates(void *c) { (void)c; return OK; }
 EXPORT int fmi3GetBinary(void *c, const uint32_t *r, size_t n, size_t *s, const uint8_t **v, size_t nv) { (void)c, (void)r, (void)s, (void)v, (void)nv; return n ? ERROR : OK; }

@@ -1,0 +1,104 @@
+"""The libraries inside an FMU: prebuilt runtimes that read the model as data, or one that the C compiler builds."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from daedalus.compilation.c_compiler import find_compiler
+from daedalus.differentiation.flow.flow_core import FlowCore
+from daedalus.errors import InputError
+from daedalus.exchange.c_code.casadi_c import CFunction
+from daedalus.exchange.fmu.compiled_model import c_header, c_model
+from daedalus.exchange.fmu.model_description import PLATFORMS, own_platform, platform_folder
+from daedalus.exchange.fmu.prebuilt_model import NAME as MODEL_FILE
+from daedalus.exchange.fmu.prebuilt_model import model_bytes, runtimes
+from daedalus.model.system.system import System
+
+FIRST_STEP = 1e-4
+FLAGS = ("-std=c99", "-fPIC", "-shared", "-ffp-contract=off")
+# Optimisers take more than linear time over one long function: code of more characters is compiled as it stands.
+OPTIMISED = 400_000
+TIME_LIMIT = 300.0
+
+
+def builder_of(compiler: bool | None, platforms: str, version: int) -> str | dict[str, Path]:
+    """The C compiler, or prebuilt runtimes by platform."""
+    own, there = own_platform(), runtimes()
+    if platforms == "all":
+        # FMI 2 has one folder for macOS, whose name means x86-64.
+        wanted = [n for n, (old, _) in PLATFORMS.items() if version == 3 or (old and n != "aarch64-darwin")]
+        missing = [name for name in wanted if name not in there]
+        if missing or compiler:
+            raise InputError(
+                'platforms="all" is not available here.',
+                "a C compiler builds for its own machine" if compiler else f"no runtime for {', '.join(missing)}",
+                because="wheels carry the prebuilt runtimes of all platforms, a checkout only its own.",
+                remedy='platforms="this", or `make runtimes` in the checkout',
+            )
+        return {name: there[name] for name in wanted}
+    platform_folder(version, own)
+    found = None if compiler is False or (compiler is None and own in there) else find_compiler()
+    if found is not None:
+        return found
+    if compiler or own not in there:
+        raise InputError(
+            "There is no C compiler on this machine." if compiler else "There is nothing here to build an FMU with.",
+            f"prebuilt runtimes: {', '.join(there) or 'none'}; C compiler: none",
+            because="the library inside an FMU comes from one of them.",
+            remedy="compiler=False" if own in there else "install cc, gcc or clang; or dd.exchange.c for sources",
+        )
+    return {own: there[own]}
+
+
+def libraries(
+    builder: str | dict[str, Path], system: System, functions: list[CFunction], core: FlowCore, start: np.ndarray,
+    rtol: float, described: str,
+) -> tuple[dict[str, bytes], str]:  # fmt: skip
+    """The library and what lies beside it, by name, and the token that belongs to them."""
+    sizes = {"NX": system.sizes["x"], "NZ": system.sizes["z"], "NU": system.sizes["u"], "NP": system.sizes["p"]}
+    sizes |= {"NY": sum(value.numel() for value in system.outputs.values()), "NG": len(system.events)}
+    p, nominal = np.asarray(system.start["p"]), np.asarray(system.nominal["x"])
+    events = [(int(e.direction), bool(e.terminal)) for e in system.events]
+
+    def token(*of: bytes) -> str:
+        return "{" + hashlib.sha256(b"".join([*of, described.encode()])).hexdigest()[:32] + "}"
+
+    if isinstance(builder, dict):
+        binaries = {name: path.read_bytes() for name, path in builder.items()}
+        packed = (sizes, functions, core, start, p, nominal, events)
+        # The token does not depend on the platforms, so that FMUs for one and for all are the same model.
+        own = token(model_bytes(*packed, "", rtol, FIRST_STEP))
+        return {**binaries, f"resources/{MODEL_FILE}": model_bytes(*packed, own, rtol, FIRST_STEP)}, own
+    code = c_model(sizes, functions, core, start, p, nominal, events)
+    own = token(code.encode(), _runtime().encode())
+    header = c_header(sizes, functions, core, own, rtol, FIRST_STEP)
+    return {own_platform(): _built(builder, {"model.h": header, "model.c": code, "runtime.c": _runtime()})}, own
+
+
+def _runtime() -> str:
+    return Path(__file__).with_name("runtime.c").read_text(encoding="utf-8")
+
+
+def _built(compiler: str, files: dict[str, str]) -> bytes:
+    with tempfile.TemporaryDirectory(prefix="daedalus") as folder:
+        for name, text in files.items():
+            (Path(folder) / name).write_text(text, encoding="utf-8")
+        level = "-O1" if len(files["model.c"]) < OPTIMISED else "-O0"
+        command: list[Any] = [compiler, *FLAGS, level, "-o", "model.so", "model.c", "runtime.c", "-lm"]
+        try:
+            subprocess.run(
+                command, cwd=folder, check=True, capture_output=True, timeout=TIME_LIMIT, stdin=subprocess.DEVNULL
+            )
+        except subprocess.SubprocessError as error:
+            told = getattr(error, "stderr", b"") or b""
+            raise InputError(
+                "The library of the FMU could not be built.", told.decode(errors="replace")[:300] or str(error)[:200],
+                remedy="a smaller model, or another compiler in $CC",
+            ) from error  # fmt: skip
+        return (Path(folder) / "model.so").read_bytes()
