@@ -163,7 +163,7 @@ def test_stiff_models_step_implicitly(tmp_path):
     [
         ("kind='solver' is not a kind of FMU.", {"kind": "solver"}),
         ("version=1 is not a version of FMI.", {"version": 1}),
-        ("platforms='all' is not available.", {"platforms": "all"}),
+        ("platforms='some' is not known.", {"platforms": "some"}),
         ("'g' cannot be an output of the FMU.", {"outputs": ["g"]}),
         ("inputs= has to name all inputs of the model.", {"inputs": ["w"]}),
     ],
