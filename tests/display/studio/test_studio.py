@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
+from page_measures import overlapping_texts, wider_than_the_page
 
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
@@ -473,6 +474,17 @@ def test_run_and_stop_are_in_reach_in_a_narrow_window(page):
             assert 0 <= left < right <= 420
             assert 0 <= top < bottom <= 900
         assert page.ask("document.documentElement.scrollWidth") == 420
+    finally:
+        page.window(1200, 800)
+
+
+@pytest.mark.wide
+def test_the_page_fits_its_window_and_no_text_lies_over_another(page):
+    try:
+        for width in (360, 768, 1280):
+            page.window(width, 900)
+            assert wider_than_the_page(page) == []
+            assert overlapping_texts(page) == []
     finally:
         page.window(1200, 800)
 

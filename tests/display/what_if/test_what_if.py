@@ -7,6 +7,7 @@ from itertools import combinations_with_replacement, product
 import casadi as ca
 import numpy as np
 import pytest
+from page_measures import overlapping_texts, wider_than_the_page
 
 import daedalus as dd
 from daedalus import catalogue
@@ -191,3 +192,35 @@ def test_constant_curves_units_and_a_range_that_is_empty(tmp_path, browser):
     browser.ask("whatIf.set(0, 30.5)")
     assert browser.ask("daedalus.curves.panels[0].fixed") == before
     assert browser.errors() == []
+
+
+def epidemic():
+    """Long names with units."""
+    m = dd.Model("epidemic")
+    s, i = m.state("susceptible_share", start=0.99), m.state("infected_share", start=0.01)
+    contact, recovery = m.parameter("contact_rate_of_people", 0.5, unit="1/s"), m.parameter("recovery", 0.1, unit="1/s")
+    m.equation([m.der(s), m.der(i)], [-contact * s * i, contact * s * i - recovery * i])
+    return dd.simulate(m, 80.0)
+
+
+def hares():
+    """A slider whose range is empty and says why."""
+    m = dd.Model("hares and lynx")
+    x, y = m.state("hares", start=10.0), m.state("lynx", start=5.0)
+    birth, catch = m.parameter("birth", 1.1), m.parameter("catch", 0.4)
+    m.equation([m.der(x), m.der(y)], [birth * x - catch * x * y, 0.1 * x * y - 0.4 * y])
+    return dd.simulate(m, 20.0)
+
+
+@pytest.mark.parametrize(("make", "names"), [
+    pytest.param(epidemic, ["contact_rate_of_people", "recovery"], marks=pytest.mark.wide), (hares, ["birth"]),
+])  # fmt: skip
+def test_sliders_fit_the_page_and_no_text_lies_over_another(make, names, tmp_path, browser):
+    browser.open(make().what_if(names, tmp_path / "page.html"))
+    try:
+        for width in (360, 768, 1280):
+            browser.window(width, 800)
+            assert wider_than_the_page(browser) == []
+            assert overlapping_texts(browser) == []
+    finally:
+        browser.window(1200, 800)

@@ -19,7 +19,7 @@ STYLE = """<style>
 .dd-card td, .dd-card th { padding: 1px 12px 1px 0; text-align: left; vertical-align: top; border: none; }
 .dd-card th { font-weight: 600; opacity: .75; } .dd-card .bad { color: #d55e00; font-weight: 600; }
 .dd-card svg { vertical-align: middle; }
-.dd-formula { margin: 6px 0; padding-left: 2em; text-indent: -2em; line-height: 2.6; overflow-x: auto;
+.dd-formula { margin: 6px 0; padding-left: 2em; text-indent: -2em; line-height: 2.2; overflow-x: auto;
   overflow-y: hidden; font-size: 15px; overflow-wrap: anywhere; }
 .dd-formula math { font-family: __FAMILIES__; }
 .dd-whole { max-height: 60vh; overflow: auto; border-left: 3px solid #8884; padding-left: 8px; }
