@@ -291,3 +291,27 @@ def test_decisions_of_all_rooms_have_one_owner():
             owners[name].add(str(path.relative_to(PACKAGE)))
     owners["ROUNDING"].discard("studies/measured_order.py")  # a verdict, not a size
     assert {name: own for name, own in owners.items() if len(own) > 1} == {}
+
+
+def test_other_rooms_read_the_public_record_of_a_run():
+    """The fields of a run are private to the room that makes it; what others need is in `run_data`."""
+    private = re.compile(
+        r"\b(?:tr|run|piece|trajectory|done|short|end)\._(?:plant|drive|parameters|x|times|held\w*|source)\b"
+    )
+    rooms = (
+        "differentiation",
+        "ensembles",
+        "optimisation",
+        "estimation",
+        "studies",
+        "scipy_calls",
+        "display",
+        "exchange",
+    )
+    wrong = [
+        f"{path.relative_to(PACKAGE)}: {line}"
+        for path in source_files()
+        if path.relative_to(PACKAGE).parts[0] in rooms
+        for line in private.findall(read(path).text)
+    ]
+    assert not wrong

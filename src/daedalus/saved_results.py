@@ -12,8 +12,7 @@ from daedalus.ensembles.ensemble import Ensemble
 from daedalus.ensembles.saved_ensemble import KIND as ENSEMBLE
 from daedalus.ensembles.saved_ensemble import dataset_of
 from daedalus.model.system.plain_record import PlainRecord
-from daedalus.simulation.result.loaded_run import run_of
-from daedalus.simulation.result.rebuilt_run import cannot_be_rebuilt
+from daedalus.simulation.result.rebuilt_run import cannot_be_rebuilt, run_of
 from daedalus.simulation.result.sealed_record import not_a_run, read_record
 
 

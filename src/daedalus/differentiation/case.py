@@ -331,7 +331,7 @@ def hybrid_case(request: Request, grid: Any) -> Case:
     solved, system, drive, left = _driven(request)
     located = request.with_options(locate_switches=True)
     behind = request.start.begins(request.t0) if isinstance(request.start, Samples) else None
-    fired: frozenset[str] = frozenset() if behind is None else behind._fired
+    fired: frozenset[str] = frozenset() if behind is None else behind.run_data.fired
     while True:
         settings = settings_of(
             system, case.method, request.rtol, request.atol, *request.limits, locate_switches=True

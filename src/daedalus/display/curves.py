@@ -169,7 +169,7 @@ def _ranked(samples: Samples, modes: set[str]) -> dict[int, list[str]]:
     system, known = samples.system, set(samples.keys())
     aside = {v.name + more for v in system.delayed for more in (SIGNAL, TIME, BEFORE)} | set(system.on_request)
     states = [name for name, place in system.places.items() if place.letter == "x"]
-    outputs = [name for name in samples._plant.output_slices if name not in aside]
+    outputs = [name for name in samples.run_data.plant.output_slices if name not in aside]
     inputs = [v.name for v in system.of_kind("input")]
     others = [v.name for kind in ("discrete", "algebraic") for v in system.of_kind(kind)]
     ranked: dict[int, list[str]] = {}

@@ -100,7 +100,7 @@ def fine_samples(tr: Trajectory) -> Any:
 
 def _changes(tr: Trajectory) -> np.ndarray:
     """When discrete variables change, within the run."""
-    held = tr._held_values
+    held = tr.run_data.held_values
     if held is None or len(held.times) > MOST_POINTS:
         return np.zeros(0)
     low, high = sorted((float(tr.time[0]), float(tr.time[-1])))

@@ -68,7 +68,7 @@ def _lasts(road: Road, name: str) -> bool:
 
 def _shape(samples: Samples, name: str) -> tuple[int, ...]:
     """The shape of a name, which may be one element of another, as `"x[0]"` is; InputError where there is none."""
-    plant = samples._plant
+    plant = samples.run_data.plant
     if name in plant.output_slices:
         return tuple(plant.output_place(name)[1])
     return tuple(plant.system.place(name).shape)

@@ -152,7 +152,7 @@ class Reader:
 
     def _of_run(self, run: Trajectory) -> list[np.ndarray]:
         """The values of a run at the times that it reached, one array a column; of its end where that alone is kept."""
-        if self._end_only and run.success and len(run._times) == 0:
+        if self._end_only and run.success and len(run.run_data.times) == 0:
             end = run.end
             return [np.asarray(end[column.name])[None] for column in self._own]
         return [run[column.name][: len(self._times)] for column in self._own]

@@ -143,7 +143,7 @@ class TracedTask(Task):
     def first_step(self, ask: Ask) -> tuple[float, np.ndarray]:
         """Time and row behind the first step."""
         short = run_piece(self._piece(self._road(ask)), ask.t1, None, None, None, {"max_steps": 1})
-        return float(short._times[-1]), short._x[-1]
+        return float(short.run_data.times[-1]), short.run_data.rows[-1]
 
     def run(self, ask: Ask, guards: Guards | None, fired: list[int]) -> Ended:
         """The whole run: piece after piece, what it passed and where it left its branch judged."""
@@ -158,7 +158,7 @@ class TracedTask(Task):
         # The method is told beside the records.
         told = tuple(self._named(record) for record in found.records if not isinstance(record, MethodAsked))
         return Ended(
-            found._times, self._rows(found), list(found.outcome.events),
+            found.run_data.times, self._rows(found), list(found.outcome.events),
             lambda: Dense.joined([piece.dense for piece in found.pieces]), work.steps, counts, self._stop(found), told,
         )  # fmt: skip
 
@@ -185,12 +185,12 @@ class TracedTask(Task):
     def _rows(self, found: Trajectory) -> np.ndarray:
         """The samples, y or (y, y') each; of several pieces by name."""
         if len(found.pieces) == 1:
-            return found._x
+            return found.run_data.rows
         return np.hstack([found["y"], found["y_dot"]]) if self.implicit else found["y"]
 
     def _stop(self, found: Trajectory) -> Stop:
         """How the run ended: as the core says in SciPy's words, or for what was found out behind that."""
-        run = found.pieces[-1]._source
+        run = found.pieces[-1].run_data.source
         told_by_core = isinstance(run, _core.Run) and ENDINGS[run.status] is found.status
         return stop_of(run, self.size, self.rates) if told_by_core else found.stop
 

@@ -214,7 +214,7 @@ class _Sweep:
 
 def _at_zero(end: Any) -> dict[str, Any]:
     """The values of a state by name, without its time: whole periods have passed."""
-    return {name: end[name] for name in end._plant.system.labels["x"]}
+    return {name: end[name] for name in end.run_data.plant.system.labels["x"]}
 
 
 def _in_order(

@@ -294,13 +294,13 @@ def _at_zero(
 ) -> bool:
     """Whether a condition that turned at an instant was at zero just before it, beside what it usually is."""
     left, labels = moment(piece, t, "left"), piece.system.labels
-    held = np.zeros(0) if left._held is None else left._held[0]
+    held = np.zeros(0) if left.run_data.held is None else left.run_data.held[0]
     vectors = [np.array([float(left[name]) for name in labels[letter]]) for letter in ("xdot", "x", "z", "u")]
     rates, x = nominal.all_states(vectors[0], 0 * held), nominal.all_states(vectors[1], held)
     symbols, conditions = [system.symbol(letter) for letter in LETTERS], conditions_of(system)
     guards = concatenate(conditions.guard(k, modes) for k in turned)
     function = ca.Function("guards", symbols, [guards, ca.jacobian(guards, symbols[2])])
-    p = piece._parameters[: system.sizes["p"]]
+    p = piece.run_data.parameters[: system.sizes["p"]]
     values, slopes = (part.full() for part in function(t, rates, x, vectors[2], vectors[3], p))
     usual = np.abs(slopes) @ system.nominal["x"]
     return bool(np.any(np.abs(values.ravel()) <= ZERO * usual))
@@ -309,11 +309,11 @@ def _at_zero(
 def _stops(piece: Trajectory, system: System, turned: Sequence[int], t: float) -> int | None:
     """Of conditions that a run crossed the one that it rests on since: nothing leads on behind it."""
     conditions, end = conditions_of(system), moment(piece, t, "right")
-    x = end._x[0][piece._plant.row_parts["x"]]
+    x = end.run_data.rows[0][piece.run_data.plant.row_parts["x"]]
     for which in turned:
         if which < conditions.located and conditions.levels[which] > 0:
             surface = once(piece.system, Surface, which)
-            if leads_to_rest(surface, t, x, piece._drive.at_time(t), piece._parameters, None):
+            if leads_to_rest(surface, t, x, piece.run_data.drive.at_time(t), piece.run_data.parameters, None):
                 return which
     return None
 
@@ -347,14 +347,14 @@ def _places_among(resting: System, outside: System, which: int) -> tuple[int, ..
 
 def _modes(piece: Trajectory, system: System, span: tuple[float, float]) -> list[tuple[float, tuple[int, ...], bool]]:
     """From when on the conditions of a piece had which modes, and whether time decided it; none where it crossed."""
-    conditions, held = conditions_of(system), piece._held_modes
+    conditions, held = conditions_of(system), piece.run_data.held_modes
     begin, end = float(piece.dense_spans[0][0]), float(piece.dense_spans[1][-1])
     if conditions.located and (held is None or len(held.conditions) != conditions.located):
         return []
     forward = 1.0 if end >= begin else -1.0
     times = np.array([begin]) if held is None else held.held.times
     values = np.zeros((1, 0)) if held is None else held.held.values
-    timed = conditions.times(piece._parameters[: system.sizes["p"]], span)
+    timed = conditions.times(piece.run_data.parameters[: system.sizes["p"]], span)
     inside = np.zeros(0)
     if timed is not None:
         inside = timed[0][(forward * (timed[0] - begin) > 0) & (forward * (timed[0] - end) <= 0)]
@@ -384,9 +384,9 @@ def _stretch(
 ) -> Stretch:
     """What holds in a piece from a moment on, with its row there."""
     found = moment(piece, t, side)
-    row, held = found._x[0], np.zeros(0) if found._held is None else found._held[0]
+    row, held = found.run_data.rows[0], np.zeros(0) if found.run_data.held is None else found.run_data.held[0]
     x = nominal.all_states(row, held)
-    n, parts = len(nominal.states), piece._plant.row_parts
+    n, parts = len(nominal.states), piece.run_data.plant.row_parts
     if len(row) == n:
         return Stretch(system, modes, x)
     z, rates = row[parts["z"]], row[len(row) - n :]
@@ -450,7 +450,7 @@ def refuse_early_stop(run: Trajectory, name: str) -> None:
 
 def _fired(nominal: NominalRun, piece: Trajectory) -> list[tuple[int, float, np.ndarray]]:
     """The events of the model in a piece, which may slide along a condition and has more events then."""
-    width, known = piece._plant.row_width, piece.system.events
+    width, known = piece.run_data.plant.row_width, piece.system.events
     return [
         (event, t, nominal.all_states(before[:width], before[width:]))
         for event, t, before, _ in piece.outcome.events

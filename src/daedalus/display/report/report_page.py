@@ -142,7 +142,7 @@ def _picture(figure: Any) -> str:
 def _kept(tr: Any) -> str:
     """What is conserved or kept: energy where there is such an output, the drift of every constraint."""
     rows = []
-    for name in [n for n in tr._plant.output_slices if "energy" in n.lower()][:4]:
+    for name in [n for n in tr.run_data.plant.output_slices if "energy" in n.lower()][:4]:
         values = np.asarray(tr[name], dtype=float)
         if values.ndim == 1 and len(values):
             rows.append((name, f"{values[0]:.6g} to {values[-1]:.6g}, range {np.ptp(values):.2g}"))

@@ -41,7 +41,7 @@ def runs_view(runs: Sequence[Trajectory], labels: Sequence[str]) -> dict[str, An
 
 
 def _is_shown_at_steps(run: Trajectory, frames: int) -> bool:
-    seconds = sum(piece.work.seconds for piece in run.pieces if not piece._plant.is_implicit)
+    seconds = sum(piece.work.seconds for piece in run.pieces if not piece.run_data.plant.is_implicit)
     return seconds > LONG and (run.status is Ending.INTERRUPTED or len(run.time) > ENOUGH * frames)
 
 

@@ -23,7 +23,7 @@ def system_before(tr: Trajectory) -> System:
 
 def inputs_of(tr: Trajectory) -> dict[str, Any]:
     """The inputs that a run was driven with, by name."""
-    drive, found = tr._drive, {}
+    drive, found = tr.run_data.drive, {}
     sources = {slots: source for source, slots in (*drive.tables, *drive.callbacks)}
     for variable in tr.system.of_kind("input"):
         place = tr.system.places[variable.name]
@@ -44,7 +44,7 @@ def parameter_values(tr: Trajectory, names: list[str]) -> np.ndarray:
                 because="a slider moves one number that the model is written with.",
                 remedy=f'"{name}[0]"' if len(place.positions) > 1 else 'm.parameter("name", value)',
             )
-        values.append(float(tr._parameters[place.positions[0]]))
+        values.append(float(tr.run_data.parameters[place.positions[0]]))
     return np.array(values)
 
 

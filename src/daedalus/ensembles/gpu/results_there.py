@@ -45,7 +45,9 @@ class ResultsThere:
         """Put the rows of a run of the scalar core into their place; NaN where there are none."""
         times, states, columns = self.launched.shape
         rows = np.full((times, states), np.nan)
-        x = run.x if isinstance(run, PlainRun) else np.empty((0, 0)) if isinstance(run, str) else run._x[:times]
+        x = np.empty((0, 0))
+        if not isinstance(run, str):
+            x = run.x if isinstance(run, PlainRun) else run.run_data.rows[:times]
         rows[: len(x), : x.shape[1]] = x[:, :states]
         if isinstance(derived, DerivedRun):
             of_states = derived.of_states(self._plant)

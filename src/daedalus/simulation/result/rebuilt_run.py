@@ -12,6 +12,7 @@ from daedalus.errors import InputError
 from daedalus.model.signals import KINDS, Signal
 from daedalus.model.system.plain_record import PlainRecord, checked_integer, checked_list, misfit
 from daedalus.model.system.system import System
+from daedalus.simulation.energy.ledger_functions import with_ledger
 from daedalus.simulation.inputs.delayed_inputs import DelayedInputs
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.plants import plant_for_rows
@@ -28,6 +29,20 @@ from daedalus.simulation.result.trajectory import Trajectory
 SAME = 1e-9
 # Of conditions; files from before have none of them.
 OF_TRANSITIONS = ("turns", "surfaces", "rests", "done_at_start")
+
+
+def run_of(description: PlainRecord, arrays: dict[str, np.ndarray]) -> Trajectory:
+    """The run that a record describes."""
+    description.only(("systems", "pieces", "ledgers"))
+    systems = [System.from_record(record) for record in description.items("systems")]
+    # Files of earlier versions keep no ledgers.
+    if systems and "ledgers" in description.names():
+        kept = description.items("ledgers", len(systems))
+        systems = [
+            system if ledger is None else with_ledger(system, PlainRecord(ledger, f"{description.place}.ledgers[{k}]"))
+            for k, (system, ledger) in enumerate(zip(systems, kept))
+        ]
+    return rebuilt_run(description, arrays, systems)
 
 
 def rebuilt_run(description: PlainRecord, arrays: Mapping[str, np.ndarray], systems: list[System]) -> Trajectory:

@@ -22,6 +22,7 @@ from daedalus.simulation.result.ending import ENDINGS, Ending, Stop
 from daedalus.simulation.result.event_records import named_events
 from daedalus.simulation.result.held_values import ConditionModes, HeldModes, HeldValues, TurnedCondition
 from daedalus.simulation.result.records import Record, sentences
+from daedalus.simulation.result.run_data import RunData
 from daedalus.simulation.result.samples import Samples
 
 # What the core counts of a step.
@@ -179,6 +180,11 @@ class RecordedRun(Samples):
     def _renews(self) -> bool:  # type: ignore[override]
         """Whether forces of constraints are those that the states give: at fixed step not, those are the method's."""
         return not any(getattr(record, "has_step", False) for record in self.outcome.records)
+
+    @property
+    def run_data(self) -> RunData:
+        """The numbers behind the values: those of moments, held values and modes along the run, its source."""
+        return RunData(self)
 
     # -- how it went -------------------------------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ from daedalus.simulation.plant.plant import Plant, by_shape, labels_of
 from daedalus.simulation.plant.renewed_rows import renewed_rows
 from daedalus.simulation.result.beside_jumps import BesideJumps
 from daedalus.simulation.result.held_values import ConditionModes
+from daedalus.simulation.result.run_data import MomentData
 
 
 class Samples:
@@ -61,6 +62,21 @@ class Samples:
         drive, renews = self._drive.sampled(self._times), self._plant.is_implicit and self._renews
         rows = (self._times, self._x, self._scalar, renews)
         return _kept_samples, (self._plant.system, drive, self._parameters, *rows)
+
+    @property
+    def run_data(self) -> MomentData:
+        """The numbers behind the values: plant, drive, parameters, times, rows.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> m = dd.Model("decay")
+        >>> x = m.state("x", start=1.0)
+        >>> m.equation(m.der(x), -x)
+        >>> dd.simulate(m, 1.0).at([0.0, 0.5]).run_data.rows.shape
+        (2, 1)
+        """
+        return MomentData(self)
 
     def begins(self, t: float) -> Samples | None:
         """The moment that a run from t on goes on with, behind all that happens there; None where t is another time.
