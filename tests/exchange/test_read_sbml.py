@@ -23,6 +23,10 @@ def rule(kind, variable, text):
     return f'<{kind} variable="{variable}">{formula(text)}</{kind}>'
 
 
+def rule_text(variable, text):
+    return rule("assignmentRule", variable, text)
+
+
 def parameters(**values):
     return "".join(f'<parameter id="{k}" value="{v}" constant="false"/>' for k, v in values.items())
 
@@ -173,6 +177,37 @@ def test_an_event_that_changes_a_volume_keeps_amounts():
     )  # fmt: skip
     tr = run(text, 2.0)
     assert tr["A"][-1] == pytest.approx(4.0 * math.exp(-1.0) / 2.0, rel=1e-7)
+
+
+@pytest.mark.parametrize(("delay", "from_trigger"), [(None, True), ("0.5", True), ("0.5", False)])
+def test_an_event_that_assigns_concentration_and_volume_takes_the_volume_before(delay, from_trigger):
+    """Cases 01506, 01507 and 01779 of the SBML Test Suite: assignments are made from the state before the event."""
+    text = document(
+        volume=0.5, volume_moves=True, Species=species("S", 2.0, boundary=True),
+        Events=event("time >= 0.4", {"S": "0.2", "c": "0.25"}, delay=delay, from_trigger=from_trigger),
+    )  # fmt: skip
+    tr = run(text, 2.0)
+    assert tr["S.amount"][-1] == pytest.approx(0.2 * 0.5)
+    assert tr["S"][-1] == pytest.approx(0.2 * 0.5 / 0.25)
+
+
+@pytest.mark.parametrize(
+    ("rules", "initial"),
+    [
+        (rule_text("y", "delay(rateOf(x), 1)"), ""),
+        (rule_text("r", "rateOf(x)") + rule_text("y", "delay(2 * r, 1)"), ""),
+        (rule_text("y", "delay(k, 1)"), ("k", "sin(10 * time)")),
+        (rule_text("r", "k + x") + rule_text("y", "delay(r, 1)"), ("k", "sin(10 * time)")),
+    ],
+)
+def test_a_delay_that_looks_back_at_what_has_no_past_is_refused(rules, initial):
+    first = f'<initialAssignment symbol="{initial[0]}">{formula(initial[1])}</initialAssignment>' if initial else ""
+    text = document(
+        Parameters=parameters(x=5.0, y=0.0, r=0.0, k=0.0), InitialAssignments=first,
+        Rules=rule("rateRule", "x", "-0.1 * x") + rules,
+    )  # fmt: skip
+    with pytest.raises(dd.InputError, match="looks back at what has no past"):
+        dd.read_sbml(text)
 
 
 def test_units_become_labels():

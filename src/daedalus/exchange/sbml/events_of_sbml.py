@@ -2,6 +2,9 @@
 
 A delayed event waits in a discrete variable for its time; the values that it assigns are kept where the file asks for
 those of the trigger (SBML Level 3 Version 2, section 4.11). One execution of each event can wait at a time.
+
+A concentration that an event assigns becomes an amount with the volume before the event, also where the same event
+changes the volume: all assignments are made from the state before it (cases 01506 and 01779 of the SBML Test Suite).
 """
 
 from __future__ import annotations
@@ -40,25 +43,25 @@ def write_events(m: Model, quantities: Quantities, names: dict[str, str]) -> lis
             _write_delayed(m, quantities, event, (name, condition, at_start), assigned)
             lost.append(f"event {name} waits once at a time: triggers that come while it waits replace the waiting one")
         elif assigned:
-            _write_when(m, quantities, name, condition, at_start, assigned)
+            _write_when(m, quantities, name, condition, at_start, _stored(assigned))
     return lost
 
 
-def _assignments(quantities: Quantities, event: Any, names: dict[str, str]) -> dict[str, ca.SX]:
-    """What is stored after an event, by the names of the model; concentrations become amounts with the new volume."""
-    given = {
-        a.getVariable(): quantities.read(a.getMath())
-        for a in sbml_list(event.getListOfEventAssignments())
-        if a.getMath() is not None
-    }
+def _assignments(quantities: Quantities, event: Any, names: dict[str, str]) -> dict[str, tuple[ca.SX, ca.SX]]:
+    """What an event assigns, by the names of the model: values, and what each is multiplied by when it is stored."""
     found = {}
-    for variable, value in given.items():
-        quantity = quantities.all[variable]
-        if quantity.stored_as_amount:
-            volume = quantity.element.getCompartment()
-            value = value * given.get(volume, quantities.value(volume))
-        found[names[variable]] = value
+    for assignment in sbml_list(event.getListOfEventAssignments()):
+        if assignment.getMath() is None:
+            continue
+        quantity, value = quantities.all[assignment.getVariable()], quantities.read(assignment.getMath())
+        amount = quantity.stored_as_amount
+        factor = quantities.value(quantity.element.getCompartment()) if amount else ca.SX(1)
+        found[names[quantity.name]] = (value, factor)
     return found
+
+
+def _stored(assigned: dict[str, tuple[ca.SX, ca.SX]]) -> dict[str, ca.SX]:
+    return {name: value * factor for name, (value, factor) in assigned.items()}
 
 
 def _write_when(
@@ -77,20 +80,24 @@ def _moves(quantities: Quantities, condition: ca.SX) -> bool:
 
 
 def _write_delayed(
-    m: Model, quantities: Quantities, event: Any, trigger: tuple[str, ca.SX, bool], assigned: dict[str, ca.SX]
+    m: Model,
+    quantities: Quantities,
+    event: Any,
+    trigger: tuple[str, ca.SX, bool],
+    assigned: dict[str, tuple[ca.SX, ca.SX]],
 ) -> None:
     name, condition, at_start = trigger
     due = m.discrete(f"{name}.due", start=NEVER)
     noted: dict[str, Any] = {f"{name}.due": m.time + quantities.read(event.getDelay().getMath())}
     if event.getUseValuesFromTriggerTime() or event.getLevel() < 2:
-        for target, value in list(assigned.items()):
+        for target, (value, factor) in list(assigned.items()):
             kept = f"{name}.{target}"
-            assigned[target] = m.discrete(kept, start=0.0)
+            assigned[target] = (m.discrete(kept, start=0.0), factor)
             noted[kept] = value
     _write_when(m, quantities, name, condition, at_start, noted)
     if event.getTrigger().getLevel() > 2 and not event.getTrigger().getPersistent() and _moves(quantities, condition):
         m.when(negate(condition), {f"{name}.due": NEVER}, name=f"{name}.withdrawn")
-    m.when(m.time >= due, {**assigned, f"{name}.due": NEVER}, name=f"{name}.acts")
+    m.when(m.time >= due, {**_stored(assigned), f"{name}.due": NEVER}, name=f"{name}.acts")
 
 
 assert math.isfinite(NEVER)

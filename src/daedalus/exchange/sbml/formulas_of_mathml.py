@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from functools import reduce
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import casadi as ca
 
@@ -35,10 +35,18 @@ _COMPARED: dict[str, Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 
 
+class BehindName(NamedTuple):
+    """The formulas that determine an identifier at every time, and whether time is in that of its start."""
+
+    formulas: tuple[Any, ...] = ()
+    starts_with_time: bool = False
+
+
 class FormulaReader:
     """Reads formulas; `lookup` gives the expression of an identifier.
 
-    rate_of and delayed give the derivative of an identifier and the past of an expression.
+    rate_of and delayed give the derivative of an identifier and the past of an expression; behind: what an identifier
+    follows from.
     """
 
     def __init__(
@@ -49,9 +57,11 @@ class FormulaReader:
         rate_of: Reader,
         delayed: Callable[[ca.SX, ca.SX], ca.SX],
         functions: Mapping[str, Any],
+        behind: Callable[[str], BehindName],
     ) -> None:
         self._library, self._time, self._lookup = library, time, lookup
         self._rate_of, self._delayed, self._functions = rate_of, delayed, functions
+        self._behind = behind
         words = {name: getattr(library, name) for name in dir(library) if name.startswith("AST_")}
         self._words = {number: name.removeprefix("AST_") for name, number in words.items()}
 
@@ -66,6 +76,8 @@ class FormulaReader:
         named = self._name(word, node, local)
         if named is not None:
             return named
+        if word == "FUNCTION_DELAY":
+            self._check_past(node.getChild(0), 0)
         if word == "FUNCTION_RATE_OF":
             return self._rate_of(node.getChild(0).getName())
         parts = [self.read(node.getChild(k), local, depth) for k in range(node.getNumChildren())]
@@ -78,6 +90,29 @@ class FormulaReader:
             if value is not None:
                 return ca.SX(value)
         raise _refused(node.getName() or word.lower())
+
+    def _check_past(self, node: Any, depth: int) -> None:
+        """Refuse what a delay cannot look back at: rates are zero before the start, and starts may be formulas of time."""
+        word = self._words.get(node.getType(), "UNKNOWN")
+        if depth > DEEPEST:
+            return
+        if word == "FUNCTION_RATE_OF":
+            raise _no_past(f"delay(...) of rateOf({node.getChild(0).getName()})", "rates are zero before the start")
+        if word == "NAME":
+            behind = self._behind(node.getName())
+            if behind.starts_with_time:
+                raise _no_past(
+                    f"delay(...) of {node.getName()}, whose initial assignment depends on time",
+                    "that formula holds before the start, and no longer after it",
+                )
+            for tree in behind.formulas:
+                self._check_past(tree, depth + 1)
+        if word == "FUNCTION" and node.getName() in self._functions:
+            body = self._functions[node.getName()].getBody()
+            if body is not None:
+                self._check_past(body, depth + 1)
+        for k in range(node.getNumChildren()):
+            self._check_past(node.getChild(k), depth)
 
     def _name(self, word: str, node: Any, local: Names) -> ca.SX | None:
         if word == "NAME":
@@ -152,6 +187,15 @@ def _function(word: str, parts: list[ca.SX]) -> Any:
             value = ca.if_else(parts[2 * k + 1], parts[2 * k], value)
         return value
     return None
+
+
+def _no_past(what: str, because: str) -> InputError:
+    return InputError(
+        "A delay of the SBML file looks back at what has no past here.",
+        f"it is {what}",
+        because=f"{because}; the history of a delayed value is that of its formula.",
+        remedy="the delay of a quantity with a rate rule, or the formula written with time - delay",
+    )
 
 
 def _refused(what: str) -> InputError:

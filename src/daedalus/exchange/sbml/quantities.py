@@ -15,7 +15,7 @@ from typing import Any
 import casadi as ca
 
 from daedalus.errors import InputError
-from daedalus.exchange.sbml.formulas_of_mathml import FormulaReader
+from daedalus.exchange.sbml.formulas_of_mathml import BehindName, FormulaReader
 from daedalus.model.lazy_values import cached_property
 
 
@@ -65,7 +65,7 @@ class Quantities:
         self.delayed = lambda expression, delay: ca.substitute(expression, time, time - delay)
         functions = {f.getId(): f for f in sbml_list(model.getListOfFunctionDefinitions())}
         past = lambda expression, delay: self.delayed(expression, delay)  # noqa: E731
-        self.reader = FormulaReader(library, time, self.value, self.rate, past, functions)
+        self.reader = FormulaReader(library, time, self.value, self.rate, past, functions, self._behind)
         self.all = {quantity.name: quantity for quantity in self._found()}
         self._decide()
         self.local = {name: self._local_values(name) for name in self.reactions}
@@ -209,6 +209,16 @@ class Quantities:
         if quantity.stored_as_amount:
             return quantity.symbol / self.value(quantity.element.getCompartment())
         return quantity.symbol
+
+    def _behind(self, name: str) -> BehindName:
+        """What an identifier follows from, for those who look back at it."""
+        if name in self._rules:
+            return BehindName((self._rules[name],))
+        if name in self.reactions:
+            law = self.reactions[name].getKineticLaw()
+            return BehindName((law.getMath(),) if law is not None and law.getMath() is not None else ())
+        initial = self._initial.get(name)
+        return BehindName((), initial is not None and ca.depends_on(self.read(initial), self.time))
 
     def _local_values(self, name: str) -> dict[str, float]:
         law = self.reactions[name].getKineticLaw()
