@@ -92,7 +92,7 @@ class FormulaReader:
         raise _refused(node.getName() or word.lower())
 
     def _check_past(self, node: Any, depth: int) -> None:
-        """Refuse what a delay cannot look back at: rates are zero before the start, and starts may be formulas of time."""
+        """Refuse what a delay cannot look back at: rates are zero before the start, starts may be formulas of time."""
         word = self._words.get(node.getType(), "UNKNOWN")
         if depth > DEEPEST:
             return
