@@ -107,6 +107,22 @@ def test_formulas_that_have_no_value(formula):
         dd.components.from_spice(f"t\nR1 a 0 {{{formula}}}\nV1 a 0 1\n.end")
 
 
+@pytest.mark.parametrize("word", ["{1+", "{2*", "'1+2", "{", "'", "{1+2", "{(1)"])
+def test_formulas_that_do_not_end(word):
+    """The last sign of such a word was taken for its closing brace, so that {1+ was 1."""
+    for line in (f"R1 a 0 {word}", f"R1 a 0 1k tc1={word}", f".param r={word}"):
+        with pytest.raises(dd.ModelError, match=r"Line 2 of the netlist") as caught:
+            dd.components.from_spice(f"t\n{line}\nR2 a 0 1k\nV1 a 0 1\n.end")
+        four_parts(caught)
+
+
+@pytest.mark.parametrize("end", [".ends", ".ends s", ".eom"])
+def test_an_end_without_a_subcircuit(end):
+    with pytest.raises(dd.ModelError, match=r"Line 3 of the netlist ends a \.subckt that did not begin") as caught:
+        dd.components.from_spice(f"t\nR1 a 0 1k\n{end}\nV1 a 0 1\n.end")
+    four_parts(caught)
+
+
 @pytest.mark.parametrize(
     "pair", [("1", "n1"), ("a-b", "a_b"), ("2+", "n2_"), ("x.y", "x_y"), ("0", "n0"), ("n1_2", "1")]
 )

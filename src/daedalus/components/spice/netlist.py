@@ -142,7 +142,9 @@ class Netlist:
                 outer.append(block)
                 block = self.blocks[card.words[1]] = Block(nodes, card)
             elif word in (".ends", ".eom"):
-                block = outer.pop() if outer else self.top
+                if not outer:
+                    raise card.refuse("ends a .subckt that did not begin", "none is open here.", ".subckt name nodes")
+                block = outer.pop()
                 del opened[-1:]
             elif (word.startswith(".") and word not in (".param", ".model")) or (block is self.top and word[0] == "."):
                 settings.append(card)

@@ -320,6 +320,9 @@ def formula(text: str, card: Card, scope: Scope) -> Any:
 def quantity(word: str, card: Card, scope: Scope) -> Any:
     """A number with a suffix, a parameter, or a formula in braces or quotes."""
     if word[0] in "{'":
+        closing = "}" if word[0] == "{" else "'"
+        if len(word) < 2 or word[-1] != closing:
+            raise card.refuse(f"has a formula that does not end: {word}", f"{closing} is missing.", "{r*2}, 'r*2'")
         return formula(word[1:-1], card, scope)
     found = plain_number(word)
     if found is not None:
