@@ -32,7 +32,22 @@ def index_3():
     return m
 
 
+def mixed_states():
+    """One combination of the states has a derivative, another one is algebraic."""
+    m = dd.Model("mixed states")
+    a, b = m.state("a", start=1.0), m.state("b", start=1.0)
+    m.equation(m.der(a) + 2 * m.der(b), -a * b)
+    m.equation(a**2 + b, 2.0)
+    return m
+
+
 EXPECTED = {
+    (mixed_states, "radau5"): 6,
+    (mixed_states, "radau3"): 4,
+    (mixed_states, "trapezoidal"): 3,
+    (mixed_states, "gauss1"): 2,
+    (mixed_states, "gauss2"): 3,
+    (mixed_states, "gauss3"): 4,
     (index_1, "radau5"): 6,
     (index_1, "sdirk3"): 4,
     (index_2, "radau3"): 4,
@@ -52,3 +67,11 @@ def test_the_error_of_one_step(write, method):
     found = dd.step_error(write(), method, 0.1)
     assert found.expected == EXPECTED[write, method]
     assert found.order == pytest.approx(found.expected, abs=0.3)
+
+
+@pytest.mark.parametrize(("method", "order"), [("gauss1", 2), ("gauss2", 2), ("gauss3", 4), ("radau3", 3)])
+def test_the_order_over_a_run_of_mixed_states(method, order):
+    """E. Hairer, G. Wanner, Solving Ordinary Differential Equations II, VI.1, theorem 1.1."""
+    found = dd.convergence(mixed_states(), method, [0.1, 0.05, 0.025])
+    assert found.expected == order
+    assert found.order == pytest.approx(order, abs=0.15)

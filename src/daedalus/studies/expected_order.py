@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import casadi as ca
+import numpy as np
+
 from daedalus.analysis.structure.written_structure import variable_index
 from daedalus.errors import InputError
 from daedalus.integrators.methods import METHODS, choose_method, is_implicit, is_multistep
-from daedalus.integrators.tableaux.dae_orders import DaeOrders, dae_orders
+from daedalus.integrators.tableaux.dae_orders import DaeOrders, dae_orders, orders_of_mixed_states
 from daedalus.model.names import did_you_mean
 from daedalus.model.system.system import System
 
@@ -29,6 +32,8 @@ def expected_order(system: System, method: Any, step: float) -> int:
     found = _orders(system, method, step)
     if isinstance(found, int):
         return found
+    if found.index == 1 and _mixes_states(system):
+        return orders_of_mixed_states(method)[0]
     kinds = list(found.orders.values()) if found.orders else []
     return min(kinds[k - 1] for k in _indices(system) if k <= len(kinds))
 
@@ -49,6 +54,8 @@ def expected_step_order(system: System, method: Any, step: float) -> int:
     found = _orders(system, method, step)
     if isinstance(found, int):
         return found + 1
+    if found.index == 1 and _mixes_states(system):
+        return orders_of_mixed_states(method)[1]
     kinds = list(found.orders.values()) if found.orders else []
     return min(kinds[k - 1] + (k == 1) for k in _indices(system) if k <= len(kinds))
 
@@ -75,3 +82,13 @@ def _orders(system: System, method: Any, step: float) -> DaeOrders | int:
 def _indices(system: System) -> set[int]:
     """The indices of the states: of positions 1, of velocities 2."""
     return {int(k) for k in variable_index(system).index[: system.sizes["x"]]}
+
+
+def _mixes_states(system: System) -> bool:
+    """Whether combinations of the states have no derivative: dF/dx' is singular at a random place."""
+    random, letters = np.random.default_rng(1), ("t", "xdot", "x", "z", "u", "p")
+    symbols = [system.symbol(letter) for letter in letters]
+    leading = ca.Function("leading", symbols, [ca.jacobian(system.residual, system.symbol("xdot"))])
+    values = [random.uniform(0.5, 1.5, symbol.shape) for symbol in symbols[:-1]]
+    found = leading(*values, np.where(np.isfinite(system.start["p"]), system.start["p"], 1.0)).full()
+    return bool(np.all(np.isfinite(found)) and np.linalg.matrix_rank(found) < system.sizes["x"])

@@ -21,7 +21,7 @@ def assert_moves_as_from_mode_to_mode(seed: int) -> None:
     """A random system, written and run in a random way, at times all over the run."""
     case = friction_case(seed)
     times = SHARES * case.system.span
-    tr = dd.simulate(case.model, case.system.span, method=case.method, time_limit=60)
+    tr = dd.simulate(case.model, case.system.span, method=case.method, time_limit=600)
     assert tr.success, (seed, case.form, case.method, tr.stop_reason)
     expected = moved_from_mode_to_mode(case.system, times)
     found = places_of(tr, case.system, times)
@@ -73,7 +73,7 @@ def test_frictions_move_as_by_time_stepping(form: str) -> None:
         if np.any(system.static > system.levels):
             continue  # it has one level
         method = METHODS[k % len(METHODS)]
-        tr = dd.simulate(friction_model(system, form), system.span, method=method, time_limit=60)
+        tr = dd.simulate(friction_model(system, form), system.span, method=method, time_limit=600)
         found = places_of(tr, system, SHARES * system.span)
         np.testing.assert_allclose(found, expected, rtol=0, atol=STEPPED, err_msg=f"seed {5000 + k}, {method}")
 
@@ -154,7 +154,7 @@ def test_a_mass_below_others_is_not_moved_by_less_than_its_friction(method: str)
     for k in range(3):
         m.equation(m.der(x[k]), v[k])
         m.equation(m.der(v[k]), pushes[k])
-    tr = dd.simulate(m, 6.0, method=method, time_limit=60)
+    tr = dd.simulate(m, 6.0, method=method, time_limit=600)
     assert tr.success, tr.stop_reason
     assert float(tr["x2"][-1]) == pytest.approx(0.14, abs=1e-9)
     assert abs(float(tr["x0"][-1])) > 0.1

@@ -94,6 +94,28 @@ def _all_alike(index: int, order: int) -> DaeOrders:
     return DaeOrders(index, dict.fromkeys(KINDS[index], order))
 
 
+def orders_of_mixed_states(method: Tableau | str) -> tuple[int, int]:
+    """The orders of states some of whose combinations are algebraic, M x' = f with a singular M: over a run, in a step.
+
+    Nothing is eliminated at the end of a step: the algebraic part ends as R(∞) and the stages say. A method that ends
+    in its last stage keeps its order p; others have min(p, q + 1), and min(p, q) for R(∞) = 1, over a run, and q + 1 in
+    a step (E. Hairer, G. Wanner, Solving Ordinary Differential Equations II, VI.1, theorem 1.1).
+
+    Example
+    -------
+    >>> [orders_of_mixed_states(name) for name in ("radau5", "gauss1", "gauss2", "gauss3")]
+    [(5, 6), (2, 2), (2, 3), (4, 4)]
+    """
+    from daedalus.integrators.tableaux.named_tableaux import tableau
+
+    T = tableau(method) if isinstance(method, str) else method
+    p, q = T.order, T.stage_order
+    if T.is_stiffly_accurate or not _is_invertible(T.A):
+        return p, p + 1
+    limit = float(np.real(T.stability(np.inf)))
+    return min(p, q if abs(limit - 1) < 1e-9 else q + 1), min(p, q) + 1
+
+
 def _orders_of_index_2(T: Tableau) -> DaeOrders:
     p, q = T.order, T.stage_order
     if not T.is_stiffly_accurate:
