@@ -271,8 +271,8 @@ class RecordedRun(Samples):
         return Samples(*base, scalar=True, held=held, fired=fired).renewing(lambda: self._renews)
 
     def _at_event(self, t: float, row: np.ndarray, before: bool) -> Samples:
-        """The moment before or after an event."""
-        found = self._snapshot(t, row)
+        """The moment before or after an event, with the values that it was found by."""
+        found = self._snapshot(t, row).renewing(lambda: False)
         found._look_beside = lambda: self._beside_event(t, found._x, found._held, before)
         return found
 

@@ -153,7 +153,7 @@ def _events(piece: RecordedRun, goes_on: bool) -> Iterator[Transition]:
         event = known[index]
         if event.purpose is not EventPurpose.MODEL:
             continue
-        sides = piece._snapshot(t, before), piece._snapshot(t, after)
+        sides = (piece._snapshot(t, row).renewing(lambda: False) for row in (before, after))
         yield Transition(*_kind(event, name), t, *sides, tuple(event.resets))
 
 

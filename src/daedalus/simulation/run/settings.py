@@ -216,7 +216,9 @@ def _checked(
             call["projection"] = curved.core
     if isinstance(plant, ImplicitPlant):
         notes += caveats(plant, method)
-        if switches_of(system) is not None:
+        # What time alone decides is no kink: steps end there.
+        by_time = switches is not None and not switches.count and switches_of(core_plant.system) is None
+        if switches_of(system) is not None and not by_time:
             call["kinked"] = True
     core_method = choice.core
     if takes_momenta(method):

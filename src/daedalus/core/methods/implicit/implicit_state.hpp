@@ -22,6 +22,7 @@ struct ImplicitState {
     Call residual, jacobian, drift, below;
     bool has_drift = false;
     bool restarted = true;  // nothing of the past holds: the start, a breakpoint, a reset
+    double restart_time = std::numeric_limits<double>::quiet_NaN();  // the last time that this was so
     bool singular_restart = false;  // behind a jump the equations do not determine z and x'
     // Behind a jump at this time z is still that of before: the first step finds it.
     double stale_time = std::numeric_limits<double>::quiet_NaN();

@@ -68,7 +68,7 @@ struct IncrementStep : StageNewton<M, State> {
         State& m = of(s);
         const double h = s.t_new - s.t, length = std::fabs(h);
         s.accepted = m.estimate_known = false;
-        if (m.restarted) forget(m);
+        if (m.restarted) forget(s, m);
         if (!ready(s, m, h)) return s.abort_called ? Status::aborted : shorter(s, m, 0.5, Status::singular);
         set_weights(s, m, s.x, m.rtol, m.atol_factor, length);
         M::widen_if_noisy(m, h);
@@ -97,7 +97,7 @@ struct IncrementStep : StageNewton<M, State> {
     static void take(Integration& s) noexcept {
         State& m = of(s);
         const double h = s.t_new - s.t;
-        if (m.restarted) forget(m);
+        if (m.restarted) forget(s, m);
         s.taken = m.estimate_known = false;
         // A component that crosses zero keeps the rounding errors of its size before.
         for (long long i = 0; i < m.unknowns; ++i) m.largest[i] = std::fmax(m.largest[i], std::fabs(s.x[i]));
@@ -125,7 +125,7 @@ struct IncrementStep : StageNewton<M, State> {
         const double h = s.t_new - s.t;
         M::dense(s);
         s.dense_known = true;
-        if (s.fixed_step > 0 || !m.factored || std::fabs(h) < shortest_looked_into * m.usual_step) return 0;
+        if (s.fixed_step > 0 || !m.factored || too_short_to_look(s, m, h, m.usual_step)) return 0;
         weigh_between(s, m);
         if (M::slopes_agree(s, m)) return 0;
         return error_between(s, m, StepMatrix{s, m});
@@ -146,7 +146,8 @@ private:
         }
     };
 
-    static void forget(State& m) noexcept {
+    static void forget(const Integration& s, State& m) noexcept {
+        m.restart_time = s.t;
         m.jacobian_known = m.factored = m.step_known = m.step_in_z = false;
         m.first = true, m.contraction = 1, m.restarted = m.noise_known = false;
         m.refusals = 0, m.kept_part = 0, m.defect_known = false;

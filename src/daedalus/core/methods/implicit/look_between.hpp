@@ -13,6 +13,7 @@
 #include <cmath>
 #include <concepts>
 
+#include "methods/implicit/first_step.hpp"
 #include "methods/implicit/look_inside.hpp"
 #include "methods/implicit/mass_product.hpp"
 #include "methods/implicit/rounding_noise.hpp"
@@ -71,6 +72,11 @@ inline double largest_between(const ImplicitState& m, const double* off) noexcep
         if (!(here <= largest)) largest = here;
     }
     return largest;
+}
+
+// Whether a step is too short, by what is usual, to be worth a look: not the first one behind a start or a jump.
+inline bool too_short_to_look(const Integration& s, const ImplicitState& m, double h, double usual) noexcept {
+    return m.restart_time != s.t && std::fabs(h) < shortest_looked_into * std::fabs(usual);
 }
 
 // Whether the slopes of the polynomial at both ends, where all unknowns have some, are those of the steps.
@@ -149,10 +155,16 @@ inline double coarse_noise_between(const Integration& s, const ImplicitState& m)
     return coarse_digits * last_digit * size * weight;
 }
 
+// Behind a start or a jump stiff components may move within a part of the step that their slopes there tell, and no shorter
+// step is better before it is as short as that: a layer, over which a polynomial leads and whose end is right.
+inline bool may_lead_over_layer(const Integration& s, const ImplicitState& m) noexcept {
+    return m.restart_time == s.t && std::fabs(s.t_new - s.t) > first_step_length(s, m, halfway, 1, nullptr);
+}
+
 // A jump inside a step, and rounding errors, are no smaller in shorter steps: after some that were refused in vain one is
 // not refused because of them.
 inline bool shorter_helps(const Integration& s, ImplicitState& m, double error) noexcept {
-    const bool helps = m.refused_time != s.t || error < worth_refusing * m.refused_error;
+    const bool helps = m.refused_time != s.t || error < worth_refusing * m.refused_error || may_lead_over_layer(s, m);
     m.refused_in_vain = helps ? 0 : m.refused_in_vain + 1;
     m.refused_time = s.t, m.refused_error = error;
     return m.refused_in_vain < most_in_vain;

@@ -116,7 +116,7 @@ private:
     static double look_between(Integration& s, StepState& m) noexcept {
         dense(s);
         s.dense_known = true;
-        if (std::fabs(m.step) < shortest_looked_into * std::fabs(s.last_step)) return 0;
+        if (too_short_to_look(s, m, m.step, s.last_step)) return 0;
         weigh_between(s, m);
         return slopes_agree(s, m, degree(s)) ? 0 : error_between(s, m, MiddleOfStages{s, m});
     }

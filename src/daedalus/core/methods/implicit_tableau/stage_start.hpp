@@ -19,7 +19,6 @@ struct StepState : StageState {
     double polynomial_time = 0, polynomial_step = 0;
     double* reached;           // (stages, unknowns): the stages of a shorter step
     double reach = 1;          // the stages' differences to the beginning grow by this from there
-    double restart_time = 0;   // here the first stage's slope is not known from a step before
     double rtol = 0, atol_factor = 1;
 
     StepState(const ImplicitModel& m, const ImplicitCalls& calls, const ImplicitTableau& t)

@@ -150,7 +150,7 @@ struct Rosenbrock {
         const double h = s.t_new - s.t;
         dense(s);
         s.dense_known = true;
-        if (s.fixed_step > 0 || m.factored_step != h || std::fabs(h) < shortest_looked_into * m.usual_step) return 0;
+        if (s.fixed_step > 0 || m.factored_step != h || too_short_to_look(s, m, h, m.usual_step)) return 0;
         weigh_between(s, m);
         return slopes_agree(s, m, degree(s)) ? 0 : error_between(s, m, MiddleOfRosenbrock{s, m, h});
     }
@@ -172,7 +172,7 @@ private:
     static Outcome linearise(Integration& s, RosenbrockState& m, double h) noexcept {
         if (m.restarted) {
             m.first_known = m.next_known = m.linearised = m.restarted = m.after_failure = false;
-            m.fresh = true;
+            m.fresh = true, m.restart_time = s.t;
         }
         if (!m.first_known || m.first_time != s.t) {
             m.linearised = false;
