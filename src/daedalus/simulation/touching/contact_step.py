@@ -17,9 +17,18 @@ import numpy as np
 
 from daedalus.simulation.touching.touching_bodies import ForceSlots, JointRows, TouchingBodies
 
-# The share of the velocities in a problem up to which it is solved.
-SOLVED = 1e-10
-SWEEPS, NEWTON, LARGEST = 3000, 60, 450
+
+class Effort(NamedTuple):
+    """How well cone problems are solved."""
+
+    tolerance: float  # a share of the velocities in a problem
+    sweeps: int  # at most, through all contacts
+    newton: int  # steps at most
+    largest: int  # unknowns of Newton's method at most
+
+
+# With few bodies; with many, whose motion is sensitive to everything anyway; and for positions there.
+EXACT, QUICK, ROUGH = Effort(1e-10, 3000, 60, 450), Effort(1e-6, 200, 4, 150), Effort(1e-2, 20, 0, 0)
 # Impacts of pairs that act one after the other at one moment, at most; then what is left acts together.
 MOST_PAIRS = 400
 # Pairs whose speeds of approach differ by less than this share act together.
@@ -53,7 +62,6 @@ class ContactCounts:
     rhs: int = 0
     sweeps: int = 0
     newton: int = 0
-    problems: int = 0
     residual: float = 0.0  # the largest, of the velocities of its problem
     unsolved: int = 0
     impacts: int = 0
@@ -81,9 +89,10 @@ class ContactStepper:
     rhs: Callable[[float, np.ndarray], np.ndarray]
     inputs: Callable[[float], np.ndarray]
     parameters: np.ndarray
-    slots: list[ForceSlots]
+    slots: ForceSlots
     lengths: Lengths
     counts: ContactCounts
+    effort: Effort
     reach: float  # of the bodies' own sizes: contacts within this gap are looked at
 
     # -- a step ------------------------------------------------------------------------------------------------
@@ -126,7 +135,7 @@ class ContactStepper:
                 bouncing = (speed < -self.lengths.bounce) & (ahead < 0) & (laws[:, 1] > 0)
                 bounds[bouncing] = -laws[bouncing, 1] * speed[bouncing]
         after = self._solve(twists, bounds)
-        if count:
+        if count and self.effort is EXACT:
             shifts = self._bent(x, before, after, h, limit, info)
             if shifts is not None:
                 after = self._solve(twists, bounds, shifts=shifts)
@@ -217,11 +226,11 @@ class ContactStepper:
         """Velocities behind the impulses of a problem, which are kept in the world."""
         if not len(bounds) and self.bodies.joints is None:
             return twists
+        effort = self.effort if frictional or self.effort is EXACT else ROUGH
         found, residual, sweeps, newton, converged, scale = self.bodies.world.solve(
-            twists, bounds, frictional, SOLVED, SWEEPS, NEWTON, LARGEST, shifts
+            twists, bounds, frictional, *effort, shifts
         )
         counts = self.counts
-        counts.problems += 1
         counts.sweeps, counts.newton = counts.sweeps + sweeps, counts.newton + newton
         counts.most_points = max(counts.most_points, len(bounds))
         if frictional and scale > 1e-200:
@@ -240,17 +249,14 @@ class ContactStepper:
         law, a, b = (info[pushing, k].astype(int) for k in (1, 4, 5))
         force, turn, normal = impulses[pushing, :3] / h, impulses[pushing, 3:6] / h, impulses[pushing, 6] / h
         place = places[pushing, :3]
-        size = self.bodies.size
-        for slots in self.slots:
-            for side, sign in ((b, 1.0), (a, -1.0)):
-                own = (law == slots.law) & (side == slots.body)
-                if not own.any():
-                    continue
-                push = sign * force[own]
-                torque = np.cross(place[own] - poses[slots.body, :3], push) + sign * turn[own]
-                values[slots.places["force"]] += push.sum(axis=0)[:size]
-                values[slots.places["torque"]] += torque.sum(axis=0)[3 - len(slots.places["torque"]) :]
-                values[slots.places["normal"]] += normal[own].sum()
+        sums = np.zeros((len(self.slots.bodies), 7))
+        for side, sign in ((b, 1.0), (a, -1.0)):
+            which = np.where(side >= 0, self.slots.table[law, side], -1)
+            own = np.flatnonzero(which >= 0)
+            push, slot = sign * force[own], which[own]
+            torque = np.cross(place[own] - poses[side[own], :3], push) + sign * turn[own]
+            np.add.at(sums, slot, np.column_stack([push, torque, normal[own]]))
+        self.slots.write(values, sums)
         table = np.column_stack([law, a, b, place, places[pushing, 3:], force, info[pushing, 0]])
         return values, table
 
@@ -260,7 +266,7 @@ class ContactStepper:
         """The row with bodies that have gone into each other moved apart by the shortest way in the mass metric."""
         bodies, world = self.bodies, self.bodies.world
         touch = self.lengths.touch
-        for _ in range(PUSHES):
+        for _ in range(PUSHES if self.effort is EXACT else 1):
             count = world.place(bodies.poses(x), 10 * touch, 0.0)
             self._set_joints(t, x, 1.0)
             gap = world.contacts()[:, 0] if count else np.zeros(0)

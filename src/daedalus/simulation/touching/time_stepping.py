@@ -25,7 +25,7 @@ from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.begin import begin
 from daedalus.simulation.run.request import NO_LIMITS, Request
 from daedalus.simulation.run.road import Road, find_road
-from daedalus.simulation.touching.contact_step import ContactCounts, ContactStepper, Lengths, Stepped
+from daedalus.simulation.touching.contact_step import EXACT, QUICK, ContactCounts, ContactStepper, Lengths, Stepped
 from daedalus.simulation.touching.touching_bodies import TouchingBodies
 
 # Up to so many bodies contacts are located.
@@ -120,7 +120,7 @@ class _ContactMarch:
         self.size, self.small, self.fall = large, small, float(np.sqrt(large / pull))
         lengths = Lengths(TOUCH * large, SLOW * self.speed, BOUNCE * float(np.sqrt(pull * large)), large, pull)
         self.stepper = ContactStepper(
-            bodies, rhs, drive.at_time, quiet, bodies.force_slots(), lengths, self.counts, 0.1 * small
+            bodies, rhs, drive.at_time, quiet, bodies.force_slots(), lengths, self.counts, EXACT, 0.1 * small
         )
         self.t, self.x = request.t0, row
         self.times, self.rows = [request.t0], [row]
@@ -129,6 +129,8 @@ class _ContactMarch:
         self.points: list[tuple[float, np.ndarray]] = []
         self.why = ""
         self.located = request.step is None and len(bodies.names) <= FEW
+        if len(bodies.names) > FEW:
+            self.stepper.effort = QUICK
         self.fixed = request.step if request.step is not None else FIXED * self.fall
         self.crowd: list[float] = []
         self.rise = pull  # the largest acceleration in the step before
@@ -136,9 +138,8 @@ class _ContactMarch:
     @staticmethod
     def _without_forces(bodies: TouchingBodies, p: np.ndarray) -> np.ndarray:
         quiet = p.copy()
-        for slots in bodies.force_slots():
-            for places in slots.places.values():
-                quiet[places] = 0.0
+        for places in bodies.force_slots().places.values():
+            quiet[places] = 0.0
         return quiet
 
     # -- the loop ----------------------------------------------------------------------------------------------
@@ -210,8 +211,7 @@ class _ContactMarch:
         for _ in range(100):
             left = end - self.t
             h = left if h > 0.999 * left else h
-            whole = self._ended(self.t, self.x, h)
-            done, h = whole
+            done, h = self._ended(self.t, self.x, h)
             if h <= shortest:
                 self._take(done, h, end)
                 return 2 * h
@@ -222,8 +222,7 @@ class _ContactMarch:
             rest = self.stepper.step(self.t + 0.5 * h, half.x, 0.5 * h, located=True)
             if rest.strike < 0.5 * h * (1 - 1e-6) and rest.end_gap < -self.stepper.lengths.touch:
                 h = max(0.5 * h + rest.strike, shortest)
-                if h < 0.5 * whole[1]:
-                    continue
+                continue
             error = self._error(done.x, rest.x)
             grow = 0.9 * (1.0 / max(error, 1e-8)) ** (1 / 3)
             if error <= 1.0:
@@ -281,8 +280,8 @@ class _ContactMarch:
         if found is None:
             return
         self.x, impulse = found
-        for slots in self.stepper.slots:
-            self.impulse[slots.places["impulse"]] += impulse[slots.places["force"]]
+        places = self.stepper.slots.places
+        self.impulse[places["impulse"]] += impulse[places["force"]]
         self.times.append(self.t)
         self.rows.append(self.x)
         self.crowd.append(self.t)
@@ -300,10 +299,10 @@ class _ContactMarch:
         if len(done.points) or self.bodies.joints is not None or not self.located:
             x = self.stepper.pushed_out(t1, x)
         values = self.p.copy()
-        for slots in self.stepper.slots:
-            for word in ("force", "torque", "normal"):
-                values[slots.places[word]] = done.values[slots.places[word]]
-            values[slots.places["impulse"]] = self.impulse[slots.places["impulse"]]
+        places = self.stepper.slots.places
+        for word in ("force", "torque", "normal"):
+            values[places[word]] = done.values[places[word]]
+        values[places["impulse"]] = self.impulse[places["impulse"]]
         self.held.append((len(self.rows) - 1, t0, values))
         self.points.append((t0, done.points))
         self.spans.append((t0, t1, x0, x, values))

@@ -14,7 +14,7 @@ from daedalus.errors import InputError
 from daedalus.geometry.euler_angles import rotation_from_rpy, rpy_from_rotation
 from daedalus.geometry.quaternions import quaternion_from_rotation
 from daedalus.model.expressions import concatenate
-from daedalus.model.mechanics.contact_shapes import KINDS, LAW, BodyContact
+from daedalus.model.mechanics.contact_shapes import KINDS, LAW
 from daedalus.model.mechanics.equations_of_motion import time_derivative
 from daedalus.model.names import element_label
 from daedalus.model.system.system import System
@@ -209,30 +209,39 @@ class TouchingBodies:
         v, w = twists[:, :3], twists[:, 3:]
         return 0.5 * float(np.sum(self._mass * v * v) + np.einsum("bi,bij,bj->", w, self._inertia, w))
 
-    def force_slots(self) -> list[ForceSlots]:
+    def force_slots(self) -> ForceSlots:
         """Where the forces of contacts stand among the parameters of the system."""
-
-        def places(name: str) -> dict[str, np.ndarray]:
-            return {
-                w: np.array(self.system.place(f"{name}.{w}").positions).ravel()
-                for w in ("force", "torque", "normal", "impulse")
-            }
-
-        found = []
+        table = np.full((len(self.contacts), len(self.names)), -1)
+        bodies: list[int] = []
+        places: dict[str, list[np.ndarray]] = {word: [] for word in FORCE_WORDS}
         for law, contact in enumerate(self.contacts):
             for body in contact.bodies if contact.of_all else contact.bodies[:1]:
-                found.append(ForceSlots(contact, law, self.index[body], places(contact.force_name(body))))
-        return found
+                table[law, self.index[body]] = len(bodies)
+                bodies.append(self.index[body])
+                name = contact.force_name(body)
+                for word in FORCE_WORDS:
+                    places[word].append(np.array(self.system.place(f"{name}.{word}").positions).ravel())
+        return ForceSlots(table, np.array(bodies), {word: np.array(own) for word, own in places.items()})
+
+
+# What contacts do to a body, as variables.
+FORCE_WORDS = ("force", "torque", "normal", "impulse")
 
 
 @dataclass(frozen=True)
 class ForceSlots:
-    """The variables of what a contact does to one body."""
+    """The variables of what contacts do to bodies: which entry belongs to a law and a body, and their places."""
 
-    contact: BodyContact
-    law: int
-    body: int
-    places: dict[str, np.ndarray]
+    table: np.ndarray  # (laws, bodies), -1 where there is none
+    bodies: np.ndarray
+    places: dict[str, np.ndarray]  # by word: (entries, components)
+
+    def write(self, values: np.ndarray, sums: np.ndarray) -> None:
+        """Put force, torque and normal force (entries, 7) into the parameters of a system."""
+        force, torque = self.places["force"], self.places["torque"]
+        values[force] = sums[:, : force.shape[1]]
+        values[torque] = sums[:, 6 - torque.shape[1] : 6]
+        values[self.places["normal"]] = sums[:, 6:]
 
 
 def _turned(q: np.ndarray, turn: np.ndarray) -> np.ndarray:

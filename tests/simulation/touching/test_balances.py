@@ -1,0 +1,62 @@
+"""Piles of bodies that fall, bounce and slide: what holds for every motion with contacts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import daedalus as dd
+
+G = 9.81
+
+
+def pile(seed, count, restitution):
+    draw = np.random.default_rng(seed)
+    m = dd.Model("pile")
+    m.gravity([0.0, 0.0, -G])
+    for k in range(count):
+        q = draw.normal(size=4)
+        b = m.body(f"b{k}", mass=1.0, inertia=dd.inertia.box(1.0, 0.2, 0.2, 0.2),
+                   position=[*draw.uniform(-0.05, 0.05, 2), 0.25 + 0.4 * k], velocity=draw.uniform(-0.5, 0.5, 3),
+                   rotation=q / np.linalg.norm(q), angular_velocity=draw.normal(size=3))  # fmt: skip
+        kind, size = [("box", [0.2, 0.15, 0.1]), ("sphere", 0.1), ("capsule", [0.06, 0.12])][k % 3]
+        b.shape(kind, size=size)
+    m.contact("all", friction=0.4, restitution=restitution)
+    return m
+
+
+@pytest.mark.parametrize(("seed", "restitution", "options"), [
+    pytest.param(1, 0.0, {"step": 2e-3}, marks=pytest.mark.wide), (2, 0.5, {"step": 2e-3}), (3, 0.3, {"rtol": 1e-4}),
+])  # fmt: skip
+def test_random_piles_keep_their_balances(seed, restitution, options):
+    m = pile(seed, 3, restitution)
+    tr = dd.simulate(m, 0.6, **options)
+    assert tr.success
+    steps = np.diff(tr.time)
+    for k in range(3):
+        # Momentum: gravity, forces of contacts over the steps, and impacts.
+        force, impulse = tr[f"b{k}.contact.force"], tr[f"b{k}.contact.impulse"]
+        given = np.sum(force[:-1] * steps[:, None], axis=0) + impulse[-1] + [0, 0, -G * 0.6]
+        change = tr[f"b{k}.velocity"][-1] - tr[f"b{k}.velocity"][0]
+        assert change == pytest.approx(given, abs=1e-9)
+        # Coulomb: |tangential| <= μ N for the sum over all contacts of a body.
+        assert np.all(np.linalg.norm(force, axis=1) <= np.sqrt(1 + 0.4**2) * tr[f"b{k}.contact.normal"] + 1e-6)
+    energy = tr.stored_energy()
+    assert np.max(np.diff(energy)) <= 1e-6 * energy[0]
+    record = next(r for r in tr.records if type(r).__name__ == "ContactsStepped")
+    # Equal steps go in by what they move at the speed of the fall; located ones hardly.
+    assert record.depth <= (options["step"] * np.sqrt(2 * G * 1.2) if "step" in options else 1e-3 * 0.1)
+
+
+def test_a_frictional_impact_never_gains_energy():
+    # Kane's and Levinson's kind: a bar that strikes with one end, obliquely and spinning, with e = 1 and much friction.
+    for angle in (0.3, 0.8, 1.2):
+        m = dd.Model("bar")
+        b = m.body("bar", mass=1.0, inertia=1 / 12, orientation="planar", position=[0, 0.6], velocity=[-2.0, -1.0],
+                   rotation=angle, angular_velocity=-3.0)  # fmt: skip
+        b.shape("capsule", size=[0.01, 1.0])
+        m.contact(b, dd.ground, friction=0.9, restitution=1.0)
+        tr = dd.simulate(m, 0.5)
+        energy = tr.stored_energy()
+        assert np.max(np.diff(energy)) <= 1e-6 * energy[0]
+        assert np.any(tr["bar_ground.impulse"][-1] != 0)
