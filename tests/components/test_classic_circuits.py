@@ -20,7 +20,7 @@ OSCILLATORS |= {"sepic", "three_phase_inverter"}
 EVERYDAY = [
     "half_wave", "full_bridge_rectifier", "doubler", "zener_regulator", "class_ab", "cascaded_mirror", "darlington",
     "buck", "boost", "multiplier", "transformer", "warm_amplifier", "substrate_pair", "rtl_inverters",
-    "differential_pair",
+    "differential_pair", "flyback", "gate_oxide",
 ]  # fmt: skip
 SLOW = sorted(set(KNOWN) - set(EVERYDAY))
 ALL = [*EVERYDAY, *(pytest.param(name, marks=pytest.mark.wide) for name in SLOW)]
@@ -53,8 +53,6 @@ def test_operating_points_are_those_of_ngspice(name):
 
 @pytest.mark.parametrize("name", [name for name in ALL if getattr(name, "values", [name])[0] not in OSCILLATORS])
 def test_waveforms_are_those_of_ngspice(name):
-    if name == "flyback":
-        pytest.xfail("an inductor in series with a blocking diode that has no capacitance moves within 1e-17 s")
     text, stored = netlist(name), KNOWN[name]
     times = sample_times(text)
     tr = dd.simulate(dd.components.from_spice(text), times[-1], rtol=1e-6, save_at=times)

@@ -1,4 +1,4 @@
-"""MOS transistors, SPICE level 1 (Shichman, Hodges 1968), with bulk, overlap and junction capacitances."""
+"""MOS transistors, SPICE level 1 (Shichman, Hodges 1968), with bulk, gate and junction capacitances."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from daedalus.model.assembly.component import Keyword
 EPSILON_OXIDE, EPSILON_SILICON = 3.9 * 8.854214871e-12, 11.7 * 8.854214871e-12
 CHARGE, INTRINSIC = 1.602176634e-19, 1.45e16  # of the electron in C; carriers of silicon in 1/m³
 SIDE = 100e-6  # width and length of a channel unless told otherwise, in m
+LEAST_SATURATION = 0.025  # of the voltage at which a channel saturates, where the oxide is shared out, in V
 _RESISTANCE = Keyword("ohm", None, "positive")
 
 
@@ -41,7 +42,9 @@ class Mosfet(CardComponent):
     With u = v_gs − threshold and λ the channel-length modulation: 0 for u ≤ 0, gain/2 · u² (1 + λ v_ds) in saturation,
     gain (u − v_ds/2) v_ds (1 + λ v_ds) below it. `gain` is KP · W / L, also given by `transconductance` (or
     `oxide_thickness` and `mobility`), `width` and `length`. Ports gate, drain, source; no current at the gate but into
-    overlap capacitances. `conductance` lies between drain and source, so that the transistor is never quite open.
+    capacitances: constant ones of overlaps and, with `oxide_thickness` or `oxide_capacitance`, Meyer's shares of the
+    oxide's, which depend on the voltages.
+    `conductance` lies between drain and source, so that the transistor is never quite open.
 
     `bulk="port"` adds the port bulk, "source" joins it to the source: junctions from bulk to drain and source then
     carry `bulk_saturation_current` and store charge, and with `body_effect` the threshold follows the bulk. With None
@@ -69,7 +72,7 @@ class Mosfet(CardComponent):
         "gate_source_capacitance": _CAPACITANCE, "gate_drain_capacitance": _CAPACITANCE,
         "gate_bulk_capacitance": _CAPACITANCE, "drain_bulk_capacitance": _CAPACITANCE,
         "source_bulk_capacitance": _CAPACITANCE, "drain_side_capacitance": _CAPACITANCE,
-        "source_side_capacitance": _CAPACITANCE,
+        "source_side_capacitance": _CAPACITANCE, "oxide_capacitance": _CAPACITANCE,
         "bulk_capacitance_density": _size("F/m^2"), "side_capacitance_density": _size("F/m"),
         "bulk_potential": Keyword("V", 0.8, "positive"), "bulk_grading": Keyword("", 0.5, "between 0 and 1"),
         "side_grading": Keyword("", 0.33, "between 0 and 1"), "forward_share": Keyword("", 0.5, "between 0 and 1"),
@@ -86,11 +89,13 @@ class Mosfet(CardComponent):
             sizes["transconductance"] = (sizes["mobility"] or 600.0) * 1e-4 * oxide
         if v["gain"] is None:
             v["gain"] = (sizes["transconductance"] or 2e-5) * width / length
+        if v["oxide_capacitance"] is None and oxide is not None:
+            v["oxide_capacitance"] = oxide * width * length
         self._dope(sizes["doping"], oxide)
         self._areas(sizes, width, length)
         # What was a size is in the parameters now.
         self.options.update({word: None for word in sizes if self.keywords[word].option == "a number"})
-        if v["body_effect"] is not None and v["surface_potential"] is None:
+        if (v["body_effect"] is not None or v["oxide_capacitance"] is not None) and v["surface_potential"] is None:
             v["surface_potential"] = 0.6
         if self.options["bulk"] is not None:
             v["bulk_saturation_current"] = (
@@ -155,7 +160,7 @@ class _Writing:
         across = self.vd - self.vs
         self.lost = self.lost + across * channel
         into = {"gate": ca.SX(0), "drain": channel, "source": -channel, "bulk": ca.SX(0)}
-        self._overlaps(into)
+        self._gate(into)
         if q.bulk is not None:
             self._bulk_junction(into, "drain", self.vd)
         if q.bulk == "port":
@@ -182,26 +187,57 @@ class _Writing:
             deep = ca.sqrt(q.surface_potential - smaller(bias, 0)) - larger(bias, 0) / (2 * root)
             over = over - q.body_effect * (deep - root)
         span, direction = size_and_sign(across)
+        self.over, self.span, self.direction = over, span, direction
         conducting = larger(over, 0)
         inner = smaller(span, conducting)
         channel = q.gain * (conducting - inner / 2) * inner * (1 + q.modulation * span)
         return ca.SX(sign * direction * channel + q.conductance * (self.vd - self.vs))
 
-    def _overlaps(self, into: dict[str, ca.SX]) -> None:
-        """Constant capacitances from the gate."""
+    def _gate(self, into: dict[str, ca.SX]) -> None:
+        """Capacitances from the gate: constant ones of the overlaps, and the oxide's shares."""
         m, q = self.m, self.q
         ends = {"source": self.vs, "drain": self.vd, "bulk": self.vb}
+        shares = {} if q.oxide_capacitance is None else self._shares_of_oxide()
         for end, other in ends.items():
-            capacitance = getattr(q, f"gate_{end}_capacitance")
-            if capacitance is None:
+            overlap = getattr(q, f"gate_{end}_capacitance")
+            if overlap is None and not shares:
                 continue
             own = inner_state(m, f"gate_{end}_voltage")
             m.equation(own, self.gate.voltage - other, name=f"gate {end} voltage")
-            current = capacitance * m.der(own)
+            current = ca.SX(0)
+            if overlap is not None:
+                current = overlap * m.der(own)
+                m.stored(0.5 * overlap * own**2)
+                m._quantity(f"gate_{end}_charge", overlap * own, "C")
+            if shares:
+                # No function of the voltages is the charge of such a capacitance, so nothing is stored: what it takes
+                # and gives counts as lost.
+                through = q.oxide_capacitance * shares[end] * m.der(own)
+                current = current + through
+                self.lost = self.lost + own * through
             into["gate"] = into["gate"] + current
             into[end] = into[end] - current
-            m.stored(0.5 * capacitance * own**2)
-            m._quantity(f"gate_{end}_charge", capacitance * own, "C")
+
+    def _shares_of_oxide(self) -> dict[str, ca.SX]:
+        """What parts of the oxide's capacitance lie between the gate and source, drain and bulk.
+
+        J. E. Meyer, RCA Review 32 (1971) 42-63, with the passages of SPICE: the bulk has all of it below the
+        threshold less the surface potential, drain and source two thirds above the threshold. The saturation voltage
+        is 25 mV at least, as in ngspice.
+        """
+        phi = self.q.surface_potential
+        bulk = smaller(larger(-self.over / phi, 0), 1)
+        channel = 2 / 3 * smaller(larger(1 + 2 * self.over / phi, 0), 1)
+        edge = larger(self.over, LEAST_SATURATION)
+        inner = smaller(self.span, edge)
+        whole = (2 * edge - inner) ** 2
+        low, high = channel * (1 - (edge - inner) ** 2 / whole), channel * (1 - edge**2 / whole)
+        forward = (1 + self.direction) / 2
+        return {
+            "source": forward * low + (1 - forward) * high,
+            "drain": forward * high + (1 - forward) * low,
+            "bulk": bulk,
+        }
 
     def _bulk_junction(self, into: dict[str, ca.SX], end: str, at: ca.SX) -> None:
         """The junction from the bulk to drain or source."""
