@@ -522,6 +522,7 @@ class Plan:
         keep_steps: bool = True,
         watch_stiffness: float = 0.0,
         kinked: bool = False,
+        junctions: bool = False,
         memory_limit: int | None = None,
         sides: Sequence[int] = ...,
         at_start: Sequence[int] = ...,

@@ -51,6 +51,7 @@ def junction_voltage(
     the current grows by the same exponential backwards, and its slope.
     """
     drive = m.algebraic(name, unit="V", start=GUESS)
+    m._assembly.junctions.add(name)
     critical = critical_voltage(saturation, slope)
     law = critical + slope * _compressed((drive - critical) / slope)
     if breakdown is not None:

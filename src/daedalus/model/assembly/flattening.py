@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import casadi as ca
 
-from daedalus.model.assembly.hidden_cuts import write_hidden_cuts
+from daedalus.model.assembly.hidden_cuts import write_hanging_cuts, write_hidden_cuts
 from daedalus.model.assembly.joined_ports import PortSide, joined_sets
 from daedalus.model.assembly.relations import ZERO, SignedSums
 from daedalus.model.assembly.signed_terms import signed_terms, sums_of
@@ -144,7 +144,19 @@ class Flattening:
         given = {sums.root(flow)[0] for flow in self.flows}
         if write_hidden_cuts(sums, lambda x: x in given and rank[x] < MOVING, lambda x: rank[x] >= MOVING):
             sums.equate()
+        leaks = self._leaks()
+        if leaks and write_hanging_cuts(
+            sums, lambda x: x in given and rank[x] < MOVING, leaks.__contains__, lambda x: rank[x] >= MOVING
+        ):
+            sums.equate()
         self._solve_inner_states()
+
+    def _leaks(self) -> set[int]:
+        """The flows of parts that may block but for a leak: those with junctions."""
+        assembly, unknowns = self.book._assembly, self.unknowns
+        parts = {assembly.innermost(name) for name in assembly.junctions}
+        flows = (unknowns.by_name[port.balanced] for port in assembly.ports.values() if port.owner in parts)
+        return {self.sums.root(flow)[0] for flow in flows}
 
     def _solve_inner_states(self) -> None:
         """Let loops of charges give the states that are no more than parts of them."""

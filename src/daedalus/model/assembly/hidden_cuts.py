@@ -7,6 +7,10 @@ place of one of them.
 
 Every flow that a law gives stands in two balances at most, as an edge joins two nodes, so that joining the balances
 that share one finds the parts that are cut off, in a time that grows with their number.
+
+A load behind a bridge of diodes hangs on their leakage while all of them block. Its potential follows from picoamperes,
+which are rounding errors in balances that amperes of the load stand in as well. In the sum over the load these cancel
+before they are rounded, so it takes the place of one of them, too.
 """
 
 from __future__ import annotations
@@ -28,6 +32,32 @@ def write_hidden_cuts(sums: SignedSums, is_flow: Callable[[int], bool], is_fixed
     >>> write_hidden_cuts(sums, lambda x: x in (3, 4), lambda x: x in (1, 2)), sums.rows
     (1, [{1: 1, 2: 1}, {2: 1, 3: -1, 4: -1}])
     """
+    return _write_sums(sums, is_flow, is_fixed)
+
+
+def write_hanging_cuts(
+    sums: SignedSums, is_flow: Callable[[int], bool], is_leak: Callable[[int], bool], is_fixed: Callable[[int], bool]
+) -> int:
+    """As `write_hidden_cuts`, for sums in which all flows but those that may leak cancel, and one of these is left.
+
+    Example
+    -------
+    >>> sums = SignedSums([100, 60, 60, 10, 10], lambda leaving, staying: True)
+    >>> a, b = sums.add([(1, 1), (3, 1), (4, 1)]), sums.add([(2, 1), (3, -1), (4, -1)])
+    >>> write_hanging_cuts(sums, lambda x: x in (3, 4), lambda x: x in (1, 2), lambda x: False), sums.rows
+    (1, [{1: 1, 2: 1}, {2: 1, 3: -1, 4: -1}])
+    """
+    return _write_sums(
+        sums, lambda x: is_flow(x) and not is_leak(x), lambda x: is_leak(x) or is_fixed(x), needed=is_leak
+    )
+
+
+def _write_sums(
+    sums: SignedSums,
+    is_flow: Callable[[int], bool],
+    is_fixed: Callable[[int], bool],
+    needed: Callable[[int], bool] = lambda x: True,
+) -> int:
     balances = {
         number
         for number, row in enumerate(sums.rows)
@@ -45,7 +75,7 @@ def write_hidden_cuts(sums: SignedSums, is_flow: Callable[[int], bool], is_fixed
             for x, factor in (sums.rows[number] or {}).items():
                 total[x] = total.get(x, 0) + sign * factor
         total = {x: factor for x, factor in total.items() if factor}
-        if total and not any(map(is_flow, total)):
+        if any(map(needed, total)) and not any(map(is_flow, total)):
             sums.replace(max(members, key=lambda number: (len(sums.rows[number] or ()), -number)), total)
             found += 1
     return found

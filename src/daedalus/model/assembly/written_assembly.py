@@ -60,6 +60,7 @@ class WrittenAssembly:
     names: dict[str, tuple[str, int]] = field(default_factory=dict)  # a further name: variable, order of derivative
     fluid: set[str] = field(default_factory=set)  # variables that may give way to others that are equal
     inner: set[str] = field(default_factory=set)  # states that may follow from others, as voltages in a loop of charges
+    junctions: set[str] = field(default_factory=set)  # unknowns of parts that conduct or block
     defaults: dict[str, float] = field(default_factory=dict)  # of inputs where nothing is joined
     sources: dict[str, ca.SX] = field(default_factory=dict)  # of inputs
     anchors: dict[str, ca.SX] = field(default_factory=dict)  # positions that ports of the model's mechanics have
@@ -96,6 +97,7 @@ class WrittenAssembly:
             "names": dict(self.names),
             "fluid": sorted(self.fluid),
             "inner": sorted(self.inner),
+            "junctions": sorted(self.junctions),
             "defaults": dict(self.defaults),
             "driven": sorted(self.driven),
             "sources": list(self.sources),
@@ -123,6 +125,7 @@ class WrittenAssembly:
         self.names.update({prefix + name: (prefix + v, order) for name, (v, order) in outline["names"].items()})
         self.fluid.update(prefix + name for name in outline["fluid"])
         self.inner.update(prefix + name for name in outline.get("inner", ()))
+        self.junctions.update(prefix + name for name in outline.get("junctions", ()))
         self.driven.update(prefix + name for name in outline["driven"])
         self.defaults.update({prefix + name: value for name, value in outline["defaults"].items()})
         self.sources.update({prefix + name: next(expressions) for name in outline["sources"]})

@@ -13,6 +13,7 @@ from daedalus import _core
 from daedalus.errors import InputError
 from daedalus.initialisation.written_states import has_other_states
 from daedalus.integrators.methods import METHODS, choose_method, is_implicit, takes_momenta
+from daedalus.model.expressions import contains
 from daedalus.model.lazy_values import cached_property
 from daedalus.model.plain_numbers import plain_array, plain_number, without_unit
 from daedalus.model.system.once import once
@@ -220,6 +221,7 @@ def _checked(
         by_time = switches is not None and not switches.count and switches_of(core_plant.system) is None
         if switches_of(system) is not None and not by_time:
             call["kinked"] = True
+        call["junctions"] = has_junctions(system)
     core_method = choice.core
     if takes_momenta(method):
         core_method, more = _momentum_step(system, choice.name)
@@ -232,6 +234,15 @@ def _checked(
     return Settings(
         plant, core, *chosen, rtol, *ends, call, core_plant, switches, notes, restart=restart, contacts=contacts
     )
+
+
+def has_junctions(system: System) -> bool:
+    """Whether laws of junctions are in the equations: they are written with an inverse hyperbolic sine."""
+    return once(system, _has_inverse_sine)
+
+
+def _has_inverse_sine(system: System) -> bool:
+    return contains(ca.Function("f", ca.symvar(system.residual), [system.residual]), (ca.OP_ASINH,))
 
 
 def _core_model(plant: Plant, method: str) -> Any:

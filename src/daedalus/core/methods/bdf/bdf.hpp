@@ -16,6 +16,7 @@
 #include "methods/bdf/bdf_state.hpp"
 #include "methods/implicit/blame.hpp"
 #include "methods/implicit/implicit_method.hpp"
+#include "methods/implicit/junction_step.hpp"
 #include "methods/step_control.hpp"
 #include "state/dense_output.hpp"
 
@@ -51,11 +52,12 @@ struct Bdf {
         plan(s, m);
         const NewtonOutcome outcome = BdfNewton::solve(s, m);
         if (s.abort_called) return Status::aborted;
-        if (outcome != NewtonOutcome::converged) return shorter(s, m, outcome);
+        if (outcome != NewtonOutcome::converged)
+            return crosses_junction(s, m) ? Status::going : shorter(s, m, outcome);
         const bool even = m.past.order == m.step.order && same_step(m.step.h, m.past.step, s.t_new);
         const int even_steps = even ? m.past.even_steps + 1 : 1;
         const BdfErrors errors = estimate(s, m, even_steps);
-        if (!(errors.test <= 1)) return reject(s, m, errors);
+        if (!(errors.test <= 1)) return crosses_junction(s, m) ? Status::going : reject(s, m, errors);
         if (m.rounded && s.t_new == interval_end(s) && asks_too_much(s, m)) return Status::rounding;
         if (ends_run(s, m) && refuses_end(s, m, response_of(m))) return divide_end(s, m);
         m.past.even_steps = even_steps;
@@ -63,7 +65,7 @@ struct Bdf {
         limit_order(s, m, s.t_new, errors.turned);
         if (m.model.higher_index) avoid_short_end(s);
         m.pending = s.accepted = true;
-        note_step(m);
+        note_step(m, m.step.h);
         count_old_step(m);
         return Status::going;
     }
@@ -222,6 +224,21 @@ private:
         for (long long i = 0; i < m.unknowns; ++i) m.past.phi[1][i] *= factor;
         m.past.psi[0] = h;
         m.step = coefficients_of_step(m.past.psi, 1, h);
+    }
+
+    // Takes the step as one of order 1 over the end of a junction's current. A restart follows.
+    static bool crosses_junction(Integration& s, BdfState& m) noexcept {
+        if (!s.junctions) return false;
+        const bool solved = solves_junction_step(s, m, m.tolerance, m.correction);
+        m.factored = false;
+        if (!solved) return false;
+        const double h = s.t_new - s.t;
+        begin_history(m.past, m, s.x, h);
+        m.step = coefficients_of_step(m.past.psi, 1, h);
+        BdfNewton::note_change(s, m);
+        m.pending = s.accepted = m.restarted = true;
+        s.h = h;
+        return true;
     }
 
     // Takes the last step into the past, and makes coefficients and weights for the next.

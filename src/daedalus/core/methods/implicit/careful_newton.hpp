@@ -3,7 +3,7 @@
 // Over a kink the Jacobian at the beginning of a step belongs to the other side, however short the step. Whole corrections
 // pass a kink where damped ones end at it (piecewise linear equations: M. Kojima, S. Shindo, J. Oper. Res. Soc. Japan 29,
 // 1986), so they are tried first there. Smooth equations do not get them: a correction that has to be damped leads
-// anywhere, such as over a place where the motion ends.
+// anywhere, such as over a place where the motion ends. Junctions get them: their laws are monotone.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,10 @@ inline constexpr int many_failures = 3, most_whole = 8, most_careful = 12;
 inline constexpr int strained = 5, most_strain = 8;
 
 inline void note_failure_of_newton(ImplicitState& m) noexcept { m.strain = std::min(m.strain + 2, most_strain); }
-inline void note_step(ImplicitState& m) noexcept { m.strain -= m.strain > 0; }
+inline void note_step(ImplicitState& m, double h) noexcept {
+    m.strain -= m.strain > 0;
+    m.longest_step = std::fmax(m.longest_step, std::fabs(h));
+}
 
 // Whether to take more care, after so many failures in a row.
 inline bool takes_care(const Integration& s, const ImplicitState& m, int failures) noexcept {
@@ -98,7 +101,7 @@ inline NewtonOutcome solve_in_part(E& equations, double& rate) noexcept {
 template <CarefulEquations E>
 inline NewtonOutcome solve_with_care(const Integration& s, E& equations, double& rate) noexcept {
     rate = 0;
-    if (s.kinked && solve_by_whole(equations)) return NewtonOutcome::converged;
+    if ((s.kinked || s.junctions) && solve_by_whole(equations)) return NewtonOutcome::converged;
     return solve_in_part(equations, rate);
 }
 

@@ -12,6 +12,7 @@
 #include "methods/implicit/column_newton.hpp"
 #include "methods/implicit/first_step.hpp"
 #include "methods/implicit/increment_end.hpp"
+#include "methods/implicit/junction_step.hpp"
 #include "methods/implicit/look_between.hpp"
 #include "methods/implicit/mass_product.hpp"
 #include "methods/implicit/simplified_newton.hpp"
@@ -85,12 +86,14 @@ struct IncrementStep : StageNewton<M, State> {
         if (outcome == NewtonOutcome::not_finite) return shorter(s, m, cut_if_not_finite, Status::not_finite);
         if (outcome == NewtonOutcome::diverged) {
             ++m.newton_failures;
+            if (crosses_junction(s, m)) return Status::going;
             return shorter(s, m, cut, Status::newton_failed);
         }
         double error = estimate(s, m, h);
         if (error < 1) error = std::fmax(error, error_inside(s, m, h));
         if (s.abort_called) return Status::aborted;
-        return error < 1 ? accept(s, m, h, error) : reject(s, m, h, error);
+        if (error < 1) return accept(s, m, h, error);
+        return crosses_junction(s, m) ? Status::going : reject(s, m, h, error);
     }
 
     // The step to t_new whatever its error: at fixed step, and where an event cuts a step short.
@@ -314,6 +317,29 @@ private:
         m.step_time = s.t, m.step_length = h;
     }
 
+    // Takes the step as one over the end of a junction's current, its stages on the line to the end. A restart follows: the
+    // past does not tell how z goes on.
+    static bool crosses_junction(Integration& s, State& m) noexcept {
+        if (!s.junctions) return false;
+        const bool solved = solves_junction_step(s, m, m.newton_tolerance, m.turned);
+        m.factored = m.jacobian_known = false;
+        if (!solved) return false;
+        const double h = s.t_new - s.t;
+        for (int k = 0; k < m.stages; ++k)
+            for (long long i = 0; i < m.unknowns; ++i) {
+                const double way = i < m.states ? h * s.x_new[m.unknowns + i] : s.x_new[i] - s.x[i];
+                m.z[k * m.lanes + i] = m.stage_numbers.c[k] * way;
+            }
+        write_end(s, m, h);
+        keep_step(s, m, h);
+        std::fill(m.error, m.error + m.lanes, 0.0);
+        M::note_estimate(m);
+        m.restarted = s.accepted = true;
+        m.failures = m.refusals = 0, m.noisiest = -1;
+        s.h = h;
+        return true;
+    }
+
     // By how much the next step is shorter than this one; many iterations count against it.
     static double quotient_of(const State& m, double error) noexcept {
         const double nit = m.most_iterations;
@@ -356,7 +382,7 @@ private:
         m.jacobian_fresh = false;
         m.failures = m.refusals = 0, m.noisiest = -1;
         M::let_noise_decay(m);
-        note_step(m);
+        note_step(m, h);
         let_defect_go(m);
         m.jacobian_known = count_old_step(m) < oldest_jacobian && m.rate_of_newton <= fast_enough;
         const double growth = wish / h;

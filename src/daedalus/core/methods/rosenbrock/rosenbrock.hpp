@@ -18,6 +18,7 @@
 #include "methods/implicit/blame.hpp"
 #include "methods/implicit/column_newton.hpp"
 #include "methods/implicit/implicit_method.hpp"
+#include "methods/implicit/junction_step.hpp"
 #include "methods/implicit/mass_product.hpp"
 #include "methods/implicit/refined_solve.hpp"
 #include "methods/implicit/weighted_rows.hpp"
@@ -43,6 +44,7 @@ struct RosenbrockState : ImplicitState {
     // What is known, and at what time, until a restart.
     bool first_known = false, next_known = false, linearised = false;
     double first_time = 0, next_time = 0, linearised_time = 0, factored_step = 0;
+    bool is_line = false;                      // the last step was one over the end of a junction's current
     long long bad_row = 0;                     // the equation that was not finite
     bool may_refine = false, refines = false;  // the sum in the matrix loses digits that count
     bool fresh = true, after_failure = false;  // for the predictive controller
@@ -88,7 +90,7 @@ struct Rosenbrock {
     static Status attempt(Integration& s) noexcept {
         RosenbrockState& m = of(s);
         const double h = s.t_new - s.t;
-        s.accepted = false;
+        s.accepted = m.is_line = false;
         const Outcome outcome = stages(s, m, h);
         if (s.abort_called) return Status::aborted;
         // At the beginning itself: no shorter step can help.
@@ -104,6 +106,7 @@ struct Rosenbrock {
         const double quotient = std::clamp(root / safety, 1.0 / growth, most_shrinkage);
         if (!(error < 1)) {
             const bool finite = std::isfinite(error);
+            if (finite && crosses_junction(s, m)) return Status::going;
             return shorter(s, m, finite ? 1 / quotient : cut_if_not_finite,
                            finite ? Status::step_too_small : Status::not_finite);
         }
@@ -135,6 +138,7 @@ struct Rosenbrock {
         const double h = s.t_new - s.t;
         double* c = s.coefficients;
         copy(s.x, n, c);
+        if (m.is_line) return write_line(s, m, h);
         for (int j = 0; j < degree; ++j) {
             // Whole lanes: what is written beyond (x, z) is overwritten by x' next.
             double* row = c + (j + 1) * s.lanes;
@@ -156,6 +160,7 @@ struct Rosenbrock {
     }
 
 private:
+    static constexpr double tolerance_of_junction = 0.01;  // of the tolerance, what Newton's method may leave there
     enum class Outcome { done, singular, not_finite, no_start };
 
     // Hairer's rodas: the step grows at most six times and shrinks at most five times. The first one is a guess on the
@@ -301,6 +306,26 @@ private:
         return false;
     }
 
+    // Takes the step as one over the end of a junction's current. A restart follows.
+    static bool crosses_junction(Integration& s, RosenbrockState& m) noexcept {
+        if (!s.junctions) return false;
+        const bool solved = solves_junction_step(s, m, tolerance_of_junction, m.error);
+        m.linearised = false, m.factored_step = 0;
+        if (!solved) return false;
+        m.is_line = m.restarted = s.accepted = true;
+        s.h = s.t_new - s.t;
+        return true;
+    }
+
+    static void write_line(Integration& s, const RosenbrockState& m, double h) noexcept {
+        double* c = s.coefficients;
+        for (int j = 1; j <= m.method.degree; ++j)
+            for (long long i = 0; i < m.unknowns + m.states; ++i) c[j * s.lanes + i] = 0;
+        for (long long i = 0; i < m.states; ++i) c[m.unknowns + i] = s.x_new[m.unknowns + i];
+        for (long long i = 0; i < m.unknowns; ++i)
+            c[s.lanes + i] = i < m.states ? h * s.x_new[m.unknowns + i] : s.x_new[i] - s.x[i];
+    }
+
     // The variable that the equation which was not finite is solved for: one whose derivative it has, else its last one.
     static Status blame(Integration& s, const RosenbrockState& m) noexcept {
         const ImplicitModel& model = m.model;
@@ -341,6 +366,7 @@ private:
         if (m.after_failure) quotient = std::fmax(quotient, 1.0);
         m.accepted_step = h, m.accepted_root = std::fmax(m.least_root, root), m.usual_step = std::fabs(h);
         m.fresh = m.after_failure = false;
+        m.longest_step = std::fmax(m.longest_step, std::fabs(h));
         s.h = h / quotient;
     }
 };
