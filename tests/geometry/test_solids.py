@@ -41,6 +41,20 @@ def test_the_ready_formulas(shape, formula, error):
     assert found.centre == pytest.approx(np.zeros(3), abs=1e-5)
 
 
+@pytest.mark.wide
+def test_a_hollow_solid_is_known_to_four_digits():
+    tube = dd.inertia.of(
+        2.0,
+        [lambda x, y, z: x**2 + y**2 <= 1, lambda x, y, z: x**2 + y**2 >= 0.25],
+        box=[(-1, 1), (-1, 1), (0, 3)],
+        resolution=12,
+    )
+    exact = dd.inertia.cylinder(tube.mass, 1.0, 3.0, inner_radius=0.5)
+    assert tube.mass == pytest.approx(2.0 * 0.75 * 3.0 * np.pi, rel=1e-3)
+    assert tube.inertia == pytest.approx(exact, abs=1e-3 * np.abs(exact).max())
+    assert tube.centre == pytest.approx([0.0, 0.0, 1.5], abs=1e-3)
+
+
 def test_meshes_are_exact_and_either_way_round():
     vertices, triangles = box_mesh(1.0, 2.0, 3.0)
     for turned in (triangles, [t[::-1] for t in triangles]):
