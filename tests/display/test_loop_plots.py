@@ -5,7 +5,7 @@ import pytest
 
 import daedalus as dd
 from daedalus import catalogue
-from daedalus.display.lectures.loop_plots import border_gains, default_gains, locus
+from daedalus.display.lectures.loop_plots import border_gains, default_gains, locus, smooth_curve
 
 
 def three_lags(gain):
@@ -94,3 +94,23 @@ def test_the_slope_triangle_has_the_order_as_its_slope():
     (low, high, *_), (bottom, _, top, _) = triangle.get_data()
     assert np.log(top / bottom) / np.log(high / low) == pytest.approx(4.0)
     assert [text.get_text() for text in axes.texts] == ["1", "4"]
+
+
+@pytest.mark.parametrize("damping", [1e-1, 1e-2, 1e-3, 0.0])
+def test_curves_of_light_resonances_have_no_corners(damping):
+    """Neighbours on the circle of a resonance at 1 are a few degrees apart; at none there is no value, and no error."""
+    w, values = smooth_curve(dd.LTI.from_transfer_function([1.0], [1.0, 2 * damping, 1.0]))
+    assert np.all(np.diff(w) > 0)
+    assert len(w) < 8000
+    if damping:
+        turns = np.abs(np.angle(values[1:] / values[:-1]))
+        assert np.degrees(turns.max()) < 6.0
+        assert np.abs(values).max() == pytest.approx(1 / (2 * damping * np.sqrt(1 - damping**2)), rel=0.01)
+
+
+def test_a_notch_without_damping_leaves_room_for_the_rest_of_the_curve():
+    loop = dd.LTI.from_transfer_function([1.0, 0.0, 1.0], [1.0, 3.0, 3.0, 1.0])
+    upper, lower = loop.plot_bode().axes[:2]
+    low, high = upper.get_ylim()
+    assert high - low < 200.0
+    assert lower.get_xlabel() == "frequency [rad/s]"

@@ -102,7 +102,7 @@ def plot_poles(system: Any, ax: Axes | None) -> Any:
             panel.plot(zeros.real, zeros.imag, "o", color=COLOURS[1], markersize=7, fillstyle="none", label="zeros")
         unstable = int(np.sum(poles.real > 1e-9 * max(1.0, np.abs(poles).max(initial=0.0))))
         panel.set_title("no pole to the right" if not unstable else f"{unstable} of {len(poles)} poles to the right")
-        panel.set(xlabel="real part [1 / time]", ylabel="imaginary part [rad / time]")
+        panel.set(xlabel="real part [1/s]", ylabel="imaginary part [rad/s]")
         panel.legend(fontsize="small")
         panel.margins(0.15)
     return figure

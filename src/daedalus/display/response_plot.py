@@ -48,7 +48,7 @@ def plot_frequency_response(response: FrequencyResponse, ax: tuple[Axes, Axes] |
             lower.semilogx(response.frequency, phase[:, row, column], label=label, linewidth=1.4)
     upper.set_ylabel("magnitude [dB]")
     lower.set_ylabel("phase [°]")
-    lower.set_xlabel("frequency [rad / time]")
+    lower.set_xlabel("frequency [rad/s]")
     for panel in (upper, lower):
         panel.grid(alpha=0.3, which="both")
     legend(upper, beside=True)

@@ -18,6 +18,10 @@ GAINS = 600
 DECADES = 3.0
 # What is shown around poles and zeros, in units of their spread.
 MARGIN = 0.6
+# Neighbours on a curve that differ by more than this part get a point between them, in so many rounds at most.
+CORNER, ROUNDS, MOST_POINTS = 0.04, 6, 8000
+# Decibels below the rest of a curve to which notches are drawn.
+DEEPEST_NOTCH = 40.0
 
 
 @look()
@@ -29,8 +33,8 @@ def plot_bode(loop: Any, ax: tuple[Axes, Axes] | None) -> Any:
         figure, (upper, lower) = plt.subplots(2, 1, sharex=True, figsize=(8, 5.6), layout="constrained")
     else:
         (upper, lower), figure = ax, ax[0].figure
-    w, found = fine_frequencies(loop), margins_of(loop)
-    values = loop.transfer(1j * w)[:, 0, 0]
+    w, values = smooth_curve(loop)
+    found = margins_of(loop)
     phase = np.degrees(np.unwrap(np.angle(values)))
     with np.errstate(divide="ignore"):
         decibels = 20 * np.log10(np.abs(values))
@@ -41,12 +45,35 @@ def plot_bode(loop: Any, ax: tuple[Axes, Axes] | None) -> Any:
     low, high = _shown(loop, w, found)
     inside = decibels[(w >= low) & (w <= high) & np.isfinite(decibels)]
     if len(inside):
-        upper.set_ylim(inside.min() - 6, inside.max() + 6)
+        # A notch of undamped zeros has no floor: the rest of the curve says how far down is drawn.
+        floor = float(np.percentile(inside, 5)) - DEEPEST_NOTCH
+        upper.set_ylim(max(float(inside.min()), floor) - 6, inside.max() + 6)
     upper.set(ylabel="magnitude [dB]", title=_title(found), xlim=(low, high))
-    lower.set(xlabel="frequency [rad / time]", ylabel="phase [°]")
+    lower.set(xlabel="frequency [rad/s]", ylabel="phase [°]")
     for panel in (upper, lower):
         panel.grid(alpha=0.3, which="both")
     return figure
+
+
+def smooth_curve(loop: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Frequencies and values of G(iω), close enough to each other that no corner is seen.
+
+    Between neighbours that differ by more than a few percent there is one more, in several rounds.
+    """
+    w = fine_frequencies(loop)
+    values = loop.transfer(1j * w)[:, 0, 0]
+    for _ in range(ROUNDS):
+        with np.errstate(invalid="ignore", divide="ignore"):
+            apart = np.abs(np.diff(values)) / np.minimum(np.abs(values[:-1]), np.abs(values[1:]))
+        far = np.flatnonzero(np.isfinite(apart) & (apart > CORNER))
+        if not len(far) or len(w) + len(far) > MOST_POINTS:
+            break
+        # Not in the middle: poles on the imaginary axis lie there, between points on both sides.
+        between = w[far] ** 0.55 * w[far + 1] ** 0.45
+        order = np.argsort(np.concatenate([w, between]), kind="stable")
+        values = np.concatenate([values, loop.transfer(1j * between)[:, 0, 0]])[order]
+        w = np.concatenate([w, between])[order]
+    return w, values
 
 
 def _shown(loop: Any, w: np.ndarray, found: Margins) -> tuple[float, float]:
@@ -85,8 +112,8 @@ def _title(found: Margins) -> str:
 @look()
 def plot_nyquist(loop: Any, ax: Axes | None) -> Any:
     """G(iω) for both signs of ω with the unit circle, −1, and the margins; far parts are cut."""
-    w, found = fine_frequencies(loop), margins_of(loop)
-    values = loop.transfer(1j * w)[:, 0, 0]
+    _, values = smooth_curve(loop)
+    found = margins_of(loop)
     figure, ax = panel_of(ax, (6.0, 5.6))
     size = np.abs(values)
     reach = float(np.clip(1.1 * size[np.isfinite(size)].max(initial=1.0), 1.5, FARTHEST))
@@ -145,7 +172,7 @@ def plot_root_locus(loop: Any, gains: np.ndarray | None, ax: Axes | None) -> Any
     half = (1 + MARGIN) * max(float(np.ptp(places.real)), 2 * float(np.abs(places.imag).max()), 1e-12) / 2 + 1e-12
     middle = (places.real.min() + places.real.max()) / 2
     ax.set(xlim=(middle - half, middle + half), ylim=(-half, half), aspect="equal")
-    ax.set(xlabel="real part [1 / time]", ylabel="imaginary part [rad / time]", title="root locus, u = −k y")
+    ax.set(xlabel="real part [1/s]", ylabel="imaginary part [rad/s]", title="root locus, u = −k y")
     ax.legend(fontsize="small")
     return figure
 
