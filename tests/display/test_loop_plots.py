@@ -109,7 +109,9 @@ def test_curves_of_light_resonances_have_no_corners(damping):
 
 
 def test_a_notch_without_damping_leaves_room_for_the_rest_of_the_curve():
-    loop = dd.LTI.from_transfer_function([1.0, 0.0, 1.0], [1.0, 3.0, 3.0, 1.0])
+    # Two carts with a spring of 100 between them and one of 20 at the second; its force on the first, its stretch out.
+    A = [[0, 1, 0, 0], [-100, -0.6, 100, 0.6], [0, 0, 0, 1], [100, 0.6, -120, -0.6]]
+    loop = dd.LTI(A, [[0.0], [1.0], [0.0], [0.0]], [[1.0, 0.0, -1.0, 0.0]])
     upper, lower = loop.plot_bode().axes[:2]
     low, high = upper.get_ylim()
     assert high - low < 200.0

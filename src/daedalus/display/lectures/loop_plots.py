@@ -46,7 +46,8 @@ def plot_bode(loop: Any, ax: tuple[Axes, Axes] | None) -> Any:
     inside = decibels[(w >= low) & (w <= high) & np.isfinite(decibels)]
     if len(inside):
         # A notch of undamped zeros has no floor: the rest of the curve says how far down is drawn.
-        floor = float(np.percentile(inside, 5)) - DEEPEST_NOTCH
+        even = np.interp(np.linspace(np.log(low), np.log(high), 400), np.log(w), decibels)
+        floor = float(np.nanpercentile(even, 5)) - DEEPEST_NOTCH
         upper.set_ylim(max(float(inside.min()), floor) - 6, inside.max() + 6)
     upper.set(ylabel="magnitude [dB]", title=_title(found), xlim=(low, high))
     lower.set(xlabel="frequency [rad/s]", ylabel="phase [°]")
