@@ -110,6 +110,7 @@ def _resting_points(field: PlanarField) -> np.ndarray:
     """All roots of the field in the box that Newton's method finds, each once."""
     at = np.stack(np.meshgrid(*field.grid(STARTS)), axis=-1).reshape(-1, 2)
     step = np.full_like(at, np.inf)
+    # A loop of its own: hundreds of starts go side by side, and those that leave the box are dropped.
     for _ in range(ITERATIONS):
         step = _newton_step(field, at)
         at = at + step * field.reach

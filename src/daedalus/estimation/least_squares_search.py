@@ -113,6 +113,7 @@ class LeastSquaresSearch:
     def _polished(self, theta: np.ndarray) -> np.ndarray:
         """The last digits: Gauss–Newton steps while they get shorter; none at a bound or with a blind direction."""
         before = np.inf
+        # A loop of its own: residuals of a fit do not vanish, so that steps alone tell how near it is.
         for _ in range(POLISHING):
             residuals, slopes = self.problem.both(theta)
             step, _, rank, _ = np.linalg.lstsq(slopes, -residuals)

@@ -161,6 +161,7 @@ def _solved(found: CallbackDae, wanted: GivenStart, allowed: np.ndarray, moves: 
     row = np.concatenate([wanted.y, np.zeros(n) if wanted.yp is None else wanted.yp])
     size, unit = (np.concatenate([wanted.size, np.full(n, ease)]) for ease in (EASE, 1.0))
     left = np.inf
+    # A loop of its own: slopes are differences, whose noise the test of a damped method takes for curvature.
     for _ in range(MOST_CORRECTIONS):
         y, yp = row[:n], row[n:]
         base = found.residual(t, y, yp)

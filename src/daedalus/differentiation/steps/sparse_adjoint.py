@@ -98,6 +98,7 @@ class SparsePullback:
         Nonlinear Problems, 2004, section 3.3).
         """
         solve = self._linearised(t, h, x, unknowns, u, p)
+        # A loop of its own: the adjoint needs its last factors, and each step of a long run pays for every one of them.
         for _ in range(MOST_ITERATIONS):
             change = -solve(self._residuals(t, h, x, unknowns, u, p).ravel(), False).reshape(unknowns.shape)
             length, part = self._length(h, x, unknowns, change), 1.0

@@ -102,6 +102,7 @@ class ImplicitStepper:
         self, t: float, u: np.ndarray, known: np.ndarray, gamma: float, slope: np.ndarray, z: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         n, last, residual = len(known), np.inf, self.plant.functions[0].core
+        # A loop of its own: one matrix serves many steps, and the work of the method is counted.
         for _ in range(MOST_ITERATIONS):
             x = known + gamma * slope
             self.counts.rhs += 1

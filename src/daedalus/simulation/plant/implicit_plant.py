@@ -49,7 +49,7 @@ class ImplicitPlant(Plant):
         return self.width
 
     @cached_property
-    def deep_columns(self) -> np.ndarray:  # type: ignore[override]
+    def deep_columns(self) -> np.ndarray:
         """Which columns of a row hold z and x' of a higher index, which states give better than steps do.
 
         Behind a condition rows know their mode, which the states alone need not tell; of such models none.

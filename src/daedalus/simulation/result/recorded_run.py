@@ -177,7 +177,7 @@ class RecordedRun(Samples):
         return made
 
     @cached_property
-    def _renews(self) -> bool:  # type: ignore[override]
+    def _renews(self) -> bool:
         """Whether forces of constraints are those that the states give: at fixed step not, those are the method's."""
         return not any(getattr(record, "has_step", False) for record in self.outcome.records)
 

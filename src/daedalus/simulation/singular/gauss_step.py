@@ -78,6 +78,7 @@ def gauss_step(
     tolerance = rtol * size
     identity = np.eye(STAGES * n)
     before = np.inf
+    # A loop of its own: it ends at the tolerance of the run, and a step that needs damping is to be refused.
     for _ in range(MOST_CORRECTIONS):
         poll("singular places")
         stages = x + length * (nodes.integral @ slopes)
