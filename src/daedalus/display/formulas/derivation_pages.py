@@ -42,7 +42,7 @@ _PREAMBLE = """\\documentclass{article}
 
 def step_text(step: DerivationStep) -> str:
     """A step as plain text."""
-    lines = textwrap.wrap(step.text.replace("`", ""), WIDEST_TEXT, break_long_words=False, break_on_hyphens=False)
+    lines = [step.text.replace("`", "")]
     lines += [f"    {row}" for line in _printed(step.after) for row in wrapped_formula(line)]
     lines += [f"    {row}" for line in _printed(step.where) for row in wrapped_formula(f"where {line}")]
     return "\n".join(lines)
@@ -93,7 +93,9 @@ def derivation_text(derivation: Derivation) -> str:
             part = step.part
             lines += ["", PARTS.get(part, part)]
         first, *rest = step_text(step).split("\n")
-        lines += [f"{number}. {first}", *(f"   {line}" for line in rest), f"       {check_text(step.check)}"]
+        sentence = textwrap.wrap(f"{number}. {first}", WIDEST_TEXT, subsequent_indent="   ", break_long_words=False,
+                                 break_on_hyphens=False)  # fmt: skip
+        lines += [*sentence, *(f"   {line}" for line in rest), f"       {check_text(step.check)}"]
     return "\n".join(lines)
 
 
