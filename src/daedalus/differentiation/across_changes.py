@@ -46,13 +46,12 @@ from daedalus.simulation.result.transitions import TransitionKind
 from daedalus.simulation.sliding.slide import LEAVES, NEARER, STEEP
 from daedalus.simulation.sliding.sliding_system import (
     Sliding,
-    condition_like,
     levels_of,
     rests_on_surface,
     surfaces_of,
 )
 from daedalus.simulation.sliding.solved_slopes import slopes_of, solved
-from daedalus.simulation.sliding.surface import Surface, moved_onto
+from daedalus.simulation.sliding.surface import Surface, condition_like, moved_onto
 
 # So many levels beside a surface equations are looked at: a part ends one level before it.
 BESIDE = 2.0

@@ -9,7 +9,7 @@ import numpy as np
 
 from daedalus.display.look import Axes, labelled, look, panel_of
 from daedalus.errors import InputError
-from daedalus.simulation.result.labelled_samples import unit_of
+from daedalus.model.values import unit_of
 from daedalus.simulation.result.trajectory import Trajectory
 
 # Frames of a film, and how long it takes in seconds, unless asked for otherwise.

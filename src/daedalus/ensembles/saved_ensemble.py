@@ -116,7 +116,8 @@ def _codes(part: PlainRecord, numbers: np.ndarray, count: int) -> np.ndarray:
 
 def _whole(numbers: np.ndarray) -> np.ndarray:
     """Which numbers are whole, and of a size that counts have."""
-    return np.isfinite(numbers) & (numbers == np.round(numbers)) & (np.abs(numbers) < 2**53)
+    are_counts: np.ndarray = np.isfinite(numbers) & (numbers == np.round(numbers)) & (np.abs(numbers) < 2**53)
+    return are_counts
 
 
 def _with_plain_labels(data: Any) -> Any:

@@ -55,6 +55,7 @@ def weak_values() -> weakref.WeakValueDictionary[Any, Any]:
     >>> del thing; len(held)
     0
     """
-    found: Any = weakref.WeakValueDictionary()
-    found._remove = Sheltered(found._remove)
-    return found
+    values: weakref.WeakValueDictionary[Any, Any] = weakref.WeakValueDictionary()
+    # What Python calls when a value dies; no part of its public names.
+    vars(values)["_remove"] = Sheltered(vars(values)["_remove"])
+    return values

@@ -151,12 +151,14 @@ class PreparedRun:
         if finished and not self._may_branch:
             if self._saves is not None and self._plant.has_constraints:
                 self._keep_between_steps(run, u, p)
-            return run.x[:, self._states]
+            states: np.ndarray = run.x[:, self._states]
+            return states
         whole = self._whole(run, row, codes, u, p)
         if not whole.success:
             raise_stopped(whole)
         if finished and len(whole.pieces) == 1:
-            return run.x[:, self._states]
+            states = run.x[:, self._states]
+            return states
         return np.stack([whole[label] for label in self.labels["x"]], axis=1)
 
     def _keep_between_steps(self, run: Any, u: Numbers, p: Numbers) -> None:

@@ -17,7 +17,8 @@ import numpy as np
 from daedalus.analysis.points.partial_derivatives import full_matrix, partial_derivatives
 from daedalus.integrators.tableaux.collocation import gauss_legendre
 from daedalus.model.plain_numbers import result_at
-from daedalus.model.system.system import LETTERS, System
+from daedalus.model.system.system import System
+from daedalus.model.system.system_record import LETTERS
 
 # Gauss points of an interval.
 STAGES = 4

@@ -19,7 +19,7 @@ from daedalus.model.names import did_you_mean, listed
 from daedalus.model.plain_numbers import plain_number
 from daedalus.model.reopened import as_model
 from daedalus.model.system.system import System
-from daedalus.simulation.result.labelled_samples import unit_of
+from daedalus.model.values import unit_of
 from daedalus.simulation.simulate import simulate
 from daedalus.studies.orbits.periodic_orbit import PeriodicOrbit
 from daedalus.studies.periodic import periodic

@@ -23,7 +23,9 @@ from daedalus.model.input_rates import refuse_rates
 from daedalus.model.names import counted, listed
 from daedalus.model.plain_numbers import plain_array, plain_number
 from daedalus.model.signals import Signal
-from daedalus.model.system.system import LETTERS, Place, System
+from daedalus.model.system.place import Place
+from daedalus.model.system.system import System
+from daedalus.model.system.system_record import LETTERS
 from daedalus.model.values import check_mapping, flat_values, wrong_kind
 
 # Steps are halved at most so often, until halving no longer changes the result.

@@ -12,7 +12,8 @@ from daedalus.errors import SolverError
 from daedalus.model.expressions import contains
 from daedalus.model.names import listed
 from daedalus.model.system.once import remembered
-from daedalus.model.system.system import LETTERS, System
+from daedalus.model.system.system import System
+from daedalus.model.system.system_record import LETTERS
 
 # What has two or more values, which change at once.
 DECIDING = frozenset((ca.OP_LT, ca.OP_LE, ca.OP_SIGN, ca.OP_COPYSIGN))

@@ -14,7 +14,8 @@ from daedalus.model.expressions import concatenate, plain_shape
 from daedalus.model.lazy_values import cached_property
 from daedalus.model.names import element_label
 from daedalus.model.system.once import once
-from daedalus.model.system.system import LETTERS, System
+from daedalus.model.system.system import System
+from daedalus.model.system.system_record import LETTERS
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_matrix

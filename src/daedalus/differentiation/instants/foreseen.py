@@ -39,7 +39,6 @@ from daedalus.simulation.run.settings import Settings, settings_for
 from daedalus.simulation.sliding.slide import leads_to_rest, rests_from_start
 from daedalus.simulation.sliding.sliding_system import (
     Sliding,
-    condition_like,
     held_state,
     resting_system,
     sliding_system,
@@ -48,7 +47,7 @@ from daedalus.simulation.sliding.sliding_system import (
     levels_of as surfaces_along,
 )
 from daedalus.simulation.sliding.solved_slopes import Undetermined
-from daedalus.simulation.sliding.surface import Surface
+from daedalus.simulation.sliding.surface import Surface, condition_like
 from daedalus.simulation.switching.agenda import levels_of, order_of, ticks_of
 
 # Points at which conditions are compared; a guard that is smaller, beside what it usually is, is zero.

@@ -35,15 +35,17 @@ _pointer = c.PYFUNCTYPE(c.c_void_p, c.c_void_p, c.c_char_p)(("PyCapsule_GetPoint
 _handed_out: dict[int, tuple[Any, ...]] = {}
 
 
-@c.CFUNCTYPE(None, c.c_void_p)
-def _delete(address: int) -> None:
+def _forget(address: int) -> None:
     _handed_out.pop(address, None)
 
 
-@c.CFUNCTYPE(None, c.c_void_p)
-def _capsule_dies(capsule: int) -> None:
+def _forget_unused(capsule: int) -> None:
     if _is_valid(capsule, _NAME):
-        _delete(_pointer(capsule, _NAME))
+        _forget(_pointer(capsule, _NAME))
+
+
+_delete = c.CFUNCTYPE(None, c.c_void_p)(_forget)
+_capsule_dies = c.CFUNCTYPE(None, c.c_void_p)(_forget_unused)
 
 
 class TensorView(NamedTuple):

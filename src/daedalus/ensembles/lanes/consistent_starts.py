@@ -52,7 +52,8 @@ class ConsistentStarts:
         """The cases whose states violate what the model keeps."""
         x, u, p = self._split(own)
         largest, small = self._violation(x, u, p), start_tolerance(self.runs.road.request.rtol)
-        return ~((largest <= small) | (largest <= small * np.abs(x).max(axis=1, initial=0.0)))
+        misses: np.ndarray = ~((largest <= small) | (largest <= small * np.abs(x).max(axis=1, initial=0.0)))
+        return misses
 
     def _split(self, own: np.ndarray) -> list[np.ndarray]:
         """States, inputs at the start and parameters, a row a case."""

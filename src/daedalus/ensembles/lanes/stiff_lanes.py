@@ -122,7 +122,7 @@ def _usual(system: System, symbols: dict[str, ca.SX]) -> Callable[[str, int], np
         waves = np.sin(1.0 + np.arange(count))
         nominal = np.asarray(system.nominal[letter], dtype=float) if letter in system.nominal else np.ones(count)
         nominal = nominal if len(nominal) == count else np.ones(count)
-        other = nominal * (1.0 + 0.1 * waves)
+        other: np.ndarray = nominal * (1.0 + 0.1 * waves)
         if letter not in system.start or len(system.start[letter]) != count:
             return other
         own = np.asarray(system.start[letter], dtype=float)

@@ -109,7 +109,7 @@ class _Writer:
     def written(self) -> PartDoor:
         """The flat model."""
         book = self.book
-        flat = book._blank(book.name)
+        flat: PartDoor = book._blank(book.name)
         flat._time = book._time
         flat._reset_labels()
         self._declare(flat)

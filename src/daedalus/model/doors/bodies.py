@@ -14,10 +14,11 @@ from daedalus.geometry.euler_angles import rpy_from_rotation, rpy_rate
 from daedalus.geometry.inertia_check import check as check_inertia
 from daedalus.geometry.quaternions import quaternion_from_rotation, quaternion_rate, rotation_from_quaternion
 from daedalus.geometry.rotations import read_rotation
-from daedalus.model.doors.body import ATTITUDES, Body, moment
+from daedalus.model.doors.body import Body, moment
 from daedalus.model.doors.energies import EnergyDoor
 from daedalus.model.expressions import column
 from daedalus.model.guesses import GuessedStart, value_of
+from daedalus.model.mechanics.trees import ATTITUDES
 from daedalus.model.mechanics.written_mechanics import Velocity, WrittenBody
 from daedalus.model.names import check_name, did_you_mean
 from daedalus.model.notebook import size_text

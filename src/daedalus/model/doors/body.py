@@ -90,7 +90,10 @@ class Body:
         if self.orientation == "planar":
             c, s = ca.cos(attitude), ca.sin(attitude)
             return ca.blockcat([[c, -s], [s, c]])
-        return rotation_from_quaternion(attitude) if self.orientation == "quaternion" else rotation_from_rpy(attitude)
+        rotation: ca.SX = (
+            rotation_from_quaternion(attitude) if self.orientation == "quaternion" else rotation_from_rpy(attitude)
+        )
+        return rotation
 
     @property
     def angular_velocity(self) -> ca.SX:

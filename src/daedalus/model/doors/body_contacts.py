@@ -331,9 +331,11 @@ class BodyContactDoor(DrawingDoor):
         given = self._expression(rotation, f"{where}'s rotation")
         self._check_parameters(given, f"{where}'s rotation")
         if given.is_scalar() and flat:
-            return rot_z(given)
+            turned: ca.SX = rot_z(given)
+            return turned
         if given.numel() == 4 and not flat:
-            return rotation_from_quaternion(column(given) / ca.norm_2(column(given)))
+            attitude: ca.SX = rotation_from_quaternion(column(given) / ca.norm_2(column(given)))
+            return attitude
         number = self._number(given)
         if given.shape == (3, 3) and (number is None or is_rotation(number)):
             return given

@@ -231,9 +231,11 @@ class DrawingDoor(JointDoor):
     def _read_rotation(self, where: str, rotation: Any) -> ca.SX:
         value = self._expression(rotation, f"{where}'s rotation")
         if value.is_scalar():
-            return rot_z(value)
+            turned: ca.SX = rot_z(value)
+            return turned
         if value.numel() == 4:
-            return rotation_from_quaternion(column(value))
+            attitude: ca.SX = rotation_from_quaternion(column(value))
+            return attitude
         if value.shape == (3, 3):
             return value
         raise ModelError(

@@ -84,7 +84,8 @@ class EnergyDoor(Notebook):
         >>> m.rate(q).shape
         (2, 1)
         """
-        return self.der(coordinate)  # type: ignore[attr-defined]
+        velocity: ca.SX = self.der(coordinate)  # type: ignore[attr-defined]
+        return velocity
 
     def kinetic_energy(self, energy: object) -> None:
         """Add kinetic energy T(q, q', t). Several calls add up.

@@ -132,7 +132,8 @@ def prismatic(a: Side, b: Side, extras: Extras) -> ca.SX:
 
 def distance(a: Side, b: Side, extras: Extras) -> ca.SX:
     """A massless rod with a ball at either end; the multiplier is positive where it pushes."""
-    return (ca.sumsqr(b.place - a.place) - extras.length**2) / (2 * extras.length)
+    stretch: ca.SX = (ca.sumsqr(b.place - a.place) - extras.length**2) / (2 * extras.length)
+    return stretch
 
 
 def point_on_plane(a: Side, b: Side, extras: Extras) -> ca.SX:
@@ -155,9 +156,11 @@ def _contact(a: Side, b: Side, extras: Extras) -> ca.SX:
     """The lowest point of a sphere, or of a disc that is round about the axis of b."""
     normal = a.direction
     if b.axis is None:
-        return b.place - extras.radius * normal
+        lowest: ca.SX = b.place - extras.radius * normal
+        return lowest
     steep = normal - b.direction * (normal.T @ b.direction)
-    return b.place - steep * (extras.radius / ca.sqrt(ca.sumsqr(steep)))
+    rim: ca.SX = b.place - steep * (extras.radius / ca.sqrt(ca.sumsqr(steep)))
+    return rim
 
 
 def _locked(a: Side, b: Side, extras: Extras) -> ca.SX:
@@ -165,7 +168,8 @@ def _locked(a: Side, b: Side, extras: Extras) -> ca.SX:
     if a.place.numel() == 2:
         return b.angle - a.angle - float(extras.rotation)
     difference = a.rotation.T @ b.rotation @ ca.SX(ca.DM(extras.rotation)).T
-    return unskew(difference)
+    sine: ca.SX = unskew(difference)
+    return sine
 
 
 def upright(kind: str, a: Side, b: Side, extras: Extras) -> ca.SX | None:

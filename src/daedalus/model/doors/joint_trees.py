@@ -241,8 +241,10 @@ def read_orientation(
             ) from None
     if rotation is not None:
         if np.shape(rotation) == (4,):
-            return rotation_from_quaternion(rotation)
-        return read_rotation(rotation, f"rotation of joint {name}")
+            from_quaternion: np.ndarray = rotation_from_quaternion(rotation)
+            return from_quaternion
+        wanted: np.ndarray = read_rotation(rotation, f"rotation of joint {name}")
+        return wanted
     if axis_a is None or axis_b is None:
         return np.eye(3)
     # The quaternion of the smallest rotation between two directions: (1 + b·a, b × a), half a turn where they oppose.
@@ -250,4 +252,5 @@ def read_orientation(
     if np.linalg.norm(quaternion) < 1e-12:
         helper = np.cross(np.eye(3)[int(np.argmin(np.abs(axis_b)))], axis_b)
         quaternion = np.array([0.0, *helper])
-    return rotation_from_quaternion(quaternion)
+    smallest: np.ndarray = rotation_from_quaternion(quaternion)
+    return smallest

@@ -262,4 +262,5 @@ def _axis(name: str, given: Mapping[str, Any], argument: str, size: int) -> np.n
             because=f"a direction has {size} components, not all zero.",
             remedy=f"{argument}={[0.0] * (size - 1) + [1.0]}",
         )
-    return axis / np.linalg.norm(axis)
+    direction: np.ndarray = axis / np.linalg.norm(axis)
+    return direction

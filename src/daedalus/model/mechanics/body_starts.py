@@ -187,7 +187,8 @@ def _loose(slopes: np.ndarray) -> np.ndarray:
     """Which coordinates the given values leave open; slopes are lengths per angle or length, and need no balancing."""
     _, values, basis = np.linalg.svd(slopes)
     decision = decide_rank(values, slopes.shape, float(values.max(initial=0.0)), SINGULAR, "given values")
-    return np.abs(basis[decision.rank :]).max(axis=0, initial=0.0) > STILL
+    is_loose: np.ndarray = np.abs(basis[decision.rank :]).max(axis=0, initial=0.0) > STILL
+    return is_loose
 
 
 def _guess(book: Book, names: list[str]) -> np.ndarray:

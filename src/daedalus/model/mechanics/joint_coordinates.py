@@ -145,7 +145,8 @@ def _quaternion_of(book: Book, root: str) -> ca.SX | None:
     body = book._mechanics.bodies[root]
     if body.orientation == "quaternion":
         q = book._symbols[f"{root}.quaternion"]
-        return q / ca.norm_2(q)
+        unit: ca.SX = q / ca.norm_2(q)
+        return unit
     if body.orientation == "rpy":
         roll, pitch, yaw = ca.vertsplit(book._symbols[f"{root}.rpy"] / 2)
         x = ca.vertcat(ca.cos(roll), ca.sin(roll), 0, 0)
@@ -270,7 +271,7 @@ def _mechanics(
             own = applied.get(name, ca.SX.zeros(len(columns)))
             applied[name] = ca.densify(own + push[list(columns)])
     constraints = {name: replace(c, expression=changed([c.expression])[0]) for name, c in written.constraints.items()}
-    return replace(
+    rewritten: WrittenMechanics = replace(
         written,
         kinetic=energies[0],
         potential=energies[1],
@@ -285,6 +286,7 @@ def _mechanics(
         accelerations={},
         tree_energy=_energy(tree),
     )
+    return rewritten
 
 
 def _rewrite(twin: Book, book: Book, changed: Callable[[list[ca.SX]], list[ca.SX]]) -> None:

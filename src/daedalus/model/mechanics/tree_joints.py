@@ -133,7 +133,8 @@ def placed(links: list[Link], added: Sequence[Link]) -> int:
 
 def turning(joint: TreeJoint, forward: bool, q: ca.SX) -> ca.SX:
     """The quaternion of the body behind a joint, seen from the body before it."""
-    rest = ca.SX(ca.DM(np.asarray(quaternion_from_rotation(np.array(joint.rotation)))))
+    rest: ca.SX = ca.SX(ca.DM(np.asarray(quaternion_from_rotation(np.array(joint.rotation)))))
+    result: ca.SX
     if joint.kind == "revolute":
         result = quaternion_product(rest, _half_turn(joint.axis_b, q))
     elif joint.kind == "universal":

@@ -68,8 +68,9 @@ class Schedule:
     def due(self, begin: float, end: float, done: bool) -> np.ndarray:
         """When it acts in a run, ends included; done: whether what is due at the beginning has happened already."""
         low, high = min(begin, end), max(begin, end)
-        ticks = np.clip(self.ticks(low, high), low, high)
-        return ticks[np.abs(ticks - begin) > same_instant(begin, end)] if done else ticks
+        ticks: np.ndarray = np.clip(self.ticks(low, high), low, high)
+        later: np.ndarray = ticks[np.abs(ticks - begin) > same_instant(begin, end)]
+        return later if done else ticks
 
     def to_record(self) -> dict[str, Any]:
         """The schedule as plain data."""

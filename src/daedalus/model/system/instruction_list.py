@@ -187,7 +187,8 @@ def _read_at_once(f: ca.Function) -> Instructions | None:
     keys = np.sort(result[written] * (count + 1) + rows[written])
 
     def maker(places: np.ndarray, readers: np.ndarray) -> np.ndarray:
-        return keys[np.searchsorted(keys, places * (count + 1) + readers) - 1] % (count + 1)
+        rows_of_makers: np.ndarray = keys[np.searchsorted(keys, places * (count + 1) + readers) - 1] % (count + 1)
+        return rows_of_makers
 
     first, second = np.full(count, -1), np.full(count, -1)
     reads = computed | is_output

@@ -49,7 +49,8 @@ def once(system: System, make: Callable[[System, *Key], Made], *key: *Key, most:
     (('x',), ('x',))
     """
     try:
-        return system._memory[make][key]
+        known: Made = system._memory[make][key]
+        return known
     except KeyError:
         pass
     return _made(system, make, key, most)
@@ -142,7 +143,8 @@ def _made(system: System, make: Callable[..., Made], key: tuple[Any, ...], most:
             with _lock:
                 family = system._memory.get(make, {})
                 if key in family:
-                    return family[key]
+                    known: Made = family[key]
+                    return known
                 turn = _turns.setdefault(place, own)
             if turn is own:
                 break

@@ -96,7 +96,8 @@ class _AlgebraicSlopes:
 
     def at(self, point: Sequence[np.ndarray]) -> np.ndarray:
         """The columns at a point."""
-        return self._function.call(list(point))[0].full()
+        columns: np.ndarray = self._function.call(list(point))[0].full()
+        return columns
 
 
 def _null_space(matrix: np.ndarray) -> np.ndarray | None:
@@ -168,7 +169,8 @@ def _equal(found: list[np.ndarray]) -> bool:
 
 def _other(p: np.ndarray) -> np.ndarray:
     """Other values of the parameters, each changed in its own way."""
-    return p * (1.0 + 0.1 * np.sqrt(2.0 + np.arange(len(p)))) + 0.01
+    changed: np.ndarray = p * (1.0 + 0.1 * np.sqrt(2.0 + np.arange(len(p)))) + 0.01
+    return changed
 
 
 def _fractions(numbers: np.ndarray) -> np.ndarray:
@@ -177,4 +179,5 @@ def _fractions(numbers: np.ndarray) -> np.ndarray:
     near = np.round(numbers[..., None] * below) / below
     fits = np.abs(near - numbers[..., None]) <= EQUAL * np.maximum(np.abs(numbers[..., None]), EQUAL)
     own = np.take_along_axis(near, fits.argmax(axis=-1)[..., None], axis=-1)[..., 0]
-    return np.where(fits.any(axis=-1), own, numbers)
+    exact: np.ndarray = np.where(fits.any(axis=-1), own, numbers)
+    return exact

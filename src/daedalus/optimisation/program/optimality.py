@@ -26,7 +26,7 @@ def optimality_error(program: Program, outcome: ProgramOutcome) -> float:
     bounds_by = outcome.bound_multipliers * program.scale
     still = (gradient + pull) * program.scale + bounds_by
     size = (np.abs(rows_by).sum() + np.abs(bounds_by).sum()) / max(1, len(rows_by) + len(w))
-    shrink = max(LARGE, size) / LARGE
+    shrink = max(LARGE, float(size)) / LARGE
     between = [
         (w / program.scale, program.lower / program.scale, program.upper / program.scale, bounds_by),
         (rows, program.row_lower, program.row_upper, rows_by),

@@ -171,12 +171,14 @@ class Horizon:
         """A point to begin again from, in scaled variables: the measured states all along, and the guessed inputs."""
         w = self.solving.begin.copy()
         w[self.layout.nodes[:, : len(states)]] = states
-        return w / self.program.scale
+        scaled: np.ndarray = w / self.program.scale
+        return scaled
 
     def within_bounds(self, inputs: np.ndarray) -> np.ndarray:
         """Inputs moved into their bounds."""
         low, high = self._limits
-        return np.minimum(np.maximum(inputs, low), high)
+        limited: np.ndarray = np.minimum(np.maximum(inputs, low), high)
+        return limited
 
     @cached_property
     def _limits(self) -> tuple[np.ndarray, np.ndarray]:

@@ -37,7 +37,8 @@ class Interpolant:
     def slopes(self, interval: np.ndarray, tau: np.ndarray) -> np.ndarray:
         """The derivatives of the polynomials by time."""
         width = self.length * self.layout.widths[interval]
-        return self._by_basis(basis_slopes, interval, tau) / width[:, None]
+        rates: np.ndarray = self._by_basis(basis_slopes, interval, tau) / width[:, None]
+        return rates
 
     def _by_basis(
         self, polynomials: Callable[[np.ndarray, np.ndarray], np.ndarray], interval: np.ndarray, tau: np.ndarray

@@ -91,7 +91,8 @@ class PhasedPlan:
         for plan in self.phases:
             parts.append(plan.time - plan.time[0] + begin)
             begin += plan.duration
-        return np.concatenate(parts) + self.phases[0].time[0]
+        times: np.ndarray = np.concatenate(parts) + self.phases[0].time[0]
+        return times
 
     def __getitem__(self, name: str) -> np.ndarray:
         """A name that all phases have, over `time`."""

@@ -225,7 +225,7 @@ def _component(value: Any, k: int, size: int) -> object:
 
 def smooth_path(system: System, start: np.ndarray, end: np.ndarray, duration: float, shares: np.ndarray) -> np.ndarray:
     """States at shares of the duration, (shares, n)."""
-    path = start + shares[:, None] * (end - start)
+    path: np.ndarray = start + shares[:, None] * (end - start)
     s = shares
     for q, v in once(system, velocity_pairs):
         leave, arrive = start[v] * duration, end[v] * duration

@@ -93,7 +93,8 @@ def beside_jumps(transcription: Transcription, w: np.ndarray) -> np.ndarray:
 
 def _range(values: np.ndarray, nominal: np.ndarray) -> np.ndarray:
     """How far inputs reach, (inputs,); one that stays where it is, but for what a search leaves open, by its size."""
-    return np.maximum(np.ptp(values, axis=0), STILL * np.maximum(nominal, np.abs(values).max(axis=0)))
+    reach: np.ndarray = np.maximum(np.ptp(values, axis=0), STILL * np.maximum(nominal, np.abs(values).max(axis=0)))
+    return reach
 
 
 def bent_inputs(transcription: Transcription, w: np.ndarray) -> np.ndarray:

@@ -130,7 +130,10 @@ def _jumps_of(description: Description, value: object) -> np.ndarray:
     own = [description.system.symbol("t"), description.system.symbol("p")]
     function = ca.Function("given", own, [ca.densify(formula)])
     times = _solved(description, function)
-    return times[_jumping(function, np.asarray(description.parameters), times, description.expected_duration)]
+    jumps: np.ndarray = times[
+        _jumping(function, np.asarray(description.parameters), times, description.expected_duration)
+    ]
+    return jumps
 
 
 def _solved(description: Description, function: ca.Function) -> np.ndarray:

@@ -106,7 +106,8 @@ class ContactLaws:
 
     def modes_of(self, place: ContactPlace) -> np.ndarray:
         """The modes at a place."""
-        return place.p[self.modes].copy()
+        modes: np.ndarray = place.p[self.modes].copy()
+        return modes
 
     def in_modes(self, place: ContactPlace, modes: np.ndarray) -> ContactPlace:
         """The same place in other modes."""

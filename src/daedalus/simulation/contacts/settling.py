@@ -124,7 +124,8 @@ def _too_short(motion: ContactMotion, modes: np.ndarray, from_zero: np.ndarray, 
     """Contacts that fly off and are back almost at once."""
     falling = np.minimum(motion.change, 0.0)
     flies = from_zero & (modes == 0) & (falling < 0) & (motion.rate > 0)
-    return flies & (2 * motion.rate < -falling * SHORTEST_FLIGHT * abs(span))
+    lands_at_once: np.ndarray = flies & (2 * motion.rate < -falling * SHORTEST_FLIGHT * abs(span))
+    return lands_at_once
 
 
 def _stopped(laws: ContactLaws, rates: np.ndarray, modes: np.ndarray, response: UnitImpulses) -> np.ndarray:

@@ -64,7 +64,7 @@ class ExplicitStepper:
     def next_row(self, t: float, u: np.ndarray, rows: np.ndarray, h: float) -> np.ndarray:
         """As the protocol says; `slopes` holds those of the rows, oldest first."""
         m = self.method.steps
-        x = -sum(float(a) * rows[-j] for j, a in enumerate(self.method.a, 1) if a)
+        x: np.ndarray = -sum(float(a) * rows[-j] for j, a in enumerate(self.method.a, 1) if a)
         x = x + h * sum(float(b) * self.slopes[-j] for j, b in enumerate(self.method.b) if b)
         if self.plant.projection is not None and self.plant.system.has_invariants:
             x = np.array(self.plant.projection.core(np.array([t]), x, u, self.p)[0])

@@ -137,11 +137,13 @@ class RecordedRun(Samples):
 
     @cached_property
     def _times(self) -> np.ndarray:  # type: ignore[override]
-        return self._source.t
+        times: np.ndarray = self._source.t
+        return times
 
     @cached_property
     def _x(self) -> np.ndarray:  # type: ignore[override]
-        return self._source.x
+        rows: np.ndarray = self._source.x
+        return rows
 
     @cached_property
     def has_given_times(self) -> bool:

@@ -65,7 +65,8 @@ def _sizes(plant: Plant, rows: np.ndarray) -> np.ndarray:
     """How large the entries of rows get, their nominal values at least."""
     nominal = np.zeros(rows.shape[1])
     nominal[plant.row_parts["x"]] = plant.system.nominal["x"]
-    return np.maximum(np.abs(rows).max(axis=0), nominal)
+    sizes: np.ndarray = np.maximum(np.abs(rows).max(axis=0), nominal)
+    return sizes
 
 
 def _finite_or_before(moved: np.ndarray, rows: np.ndarray) -> np.ndarray:

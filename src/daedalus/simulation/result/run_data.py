@@ -22,37 +22,44 @@ class MomentData:
     @property
     def plant(self) -> Plant:
         """The system that was run, as machine code."""
-        return self._samples._plant
+        plant: Plant = self._samples._plant
+        return plant
 
     @property
     def drive(self) -> Drive:
         """What drove its inputs."""
-        return self._samples._drive
+        drive: Drive = self._samples._drive
+        return drive
 
     @property
     def parameters(self) -> np.ndarray:
         """The parameters, discrete variables behind them."""
-        return self._samples._parameters
+        parameters: np.ndarray = self._samples._parameters
+        return parameters
 
     @property
     def times(self) -> np.ndarray:
         """The times, (nt,)."""
-        return self._samples._times
+        times: np.ndarray = self._samples._times
+        return times
 
     @property
     def rows(self) -> np.ndarray:
         """x, or (x, z, x') of an implicit method, (nt, width)."""
-        return self._samples._x
+        rows: np.ndarray = self._samples._x
+        return rows
 
     @property
     def fired(self) -> frozenset[str]:
         """What happened at the one time asked for."""
-        return self._samples._fired
+        fired: frozenset[str] = self._samples._fired
+        return fired
 
     @property
     def held(self) -> np.ndarray | None:
         """Discrete variables at the times asked for, (nt, entries)."""
-        return self._samples._held
+        held: np.ndarray | None = self._samples._held
+        return held
 
 
 class RunData(MomentData):
@@ -63,12 +70,14 @@ class RunData(MomentData):
     @property
     def held_values(self) -> HeldValues | None:
         """Discrete variables along the run."""
-        return self._samples._held_values
+        held_values: HeldValues | None = self._samples._held_values
+        return held_values
 
     @property
     def held_modes(self) -> HeldModes | None:
         """Modes of conditions along the run."""
-        return self._samples._held_modes
+        held_modes: HeldModes | None = self._samples._held_modes
+        return held_modes
 
     @property
     def source(self) -> Any:

@@ -225,9 +225,9 @@ def run_piece(
         else:  # the core looks at its own limit
             with undisturbed():
                 run = plan.run(*numbers)
-            if run.status == Ending.TIME_LIMIT and settings.time_limit is not None:
+            if run.status == Ending.TIME_LIMIT.value and settings.time_limit is not None:
                 deadline.dismiss()
-            elif run.status == Ending.TIME_LIMIT:
+            elif run.status == Ending.TIME_LIMIT.value:
                 deadline.check("a run on the way")
         return read_piece(piece, run, t1, save_at is not None, codes)
 

@@ -69,7 +69,9 @@ def _is_terminal(stream: Any) -> bool:
     return bool(stream.isatty())
 
 
-def progress_of(progress: Any, t0: float, t1: float, title: str) -> Callable[[float], None] | None:
+def progress_of(
+    progress: bool | Callable[[float], None] | None, t0: float, t1: float, title: str
+) -> Callable[[float], None] | None:
     """What the core calls with the time reached: the caller's function, a bar, or nothing."""
     if progress is None and not (_is_terminal(sys.stderr) or in_notebook()):
         return None

@@ -68,7 +68,8 @@ class Request(NamedTuple):
     @property
     def method(self) -> str | Tableau:
         """As asked for: a name, "auto", or a tableau."""
-        return self.options.method
+        method: str | Tableau = self.options.method
+        return method
 
     @property
     def rtol(self) -> float:

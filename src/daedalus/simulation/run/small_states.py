@@ -18,7 +18,8 @@ RESOLVED = 1000.0
 def moving(x: np.ndarray, largest: float) -> np.ndarray:
     """Which states move; motions from zero that rounding alone makes, beside larger ones, are none."""
     sizes = np.abs(x).max(axis=0, initial=0.0)
-    return (sizes > NO_MOTION * largest) | ((x[:1] != 0).all(axis=0) & (x != x[:1]).any(axis=0))
+    moves: np.ndarray = (sizes > NO_MOTION * largest) | ((x[:1] != 0).all(axis=0) & (x != x[:1]).any(axis=0))
+    return moves
 
 
 def small_states(settings: Settings, run: Any) -> tuple[BelowTolerance | FewDigits, ...]:

@@ -102,7 +102,7 @@ def _last_event(run: Any, known: Sequence[Event], ending: Ending) -> str:
         return ""
     events = [known[k] for k, *_ in run.events]
     # Others may have happened at the same time as the one that ends the run.
-    terminal = [event.name for event in events if event.terminal] if ending is Ending.EVENT else []
+    terminal: list[str] = [event.name for event in events if event.terminal] if ending is Ending.EVENT else []
     return (terminal or [events[-1].name])[-1]
 
 

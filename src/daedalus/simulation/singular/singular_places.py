@@ -94,7 +94,8 @@ def _at_steps(piece: Trajectory) -> Samples:
 def _between(times: np.ndarray) -> np.ndarray:
     """The times of steps and times within them, where these may be as long as several turns of an easy motion."""
     last = len(times) - 1
-    return np.interp(np.arange(last * WITHIN + 1) / WITHIN, np.arange(last + 1), times)
+    finer: np.ndarray = np.interp(np.arange(last * WITHIN + 1) / WITHIN, np.arange(last + 1), times)
+    return finer
 
 
 def _brackets(times: np.ndarray, values: np.ndarray, highest: float) -> tuple[np.ndarray, np.ndarray]:
@@ -121,7 +122,8 @@ def _brackets(times: np.ndarray, values: np.ndarray, highest: float) -> tuple[np
 
 def _lowest(watch: RankWatch, piece: Trajectory, left: np.ndarray, right: np.ndarray, highest: float) -> np.ndarray:
     """The times of the lowest values between neighbours, where these go on falling."""
-    before, middle = np.full(len(left), np.inf), 0.5 * (left + right)
+    before = np.full(len(left), np.inf)
+    middle: np.ndarray = 0.5 * (left + right)
     for _ in range(ROUNDS):
         poll("singular places")
         if not len(left):

@@ -45,7 +45,8 @@ class SolvedSlopes:
         y = np.zeros(self.size) if guess is None else guess.copy()
         if self._is_linear:
             residual, matrix = self.equations(t, y, x, u, p)
-            return y - solved(matrix, residual)
+            slopes: np.ndarray = y - solved(matrix, residual)
+            return slopes
 
         def equations(v: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
             residual, matrix = self.equations(t, v, x, u, p)

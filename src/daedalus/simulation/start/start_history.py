@@ -56,7 +56,8 @@ def _next(points: list[np.ndarray], misses: list[np.ndarray]) -> np.ndarray:
     """
     points, misses = points[-MOST_KEPT:], misses[-MOST_KEPT:]
     if len(points) < 2:
-        return points[-1] + misses[-1]
+        corrected: np.ndarray = points[-1] + misses[-1]
+        return corrected
     moves = np.array([misses[-1] - miss for miss in misses[:-1]]).T
     steps = np.array([points[-1] - point for point in points[:-1]]).T
     parts = np.linalg.lstsq(moves, misses[-1], rcond=1e-10)[0]

@@ -100,14 +100,16 @@ def _passed(ends: np.ndarray, middle: np.ndarray, value: np.ndarray, rate: np.nd
     reach = np.abs(rate) * 0.5 * (right - left) * (1 + 1e-9) + 4 * np.finfo(float).eps * np.abs(rate * right)
     if not steps:
         near = np.abs(value) <= reach
-        return np.clip(middle[near] - value[near] / rate[near], left[near], right[near])
+        zeros: np.ndarray = np.clip(middle[near] - value[near] / rate[near], left[near], right[near])
+        return zeros
     first, last = np.ceil(value - reach), np.floor(value + reach)
     count = np.maximum(last - first + 1, 0)
     if count.sum() > MOST_TIMES:
         raise too_often(float(ends[0]), float(ends[-1]))
     which = np.repeat(np.arange(len(count)), count.astype(int))
     whole = first[which] + np.arange(len(which)) - np.repeat(np.cumsum(count) - count, count.astype(int))
-    return np.clip(middle[which] + (whole - value[which]) / rate[which], left[which], right[which])
+    crossings: np.ndarray = np.clip(middle[which] + (whole - value[which]) / rate[which], left[which], right[which])
+    return crossings
 
 
 def _lines(rows: Instructions, t: ca.SX, p: ca.SX) -> list[_Line]:

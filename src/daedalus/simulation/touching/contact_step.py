@@ -227,7 +227,8 @@ class ContactStepper:
         if not len(bounds) and self.bodies.joints is None:
             return twists
         effort = self.effort if frictional or self.effort is EXACT else ROUGH
-        found, residual, sweeps, newton, converged, scale = self.bodies.world.solve(
+        velocities: np.ndarray
+        velocities, residual, sweeps, newton, converged, scale = self.bodies.world.solve(
             twists, bounds, frictional, *effort, shifts
         )
         counts = self.counts
@@ -236,7 +237,7 @@ class ContactStepper:
         if frictional and scale > 1e-200:
             counts.residual = max(counts.residual, residual / scale)
             counts.unsolved += not converged
-        return found
+        return velocities
 
     def _forces(
         self, info: np.ndarray, impulses: np.ndarray, places: np.ndarray, poses: np.ndarray, h: float

@@ -109,7 +109,8 @@ class _ContactMarch:
         function = plant.rhs.core
 
         def rhs(t: float, x: np.ndarray) -> np.ndarray:
-            return function(np.array([t]), x, drive.at_time(t), quiet)[0]
+            slopes: np.ndarray = function(np.array([t]), x, drive.at_time(t), quiet)[0]
+            return slopes
 
         self.rhs = rhs
         self.project = None if plant.projection is None else plant.projection.core
@@ -224,7 +225,7 @@ class _ContactMarch:
                 h = max(0.5 * h + rest.strike, shortest)
                 continue
             error = self._error(done.x, rest.x)
-            grow = 0.9 * (1.0 / max(error, 1e-8)) ** (1 / 3)
+            grow: float = 0.9 * (1.0 / max(error, 1e-8)) ** (1 / 3)
             if error <= 1.0:
                 self._take(half, 0.5 * h, np.inf)
                 self._take(rest, 0.5 * h, end)

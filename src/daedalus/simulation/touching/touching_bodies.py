@@ -253,7 +253,8 @@ def _turned(q: np.ndarray, turn: np.ndarray) -> np.ndarray:
     out = np.empty_like(q)
     out[:, 0] = a * w - np.sum(b * v, axis=1)
     out[:, 1:] = a[:, None] * v + w[:, None] * b + np.cross(b, v)
-    return out / np.linalg.norm(out, axis=1, keepdims=True)
+    unit: np.ndarray = out / np.linalg.norm(out, axis=1, keepdims=True)
+    return unit
 
 
 def _matrix(q: np.ndarray) -> np.ndarray:
@@ -268,7 +269,8 @@ def _matrix(q: np.ndarray) -> np.ndarray:
 def _near(angles: Any, old: np.ndarray) -> np.ndarray:
     """Roll, pitch and yaw without turns of 2 π against those before."""
     new = np.asarray(angles, dtype=float).ravel()
-    return new - 2 * np.pi * np.round((new - old) / (2 * np.pi))
+    nearest: np.ndarray = new - 2 * np.pi * np.round((new - old) / (2 * np.pi))
+    return nearest
 
 
 class JointRows:

@@ -20,7 +20,8 @@ from daedalus.analysis.points.operating_point import OperatingPoint
 from daedalus.compilation import Compiled, compile_function
 from daedalus.model.expressions import concatenate
 from daedalus.model.lazy_values import cached_property
-from daedalus.model.system.system import LETTERS, System
+from daedalus.model.system.system import System
+from daedalus.model.system.system_record import LETTERS
 from daedalus.studies.branches.compiled_equations import CompiledEquations
 
 # Where x' and z follow from x by a matrix of at most this condition, eigenvalues come from that formula.

@@ -16,7 +16,8 @@ from daedalus.model.expressions import contains
 from daedalus.model.model import Model, as_system
 from daedalus.model.plain_numbers import plain_number
 from daedalus.model.system.once import once
-from daedalus.model.system.system import LETTERS, System
+from daedalus.model.system.system import System
+from daedalus.model.system.system_record import LETTERS
 from daedalus.studies.branches.equilibrium_branch import SpecialPoint
 from daedalus.studies.branches.walk import moved_entry, read_range
 from daedalus.studies.collocation import STAGES, MeshValues

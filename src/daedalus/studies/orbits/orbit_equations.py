@@ -19,7 +19,8 @@ from daedalus.analysis.points.complete_point import Entry
 from daedalus.compilation import compile_function
 from daedalus.model.expressions import concatenate
 from daedalus.model.lazy_values import cached_property
-from daedalus.model.system.system import LETTERS, System
+from daedalus.model.system.system import System
+from daedalus.model.system.system_record import LETTERS
 from daedalus.studies.collocation import STAGES, Collocation, IntervalRows, MeshValues
 from daedalus.studies.orbits.orbit_matrix import OrbitMatrix
 

@@ -24,4 +24,5 @@ def fixed_states(values: list[FixedValue] | None) -> dict[int, float]:
 
 def first_guess(description: Description) -> np.ndarray:
     """The start values of the model, with the middle of bounds where nothing was written."""
-    return np.nan_to_num(description.system.start["x"], nan=0.0)
+    start: np.ndarray = np.nan_to_num(description.system.start["x"], nan=0.0)
+    return start
