@@ -209,3 +209,52 @@ def test_joints_hold_while_bodies_touch():
     tr = dd.simulate(m, 2.0)
     assert np.linalg.norm(tr["bob.position"], axis=1) == pytest.approx(1.0, abs=1e-6)
     assert tr["bob.position"][:, 0].min() >= 0.1 - 1e-6
+
+
+def test_impacts_are_losses_in_the_ledger():
+    m = weighty("ball")
+    m.contact(ball(m, position=[0, 0, 1.1]), dd.ground, restitution=0.5)
+    balance = dd.simulate(m, 2.0).energy_balance()
+    assert (balance.stored, balance.lost) == pytest.approx((-G, G), rel=1e-6)
+    assert balance.error == pytest.approx(0.0, abs=1e-9)
+
+
+@pytest.mark.wide
+def test_a_row_of_dominoes_falls_in_order():
+    m = weighty("dominoes")
+    for k in range(5):
+        box(
+            m,
+            f"d{k}",
+            [0.01, 0.03, 0.06],
+            mass=0.01,
+            position=[0.03 * k, 0, 0.03],
+            angular_velocity=[0, 9.0 * (k == 0), 0],
+        )
+    m.contact("all", friction=0.3)
+    tr = dd.simulate(m, 0.6, step=1e-3)
+    falls = [tr.time[np.argmax(tr[f"d{k}.position"][:, 2] < 0.025)] for k in range(5)]
+    assert np.all(np.diff(falls) > 0)
+    assert falls[0] > 0
+
+
+def test_a_rimless_wheel_walks_down_a_slope():
+    # T. McGeer, Int. J. Robotics Research 9, 1990: each foot that lands leaves the share c of the speed, and gravity
+    # gives the rest back between two feet.
+    spokes, slope, length, inertia = 12, 0.15, 1.0, 0.1
+    half = np.pi / spokes
+    m = dd.Model("walker")
+    m.gravity([G * np.sin(slope), -G * np.cos(slope)])
+    b = m.body("wheel", mass=1.0, inertia=inertia, orientation="planar", position=[0, length * np.cos(half)],
+               velocity=[2.0 * np.cos(half), 2.0 * np.sin(half)], rotation=0.0, angular_velocity=-2.0)  # fmt: skip
+    for k in range(spokes):
+        angle = -np.pi / 2 + half + 2 * half * k
+        b.shape("sphere", size=1e-6, at=[length * np.cos(angle), length * np.sin(angle)])
+    m.contact(b, dd.ground, friction=1.0)
+    tr = dd.simulate(m, 4.0, rtol=1e-5)
+    c = (inertia + np.cos(2 * half) * length**2) / (inertia + length**2)
+    gained = 4 * G * length * np.sin(half) * np.sin(slope) / (inertia + length**2)
+    wanted = np.sqrt(c**2 / (1 - c**2) * gained)
+    after = [-w for t, later, w in zip(tr.time, tr.time[1:], tr["wheel.angular_velocity"][1:]) if t == later]
+    assert max(after) == pytest.approx(wanted, rel=2e-3)
+    assert tr["wheel.position"][-1, 0] > 4.0

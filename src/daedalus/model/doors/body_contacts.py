@@ -90,7 +90,7 @@ class BodyContactDoor(DrawingDoor):
         A contact is hard (Signorini's law and Coulomb's cone) unless a stiffness is given. The force on the first body
         is `name.force` in results, its moment about the centre of mass `name.torque`, the sum of the normal forces
         `name.normal`, and the sum of all impacts so far `name.impulse`; with "all", each body has `body.contact.force`
-        and so on. `tr.contacts` lists every point of contact.
+        and so on.
 
         Parameters
         ----------
@@ -152,6 +152,7 @@ class BodyContactDoor(DrawingDoor):
         else:
             self._declare_forces(label, size)
             force, torque = self._symbols[f"{label}.force"], self._symbols[f"{label}.torque"]
+            self.draw("arrow", first, vector=force, name=self._free_shape_name(f"{label}.force"))
             self._act_on(first, force, torque)  # type: ignore[arg-type]
             if isinstance(second, Body):
                 arm = first.position - second.position  # type: ignore[union-attr]
@@ -197,7 +198,9 @@ class BodyContactDoor(DrawingDoor):
         """Take a body into a contact of all bodies."""
         written = Body(self, self._mechanics.bodies[body])
         self._declare_forces(f"{body}.contact", written.size)
-        self._act_on(written, self._symbols[f"{body}.contact.force"], self._symbols[f"{body}.contact.torque"])
+        force = self._symbols[f"{body}.contact.force"]
+        self.draw("arrow", written, vector=force, name=self._free_shape_name(f"{body}.contact.force"))
+        self._act_on(written, force, self._symbols[f"{body}.contact.torque"])
         self._mechanics.touching[contact.name] = replace(contact, bodies=(*contact.bodies, body))
 
     def _declare_forces(self, name: str, size: int) -> None:

@@ -171,7 +171,9 @@ class TouchingBodies:
         core_laws = np.hstack([laws[:, :CORE_LAW], signs[:, None] * laws[:, len(LAW) :]])
         arguments = (mass, inertia, kinds, owners, shaped[:, :3], shaped[:, 3:6], shaped[:, 6:], core_laws, table)
         world, scout = (_core.ContactWorld(*arguments) for _ in range(2))
-        sizes = [s[:2].max() if s[1] else s[0] for s, own in zip(shaped, self.shapes) if own.kind != "plane"]
+        # A shape far from the centre of its body makes the body as large.
+        reach = np.where(owners >= 0, np.linalg.norm(shaped[:, 3:6], axis=1), 0.0)
+        sizes = [s[:2].max() + far for s, far, own in zip(shaped, reach, self.shapes) if own.kind != "plane"]
         least = [min(v for v in s[:3] if v > 0) for s, own in zip(shaped, self.shapes) if own.kind != "plane"]
         return world, scout, laws, (min(least, default=1.0), max(sizes, default=1.0))
 
