@@ -26,6 +26,7 @@ from daedalus.simulation.result.records_of_derivatives import (
 )
 from daedalus.simulation.result.records_of_methods import (
     BelowTolerance,
+    ContactsStepped,
     ExplicitChosen,
     FewDigits,
     FirstStepsWrong,
@@ -72,6 +73,7 @@ EXAMPLES = [
     ExplicitChosen("dop853", 1e-6),
     BrokenBetweenSteps(1.25, 3),
     NoiseDrawn(("w",), (), 3, 0.01),
+    ContactsStepped(3, True, 1e-6, 0.1, 2, 1e-12),
     Stiffness("dop853", 1e-3, 0.25, 40),
     ImplicitChosen("bdf", Stiffness("dop853", 1e-3, 0.25, 40), 600, 1e-4),
     FullNewton(0.5, 0.1),
