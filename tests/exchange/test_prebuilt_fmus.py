@@ -203,3 +203,17 @@ def test_the_same_bytes_each_time(tmp_path):
     for name in ("a", "b"):
         dd.exchange.fmu(everything(), tmp_path / f"{name}.fmu", compiler=False)
     assert (tmp_path / "a.fmu").read_bytes() == (tmp_path / "b.fmu").read_bytes()
+
+
+def test_reactions_that_become_stiff_after_their_start(tmp_path):
+    m = dd.Model("robertson")
+    y = m.state("y", 3, start=[1.0, 0.0, 0.0])
+    slow, fast, fastest = 0.04 * y[0], 1e4 * y[1] * y[2], 3e7 * y[1] ** 2
+    m.equation(m.der(y), [-slow + fast, slow - fast - fastest, fastest])
+    written = dd.exchange.fmu(m, tmp_path / "robertson.fmu", kind="co_simulation", rtol=1e-6)
+    assert written.method == "radau5"
+    part = dd.exchange.load_fmu(tmp_path / "robertson.fmu", step=10.0)
+    tr = dd.simulate(part, 40.0)
+    # E. Hairer, G. Wanner, Solving Ordinary Differential Equations II, section IV.10: y_1(40).
+    name = next(name for name in part.freeze().places if name.startswith("y_0") and not name.endswith("_start"))
+    assert tr[name][-1] == pytest.approx(0.7158270688, rel=1e-5)

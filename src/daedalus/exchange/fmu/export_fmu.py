@@ -34,8 +34,10 @@ from daedalus.reduction.forms.no_form import NoForm
 from daedalus.reduction.reduce import reduce
 
 EXPLICIT, STIFF = "dopri5", "radau5"
-# Where "auto" takes implicit steps: rates of decay at the start this far apart.
-SPREAD = 1e4
+# Where "auto" takes implicit steps: rates of decay this far apart, at the start or after steps of these lengths (s);
+# all stages of a step are one dense system, so that large models stay with explicit steps.
+SPREAD, MOST_IMPLICIT = 1e4, 66
+FIRST_LOOK, LAST_LOOK = 1e-6, 0.1
 # A date for all files, so that the same model gives the same bytes.
 DATE = (1980, 1, 1, 0, 0, 0)
 
@@ -209,16 +211,38 @@ def _without_events(system: System) -> System:
 def _steps(system: System, form: ExplicitForm, start: np.ndarray, method: str) -> tuple[str, FlowCore]:
     chosen = method
     if method == "auto":
-        symbols = [system.symbol(letter) for letter in ("t", "x", "u", "p")]
-        matrix = ca.Function("by_x", symbols, [ca.densify(ca.jacobian(form.xdot, symbols[1]))])
-        values = matrix(0.0, start, np.zeros(system.sizes["u"]), system.start["p"]).full()
-        poles = np.linalg.eigvals(values) if np.all(np.isfinite(values)) and values.size else np.zeros(1)
+        small = system.sizes["x"] <= MOST_IMPLICIT
+        chosen = STIFF if small and _is_stiff(system, form, start) else EXPLICIT
+    return chosen, fixed_steps(_without_events(system), chosen, 1e-3, 1)
+
+
+def _is_stiff(system: System, form: ExplicitForm, start: np.ndarray) -> bool:
+    """Whether rates of decay are far apart at the start, or soon after it: rough steps that grow, implicit once.
+
+    Robertson's reactions are not stiff at their start, and very stiff a microsecond later.
+    """
+    symbols = [system.symbol(letter) for letter in ("t", "x", "u", "p")]
+    rates, n = form.xdot, system.sizes["x"]
+    slopes = ca.Function("rates", symbols, [ca.densify(rates), ca.densify(ca.jacobian(rates, symbols[1]))])
+    t, x, step = 0.0, np.array(start, dtype=float), FIRST_LOOK
+    while step <= LAST_LOOK:
+        value, matrix = (m.full() for m in slopes(t, x, np.zeros(system.sizes["u"]), system.start["p"]))
+        if not (np.all(np.isfinite(value)) and np.all(np.isfinite(matrix))):
+            return False
+        poles = np.linalg.eigvals(matrix) if n else np.zeros(1)
         fast = float(np.max(-poles.real, initial=0.0))
         slow = float(np.min(np.abs(poles), initial=np.inf))
-        chosen = STIFF if fast > SPREAD * min(max(slow, 1e-3), 1.0) else EXPLICIT
-        if 3 * system.sizes["x"] > 200:
-            chosen = EXPLICIT
-    return chosen, fixed_steps(_without_events(system), chosen, 1e-3, 1)
+        if fast > SPREAD * min(max(slow, 1e-3), 1.0):
+            return True
+        if system.has_invariants:  # such a step would leave them
+            return False
+        # One linearly implicit Euler step.
+        system_matrix = np.eye(n) - step * matrix
+        if n == 0 or np.linalg.matrix_rank(system_matrix) < n:
+            return False
+        x = x + np.linalg.solve(system_matrix, step * value.ravel())
+        t, step = t + step, 10 * step
+    return False
 
 
 def _variables(system: System, form: ExplicitForm, outputs: tuple[str, ...], start: np.ndarray) -> list[FmuVariable]:
