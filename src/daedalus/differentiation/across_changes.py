@@ -160,7 +160,8 @@ def behind_change(case: Case, change: Change, t: float, row: np.ndarray) -> Next
     if not changed:
         return NextPart(following, same)
     # Those that the motion leads to zero; the others change with them, with time, or since something in them jumps.
-    led = [k for k in changed if _is_at_zero(case, k, t, row)]
+    put_in = conditions.chosen(case.foreseen.corners if case.foreseen is not None else False)
+    led = [k for k in change.conditions if k in put_in and _is_at_zero(case, k, t, row)]
     timed = [k for k in change.conditions if k >= conditions.located]
     which = led[0] if led else changed[0]
     if timed and (which not in led or which >= conditions.located):
@@ -169,7 +170,8 @@ def behind_change(case: Case, change: Change, t: float, row: np.ndarray) -> Next
         moves = time_slopes(case, event_of(case, which), t, row) if led else _moved_by_stairs(case, which, t, row)
     other = {k: time_slopes(case, event_of(case, k), t, row) for k in led[1:]}
     apart = [k for k, own in other.items() if not np.allclose(moves, own, rtol=1e-6) and np.all(np.isfinite(own))]
-    record = EquationsJump(t, conditions.texts[which], tuple(conditions.texts[k] for k in apart))
+    told = which if which in changed else changed[0]
+    record = EquationsJump(t, conditions.texts[told], tuple(conditions.texts[k] for k in apart))
     slopes = carried(unchanged(n, len(moves)), row[-n:], following.row0[-n:], moves)
     return NextPart(following, slopes, (record,))
 

@@ -74,3 +74,45 @@ def test_two_periods_of_a_converter_are_one_after_the_other():
     second = dd.sensitivities(m, (400e-6, 800e-6), start=dict(zip(("v", "i"), first.value)), **options)
     both = dd.sensitivities(m, 800e-6, **options)
     assert np.allclose(both.M, second.M @ first.M, rtol=1e-6)
+
+
+def random_model(seed):
+    """Two states with two of seven laws that jump, bend and count."""
+    draw = np.random.default_rng(seed)
+    m = dd.Model("random laws")
+    x, y = m.state("x", start=float(draw.uniform(0.2, 0.8))), m.state("y", start=float(draw.uniform(-0.5, 0.5)))
+    P, k = m.parameter("P", float(draw.uniform(0.4, 1.2))), m.parameter("k", float(draw.uniform(0.5, 2)))
+    t = m.time
+    laws = [
+        ca.if_else(x + 0.3 * y < ca.fmod(t, P), 1.0, 0.0),
+        ca.if_else(y > 0.2 * ca.sin(5 * t), -1.0, 0.5),
+        ca.fmax(x, 0.6 + 0.1 * ca.floor(t / P)),
+        ca.if_else(ca.fmod(t, P) < 0.3 * k * P, 1.0, -0.2),
+        ca.if_else(x > 0.5, ca.fmod(t, 0.37), 0.0),
+        ca.if_else(ca.fmod(t + 0.2 * x, P) < 0.5 * P, 1.0, 0.0),
+        ca.fabs(x - ca.fmod(t, P)),
+    ]
+    one, other = draw.integers(0, len(laws), 2)
+    m.equation([m.der(x), m.der(y)], [-k * x + y + laws[one], -2 * x - 0.3 * y + laws[other]])
+    return m, float(draw.uniform(1, 3))
+
+
+@pytest.mark.parametrize("seed", [0, 10, *(pytest.param(k, marks=pytest.mark.wide) for k in range(11, 40))])
+def test_random_laws(seed):
+    m, span = random_model(seed)
+    sens = dd.sensitivities(m, span, wrt=("start", "parameters"), rtol=1e-10, atol=1e-12)
+    system = m.freeze()
+    given = {**dict(zip(("x", "y"), system.start["x"].tolist())), **dict(zip(("P", "k"), system.start["p"].tolist()))}
+
+    def end(name, change):
+        values = {**given, name: given[name] + change}
+        start, parameters = ({key: values[key] for key in keys} for keys in (("x", "y"), ("P", "k")))
+        run = dd.simulate(m, span, start=start, parameters=parameters, rtol=1e-12, atol=1e-14)
+        return np.array([float(run.end["x"]), float(run.end["y"])])
+
+    for name in given:
+        wide, near = ((end(name, step) - end(name, -step)) / (2 * step) for step in (1e-5, 3e-6))
+        if np.abs(wide - near).max() > 1e-3:
+            continue  # the differences pass another change
+        exact = np.array([float(np.ravel(sens.d(state, name))[0]) for state in ("x", "y")])
+        assert np.allclose(exact, near, rtol=2e-4, atol=2e-4)

@@ -77,6 +77,10 @@ class JumpingConditions:
             self._put_clock_in(system, switches)
         # A guard contains modes of conditions inside it, which come before it, and of those that time decides.
         self._inwards = [*reversed(range(self.located)), *range(self.located, len(self._modes))]
+        self._inside = [
+            {j for j in range(len(self._modes)) if j != k and ca.depends_on(guard, self._modes[j])}
+            for k, guard in enumerate(self._guards)
+        ]
         looked = [
             looked_at(system, self._residual, self._guards, self._modes, self._inwards, k)
             for k in range(len(self._modes))
@@ -127,7 +131,14 @@ class JumpingConditions:
         if corners is None:
             return ()
         every = corners and self.count <= MOST_CORNERS
-        return tuple(k for k in range(self.count) if every or not self.corners[k] or self.levels[k] > 0)
+        found = {k for k in range(self.count) if every or not self.corners[k] or self.levels[k] > 0}
+        # Those that stand inside the guard of another turn it with them.
+        waiting = list(found)
+        while waiting:
+            inside = self._inside[waiting.pop()] - found
+            found |= inside
+            waiting += inside
+        return tuple(sorted(found))
 
     def guard(self, which: int, modes: tuple[int, ...]) -> ca.SX:
         """The guard of a condition with modes put in."""
