@@ -195,3 +195,14 @@ D1 0 a dj
     layer = 20e-12 * 0.7 * 2 * (np.sqrt(1 + tr["v_a"] / 0.7) - 1)
     moved = 10e-12 * (tr["v_in"] - tr["v_a"])
     assert np.abs(moved - layer).max() < 2e-5 * layer.max()
+
+
+@pytest.mark.parametrize(("words", "is_told"), [("tf=1n vaf=50", True), ("tf=1n", False), ("vaf=50 cje=1p", False),
+                                                ("tf=1n vaf=50 cjc=1f", False), ("tf=1n vaf=50 tr=1n", False),
+                                                ("tf=1n xtf=2 vtf=3", True), ("tf=1n xtf=2", False)])  # fmt: skip
+def test_charge_that_no_state_carries_is_told(words, is_told, recwarn):
+    text = f"t\nV1 c 0 5\nI1 0 b 1u\nQ1 c b 0 qm\n.model qm npn({words})\n"
+    dd.components.from_spice(text)
+    dd.components.electrical.Transistor("q", from_card=f".model qm npn({words})")
+    told = [str(warning.message) for warning in recwarn if "is left out" in str(warning.message)]
+    assert bool(told) == is_told

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import casadi as ca
 
 from daedalus.components.semiconductors.card_component import CardComponent
+from daedalus.components.semiconductors.device_cards import SpiceWarning
 from daedalus.components.semiconductors.diode import LEAK, THERMAL_VOLTAGE
 from daedalus.components.semiconductors.junction import (
     Depletion,
@@ -85,6 +87,25 @@ class Transistor(CardComponent):
         if isinstance(share, float) and share == 1.0:
             self.values["inner_base_share"] = None
         self._complete()
+        self._tell_what_is_left_out()
+
+    def _tell_what_is_left_out(self) -> None:
+        """Warn where the charge of the carriers depends on a voltage that is no state."""
+        values = self.values
+        if values["forward_transit_time"] is None:
+            return
+        if values["collector_capacitance"] is not None or values["reverse_transit_time"] is not None:
+            return
+        through = [word for word in ("forward_early_voltage", "reverse_knee_current") if values[word] is not None]
+        if values["transit_growth"] is not None and values["transit_voltage"] is not None:
+            through.append("transit_voltage")
+        if through:
+            warnings.warn(
+                "A transistor with forward_transit_time (tf) but without collector_capacitance (cjc): its charge "
+                f"follows v_be alone, and what {' and '.join(through)} make of v_bc in it is left out. "
+                "With a collector_capacitance, however small, it counts.",
+                SpiceWarning, stacklevel=5,
+            )  # fmt: skip
 
     @staticmethod
     def _write(m: Any, q: Any) -> None:
