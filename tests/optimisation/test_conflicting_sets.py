@@ -133,3 +133,18 @@ def test_nonlinear_contradictions_can_be_mended_one_by_one():
     reach = told["angle", "lower"].needed
     assert problem(angle=reach - 1e-3).success
     assert not problem(angle=reach + 1e-2).success
+
+
+def test_a_state_that_cannot_come_back_is_told_as_a_change():
+    m = dd.Model("decay")
+    x = m.state("x", start=1.0)
+    m.equation(m.der(x), -x)
+    ocp = dd.OptimalControl(m, 1.0, 10)
+    ocp.start()
+    ocp.periodic("x")
+    ocp.minimise(running=x**2)
+    plan = ocp.solve()
+    assert not plan.success
+    (part,) = plan.explain().conflicts
+    assert part.name == "the change of x over the period"
+    assert part.needed == pytest.approx(np.exp(-1.0) - 1.0, abs=1e-6)

@@ -182,7 +182,8 @@ def _relaxed(draft: Draft, made: Transcription, phase: int) -> list[Relaxed]:
     found: list[Relaxed] = []
     for group in made.layout.groups:
         if group.kind in RELAXED:
-            for k, name in enumerate(group.names):
+            for k, label in enumerate(group.names):
+                name = f"the change of {label} over the period" if group.kind == "periodic" else label
                 variables, low, high = _as_variables(draft, group.rows[:, k])
                 size = max(1.0, float(np.abs(np.concatenate([low, high])[np.isfinite([*low, *high])]).max(initial=0.0)))
                 found += _sides(draft, phase, name, variables, group.shares, low, high, size)
