@@ -255,3 +255,11 @@ def test_a_plan_that_is_no_motion_is_no_success():
         assert plan.objective == pytest.approx(5152.0731, rel=1e-3)
     else:
         assert "as the model moves it" in str(plan) or plan.outcome.ending is not ProgramEnding.SOLVED
+
+
+def test_a_search_that_gives_up_begins_again_from_a_motion():
+    """From states that rest at their start 3000 iterations lead nowhere; from a motion of the model 18 are enough."""
+    plan = tuberculosis().solve(most_iterations=60)
+    assert plan.success, plan
+    assert plan.objective == pytest.approx(5152.0731, rel=1e-5)
+    assert plan.iterations > 60

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from daedalus import _core
-from daedalus.errors import InconsistentStartError, SolverError
+from daedalus.errors import DaedalusError, InconsistentStartError, SolverError
 from daedalus.model.lazy_values import cached_property
 from daedalus.model.model import Model
 from daedalus.model.system.system import System
@@ -49,6 +49,8 @@ MOST_BY_STAGES = 100
 # Endings after which a guess that leads to another end may help, and how many such ends are tried.
 LEADS_NOWHERE = (ProgramEnding.INFEASIBLE, ProgramEnding.SMALL_STEP, ProgramEnding.DIVERGED, ProgramEnding.NOT_FINITE)
 MOST_ENDS = 2
+# Searches that came to no end from the guess; a motion of the model may lead further.
+GAVE_UP = (ProgramEnding.MANY_ITERATIONS, ProgramEnding.FAILED, ProgramEnding.SMALL_STEP, ProgramEnding.NOT_FINITE)
 
 
 class Solving:
@@ -153,6 +155,26 @@ class Solving:
                 return found
         return None
 
+    def _from_a_motion(self, settings: SolveSettings, outcome: ProgramOutcome) -> ProgramOutcome | None:
+        """What is found from a motion of the model with the inputs of the guess, not from a line between its ends."""
+        program = self.transcription.program
+        guess = Plan(
+            self.model, self.transcription, replace(outcome, w=self.begin), program.parameters, self.begin, self.again
+        )
+        try:
+            motion = guess.replay().trajectory
+            if not motion.success:
+                return None
+            near = Solving(self.model, replace(self.description, trajectory=motion), settings, self.mesh)
+        except DaedalusError:
+            return None
+        if near.transcription.program.shape != program.shape:
+            return None
+        if settings.time_limit is not None:
+            settings = replace(settings, time_limit=max(settings.time_limit - outcome.seconds, 1e-3))
+        found = searched(program, near.begin, settings, self.description.system.name)
+        return replace(found, iterations=outcome.iterations + found.iterations) if found.success else None
+
     def _with_hidden_inputs(self, settings: SolveSettings, outcome: ProgramOutcome) -> tuple[ProgramOutcome, list[str]]:
         """A better plan that uses inputs which a symmetry has hidden from the search, where there is one."""
         made = self.transcription
@@ -204,6 +226,8 @@ class Solving:
             outcome = self._with_ipopt(settings)
         if outcome.ending in LEADS_NOWHERE:
             outcome = self._towards_other_ends(settings) or outcome
+        if outcome.ending in GAVE_UP and self.last is None and self.description.trajectory is None:
+            outcome = self._from_a_motion(settings, outcome) or outcome
         if outcome.success and self.last is None and not settings.options:
             outcome, told = self._with_hidden_inputs(settings, outcome)
             notes += told
