@@ -7,6 +7,13 @@ more than 35 ms a case. Those of documents, layout, public names and reached ref
 # Every how many cases of a family one runs by default, beginning with the first.
 ONE_OF = {
     2: {
+        "test_a_daemon_thread_inside_the_core",
+        "test_a_long_step_stays_on_its_branch",
+        "test_as_accurate_with_about_as_many_steps",
+        "test_daes_of_index_1_take_the_steps_of_the_core",
+        "test_first_and_second_derivatives_agree_with_differences",
+        "test_order_of_any_tableau",
+        "test_troesch",
         *("test_a_bounce_between_two_models", "test_a_condition_that_changes_where_a_clock_ticks_still_moves"),
         *("test_a_force_that_turns_inside_a_phase", "test_a_friction_sticks_and_slips"),
         "test_a_load_that_is_dropped_on_the_way",
@@ -70,6 +77,8 @@ ONE_OF = {
         "test_windows_pass_their_stretched_position",
     },
     3: {
+        "test_linear_plants_of_any_stiffness_and_interval",
+        "test_unseen_directions_are_infinite_as_in_a_fit",
         *("test_a_level_that_a_delayed_signal_passes_at_its_corner_is_told_once", "test_a_lossy_gear_turns_and_locks"),
         *("test_a_moment_belongs_to_one_side_however_it_is_asked_for", "test_a_pendulum_comes_to_rest_at_its_stop"),
         *("test_a_range_contains_every_value", "test_a_result_travels", "test_a_short_push_is_not_stepped_over"),
