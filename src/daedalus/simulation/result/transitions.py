@@ -153,8 +153,13 @@ def _events(piece: RecordedRun, goes_on: bool) -> Iterator[Transition]:
         event = known[index]
         if event.purpose is not EventPurpose.MODEL:
             continue
-        sides = (piece._snapshot(t, row).renewing(lambda: False) for row in (before, after))
+        sides = _as_found(piece, t, before), _as_found(piece, t, after)
         yield Transition(*_kind(event, name), t, *sides, tuple(event.resets))
+
+
+def _as_found(piece: RecordedRun, t: float, row: np.ndarray) -> Samples:
+    """A moment at an event, with the values that it was found by."""
+    return piece._snapshot(t, row).renewing(lambda: False)
 
 
 def _kind(event: Event, name: str) -> tuple[TransitionKind, str]:
