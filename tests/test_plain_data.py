@@ -19,6 +19,9 @@ FORBIDDEN = {
 # JSON is data. Workers of a Dask cluster run whatever their client sends them, by Dask's own pickles.
 ALLOWED = {
     ("model/system/plain_record.py", "loads"),
+    # JSON between an FMU's process and ours.
+    ("exchange/fmu_import/fmu_link.py", "loads"),
+    ("exchange/fmu_import/fmu_process.py", "loads"),
     ("ensembles/cluster.py", "loads"),
     ("ensembles/further_names.py", "loads"),
     ("ensembles/saved_ensemble.py", "loads"),

@@ -19,6 +19,7 @@ from daedalus.integrators.methods import is_implicit
 from daedalus.integrators.multistep.multistep import Multistep
 from daedalus.integrators.tableaux.tableau import Tableau
 from daedalus.model.frozen_mapping import FrozenMapping
+from daedalus.model.mechanics.mechanics_part import refuse_touching
 from daedalus.model.model import Model, as_system
 from daedalus.model.names import element_label
 from daedalus.model.plain_numbers import without_unit
@@ -102,6 +103,7 @@ def convergence(
     by variable: x 3.93, v 4.11
     """
     system = as_system(model)
+    refuse_touching(system, "dd.convergence")
     sizes, (t0, t1) = _read_steps(steps, span)
     expected = expected_order(system, method, sizes[0])
     run = partial(simulate, model, (t0, t1), start, inputs, parameters, progress=False)

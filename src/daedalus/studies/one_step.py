@@ -18,6 +18,7 @@ import numpy as np
 from daedalus.errors import InputError, SolverError
 from daedalus.integrators.tableaux.named_tableaux import tableau
 from daedalus.integrators.tableaux.tableau import Tableau
+from daedalus.model.mechanics.mechanics_part import refuse_touching
 from daedalus.model.model import Model, as_system
 from daedalus.model.system.system import System
 from daedalus.model.values import parameter_values
@@ -97,6 +98,7 @@ def step(
     0.666667
     """
     system = as_system(model)
+    refuse_touching(system, "dd.step")
     table = method if isinstance(method, Tableau) else tableau(method)
     before = _states(system, x)
     if not np.isfinite(h) or h == 0:

@@ -13,6 +13,7 @@ from daedalus.integrators.methods import METHODS, is_multistep
 from daedalus.integrators.multistep.multistep import Multistep
 from daedalus.integrators.tableaux.tableau import Tableau
 from daedalus.model.frozen_mapping import FrozenMapping
+from daedalus.model.mechanics.mechanics_part import refuse_touching
 from daedalus.model.model import Model, as_system
 from daedalus.model.names import did_you_mean
 from daedalus.model.plain_numbers import without_unit
@@ -108,6 +109,7 @@ def step_error(
             remedy=f"h=0.1 and {did_you_mean('auto', METHODS) if method == 'auto' else 'the same method'}",
         )
     system = as_system(model)
+    refuse_touching(system, "dd.step_error")
     given: dict[str, Any] = {"inputs": inputs, "parameters": parameters, "progress": False}
     sizes = float(h) * 0.5 ** np.arange(HALVINGS)
     named: Any = METHODS[method] if isinstance(method, str) and method in METHODS else method

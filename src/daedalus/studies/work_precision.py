@@ -12,6 +12,7 @@ import numpy as np
 from daedalus.errors import DaedalusError, InputError, SolverError
 from daedalus.integrators.multistep.multistep import Multistep
 from daedalus.integrators.tableaux.tableau import Tableau
+from daedalus.model.mechanics.mechanics_part import refuse_touching
 from daedalus.model.model import Model, as_system
 from daedalus.model.system.system import System
 from daedalus.simulation.simulate import simulate
@@ -91,6 +92,7 @@ def work_precision(
     ['rk4', 'tsit5']
     """
     system = as_system(model)
+    refuse_touching(system, "dd.work_precision")
     wanted = np.array([float(value) for value in tolerances])
     if not len(wanted) or not np.all((wanted > 0) & (wanted < 1)):
         raise InputError("Tolerances must be between 0 and 1.", f"got {wanted.tolist()}", remedy="[1e-3, 1e-5, 1e-7]")

@@ -15,6 +15,7 @@ from daedalus.analysis.points.missing_states import follow_missing_states
 from daedalus.analysis.points.operating_point import OperatingPoint, read_point
 from daedalus.analysis.points.told_modes import read_modes
 from daedalus.errors import InputError
+from daedalus.model.mechanics.mechanics_part import refuse_touching
 from daedalus.model.model import Model, as_system
 from daedalus.model.switching.delays import refuse_delays
 from daedalus.model.system.system import System
@@ -92,6 +93,7 @@ def linearise(
     ([[-0.5]], ('fan = 0, its start value',))
     """
     system = as_system(model)
+    refuse_touching(system, "dd.linearise")
     refuse_delays(system, "A linear system of ordinary differential equations")
     if along is not None:
         if at is not None or inputs or parameters or modes:

@@ -76,7 +76,7 @@ class DrawingDoor(JointDoor):
         >>> m.equation(m.der(m.der(x)), -omega**2 * x)
         >>> print(m.to_latex())
         \\begin{aligned}
-        \\ddot{x} &= - {\\omega_{0}}^{2} \\, x
+        \\ddot{x} &= - \\omega_{0}^{2} \\, x
         \\end{aligned}
         """
         from daedalus.display.formulas.model_equations import Equations
