@@ -94,3 +94,58 @@ def test_rows_behind_events_and_between_jumps_of_an_input():
     tr = dd.simulate(m, 2.0, save_at=TIMES)
     assert tr.events
     assert length_error(tr["q"]) < 1e-15
+
+
+def switched(law) -> dd.Model:
+    m = dd.Model("switched")
+    x, z, on = m.state("x", start=1.0), m.algebraic("z", start=1.0), m.discrete("on", start=0.0)
+    m.equation(m.der(x), -x + 0.01 * z)
+    m.equation(z * law(on, x), 6 + x, name="load")
+    m.when(x < 0.6, {"on": 1.0})
+    return m
+
+
+LAWS = [lambda on, x: 1 + 2 * on, lambda on, x: ca.if_else(on > 0.5, 3.0, 1.0) + x]
+
+
+@pytest.mark.parametrize("method", ["radau5", "bdf", "rodas5p"])
+@pytest.mark.parametrize("law", LAWS, ids=["line", "choice"])
+def test_algebraic_variables_follow_the_discrete_ones_of_their_time(law, method):
+    tr = dd.simulate(switched(law), 2.0, method=method, save_at=TIMES)
+    # Where x is below the threshold the law is the later one, by hand.
+    on = np.where(tr.time > tr.events[0].time, 1.0, 0.0)
+    assert 0 < on.sum() < len(on)
+    expected = (6 + tr["x"]) / np.array([float(ca.DM(law(*pair))) for pair in zip(on, tr["x"])])
+    np.testing.assert_allclose(tr["z"], expected, rtol=1e-5)
+    np.testing.assert_allclose(tr.at(TIMES[1:-1], project=True)["z"], expected[1:-1], rtol=1e-5)
+
+
+@pytest.mark.parametrize("method", ["dop853", "radau5"])
+def test_constraints_with_a_discrete_variable_are_those_of_their_time(method):
+    # Index 2: a belt whose gear changes.
+    m = dd.Model("belt")
+    x, y, f, on = m.state("x", start=1.0), m.state("y"), m.algebraic("f"), m.discrete("on", start=0.0)
+    m.equation(m.der(x), -x)
+    m.equation(m.der(y), f)
+    m.equation(y, 1 - x + on * (0.6 - x), name="belt")
+    m.when(x < 0.6, {"on": 1.0})
+    tr = dd.simulate(m, 2.0, method=method, save_at=TIMES)
+    inside, x = TIMES[1:-1], np.exp(-TIMES)
+    y = 1 - x + np.maximum(0.6 - x, 0.0)
+    np.testing.assert_allclose(tr["y"], y, atol=1e-5)
+    projected = tr.at(inside, project=True)
+    np.testing.assert_allclose(projected["y"], y[1:-1], atol=1e-5)
+    np.testing.assert_allclose(projected["f"], (x * np.where(x < 0.6, 2.0, 1.0))[1:-1], atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["slider_crank", "rod_chain"])
+def test_mechanisms_are_kept_behind_a_change_of_a_discrete_variable(name):
+    # A chain of rods is projected by a linear system, which takes one set of parameters at a time.
+    k = catalogue.load(name)
+    k.model.discrete("struck", start=0.0)
+    k.model.when(k.model.time > 0.11, {"struck": 1.0})
+    times = np.linspace(0, 0.3, 17)
+    tr = dd.simulate(k.model, 0.3, start=k.start, inputs=k.inputs, save_at=times)
+    assert tr["struck"][-1] == 1
+    assert max(tr.drift().values()) < 2e-14
+    assert max(tr.at(times, project=True).violations().values()) < 2e-14

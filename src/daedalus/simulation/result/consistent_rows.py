@@ -6,6 +6,9 @@ way in the mass metric for mechanics, and z and x' follow: what `dd.initialise` 
 
 from __future__ import annotations
 
+from itertools import pairwise
+from typing import Any
+
 import numpy as np
 
 from daedalus.initialisation.given_and_guessed import LETTERS
@@ -24,6 +27,7 @@ def consistent_rows(
 ) -> np.ndarray:
     """The rows nearest to those of a run that obey its equations; one that no search leads to stays as it is.
 
+    p: parameters of each row, (times, np), with the discrete variables as they are there.
     Where a constraint differentiates an input that is a table or a Python function, whose slopes are not known, the
     rows stay too.
 
@@ -42,24 +46,34 @@ def consistent_rows(
     inputs = drive.at(times)
     if plant.index.largest == 1:
         return solved_rows(plant, p, times, rows, inputs)
-    equations = start_equations(plant.system, p)
-    if equations.input_order > 0 and drive.moves:
-        return rows
     found = np.array(rows)
     for k, t in enumerate(times):
-        found[k] = _nearest(plant, equations, float(t), rows[k], inputs[k], p)
+        if k == 0 or not np.array_equal(p[k], p[k - 1]):
+            equations = start_equations(plant.system, p[k])
+        if equations.input_order > 0 and drive.moves:
+            continue
+        found[k] = _nearest(plant, equations, float(t), rows[k], inputs[k], p[k])
     return found
+
+
+def moved_by(core: Any, times: np.ndarray, rows: np.ndarray, inputs: np.ndarray, p: np.ndarray) -> np.ndarray:
+    """The rows as a projection moves them; p is of each row, (times, np), and it takes one p a call."""
+    if not len(times):
+        return rows
+    bounds = [0, *(1 + np.flatnonzero((p[1:] != p[:-1]).any(axis=1))), len(times)]
+    parts = [slice(a, b) for a, b in pairwise(bounds)]
+    return np.concatenate([core.evaluate_many(times[k, None], rows[k], inputs[k], p[k.start])[0] for k in parts])
 
 
 def solved_rows(
     plant: ImplicitPlant, p: np.ndarray, times: np.ndarray, rows: np.ndarray, inputs: np.ndarray
 ) -> np.ndarray:
-    """The rows with z and x' from x, where these follow at once."""
+    """The rows with z and x' from x, where these follow at once; p is of each row, (times, np)."""
     nominal = plant.system.nominal
     scale = ATOL * np.concatenate([nominal["x"], nominal["z"], np.ones(plant.system.sizes["x"])])
     found = np.array(rows)
     for k, t in enumerate(times):
-        row = plant.model.consistent(float(t), rows[k], inputs[k], p, RTOL, scale)
+        row = plant.model.consistent(float(t), rows[k], inputs[k], p[k], RTOL, scale)
         found[k] = rows[k] if row is None else row
     return found
 

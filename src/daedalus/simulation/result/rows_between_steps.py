@@ -14,7 +14,8 @@ import numpy as np
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.plant.plant import Plant
-from daedalus.simulation.result.consistent_rows import solved_rows
+from daedalus.simulation.result.consistent_rows import moved_by, solved_rows
+from daedalus.simulation.result.held_values import HeldValues
 
 # Errors between steps are those of the steps, a few tolerances.
 FARTHEST = 10.0
@@ -40,13 +41,22 @@ def keep_between_steps(plant: Plant, drive: Drive, p: np.ndarray, run: Any, rtol
         return
     between = run.between
     if between:
-        run.x[between] = _kept(plant, drive, p, run.t[between], run.x[between], rtol)
+        times = run.t[between]
+        run.x[between] = _kept(plant, drive, _held_at(plant, p, run, times), times, run.x[between], rtol)
+
+
+def _held_at(plant: Plant, p: np.ndarray, run: Any, times: np.ndarray) -> np.ndarray:
+    """p at times, (times, np), with the discrete variables as they are there; p itself is of the start."""
+    rows = np.repeat(np.asarray(p, dtype=float)[None, :], len(times), axis=0)
+    if count := plant.system.discrete_count:
+        rows[:, rows.shape[1] - count :] = HeldValues.of_run(run, count, False).at(times)
+    return rows
 
 
 def _kept(plant: Plant, drive: Drive, p: np.ndarray, times: np.ndarray, rows: np.ndarray, rtol: float) -> np.ndarray:
     inputs = drive.at(times)
     if plant.projection is not None:
-        moved = plant.projection.core.evaluate_many(times[:, None], rows, inputs, p)[0]
+        moved = moved_by(plant.projection.core, times, rows, inputs, p)
         far = np.abs(moved - rows) > FARTHEST * rtol * _sizes(plant, rows)
         rows = np.where(far.any(axis=1, keepdims=True), rows, _finite_or_before(moved, rows))
     if not isinstance(plant, ImplicitPlant) or plant.system.choices:
@@ -56,7 +66,7 @@ def _kept(plant: Plant, drive: Drive, p: np.ndarray, times: np.ndarray, rows: np
     if plant.onto_written is not None:
         part = plant.row_parts["x"]
         states = np.ascontiguousarray(rows[:, part])
-        moved = plant.onto_written.core.evaluate_many(times[:, None], states, inputs, p)[0]
+        moved = moved_by(plant.onto_written.core, times, states, inputs, p)
         rows[:, part] = _finite_or_before(moved, states)
     return rows
 
