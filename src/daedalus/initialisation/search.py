@@ -7,7 +7,7 @@ guesses of an earlier one (a given derivative, a given force), the stages up to 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from daedalus.algebra.damped_newton import SOLVED
 from daedalus.algebra.least_change import Arrival, least_change
-from daedalus.algebra.rank_decision import counted
+from daedalus.algebra.rank_decision import balanced, counted, is_singular
 from daedalus.analysis.structure.jets.jet_evaluation import JetEvaluation
 from daedalus.deadline import poll
 from daedalus.initialisation.homotopy import follow
@@ -81,6 +81,8 @@ class Search:
             arrival, aside = self._newton(rows, columns, values, values)
             iterations += arrival.iterations
             if not arrival.solved:
+                arrival, aside = self._in_own_sizes(rows, columns, values) or (arrival, aside)
+            if not arrival.solved:
                 arrival, aside = self._block_by_block(rows, columns, values) or (arrival, aside)
             if not arrival.solved:
                 rows, columns = eq.row_stage <= stage, (eq.stage <= stage) & ~given
@@ -144,6 +146,25 @@ class Search:
         which = " and ".join(dict.fromkeys(self.equations.rows[row].label for row in dead))
         note = f"the slopes of {which} vanish at the guess of {names}: the search began aside of it"
         return again, [note]
+
+    def _in_own_sizes(
+        self, rows: np.ndarray, columns: np.ndarray, start: np.ndarray
+    ) -> tuple[Arrival, list[str]] | None:
+        """A square stage with each unknown as large as one step of Newton's method makes it. None if it fails.
+
+        Third derivatives of a motion of microseconds are 1e15 where their guess is 0 in units of 1: beside what is held
+        in a row, slopes in such units look like rounding.
+        """
+        if rows.sum() != columns.sum():
+            return None
+        residual, slopes, _ = self._selected(rows, columns, start)(start[columns])
+        step = _balanced_solution(slopes, residual) if isinstance(slopes, np.ndarray) else None
+        if step is None:
+            return None
+        sizes = np.maximum(self.sizes, np.abs(start))
+        sizes[columns] = np.maximum(sizes[columns], np.abs(step))
+        arrival, aside = replace(self, sizes=sizes)._newton(rows, columns, start, start)
+        return (arrival, aside) if arrival.solved else None
 
     def _block_by_block(
         self, rows: np.ndarray, columns: np.ndarray, start: np.ndarray
@@ -214,6 +235,14 @@ class Search:
     def _selected(self, rows: np.ndarray, columns: np.ndarray, values: np.ndarray) -> Callable[[np.ndarray], Any]:
         """Some rows as functions of some unknowns, the others held."""
         return self.numbers.selected(rows, columns, values, self.sizes)
+
+
+def _balanced_solution(matrix: np.ndarray, right: np.ndarray) -> np.ndarray | None:
+    """v with matrix v = right, whatever the units of rows and unknowns; None where the matrix does not determine it."""
+    if not (np.all(np.isfinite(matrix)) and np.all(np.isfinite(right))) or is_singular(matrix):
+        return None
+    near_one, scales = balanced(matrix)
+    return np.asarray(scales.columns * np.linalg.solve(near_one, scales.rows * right))
 
 
 def search_from(equations: JetEquations, time: float, p: np.ndarray, u: np.ndarray, guess: np.ndarray) -> Search:
