@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -170,6 +171,37 @@ class Estimator:
         held = self._inputs_of(u)
         if self._moments:
             self._moments[-1] = self._moments[-1]._replace(inputs=held)
+
+    def to_c(self, folder: str | Path, name: str | None = None, steps: int | None = None) -> Any:
+        """Write the filter as self-contained C99 beside its model: no heap, fixed sizes, a Makefile and a test.
+
+        `NAME_filter_call(&filter, y, u)` is a call of the estimator, from its start on; `make test` compares calls to
+        1e-10. Returns what `dd.exchange.c` returns.
+
+        Parameters
+        ----------
+        name: the prefix in C; by default the name of the model.
+        steps: explicit steps in an interval, all of one length; by default as many as the tolerances ask for in the
+            first few calls.
+
+        Raises an InputError for kind="mhe", stiff models, events, jumps, and models without formulas.
+
+        Example
+        -------
+        >>> import daedalus as dd, tempfile
+        >>> m = dd.Model("decay")
+        >>> x = m.state("x", start=1.0)
+        >>> m.equation(m.der(x), -x)
+        >>> estimator = dd.Estimator(m, ["x"], measurement_noise=0.1, every=0.1)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     written = estimator.to_c(folder)
+        >>> written.files[4:]
+        ('decay_filter.h', 'decay_filter.c', 'test_decay_filter.c')
+        """
+        from daedalus.exchange.c_code.export_filter import export_filter
+
+        noises = (self._spread, self._density, self._noise)
+        return export_filter(self.kind, self._model, self.labels["y"], noises, folder, name, steps)
 
     def _late(self, measured: np.ndarray, driven: bool, time: float) -> None:
         """Take in measurements of an earlier moment, and go on from there through what is remembered."""

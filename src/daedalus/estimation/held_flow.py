@@ -77,15 +77,33 @@ class HeldFlow:
         self._use(IMPLICIT)
         return self.carry(t, length, x, covariance, u, density)
 
+    @property
+    def explicit(self) -> bool:
+        """Whether explicit steps have been enough so far."""
+        return self._method == EXPLICIT
+
+    def in_one_step(
+        self, t: float, length: float, x: np.ndarray, covariance: np.ndarray, u: np.ndarray, density: np.ndarray
+    ) -> Propagated | None:
+        """The same by one explicit step, or None where that does not reach the tolerance."""
+        point = (t, length, x, u, self._p, covariance, density)
+        found = self._core.carry(self._by_state, self._projector, *point, self._asked, np.inf, 1, False)
+        return Propagated(*found[:4]) if found else None
+
 
 @remembered
 def slopes_by_state(system: System) -> Any:
     """∂x'/∂x by rows, as a compiled function of (t, x, u, p)."""
+    arguments = [system.symbol(letter) for letter in ("t", "x", "u", "p")]
+    slopes = ca.densify(slope_formulas(system))
+    return compile_function(ca.Function("by_state", arguments, [ca.vec(slopes.T)])).core
+
+
+def slope_formulas(system: System) -> ca.SX:
+    """∂x'/∂x in symbols."""
     plant = plant_of(system)
     assert isinstance(plant, ExplicitPlant)
-    arguments = [system.symbol(letter) for letter in ("t", "x", "u", "p")]
-    slopes = ca.densify(ca.jacobian(plant.form.xdot, system.symbol("x")))
-    return compile_function(ca.Function("by_state", arguments, [ca.vec(slopes.T)])).core
+    return ca.jacobian(plant.form.xdot, system.symbol("x"))
 
 
 def held_flow(case: Case) -> HeldFlow | None:

@@ -7,6 +7,7 @@ position, and velocities share a push by their masses.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import casadi as ca
@@ -35,6 +36,22 @@ def kept_projector(case: Case) -> Any:
     """
     if not case.system.invariants:
         return None
+    formula, by_numbers = _tried(case)
+    if formula is not None:
+        return compile_function(formula).core
+    n = len(case.x0)
+    wrapped = _core.Function("projector", [1, n, len(case.u0), len(case.p)], [n * n], 4, 1, 0, 0)
+    wrapped.set_python(by_numbers)
+    return wrapped
+
+
+def kept_formula(case: Case) -> ca.Function | None:
+    """P by rows in symbols (t, x, u, p), where `kept_projector` uses a formula; else None."""
+    return _tried(case)[0] if case.system.invariants else None
+
+
+def _tried(case: Case) -> tuple[ca.Function | None, Callable[..., np.ndarray]]:
+    """The formula, if it is right at the start, and P by numbers."""
     moves, directions = (
         StartMoves(case.model, case.system, case.form, case.given),
         read_directions(case.system, "start", 0),
@@ -45,14 +62,10 @@ def kept_projector(case: Case) -> Any:
 
     point = (np.array([case.t0]), case.x0, case.u0, case.p)
     formula = _formula(case, moves)
-    if formula is not None:
-        compiled = compile_function(formula).core
-        if np.allclose(compiled(*point)[0], by_numbers(*point), rtol=SAME, atol=SAME):
-            return compiled
-    n = len(case.x0)
-    wrapped = _core.Function("projector", [1, n, len(case.u0), len(case.p)], [n * n], 4, 1, 0, 0)
-    wrapped.set_python(by_numbers)
-    return wrapped
+    if formula is None:
+        return None, by_numbers
+    found = compile_function(formula).core(*point)[0]
+    return formula if np.allclose(found, by_numbers(*point), rtol=SAME, atol=SAME) else None, by_numbers
 
 
 def _formula(case: Case, moves: StartMoves) -> ca.Function | None:

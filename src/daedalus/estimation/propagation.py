@@ -21,7 +21,7 @@ from daedalus.differentiation.variational.chain_rule import expression_of
 from daedalus.differentiation.variational.implicit_slopes import ImplicitSlopes
 from daedalus.differentiation.variational.tangent_start import tangent_start
 from daedalus.errors import DaedalusError, InputError
-from daedalus.estimation.held_flow import Propagated, held_flow
+from daedalus.estimation.held_flow import HeldFlow, Propagated, held_flow
 from daedalus.estimation.noisy_run import noisy_run
 from daedalus.model.expressions import column
 from daedalus.model.model import Model, as_system
@@ -82,6 +82,21 @@ class Propagation:
     def _begin(self) -> None:
         directions = read_directions(self._case.system, "start", 0)
         self.start, self.tangent = np.array(self._case.x0), tangent_start(self._case, directions, 1).projector
+
+    @property
+    def case(self) -> Case:
+        """The model at its start, with the values of the options."""
+        return self._case
+
+    @property
+    def flow(self) -> HeldFlow | None:
+        """The steps over an interval; None where the model is run with its sensitivities."""
+        return self._flow
+
+    @property
+    def keeps(self) -> bool:
+        """Whether corrected states are moved onto constraints or invariants."""
+        return self._projection is not None
 
     def begin_with(self, u: np.ndarray) -> None:
         """Find the start anew with the inputs of the first call, where they decide about it."""

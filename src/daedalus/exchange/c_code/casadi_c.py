@@ -60,7 +60,8 @@ def c_function(
 
 def written_functions(functions: Sequence[CFunction]) -> str:
     """The C code of functions: those of CasADi, hidden in the file, and the plain ones in front of them."""
-    generator = ca.CodeGenerator("generated", {"with_header": False, "casadi_int": "long long int"})
+    # Some symbols bear the generator's name: two files of one program must not share it.
+    generator = ca.CodeGenerator(f"{functions[0].name}_file", {"with_header": False, "casadi_int": "long long int"})
     for each in functions:
         generator.add(_renamed(each.function, f"{each.name}_generated"))
     code = generator.dump()

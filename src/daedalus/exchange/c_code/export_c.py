@@ -88,7 +88,7 @@ def export_c(
     ('decay.h', 'decay.c', 'test_decay.c', 'Makefile')
     """
     system = flowing_system(model)
-    prefix = _c_name(system.name if name is None else name)
+    prefix = c_name(system.name if name is None else name)
     notes: list[str] = []
     functions = _model_functions(system, prefix, notes)
     core = _flow_core(system, method, DEFAULT_STEP if step is None else step, notes)
@@ -111,9 +111,10 @@ def export_c(
     return CExport(place, tuple(files), tuple(words), _labels(system), tuple(notes))
 
 
-def _c_name(name: str) -> str:
-    word = re.sub(r"\W", "_", name, flags=re.ASCII)
-    return word if re.match(r"[A-Za-z]", word) else f"m_{word}"
+def c_name(name: str) -> str:
+    """A name as a prefix in C, with underscores one at a time, as CasADi asks."""
+    word = re.sub(r"[\W_]+", "_", name, flags=re.ASCII).rstrip("_")
+    return word if re.match(r"[A-Za-z]", word) else f"m_{word}".rstrip("_").replace("__", "_")
 
 
 def _labels(system: System) -> dict[str, tuple[str, ...]]:
