@@ -215,6 +215,26 @@ RB b 0 1k
         assert found == pytest.approx(expected, abs=2e-6), (v, word)
 
 
+def test_an_oscillator_has_no_point_at_rest_and_says_so():
+    text = """a switch that discharges the capacitor that closes it
+V1 cc 0 9
+RA cc a 1k
+C1 a 0 10n
+S1 a 0 a 0 sm
+.model sm sw(vt=4 vh=1 ron=10 roff=10meg)
+.op
+"""
+    m = dd.components.from_spice(text)
+    point = dd.equilibrium(m)
+    assert any("s1.is_closed" in note and "none of the values" in note for note in point.notes), point.notes
+    # The point is one of the equations with the switch as it tells it: a divider of 1k and 10 ohms, or 10 megohms.
+    below = 10.0 if point["s1.is_closed"] else 1e7
+    assert point["v_a"] == pytest.approx(9 * below / (below + 1e3), rel=1e-9)
+    steady = dd.equilibrium(dd.components.from_spice(text.replace("vt=4", "vt=40")))
+    assert not steady.notes
+    assert steady["v_a"] == pytest.approx(9 * 1e7 / (1e7 + 1e3), rel=1e-9)
+
+
 def test_starts_of_elements_count_with_uic_alone():
     text = "t\nV1 a 0 1\nR1 a b 1k\nC1 b 0 1u ic=0.25\n.tran 1u 1m{}\n"
     assert dd.simulate(dd.components.from_spice(text.format(" uic")), 1e-3)["v_b"][0] == 0.25

@@ -18,7 +18,7 @@ from daedalus.analysis.points.complete_point import (
 from daedalus.analysis.points.equilibrium_sweep import EquilibriumSweep, swept
 from daedalus.analysis.points.operating_point import OperatingPoint, put, read_point
 from daedalus.analysis.points.steady_state_search import search
-from daedalus.analysis.points.switches_at_rest import switch
+from daedalus.analysis.points.switches_at_rest import disagreements, switch
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.errors import InputError, SolverError
 from daedalus.model.expressions import concatenate
@@ -124,7 +124,8 @@ def equilibrium(
     equations do not determine everything, it takes the shortest steps and names what is free. If it fails, as for the
     operating point of a large circuit, it tries leakage stepping, source stepping and pseudo-time steps, then a
     trust-region method within the bounds of the variables. `found_by` tells you which one succeeded. Conditions that
-    act at the start (`m.when(..., at_start=True)`), such as those of switches with hysteresis, act at the point too.
+    act at the start (`m.when(..., at_start=True)`), such as those of switches with hysteresis, act at the point too;
+    where no value agrees with its own point, as in a relaxation oscillator, `notes` says so.
 
     Parameters
     ----------
@@ -192,6 +193,7 @@ def equilibrium(
         scatter(vectors, unknowns, root.values)
         if not switch(system, vectors, switched):
             break
+    notes = [*notes, *disagreements(system, vectors)]
     return Equilibrium(as_system(model), vectors, root, labels, notes, found_by)
 
 

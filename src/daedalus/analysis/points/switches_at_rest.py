@@ -29,17 +29,41 @@ def switch(system: System, vectors: dict[str, np.ndarray], known: set[tuple[floa
     """Assign what conditions that hold at a point assign; whether the point has to be sought again.
 
     known: the values that points were sought with; where one comes back, no value agrees with its own point, and the
-    search ends with the one at hand.
+    search ends with the one at hand, whose values stay.
     """
-    acting, function = _acting(system)
-    if function is None:
+    if not system.discrete_count:
         return False
-    own = vectors["p"][-system.discrete_count :]
+    own, said = vectors["p"][-system.discrete_count :], _said(system, vectors)
     known.add(tuple(own.tolist()))
+    if tuple(said.tolist()) in known:
+        return False
+    own[:] = said
+    return True
+
+
+def disagreements(system: System, vectors: dict[str, np.ndarray]) -> list[str]:
+    """A sentence for each discrete variable that is not what its conditions say at the point."""
+    if not system.discrete_count:
+        return []
+    own, said = vectors["p"][-system.discrete_count :], _said(system, vectors)
+    labels = system.labels["p"][-system.discrete_count :]
+    return [
+        f"{labels[k]} is {own[k]:g} at this point, where its conditions say {said[k]:g}: none of the values that were "
+        "tried agrees with its own point at rest, as in an oscillator that switches for ever."
+        for k in np.flatnonzero(own != said)
+    ]
+
+
+def _said(system: System, vectors: dict[str, np.ndarray]) -> np.ndarray:
+    """The discrete variables at a point with what the conditions that hold there assign."""
+    acting, function = _acting(system)
+    before = vectors["p"][-system.discrete_count :]
+    said = np.array(before)
+    if function is None:
+        return said
     guards, assigned = (np.array(found) for found in function(*(vectors[letter] for letter in LETTERS)))
-    before = own.copy()
     for row, k in enumerate(acting):
         if guards[row, 0] * system.events[k].direction > 0:
             changed = assigned[row] != before
-            own[changed] = assigned[row][changed]
-    return tuple(own.tolist()) not in known
+            said[changed] = assigned[row][changed]
+    return said
