@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,23 @@ class Regulator:
 
     def __repr__(self) -> str:
         return f"Regulator({counted(len(self.states), 'state')}, {counted(len(self.inputs), 'input')})"
+
+    def to_c(self, folder: str | Path, name: str = "regulator") -> Any:
+        """Write u = -K s as self-contained C99, `NAME_inputs(s, u)`, with a Makefile and a test to 1e-12.
+
+        Returns what `dd.exchange.c` returns.
+
+        Example
+        -------
+        >>> import daedalus as dd, tempfile
+        >>> best = dd.LTI([[1.0]], [[1.0]]).lqr(Q=3.0, R=1.0)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     best.to_c(folder).files
+        ('regulator.h', 'regulator.c', 'test_regulator.c', 'Makefile')
+        """
+        from daedalus.exchange.c_code.export_linear import export_regulator
+
+        return export_regulator(self, folder, name)
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -201,13 +202,15 @@ extern const double {name}_p_values[{max(1, system.sizes["p"])}];
 """
 
 
+def name_table(name: str, letter: str, own: Sequence[str]) -> str:
+    """The names of the entries of a vector."""
+    escaped = [label.encode("ascii", "backslashreplace").decode() for label in own]
+    texts = ", ".join('"' + label.replace("\\", "\\\\").replace('"', '\\"') + '"' for label in escaped)
+    return f"const char *const {name}_{letter}_names[{max(1, len(own))}] = {{{texts or '0'}}};"
+
+
 def _tables(system: System, name: str) -> str:
-    rows = []
-    for letter, own in _labels(system).items():
-        texts = ", ".join(
-            '"' + label.encode("ascii", "backslashreplace").decode().replace("\\", "\\\\") + '"' for label in own
-        )
-        rows.append(f"const char *const {name}_{letter}_names[{max(1, len(own))}] = {{{texts or '0'}}};")
+    rows = [name_table(name, letter, own) for letter, own in _labels(system).items()]
     rows.append(f"const double {name}_x_start[{max(1, system.sizes['x'])}] = {numbers(system.start['x'])};")
     rows.append(f"const double {name}_p_values[{max(1, system.sizes['p'])}] = {numbers(system.start['p'])};")
     return "\n".join(rows) + "\n"
@@ -225,7 +228,7 @@ clean:
 .PHONY: test clean
 """
 
-_COMPARE = """#include <math.h>
+COMPARE = """#include <math.h>
 #include <stdio.h>
 #include "{name}.h"
 
@@ -302,7 +305,7 @@ def _test_program(
         body.append("  {\n    " + "\n    ".join(lines) + "\n  }")
     if core is not None:
         body.append(_step_test(core, name, point, notes))
-    return _COMPARE.format(name=name, body="\n".join(body))
+    return COMPARE.format(name=name, body="\n".join(body))
 
 
 def _step_test(core: FlowCore, name: str, point: dict[str, np.ndarray], notes: list[str]) -> str:

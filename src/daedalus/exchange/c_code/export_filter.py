@@ -75,7 +75,9 @@ def export_filter(
         f"{counted(parts, 'step')} an interval: enough for the tolerances in the calls of the test",
     ]
     if model.system.constrains_start and np.any(model.open_inputs):
-        notes.append("the start is that of the inputs in the test's first call; the estimator finds it again for others")
+        notes.append(
+            "the start is that of the inputs in the test's first call; the estimator finds it again for others"
+        )
     notes.append("no late measurements: calls are one interval apart")
     return replace(
         written,
@@ -157,7 +159,10 @@ def _compared(model: Propagation, flow: HeldFlow, noises: Noises, steps: int | N
         if found is not None:
             return parts, found
         parts *= 2
-    raise _refused("its model is stiff", f"{most} explicit steps an interval do not reach the tolerances")
+    raise _refused(
+        "its model is stiff, or near a position where it has no way on",
+        f"{most} explicit steps an interval do not reach the tolerances",
+    )
 
 
 def _calls(model: Propagation, flow: HeldFlow, noises: Noises, parts: int) -> _Calls | None:

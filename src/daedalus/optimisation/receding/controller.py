@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -290,6 +291,21 @@ class Controller:
         work.fallbacks += 1
         self.status = f"the fallback: {reason}"
         return self._fallback(states, t)
+
+    def to_c(self, folder: str | Path) -> NoReturn:
+        """Refuse, in words: the solver of a controller's quadratic programs is not written as C yet.
+
+        Raises an InputError that says what can be written.
+        """
+        horizon = self._horizon
+        raise InputError(
+            "A controller with a receding horizon cannot be written as C yet.",
+            f"each call solves a quadratic program over {horizon.layout.intervals} intervals; nothing was written",
+            because="its solver is part of the package's core and has no form without a heap.",
+            remedy="dd.linearise(m, ...).lqr(Q, R).to_c(folder) for a linear feedback, discretise(h).to_c(folder) of a "
+            "dd.LTI for a linear controller, dd.Estimator(...).to_c(folder) for a filter, or dd.exchange.c(m, folder) "
+            "for the model and its steps",
+        )
 
     # -- on a clock --------------------------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -96,6 +97,24 @@ class DiscreteLTI(OptimalGains):
                 remedy='discretise(h, hold="zero")',
             )
         return super()._for_gains(names)
+
+    def to_c(self, folder: str | Path, name: str = "controller") -> Any:
+        """Write the system as self-contained C99 with a Makefile and a test to 1e-12; for controllers and filters.
+
+        `NAME_begin(x, u, memory)` begins, and `NAME_sample(u, memory, y)` is a sample. Returns what `dd.exchange.c`
+        returns.
+
+        Example
+        -------
+        >>> import daedalus as dd, tempfile
+        >>> integral = dd.LTI([[0.0]], [[1.0]], [[2.0]], [[5.0]], inputs=["error"], outputs=["force"])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     integral.discretise(0.01).to_c(folder, "pi").functions
+        ('pi_begin', 'pi_sample')
+        """
+        from daedalus.exchange.c_code.export_linear import export_sampled
+
+        return export_sampled(self, folder, name)
 
     def to_control(self) -> Any:
         """The system as a `control.StateSpace` of python-control with its step, and with the names.
