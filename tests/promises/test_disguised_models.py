@@ -3,15 +3,19 @@
 import pytest
 from disguise_checks import (
     KINDS,
+    check_solution,
     explicit_methods,
     files,
     implicit_methods,
     reductions,
+    run,
     sensitivities,
     starts,
     verified,
 )
 from disguised_models import disguised
+
+import daedalus as dd
 
 
 def models(first, count=1):
@@ -53,6 +57,19 @@ def test_starts_are_starts(model):
 @models(500, 2)
 def test_derivatives_are_those_of_the_ode(model):
     sensitivities(model())
+
+
+@pytest.mark.parametrize(
+    ("seed", "kinds"),
+    [(3000, KINDS[:2]), *(pytest.param(s, KINDS, marks=pytest.mark.wide) for s in range(3001, 3016))],
+)
+def test_derivatives_of_high_index_reach_the_end(seed, kinds):
+    """Models of index 2 and 3 behind up to four disguises: all ways of taking them, and runs by dummy derivatives."""
+    for options in kinds:
+        model = disguised(seed, **options, disguises=1 + seed % 4)
+        if model.index > 1:
+            sensitivities(model)
+            check_solution(model, run(model, dd.reduce(model.model, stabilise="dummy_derivatives")))
 
 
 @models(600)

@@ -140,3 +140,21 @@ def test_a_quiet_time_promises_nothing():
     m.equation(z + z**3, 10 * drive)
     tr = dd.simulate(m, 3.0, method="radau5", locate_switches=False)
     assert tr["z"][-1] + tr["z"][-1] ** 3 == pytest.approx(20.0, rel=1e-6)
+
+
+@pytest.mark.parametrize("rtol", [1e-6, pytest.param(1e-8, marks=pytest.mark.wide)])
+def test_an_explicit_run_across_kinks_still_gives_way_to_an_implicit_one(rtol):
+    """Steps that no longer end at the kinks of the gate forgot to look for stiffness: 266480 of them for 1013."""
+    known = catalogue.load("nand_gate")
+    tr = dd.simulate(known.model, known.span, rtol=rtol)
+    assert tr.success, tr.stop_reason
+    assert records_of(tr, SwitchesCrossed)
+    assert tr.work.steps < 5000
+    assert known.reference.error("y", tr.end["y"]) < 100 * rtol
+
+
+def test_a_method_that_was_asked_for_stays_across_kinks():
+    known = catalogue.load("nand_gate")
+    tr = dd.simulate(known.model, 1.0, method="dop853")
+    assert tr.success, tr.stop_reason
+    assert tr.method == "dop853"

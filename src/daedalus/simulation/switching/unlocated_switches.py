@@ -44,7 +44,9 @@ def piece_without_cuts(road: Road, first: Piece, done: Trajectory) -> Piece | No
     if not agree and not done.status.may_be_stalled_switch:
         return None
     last = switches.conditions[run.last_turned] if run.last_turned >= 0 else None
-    settings = settings_for(request.with_options(locate_switches=False), done.system, done.method)
+    # An explicit method that "auto" chose still gives way where stability holds it back.
+    method = done.method if done._plant.is_implicit else request.method
+    settings = settings_for(request.with_options(locate_switches=False), done.system, method)
     notes = (*settings.notes, SwitchesCrossed(float(done.end.time), last, agree))
     # What time alone decides is still known.
     settings, why = replace(settings, stops=switches.clock, notes=notes), choice_of(done.records)
