@@ -24,26 +24,29 @@ EVERYDAY = [STORED[3], STORED[5], STORED[7]]
 SLOPE = 1e6  # V/s
 
 
-def currents(sign, gate, drain, slope):
-    """Into the ports at the start of a ramp at the gate."""
+def currents(sign, rows, slopes):
+    """Into the ports at the start of ramps at the gates: of transistors of one circuit, (rows, slopes, ports)."""
     kind = "nmos" if sign > 0 else "pmos"
     card = CARD if sign > 0 else CARD.replace("vto=0.8", "vto=-0.8")
-    ramp = f"pwl(0 {sign * gate} 1u {sign * (gate + 1e-6 * slope)})"
-    text = (
-        f"oxide\nvd d 0 {sign * drain}\nvg g 0 {ramp}\nvb b 0 {-0.5 * sign}\n"
-        f"m1 d g 0 b mm w=10u l=2u\n.model mm {kind}({card})\n"
-    )
+    text = f"oxide\nvb b 0 {-0.5 * sign}\n.model mm {kind}({card})\n"
+    names = [[f"{row}_{k}" for k in range(len(slopes))] for row in range(len(rows))]
+    for (gate, drain, *_), of_row in zip(rows, names):
+        for name, slope in zip(of_row, slopes):
+            ramp = f"pwl(0 {sign * gate} 1u {sign * (gate + 1e-6 * slope)})"
+            text += f"vd{name} d{name} 0 {sign * drain}\nvg{name} g{name} 0 {ramp}\n"
+            text += f"m{name} d{name} g{name} 0 b mm w=10u l=2u\n"
     tr = dd.simulate(dd.components.from_spice(text), 1e-12)
-    return np.array([sign * tr[f"m1.{port}.current"][0] for port in ("source", "drain", "bulk", "gate")])
+    ports = ("source", "drain", "bulk", "gate")
+    return sign * np.array([[[tr[f"m{n}.{port}.current"][0] for port in ports] for n in of_row] for of_row in names])
 
 
 @pytest.mark.parametrize("sign", [1, -1])
-@pytest.mark.parametrize("row", [*EVERYDAY, *(pytest.param(row, marks=pytest.mark.wide) for row in STORED)])
-def test_capacitances_are_those_of_ngspice(row, sign):
-    gate, drain, *stored = row
-    found = (currents(sign, gate, drain, SLOPE) - currents(sign, gate, drain, 0.0)) / SLOPE
-    np.testing.assert_allclose(-found[:3], stored, rtol=2e-6, atol=2e-21)
-    assert found[3] == pytest.approx(sum(stored), rel=2e-6)
+@pytest.mark.parametrize("rows", [EVERYDAY, pytest.param(STORED, marks=pytest.mark.wide)], ids=["everyday", "all"])
+def test_capacitances_are_those_of_ngspice(rows, sign):
+    found = currents(sign, rows, (0.0, SLOPE))
+    found, stored = (found[:, 1] - found[:, 0]) / SLOPE, np.array(rows)[:, 2:]
+    np.testing.assert_allclose(-found[:, :3], stored, rtol=2e-6, atol=2e-21)
+    np.testing.assert_allclose(found[:, 3], stored.sum(axis=1), rtol=2e-6)
 
 
 def test_without_an_oxide_only_overlaps_are_left():
