@@ -20,16 +20,24 @@ def buck(Vin=22.0):
 def test_period_doubling_of_a_buck_converter():
     """At 24.516 V the cycle doubles its period (M. di Bernardo, F. Garofalo, L. Glielmo and F. Vasca, IEEE Trans.
     Circuits and Systems I 45, 1998)."""
-    m = buck()
+    m = buck(24.0)
     end = dd.simulate(m, 0.06, rtol=1e-8).end
     orbit = dd.periodic(m, start={name: float(end[name]) for name in ("v", "i")}, period=400e-6)
-    branch = dd.branch(orbit, "Vin", (22.0, 25.5))
+    branch = dd.branch(orbit, "Vin", (24.0, 25.0))
     assert [point.kind for point in branch.points] == ["period doubling"]
     point = branch.points[0]
     assert point.parameter == pytest.approx(24.516, abs=1e-3)
     assert branch.notes == ("by shooting, through events and clocks",)
     assert branch.stable[0]
     assert not branch.stable[-1]
+
+
+@pytest.mark.wide
+def test_doubled_cycles_of_a_buck_converter():
+    m = buck(24.0)
+    end = dd.simulate(m, 0.06, rtol=1e-8).end
+    orbit = dd.periodic(m, start={name: float(end[name]) for name in ("v", "i")}, period=400e-6)
+    point = dd.branch(orbit, "Vin", (24.0, 25.0)).points[0]
     twice = point.switch()
     assert twice.period[0] == pytest.approx(800e-6)
     # A run settles on the doubled cycle: twice the period brings it back, once does not.
@@ -115,7 +123,11 @@ def test_memory_of_a_controller_is_part_of_the_orbit():
     settled = dd.simulate(m, 60.0, rtol=1e-10, atol=1e-12)
     assert float(orbit["x"][0]) == pytest.approx(float(settled.end["x"]), abs=1e-8)
     assert float(orbit.begun["total"]) == pytest.approx(float(settled.at(59.95)["total"]), abs=1e-8)
-    branch = dd.branch(orbit, "gain", (2.0, 40.0))
+
+
+@pytest.mark.wide
+def test_a_controller_loses_stability_over_its_gain():
+    branch = dd.branch(dd.periodic(digital_controller(), period=1.0), "gain", (2.0, 40.0))
     first = branch.points[0]
     # Two samples of -1 in ten are +1: the loop itself loses stability where its matrix has the eigenvalue -1.
     assert min(abs(np.linalg.eigvals(loop_matrix(first.parameter)) + 1)) < 1e-6

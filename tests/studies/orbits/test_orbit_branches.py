@@ -45,6 +45,15 @@ def test_period_doublings_of_roessler():
     run = dd.sensitivities(m, first.period, wrt=("start",), start=first.state, parameters={"c": first.parameter},
                            rtol=1e-11, atol=1e-13)  # fmt: skip
     assert min(abs(np.linalg.eigvals(np.asarray(run.M)) + 1)) < 1e-6
+
+
+@pytest.mark.wide
+def test_orbits_of_twice_the_period_of_roessler():
+    """The branch that a period doubling begins doubles its period again."""
+    m = roessler()
+    orbit = dd.periodic(m, start=dd.simulate(m, 200.0).end)
+    branch = dd.branch(orbit, "c", (2.5, 4.0))
+    first = branch.points[0]
     twice = first.switch()
     assert twice.period[0] == pytest.approx(2 * first.period, rel=1e-3)
     assert twice.stable[0]
@@ -120,6 +129,7 @@ def test_orbits_born_at_hopf_points():
     assert unstable.at(-1).residual < 1e-6
 
 
+@pytest.mark.wide
 def test_resonance_curve_of_duffing_over_its_frequency():
     """The period follows the drive along the branch; both folds are passed, and runs settle on its stable parts."""
     m = duffing()
@@ -144,6 +154,7 @@ def test_resonance_curve_of_duffing_over_its_frequency():
     assert [bool(branch.stable[k]) for k in crossings] == [True, False, True]
 
 
+@pytest.mark.wide
 def test_symmetry_breaking_of_a_driven_pendulum():
     """The symmetric swing of a pendulum loses its symmetry; the other branch doubles its period at 1.0663 (Baker and
     Gollub, Chaotic Dynamics, 1996, for damping 1/2 and frequency 2/3)."""

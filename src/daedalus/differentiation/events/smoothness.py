@@ -54,7 +54,7 @@ def stairs_of(expression: ca.SX) -> list[ca.SX]:
     >>> import casadi as ca
     >>> t, T = ca.SX.sym("t"), ca.SX.sym("T")
     >>> stairs_of(ca.fmod(t, T) - ca.floor(2 * t))
-    [SX((t/T)), SX((2*t))]
+    [SX((t/T)), SX((2.*t))]
     """
     found, seen, waiting = list[ca.SX](), set[int](), elements(expression)[::-1]
     while waiting:
