@@ -77,13 +77,15 @@ class ResetRule:
         return [self.system.labels["x"][k] for k in self.assigned[event]]
 
     def behind(
-        self, event: int, t: float, before: Mapping[str, np.ndarray], inputs: Inputs, p: np.ndarray, allowed: float
-    ) -> Behind:
+        self, event: int, t: float, before: Mapping[str, np.ndarray], inputs: Inputs, p: tuple[np.ndarray, np.ndarray],
+        allowed: float,
+    ) -> Behind:  # fmt: skip
         """The values behind an event; a RefusedReset where there are none, or more than one choice.
 
-        before: x, z and xdot. allowed: by which share of their size assigned states may be off the constraints.
+        before: x, z and xdot. p: parameters, with discrete variables as they are before and behind the event.
+        allowed: by which share of their size assigned states may be off the constraints.
         """
-        equations = start_equations(self.system, p)
+        equations = start_equations(self.system, p[1])
         try:
             return self._behind(equations, event, t, before, inputs, p, allowed)
         except RefusedReset:
@@ -93,14 +95,14 @@ class ResetRule:
 
     def _behind(
         self, equations: JetEquations, event: int, t: float, before: Mapping[str, np.ndarray], inputs: Inputs,
-        p: np.ndarray, allowed: float,
+        p: tuple[np.ndarray, np.ndarray], allowed: float,
     ) -> Behind:  # fmt: skip
         u = inputs(equations.input_order)
-        search = search_from(equations, t, p, u, equations.along_jet(before))
-        search = _with_guess(search, _on_equations(search))
-        point = equations.by_letter(search.guess)
-        rows = self._written(t, point["xdot"], point["x"], point["z"], u[0], p).full()
-        guess = search.guess.copy()
+        # What the run has, and what the reset reads of it, belongs to the discrete variables before the event.
+        guess = _on_equations(search_from(equations, t, p[0], u, equations.along_jet(before))).copy()
+        point = equations.by_letter(guess)
+        rows = self._written(t, point["xdot"], point["x"], point["z"], u[0], p[0]).full()
+        search = search_from(equations, t, p[1], u, guess)
         guess[equations.places["x"][self.assigned[event]]] = rows[event, self.assigned[event]]
         return _Settling(self, event, _with_guess(search, guess), allowed).found()
 

@@ -130,12 +130,13 @@ inline bool restart_by_whole(Integration& s, ImplicitState& m, double* y) noexce
     return false;
 }
 
-// Asks the model for what lies behind an event, whose row before it is given; false where it has no answer.
-inline bool ask_restart(Integration& s, long long guard, const double* before, double* y) noexcept {
+// Asks the model for what lies behind an event, whose row and discrete variables before it are given; false where it
+// has no answer. Its parameters hold the discrete variables behind it.
+inline bool ask_restart(Integration& s, long long guard, const double* before, const double* held, double* y) noexcept {
     Guards& guards = s.guards;
     set_time(s, s.t);
     guards.event = static_cast<double>(guard);
-    guards.restart.arg[1] = before, guards.restart.res[0] = guards.reset_rows;
+    guards.restart.arg[1] = before, guards.restart.arg[5] = held, guards.restart.res[0] = guards.reset_rows;
     long long component = 0;
     if (fails(s, guards.restart) || first_not_finite(guards.reset_rows, s.n, component)) {
         s.culprit = {guard, Culprit::What::event};

@@ -218,9 +218,11 @@ inline Status ask_restarts(Integration& s) noexcept {
     const Clocks& clocks = s.clocks;
     const long long events = guards.count - guards.switches;
     copy(guards.row_before, s.n, s.stage);
+    const double* held = guards.row_before + s.n;
     const auto ask = [&](long long actor) {
-        const bool answered = ask_restart(s, actor, s.stage, s.x);
+        const bool answered = ask_restart(s, actor, s.stage, held, s.x);
         if (answered) copy(s.x, s.n, s.stage);
+        held = guards.held;  // the row behind the first one obeys what holds behind all of them
         return answered;
     };
     bool going = true;

@@ -201,9 +201,10 @@ void add_restart(nb::handle restart, Plan& plan) {
     if (restart.is_none()) return;
     if (!plan.request.resets) refuse("a restart needs resets");
     const Function& function = function_of(restart, "restart");
-    const std::vector<long long> expected{1, plan.row_size, plan.input_count, plan.parameter_count, 1};
+    const std::vector<long long> expected{1, plan.row_size,         plan.input_count, plan.parameter_count,
+                                          1, plan.request.discretes};
     if (function.size_in != expected || function.size_out != std::vector<long long>{plan.row_size})
-        refuse("restart must map (t, row, u, p, event) to a row");
+        refuse("restart must map (t, row, u, p, event, held before it) to a row");
     plan.restart = nb::borrow(restart);
     plan.request.restart = &function;
 }

@@ -53,36 +53,48 @@ class Restart:
         moving = {name: value for name, value in inputs.items() if name in places and not _is_number(value)}
         return replace(self, inputs=moving)
 
-    def behind(self, t: float, row: np.ndarray, u: np.ndarray, p: np.ndarray, event: int) -> Behind:
-        """The values behind an event at a row; a RefusedReset where there are none."""
+    def behind(
+        self, t: float, row: np.ndarray, u: np.ndarray, p: np.ndarray, event: int, known: np.ndarray | None = None
+    ) -> Behind:
+        """The values behind an event at a row; a RefusedReset where there are none.
+
+        known: the parameters with discrete variables as they are before the event; p has those behind it.
+        """
         system = self.plant.system
         jet = _jet_of(system, self.inputs, t, u)
-        before = self._before(t, row, u, p)
-        return reset_rule(system).behind(order_of(system).all[event], t, before, jet, p, start_tolerance(self.rtol))
+        old = p if known is None else known
+        before = self._before(t, row, u, old)
+        allowed = start_tolerance(self.rtol)
+        return reset_rule(system).behind(order_of(system).all[event], t, before, jet, (old, p), allowed)
 
-    def row(self, t: float, row: np.ndarray, u: np.ndarray, p: np.ndarray, event: int) -> np.ndarray:
+    def row(self, t: float, row: np.ndarray, u: np.ndarray, p: np.ndarray, event: int, known: np.ndarray) -> np.ndarray:
         """The row behind an event; not a number where it is refused."""
         if not reset_rule(self.plant.system).assigned[order_of(self.plant.system).all[event]]:
             return row
-        written = self._written(t, row, u, p, event)
+        written = self._written(t, row, u, (known, p), event)
         if written is not None:
             return written
         try:
-            found = self.behind(t, row, u, p, event)
+            found = self.behind(t, row, u, p, event, known)
         except RefusedReset:
             return np.full(len(row), np.nan)
         return found.row if self.plant.is_implicit else found.vector("x")
 
-    def _written(self, t: float, row: np.ndarray, u: np.ndarray, p: np.ndarray, event: int) -> np.ndarray | None:
-        """What a reset writes where that obeys all constraints already, so that nothing moves; else None."""
+    def _written(
+        self, t: float, row: np.ndarray, u: np.ndarray, p: tuple[np.ndarray, np.ndarray], event: int
+    ) -> np.ndarray | None:
+        """What a reset writes where that obeys all constraints already, so that nothing moves; else None.
+
+        p: parameters before and behind it.
+        """
         plant = self.plant
         if not isinstance(plant, ExplicitPlant) or not plant.system.constrains_start:
             return None
         width = len(row) + plant.system.discrete_count
-        new = plant.resets.core(np.array([t]), row, u, p)[0].reshape(-1, width)[event, : len(row)]
+        new = plant.resets.core(np.array([t]), row, u, p[0])[0].reshape(-1, width)[event, : len(row)]
         allowed = ROUNDING * max(1.0, float(np.abs(new).max()))
         for kept in (plant.invariants, plant.watched):
-            left = kept.core(np.array([t]), new, u, p)[0]
+            left = kept.core(np.array([t]), new, u, p[1])[0]
             if not np.all(np.abs(left) <= allowed):
                 return None
         return new
@@ -105,12 +117,16 @@ class Restart:
 
     def function(self, twin: System) -> Any:
         """The same for the core, whose system may have modes behind its inputs and parameters."""
-        sizes, width = self.plant.system.sizes, self.plant.row_width
-        function = _core.Function("restart", [1, width, twin.sizes["u"], twin.sizes["p"], 1], [width])
+        sizes, width, discretes = self.plant.system.sizes, self.plant.row_width, self.plant.system.discrete_count
+        function = _core.Function("restart", [1, width, twin.sizes["u"], twin.sizes["p"], 1, discretes], [width])
 
-        def restart(t: np.ndarray, row: np.ndarray, u: np.ndarray, p: np.ndarray, event: np.ndarray) -> np.ndarray:
+        def restart(
+            t: np.ndarray, row: np.ndarray, u: np.ndarray, p: np.ndarray, event: np.ndarray, held: np.ndarray
+        ) -> np.ndarray:
             given = u[: sizes["u"]].copy(), p[: sizes["p"]].copy()
-            return self.row(float(t[0]), row.copy(), *given, int(event[0]))
+            known = given[1].copy()
+            known[sizes["p"] - discretes :] = held
+            return self.row(float(t[0]), row.copy(), *given, int(event[0]), known)
 
         function.set_python(restart)
         return function
