@@ -146,6 +146,32 @@ inline bool ask_restart(Integration& s, long long guard, const double* before, c
     return true;
 }
 
+inline bool has_code(const Clocks& clocks, long long clock) { return clocks.calls && clocks.calls[clock].is_present; }
+
+// What lies behind each actor of the round, asked of the model: of several one after the other.
+inline Status ask_restarts(Integration& s) noexcept {
+    Guards& guards = s.guards;
+    const Clocks& clocks = s.clocks;
+    const long long events = guards.count - guards.switches;
+    copy(guards.row_before, s.n, s.stage);
+    const double* held = guards.row_before + s.n;
+    const auto ask = [&](long long actor) {
+        const bool answered = ask_restart(s, actor, s.stage, held, s.x);
+        if (answered) copy(s.x, s.n, s.stage);
+        held = guards.held;  // the row behind the first one obeys what holds behind all of them
+        return answered;
+    };
+    bool going = true;
+    for (long long r = guards.early_count; r < guards.root_count && going; ++r)
+        if (guards.roots[r].acts && guards.has_resets) going = ask(guards.roots[r].guard);
+    // Clocks of this round lie before due_next; what code assigns is known to the code alone.
+    for (long long k = clocks.round_begin; k < clocks.due_next && going; ++k)
+        if (!has_code(clocks, clocks.due[k])) going = ask(events + clocks.due[k]);
+    if (going) return Status::going;
+    copy(guards.row_before, s.n, s.x);  // the run ends before the instant
+    return s.abort_called ? Status::aborted : Status::inconsistent;
+}
+
 // Makes the row y consistent; false where no values were found, and y is as before then. Where only an input jumped,
 // the states of a model of higher index stay, and the first step finds z. What the model gave behind a reset stays.
 inline bool solve_restart(Integration& s, double* y, bool moved) noexcept {
