@@ -51,6 +51,7 @@ class OrbitWalk:
     def __init__(self, problem: OrbitProblem, name: str, ends: tuple[float, float], most: int, again: Any) -> None:
         self.problem, self.name, self.ends, self.most, self.again = problem, name, ends, most, again
         self.width = ends[1] - ends[0]
+        self.missed: list[str] = []  # changes that no step was short enough to locate
 
     def curve(self, equations: OrbitEquations) -> ImplicitCurve:
         """The curve of orbits on one mesh."""
@@ -70,6 +71,7 @@ class OrbitWalk:
     def walk(self, step: OrbitStep, length: float, notes: tuple[str, ...]) -> OrbitBranch:
         """The branch from a first step."""
         rows, special, ended = [step], list[SpecialOrbit](), ""
+        self.missed = []
         largest = self.reach(step.orbit)
         while not ended:
             if len(rows) >= self.most:
@@ -100,7 +102,7 @@ class OrbitWalk:
             special += found
             rows.append(after)
             step = after
-        return OrbitBranch(self, self.name, rows, tuple(special), ended, notes)
+        return OrbitBranch(self, self.name, rows, tuple(special), ended, (*notes, *self.missed))
 
     def reach(self, orbit: OrbitValues) -> float:
         """How far the states move on an orbit, in their sizes."""
@@ -136,12 +138,11 @@ class OrbitWalk:
 
     def moved_tangent(self, orbit: OrbitValues, tangent: OrbitValues, mesh: np.ndarray) -> OrbitValues:
         """A change of the orbit on another mesh; what it changes in x' follows the change of the period, too."""
-        as_orbit = OrbitValues(orbit.mesh, tangent.values, orbit.period, tangent.closing, tangent.parameter)
         # x_{i+1} - x_i of a change is h Σ b x' with the change of the period in h: this part is put into x'.
         share = tangent.period / orbit.period
         rates = tangent.values.rates + share * orbit.values.rates
         changed = OrbitValues(
-            orbit.mesh, MeshValues(tangent.values.x, rates, tangent.values.z), as_orbit.period, tangent.closing, 0.0
+            orbit.mesh, MeshValues(tangent.values.x, rates, tangent.values.z), orbit.period, tangent.closing, 0.0
         )
         moved = on_mesh(self.problem, changed, mesh)
         base = on_mesh(self.problem, orbit, mesh)
@@ -173,6 +174,8 @@ class OrbitWalk:
             if found is None and length > 1e-5:
                 length /= 4
                 continue
+            if found is None:
+                self.missed.append(f"stability changes near {self.name} = {after.orbit.parameter:.6g}, not located")
             return after, found or [], next_length(after.point, length, LARGEST)
         return (
             f"The branch could not be followed beyond {self.name} = {step.orbit.parameter:.6g}, period "
@@ -257,8 +260,10 @@ class OrbitWalk:
         change = abs(self.unstable(after.multipliers) - self.unstable(before.multipliers))
         for kind, test in tests:
             located = self.located(before, after, length, test)
+            if located is None and kind == "torus":
+                continue  # a pair that became two real ones outside of the circle has not crossed it
             if located is None:
-                return None if kind != "torus" else []
+                return None
             found.append((located[0], kind, located[1]))
             explained += 2 if kind == "torus" else 1
         if change > explained:

@@ -162,7 +162,7 @@ class ShootingWalk(OrbitWalk):
         self.question, self.letter, self.driven, self.begin = orbit.question, letter, orbit.driven, orbit.question.begin
 
     def options(self, value: float) -> dict[str, Any]:
-        """What a run at a value of the parameter takes."""
+        """The options of a run at a value of the parameter."""
         given: dict[str, Any] = {
             "inputs": dict(self.question.inputs or {}), "parameters": dict(self.question.parameters or {})
         }  # fmt: skip
