@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -29,8 +29,9 @@ from daedalus.scipy_calls.dae_arguments import (
     read_rate,
 )
 from daedalus.scipy_calls.dae_callbacks import CallbackDae, callback_dae, central_differences, forward_differences
-from daedalus.scipy_calls.dae_check import DEEP, FINEST, StepCheck
+from daedalus.scipy_calls.dae_check import DEEP, StepCheck
 from daedalus.scipy_calls.dae_model import DaeModel, check_regular, dae_model
+from daedalus.scipy_calls.dae_repeated import RepeatedRuns
 from daedalus.scipy_calls.dae_start import GivenStart, callback_start, traced_start
 from daedalus.scipy_calls.ivp_arguments import Arguments
 from daedalus.scipy_calls.ivp_events import Guards, read_events
@@ -44,8 +45,6 @@ from daedalus.simulation.start.implicit_start import ATOL, RTOL
 
 # A formula has sparse Jacobians, a function that is called has dense ones.
 MOST_TRACED, MOST_CALLED = 20_000, 3000
-# The tolerances of a second run, where the first is less accurate than asked for.
-SECOND = 1 / 30
 
 
 def solve_dae(
@@ -99,9 +98,11 @@ def solve_dae(
     IvpResult with SciPy's t, y (n, nt), sol, t_events, y_events, nfev, njev, nlu, status, message, success; and yp
     (n, nt), yp_events, index (of the system, 0 for an ODE), variable_index (n,), traced, reason, method.
 
-    At index 3 some steps of a traced F are checked by finer ones, at about the cost of the run. A run that is less
-    accurate than asked for by a factor of 100 is repeated with rtol / 30, which `reason` tells; if that is not enough,
-    `success` is False and the message gives the time, the component and its error.
+    At index 3 a run is compared with one of ten times the tolerances, and some steps of a traced F with finer ones, at
+    up to twice the cost of the run. A run that is less accurate than asked for by a factor of 100 is repeated with
+    rtol / 30, and once more where that is not enough; `reason` tells it, and how far values are certain where runs with
+    different tolerances still differ. If steps stay wrong, `success` is False and the message gives the time, the
+    component and its error.
 
     If a traced F no longer determines y at some point, as a mechanism in a dead centre, and the run passes it smoothly,
     `reason` says so; otherwise the run ends there.
@@ -158,26 +159,12 @@ def _checked(
     found: _Ready, problem: Problem, settings: IvpSettings, guards: Guards | None, dense_output: bool,
     about: dict[str, Any],
 ) -> IvpResult:  # fmt: skip
-    """The run; at index 3 with its steps checked, and once more with finer ones where they miss what was asked for."""
+    """The run; at index 3 compared with others, which take its place where it is less accurate than asked for."""
     run = lambda by, check: run_in_core(found.task, problem, by, guards, dense_output, about, check)  # noqa: E731
     if int(found.variable_index.max()) < DEEP or settings.step is not None or not np.all(np.isfinite(problem.span)):
         return run(settings, None)
-    if found.settle is None:
-        result = run(settings, None)
-        result.reason += "; steps are not checked by finer ones"
-        return result
-    check = StepCheck(found.task, found.variable_index, settings, found.settle)
-    result = run(settings, check.missed)
-    calls = result.nfev
-    if check.wrong:
-        finer = replace(settings, rtol=max(SECOND * settings.rtol, FINEST), atol=SECOND * settings.atol)
-        again = run(finer, check.missed)
-        calls += again.nfev
-        if again.success:
-            again.reason = f"{again.reason}; solved with rtol = {finer.rtol:.2g}: {result.message}"
-            result = again
-    result.nfev = calls + check.calls
-    return result
+    check = StepCheck(found.task, found.variable_index, settings, found.settle) if found.settle else None
+    return RepeatedRuns(found.task, problem.span[0], found.variable_index, settings, run, check).result()
 
 
 @dataclass(frozen=True, eq=False)
