@@ -109,6 +109,16 @@ def kinetics():
     return m, ["k0", "k1", "k2", "k3"], 3.0
 
 
+def sampled():
+    """A clock that ticks at the start: what it assigns depends on the sliders there, too."""
+    m = dd.Model("sampled")
+    x, u = m.state("x", start=0.3), m.discrete("u", start=0.0)
+    gain, aim = m.parameter("gain", 1.5), m.parameter("aim", 1.0)
+    m.equation(m.der(x), -0.5 * x + u)
+    m.every(0.25, {"u": gain * (aim - x)})
+    return m, ["aim", "gain"], 2.1
+
+
 def errors(m, names, span, curves, changes):
     """How far the predictions of second order for changes are from re-runs, in ranges of the curves."""
     times = np.linspace(0.0, span, 41)
@@ -142,6 +152,24 @@ def test_what_is_trusted_together_is_within_the_error(make, tmp_path):
     assert len(corners)
     changes = [random.uniform(0, 1, len(names)) * corner for corner in corners[random.integers(0, len(corners), 12)]]
     assert errors(m, names, span, curves, [*changes, *corners[:6]]).max() < 0.0305
+
+
+def test_models_that_switch_are_predicted_by_first_derivatives(tmp_path):
+    """They were refused, with the advice to take order=1, which the call does not know."""
+    m, names, span = sampled()
+    page = dd.simulate(m, span, rtol=1e-9).what_if(names, tmp_path / "page.html", curves=["x"], spread=0.1)
+    found = told(page)
+    assert found["order"] == 1
+    # The motion is linear in the aim, so that all of its range is trusted.
+    assert found["trusted"][0] == pytest.approx([0.9, 1.1])
+    times, random = np.linspace(0.0, span, 41), np.random.default_rng(2)
+    base = dd.simulate(m, span, rtol=1e-9).at(times)["x"]
+    sens = dd.sensitivities(m, span, wrt=names, rtol=1e-9).at(times)
+    for corner in found["corners"]:
+        change = random.uniform(0, 1, 2) * corner
+        values = dict(zip(names, (np.array([1.0, 1.5]) + change).tolist()))
+        truth = dd.simulate(m, span, rtol=1e-9, parameters=values).at(times)["x"]
+        assert np.abs(base + change @ [sens.d("x", n) for n in names] - truth).max() < 0.031 * np.ptp(truth)
 
 
 def test_corners_that_are_off_are_not_trusted(tmp_path):

@@ -9,6 +9,11 @@ from daedalus.model.expressions import elements
 from daedalus.model.names import listed
 from daedalus.model.system.system import System
 
+
+class NoSecondDerivativesError(SolverError):
+    """A derivative of second order that does not exist or that no rule is known for; those of first order may."""
+
+
 # Operations with a corner or a jump; their second derivative is zero almost everywhere and says nothing.
 CORNERS = {
     ca.OP_FABS: "fabs",
@@ -79,7 +84,7 @@ def refuse_corners(system: System) -> None:
         return
     residual = system.residual
     where = [label for k, label in enumerate(system.equation_labels) if corners(residual[k])]
-    raise SolverError(
+    raise NoSecondDerivativesError(
         "The model has no second derivatives.",
         f"{', '.join(found)} in {listed(where, 6)}",
         because="at a corner or a jump a second derivative does not exist, and beside it, it misses the corner.",

@@ -6,10 +6,10 @@ import numpy as np
 
 from daedalus.differentiation.case import Case
 from daedalus.differentiation.events.grazing import grazing_records
+from daedalus.differentiation.events.smoothness import NoSecondDerivativesError
 from daedalus.differentiation.instants.foreseen import Instant
 from daedalus.differentiation.instants.instant_maps import instant_maps_of
 from daedalus.differentiation.variational.recorded import RunPart
-from daedalus.errors import SolverError
 from daedalus.simulation.result.records import Record
 from daedalus.simulation.result.records_of_derivatives import EventsTogether
 
@@ -23,7 +23,7 @@ def refuse_second_order_instants(case: Case) -> None:
         return
     first = case.foreseen.instants[0]
     who = [*(k for level in first.clocks for k in level), *(k for k, _ in first.events)]
-    raise SolverError(
+    raise NoSecondDerivativesError(
         "Second derivatives through an instant are not supported.",
         f"{instant_maps_of(case).own.events[who[0]].name} acts at t = {first.time:.6g}",
         because="the second derivative of what is assigned, and of its time, enters.",

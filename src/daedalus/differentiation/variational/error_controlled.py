@@ -12,11 +12,11 @@ import numpy as np
 
 from daedalus import _core
 from daedalus.differentiation.case import Case, core_inputs
+from daedalus.differentiation.events.smoothness import NoSecondDerivativesError
 from daedalus.differentiation.variational.augmented import AnyAugmented, Augmented
 from daedalus.differentiation.variational.finished import check_finished
 from daedalus.differentiation.variational.recorded import PassedEvent, Recorded
 from daedalus.differentiation.variational.through_events import work_of
-from daedalus.errors import SolverError
 from daedalus.simulation.result.ending import ENDINGS, Ending
 from daedalus.simulation.result.recorded_run import Dense
 
@@ -76,7 +76,7 @@ def refuse_second_order_events(case: Case, guards: list[int]) -> None:
     acting = sorted({case.system.events[k].name for k in guards if case.system.events[k].resets})
     if not acting:
         return
-    raise SolverError(
+    raise NoSecondDerivativesError(
         "Second derivatives through an event are not supported.",
         f"{', '.join(acting)} resets the state within the span",
         because="the second derivative of the time of the event enters, with derivatives of f on both sides.",

@@ -32,6 +32,16 @@ def inputs_of(tr: Trajectory) -> dict[str, Any]:
     return found
 
 
+def start_of(tr: Trajectory, time: float) -> dict[str, Any]:
+    """The start of a run, for others that begin like it: clocks that tick then read their own parameters."""
+    system, first = system_before(tr), tr.at(time)
+    names = [name for name, place in system.places.items() if place.letter == "x"]
+    # What clocks have assigned at the start is known behind them only: there the model's own values count.
+    if not first.run_data.fired:
+        names += [variable.name for variable in system.of_kind("discrete")]
+    return {name: first[name] for name in names}
+
+
 def parameter_values(tr: Trajectory, names: list[str]) -> np.ndarray:
     """The values of scalar parameters in a run; refuses what is none."""
     values = []
@@ -51,8 +61,8 @@ def parameter_values(tr: Trajectory, names: list[str]) -> np.ndarray:
 class Prediction:
     """Values by name at some times for changes of parameters, from derivatives along the run."""
 
-    def __init__(self, base: Any, derivatives: Any, names: list[str]) -> None:
-        self._base, self._derivatives, self.names = base, derivatives, names
+    def __init__(self, base: Any, derivatives: Any, names: list[str], order: int) -> None:
+        self._base, self._derivatives, self.names, self.order = base, derivatives, names, order
         self._kept: dict[str, tuple[np.ndarray, list[np.ndarray], dict[tuple[int, int], np.ndarray]]] = {}
 
     def parts(self, name: str) -> tuple[np.ndarray, list[np.ndarray], dict[tuple[int, int], np.ndarray]]:
@@ -68,6 +78,8 @@ class Prediction:
     def _slope(self, name: str, value: np.ndarray, *by: str) -> np.ndarray:
         if name == by[0] and len(by) == 1:
             return np.ones_like(value)
+        if len(by) > self.order:
+            return np.zeros_like(value)
         try:
             slope = np.asarray(self._derivatives.d(name, *by), dtype=float)
         except InputError:

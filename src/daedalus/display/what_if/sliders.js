@@ -89,7 +89,8 @@ class DaedalusSliders {
       output.textContent = `${shortNumber(values[k] + d[k])} ${this.told.units[k]}`.trim();
       output.classList.toggle("beyond", beyond && (!room || d[k] < low - slack || d[k] > high + slack));
     });
-    this.note.textContent = beyond ? "beyond the verified range" : `within ${100 * this.told.error} % of re-runs`;
+    this.note.textContent = beyond ? "beyond the verified range" : `within ${100 * this.told.error} % of re-runs`
+      + (this.told.order === 1 ? " (first derivatives only)" : "");
     this.note.classList.toggle("beyond", beyond);
     this.viewer.seek(this.viewer.now);
     this.viewer.curves.draw();

@@ -10,13 +10,15 @@ from typing import Any
 
 import numpy as np
 
+from daedalus.differentiation.events.smoothness import NoSecondDerivativesError
+from daedalus.differentiation.result.sensitivity_result import Sensitivities
 from daedalus.differentiation.sensitivities import sensitivities
 from daedalus.display.look import unit_text
 from daedalus.display.motion.animation import animate
 from daedalus.display.motion.page import packed, started_viewer, whole_page
 from daedalus.display.motion.recorded_scene import Columns, drawn_book, moving_shapes
 from daedalus.display.motion.viewer_data import curves_data, panels_of
-from daedalus.display.what_if.prediction import Prediction, inputs_of, parameter_values, system_before
+from daedalus.display.what_if.prediction import Prediction, inputs_of, parameter_values, start_of, system_before
 from daedalus.display.what_if.trusted_region import SHARES, trusted_corners
 from daedalus.errors import DaedalusError, InputError
 from daedalus.model.names import split_index
@@ -45,16 +47,14 @@ def what_if(
     reach = np.where(values == 0, spread, spread * np.abs(values))
     times = np.linspace(float(tr.time[0]), float(tr.time[-1]), FRAMES)
     base = tr.at(times)
-    options: dict[str, Any] = {"start": tr.at(times[0]), "inputs": inputs_of(tr), "rtol": 1e-8}
+    options: dict[str, Any] = {"start": start_of(tr, float(times[0])), "inputs": inputs_of(tr), "rtol": 1e-8}
     system, span = system_before(tr), (times[0], times[-1])
-    sens = sensitivities(system, span, order=2, wrt=("parameters",), **options)
-    prediction = Prediction(base, sens.at(times), wanted)
+    prediction = _prediction(base, wanted, partial(sensitivities, system, span, wrt=("parameters",), **options))
     data = _viewer_data(tr, base, curves)
     shown = [series for panel in data["panels"] for series in panel["series"]]
     _add_curve_slopes(shown, prediction)
     if data["runs"][0]["shapes"]:
         _add_shape_slopes(data, tr, times, prediction, reach)
-    options["start"] = {name: options["start"][name] for name, place in system.places.items() if place.letter == "x"}
     rerun = partial(simulate, system, span, **options)
     labels = [series["name"] for series in shown]
 
@@ -67,11 +67,19 @@ def what_if(
     data["what_if"] = {
         "names": wanted, "units": [unit_text(unit_of(tr.system, name)) for name in wanted], "smallest": min(SHARES[1]),
         "values": values.tolist(), "reach": reach.tolist(), "corners": corners.tolist(),
-        "trusted": _alone(corners, values), "error": TRUSTED,
+        "trusted": _alone(corners, values), "error": TRUSTED, "order": prediction.order,
         "call": f"dd.simulate(m, ({span[0]:g}, {span[1]:g})",
     }  # fmt: skip
     file.write_text(_page(f"{tr.system.name}: what if", data), encoding="utf-8")
     return file
+
+
+def _prediction(base: Samples, names: list[str], differentiate: Callable[..., Sensitivities]) -> Prediction:
+    """By first and second derivatives; by first ones alone where a model switches or jumps."""
+    try:
+        return Prediction(base, differentiate(order=2).at(base.time), names, order=2)
+    except NoSecondDerivativesError:
+        return Prediction(base, differentiate(order=1).at(base.time), names, order=1)
 
 
 def _viewer_data(tr: Trajectory, base: Samples, curves: Sequence[str] | None) -> dict[str, Any]:
