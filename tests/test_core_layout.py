@@ -23,7 +23,8 @@ ORDER = [
     ["flow"],  # steps as maps with derivatives
     ["program"],  # nonlinear programs and their solvers
     ["python"],  # the seam
-    ["python/program", "python/process", "python/contact"],  # that of programs; interrupts and forks; contacts
+    # That of programs, of interrupts and forks, of contacts, of lanes.
+    ["python/program", "python/process", "python/contact", "python/lanes"],
 ]
 LEVEL = {folder: level for level, folders in enumerate(ORDER) for folder in folders}
 

@@ -10,6 +10,10 @@ Array = NDArray[np.float64]
 
 instruction_set: str
 
+# What steps on lanes share with those of the core.
+shared_numbers: dict[str, float]
+foretelling: tuple[float, ...]
+
 class Function:
     def __init__(
         self,

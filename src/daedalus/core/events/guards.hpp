@@ -24,6 +24,8 @@ inline constexpr long long fewest_roots = 64;
 // A guard may be faster than the steps: where its samples do not foretell its values in
 // between to this part of their spread, each half of the time is looked at, this many times over.
 inline constexpr double foretold = 0.05, tiny_spread = 1e-9;
+// Where that is looked at, in samples: at places that no period fits to.
+inline constexpr double foretelling[] = {0.43, 1.37, 3.43, 5.71};
 inline constexpr int most_splits = 7;
 // A resting guard is looked at from a few spacings of t on, each time this much later: flights may be very short.
 inline constexpr double wake_ratio = 4, shortest_look = 1e-20;
@@ -394,7 +396,7 @@ inline void scan_guard(Integration& s, long long guard, Stretch stretch) noexcep
 // period fits to.
 inline bool are_foretold(Integration& s, Stretch stretch) noexcept {
     Guards& guards = s.guards;
-    for (const double place : {0.43, 1.37, 3.43, 5.71}) {
+    for (const double place : foretelling) {
         double weights[guard_samples];
         for (int j = 1; j <= guard_samples; ++j) {
             weights[j - 1] = 1;

@@ -12,6 +12,8 @@ inline namespace DAEDALUS_ISA {
 
 // Below, errors count as this: growth is limited anyway, and the controller's memory stays meaningful (dopri5: 1e-4).
 inline constexpr double smallest_error = 1e-4;
+// No error counts as less: its logarithm stays finite.
+inline constexpr double smallest_counted = 1e-10;
 // Aim below the tolerance, so that most steps are accepted (Hairer, Norsett, Wanner, section II.4).
 inline constexpr double safety = 0.9;
 // A step shorter than this many spacings of t cannot resolve anything.
@@ -26,7 +28,7 @@ template <class M>
 inline double growth_after_acceptance(Integration& s, double error) noexcept {
     const double exponent = 1.0 / M::control_order(s) - 0.75 * M::memory;
     // Seven digits are plenty for a factor, and the quicker functions.
-    const double log_error = std::log(static_cast<float>(error > 1e-10 ? error : 1e-10));
+    const double log_error = std::log(static_cast<float>(error > smallest_counted ? error : smallest_counted));
     const double wish = std::exp(static_cast<float>(M::memory * s.log_error_before - exponent * log_error));
     double factor = std::clamp(safety * wish, M::shrink, M::grow);
     if (s.after_rejection && factor > 1) factor = 1;

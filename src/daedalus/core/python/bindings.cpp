@@ -22,6 +22,7 @@ NB_MODULE(_core, module) {
     daedalus::bind_flow(module);
     daedalus::bind_adjoint(module);
     daedalus::bind_values(module);
+    daedalus::bind_numbers(module);
     daedalus::bind_noise(module);
     daedalus::bind_contact(module);
     daedalus::bind_matching(module);

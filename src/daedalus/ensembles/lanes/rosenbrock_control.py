@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import math
 
+from daedalus._core import shared_numbers
 from daedalus.compilation.lanes.elementary import rough_exp, rough_inverse, rough_log
 from daedalus.compilation.lanes.words import Word
 from daedalus.ensembles.lanes.kernel_frame import KernelFrame
 from daedalus.ensembles.lanes.step_plan import CUT_IF_NOT_FINITE, LARGEST_COUNTED, SAFETY, SMALLEST_COUNTED, StepPlan
 
-MOST_GROWTH, MOST_SHRINKAGE = 6.0, 5.0
+MOST_GROWTH, MOST_SHRINKAGE = shared_numbers["most_growth"], shared_numbers["most_shrinkage"]
 FIRST_GROWTH = MOST_GROWTH * MOST_GROWTH
-LEAST_ERROR = 1e-2
+LEAST_ERROR = shared_numbers["least_error"]
 
 
 class RosenbrockControl(StepPlan):

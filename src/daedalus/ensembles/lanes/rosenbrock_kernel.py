@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from daedalus._core import shared_numbers
 from daedalus.compilation.lanes.words import Word
 from daedalus.ensembles.lanes.combinations import weighted
 from daedalus.ensembles.lanes.implicit_lane_model import ImplicitLaneModel
@@ -27,8 +28,9 @@ from daedalus.integrators.tableaux.rosenbrock_coefficients import RosenbrockCoef
 
 # A solve whose backward error is above half of the digits, or a hundredth of the tolerance, needs other pivots.
 HALF_OF_DIGITS, SHARE_OF_TOLERANCE = 2.0**-26, 1e-2
-# As in the core (core/methods/step_control.hpp).
-MOST_INSIDE, SHORTEST_LOOKED_INTO, ABOVE_ROUNDING = 10.0, 0.01, 10.0
+# Of core/methods/implicit/look_inside.hpp.
+MOST_INSIDE, ABOVE_ROUNDING = shared_numbers["most_inside"], shared_numbers["above_rounding"]
+SHORTEST_LOOKED_INTO = shared_numbers["shortest_looked_into"]
 
 
 def rosenbrock_kernel(model: ImplicitLaneModel, method: str, lanes: int, gpu: bool = False, inside: bool = True) -> str:

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import math
 
+from daedalus._core import shared_numbers
 from daedalus.compilation.lanes.elementary import rough_exp, rough_log
 from daedalus.compilation.lanes.words import Word
 from daedalus.ensembles.lanes.explicit_numbers import ExplicitNumbers
 from daedalus.ensembles.lanes.kernel_frame import KernelFrame
 from daedalus.ensembles.lanes.step_plan import CUT_IF_NOT_FINITE, LARGEST_COUNTED, SAFETY, SMALLEST_COUNTED, StepPlan
 
-# As in the core (core/methods/step_control.hpp).
-SMALLEST_ERROR = 1e-4
+# Of core/methods/step_control.hpp.
+SMALLEST_ERROR = shared_numbers["smallest_error"]
 
 
 class StepControl(StepPlan):

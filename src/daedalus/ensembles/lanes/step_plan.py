@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from daedalus._core import shared_numbers
 from daedalus.compilation.lanes.elementary import rough_inverse
 from daedalus.compilation.lanes.words import Word
 from daedalus.ensembles.lanes.kernel_frame import KernelFrame
 
-# As in the core (core/methods/step_control.hpp and core/run/stepper.hpp).
-SAFETY, FEWEST_SPACINGS, CUT_IF_NOT_FINITE, STRETCH = 0.9, 10.0, 0.25, 1.01
-# Errors count within these.
-SMALLEST_COUNTED, LARGEST_COUNTED = 1e-10, 1e100
+# Of core/methods/step_control.hpp and core/run/stepper.hpp.
+SAFETY, STRETCH = shared_numbers["safety"], shared_numbers["stretch"]
+FEWEST_SPACINGS, CUT_IF_NOT_FINITE = shared_numbers["fewest_spacings"], shared_numbers["cut_if_not_finite"]
+# Errors count within these; the upper one keeps their logarithm finite.
+SMALLEST_COUNTED, LARGEST_COUNTED = shared_numbers["smallest_counted"], 1e100
 
 
 class StepPlan:

@@ -6,13 +6,19 @@ length are to come; the rule and its numbers are those of the core (core/run/ste
 
 from __future__ import annotations
 
+from daedalus._core import shared_numbers
 from daedalus.compilation.lanes.words import Word
 from daedalus.ensembles.lanes.combinations import combined
 from daedalus.ensembles.lanes.explicit_numbers import ExplicitNumbers
 from daedalus.ensembles.lanes.kernel_frame import STIFF, KernelFrame
 
-STIFF_ENOUGH, EASY_ENOUGH, ENDLESS = 15.0, 6.0, 1e5
-TIGHT, NEAR_EDGE, FAR_FROM_EDGE, DAMPED = 1e-6, 0.8, 0.3, -0.7
+STIFF_ENOUGH, EASY_ENOUGH, ENDLESS = (
+    shared_numbers["stiff_enough"],
+    shared_numbers["easy_enough"],
+    shared_numbers["endless"],
+)
+TIGHT, DAMPED = shared_numbers["tight"], shared_numbers["damped"]
+NEAR_EDGE, FAR_FROM_EDGE = shared_numbers["near_edge"], shared_numbers["far_from_edge"]
 
 
 class StiffnessWatch:

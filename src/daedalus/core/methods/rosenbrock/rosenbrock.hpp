@@ -50,13 +50,15 @@ struct RosenbrockState : ImplicitState {
     bool fresh = true, after_failure = false;  // for the predictive controller
     double accepted_step = 0, accepted_root = 1;
     double usual_step = 0;  // the length of the last accepted step, or of the first one tried
-    const double least_root;  // that of an error of a hundredth
+    // Smaller errors of the step before do not let the next one grow.
+    static constexpr double least_error = 1e-2;
+    const double least_root;  // that of such an error
 
     RosenbrockState(const ImplicitModel& m, const ImplicitCalls& calls, const RosenbrockCoefficients& t)
         : ImplicitState(m, calls),
           method(t),
           lanes(padded(m.unknowns)),
-          least_root(std::pow(1e-2, 1.0 / t.order)) {
+          least_root(std::pow(least_error, 1.0 / t.order)) {
         const double ends[] = {0, 1};
         between = between_nodes(ends, 2, t.degree);
         k = memory.carve(t.stages * lanes);
@@ -159,13 +161,13 @@ struct Rosenbrock {
         return slopes_agree(s, m, degree(s)) ? 0 : error_between(s, m, MiddleOfRosenbrock{s, m, h});
     }
 
-private:
-    static constexpr double tolerance_of_junction = 0.01;  // of the tolerance, what Newton's method may leave there
-    enum class Outcome { done, singular, not_finite, no_start };
-
     // Hairer's rodas: the step grows at most six times and shrinks at most five times. The first one is a guess on the
     // safe side; behind it two such growths are taken at once.
     static constexpr double most_growth = 6, most_shrinkage = 5, first_growth = most_growth * most_growth;
+
+private:
+    static constexpr double tolerance_of_junction = 0.01;  // of the tolerance, what Newton's method may leave there
+    enum class Outcome { done, singular, not_finite, no_start };
 
     // out = base + sum_j weights_j k_j; no base is zeros.
     static void combine(const RosenbrockState& m, const double* base, const double* weights, int count,
@@ -264,7 +266,7 @@ private:
         for (long long i = 0; i < m.unknowns; ++i) m.stage[i] = larger(std::fabs(s.x[i]), std::fabs(s.x_new[i]));
         combine(m, nullptr, m.method.error, m.method.stages, m.error);
         set_weights(s, m, m.stage, s.rtol, 1, std::fabs(s.t_new - s.t));
-        return std::fmax(weighted_norm(m, m.error), 1e-10);
+        return std::fmax(weighted_norm(m, m.error), smallest_counted);
     }
 
     // The middle of the step, corrected with the matrix of the step.

@@ -7,14 +7,14 @@ them at the same moment, a lane leaves its case to that core.
 
 from __future__ import annotations
 
+from daedalus._core import shared_numbers
 from daedalus.compilation.lanes.words import Word
 from daedalus.ensembles.lanes.events.event_cells import EventCells
 from daedalus.ensembles.lanes.events.step_guards import crosses, direction_fits, guards_at
 from daedalus.ensembles.lanes.kernel_frame import KernelFrame
 
-# As in the core (core/events/events.hpp, core/events/instants.hpp).
-CORRECTIONS = 4.0
-CROWD_INTERVAL = 1e-9
+# Of core/events/events.hpp and core/events/instants.hpp.
+CORRECTIONS, CROWD_INTERVAL = shared_numbers["cut_corrections"], shared_numbers["crowd_interval"]
 # The step to the best end found is taken once more.
 _LAST = 9.0
 

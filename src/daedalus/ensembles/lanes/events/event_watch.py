@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from daedalus._core import shared_numbers
 from daedalus.compilation.lanes.words import Cell, Word
 from daedalus.ensembles.lanes.events.event_cells import EventCells
 from daedalus.ensembles.lanes.events.step_guards import (
@@ -21,12 +22,11 @@ from daedalus.ensembles.lanes.events.step_guards import (
 )
 from daedalus.ensembles.lanes.kernel_frame import KernelFrame
 
-# As in the core (core/events/guards.hpp, core/events/events.hpp).
-WAKE_RATIO, SHORTEST_LOOK = 4.0, 1e-20
-STOPPED_RATE = 1e-9
-END_REACH = 1e-13
+# Of core/events/guards.hpp and core/events/events.hpp.
+WAKE_RATIO, SHORTEST_LOOK = shared_numbers["wake_ratio"], shared_numbers["shortest_look"]
+STOPPED_RATE, END_REACH = shared_numbers["stopped_rate"], shared_numbers["end_reach"]
 # A rate is read along a straight line over this part of the step to both sides.
-LINE = 1e-3
+LINE = shared_numbers["root_reach"]
 # Zeros of two guards nearer than this part of the step may be one moment.
 TOGETHER = 1e-6
 # Half of the bracket is taken every so many looks, so that it always shrinks.

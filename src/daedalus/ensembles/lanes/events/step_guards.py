@@ -11,17 +11,20 @@ from typing import NamedTuple
 
 import numpy as np
 
+from daedalus._core import foretelling, shared_numbers
 from daedalus.compilation.lanes.words import Word
 from daedalus.ensembles.lanes.combinations import horner
 from daedalus.ensembles.lanes.events.lane_events import LaneEvents
 from daedalus.ensembles.lanes.kernel_frame import KernelFrame
 from daedalus.ensembles.lanes.saved_inside import Polynomials
 
-# As in the core (core/events/guards.hpp).
-SAMPLES = 6
-FORETOLD, TINY_SPREAD = 0.05, 1e-9
-FORETELLING = (0.43, 1.37, 3.43, 5.71)  # places between the samples that no period fits to
-TOUCH_LEVEL = 8 * 2.0**-52
+# Of core/events/guards.hpp; the places between the samples are such that no period fits to them.
+SAMPLES, FORETELLING = int(shared_numbers["guard_samples"]), foretelling
+FORETOLD, TINY_SPREAD, TOUCH_LEVEL = (
+    shared_numbers["foretold"],
+    shared_numbers["tiny_spread"],
+    shared_numbers["touch_level"],
+)
 LEAST = 2.0**-1022
 
 

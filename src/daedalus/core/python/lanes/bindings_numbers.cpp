@@ -1,0 +1,58 @@
+// The numbers of step control and of guards that steps on lanes take over: the core alone decides them.
+#include "events/events.hpp"
+#include "events/guards.hpp"
+#include "events/instants.hpp"
+#include "methods/implicit/look_inside.hpp"
+#include "methods/rosenbrock/rosenbrock.hpp"
+#include "methods/step_control.hpp"
+#include "python/python_function.hpp"
+#include "run/stepper.hpp"
+
+namespace nb = nanobind;
+
+namespace daedalus {
+
+void bind_numbers(nb::module_& module) {
+    nb::dict numbers;
+#define DAEDALUS_SHARE(name) numbers[#name] = static_cast<double>(name)
+    // Lengths of steps.
+    DAEDALUS_SHARE(safety);
+    DAEDALUS_SHARE(smallest_error);
+    DAEDALUS_SHARE(smallest_counted);
+    DAEDALUS_SHARE(fewest_spacings);
+    DAEDALUS_SHARE(cut_if_not_finite);
+    DAEDALUS_SHARE(stretch);
+    numbers["most_growth"] = Rosenbrock::most_growth;
+    numbers["most_shrinkage"] = Rosenbrock::most_shrinkage;
+    numbers["least_error"] = RosenbrockState::least_error;
+    DAEDALUS_SHARE(most_inside);
+    DAEDALUS_SHARE(shortest_looked_into);
+    DAEDALUS_SHARE(above_rounding);
+    // Whether stability limits them.
+    DAEDALUS_SHARE(stiff_enough);
+    DAEDALUS_SHARE(easy_enough);
+    DAEDALUS_SHARE(endless);
+    DAEDALUS_SHARE(tight);
+    DAEDALUS_SHARE(near_edge);
+    DAEDALUS_SHARE(far_from_edge);
+    DAEDALUS_SHARE(damped);
+    // Guards along a step.
+    DAEDALUS_SHARE(guard_samples);
+    DAEDALUS_SHARE(foretold);
+    DAEDALUS_SHARE(tiny_spread);
+    DAEDALUS_SHARE(touch_level);
+    DAEDALUS_SHARE(wake_ratio);
+    DAEDALUS_SHARE(shortest_look);
+    DAEDALUS_SHARE(stopped_rate);
+    DAEDALUS_SHARE(end_reach);
+    DAEDALUS_SHARE(root_reach);
+    DAEDALUS_SHARE(cut_corrections);
+    DAEDALUS_SHARE(crowd_interval);
+#undef DAEDALUS_SHARE
+    nb::list places;
+    for (const double place : foretelling) places.append(place);
+    module.attr("shared_numbers") = numbers;
+    module.attr("foretelling") = nb::tuple(places);
+}
+
+}  // namespace daedalus
