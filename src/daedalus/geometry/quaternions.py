@@ -6,6 +6,7 @@ CasADi symbols.
 
 from __future__ import annotations
 
+import casadi as ca
 import numpy as np
 
 from daedalus.errors import InputError
@@ -23,6 +24,7 @@ from daedalus.geometry.array_or_symbol import (
     where,
 )
 from daedalus.geometry.rotations import Frame, read_frame, read_rotation
+from daedalus.geometry.traced_formula import traced
 
 
 def rotation_from_quaternion(quaternion: Given, normalise: bool = True) -> ArrayOrSymbol:
@@ -45,6 +47,22 @@ def rotation_from_quaternion(quaternion: Given, normalise: bool = True) -> Array
            [ 0.,  0., -1.]])
     """
     given = read_vector(quaternion, 4, "quaternion")
+    if isinstance(given, ca.SX):
+        return (_turned_unit if not normalise else _turned)(given)[0]
+    return _rotation(given, normalise)
+
+
+@traced
+def _turned(quaternion: ca.SX) -> tuple[ca.SX, ...]:
+    return (_rotation(quaternion, True),)
+
+
+@traced
+def _turned_unit(quaternion: ca.SX) -> tuple[ca.SX, ...]:
+    return (_rotation(quaternion, False),)
+
+
+def _rotation(given: ArrayOrSymbol, normalise: bool) -> ArrayOrSymbol:
     w, x, y, z = components(given)
     double: ArrayOrSymbol = 2.0
     if normalise:
@@ -116,8 +134,20 @@ def quaternion_product(left: Given, right: Given) -> ArrayOrSymbol:
     >>> dd.quaternion_product([0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0])         # i j = k
     array([0., 0., 0., 1.])
     """
-    a, b, c, d = components(read_vector(left, 4, "left quaternion"))
-    w, x, y, z = components(read_vector(right, 4, "right quaternion"))
+    one, two = read_vector(left, 4, "left quaternion"), read_vector(right, 4, "right quaternion")
+    if isinstance(one, ca.SX) and isinstance(two, ca.SX):
+        return _multiplied(one, two)[0]
+    return _product(one, two)
+
+
+@traced
+def _multiplied(left: ca.SX, right: ca.SX) -> tuple[ca.SX, ...]:
+    return (_product(left, right),)
+
+
+def _product(left: ArrayOrSymbol, right: ArrayOrSymbol) -> ArrayOrSymbol:
+    a, b, c, d = components(left)
+    w, x, y, z = components(right)
     return build_vector(
         [
             a * w - b * x - c * y - d * z,

@@ -60,6 +60,8 @@ def _convert(value: object, where: str, remedy: str) -> ca.SX:
     if isinstance(value, np.ndarray):
         return _from_array(value, where, remedy)
     if isinstance(value, (list, tuple)):
+        if value and all(type(item) in (float, int) for item in value):
+            return ca.SX(ca.DM([float(item) for item in value]))
         return _from_rows(value, where, remedy)
     raise ModelError(
         f"{where} is not an expression.",

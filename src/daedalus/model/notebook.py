@@ -317,6 +317,8 @@ class Notebook:
     def _expression(self, value: object, where: str, remedy: str = EXPRESSION_REMEDY) -> ca.SX:
         """What the user wrote as an expression in this model's symbols, free of NaN."""
         expression = as_expression(value, where, remedy)
+        if expression.is_constant():
+            return expression  # checked for NaN already
         self._check_symbols(expression, where)
         if has_nan(expression):
             raise nan_inside(where)

@@ -257,6 +257,9 @@ class BodyDoor(EnergyDoor):
 
     def _number(self, value: ca.SX) -> np.ndarray | None:
         """The value of an expression of parameters, or None where it depends on more or a value is missing."""
+        if value.is_constant():
+            constant: np.ndarray = ca.DM(value).full()
+            return constant
         symbols = ca.symvar(value)
         numbers: list[float] = []
         for n, k, _ in self._check_symbols(value, "The value"):

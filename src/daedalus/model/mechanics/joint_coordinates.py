@@ -15,6 +15,7 @@ import casadi as ca
 
 from daedalus.geometry.euler_angles import rpy_from_rotation
 from daedalus.geometry.quaternions import quaternion_product, quaternion_rate
+from daedalus.geometry.traced_formula import traced
 from daedalus.model.expressions import column, concatenate
 from daedalus.model.mechanics.equations_of_motion import force_sides, inertia_sides
 from daedalus.model.mechanics.tree_joints import reaction, turning
@@ -93,13 +94,11 @@ def body_formulas(book: Book, tree: Tree) -> tuple[list[str], dict[str, ca.SX]]:
         joint, name = entry.joint, entry.body
         k, body = tree.at[name], book._mechanics.bodies[name]
         size = body.size
-        link, turn, (spin, speed), (turned, risen) = tree.links[k], rotations[k], moving[k], rising[k]
-        across = ca.cross(spin, link.centre)
-        rise = risen + ca.cross(turned, link.centre) + ca.cross(spin, speed + across)
-        found[f"{name}.position"] = (origins[k] + turn @ link.centre)[:size]
-        found[f"{name}.velocity"] = (turn @ (speed + across))[:size]
-        found[f"{name}.position_dot"] = found[f"{name}.velocity"]
-        found[f"{name}.velocity_dot"] = (turn @ rise)[:size]
+        link, turn, (spin, _), (turned, _) = tree.links[k], rotations[k], moving[k], rising[k]
+        centre = _centre_motion(link.centre, turn, origins[k], *moving[k], *rising[k])
+        place, velocity, acceleration = centre if size == 3 else (x[:size] for x in centre)
+        found[f"{name}.position"], found[f"{name}.velocity"] = place, velocity
+        found[f"{name}.position_dot"], found[f"{name}.velocity_dot"] = velocity, acceleration
         gone += [f"{name}.position", f"{name}.velocity"]
         q = book._symbols[joint.coordinate] if joint.size else ca.SX(0, 1)
         if size == 3:
@@ -123,6 +122,16 @@ def body_formulas(book: Book, tree: Tree) -> tuple[list[str], dict[str, ca.SX]]:
             found[f"{attitude}_dot"] = spin[2]
     gone += [entry.joint.name for entry in tree.entries]
     return gone, {name: ca.densify(value) for name, value in found.items()}
+
+
+@traced
+def _centre_motion(
+    centre: ca.SX, turn: ca.SX, origin: ca.SX, spin: ca.SX, speed: ca.SX, turned: ca.SX, risen: ca.SX
+) -> tuple[ca.SX, ...]:
+    """Position, velocity and acceleration of the centre of a link in the world."""
+    moving = speed + ca.cross(spin, centre)
+    rise = risen + ca.cross(turned, centre) + ca.cross(spin, moving)
+    return origin + turn @ centre, turn @ moving, turn @ rise
 
 
 def _plane_angle(book: Book, tree: Tree, entry: TreeEntry) -> ca.SX:
@@ -224,14 +233,21 @@ def _energy(tree: Tree) -> ca.SX:
     """Kinetic energy of all links, and that of their weight."""
     rotations, origins = poses(tree.links)
     total = ca.SX(0)
-    for link, turn, origin, (spin, speed) in zip(tree.links, rotations, origins, velocities(tree.links, tree.v)):
-        moving = speed + ca.cross(spin, link.centre)
-        total += 0.5 * link.mass * ca.sumsqr(moving) + 0.5 * ca.dot(spin, link.inertia @ spin)
-        total -= link.mass * ca.dot(tree.gravity, origin + turn @ link.centre)
+    for link, turn, origin, motion in zip(tree.links, rotations, origins, velocities(tree.links, tree.v)):
+        total += _link_energy(link.mass, link.centre, link.inertia, tree.gravity, turn, origin, *motion)[0]
     for name, weight in tree.weights.items():
         k = tree.at[name]
         total -= ca.dot(weight, origins[k] + rotations[k] @ tree.links[k].centre)
     return total
+
+
+@traced
+def _link_energy(
+    mass: ca.SX, centre: ca.SX, inertia: ca.SX, gravity: ca.SX, turn: ca.SX, origin: ca.SX, spin: ca.SX, speed: ca.SX
+) -> tuple[ca.SX, ...]:
+    moving = speed + ca.cross(spin, centre)
+    kinetic = 0.5 * mass * ca.sumsqr(moving) + 0.5 * ca.dot(spin, inertia @ spin)
+    return (kinetic - mass * ca.dot(gravity, origin + turn @ centre),)
 
 
 def _all_forces(book: Book, written: WrittenMechanics) -> dict[str, ca.SX]:

@@ -17,6 +17,8 @@ from typing import NamedTuple
 
 import casadi as ca
 
+from daedalus.geometry.traced_formula import traced
+
 Pair = tuple[ca.SX, ca.SX]  # angular and linear, or moment and force
 
 
@@ -50,29 +52,32 @@ def poses(links: Sequence[Link]) -> tuple[list[ca.SX], list[ca.SX]]:
             rotations.append(link.turn)
             origins.append(link.shift)
         else:
-            rotations.append(rotations[link.parent] @ link.turn)
-            origins.append(origins[link.parent] + rotations[link.parent] @ link.shift)
+            turn, place = _placed(rotations[link.parent], origins[link.parent], link.turn, link.shift)
+            rotations.append(turn)
+            origins.append(place)
     return rotations, origins
 
 
 def velocities(links: Sequence[Link], v: ca.SX) -> list[Pair]:
     """Angular velocity and velocity of the origin of every link, in its own axes."""
     moving: list[Pair] = []
+    each = ca.vertsplit(v) if v.numel() else []
+    still = (ca.SX(3, 1), ca.SX(3, 1))
     for link in links:
-        own = _own(link, v)
-        if link.parent < 0:
-            moving.append(own)
-        else:
-            moving.append(_plus(_into(link, moving[link.parent]), own))
+        before = still if link.parent < 0 else moving[link.parent]
+        spin, speed = _moved(link.turn, link.shift, link.angular, link.linear, _picked(link, each), *before)
+        moving.append((spin, speed))
     return moving
 
 
 def accelerations(links: Sequence[Link], v: ca.SX, a: ca.SX, moving: Sequence[Pair], lift: ca.SX) -> list[Pair]:
     """Spatial accelerations of every link; `lift` is the acceleration of the world, −g."""
     rising: list[Pair] = []
+    speeds, rises = (ca.vertsplit(x) if x.numel() else [] for x in (v, a))
     for link, motion in zip(links, moving):
         base = (ca.SX.zeros(3), lift) if link.parent < 0 else rising[link.parent]
-        rising.append(_plus(_into(link, base), _plus(_own(link, a), _bias(link, v, motion))))
+        own = _moved(link.turn, link.shift, link.angular, link.linear, _picked(link, rises), *base)
+        rising.append(_plus((own[0], own[1]), _bias(link, _picked(link, speeds), motion)))
     return rising
 
 
@@ -84,7 +89,8 @@ def joint_forces(
     rising = accelerations(links, v, a, moving, -gravity)
     passed: list[Pair] = []
     for k, link in enumerate(links):
-        force = _inertia_force(link, moving[k], rising[k])
+        moment, push = _inertia_force(link.mass, link.centre, link.inertia, *moving[k], *rising[k])
+        force = (moment, push)
         pushed = None if external is None else external[k]
         passed.append(force if pushed is None else (force[0] - pushed[0], force[1] - pushed[1]))
     return _collected(links, passed, v.numel()), passed
@@ -102,18 +108,16 @@ def mass_matrix(links: Sequence[Link], count: int) -> ca.SX:
     matrix = ca.SX(count, count)
     for k in range(len(links) - 1, -1, -1):
         link = links[k]
-        moment = whole[k].angular @ link.angular + whole[k].coupling @ link.linear
-        force = whole[k].coupling.T @ link.angular + whole[k].linear @ link.linear
+        moment, force = _pushed(*whole[k], link.angular, link.linear)
         i = k
         while i >= 0 and link.columns:
             carrier = links[i]
             if carrier.columns:
-                block = carrier.angular.T @ moment + carrier.linear.T @ force
+                (block,) = _felt(carrier.angular, carrier.linear, moment, force)
                 for row, r in enumerate(carrier.columns):
                     for column, c in enumerate(link.columns):
                         matrix[r, c] = matrix[c, r] = block[row, column]
-            force = carrier.turn @ force
-            moment = carrier.turn @ moment + _crossed(carrier.shift, force)
+            moment, force = _outward(carrier.turn, carrier.shift, moment, force)
             i = carrier.parent
         if link.parent >= 0:
             whole[link.parent] = whole[link.parent].plus(_carried(link, whole[k]))
@@ -124,49 +128,38 @@ def forward_dynamics(links: Sequence[Link], v: ca.SX, tau: ca.SX, gravity: ca.SX
     """v' = M⁻¹ (τ − h) by articulated bodies, without a matrix of the whole tree; `armature` adds to the diagonal."""
     moving = velocities(links, v)
     whole = [_rigid(link) for link in links]
-    push = [_force_cross(motion, inertia.times(motion)) for motion, inertia in zip(moving, whole)]
-    bias = [_bias(link, v, motion) for link, motion in zip(links, moving)]
-    solved: list[tuple[ca.SX, ca.SX, ca.SX, ca.SX]] = []
+    speeds, torques, rotors = (ca.vertsplit(x) if x.numel() else [] for x in (v, tau, armature))
+    push: list[Pair] = []
+    bias: list[Pair] = []
+    for link, motion, inertia in zip(links, moving, whole):
+        moment, force = _gyroscopic(*inertia, *motion)
+        push.append((moment, force))
+        bias.append(_bias(link, _picked(link, speeds), motion))
+    solved: list[tuple[ca.SX, ...]] = []
     for k in range(len(links) - 1, -1, -1):
-        link, inertia = links[k], whole[k]
-        moment = inertia.angular @ link.angular + inertia.coupling @ link.linear
-        force = inertia.coupling.T @ link.angular + inertia.linear @ link.linear
-        own = list(link.columns)
-        block = link.angular.T @ moment + link.linear.T @ force + ca.diag(armature[own])
-        rest = tau[own] - link.angular.T @ push[k][0] - link.linear.T @ push[k][1]
-        inverse = _inverse(block)
-        solved.append((moment, force, inverse, rest))
+        link = links[k]
+        acting = _picked(link, torques), _picked(link, rotors)
+        *kept, angular, coupling, linear, moment, force = _articulated(
+            *whole[k], *push[k], *bias[k], link.angular, link.linear, *acting
+        )
+        solved.append(tuple(kept))
         if link.parent < 0:
             continue
-        left = inertia
-        if own:
-            gain_moment, gain_force = moment @ inverse, force @ inverse
-            left = _SpatialInertia(
-                _mirrored(inertia.angular - gain_moment @ moment.T),
-                inertia.coupling - gain_moment @ force.T,
-                _mirrored(inertia.linear - gain_force @ force.T),
-            )
-        pushed = left.times(bias[k])
-        total = (push[k][0] + pushed[0], push[k][1] + pushed[1])
-        if own:
-            share = inverse @ rest
-            total = (total[0] + moment @ share, total[1] + force @ share)
+        left = _SpatialInertia(angular, coupling, linear)
         whole[link.parent] = whole[link.parent].plus(_carried(link, left))
-        outward = _outward(link, total)
-        push[link.parent] = _plus(push[link.parent], outward)
+        outward = _outward(link.turn, link.shift, moment, force)
+        push[link.parent] = _plus(push[link.parent], (outward[0], outward[1]))
     solved.reverse()
-    result = ca.SX.zeros(v.numel())
+    found: list[ca.SX] = [ca.SX(0)] * v.numel()
     rising: list[Pair] = []
     for k, link in enumerate(links):
         base = (ca.SX.zeros(3), -gravity) if link.parent < 0 else rising[link.parent]
-        here = _plus(_into(link, base), bias[k])
-        moment, force, inverse, rest = solved[k]
+        own, spin, speed = _accelerated(link.turn, link.shift, link.angular, link.linear, *base, *bias[k], *solved[k])
         if link.columns:
-            found = inverse @ (rest - moment.T @ here[0] - force.T @ here[1])
-            result[list(link.columns)] = found
-            here = (here[0] + link.angular @ found, here[1] + link.linear @ found)
-        rising.append(here)
-    return result
+            for c, value in zip(link.columns, ca.vertsplit(own)):
+                found[c] = value
+        rising.append((spin, speed))
+    return ca.vertcat(*found) if found else ca.SX(0, 1)
 
 
 # -- spatial algebra, written out ------------------------------------------------------------------------------
@@ -191,76 +184,152 @@ class _SpatialInertia(NamedTuple):
 
 def _rigid(link: Link) -> _SpatialInertia:
     """A rigid body's inertia about the origin of its link."""
-    across = ca.skew(link.centre)
-    return _SpatialInertia(
-        _mirrored(link.inertia - link.mass * across @ across), link.mass * across, link.mass * ca.SX.eye(3)
-    )
+    return _SpatialInertia(*_rigid_inertia(link.mass, link.centre, link.inertia))
+
+
+@traced
+def _rigid_inertia(mass: ca.SX, centre: ca.SX, inertia: ca.SX) -> tuple[ca.SX, ...]:
+    across = ca.skew(centre)
+    return _mirrored(inertia - mass * across @ across), mass * across, mass * ca.SX.eye(3)
 
 
 def _carried(link: Link, inertia: _SpatialInertia) -> _SpatialInertia:
     """The inertia of a link as its parent feels it through a rigid joint."""
-    turn, across = link.turn, ca.skew(link.shift)
-    linear = _mirrored(turn @ inertia.linear @ turn.T)
-    coupling = turn @ inertia.coupling @ turn.T
-    angular = turn @ inertia.angular @ turn.T
+    return _SpatialInertia(*_carried_inertia(link.turn, link.shift, *inertia))
+
+
+@traced
+def _carried_inertia(turn: ca.SX, shift: ca.SX, angular: ca.SX, coupling: ca.SX, linear: ca.SX) -> tuple[ca.SX, ...]:
+    across = ca.skew(shift)
+    linear = _mirrored(turn @ linear @ turn.T)
+    coupling = turn @ coupling @ turn.T
+    angular = turn @ angular @ turn.T
     shifted = coupling + across @ linear
-    return _SpatialInertia(_mirrored(angular - coupling @ across + across @ shifted.T), shifted, linear)
+    return _mirrored(angular - coupling @ across + across @ shifted.T), shifted, linear
 
 
-def _inertia_force(link: Link, motion: Pair, rising: Pair) -> Pair:
+# -- steps from one link to the next ----------------------------------------------------------------------------
+
+
+@traced
+def _placed(rotation: ca.SX, origin: ca.SX, turn: ca.SX, shift: ca.SX) -> tuple[ca.SX, ...]:
+    """Axes and origin of a link in the world."""
+    return rotation @ turn, origin + rotation @ shift
+
+
+@traced
+def _moved(
+    turn: ca.SX, shift: ca.SX, angular: ca.SX, linear: ca.SX, own: ca.SX, spin: ca.SX, speed: ca.SX
+) -> tuple[ca.SX, ...]:
+    """X V + S v: a motion of the parent's frame in the frame of a link, and what the joint adds."""
+    return turn.T @ spin + angular @ own, turn.T @ (speed + _crossed(spin, shift)) + linear @ own
+
+
+@traced
+def _inertia_force(
+    mass: ca.SX, centre: ca.SX, inertia: ca.SX, spin: ca.SX, speed: ca.SX, turned: ca.SX, risen: ca.SX
+) -> tuple[ca.SX, ...]:
     """I A + V ×* I V of one link, by its momentum."""
-    mass, centre = link.mass, link.centre
-    spin, speed = motion
     momentum = mass * (speed + _crossed(spin, centre))
-    turning = link.inertia @ spin
-    push = mass * (rising[1] + _crossed(rising[0], centre)) + _crossed(spin, momentum)
-    moment = link.inertia @ rising[0] + _crossed(spin, turning) + _crossed(centre, push)
-    return moment, push
+    turning = inertia @ spin
+    push = mass * (risen + _crossed(turned, centre)) + _crossed(spin, momentum)
+    return inertia @ turned + _crossed(spin, turning) + _crossed(centre, push), push
 
 
-def _own(link: Link, v: ca.SX) -> Pair:
-    """S v: what the joint of a link adds."""
-    own = v[list(link.columns)]
-    return link.angular @ own, link.linear @ own
+@traced
+def _gyroscopic(angular: ca.SX, coupling: ca.SX, linear: ca.SX, spin: ca.SX, speed: ca.SX) -> tuple[ca.SX, ...]:
+    """V ×* I V."""
+    moment, force = _SpatialInertia(angular, coupling, linear).times((spin, speed))
+    return _crossed(spin, moment) + _crossed(speed, force), _crossed(spin, force)
 
 
-def _bias(link: Link, v: ca.SX, motion: Pair) -> Pair:
-    """c + V × S v."""
-    turning, sliding = _own(link, v)
-    return (
-        _crossed(motion[0], turning),
-        _crossed(motion[0], sliding) + _crossed(motion[1], turning) + link.drift,
-    )
+@traced
+def _pushed(angular: ca.SX, coupling: ca.SX, linear: ca.SX, about: ca.SX, along: ca.SX) -> tuple[ca.SX, ...]:
+    """I S."""
+    return _SpatialInertia(angular, coupling, linear).times((about, along))
 
 
-def _into(link: Link, motion: Pair) -> Pair:
-    """A motion of the parent's frame in the frame of a link."""
-    spin, speed = motion
-    return link.turn.T @ spin, link.turn.T @ (speed + _crossed(spin, link.shift))
+@traced
+def _felt(about: ca.SX, along: ca.SX, moment: ca.SX, force: ca.SX) -> tuple[ca.SX, ...]:
+    """Sᵀ F."""
+    return (about.T @ moment + along.T @ force,)
 
 
-def _outward(link: Link, force: Pair) -> Pair:
+@traced
+def _articulated(
+    angular: ca.SX, coupling: ca.SX, linear: ca.SX, push_moment: ca.SX, push_force: ca.SX,
+    bias_spin: ca.SX, bias_speed: ca.SX, about: ca.SX, along: ca.SX, tau: ca.SX, rotor: ca.SX,
+) -> tuple[ca.SX, ...]:  # fmt: skip
+    """I S, (Sᵀ I S)⁻¹ and τ − Sᵀ p of a link; then the inertia and force that are left for its parent."""
+    inertia = _SpatialInertia(angular, coupling, linear)
+    moment, force = inertia.times((about, along))
+    rest = tau - about.T @ push_moment - along.T @ push_force
+    inverse = _inverse(about.T @ moment + along.T @ force + ca.diag(rotor))
+    left = inertia
+    if tau.numel():
+        gain_moment, gain_force = moment @ inverse, force @ inverse
+        left = _SpatialInertia(
+            _mirrored(angular - gain_moment @ moment.T),
+            coupling - gain_moment @ force.T,
+            _mirrored(linear - gain_force @ force.T),
+        )
+    pushed = left.times((bias_spin, bias_speed))
+    total = (push_moment + pushed[0], push_force + pushed[1])
+    if tau.numel():
+        share = inverse @ rest
+        total = (total[0] + moment @ share, total[1] + force @ share)
+    return moment, force, inverse, rest, *left, *total
+
+
+@traced
+def _accelerated(
+    turn: ca.SX, shift: ca.SX, about: ca.SX, along: ca.SX, spin: ca.SX, speed: ca.SX,
+    bias_spin: ca.SX, bias_speed: ca.SX, moment: ca.SX, force: ca.SX, inverse: ca.SX, rest: ca.SX,
+) -> tuple[ca.SX, ...]:  # fmt: skip
+    """The acceleration of a joint, then that of its link."""
+    turned = turn.T @ spin + bias_spin
+    risen = turn.T @ (speed + _crossed(spin, shift)) + bias_speed
+    own = inverse @ (rest - moment.T @ turned - force.T @ risen)
+    return own, turned + about @ own, risen + along @ own
+
+
+@traced
+def _outward(turn: ca.SX, shift: ca.SX, moment: ca.SX, force: ca.SX) -> tuple[ca.SX, ...]:
     """A force on a link about the origin and in the axes of its parent."""
-    pushed = link.turn @ force[1]
-    return link.turn @ force[0] + _crossed(link.shift, pushed), pushed
+    pushed = turn @ force
+    return turn @ moment + _crossed(shift, pushed), pushed
+
+
+@traced
+def _bias_of(about: ca.SX, along: ca.SX, own: ca.SX, drift: ca.SX, spin: ca.SX, speed: ca.SX) -> tuple[ca.SX, ...]:
+    turning, sliding = about @ own, along @ own
+    return _crossed(spin, turning), _crossed(spin, sliding) + _crossed(speed, turning) + drift
+
+
+def _bias(link: Link, own: ca.SX, motion: Pair) -> Pair:
+    """c + V × S v."""
+    turned, risen = _bias_of(link.angular, link.linear, own, link.drift, *motion)
+    return turned, risen
+
+
+def _picked(link: Link, each: Sequence[ca.SX]) -> ca.SX:
+    """The entries of a vector that belong to the joint of a link."""
+    return ca.vertcat(*(each[k] for k in link.columns)) if link.columns else ca.SX(0, 1)
 
 
 def _collected(links: Sequence[Link], forces: list[Pair], count: int) -> ca.SX:
     """Forces of links summed from the tips inwards and projected on the joints; `forces` ends as those sums."""
-    result = ca.SX.zeros(count)
+    result: list[ca.SX] = [ca.SX(0)] * count
     for k in range(len(links) - 1, -1, -1):
         link = links[k]
         if link.columns:
-            result[list(link.columns)] = link.angular.T @ forces[k][0] + link.linear.T @ forces[k][1]
+            (own,) = _felt(link.angular, link.linear, *forces[k])
+            for c, value in zip(link.columns, ca.vertsplit(own)):
+                result[c] = value
         if link.parent >= 0:
-            forces[link.parent] = _plus(forces[link.parent], _outward(link, forces[k]))
-    return result
-
-
-def _force_cross(motion: Pair, force: Pair) -> Pair:
-    """V ×* F."""
-    spin, speed = motion
-    return _crossed(spin, force[0]) + _crossed(speed, force[1]), _crossed(spin, force[1])
+            moment, force = _outward(link.turn, link.shift, *forces[k])
+            forces[link.parent] = _plus(forces[link.parent], (moment, force))
+    return ca.vertcat(*result) if result else ca.SX(0, 1)
 
 
 def _plus(one: Pair, two: Pair) -> Pair:
