@@ -230,3 +230,28 @@ def test_implicit_equations_are_called_what_they_are():
     m.equation(z + ca.exp(z), 2 * x, name="valve")
     text = str(dd.derive(m, "first_order"))
     assert "z follows from valve. This equation is nonlinear; a run solves it by Newton's method." in text
+
+
+def test_sparse_slopes_are_checked_a_group_of_columns_at_a_time():
+    """A chain of 60 rows takes as many differences as one of 6; a wrong slope anywhere is found."""
+    from daedalus.derivations import numbers_along
+
+    asked = []
+    plain = numbers_along._differences
+
+    def counted(value, point, directions, step):
+        asked.append(len(directions))
+        return plain(value, point, directions, step)
+
+    x, unused = ca.SX.sym("x", 60), ca.SX.sym("unused")
+    rows = ca.sin(x[1:]) * x[:-1]
+    by = [*ca.vertsplit(x), unused]
+    right = ca.jacobian(rows, ca.vertcat(*by))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(numbers_along, "_differences", counted)
+        assert numbers_along.slope_residual(rows, by, right) < 1e-9
+    assert max(asked) <= 3
+    for row, column in ((30, 30), (30, 31), (58, 59), (30, 33), (0, 60)):
+        wrong = ca.SX(ca.densify(right))
+        wrong[row, column] += 0.01
+        assert numbers_along.slope_residual(rows, by, wrong) > 1e-3
