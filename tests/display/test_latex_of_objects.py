@@ -207,3 +207,44 @@ def test_no_row_says_that_something_is_itself():
         for row in rows_of(model.freeze().to_latex()):
             left, right = (re.sub(r"\s", "", side) for side in row.split("="))
             assert left != right
+
+
+def block_width(latex):
+    """The width of an aligned block: its widest left and its widest right column."""
+    rows = re.sub(r"\\(begin|end)\{aligned\}", "", latex).split("\\\\\n")
+    sides = [row.split("&", 1) if "&" in row else [row, ""] for row in rows]
+    return sum(max(latex_width(text) for text in column) for column in zip(*sides))
+
+
+def rooted():
+    """A long root, a function of a long sum and a square of a long product: none has a term to be broken between."""
+    m = dd.Model("rooted")
+    x = m.state("displacement", 9, start=[1.0] * 9)
+    total = ca.sum1(x[:8] * x[1:] ** 2) ** 2 + 1
+    m.equation(m.der(x)[:8], -x[:8])
+    m.equation(m.der(x)[8], ca.cos(total * ca.exp(total)) ** 2 / ca.sqrt(total) + ca.sqrt(total * ca.sin(total)))
+    return m
+
+
+WIDE = {
+    "roots and functions": lambda: rooted().to_latex(),
+    "a report with short and long constraints": lambda: dd.analyse(catalogue.load("pendulum_3d").model).to_latex(),
+    "a report on a mechanism": lambda: dd.analyse(catalogue.load("slider_crank").model).to_latex(),
+    "a problem with four inputs": lambda: catalogue.load("quadrotor").problem.to_latex(),
+    "a problem of a mechanism": lambda: catalogue.load("delta_robot").problem.to_latex(),
+}
+
+
+@pytest.mark.parametrize("name", WIDE)
+def test_blocks_keep_to_the_page(name):
+    assert block_width(WIDE[name]()) <= PAGE + 5
+
+
+def test_inputs_of_a_problem_have_one_name_where_all_entries_are_chosen():
+    assert "\\min_{\\mathrm{thrust}} \\quad" in catalogue.load("quadrotor").problem.to_latex()
+
+
+def test_long_lists_of_names_are_set_loosely():
+    """Names have no hyphens: a list of them would stick out of the line."""
+    latex = dd.derive(lectures.pendulum_3d(), "linearise").to_latex()
+    assert latex.count("\\begin{sloppypar}") == latex.count("\\end{sloppypar}") > 0

@@ -357,7 +357,7 @@ class OptimalControl:
         >>> print(ocp.to_latex().splitlines()[1])
         \\min_{u} \\quad & \\int_{0}^{1} u^{2} \\, \\mathrm{d} t \\\\
         """
-        from daedalus.display.formulas.object_latex import problem_latex
+        from daedalus.display.formulas.problem_latex import problem_latex
 
         words = {"start": "start value", "end": "end value", "integral": "integral"}
         named = {symbol_key(own.symbol): words.get(own.where, own.where) for own in self._description.stand_ins}

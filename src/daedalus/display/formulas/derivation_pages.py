@@ -18,6 +18,8 @@ from daedalus.display.formulas.styles import Latex, MathML
 MOST_LINES = 40
 # Letters of a row of print.
 WIDEST_TEXT = 100
+# Letters of a sentence that fits one row of an article.
+ONE_ROW = 70
 # Brackets inside which a long term is broken.
 DEEPEST = 2
 PARTS = {
@@ -135,9 +137,11 @@ def _block(lines: tuple[FormulaLine, ...], widest: float) -> list[str]:
 def _sentence_latex(text: str) -> str:
     """A sentence with its names typeset."""
     pieces = re.split(r"`([^`]*)`", text)
-    return "".join(
+    written = "".join(
         f"${Latex().name(piece)}$" if k % 2 and _is_name(piece) else _escaped(piece) for k, piece in enumerate(pieces)
     )
+    # Long names have no hyphens: lists of them need loose lines.
+    return f"\\begin{{sloppypar}}\n{written}\n\\end{{sloppypar}}" if len(text) > ONE_ROW else written
 
 
 def _is_name(piece: str) -> bool:

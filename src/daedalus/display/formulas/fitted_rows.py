@@ -60,6 +60,17 @@ def fitted_rows(equations: Sequence[FittedEquation], widest: float = PAGE) -> li
     return rows
 
 
+def filled_rows(pieces: Sequence[str], room: float) -> list[str]:
+    """Pieces of one formula in rows of an aligned block, as many in each as there is room for.
+
+    Example
+    -------
+    >>> filled_rows(["a", "+ b", "+ c"], 40)
+    ['&a + b', '&\\\\quad {}+ c']
+    """
+    return _filled("&", list(pieces), room)
+
+
 def _joined(equation: FittedEquation, widest: float) -> list[str]:
     """The sign with the first piece behind it, which stay together."""
     first, *rest = equation.right.pieces(widest - 3 * OPERATOR)

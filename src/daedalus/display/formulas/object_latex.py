@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,6 +26,8 @@ from daedalus.model.system.system import System
 
 # Names of a vector that are listed.
 MOST_NAMES = 60
+# Letters of a sentence that fit a row of a page.
+LETTERS_OF_A_ROW = 90
 
 
 def aligned(rows: Sequence[str]) -> str:
@@ -187,14 +190,19 @@ def labels_of_system(system: System) -> dict[int, str]:
 
 def system_latex(system: System) -> str:
     """0 = F, row by row, terms collected; that q' is the derivative of q stands in its name."""
+    return aligned(system_rows(system, PAGE))
+
+
+def system_rows(system: System, widest: float) -> list[str]:
+    """The equations of a system as rows of an aligned block; repeated parts of long ones have names."""
     rows = elements(system.residual)
     own = [row for row, origin in zip(rows, system.rows) if origin.role is not Role.DERIVATIVE]
     if sum(operations(row) for row in own) <= PAGES:
-        return aligned(equations_latex(system, own))
+        return equations_latex(system, own, widest)
     scribe = _SystemNames(labels_of_system(system))
     shown, where = with_named_parts(scribe, [scribe.line(row, ca.SX(0)) for row in own])
-    rows_of_names = ["&\\text{where}", *lines_latex(where)] if where else []
-    return aligned([*lines_latex(shown), *rows_of_names])
+    rows_of_names = ["&\\text{where}", *lines_latex(where, widest)] if where else []
+    return [*lines_latex(shown, widest), *rows_of_names]
 
 
 class _SystemNames:
@@ -214,13 +222,20 @@ class _SystemNames:
         return FormulaLine(left, right, self.labels, self, sign)
 
 
-def equations_latex(system: System, rows: Sequence[ca.SX], widest: float = PAGE) -> list[str]:
-    """Expressions that are zero, ready to be aligned; long ones are broken."""
+def equations_latex(
+    system: System, rows: Sequence[ca.SX], widest: float = PAGE, notes: Sequence[str] = ()
+) -> list[str]:
+    """Expressions that are zero, ready to be aligned; long ones are broken. notes: words behind each of them."""
     writer = SideWriter(labels_of_system(system), Latex())
     constants = [system.symbol("p")]
     short = [simplified(row, [system.symbol("xdot")], constants, constants) for row in rows]
-    zero = writer.fitted(ca.SX(0))
-    return fitted_rows([FittedEquation(writer.fitted(row), zero) for row in short], widest)
+    zeros = [f"0 \\quad {sentence_latex(note)}" for note in notes] or ["0"] * len(short)
+    return fitted_rows([FittedEquation(writer.fitted(row), _whole(zero)) for row, zero in zip(short, zeros)], widest)
+
+
+def _whole(text: str) -> FittedSide:
+    """A side that is not broken."""
+    return FittedSide(text, lambda _: [text])
 
 
 def sentence_latex(text: str) -> str:
@@ -232,13 +247,13 @@ def sentence_latex(text: str) -> str:
 
 def report_latex(report: Any) -> str:
     """The verdict, then the constraints that were written and those that are hidden."""
-    rows = [f"&{sentence_latex(report.verdict)}"]
+    rows = [f"&{sentence_latex(line)}" for line in textwrap.wrap(report.verdict, LETTERS_OF_A_ROW)]
+    entries, notes = [], []
     for title, found in (("written", report.written_constraints), ("hidden", report.hidden_constraints)):
-        entries = [entry for _, expression in found for entry in elements(ca.densify(ca.vec(expression)))]
-        for entry in entries:
-            *before, last = equations_latex(report.system, [entry])
-            rows += [*before, f"{last} \\quad {sentence_latex(title)}"]
-    return aligned(rows)
+        own = [entry for _, expression in found for entry in elements(ca.densify(ca.vec(expression)))]
+        entries += own
+        notes += [title] * len(own)
+    return aligned([*rows, *equations_latex(report.system, entries, notes=notes)])
 
 
 def reduction_latex(reduction: Any) -> str:
@@ -263,54 +278,3 @@ def start_latex(start: Any) -> str:
         for label, value, word in zip(system.labels[letter], start.vectors[letter], words):
             rows.append(f"{Latex().name(label)} & {number_latex(float(value))} & \\text{{{word}}} \\\\")
     return "\\begin{array}{rrl}\n" + "\n".join(rows) + "\n\\end{array}"
-
-
-def problem_latex(description: Any, stand_ins: dict[int, str]) -> str:
-    """A problem of optimal control as in a paper: what is minimised, over what, and subject to what."""
-    system, style = description.system, Latex()
-    labels = {**labels_of_system(system), symbol_key(description.length): "T", **stand_ins}
-    writer = SideWriter(labels, style)
-    chosen = [label for k, label in enumerate(system.labels["u"]) if k not in description.given]
-    free = [system.labels["p"][k] for k in description.free]
-    unknowns = [*chosen, *free, *([] if isinstance(description.duration, (int, float)) else ["T"])]
-    end = "T" if "T" in unknowns else number_latex(float(description.duration))
-    begin = number_latex(float(description.begin))
-    costs = []
-    running = description.running + description.integrated
-    if not running.is_zero():
-        costs.append(f"\\int_{{{begin}}}^{{{end}}} {writer.side(running)} \\, \\mathrm{{d}} t")
-    if not description.final.is_zero():
-        costs.append(f"\\left. {writer.side(description.final)} \\right|_{{t = {end}}}")
-    names = ", ".join(style.name(label) for label in unknowns)
-    rows = [f"\\min_{{{names}}} \\quad & {' + '.join(costs) or '0'}"]
-    body = [row.replace("&", "", 1) for row in _model_rows(system)]
-    body += [f"{writer.side(fixed.expression)} = {number_latex(float(fixed.value))}, \\quad t = {begin}"
-             for fixed in description.starts or []]  # fmt: skip
-    body += [f"{writer.side(fixed.expression)} = {number_latex(float(fixed.value))}, \\quad t = {end}"
-             for fixed in description.ends]  # fmt: skip
-    for key, (low, high) in description.bounds.items():
-        body.append(_between(low, style.name(labels.get(key, "?")), high))
-    for condition in description.conditions:
-        where = {"all": "", "nodes": "", "start": f", \\quad t = {begin}", "end": f", \\quad t = {end}"}
-        place = where.get(condition.at, f", \\quad t = {condition.at}")
-        for k, entry in enumerate(elements(ca.densify(ca.vec(condition.expression)))):
-            low, high = (float(np.ravel(side)[k]) for side in (condition.lower, condition.upper))
-            body.append(_between(low, writer.side(entry), high) + place)
-    body += [f"{style.name(system.labels['x'][k])}({begin}) = {style.name(system.labels['x'][k])}({end})"
-             for k in description.periodic]  # fmt: skip
-    first = "\\text{s.t.} \\quad"
-    rows += [f"{'' if k else first} & {line}" for k, line in enumerate(body)]
-    return aligned(rows)
-
-
-def _model_rows(system: System) -> list[str]:
-    return system_latex(system).removeprefix("\\begin{aligned}\n").removesuffix("\n\\end{aligned}").split(" \\\\\n")
-
-
-def _between(low: float, text: str, high: float) -> str:
-    """low ≤ text ≤ high, without sides that are infinite."""
-    if low == high:
-        return f"{text} = {number_latex(float(low))}"
-    left = f"{number_latex(float(low))} \\leq " if np.isfinite(low) else ""
-    right = f" \\leq {number_latex(float(high))}" if np.isfinite(high) else ""
-    return f"{left}{text}{right}"

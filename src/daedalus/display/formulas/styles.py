@@ -24,8 +24,10 @@ _ACCENTS = ("", "\\dot", "\\ddot", "\\dddot", "\\ddddot")
 _FUNCTIONS = {
     "sin": "\\sin", "cos": "\\cos", "tan": "\\tan", "exp": "\\exp", "log": "\\ln", "sinh": "\\sinh", "cosh": "\\cosh",
     "tanh": "\\tanh", "asin": "\\arcsin", "acos": "\\arccos", "atan": "\\arctan", "fmin": "\\min", "fmax": "\\max",
+    "fabs": "\\operatorname{abs}",
 }  # fmt: skip
-_WORDS = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "fmin": "min", "fmax": "max", "log": "ln"}
+_WORDS = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "fmin": "min", "fmax": "max", "log": "ln",
+          "fabs": "abs"}  # fmt: skip
 
 
 def number_text(value: float, digits: int = 12) -> str:
@@ -78,6 +80,7 @@ class Text:
 
     # Whether the derivative of a word takes more than one sign, so that a power of it needs brackets.
     splits_rates = False
+    comma = ", "
 
     def width(self, text: str) -> float:
         """How wide a text is set: letters in print and on pages, points in LaTeX."""
@@ -114,6 +117,10 @@ class Text:
     def call(self, function: str, arguments: list[str]) -> str:
         """A function."""
         return f"{function}({', '.join(arguments)})"
+
+    def function_name(self, function: str) -> str:
+        """The name of a function."""
+        return function
 
     def power_of_call(self, function: str, arguments: list[str], exponent: str) -> str:
         """A power of a function's value: sin²(x)."""
@@ -235,14 +242,15 @@ class Latex(Text):
         """Upright names of functions."""
         if function == "fabs":
             return f"\\left|{arguments[0]}\\right|"
-        return f"{self._function(function)}\\left({', '.join(arguments)}\\right)"
+        return f"{self.function_name(function)}\\left({', '.join(arguments)}\\right)"
 
-    def _function(self, function: str) -> str:
+    def function_name(self, function: str) -> str:
+        """Upright."""
         return _FUNCTIONS.get(function, f"\\operatorname{{{function}}}")
 
     def power_of_call(self, function: str, arguments: list[str], exponent: str) -> str:
         """The exponent behind the name of the function."""
-        return f"{self._function(function)}^{{{exponent}}}\\left({', '.join(arguments)}\\right)"
+        return f"{self.function_name(function)}^{{{exponent}}}\\left({', '.join(arguments)}\\right)"
 
     def sign(self, sign: str) -> str:
         """The sign; brackets that are closed in another row do not grow."""
@@ -303,6 +311,7 @@ class MathML(Text):
     """MathML, which browsers typeset without any script."""
 
     splits_rates = True
+    comma = "<mo>,</mo>"
 
     def width(self, text: str) -> float:
         """Letters that are seen: tags do not count."""
@@ -361,15 +370,19 @@ class MathML(Text):
 
     def call(self, function: str, arguments: list[str]) -> str:
         """Upright names of functions."""
-        inside = "<mo>,</mo>".join(arguments)
+        inside = self.comma.join(arguments)
         if function == "fabs":
             return f"<mrow><mo>|</mo>{inside}<mo>|</mo></mrow>"
-        return f"<mrow><mi>{html.escape(_WORDS.get(function, function))}</mi><mo>(</mo>{inside}<mo>)</mo></mrow>"
+        return f"<mrow>{self.function_name(function)}<mo>(</mo>{inside}<mo>)</mo></mrow>"
+
+    def function_name(self, function: str) -> str:
+        """Upright."""
+        return f"<mi>{html.escape(_WORDS.get(function, function))}</mi>"
 
     def power_of_call(self, function: str, arguments: list[str], exponent: str) -> str:
         """The exponent behind the name of the function."""
-        name = f"<msup><mi>{html.escape(_WORDS.get(function, function))}</mi><mrow>{exponent}</mrow></msup>"
-        return f"<mrow>{name}<mo>(</mo>{'<mo>,</mo>'.join(arguments)}<mo>)</mo></mrow>"
+        name = f"<msup>{self.function_name(function)}<mrow>{exponent}</mrow></msup>"
+        return f"<mrow>{name}<mo>(</mo>{self.comma.join(arguments)}<mo>)</mo></mrow>"
 
     def sign(self, sign: str) -> str:
         """The operator."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from daedalus.display.formulas.normal_form import Ordered, Value
 from daedalus.display.formulas.styles import Text, is_word_rate
@@ -101,13 +102,33 @@ class FormulaWriter:
         return found
 
     def _broken(self, base: int, exponent: float, widest: float, depth: int) -> list[str]:
-        """A factor in pieces: a long sum between brackets, all else whole."""
+        """A factor in pieces: long sums and products between brackets, arguments of functions, all else whole."""
         style, entry = self.style, self.table[base]
         whole = self._factor(base, exponent, 2)
-        if self.style.width(whole) <= widest or entry[0] != "sum" or exponent == 0.5:
+        if self.style.width(whole) <= widest or not depth or entry[0] not in ("sum", "product", "call"):
             return [whole]
-        close = style.sign(")") if exponent == 1.0 else style.power(style.sign(")"), style.number(exponent))
-        return style.bracketed(self._pieces(list(entry[1]), widest, depth - 1), close)
+        if entry[0] == "call":
+            return self._broken_call(entry[1], entry[2], exponent, widest, depth - 1)
+        terms = list(entry[1]) if entry[0] == "sum" else [(1.0, base)]
+        return style.bracketed(self._pieces(terms, widest, depth - 1), self._raised(style.sign(")"), exponent))
+
+    def _broken_call(
+        self, function: str, arguments: Sequence[Value], exponent: float, widest: float, depth: int
+    ) -> list[str]:
+        """A function of long arguments, each in pieces."""
+        style = self.style
+        inside: list[str] = []
+        for k, value in enumerate(arguments):
+            own = self._pieces(self.table.terms(value) or [value], widest, depth)
+            inside += own if k == len(arguments) - 1 else [*own[:-1], own[-1] + style.comma]
+        first, *rest = style.bracketed(inside, style.sign(")"))
+        return [f"{self._raised(style.function_name(function), exponent)}{first}", *rest]
+
+    def _raised(self, text: str, exponent: float) -> str:
+        """Raised to a power; a root that is broken is the power one half."""
+        style = self.style
+        half = f"{style.number(1)}{style.sign('/')}{style.number(2)}"
+        return text if exponent == 1.0 else style.power(text, half if exponent == 0.5 else style.number(exponent))
 
     def _value(self, value: Value) -> tuple[str, int]:
         """The text of a value and how tightly it binds."""
