@@ -15,6 +15,7 @@ from daedalus.display.formulas.object_latex import aligned, labels_of_system, sy
 from daedalus.display.formulas.sides import SideWriter
 from daedalus.display.formulas.styles import Latex
 from daedalus.model.expressions import elements, symbol_key
+from daedalus.model.names import split_index
 
 
 def problem_latex(description: Any, stand_ins: dict[int, str]) -> str:
@@ -91,8 +92,8 @@ def _stems(chosen: Sequence[str], labels: Sequence[str]) -> list[str]:
     """Names of what is chosen; a vector of which every entry is chosen has one name."""
     found: dict[str, None] = {}
     for label in chosen:
-        stem = label.split("[")[0]
-        whole = all(other in chosen for other in labels if other.split("[")[0] == stem)
+        stem = split_index(label)[0]
+        whole = all(other in chosen for other in labels if split_index(other)[0] == stem)
         found[stem if whole else label] = None
     return list(found)
 
