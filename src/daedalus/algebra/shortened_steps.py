@@ -1,9 +1,12 @@
-"""Gauss-Newton steps for F(v) = 0, each shortened until what is left of the equations, in their sizes, falls."""
+"""Gauss-Newton steps for F(v) = 0, each shortened until what is left of the equations, in their sizes, falls.
+
+Where F cannot vanish, or slopes do, steps are shortened and turned by Levenberg and Marquardt's term.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,6 +15,10 @@ from daedalus.deadline import poll
 
 # Sparse matrices: ε, whose root is the singular value below which parts of a step are left out.
 SMALL = 1e-14
+
+# The term of Levenberg and Marquardt as a share of the squares: the first one, the factor from one to the next (D. W.
+# Marquardt, J. SIAM 11, 1963), the smallest, which is rounding of the squares, and one with which steps lead nowhere.
+FIRST_TERM, TERM_FACTOR, LEAST_TERM, LARGEST_TERM = 1e-3, 10.0, 1e-14, 1e10
 
 # From the values, ∂F/∂v, the sizes of the equations and the scaled residual to the whole step.
 Step = Callable[[np.ndarray, Matrix, np.ndarray, np.ndarray], np.ndarray]
@@ -68,3 +75,58 @@ def shortest_step(matrix: Any, right: np.ndarray) -> np.ndarray:
     # The small ε keeps the system regular where equations repeat each other.
     augmented = bmat([[identity(n), matrix.T], [matrix, -SMALL * identity(m)]], format="csc")
     return splu(augmented, permc_spec="MMD_AT_PLUS_A").solve(np.concatenate([np.zeros(n), right]))[:n]
+
+
+class Descent(NamedTuple):
+    """A point of a descent: what is left of the equations there, its norm, and its slopes."""
+
+    values: np.ndarray
+    left: np.ndarray
+    slopes: np.ndarray
+
+    @property
+    def size(self) -> float:
+        """The norm of what is left."""
+        return float(np.linalg.norm(self.left))
+
+
+def levenberg_marquardt(
+    at: Callable[[np.ndarray], Descent], guess: np.ndarray, moved: Callable[[np.ndarray, np.ndarray], np.ndarray], *,
+    enough: float, most: int, free: Callable[[Descent, np.ndarray], np.ndarray] | None = None, least_scale: float = 0.0,
+    progress: float = 0.0,
+) -> Descent:  # fmt: skip
+    """Where steps of steepest descent that turn into those of Gauss and Newton lead, by the norm of what is left.
+
+    moved: where a step from some values leads; a step may have fewer entries than the values. enough: a norm that is
+    small enough. free: which entries of a step may move, by the point and the slope of the square there. least_scale:
+    the term counts in the squares of the slopes, at least this; in one where it is 0. progress: the least share of the
+    norm that a step gains.
+
+    Example
+    -------
+    >>> import numpy as np
+    >>> def valley(v):
+    ...     return Descent(v, np.array([v[0] - 1, 10 * (v[1] - v[0]**2)]), np.array([[1.0, 0.0], [-20 * v[0], 10.0]]))
+    >>> levenberg_marquardt(valley, np.array([-1.2, 1.0]), np.add, enough=1e-9, most=99).values.round(9).tolist()
+    [1.0, 1.0]
+    """
+    here, term = at(guess), FIRST_TERM
+    for _ in range(most):
+        poll("a root of the equations")
+        slope = here.slopes.T @ here.left
+        moving = np.ones(len(slope), dtype=bool) if free is None else free(here, slope)
+        flat = np.abs(slope[moving]).max(initial=0.0) <= LEAST_TERM * max(1.0, here.size)
+        if here.size <= enough or flat or term > LARGEST_TERM:
+            break
+        normal = here.slopes[:, moving].T @ here.slopes[:, moving]
+        scale = np.maximum(np.diag(normal), least_scale) if least_scale else np.ones(len(normal))
+        step = np.zeros(len(slope))
+        step[moving] = -np.linalg.solve(normal + term * np.diag(scale), slope[moving])
+        trial = at(moved(here.values, step))
+        if not trial.size < here.size:
+            term *= TERM_FACTOR
+            continue
+        gained, here, term = here.size - trial.size, trial, max(term / TERM_FACTOR, LEAST_TERM)
+        if gained <= progress * here.size:
+            break
+    return here

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from daedalus.algebra.newton_steps import full_newton
 from daedalus.display.planar_field import PlanarField
 from daedalus.model.frozen_mapping import FrozenMapping
 
@@ -109,16 +110,21 @@ def find_equilibria(field: PlanarField) -> tuple[tuple[PlanarEquilibrium, ...], 
 def _resting_points(field: PlanarField) -> np.ndarray:
     """All roots of the field in the box that Newton's method finds, each once."""
     at = np.stack(np.meshgrid(*field.grid(STARTS)), axis=-1).reshape(-1, 2)
-    step = np.full_like(at, np.inf)
-    # A loop of its own: hundreds of starts go side by side, and those that leave the box are dropped.
-    for _ in range(ITERATIONS):
-        step = _newton_step(field, at)
-        at = at + step * field.reach
-        # Starts that have left the neighbourhood of the box do not come back in a useful way.
-        kept = np.all(np.isfinite(at), axis=1) & np.all(np.abs(at - field.centre) < 4 * field.reach, axis=1)
-        at, step = at[kept], step[kept]
-        if not len(at) or np.max(np.abs(step)) < 1e-15:
-            break
+
+    # Hundreds of starts go side by side. Those that have left the neighbourhood of the box do not come back in a useful
+    # way: they are no longer numbers.
+    def correction(points: np.ndarray) -> np.ndarray:
+        near = np.all(np.abs(points - field.centre) < 4 * field.reach, axis=1)
+        step = np.full_like(points, np.nan)
+        step[near] = _newton_step(field, points[near]) * field.reach
+        return step
+
+    def length(step: np.ndarray, points: np.ndarray) -> float:
+        return float(np.nanmax(np.abs(step / field.reach), initial=0.0))
+
+    done = full_newton(correction, at, length, most=ITERATIONS, tolerance=1e-15)
+    kept = np.all(np.isfinite(done.values), axis=1)
+    at, step = done.values[kept], done.step[kept] / field.reach
     speed = np.abs(field(at) / field.reach)
     inside = np.all(np.abs(at - field.centre) <= (1 + 1e-9) * field.reach, axis=1)
     # Double roots are approached slowly, and known to half the digits: rest is what counts for them.

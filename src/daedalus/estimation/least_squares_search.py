@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from daedalus.algebra.newton_steps import full_newton
 from daedalus.estimation.weighted_residuals import WeightedResiduals
 from daedalus.simulation.run.progress import PATIENCE_SECONDS, bar_maker, wants_progress
 
@@ -112,17 +113,18 @@ class LeastSquaresSearch:
 
     def _polished(self, theta: np.ndarray) -> np.ndarray:
         """The last digits: Gauss–Newton steps while they get shorter; none at a bound or with a blind direction."""
-        before = np.inf
-        # A loop of its own: residuals of a fit do not vanish, so that steps alone tell how near it is.
-        for _ in range(POLISHING):
-            residuals, slopes = self.problem.both(theta)
+
+        def correction(point: np.ndarray) -> np.ndarray | None:
+            residuals, slopes = self.problem.both(point)
             step, _, rank, _ = np.linalg.lstsq(slopes, -residuals)
-            size = float(np.linalg.norm(step / np.where(theta == 0, 1.0, theta)))
-            moved = theta + step
+            moved = point + step
             inside = np.all(moved > self.limits[0]) and np.all(moved < self.limits[1])
-            if rank < len(theta) or not inside or not size < min(0.5 * before, 1e-3):
-                break
-            theta, before = moved, size
-            if size < POLISHED:
-                break
+            return step if rank == len(point) and inside and length(step, moved) < 1e-3 else None
+
+        def length(step: np.ndarray, moved: np.ndarray) -> float:
+            begin = moved - step
+            return float(np.linalg.norm(step / np.where(begin == 0, 1.0, begin)))
+
+        # Residuals of a fit do not vanish, so that steps alone tell how near it is.
+        theta = full_newton(correction, theta, length, most=POLISHING, tolerance=POLISHED, contracts=True).values
         return theta

@@ -13,6 +13,7 @@ import numpy as np
 
 from daedalus.algebra.damped_newton import Equations, Factors
 from daedalus.algebra.least_change import Arrival, Scaled, least_change
+from daedalus.algebra.newton_steps import full_newton
 from daedalus.algebra.rank_decision import FULL_NULL_SPACE
 from daedalus.deadline import poll
 
@@ -108,19 +109,18 @@ class _HomotopyCurve:
 
     def corrected(self, point: np.ndarray) -> np.ndarray | None:
         """The nearest point of the curve, or None when it is not found quickly."""
-        start, last = point, np.inf
-        for _ in range(CORRECTIONS):
-            state = self.value(point)
-            if state is None:
+
+        def correction(at: np.ndarray) -> np.ndarray | None:
+            state = self.value(at)
+            if state is None or np.linalg.norm(at - point) > 1.0:
                 return None
-            change = -_factors(state).solve(state[0])
-            point, length = point + change, float(np.linalg.norm(change))
-            if length > 0.5 * last or np.linalg.norm(point - start) > 1.0:
-                return None
-            last = length
-            if length <= ON_CURVE:
-                return point
-        return None
+            return np.asarray(-_factors(state).solve(state[0]))
+
+        done = full_newton(
+            correction, point, lambda step, at: float(np.linalg.norm(step)), most=CORRECTIONS, tolerance=ON_CURVE,
+            contracts=True,
+        )  # fmt: skip
+        return done.values if done.converged else None
 
 
 def _factors(state: tuple[np.ndarray, np.ndarray]) -> Any:

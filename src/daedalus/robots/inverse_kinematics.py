@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from daedalus.algebra.shortened_steps import Descent, levenberg_marquardt
 from daedalus.errors import InputError, ModelError
 from daedalus.geometry.axis_angle import rotation_log
 from daedalus.geometry.quaternions import rotation_from_quaternion
@@ -67,15 +68,6 @@ class _FrameTarget(NamedTuple):
     frame: str
     what: str  # position or rotation
     value: np.ndarray
-
-
-class _PostureTried(NamedTuple):
-    """A posture with what is missing there."""
-
-    q: np.ndarray
-    missing: np.ndarray
-    slopes: np.ndarray
-    size: float
 
 
 def inverse_kinematics(
@@ -204,60 +196,42 @@ class _PostureSearch:
             best = self._nearer(best, preferred)
         return self._told(best)
 
-    def _descend(self, q: np.ndarray) -> _PostureTried:
+    def _descend(self, q: np.ndarray) -> Descent:
         """Levenberg–Marquardt with limits from one posture."""
-        here, damping = self._at(q), 1e-3
-        for _ in range(MOST_ITERATIONS):
-            if here.size <= 0.01 * REACHED * self.reach:
-                break
-            slope = here.slopes.T @ here.missing
-            free = self._free(here.q, slope)
-            if not free.any() or np.abs(slope[free]).max() <= 1e-14 * max(1.0, here.size):
-                break
-            jacobian = here.slopes[:, free]
-            normal = jacobian.T @ jacobian
-            scale = np.maximum(np.diag(normal), 1e-6 * self.reach**2)
-            step = np.zeros(len(slope))
-            step[free] = -np.linalg.solve(normal + damping * np.diag(scale), slope[free])
-            trial = self._at(self._moved(here.q, step))
-            if trial.size < here.size:
-                progress = here.size - trial.size
-                here, damping = trial, max(damping / 10, 1e-12)
-                if progress <= 1e-13 * max(here.size, REACHED * self.reach):
-                    break
-            elif damping > 1e8:
-                break
-            else:
-                damping *= 10
-        return here
+        return levenberg_marquardt(
+            self._at, q, self._moved, enough=0.01 * REACHED * self.reach, most=MOST_ITERATIONS,
+            free=lambda here, slope: self._free(here.values, slope), least_scale=1e-6 * self.reach**2, progress=1e-13,
+        )  # fmt: skip
 
-    def _nearer(self, place: _PostureTried, preferred: np.ndarray) -> _PostureTried:
+    def _nearer(self, tried: Descent, preferred: np.ndarray) -> Descent:
         """Move in what the targets leave open towards the preferred posture, and back onto the targets."""
         for _ in range(30):
-            wish = np.zeros(place.slopes.shape[1])
+            wish = np.zeros(tried.slopes.shape[1])
             for k, column in self.column.items():
-                wish[column] = preferred[k] - place.q[k]
-            free = self._free(place.q, -wish)
-            jacobian = np.where(free, place.slopes, 0.0)
+                wish[column] = preferred[k] - tried.values[k]
+            free = self._free(tried.values, -wish)
+            jacobian = np.where(free, tried.slopes, 0.0)
             step = np.where(free, wish, 0.0)
             step = step - np.linalg.pinv(jacobian, rcond=1e-8) @ (jacobian @ step)
             if np.abs(step).max(initial=0.0) < 1e-9:
                 break
             share = 1.0
             while share > 1e-3:
-                other = self._descend(self._moved(place.q, share * step))
-                if other.size <= REACHED * self.reach and self._far(other.q, preferred) < self._far(place.q, preferred):
-                    place = other
+                other = self._descend(self._moved(tried.values, share * step))
+                if other.size <= REACHED * self.reach and self._far(other.values, preferred) < self._far(
+                    tried.values, preferred
+                ):
+                    tried = other
                     break
                 share /= 2
             else:
                 break
-        return place
+        return tried
 
     def _far(self, q: np.ndarray, preferred: np.ndarray) -> float:
         return float(np.linalg.norm([q[k] - preferred[k] for k in self.column]))
 
-    def _at(self, q: np.ndarray) -> _PostureTried:
+    def _at(self, q: np.ndarray) -> Descent:
         rows, slopes = [], []
         for frame, what, value in self.targets:
             pose, jacobian = self.robot.pose(frame, q), self.robot.jacobian(frame, q)
@@ -267,8 +241,7 @@ class _PostureSearch:
             else:
                 rows.append(self.reach * np.asarray(rotation_log(pose[:3, :3] @ value.T)))
                 slopes.append(self.reach * jacobian[3:])
-        missing = np.concatenate(rows)
-        return _PostureTried(q, missing, np.concatenate(slopes), float(np.linalg.norm(missing)))
+        return Descent(q, np.concatenate(rows), np.concatenate(slopes))
 
     def _free(self, q: np.ndarray, slope: np.ndarray) -> np.ndarray:
         """Velocities that no limit stops: descent −slope does not push against one."""
@@ -295,11 +268,11 @@ class _PostureSearch:
         high = np.where(np.isfinite(self.upper), self.upper, np.pi)
         return self._normalised(rng.uniform(np.minimum(low, high), high))
 
-    def _told(self, place: _PostureTried) -> Posture:
+    def _told(self, tried: Descent) -> Posture:
         distance = angle = 0.0
         lost = []
         for k, (frame, what, _) in enumerate(self.targets):
-            part = float(np.linalg.norm(place.missing[3 * k : 3 * k + 3]))
+            part = float(np.linalg.norm(tried.left[3 * k : 3 * k + 3]))
             if what == "position":
                 distance = max(distance, part)
             else:
@@ -309,15 +282,15 @@ class _PostureSearch:
                 unit = "m are" if what == "position" else "rad are"
                 lost.append(f"{frame}.{what} is out of reach: {part:.4g} {unit} missing")
         labels = self.robot.labels["q"]
-        held = tuple(labels[k] for k in self.column if place.q[k] in (self.lower[k], self.upper[k]))
+        held = tuple(labels[k] for k in self.column if tried.values[k] in (self.lower[k], self.upper[k]))
         if lost and held:
             lost.append(f"limits hold {listed(list(held), 6)}")
         values: dict[str, Any] = {}
         for k, element in enumerate(labels):
-            values.setdefault(element.split("[")[0], []).append(float(place.q[k]))
+            values.setdefault(element.split("[")[0], []).append(float(tried.values[k]))
         plain = {n: np.array(v) if self.model._variables[n].shape else v[0] for n, v in values.items()}
         sentence = "; ".join(lost) + "." if lost else "All targets are reached."
-        return Posture(place.q, not lost, distance, angle, labels, plain, held, sentence)
+        return Posture(tried.values, not lost, distance, angle, labels, plain, held, sentence)
 
 
 def _read(robot: Robot, targets: Mapping[str, Any]) -> list[_FrameTarget]:

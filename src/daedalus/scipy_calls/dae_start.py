@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from daedalus.algebra.newton_steps import full_newton
 from daedalus.algebra.rank_decision import KNOWN_BY_DIFFERENCES, null_space
 from daedalus.analysis.points.partial_derivatives import full_matrix
 from daedalus.errors import InconsistentStartError
@@ -161,8 +162,10 @@ def _solved(found: CallbackDae, wanted: GivenStart, allowed: np.ndarray, moves: 
     row = np.concatenate([wanted.y, np.zeros(n) if wanted.yp is None else wanted.yp])
     size, unit = (np.concatenate([wanted.size, np.full(n, ease)]) for ease in (EASE, 1.0))
     left = np.inf
-    # A loop of its own: slopes are differences, whose noise the test of a damped method takes for curvature.
-    for _ in range(MOST_CORRECTIONS):
+
+    # Full steps: slopes are differences, whose noise the test of a damped method takes for curvature.
+    def correction(row: np.ndarray) -> np.ndarray | None:
+        nonlocal left
         y, yp = row[:n], row[n:]
         base = found.residual(t, y, yp)
         whole, dot = found.sharp(t, y, yp)
@@ -182,12 +185,12 @@ def _solved(found: CallbackDae, wanted: GivenStart, allowed: np.ndarray, moves: 
         rows = np.max(np.abs(matrix * size), axis=1)
         rows = np.where(rows > 0, rows, 1.0)
         change = size * np.linalg.lstsq(matrix * size / rows[:, None], values / rows, rcond=KNOWN_BY_DIFFERENCES)[0]
-        if not np.all(np.isfinite(change)):
-            break
-        row = row - change
-        if np.all(np.abs(change) <= 1e-9 * (unit + np.abs(row))):
-            break
-    return row, left
+        return -change if np.all(np.isfinite(change)) else None
+
+    def length(step: np.ndarray, row: np.ndarray) -> float:
+        return float(np.max(np.abs(step) / (unit + np.abs(row))))
+
+    return full_newton(correction, row, length, most=MOST_CORRECTIONS, tolerance=1e-9).values, left
 
 
 def _change_along(found: CallbackDae, t: float, y: np.ndarray, yp: np.ndarray) -> np.ndarray:

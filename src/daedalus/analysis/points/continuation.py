@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 
 from daedalus.algebra.damped_newton import SOLVED, STALLED, TOLERANCE, Equations, Root
+from daedalus.algebra.newton_steps import Solve, halved_newton
 from daedalus.analysis.points.complete_point import Entry, equations_in, usual_sizes
 from daedalus.deadline import poll
 from daedalus.model.system.system import System
 
 MOST_ITERATIONS = 80
 MOST_STEPS, OF_A_STEP = 100, 20  # of a continuation, and their iterations: steps in time take 35 where none fails
-LEAST_PART = 1e-3  # of a correction
 LEAST_PIVOT = 1e-14  # of the scaled matrix: below it is rounding
 SWEEPS = 8  # of the scaling of rows and columns
 LEAK_NOMINAL, FIRST_LEAK, LEAST_LEAK = 1e-9, 1e-2, 1e-14  # in S
@@ -39,9 +39,6 @@ class StepwiseRoot:
 
     root: Root
     by: str
-
-
-Solve = Callable[[np.ndarray], np.ndarray]
 
 
 def balanced_factors(matrix: Any) -> Solve | None:
@@ -79,57 +76,26 @@ def balanced_factors(matrix: Any) -> Solve | None:
 
 
 def newton(equations: Equations, guess: np.ndarray, nominal: np.ndarray, most: int = MOST_ITERATIONS) -> Root:
-    """From a guess, each correction halved until the next one would be shorter (P. Deuflhard 2004, section 3.3).
+    """From a guess, each correction halved until the next one would be shorter.
 
     A step of a continuation, which gets few iterations, ends where no part of a correction helps: a shorter one does.
     """
-    v = np.array(guess, dtype=float)
-    step, before = np.zeros_like(v), np.inf
-    residual, slopes, scale = equations(v)
-    for iteration in range(most):
-        poll("an operating point")
-        solve = balanced_factors(slopes) if np.all(np.isfinite(residual)) else None
-        change = None if solve is None else solve(-residual)
-        if solve is None or change is None or not np.all(np.isfinite(change)):
-            return _root(v, residual, scale, iteration, False, step)
-        size = np.maximum(nominal, np.abs(v))
-        step = change / size
-        length = float(np.abs(step).max(initial=0.0))
-        if length <= TOLERANCE or (length <= STALLED and length > 0.5 * before):
-            return _root(v, residual, scale, iteration, True, step)
-        part, v, (residual, slopes, scale) = _followed(equations, solve, v, change, size)
-        if most < MOST_ITERATIONS and part <= LEAST_PART:
-            return _root(v, residual, scale, iteration + 1, False, step)
-        before = length if part == 1.0 else np.inf
-    return _root(v, residual, scale, most, False, step)
 
+    def linearised(v: np.ndarray) -> tuple[np.ndarray, Callable[[], Solve | None]]:
+        residual, slopes, _ = equations(v)
+        return residual, lambda: balanced_factors(slopes)
 
-def _followed(
-    equations: Equations, solve: Solve, v: np.ndarray, change: np.ndarray, size: np.ndarray
-) -> tuple[float, np.ndarray, tuple[np.ndarray, Any, np.ndarray]]:
-    """How far a correction is followed, and where that leads; the shortest part where none helps."""
-    length, part = _length(change / size), 1.0
-    while True:
-        poll("an operating point")
-        trial = v + part * change
-        state = equations(trial)
-        if np.all(np.isfinite(state[0])):
-            if part <= LEAST_PART or _length(solve(-state[0]) / size) <= (1 - part / 4) * length or length <= STALLED:
-                return part, trial, state
-        elif part <= LEAST_PART:
-            return part, trial, state
-        part /= 2
+    def length(step: np.ndarray, v: np.ndarray) -> float:
+        with np.errstate(over="ignore"):  # infinitely long is too long
+            return float(np.sqrt(np.mean((step / np.maximum(nominal, np.abs(v))) ** 2)))
 
-
-def _length(step: np.ndarray) -> float:
-    return float(np.sqrt(np.mean(step**2)))
-
-
-def _root(
-    v: np.ndarray, residual: np.ndarray, scale: np.ndarray, count: int, converged: bool, step: np.ndarray
-) -> Root:
-    scaled = residual / np.where(scale > 0, scale, 1.0)
-    return Root(v, residual, np.nan_to_num(scaled, nan=np.inf), np.zeros((len(v), 0)), count, converged, step)
+    v, converged, count, step, _, residual = halved_newton(
+        linearised, np.array(guess, dtype=float), length, most=most, tolerance=TOLERANCE, stalled=STALLED,
+        forced=most == MOST_ITERATIONS,
+    )  # fmt: skip
+    scale = equations(v)[2]
+    scaled = np.nan_to_num(residual / np.where(scale > 0, scale, 1.0), nan=np.inf)
+    return Root(v, residual, scaled, np.zeros((len(v), 0)), count, converged, step / np.maximum(nominal, np.abs(v)))
 
 
 def regular_root(system: System, vectors: Mapping[str, np.ndarray], unknowns: Sequence[Entry]) -> Root | None:

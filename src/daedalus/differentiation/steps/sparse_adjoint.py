@@ -6,8 +6,11 @@ the unknowns that hang together; here they are factorised as a sparse matrix, Ne
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
+from daedalus.algebra.newton_steps import halved_newton
 from daedalus.differentiation.case import Case
 from daedalus.differentiation.steps.residual_pullback import Entries, ResidualPullback, Solve, factorised, stage_inputs
 from daedalus.errors import SolverError
@@ -16,7 +19,7 @@ from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 
 # Corrections below the first share of the values are rounding; below the second they may stop shrinking.
 CONVERGED, STALLED = 4e-15, 1e-10
-MOST_ITERATIONS, MOST_HALVINGS = 50, 20
+MOST_ITERATIONS, SHORTEST = 50, 1e-6
 
 
 class SparsePullback:
@@ -92,31 +95,27 @@ class SparsePullback:
     def _stages(
         self, t: float, h: float, x: np.ndarray, unknowns: np.ndarray, u: np.ndarray, p: np.ndarray
     ) -> tuple[np.ndarray, Solve]:
-        """The stages to rounding and the factors there, by Newton's method.
+        """The stages to rounding and the factors there, by Newton's method."""
+        factors: list[Solve] = []
 
-        A correction is halved until the next one, with the same factors, is shorter (P. Deuflhard, Newton Methods for
-        Nonlinear Problems, 2004, section 3.3).
-        """
-        solve = self._linearised(t, h, x, unknowns, u, p)
-        # A loop of its own: the adjoint needs its last factors, and each step of a long run pays for every one of them.
-        for _ in range(MOST_ITERATIONS):
-            change = -solve(self._residuals(t, h, x, unknowns, u, p).ravel(), False).reshape(unknowns.shape)
-            length, part = self._length(h, x, unknowns, change), 1.0
-            if length <= CONVERGED:
-                return unknowns + change, solve
-            for _ in range(MOST_HALVINGS):
-                trial = unknowns + part * change
-                left = solve(self._residuals(t, h, x, trial, u, p).ravel(), False).reshape(unknowns.shape)
-                after = self._length(h, x, trial, left)
-                if after <= (1 - part / 4) * length or (part == 1 and length < STALLED):
-                    break
-                part *= 0.5
-            else:
-                break
-            unknowns = trial
-            solve = self._linearised(t, h, x, unknowns, u, p)
-            if length < STALLED and after > 0.25 * length:
-                return unknowns, solve
+        def linearised(flat: np.ndarray) -> tuple[np.ndarray, Callable[[], Callable[[np.ndarray], np.ndarray]]]:
+            stages = flat.reshape(unknowns.shape)
+
+            def factorise() -> Callable[[np.ndarray], np.ndarray]:
+                factors[:] = [self._linearised(t, h, x, stages, u, p)]
+                return lambda right: factors[0](right, False)
+
+            return self._residuals(t, h, x, stages, u, p).ravel(), factorise
+
+        def length(change: np.ndarray, flat: np.ndarray) -> float:
+            return self._length(h, x, flat.reshape(unknowns.shape), change.reshape(unknowns.shape))
+
+        done = halved_newton(
+            linearised, unknowns.ravel(), length, most=MOST_ITERATIONS, tolerance=CONVERGED, stalled=STALLED,
+            least=SHORTEST,
+        )  # fmt: skip
+        if done.converged:
+            return (done.values + done.step).reshape(unknowns.shape), factors[0]
         raise SolverError(
             "The stages of a step cannot be solved again.",
             f"between t = {t:.6g} and t = {t + h:.6g}",

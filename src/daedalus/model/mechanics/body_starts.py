@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from daedalus.algebra.rank_decision import SINGULAR, STILL, decide_rank
+from daedalus.algebra.rank_decision import ROUNDING, SINGULAR, STILL, decide_rank
+from daedalus.algebra.shortened_steps import Descent, levenberg_marquardt
 from daedalus.errors import InputError
 from daedalus.geometry.quaternions import rotation_from_quaternion
 from daedalus.model.expressions import column, concatenate
@@ -22,7 +23,7 @@ from daedalus.model.names import listed
 
 # Given values are met where what is left is below this share of them: written numbers have some nine digits.
 MET = 1e-7
-RESTARTS = 8
+RESTARTS, MOST_STEPS = 8, 200
 _SPEEDS = ("velocity", "angular_velocity")
 
 
@@ -108,9 +109,12 @@ def _solved(
     best: tuple[float, np.ndarray] = (np.inf, q)
     begin = q
     for _ in range(RESTARTS):
-        here = _descend(function, begin, lengths)
-        if here[0] < best[0]:
-            best = here
+        here = levenberg_marquardt(
+            lambda values: Descent(values, *function(values)), begin,
+            lambda values, step: _normalised(values + step, lengths), enough=ROUNDING, most=MOST_STEPS,
+        )  # fmt: skip
+        if here.size < best[0]:
+            best = here.size, here.values
         if best[0] <= MET * size:
             break
         begin = _normalised(q + rng.uniform(-np.pi, np.pi, size=q.size), lengths)
@@ -126,25 +130,6 @@ def _solved(
     for k in lengths:  # the length of a quaternion is known
         loose[k : k + 4] = np.linalg.matrix_rank(slopes[:, k : k + 4], tol=SINGULAR) < 3
     return best[1], loose
-
-
-def _descend(function: Any, q: np.ndarray, lengths: list[int]) -> tuple[float, np.ndarray]:
-    """Levenberg–Marquardt; returns what is missing, and where."""
-    missing, slopes = function(q)
-    size, damping = float(np.linalg.norm(missing)), 1e-3
-    for _ in range(200):
-        if size < 1e-13 or damping > 1e10:
-            break
-        normal = slopes.T @ slopes
-        step = -np.linalg.solve(normal + damping * np.eye(q.size), slopes.T @ missing)
-        trial = _normalised(q + step, lengths)
-        left, steeper = function(trial)
-        if np.linalg.norm(left) < size:
-            q, missing, slopes, size = trial, left, steeper, float(np.linalg.norm(left))
-            damping = max(damping / 10, 1e-14)
-        else:
-            damping *= 10
-    return size, q
 
 
 def _rates(

@@ -6,6 +6,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.algebra.manifold import Manifold
+from daedalus.algebra.newton_steps import full_newton
 from daedalus.errors import InconsistentStartError
 from daedalus.initialisation.wording import number, values_in_words
 from daedalus.model.expressions import elements
@@ -72,14 +73,15 @@ def projected(
         return rows
     both = _Held(description, kept.held, time)
     size = np.maximum(description.system.nominal["x"], 1e-12)
-    found, moving = rows.copy(), np.arange(len(rows))
-    for _ in range(iterations):
-        left, slopes = both(found[moving])
-        off = np.abs(left).max(axis=1) > TOLERANCE  # what is not finite stays where it is
-        moving, left, slopes = moving[off], left[off], slopes[off] * size
-        if not len(moving):
-            break
-        found[moving] += shortest_steps(slopes, -left) * size
+
+    def correction(points: np.ndarray) -> np.ndarray | None:
+        left, slopes = both(points)
+        moving = np.abs(left).max(axis=1) > TOLERANCE  # what is not finite stays where it is
+        steps = np.zeros_like(points)
+        steps[moving] = shortest_steps(slopes[moving] * size, -left[moving]) * size
+        return steps if moving.any() else None
+
+    found = full_newton(correction, rows, lambda step, points: np.inf, most=iterations, tolerance=0.0).values
     left, _ = both(found)
     there = np.isfinite(found).all(axis=1) & (np.abs(left).max(axis=1) < 1e-3)
     return np.where(there[:, None], found, rows)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.newton_steps import full_newton, newton_of_many
 from daedalus.algebra.rank_decision import ROUNDING
 from daedalus.model.expressions import concatenate, elements
 from daedalus.model.lazy_values import cached_property
@@ -66,19 +67,12 @@ class StageFunctions:
         size = self.stage.unknowns.size
         if not size:
             return z
-        found = z.copy()
-        for _ in range(NEWTON_STEPS):
-            g, jacobian = self._equations(x, found, *rest)
-            if not np.isfinite(g).all() or np.abs(g).max(initial=0.0) < 1e-12:
-                break
-            matrices = jacobian.reshape(len(g), size, g.shape[1]).transpose(0, 2, 1)
-            try:
-                step = np.linalg.solve(matrices, g[..., None])[..., 0]
-            except np.linalg.LinAlgError:
-                break
-            found = found - step
-            if np.abs(step).max() <= ROUNDING * np.abs(found).max():
-                break
+
+        def equations(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            g, jacobian = self._equations(x, rows, *rest)
+            return g, jacobian.reshape(len(g), size, g.shape[1]).transpose(0, 2, 1)
+
+        found, _ = newton_of_many(equations, z, most=NEWTON_STEPS, tolerance=ROUNDING)
         good = np.isfinite(found).all(axis=1)
         return np.where(good[:, None], found, z)
 
@@ -93,19 +87,27 @@ class StageFunctions:
         weight = np.concatenate([1.0 / stage.states.nominal[:n], np.full(stage.equations.numel(), 10.0)])
         scale = np.concatenate([stage.inputs.nominal, stage.unknowns.nominal])
         target = np.concatenate([wanted, np.zeros((len(wanted), stage.equations.numel()))], axis=1)
-        for _ in range(4):
-            value, jacobian = self._inverse(x, z, u, *rest)
+        places = np.cumsum([held, linear])
+
+        def spread(row: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+            inputs, states = u.copy(), x.copy()
+            inputs[:, :held], states[:, n : n + linear], unknowns = np.split(row, places, axis=1)
+            return states, unknowns, inputs
+
+        def correction(row: np.ndarray) -> np.ndarray | None:
+            value, jacobian = self._inverse(*spread(row), *rest)
             matrices = jacobian.reshape(len(x), len(scale), len(weight)).transpose(0, 2, 1) * weight[:, None] * scale
             left = (target - value) * weight
             if not (np.isfinite(matrices).all() and np.isfinite(left).all()):
-                break
+                return None
             normal = matrices.transpose(0, 2, 1) @ matrices
             size = np.trace(normal, axis1=1, axis2=2)[:, None, None]
             normal += (UNSETTLED * size + np.finfo(float).tiny) * np.eye(len(scale))
-            step = np.linalg.solve(normal, matrices.transpose(0, 2, 1) @ left[..., None])[..., 0] * scale
-            u[:, :held] += step[:, :held]
-            x[:, n : n + linear] += step[:, held : held + linear]
-            z += step[:, held + linear :]
-            if np.abs(step).max(initial=0.0) <= UNSETTLED * np.abs(np.concatenate([u, z], axis=1)).max(initial=0.0):
-                break
+            return np.asarray(np.linalg.solve(normal, matrices.transpose(0, 2, 1) @ left[..., None])[..., 0] * scale)
+
+        def length(step: np.ndarray, row: np.ndarray) -> float:
+            return float(np.abs(step).max(initial=0.0) / max(np.abs(row).max(initial=0.0), np.finfo(float).tiny))
+
+        begin = np.concatenate([u[:, :held], x[:, n : n + linear], z], axis=1)
+        x, z, u = spread(full_newton(correction, begin, length, most=4, tolerance=UNSETTLED).values)
         return x, z, u

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.polynomial import legendre
 
-from daedalus.deadline import poll
+from daedalus.algebra.newton_steps import full_newton
 
 # Of order 16. Even, so that no node lies in the middle.
 STAGES = 8
@@ -74,13 +74,11 @@ def gauss_step(
     (array([0.5, 1. ]), True)
     """
     nodes = gauss_nodes()
-    times, slopes, n = t + nodes.places * length, guess, len(x)
+    times, n = t + nodes.places * length, len(x)
     tolerance = rtol * size
     identity = np.eye(STAGES * n)
-    before = np.inf
-    # A loop of its own: it ends at the tolerance of the run, and a step that needs damping is to be refused.
-    for _ in range(MOST_CORRECTIONS):
-        poll("singular places")
+
+    def correction(slopes: np.ndarray) -> np.ndarray | None:
         stages = x + length * (nodes.integral @ slopes)
         left = f(times, stages) - slopes
         matrices = _matrices(f, times, stages, left + slopes, size)
@@ -89,19 +87,20 @@ def gauss_step(
         # The rows of block (i, j) are h a_ij ∂f/∂x at stage i.
         blocks = length * np.einsum("ij,ikl->ikjl", nodes.integral, matrices).reshape(STAGES * n, STAGES * n)
         try:
-            change = np.linalg.solve(identity - blocks, left.ravel()).reshape(slopes.shape)
+            return np.asarray(np.linalg.solve(identity - blocks, left.ravel()).reshape(slopes.shape))
         except np.linalg.LinAlgError:
             return None
-        slopes = slopes + change
-        moved = float(np.max(np.abs(length * change) / tolerance))
-        if moved <= SOLVED or 0.5 * before < moved <= 1:
-            tail = np.abs(length * (nodes.spectrum[-2:] @ slopes)).sum(axis=0)
-            coefficients = np.vstack([x, length * (nodes.powers @ slopes)])
-            error = float(np.max(tail / tolerance))
-            motion = float(np.max(np.abs(length * slopes) / tolerance))
-            return GaussStep(coefficients, error, motion)
-        before = moved
-    return None
+
+    def moved(change: np.ndarray, slopes: np.ndarray) -> float:
+        return float(np.max(np.abs(length * change) / tolerance))
+
+    done = full_newton(correction, guess, moved, most=MOST_CORRECTIONS, tolerance=SOLVED, stalled=1.0)
+    if not done.converged:
+        return None
+    slopes = done.values
+    tail = np.abs(length * (nodes.spectrum[-2:] @ slopes)).sum(axis=0)
+    coefficients = np.vstack([x, length * (nodes.powers @ slopes)])
+    return GaussStep(coefficients, float(np.max(tail / tolerance)), moved(slopes, slopes))
 
 
 def _matrices(f: Slopes, times: np.ndarray, stages: np.ndarray, values: np.ndarray, size: np.ndarray) -> np.ndarray:

@@ -6,6 +6,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.algebra.damped_newton import newton_over_corners, sizes_of_equations
+from daedalus.algebra.newton_steps import newton_of_many
 from daedalus.compilation import compile_function
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
@@ -60,18 +61,14 @@ class SolvedSlopes:
 
     def at_many(self, t: np.ndarray, x: np.ndarray, u: np.ndarray, p: np.ndarray) -> np.ndarray:
         """y at many states at once, one row each; NaN where it is not found."""
-        n, y = self.states, np.zeros((len(t), self.size))
-        for _ in range(MOST_CORRECTIONS):
+        n = self.states
+
+        def equations(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             residual, matrix = self._function.evaluate_many(t[:, None], y[:, :n], x, y[:, n:], u, p)
-            matrix = matrix.reshape(len(t), self.size, self.size).transpose(0, 2, 1)
-            try:
-                change = np.linalg.solve(matrix, residual[:, :, None])[:, :, 0]
-            except np.linalg.LinAlgError:  # one of them is singular
-                return np.full_like(y, np.nan)
-            y = y - change
-            sizes = np.abs(change).max(axis=1, initial=0.0) / np.maximum(1.0, np.abs(y).max(axis=1, initial=0.0))
-            if self._is_linear or np.all(~(sizes > SOLVED_ROUGHLY)):
-                break
+            return residual, matrix.reshape(len(t), self.size, self.size).transpose(0, 2, 1)
+
+        begin, most = np.zeros((len(t), self.size)), 1 if self._is_linear else MOST_CORRECTIONS
+        y, sizes = newton_of_many(equations, begin, most=most, tolerance=SOLVED_ROUGHLY)
         return np.where((sizes <= SOLVED_ROUGHLY)[:, None] | self._is_linear, y, np.nan)
 
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.newton_steps import full_newton
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.deadline import poll
 from daedalus.model.expressions import concatenate, contains, divided, elements, symbol_key
@@ -248,15 +249,16 @@ def moved_onto(
     if not surfaces:
         return x
     nominal = surfaces[0].system.nominal["x"]
-    for _ in range(2):
-        gaps = [surface.gap(t, x, u, p, near) for surface, near in zip(surfaces, nears)]
+
+    def correction(at: np.ndarray) -> np.ndarray | None:
+        gaps = [surface.gap(t, at, u, p, near) for surface, near in zip(surfaces, nears)]
         slopes = np.array([slope for _, slope in gaps]) * nominal
-        wanted = sides * np.abs(slopes).max(axis=1)
-        away = np.array([guard for guard, _ in gaps]) - wanted
+        away = np.array([guard for guard, _ in gaps]) - sides * np.abs(slopes).max(axis=1)
         if not away.any():
-            return x
-        x = x - nominal * (slopes.T @ np.linalg.lstsq(slopes @ slopes.T, away, rcond=1e-12)[0])
-    return x
+            return None
+        return np.asarray(-nominal * (slopes.T @ np.linalg.lstsq(slopes @ slopes.T, away, rcond=1e-12)[0]))
+
+    return full_newton(correction, x, lambda step, at: np.inf, most=2, tolerance=0.0).values
 
 
 def conditions_at_zero(system: System, t: float, x: np.ndarray, u: np.ndarray, p: np.ndarray) -> list[int]:

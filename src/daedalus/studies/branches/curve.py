@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 
 from daedalus.algebra.damped_newton import STALLED
+from daedalus.algebra.newton_steps import full_newton
 
 # Corrections below this share of the unknowns' sizes end the iteration.
 CONVERGED = 1e-11
 MOST_CORRECTIONS = 8
-# A correction must be at most this share of the one before, and the second at most TRUSTED of the first.
-CONTRACTION, TRUSTED = 0.5, 0.15
+# The second correction must be at most this share of the first.
+TRUSTED = 0.15
 # The tangent may turn by 30 degrees in a step; below 9 degrees, and with quick corrections, steps grow.
 LARGEST_TURN, SMALL_TURN = np.cos(np.pi / 6), np.cos(np.pi / 20)
 GROWTH = 1.5
@@ -76,27 +77,26 @@ class ImplicitCurve:
 
     def corrected(self, guess: np.ndarray, normal: np.ndarray, along: np.ndarray) -> CurvePoint | None:
         """The point of the curve in the plane through a guess with a given normal."""
-        unknowns, first, before = guess.copy(), None, None
-        for count in range(1, MOST_CORRECTIONS + 1):
+        sizes: list[float] = []
+
+        def correction(unknowns: np.ndarray) -> np.ndarray | None:
             residual, matrix = self._equations(unknowns)
             if not np.all(np.isfinite(residual)):
                 return None
-            offset = normal @ (unknowns - guess)
-            solved = bordered(matrix, normal, np.append(-residual, -offset))
-            if solved is None:
+            solved = bordered(matrix, normal, np.append(-residual, -normal @ (unknowns - guess)))
+            if solved is None or not np.all(np.isfinite(solved[0])):
                 return None
-            correction, _ = solved
-            size = self._length(correction, unknowns)
-            if not np.isfinite(size) or (before is not None and size > CONTRACTION * before and size > STALLED):
-                return None
-            if count == 2 and first is not None and size > TRUSTED * first and size > 1e-6:
-                return None
-            unknowns = unknowns + correction
-            if size <= CONVERGED or (before is not None and size > CONTRACTION * before):
-                _, matrix = self._equations(unknowns)
-                return self._point(unknowns, matrix, along, count)
-            first, before = first if first is not None else size, size
-        return None
+            sizes.append(self._length(solved[0], unknowns))
+            distrusted = len(sizes) == 2 and sizes[1] > max(TRUSTED * sizes[0], 1e-6)
+            return None if distrusted else solved[0]
+
+        done = full_newton(
+            correction, guess.copy(), self._length, most=MOST_CORRECTIONS, tolerance=CONVERGED, stalled=STALLED,
+            contracts=True,
+        )  # fmt: skip
+        if not done.converged:
+            return None
+        return self._point(done.values, self._equations(done.values)[1], along, done.iterations)
 
     def _point(self, unknowns: np.ndarray, matrix: Any, along: np.ndarray, corrections: int = 0) -> CurvePoint:
         sizes = self._sizes(unknowns)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
+from daedalus.algebra.damped_newton import STALLED
+from daedalus.algebra.newton_steps import Solve, halved_newton
 from daedalus.studies.collocation import cut
 from daedalus.studies.orbits.orbit_equations import OrbitEquations, OrbitProblem, OrbitValues
 
@@ -13,7 +17,7 @@ FINE = 1e-5
 # The orbit on half the steps differs by at most this share.
 AGREES = 1e-9
 # Newton's method ends with corrections of this share of the sizes; rounding may keep them at STALLED.
-CONVERGED, STALLED, MOST_STEPS, SMALLEST_DAMPING = 1e-12, 1e-8, 30, 1e-3
+CONVERGED, MOST_STEPS = 1e-12, 30
 
 
 def balanced(mesh: np.ndarray, misses: np.ndarray, least: int = FIRST_INTERVALS) -> np.ndarray | None:
@@ -80,40 +84,29 @@ def solved_orbit(problem: OrbitProblem, guess: OrbitValues) -> tuple[OrbitEquati
 
 
 def _newton(equations: OrbitEquations, orbit: OrbitValues) -> tuple[OrbitValues, int] | None:
-    """The orbit at a fixed parameter: Newton's method, damped by the natural monotonicity test.
+    """The orbit at a fixed parameter.
 
-    P. Deuflhard, Newton Methods for Nonlinear Problems, 2004, section 3.3. Corrections are measured along the orbit and
-    in its period; what is eliminated inside the intervals follows.
+    Corrections are measured along the orbit and in its period; what is eliminated inside the intervals follows.
     """
-    Y = equations.joined(orbit)
-    sizes = equations.sizes(Y, 1.0)[:-1]
+    first = equations.joined(orbit)
+    sizes = equations.sizes(first, 1.0)[:-1]
 
-    def length(step: np.ndarray) -> float:
+    def linearised(Y: np.ndarray) -> tuple[np.ndarray, Callable[[], Solve]]:
+        residual, matrix = equations(np.append(Y, first[-1]))
+        return residual, lambda: matrix.without_last
+
+    def length(step: np.ndarray, Y: np.ndarray) -> float:
         return float(np.linalg.norm(step / sizes) / len(sizes) ** 0.25)
 
-    residual, matrix = equations(Y)
-    damping = 1.0
-    for iteration in range(1, MOST_STEPS + 1):
-        step = matrix.without_last(-residual)
-        if step is None or not np.isfinite(length(step)):
-            return None
-        size = length(step)
-        if size <= CONVERGED:
-            return equations.split(Y + np.append(step, 0.0)), iteration
-        damping = min(1.0, 2 * damping, 0.5 * orbit.period / max(abs(step[equations.at_period]), 1e-300))
-        while True:
-            trial = Y + damping * np.append(step, 0.0)
-            after, slopes = equations(trial)
-            again = matrix.without_last(-after) if np.all(np.isfinite(after)) else None
-            if again is not None and length(again) <= (1 - 0.25 * damping) * size:
-                break
-            if size <= STALLED:
-                return equations.split(Y), iteration
-            damping /= 2
-            if damping < SMALLEST_DAMPING:
-                return None
-        Y, residual, matrix = trial, after, slopes
-    return None
+    def longest(step: np.ndarray) -> float:
+        return float(min(1.0, 0.5 * orbit.period / max(abs(step[equations.at_period]), 1e-300)))
+
+    done = halved_newton(
+        linearised, first[:-1], length, most=MOST_STEPS, tolerance=CONVERGED, stalled=STALLED, longest=longest
+    )
+    if not done.converged:
+        return None
+    return equations.split(np.append(done.values + done.step, first[-1])), done.iterations + 1
 
 
 def _difference(equations: OrbitEquations, before: OrbitValues, orbit: OrbitValues) -> float:
