@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -10,29 +11,37 @@ from daedalus.analysis.points.complete_point import Entry
 from daedalus.analysis.points.operating_point import OperatingPoint
 from daedalus.analysis.points.steady_state_search import bounds
 from daedalus.errors import InputError, SolverError
-from daedalus.model.names import counted
 from daedalus.model.system.system import System
-from daedalus.studies.branches.curve import LARGEST_TURN, CurvePoint, ImplicitCurve, next_length
+from daedalus.studies.branches.curve import CurvePoint, ImplicitCurve
+from daedalus.studies.branches.curve_walk import CurveWalk
 from daedalus.studies.branches.equilibrium_branch import Branch, SpecialPoint, unstable_count
 from daedalus.studies.branches.followed_points import FollowedPoints, follow_fold, follow_hopf
 from daedalus.studies.branches.normal_forms import crossing_form, fold_coefficient, hopf_form
 from daedalus.studies.branches.rest_equations import RestEquations
 from daedalus.studies.branches.special_points import locate_crossing, locate_fold, locate_hopf
 
-# In lengths of the curve, where the whole range of the parameter is one: first, largest and smallest step.
-FIRST, LARGEST, SMALLEST = 1e-3, 0.025, 1e-9
 # A point found by its own equations lies within so many steps of where it was seen.
 NEAR = 3.0
 # A branch is closed when it comes back to its first point within this share of the sizes, in the same direction.
 CLOSED = 0.02
 
+# The kind of a special point, its unknowns, and what else is known of it.
+Seen = tuple[str, np.ndarray, Any]
 
-class Walk:
+
+class RestStep(NamedTuple):
+    """A point of the branch with the eigenvalues of the linearisation there."""
+
+    point: CurvePoint
+    eigenvalues: np.ndarray
+
+
+class Walk(CurveWalk[RestStep, Seen]):
     """Follow one branch and gather what happens on it."""
 
     def __init__(self, rest: RestEquations, name: str, ends: tuple[float, float], most: int) -> None:
-        self.rest, self.name, self.ends, self.most = rest, name, ends, most
-        self.width = ends[1] - ends[0]
+        super().__init__(name, ends, most)
+        self.rest = rest
         self.curve = ImplicitCurve(lambda Y: rest.branch(Y, *rest.constants), self.sizes)
         entries = [("x", k) for k in range(rest.nx)] + [("z", k) for k in range(rest.n - rest.nx)]
         self.lower, self.upper = bounds(rest.system, entries)
@@ -54,68 +63,33 @@ class Walk:
 
     def along(self, Y: np.ndarray, direction: np.ndarray, notes: tuple[str, ...]) -> Branch:
         """The branch from a point in a direction."""
-        point = self.curve.through(Y, direction)
         values = self.eigenvalues(Y)
         scale = np.abs(values).max(initial=0.0)
         self.neutral = int(np.sum(np.abs(values) <= 1e-7 * scale)) if self.rest.free.shape[1] else 0
-        rows, spectra, seen = [Y], [values], []
-        length, ended = FIRST, ""
-        while not ended:
-            if len(rows) >= self.most:
-                ended = f"The branch was ended after {counted(self.most, 'point')}, most_points."
-                break
-            advanced = self.advance(point, spectra[-1], length)
-            if isinstance(advanced, str):
-                ended = advanced
-                break
-            after, spectrum, found, length = advanced
-            edge = self.edge(after)
-            if edge is not None:
-                last = self.onto(point, after, *edge[:2])
-                if last is not None:
-                    found = [f for f in found if self._between(f[1], point.unknowns, last)]
-                    after, spectrum = (
-                        CurvePoint(last, after.tangent, after.orientation, after.matrix),
-                        self.eigenvalues(last),
-                    )
-                ended = edge[2]
-            elif len(rows) > 10 and self._closed(after, rows):
-                ended = f"The branch came back to where it began, {self.name} = {rows[0][-1]:.6g}: it is closed."
-            seen += found
-            rows.append(after.unknowns)
-            spectra.append(spectrum)
-            point = after
-        done = Branch(self.rest, self.name, np.array(rows), spectra, ended, notes, self.neutral)
-        done.points = tuple(self.special(*found) for found in seen)
+        steps, seen, ended = self.gathered(RestStep(self.curve.through(Y, direction), values))
+        rows = np.array([step.point.unknowns for step in steps])
+        done = Branch(self.rest, self.name, rows, [step.eigenvalues for step in steps], ended, notes, self.neutral)
+        done.points = tuple(self.special(*one) for one in seen)
         return done
 
     # -- one step ----------------------------------------------------------------------------------------------
 
-    def advance(
-        self, point: CurvePoint, spectrum: np.ndarray, length: float
-    ) -> tuple[CurvePoint, np.ndarray, list[tuple[str, np.ndarray, Any]], float] | str:
-        """The next point with what lies between, or why there is none."""
-        while length >= SMALLEST:
-            after = self.curve.step(point, length)
-            if after is None or after.turn < LARGEST_TURN:
-                length /= 2
-                continue
-            values = self.eigenvalues(after.unknowns)
-            found = self.between(point, after, spectrum, values, length)
-            if found is None and length > 1e-4:
-                length /= 4
-                continue
-            return after, values, found or [], next_length(after, length, LARGEST)
+    def stepped(self, step: RestStep, length: float) -> RestStep | None:
+        """The point at a distance along the curve."""
+        after = self.curve.step(step.point, length)
+        return None if after is None else RestStep(after, self.eigenvalues(after.unknowns))
+
+    def lost(self, step: RestStep) -> str:
+        """Where the branch was when no step was short enough."""
         return (
-            f"The branch could not be followed beyond {self.name} = {point.unknowns[-1]:.6g}: "
+            f"The branch could not be followed beyond {self.name} = {step.point.unknowns[-1]:.6g}: "
             "Newton's method did not converge for the shortest step."
         )
 
-    def between(
-        self, before: CurvePoint, after: CurvePoint, old: np.ndarray, new: np.ndarray, length: float
-    ) -> list[tuple[str, np.ndarray, Any]] | None:
+    def between(self, first: RestStep, last: RestStep, length: float) -> list[Seen] | None:
         """What happens between two points; None where a shorter step has to tell it apart."""
-        found: list[tuple[str, np.ndarray, Any]] = []
+        (before, old), (after, new) = first, last
+        found: list[Seen] = []
         explained = 0
         crosses = before.orientation * after.orientation < 0
         turns = before.tangent[-1] * after.tangent[-1] < 0
@@ -157,15 +131,11 @@ class Walk:
     # -- ends --------------------------------------------------------------------------------------------------
 
     def edge(self, point: CurvePoint) -> tuple[int, float, str] | None:
-        """What limit a point has passed: the position and value of the limit, and a sentence."""
-        value = point.unknowns[-1]
-        low, high = self.ends
-        slack = 1e-9 * self.width
+        """What limit a point has passed: an end of the range, or a bound of an unknown."""
+        passed = super().edge(point)
+        if passed is not None:
+            return passed
         n = self.rest.n
-        if value <= low + slack and point.tangent[-1] < 0:
-            return n, low, f"The branch leaves the range at {self.name} = {low:.6g}."
-        if value >= high - slack and point.tangent[-1] > 0:
-            return n, high, f"The branch leaves the range at {self.name} = {high:.6g}."
         y = point.unknowns[:n]
         slack_y = 1e-9 * np.maximum(self.rest.nominal, np.abs(y))
         labels = (*self.rest.system.labels["x"], *self.rest.system.labels["z"])
@@ -174,26 +144,30 @@ class Walk:
             return int(k), limit, f"{labels[k]} reaches its bound {limit:.6g} there."
         return None
 
-    def onto(self, before: CurvePoint, after: CurvePoint, k: int, value: float) -> np.ndarray | None:
-        """The point of the curve where an unknown has a value."""
-        gap = after.unknowns[k] - before.unknowns[k]
-        share = (value - before.unknowns[k]) / gap if gap else 1.0
-        guess = before.unknowns + share * (after.unknowns - before.unknowns)
-        guess[k] = value
+    def corrected(self, before: RestStep, guess: np.ndarray, k: int, along: np.ndarray) -> RestStep | None:
+        """The point of the curve near a guess whose unknown k is as in the guess."""
         normal = np.zeros(len(guess))
-        normal[k] = 1.0
-        end = self.curve.corrected(guess, normal / self.sizes(guess)[k], after.tangent)
-        return None if end is None else end.unknowns
+        normal[k] = 1 / self.sizes(guess)[k]
+        end = self.curve.corrected(guess, normal, along)
+        return None if end is None else RestStep(end, self.eigenvalues(end.unknowns))
 
-    def _between(self, Y: np.ndarray, first: np.ndarray, last: np.ndarray) -> bool:
-        gap = (last - first) / self.sizes(first)
-        share = float(np.sum((Y - first) / self.sizes(first) * gap) / max(np.sum(gap**2), 1e-300))
+    def is_before(self, special: Seen, first: RestStep, last: RestStep) -> bool:
+        """Whether something happens before the last point."""
+        begin = first.point.unknowns
+        gap = (last.point.unknowns - begin) / self.sizes(begin)
+        share = float(np.sum((special[1] - begin) / self.sizes(begin) * gap) / max(np.sum(gap**2), 1e-300))
         return -1e-6 <= share <= 1 + 1e-6
 
-    def _closed(self, point: CurvePoint, rows: list[np.ndarray]) -> bool:
-        size = self.sizes(rows[0])
-        forward = float(np.sum((rows[1] - rows[0]) * point.tangent / size**2)) > 0
-        return forward and float(np.max(np.abs(point.unknowns - rows[0]) / size)) < CLOSED * min(1.0, len(rows) / 50)
+    def ending(self, steps: Sequence[RestStep], after: RestStep) -> str:
+        """Why the branch ends where it does: it is closed."""
+        if len(steps) <= 10:
+            return ""
+        first, second, here = steps[0].point.unknowns, steps[1].point.unknowns, after.point
+        size = self.sizes(first)
+        forward = float(np.sum((second - first) * here.tangent / size**2)) > 0
+        near = float(np.max(np.abs(here.unknowns - first) / size)) < CLOSED * min(1.0, len(steps) / 50)
+        closed = f"The branch came back to where it began, {self.name} = {first[-1]:.6g}: it is closed."
+        return closed if forward and near else ""
 
     # -- special points ----------------------------------------------------------------------------------------
 
@@ -234,13 +208,11 @@ class Walk:
     def switched(self, point: SpecialPoint) -> Branch:
         """The other branch through a branch point, from its end on one side to that on the other."""
         Y = np.concatenate([point.state.vectors["x"], point.state.vectors["z"], [point.parameter]])
-        size, other = self.sizes(Y), point._directions[1]
-        along = other / np.sqrt(np.sum((other / size) ** 2) / np.sqrt(len(Y)))
         halves = []
         for sign in (-1.0, 1.0):
-            begun = self._off_the_crossing(Y, sign * along)
+            begun = self.entered(self.curve, Y, sign * point._directions[1], self.sizes(Y))
             if begun is not None:
-                halves.append(self.along(begun, sign * along, ()))
+                halves.append(self.along(begun.unknowns, begun.tangent, ()))
         if not halves:
             raise SolverError(
                 f"The other branch at {self.name} = {point.parameter:.6g} could not be entered.",
@@ -257,19 +229,6 @@ class Walk:
         joined = Branch(self.rest, self.name, np.array(rows), spectra, ended, (), self.neutral)
         joined.points = (*found, *halves[-1].points)
         return joined
-
-    def _off_the_crossing(self, Y: np.ndarray, along: np.ndarray) -> np.ndarray | None:
-        """A point of the other branch a short way from the crossing."""
-        size = self.sizes(Y)
-        for length in (1e-3, 1e-2, 1e-4, 3e-2):
-            found = self.curve.corrected(Y + length * along, along / size**2, along)
-            if found is None:
-                continue
-            gap = (found.unknowns - Y) / size
-            share = float(np.sum(gap * along / size) / np.sqrt(np.sum(gap**2) * np.sum((along / size) ** 2)))
-            if share > 0.7:
-                return found.unknowns
-        return None
 
     def followed(self, point: SpecialPoint, name: str, span: object) -> FollowedPoints:
         """The curve of folds or Hopf points through one of them, in a second parameter."""

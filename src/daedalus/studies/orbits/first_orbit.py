@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.damped_newton import SOLVED
+from daedalus.algebra.newton_steps import newton_of_many
 from daedalus.analysis.points.complete_point import Entry
 from daedalus.analysis.points.operating_point import read_point
 from daedalus.differentiation.differentiable_system import COMPARED, assigns, flowing_system
@@ -24,7 +26,7 @@ from daedalus.studies.collocation import STAGES, MeshValues
 from daedalus.studies.orbits.orbit_branch import OrbitBranch
 from daedalus.studies.orbits.orbit_equations import OrbitProblem, OrbitValues
 from daedalus.studies.orbits.orbit_search import FIRST_INTERVALS, solved_orbit
-from daedalus.studies.orbits.orbit_walk import FIRST, OrbitWalk
+from daedalus.studies.orbits.orbit_walk import OrbitWalk
 from daedalus.studies.orbits.periodic_orbit import OrbitQuestion, PeriodicOrbit
 from daedalus.studies.orbits.shooting_walk import ShootingWalk, check_shooting
 
@@ -96,20 +98,15 @@ def _rates(
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """x' and z at many points by Newton's method; one step where they stand in the equations linearly."""
     p, held = problem.numbers(parameter)
-    rates, n = np.zeros_like(x), x.shape[1]
-    for _ in range(MOST_STEPS):
-        residual, slopes = problem.collocation.evaluated(problem.collocation.vectors(times, rates, x, z, p, held))
-        matrix = np.concatenate([slopes["xdot"], slopes["z"]], axis=2)
-        if not (np.all(np.isfinite(matrix)) and np.all(np.isfinite(residual))):
-            return None
-        try:
-            step = np.linalg.solve(matrix, -residual[..., None])[..., 0]
-        except np.linalg.LinAlgError:
-            return None
-        rates, z = rates + step[:, :n], z + step[:, n:]
-        if np.max(np.abs(step)) <= 1e-10 * (1 + np.max(np.abs(rates)) + np.max(np.abs(z), initial=0.0)):
-            return rates, z
-    return None
+    n = x.shape[1]
+
+    def equations(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        vectors = problem.collocation.vectors(times, y[:, :n], x, y[:, n:], p, held)
+        residual, slopes = problem.collocation.evaluated(vectors)
+        return residual, np.concatenate([slopes["xdot"], slopes["z"]], axis=2)
+
+    y, sizes = newton_of_many(equations, np.hstack([np.zeros_like(x), z]), most=MOST_STEPS, tolerance=SOLVED)
+    return (y[:, :n], y[:, n:]) if np.all(sizes <= SOLVED) else None
 
 
 def branch_of_orbit(
@@ -250,7 +247,7 @@ def branch_from_hopf(
             because="Newton's method falls back to the point of rest from every distance tried.",
             remedy="dd.periodic from a run that has settled, then dd.branch(orbit, ...)",
         )
-    return walk.walk(begun, FIRST, (f"begins at the Hopf point {parameter} = {point.parameter:.10g}",))
+    return walk.walk(begun, (f"begins at the Hopf point {parameter} = {point.parameter:.10g}",))
 
 
 def _again(find: Find, question: OrbitQuestion, parameter: str, entry: Entry) -> Callable[[OrbitValues], PeriodicOrbit]:

@@ -7,22 +7,20 @@ located on the curve itself (Yu. A. Kuznetsov, Elements of Applied Bifurcation T
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from daedalus.errors import SolverError
-from daedalus.model.names import counted
-from daedalus.studies.branches.curve import LARGEST_TURN, CurvePoint, ImplicitCurve, next_length
+from daedalus.studies.branches.curve import CurvePoint, ImplicitCurve
+from daedalus.studies.branches.curve_walk import CurveWalk
 from daedalus.studies.collocation import MeshValues
 from daedalus.studies.orbits.orbit_branch import OrbitBranch, SpecialOrbit
 from daedalus.studies.orbits.orbit_equations import OrbitEquations, OrbitProblem, OrbitValues
 from daedalus.studies.orbits.orbit_search import FINE, balanced, on_mesh
 
-# In lengths of the curve, where the whole range of the parameter is one: first, largest and smallest step.
-FIRST, LARGEST, SMALLEST = 1e-3, 0.025, 1e-8
 # The mesh is made anew when it is this much larger than it has to be.
 TOO_LARGE = 1.6
 # Special orbits are located to this share of a step.
@@ -45,13 +43,14 @@ class OrbitStep:
     multipliers: np.ndarray
 
 
-class OrbitWalk:
+class OrbitWalk(CurveWalk[OrbitStep, SpecialOrbit]):
     """Follow one branch of orbits over a parameter."""
 
+    called, smallest, telling = "orbit", 1e-8, 1e-5
+
     def __init__(self, problem: OrbitProblem, name: str, ends: tuple[float, float], most: int, again: Any) -> None:
-        self.problem, self.name, self.ends, self.most, self.again = problem, name, ends, most, again
-        self.width = ends[1] - ends[0]
-        self.missed: list[str] = []  # changes that no step was short enough to locate
+        super().__init__(name, ends, most)
+        self.problem, self.again = problem, again
 
     def curve(self, equations: OrbitEquations) -> ImplicitCurve:
         """The curve of orbits on one mesh."""
@@ -66,49 +65,18 @@ class OrbitWalk:
         along = np.zeros(len(Y))
         along[-1] = direction
         point = self.curve(equations).through(Y, along)
-        return self.walk(OrbitStep(equations, orbit, point, equations.multipliers(orbit)), FIRST, notes)
+        return self.walk(OrbitStep(equations, orbit, point, equations.multipliers(orbit)), notes)
 
-    def walk(self, step: OrbitStep, length: float, notes: tuple[str, ...]) -> OrbitBranch:
+    def walk(self, step: OrbitStep, notes: tuple[str, ...]) -> OrbitBranch:
         """The branch from a first step."""
-        rows, special, ended = [step], list[SpecialOrbit](), ""
-        self.missed = []
-        largest = self.reach(step.orbit)
-        while not ended:
-            if len(rows) >= self.most:
-                ended = f"The branch was ended after {counted(self.most, 'orbit')}, most_points."
-                break
-            onward = self.remeshed(step)
-            if isinstance(onward, str):
-                ended = onward
-                break
-            advanced = self.advance(onward, length)
-            if isinstance(advanced, str):
-                ended = advanced
-                break
-            after, found, length = advanced
-            reach = self.reach(after.orbit)
-            limit = self.limit(after)
-            if limit is not None:
-                last = self.onto(onward, after, limit)
-                if last is not None:
-                    found = [one for one in found if (one.parameter - limit) * (onward.orbit.parameter - limit) >= 0]
-                    after = last
-                ended = f"The branch leaves the range at {self.name} = {limit:.6g}."
-            elif reach < SHRUNK * largest and reach < self.reach(step.orbit):
-                ended = self.shrunk(step, after)
-            elif len(rows) > 10 and self.closed(rows, after):
-                ended = f"The branch came back to its first orbit, {self.name} = {rows[0].orbit.parameter:.6g}."
-            largest = max(largest, reach)
-            special += found
-            rows.append(after)
-            step = after
-        return OrbitBranch(self, self.name, rows, tuple(special), ended, (*notes, *self.missed))
+        steps, special, ended = self.gathered(step)
+        return OrbitBranch(self, self.name, steps, tuple(special), ended, (*notes, *self.missed))
 
     def reach(self, orbit: OrbitValues) -> float:
         """How far the states move on an orbit, in their sizes."""
         return float(np.linalg.norm(np.ptp(orbit.values.x, axis=0) / self.problem.nominal))
 
-    def remeshed(self, step: OrbitStep) -> OrbitStep | str:
+    def prepared(self, step: OrbitStep) -> OrbitStep | str:
         """The same orbit with its own phase as the reference, on a mesh that resolves it."""
         orbit, equations = step.orbit, step.equations
         misses = equations.misses(orbit, FINE)
@@ -163,20 +131,12 @@ class OrbitWalk:
             return None
         return OrbitStep(step.equations, orbit, after, multipliers)
 
-    def advance(self, step: OrbitStep, length: float) -> tuple[OrbitStep, list[SpecialOrbit], float] | str:
-        """The next orbit with what lies between, or why there is none."""
-        while length >= SMALLEST:
-            after = self.stepped(step, length)
-            if after is None or after.point.turn < LARGEST_TURN:
-                length /= 2
-                continue
-            found = self.between(step, after, length)
-            if found is None and length > 1e-5:
-                length /= 4
-                continue
-            if found is None:
-                self.missed.append(f"stability changes near {self.name} = {after.orbit.parameter:.6g}, not located")
-            return after, found or [], next_length(after.point, length, LARGEST)
+    def not_located(self, after: OrbitStep) -> None:
+        """Note a change before an orbit that no step was short enough to locate."""
+        self.missed.append(f"stability changes near {self.name} = {after.orbit.parameter:.6g}, not located")
+
+    def lost(self, step: OrbitStep) -> str:
+        """Where the branch was when no step was short enough."""
         return (
             f"The branch could not be followed beyond {self.name} = {step.orbit.parameter:.6g}, period "
             f"{step.orbit.period:.6g}: Newton's method did not converge for the shortest step."
@@ -184,27 +144,30 @@ class OrbitWalk:
 
     # -- ends --------------------------------------------------------------------------------------------------
 
-    def limit(self, step: OrbitStep) -> float | None:
-        """The end of the range that an orbit has passed."""
-        value, slope, slack = step.orbit.parameter, step.point.tangent[-1], 1e-9 * self.width
-        low, high = self.ends
-        if value <= low + slack and slope < 0:
-            return low
-        return high if value >= high - slack and slope > 0 else None
-
-    def onto(self, before: OrbitStep, after: OrbitStep, value: float) -> OrbitStep | None:
-        """The orbit at a value of the parameter between two."""
-        first, last = before.point.unknowns, after.point.unknowns
-        gap = last[-1] - first[-1]
-        guess = first + ((value - first[-1]) / gap if gap else 1.0) * (last - first)
-        guess[-1] = value
+    def corrected(self, before: OrbitStep, guess: np.ndarray, k: int, along: np.ndarray) -> OrbitStep | None:
+        """The orbit near a guess whose unknown k is as in the guess."""
         normal = np.zeros(len(guess))
-        normal[-1] = 1 / before.equations.sizes(guess, self.width)[-1]
-        point = self.curve(before.equations).corrected(guess, normal, after.point.tangent)
+        normal[k] = 1 / before.equations.sizes(guess, self.width)[k]
+        point = self.curve(before.equations).corrected(guess, normal, along)
         if point is None:
             return None
         orbit = before.equations.split(point.unknowns)
         return OrbitStep(before.equations, orbit, point, before.equations.multipliers(orbit))
+
+    def is_before(self, special: SpecialOrbit, first: OrbitStep, last: OrbitStep) -> bool:
+        """Whether something happens before the last orbit."""
+        limit = last.orbit.parameter
+        return (special.parameter - limit) * (first.orbit.parameter - limit) >= 0
+
+    def ending(self, steps: Sequence[OrbitStep], after: OrbitStep) -> str:
+        """Why the branch ends at an orbit inside its range: it shrinks to a point, or is closed."""
+        reaches = [self.reach(step.orbit) for step in steps]
+        reach = self.reach(after.orbit)
+        if reach < SHRUNK * max(reaches) and reach < reaches[-1]:
+            return self.shrunk(steps[-1], after)
+        if len(steps) > 10 and self.closed(steps, after):
+            return f"The branch came back to its first orbit, {self.name} = {steps[0].orbit.parameter:.6g}."
+        return ""
 
     def shrunk(self, before: OrbitStep, after: OrbitStep) -> str:
         """Where the square of the amplitude goes to zero."""
@@ -215,7 +178,7 @@ class OrbitWalk:
             f"{after.orbit.period:.6g}."
         )
 
-    def closed(self, rows: list[OrbitStep], after: OrbitStep) -> bool:
+    def closed(self, rows: Sequence[OrbitStep], after: OrbitStep) -> bool:
         """Whether an orbit is the first one again, passed in the same direction."""
         first = rows[0]
         if (rows[1].orbit.parameter - first.orbit.parameter) * after.point.tangent[-1] <= 0:
@@ -357,7 +320,7 @@ class OrbitWalk:
                 because="Newton's method falls back onto the first one from every distance tried.",
                 remedy="dd.branch of an orbit on it: dd.periodic(m, start=..., period=...)",
             )
-        return self.walk(begun, FIRST, (f"begins at {special.sentence[0].lower()}{special.sentence[1:]}",))
+        return self.walk(begun, (f"begins at {special.sentence[0].lower()}{special.sentence[1:]}",))
 
     def left(self, base: OrbitValues, direction: MeshValues, born: bool = False) -> OrbitStep | None:
         """A first orbit a short way from a base along a direction, where Newton's method does not fall back.
@@ -368,23 +331,11 @@ class OrbitWalk:
         Y = equations.joined(base)
         zero = np.zeros(len(equations.kept))
         along = equations.joined(OrbitValues(base.mesh, direction, 0.0, zero, 0.0))
-        sizes = equations.sizes(Y, self.width)
-        along = along / (np.linalg.norm(along / sizes) / len(Y) ** 0.25)
-        curve = self.curve(equations)
-        for length in (3e-3, 1e-2, 1e-3, 3e-2, 3e-4):
-            point = curve.corrected(Y + length * along, along / sizes**2, along)
-            if point is None:
-                continue
-            gap = (point.unknowns - Y) / sizes
-            share = float(gap @ (along / sizes)) / max(
-                float(np.linalg.norm(gap) * np.linalg.norm(along / sizes)), 1e-300
-            )
-            if share > 0.5:
-                orbit = equations.split(point.unknowns)
-                # The tangent along the branch that is entered, away from the base.
-                tangent = curve.through(point.unknowns, gap * sizes)
-                return OrbitStep(equations, orbit, tangent, equations.multipliers(orbit))
-        return None
+        point = self.entered(self.curve(equations), Y, along, equations.sizes(Y, self.width))
+        if point is None:
+            return None
+        orbit = equations.split(point.unknowns)
+        return OrbitStep(equations, orbit, point, equations.multipliers(orbit))
 
 
 def _outside(multipliers: np.ndarray, side: int) -> int:

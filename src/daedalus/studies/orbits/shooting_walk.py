@@ -21,11 +21,8 @@ from daedalus.studies.branches.curve import CurvePoint
 from daedalus.studies.orbits.one_period import first_values, run_over, unknowns_of
 from daedalus.studies.orbits.orbit_branch import OrbitBranch, SpecialOrbit
 from daedalus.studies.orbits.orbit_equations import OrbitValues
-from daedalus.studies.orbits.orbit_walk import FIRST, OrbitStep, OrbitWalk
+from daedalus.studies.orbits.orbit_walk import OrbitStep, OrbitWalk
 from daedalus.studies.orbits.periodic_orbit import PeriodicOrbit
-
-# Distances at which a branch is looked for beside a special orbit.
-DISTANCES = (3e-3, 1e-3, 1e-2, 3e-4, 3e-2, 1e-4)
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,14 +189,14 @@ class ShootingWalk(OrbitWalk):
         along = np.zeros(len(Y))
         along[-1] = direction
         point = self.curve(equations).through(Y, along)  # type: ignore[arg-type]
-        return self.walk(self._step(equations, point), FIRST, ("by shooting, through events and clocks",))
+        return self.walk(self._step(equations, point), ("by shooting, through events and clocks",))
 
     def _step(self, equations: ShootingEquations, point: CurvePoint) -> OrbitStep:
         orbit = equations.split(point.unknowns)
         own: Any = equations
         return OrbitStep(own, orbit, point, equations.multipliers(orbit))
 
-    def remeshed(self, step: OrbitStep) -> OrbitStep | str:
+    def prepared(self, step: OrbitStep) -> OrbitStep | str:
         """The same orbit with its own phase as the reference."""
         own: Any = step.equations
         if self.driven:
@@ -221,16 +218,10 @@ class ShootingWalk(OrbitWalk):
         base = equations.joined(Y[: equations.n], period, float(Y[-1]))
         along = equations.joined(direction, 0.0, 0.0)
         curve = self.curve(equations)  # type: ignore[arg-type]
-        sizes = equations.sizes(base, self.width)
-        for distance in DISTANCES:
-            point = curve.corrected(base + distance * along, along / sizes**2, along)
-            if point is None:
-                continue
-            gap = point.unknowns - base
-            if float(np.linalg.norm(gap[: equations.n] / sizes[: equations.n])) < 0.5 * distance:
-                continue
-            entered = self._step(equations, curve.through(point.unknowns, gap))
-            return self.walk(entered, FIRST, (f"begins at {special.sentence[0].lower()}{special.sentence[1:]}",))
+        point = self.entered(curve, base, along, equations.sizes(base, self.width))
+        if point is not None:
+            told = f"begins at {special.sentence[0].lower()}{special.sentence[1:]}"
+            return self.walk(self._step(equations, point), (told,))
         raise SolverError(
             f"The branch that crosses at {self.name} = {special.parameter:.6g} could not be entered.",
             because="Newton's method falls back onto the first one from every distance tried.",
