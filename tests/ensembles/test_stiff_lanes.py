@@ -47,8 +47,9 @@ def test_daes_of_index_1_take_the_steps_of_the_core(method, name, parameter, val
     assert en.notes == note(len(values), method)
     for case, value in enumerate(values):
         tr = dd.simulate(k.model, span, parameters={parameter: value}, **options)
-        # One step or rejection more or less was measured (robertson by rodas5p).
-        assert np.abs(np.subtract(taken[case], (tr.work.steps, tr.work.rejected))).max() <= 1
+        # The first steps into the layer of robertson differ: by rodas5p one step or rejection more or less.
+        most = int((name, method) == ("robertson", "rodas5p"))
+        assert np.abs(np.subtract(taken[case], (tr.work.steps, tr.work.rejected))).max() <= most
         np.testing.assert_allclose(en["y"].values[case], tr["y"], rtol=2e-5, atol=2e-8)
 
 

@@ -6,11 +6,18 @@ Cubic Hermite, plus what a method has of its own, or raised one degree at a time
 
 from __future__ import annotations
 
+import math
+
+from daedalus.compilation.lanes.elementary import rough_exp, rough_log
 from daedalus.compilation.lanes.words import Word
 from daedalus.ensembles.lanes.combinations import combined, horner, weighted
 from daedalus.ensembles.lanes.explicit_numbers import ExplicitNumbers, Raised
+from daedalus.ensembles.lanes.judged_between import error_of_defect
 from daedalus.ensembles.lanes.kernel_frame import KernelFrame
 from daedalus.ensembles.lanes.saved_inside import Polynomials, SavedInside
+
+# A step whose interpolant is not good enough is made anew in parts, by its error as if they were a little longer.
+LONGER, MOST_PARTS = 1.3, 64.0
 
 
 class DenseRows(SavedInside):
@@ -24,6 +31,54 @@ class DenseRows(SavedInside):
         super().__init__(frame, t, t_new)
         self._rare = not often
         self.numbers, self.x, self.x_new, self.slopes = numbers, x, x_new, slopes
+
+    def save_judged(self, good: Word, scales: list[Word]) -> None:
+        """Lanes of a good step save the rows that lie inside it: in parts of it where its interpolant is off.
+
+        scales: one over the tolerances.
+        """
+        frame, w = self.frame, self.frame.w
+        if not frame.inside:
+            return
+        due = self.is_due(good)
+        with w.when(w.any(due)):
+            kept = self.keep()
+            error = error_of_defect(frame, self.t, self.h, kept, scales, self._rare)
+            finite = w.compare("olt", error, w.num(math.inf))
+            self._save_in_parts(w.both(w.both(due, finite), w.compare("ogt", error, w.num(1.0))), error)
+            self.save_inside(good)
+
+    def _save_in_parts(self, mask: Word, error: Word) -> None:
+        """Lanes of a mask make the step anew in parts, and save on them; the step itself stays as it was."""
+        frame, w, numbers = self.frame, self.frame.w, self.numbers
+        with w.when(w.any(mask), rarely=True):
+            root = rough_exp(w, w.mul(rough_log(w, error), w.num(1.0 / (numbers.degree + 1))))
+            parts = w.smaller(w.own("ceil", w.mul(root, w.num(LONGER))), w.num(MOST_PARTS))
+            (part,) = frame.cells(1)
+            begin = [w.cell() for _ in self.x]
+            for cell, word in zip(begin, self.x):
+                cell.set(word)
+
+            def left() -> Word:
+                return w.both(mask, w.compare("olt", part.now, parts))
+
+            with w.repeat(lambda: w.any(left())):
+                going, length = left(), w.div(self.h, parts)
+                following = w.add(part.now, w.num(1.0))
+                last = w.compare("oge", following, parts)
+                t, x = w.fma(part.now, length, self.t), [cell.now for cell in begin]
+                t_new = w.choose(last, self.t_new, w.fma(following, length, self.t))
+                h = w.sub(t_new, t)
+                slopes = [frame.slope(t, x, rare=True)]
+                for i in range(1, numbers.inner):
+                    stage = combined(w, x, h, numbers.a[i], slopes)
+                    slopes.append(frame.slope(w.fma(w.num(numbers.c[i]), h, t), stage, rare=True))
+                end = combined(w, x, h, numbers.a[numbers.inner], slopes)
+                x_new = [w.choose(last, a, b) for a, b in zip(self.x_new, end)]
+                DenseRows(frame, numbers, t, t_new, x, x_new, slopes).save_inside(going)
+                for cell, word in zip(begin, x_new):
+                    cell.set(word)
+                part.set(following)
 
     def _coefficients(self) -> Polynomials:
         frame, numbers = self.frame, self.numbers

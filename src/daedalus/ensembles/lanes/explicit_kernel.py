@@ -118,7 +118,11 @@ class _ExplicitStep:
             good = self.watch.look(good, t_new, h, x, x_new, slopes)
         if self.events is not None:
             good = w.either(self.events.look(good, rows, x, x_new, slopes[0]), arrived)
-        rows.save_inside(good)
+        if self.control is None:
+            rows.save_inside(good)
+        else:
+            scales = [self.control.rough_scale(*given) for given in zip(x, x_new, frame.atol)]
+            rows.save_judged(good, scales)
         if self.branches is not None:
             self.branches.look(good, t, h, x, slopes[0], x_new)
         self._complete(good, arrived, h, t_new, x_new, slopes)

@@ -19,6 +19,7 @@ from daedalus._core import shared_numbers
 from daedalus.compilation.lanes.words import Word
 from daedalus.ensembles.lanes.combinations import weighted
 from daedalus.ensembles.lanes.implicit_lane_model import ImplicitLaneModel
+from daedalus.ensembles.lanes.judged_between import MendedPolynomials, RefusedSteps
 from daedalus.ensembles.lanes.kernel_frame import KernelFrame
 from daedalus.ensembles.lanes.rosenbrock_control import RosenbrockControl
 from daedalus.ensembles.lanes.saved_inside import Polynomials, SavedInside
@@ -59,6 +60,8 @@ class _RosenbrockStep:
         self.control = RosenbrockControl(frame, numbers.order)
         self.rows = SettledRows(frame, model)
         self.factors: StraightFactors | None = None
+        self.masses: dict[tuple[int, int], Word] = {}
+        self.refused = RefusedSteps(frame) if frame.inside else None
         # What is left out inside a step shows in equations with time in them.
         self.looks_inside = not model.autonomous and len(numbers.powers) + 1 >= numbers.order
 
@@ -91,10 +94,15 @@ class _RosenbrockStep:
         scales = self._scales(y, end.y)
         # What is no number in a stage is none in its k, and in the last one, which the error has a share of.
         square = self._square(scales, [self._sum(self.numbers.error.tolist(), ks, i) for i in range(m)])
-        if self.looks_inside:
+        rows = None
+        if self.refused is not None:
+            rows = _RosenbrockRows(frame, t, t_new, y, ks, self.numbers, self.model)
+            square = self._with_between(self.refused, square, rows, running, scales)
+        elif self.looks_inside:
             square = self._with_inside(square, t, y, end, h, ks, scales)
         good = self.control.judge(square, h, per_h, running, reaches, unsound)
-        _RosenbrockRows(frame, t, t_new, y, ks, self.numbers, self.model).save_inside(good)
+        if rows is not None:
+            rows.save_inside(good)
         self._complete(good, end)
 
     # -- stages ------------------------------------------------------------------------------------------------------
@@ -112,6 +120,7 @@ class _RosenbrockStep:
             entries[place] = w.fma(factor, word, entries[place]) if place in entries else w.mul(factor, word)
         self.factors = factors = StraightFactors(w, model.pattern.of_steps, entries)
         masses = {place: w.mul(per_h, word) for place, word in zip(model.pattern.rates, rates)}
+        self.masses = {place: w.mul(factor, word) for place, word in zip(model.pattern.rates, rates)}
         ks: list[list[Word]] = []
         stage, sums, sound = y, list[Word](), ""
         for i, (alpha, gamma) in enumerate(zip(numbers.alpha, numbers.gamma)):
@@ -204,6 +213,29 @@ class _RosenbrockStep:
         counts = w.both(counts, w.compare("olt", square, w.num(1.0)))
         return w.choose(w.both(counts, w.compare("ogt", inside, square)), inside, square)
 
+    def _with_between(
+        self, refused: RefusedSteps, square: Word, rows: _RosenbrockRows, running: Word, scales: list[Word]
+    ) -> Word:
+        """The error, or that of the rows between the ends of the step, mended, where that is more, squared."""
+        w = self.frame.w
+        counts = w.both(running, w.compare("olt", square, w.num(1.0)))
+        usual = w.mul(self.control.usual.now, w.num(SHORTEST_LOOKED_INTO))
+        counts = w.both(counts, w.compare("oge", w.abs(rows.h), usual))
+        error = refused.counted(counts, rows.mend(counts, scales, self._correct_stiff))
+        between = w.mul(error, error)
+        return w.choose(w.compare("ogt", between, square), between, square)
+
+    def _correct_stiff(self, t: Word, rate: list[Word], y: list[Word]) -> list[Word]:
+        """What of a step of Newton's method from a place belongs to stiff and algebraic components."""
+        frame, w = self.frame, self.frame.w
+        assert self.factors is not None
+        (found,) = self.model.at(w, "model.residual", t, y, frame.inputs(t), frame.parameters(), rate=rate)
+        whole = self.factors.solve(found)
+        right = [w.num(0.0)] * len(whole)
+        for (row, k), mass in self.masses.items():
+            right[row] = w.fma(mass, whole[k], right[row])
+        return [w.sub(a, b) for a, b in zip(whole, self.factors.solve(right))]
+
     # -- what follows ------------------------------------------------------------------------------------------------
 
     def _complete(self, good: Word, end: _RowAt) -> None:
@@ -235,13 +267,27 @@ class _RosenbrockRows(SavedInside):
     ) -> None:  # fmt: skip
         super().__init__(frame, t, t_new)
         self.row, self.ks, self.numbers, self.model = row, ks, numbers, model
+        self._mended: MendedPolynomials | None = None
 
-    def _coefficients(self) -> Polynomials:
-        w, powers, saved = self.frame.w, self.numbers.powers, self.model.saved
-        y = [
+    def mend(
+        self, mask: Word, scales: list[Word], correct: Callable[[Word, list[Word], list[Word]], list[Word]]
+    ) -> Word:
+        """Mends stiff and algebraic components in lanes of a mask; gives the error of what stands."""
+        given = (self.t, self.h, self._written(), scales, self.model.differential, correct)
+        self._mended = MendedPolynomials(self.frame, *given)
+        return self._mended.mend(mask)
+
+    def _written(self) -> Polynomials:
+        """The polynomials of the method, of (x, z)."""
+        w, powers = self.frame.w, self.numbers.powers
+        return [
             [self.row[k], *(weighted(w, weights, [stage[k] for stage in self.ks]) for weights in powers)]
             for k in range(self.model.unknowns)
         ]
+
+    def _coefficients(self) -> Polynomials:
+        w, powers, saved = self.frame.w, self.numbers.powers, self.model.saved
+        y = self._written() if self._mended is None else self._mended.now()
         if saved <= self.model.unknowns:
             return y[:saved]
         per_h = w.div(w.num(1.0), self.h)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-from daedalus.compilation.lanes.words import Word
+from daedalus.compilation.lanes.words import Cell, Word
 from daedalus.ensembles.lanes.combinations import horner
 from daedalus.ensembles.lanes.kernel_frame import KernelFrame
 
@@ -18,6 +18,7 @@ class SavedInside(ABC):
         self.frame, self.t, self.t_new = frame, t, t_new
         self.h = frame.w.sub(t_new, t)
         self._known: Polynomials | None = None
+        self._cells: list[list[Cell]] | None = None
 
     def known(self) -> Polynomials:
         """The polynomials, written here and kept."""
@@ -29,6 +30,22 @@ class SavedInside(ABC):
     def _coefficients(self) -> Polynomials:
         """The polynomials of what is saved."""
 
+    def is_due(self, mask: Word) -> Word:
+        """The lanes of a mask that have a row to save inside the step."""
+        frame, w = self.frame, self.frame.w
+        ahead = w.mul(w.sub(self.t_new, frame.next_time.now), frame.settings["direction"])
+        return w.both(mask, w.compare("ogt", ahead, w.num(0.0)))
+
+    def keep(self) -> Polynomials:
+        """The polynomials, kept in cells for blocks that follow where this one was passed through."""
+        if self._cells is None:
+            written = self._known or self._coefficients()
+            self._cells = [[self.frame.w.cell() for _ in words] for words in written]
+            for cells, words in zip(self._cells, written):
+                for cell, word in zip(cells, words):
+                    cell.set(word)
+        return [[cell.now for cell in cells] for cells in self._cells]
+
     def save_inside(self, good: Word) -> None:
         """Lanes of a good step save the rows that lie inside it."""
         frame, w = self.frame, self.frame.w
@@ -36,21 +53,16 @@ class SavedInside(ABC):
             return
         due = w.cell(w.truth)
 
-        def is_due() -> Word:
-            ahead = w.mul(w.sub(self.t_new, frame.next_time.now), frame.settings["direction"])
-            due.set(w.both(good, w.compare("ogt", ahead, w.num(0.0))))
+        def some_are_due() -> Word:
+            due.set(self.is_due(good))
             return w.any(due.now)
 
-        with w.when(is_due()):
-            written = self._known or self._coefficients()
-            coefficients = [[w.cell() for _ in words] for words in written]
-            for cells, words in zip(coefficients, written):
-                for cell, word in zip(cells, words):
-                    cell.set(word)
-            with w.repeat(is_due):
+        with w.when(some_are_due()):
+            self.keep()
+            with w.repeat(some_are_due):
                 time = frame.next_time.now
                 theta = w.div(w.sub(time, self.t), self.h)
-                row = [horner(w, [cell.now for cell in cells], theta) for cells in coefficients]
+                row = [horner(w, coefficients, theta) for coefficients in self.keep()]
                 frame.save(due.now, self._kept(time, row))
 
     def _kept(self, time: Word, row: list[Word]) -> list[Word]:
