@@ -186,6 +186,13 @@ class _Trees:
         return groups
 
 
+def _bytes(name: str, numbers: np.ndarray, alignment: int) -> str:
+    """A table as one word of LLVM's text: written out number by number it takes longer to read than to compile."""
+    raw = numbers.tobytes()
+    word = "\\" + raw.hex("\\")
+    return f'@{name} = private constant [{len(raw)} x i8] c"{word}", align {alignment}'
+
+
 def _mixed(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Two numbers as one that nearly never comes twice; every group is compared member by member later."""
     return ((a * np.uint64(0x9E3779B97F4A7C15)) ^ ((b + np.uint64(0x7F4A7C15)) + (a >> np.uint64(29)))) * np.uint64(
@@ -228,12 +235,10 @@ class _LoopWriter:
         return ArrayCode("\n".join(text), self.trees.work)
 
     def _table_lines(self) -> Iterator[str]:
-        values = self.trees.constants
-        if len(values):
-            numbers = ", ".join(f"double {literal(value)}" for value in values.tolist())
-            yield f"@constants = private constant [{len(values)} x double] [{numbers}]"
+        if len(self.trees.constants):
+            yield _bytes("constants", self.trees.constants, 8)
         for k, table in enumerate(self.tables):
-            yield f"@table{k} = private constant [{len(table)} x i32] [{', '.join(f'i32 {v}' for v in table.tolist())}]"
+            yield _bytes(f"table{k}", table.astype(np.int32), 4)
 
     # -- one group ---------------------------------------------------------------------------------------------
 

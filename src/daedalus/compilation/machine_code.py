@@ -148,6 +148,8 @@ def _loop_builder() -> Any:
     with LLVM_LOCK:
         options = llvm.create_pipeline_tuning_options(speed_level=3)
         options.loop_vectorization = True
+        # Runs whose lengths are in a table would be written out one after the other.
+        options.loop_unrolling = False
         return llvm.create_pass_builder(target_machine(2), options)
 
 

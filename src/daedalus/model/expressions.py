@@ -214,7 +214,11 @@ def plain_shape(expression: ca.SX) -> tuple[int, ...]:
 
 def contains(function: ca.Function, operations: Container[int]) -> bool:
     """Whether one of some operations stands in the expressions of a function."""
-    return any(map(operations.__contains__, map(function.instruction_id, range(function.n_instructions()))))
+    count = function.n_instructions()
+    columns = serialised_columns(function) if count >= MANY_INSTRUCTIONS else None
+    if columns is not None:
+        return any(map(operations.__contains__, np.unique(columns[0]).tolist()))
+    return any(map(operations.__contains__, map(function.instruction_id, range(count))))
 
 
 def at_values(expression: ca.SX, value_of: Callable[[ca.SX], float]) -> ca.DM:
@@ -226,19 +230,17 @@ def at_values(expression: ca.SX, value_of: Callable[[ca.SX], float]) -> ca.DM:
 
 def split_equalities(expression: ca.SX) -> tuple[list[ca.SX], bool]:
     """Turn each `a == b` entry into `a - b`; other entries stay. Also says whether any equality was found."""
-    residuals, found = [], False
-    for entry in elements(expression):
-        if operation(entry) == ca.OP_EQ:
-            residuals.append(entry.dep(0) - entry.dep(1))
+    residuals, found = elements(expression), False
+    for k, entry in enumerate(residuals):
+        if entry.is_op(ca.OP_EQ):
+            residuals[k] = combined(ca.OP_SUB, entry.dep(0), entry.dep(1))
             found = True
-        else:
-            residuals.append(entry)
     return residuals, found
 
 
 def operation(entry: ca.SX) -> int | None:
     """The operation at the root of an entry, or None for symbols and numbers."""
-    return None if entry.is_constant() or entry.is_symbolic() else int(entry.op())
+    return int(entry.op()) if entry.n_dep() else None
 
 
 def is_inequality(entry: ca.SX) -> bool:

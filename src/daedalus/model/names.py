@@ -96,6 +96,22 @@ def element_label(name: str, shape: Shape, k: int) -> str:
     return f"{name}[{k % shape[0]},{k // shape[0]}]"
 
 
+def element_labels(name: str, shape: Shape) -> list[str]:
+    """The names of all elements, column-major.
+
+    Example
+    -------
+    >>> element_labels("q", (2,)), element_labels("R", (1, 2)), element_labels("x", ())
+    (['q[0]', 'q[1]'], ['R[0,0]', 'R[0,1]'], ['x'])
+    """
+    if shape == ():
+        return [name]
+    if len(shape) == 1:
+        return [f"{name}[{k}]" for k in range(shape[0])]
+    rows, columns = shape
+    return [f"{name}[{i},{j}]" for j in range(columns) for i in range(rows)]
+
+
 def shape_text(shape: Shape) -> str:
     """A shape in words: `a scalar`, `3 numbers`, `a 3 × 3 matrix`."""
     if shape == ():

@@ -31,6 +31,7 @@ from daedalus.model.names import (
     derivative_name,
     did_you_mean,
     element_label,
+    element_labels,
     flat_index,
     listed,
     shape_text,
@@ -40,6 +41,7 @@ from daedalus.model.names import (
 )
 from daedalus.model.system.equation_row import EquationRow, Role, common_name, free_name, rows_of, together
 from daedalus.model.system.state_choice import StateChoice
+from daedalus.model.system.symbol_places import LARGE_ARRAY, SymbolPlaces
 from daedalus.model.system.system import System
 from daedalus.model.variables import PLAIN, Manner, Variable
 
@@ -67,7 +69,7 @@ class Equation:
     def rows(self) -> tuple[EquationRow, ...]:
         """Where each component comes from, with the label that it has under this name."""
         count = int(self.residual.numel())
-        labels = [element_label(self.name, () if count == 1 else (count,), k) for k in range(count)]
+        labels = element_labels(self.name, () if count == 1 else (count,))
         if not self.origins:
             return rows_of(self.name, labels, self.role)
         return tuple(replace(row, label=label) for row, label in zip(self.origins, labels, strict=True))
@@ -124,7 +126,7 @@ class Notebook:
 
     def _reset_labels(self) -> None:
         # symbol key -> (variable name, element, order of derivative)
-        self._known: dict[int, tuple[str, int, int]] = {}
+        self._known = SymbolPlaces()
         self._scalars: dict[tuple[str, int], list[ca.SX]] = {}
         self._register("t", self._time, 0, ())
 
@@ -183,13 +185,8 @@ class Notebook:
         self._register(variable.name, symbol, 0, variable.shape)
 
     def _register(self, name: str, symbol: ca.SX, order: int, shape: Shape) -> None:
-        if shape == ():
-            self._scalars[name, order] = [symbol]
-            self._known[symbol.element_hash()] = (name, 0, order)
-            return
-        scalars = self._scalars[name, order] = elements(symbol)
-        for k, scalar in enumerate(scalars):
-            self._known[symbol_key(scalar)] = (name, k, order)
+        self._scalars[name, order] = [symbol] if shape == () else elements(symbol)
+        self._known.enter(name, symbol, order)
 
     def _share(self, other: Notebook) -> None:
         """Take in all variables of another notebook under their own symbols; this one has none yet.
@@ -201,7 +198,7 @@ class Notebook:
             if state.kind == "state":
                 self._derivatives[state.name] = other._derivatives.setdefault(state.name, [])
         self._variables, self._symbols = dict(other._variables), dict(other._symbols)
-        self._known, self._scalars = dict(other._known), dict(other._scalars)
+        self._known, self._scalars = other._known.copied(), dict(other._scalars)
         for name in self._derivatives:
             self._register_chain(name)
 
@@ -236,7 +233,7 @@ class Notebook:
         self._symbols.pop(name, None)
         for order in range(len(self._derivatives.pop(name, [])) + 1):
             for scalar in self._scalars.pop((name, order), []):
-                self._known.pop(symbol_key(scalar), None)
+                self._known.pop(symbol_key(scalar))
 
     def _keep(self, name: str, expression: ca.SX, role: Role = Role.INVARIANT) -> None:
         """Note what solutions keep at zero beside the equations."""
@@ -386,6 +383,8 @@ def new_symbol(label: str, shape: Shape) -> ca.SX:
     if shape == ():
         return ca.SX.sym(label)
     rows, columns = (*shape, 1)[:2]
+    if rows * columns >= LARGE_ARRAY:
+        return ca.SX.sym(label, rows, columns)  # one by one takes longer than all that follows; names come from labels
     scalars = [ca.SX.sym(element_label(label, shape, k)) for k in range(rows * columns)]
     return ca.reshape(ca.vertcat(*scalars), rows, columns)
 

@@ -263,6 +263,12 @@ def flatten_values(
     size = int(np.prod(shape, dtype=int))
     if values is None:
         return (None,) * size
+    quick = np.asarray(values, dtype=float) if type(values) is float else values
+    if type(quick) is np.ndarray and quick.dtype == float and np.isfinite(quick).all():
+        if quick.ndim == 0:
+            return (float(quick),) * size
+        if quick.shape == shape:
+            return tuple(quick.flatten(order="F").tolist())
     entries = _as_array(without_unit(values, unit, name), name, what)
     if entries.ndim == 0:
         flat = [entries.item()] * size
@@ -375,6 +381,8 @@ def make_variable(
     bounds = {"allow_none": True, "allow_infinite": True, "unit": label}
     low = _filled(flatten_values(lower, shape, name, "lower bound", **bounds), -np.inf)  # type: ignore[arg-type]
     high = _filled(flatten_values(upper, shape, name, "upper bound", **bounds), np.inf)  # type: ignore[arg-type]
+    if lower is None and upper is None and min(sizes, default=1.0) > 0:
+        return Variable(name, kind, shape, label, starts, rates, sizes, low, high, guessed)
     for k, value in enumerate(starts):
         element = element_label(name, shape, k)
         if sizes[k] <= 0:
@@ -401,4 +409,6 @@ def make_variable(
 
 
 def _filled(values: Sequence[float | None], default: float) -> tuple[float, ...]:
+    if len(values) and values[0] is None and values.count(None) == len(values):
+        return (default,) * len(values)
     return tuple(default if value is None else float(value) for value in values)

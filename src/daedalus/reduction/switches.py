@@ -27,7 +27,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.compilation.foreign_calls import calls_foreign_code
-from daedalus.model.expressions import concatenate, contains, elements, symbol_key
+from daedalus.model.expressions import concatenate, contains, elements, nan_inside, symbol_key
 from daedalus.model.printing import ConditionText, expression_text
 from daedalus.model.switching.held_states import HeldStates
 from daedalus.model.system.instruction_list import LONG, Instructions, outputs_with, read_instructions
@@ -92,13 +92,17 @@ def switches_of(system: System) -> Switches | None:
     """
     arguments = [system.symbol(letter) for letter in LETTERS]
     guards, whole = ca.densify(system.guards), ca.densify(system.residual)
-    function = ca.Function("equations", arguments, [whole, guards])
+    # Without guards the function that is compiled later.
+    alone = not guards.numel() and system.residual.is_dense()
+    function = system.function if alone else ca.Function("equations", arguments, [whole, guards])
     if calls_foreign_code(function):
         # Its conditions cannot be followed through the calls; steps pass them by their error estimates.
         return None
     if function.n_instructions() >= LONG:
         rows = read_instructions(function)
-        touched = outputs_with(rows, SWITCHING | STAIRS.keys())
+        if np.isnan(np.frombuffer(rows.constants, float)).any():
+            raise nan_inside("An equation or a guard")
+        touched = [*outputs_with(rows, SWITCHING | STAIRS.keys()), np.zeros(0, bool)][:2]
         if not any(part.any() for part in touched):
             return None
         # Equations without a condition stay as they are.
@@ -115,7 +119,7 @@ def switches_of(system: System) -> Switches | None:
     work = _Rewriting(
         rows,
         [elements(argument) for argument in arguments],
-        _labels(system),
+        _labels(system, rows),
         discrete,
         rests,
         {PARAMETERS: system.start["p"]},
@@ -144,9 +148,15 @@ def _put(whole: ca.SX, places: np.ndarray, parts: ca.SX) -> ca.SX:
     return changed
 
 
-def _labels(system: System) -> dict[int, str]:
-    named = {symbol_key(s): name for k in LETTERS[1:] for s, name in zip(elements(system.symbol(k)), system.labels[k])}
-    return {symbol_key(system.symbol("t")): "t", **named}
+def _labels(system: System, rows: Instructions) -> dict[int, str]:
+    """The names of what the instructions read."""
+    operation, first, second = (np.frombuffer(c, np.int64) for c in (rows.operation, rows.first, rows.second))
+    is_read = operation == ca.OP_INPUT
+    found = {symbol_key(system.symbol("t")): "t"}
+    for which, letter in enumerate(LETTERS[1:], 1):
+        symbols, names = elements(system.symbol(letter)), system.labels[letter]
+        found.update((symbol_key(symbols[k]), names[k]) for k in second[is_read & (first == which)].tolist())
+    return found
 
 
 @dataclass

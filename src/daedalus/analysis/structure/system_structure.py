@@ -6,7 +6,7 @@ import casadi as ca
 
 from daedalus.analysis.structure.block_form import Block, blocks_in_order
 from daedalus.analysis.structure.signature import Signature, signature, tight_slopes
-from daedalus.compilation.foreign_calls import jacobian_past_calls
+from daedalus.compilation.foreign_calls import calls_foreign_code, jacobian_past_calls
 from daedalus.model.lazy_values import cached_property
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
@@ -48,8 +48,12 @@ class SystemStructure:
     def slopes(self, *letters: str) -> ca.SX:
         """∂F by the symbols of some letters together, sparse: `slopes("xdot", "z")` is what explicit methods solve."""
         if letters not in self._slopes:
-            others = self.symbols(*(letter for letter in LETTERS if letter not in letters))
-            self._slopes[letters] = jacobian_past_calls(self.system.residual, self.symbols(*letters), others)
+            residual, symbols = self.system.residual, self.symbols(*letters)
+            if calls_foreign_code(self.system.function):
+                others = self.symbols(*(letter for letter in LETTERS if letter not in letters))
+                self._slopes[letters] = jacobian_past_calls(residual, symbols, others)
+            else:
+                self._slopes[letters] = ca.jacobian(residual, symbols)
         return self._slopes[letters]
 
     def pattern(self, *letters: str) -> ca.Sparsity:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import itertools
 
 import casadi as ca
+import numpy as np
 
 from daedalus.errors import ModelError
 from daedalus.model.expressions import (
     EQUATION_REMEDY,
+    LOGICAL,
     as_expression,
     column,
     concatenate,
@@ -17,6 +19,7 @@ from daedalus.model.expressions import (
     is_inequality,
     is_logical,
     nan_inside,
+    operation,
     split_equalities,
     symbol_key,
 )
@@ -29,6 +32,10 @@ from daedalus.model.system.equation_row import Role
 from daedalus.model.variables import check_shape, make_variable, shape_of_values
 
 UNKNOWNS = ("state", "algebraic")
+# What is compared or combined is no equation, nor is a number; None: a number or a symbol.
+NOT_EQUATED = frozenset((None, ca.OP_LT, ca.OP_LE, ca.OP_NE, *LOGICAL))
+# From this many components on, the symbols of an equation are looked at all at once.
+MANY_COMPONENTS = 500
 
 
 class EquationDoor(Notebook):
@@ -187,7 +194,11 @@ class EquationDoor(Notebook):
         >>> round(float(dd.simulate(m, 1.0, inputs={"u": lambda t: t**2})["v"][-1]), 6)      # 2 (t - 1 + exp(-t))
         0.735759
         """
-        value = self._expression(expression, "The argument of der")
+        value = as_expression(expression, "The argument of der")
+        whole = self._whole_state(value)
+        if whole is not None:
+            return +self._derivative_symbol(*whole)
+        value = self._expression(value, "The argument of der")
         self._check_differentiable(value)
         scalars = elements(value)
         known = [self._known.get(symbol_key(s)) if s.is_symbolic() else None for s in scalars]
@@ -196,6 +207,16 @@ class EquationDoor(Notebook):
             rates = [self._derivative_scalar(n, k, order + 1) for n, k, order in known]  # type: ignore[misc]
             return ca.reshape(ca.vertcat(*rates), *value.shape)
         return self._chain_rule(value)
+
+    def _whole_state(self, value: ca.SX) -> tuple[str, int] | None:
+        """The state whose symbol a value is, or whose derivative, element by element, and the order one above."""
+        first = value[0]
+        name, k, order = self._known.get(symbol_key(first), ("t", 0, 0)) if first.is_symbolic() else ("t", 0, 0)
+        if k or name == "t" or self._variables[name].kind != "state":
+            return None
+        own = self._derivative_symbol(name, order)
+        same = own.shape == value.shape and ca.is_equal(own, value)
+        return (name, order + 1) if same else None
 
     def _chain_rule(self, value: ca.SX) -> ca.SX:
         symbols, rates = [self._time], [ca.SX(1)]
@@ -248,10 +269,10 @@ class EquationDoor(Notebook):
             numbers = itertools.count(len(self._equations) + 1)
             name = next(own for k in numbers if (own := f"equation_{k}") not in self._equations)
         self._check_equation_name(name, "equation", 'name="balance"')
-        residuals = self._residuals(left, right, name)
-        self._check_residuals(residuals, name)
+        residual = self._residual(left, right, name)
+        self._check_residual(residual, name)
         self._changed()
-        self._equations[name] = Equation(name, ca.vertcat(*residuals))
+        self._equations[name] = Equation(name, residual)
 
     def invariant(self, name: str, left: object, right: object = ...) -> None:
         """Declare a quantity that the solutions keep: `left == right`; a single argument as in `equation`.
@@ -272,9 +293,9 @@ class EquationDoor(Notebook):
         True
         """
         self._check_equation_name(name, "invariant", 'm.invariant("norm", ca.sumsqr(q) - 1)')
-        residuals = self._residuals(left, right, name, "invariant")
-        self._check_residuals(residuals, name, "invariant")
-        for found, k, _ in self._check_symbols(ca.vertcat(*residuals), f"Invariant {name!r}"):
+        residual = self._residual(left, right, name, "invariant")
+        self._check_residual(residual, name, "invariant")
+        for found, k, _ in self._check_symbols(residual, f"Invariant {name!r}"):
             kind = "time" if found == "t" else self._variables[found].kind
             if kind in ("algebraic", "input"):
                 label = self._variables[found].label(k)
@@ -284,7 +305,7 @@ class EquationDoor(Notebook):
                     because="runs are held to an invariant by moving their states.",
                     remedy="states, time and parameters in it, or m.equation(...) with one unknown more",
                 )
-        self._keep(name, ca.vertcat(*residuals), Role.DECLARED)
+        self._keep(name, residual, Role.DECLARED)
 
     def _check_equation_name(self, name: object, what: str, example: str) -> None:
         """Refuse what is not a text, and names of other equations and invariants."""
@@ -304,14 +325,16 @@ class EquationDoor(Notebook):
                     remedy="another name=" if what == "equation" else "another name for the invariant",
                 )
 
-    def _residuals(self, left: object, right: object, name: str, what: str = "equation") -> list[ca.SX]:
+    def _residual(self, left: object, right: object, name: str, what: str = "equation") -> ca.SX:
+        """The components below each other, equalities as differences."""
         where = f"{what.capitalize()} {name!r}"
         if right is ...:
             rows = left if isinstance(left, (list, tuple)) and len(left) else [left]
-            scalars = [s for row in rows for s in elements(as_expression(row, where, EQUATION_REMEDY))]
-            return split_equalities(ca.vertcat(*scalars))[0]
+            whole = concatenate(as_expression(row, where, EQUATION_REMEDY) for row in rows)
+            residuals, found = split_equalities(whole)
+            return column(ca.vertcat(*residuals)) if found else whole
         one, two = (as_expression(side, where, EQUATION_REMEDY) for side in (left, right))
-        if any(split_equalities(side)[1] for side in (one, two)):
+        if any(not side.is_valid_input() and split_equalities(side)[1] for side in (one, two)):
             raise ModelError(
                 f"{where} has an == inside a left and a right side.",
                 because="the comma already stands for the equality.",
@@ -332,29 +355,58 @@ class EquationDoor(Notebook):
                     because="each component of the left side equals one of the right side; a list is a column.",
                     remedy="write as many components on both sides",
                 )
-        return elements(ca.densify(one - two))
+        return column(ca.densify(one - two))
 
-    def _check_residuals(self, residuals: list[ca.SX], name: str, what: str = "equation") -> None:
+    def _check_residual(self, whole: ca.SX, name: str, what: str = "equation") -> None:
         """Refuse components that are no equations; shared subexpressions are looked at once, not per component."""
-        where = [f"Component {k} of {what} {name!r}" for k in range(len(residuals))]
-        if len(residuals) == 1:
-            where = [f"{what.capitalize()} {name!r}"]
-        for residual, place in zip(residuals, where):
-            _check_form(residual, place)
-        whole = ca.vertcat(*residuals)
+        residuals = elements(whole)
+
+        def where(k: int) -> str:
+            single = len(residuals) == 1
+            return f"{what.capitalize()} {name!r}" if single else f"Component {k} of {what} {name!r}"
+
+        for k, residual in enumerate(residuals):
+            if operation(residual) in NOT_EQUATED:
+                _check_form(residual, where(k))
+        depends = self._with_unknowns(whole)
+        if depends is None:
+            try:
+                seen = self._check_symbols(whole, f"{what.capitalize()} {name!r}")
+            except ModelError:
+                for k, residual in enumerate(residuals):
+                    self._check_symbols(residual, where(k))
+                raise
+            if has_nan(whole):
+                raise nan_inside(next(where(k) for k, residual in enumerate(residuals) if has_nan(residual)))
+            unknowns = [self._scalars[n, o][k] for n, k, o in seen if n != "t" and self._variables[n].kind in UNKNOWNS]
+            depends = ca.which_depends(whole, ca.vertcat(*unknowns), 1, True) if unknowns else [False] * len(residuals)
+        if not all(depends):
+            k = depends.index(False)
+            raise self._without_unknown(residuals[k], where(k))
+
+    def _with_unknowns(self, whole: ca.SX) -> list[bool] | None:
+        """Which components of many contain an unknown, without a look at single symbols; None where they are few, where
+        a symbol is not the model's, or where a NaN comes out.
+
+        A NaN that no value shows is found when the system is read.
+        """
+        if whole.numel() < MANY_COMPONENTS or 32 * whole.numel() < sum(v.size for v in self._variables.values()):
+            return None
+        kinds = {name: v.kind for name, v in self._variables.items()}
+        unknown = [symbol for name, symbol in self._symbols.items() if kinds[name] in UNKNOWNS]
+        unknown += [symbol for chain in self._derivatives.values() for symbol in chain]
+        others = [symbol for name, symbol in self._symbols.items() if kinds[name] not in UNKNOWNS]
+        arguments = [concatenate(unknown), concatenate([self._time, *others])]
+        function = ca.Function("equations", arguments, [whole], {"allow_free": True})
+        if function.has_free():
+            return None
         try:
-            seen = self._check_symbols(whole, f"{what.capitalize()} {name!r}")
-        except ModelError:
-            for residual, place in zip(residuals, where):
-                self._check_symbols(residual, place)
-            raise
-        if has_nan(whole):
-            raise nan_inside(next(place for residual, place in zip(residuals, where) if has_nan(residual)))
-        unknowns = [self._scalars[n, o][k] for n, k, o in seen if n != "t" and self._variables[n].kind in UNKNOWNS]
-        rows = set(ca.jacobian_sparsity(whole, ca.vertcat(*unknowns)).row()) if unknowns else set()
-        for k in range(len(residuals)):
-            if k not in rows:
-                raise self._without_unknown(residuals[k], where[k])
+            values = function(*(np.linspace(0.5, 1.5, argument.numel()) for argument in arguments)).nonzeros()
+        except RuntimeError:  # of a foreign function
+            return None
+        if np.isnan(values).any():
+            return None
+        return list(ca.which_depends(whole, arguments[0], 1, True))
 
     def _without_unknown(self, residual: ca.SX, where: str) -> ModelError:
         names = sorted({self._label(*self._known[symbol_key(s)]) for s in ca.symvar(residual)})

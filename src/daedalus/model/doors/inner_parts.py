@@ -17,7 +17,7 @@ from daedalus.model.assembly.signed_terms import sums_of
 from daedalus.model.assembly.tree_text import tree_text
 from daedalus.model.assembly.written_assembly import Connection, PartNote, SumRows
 from daedalus.model.doors.ports import PortDoor
-from daedalus.model.expressions import concatenate, dense, elements, symbol_key
+from daedalus.model.expressions import concatenate, dense, symbol_key
 from daedalus.model.input_rates import join_rates, with_rates
 from daedalus.model.names import check_name, did_you_mean
 from daedalus.model.notebook import new_symbol, shaped_like
@@ -276,7 +276,7 @@ class PartDoor(PortDoor):
             self._assembly.sums[prefix] = sums
         else:
             for (name, *_), residual in zip(layout["equations"], layout["expressions"]):
-                self._check_residuals(elements(residual), f"{prefix}.{name}")  # type: ignore[attr-defined]
+                self._check_residual(residual, f"{prefix}.{name}")  # type: ignore[attr-defined]
         self._write_expressions(layout, prefix + ".")
         for name in self._moved_quantities(other, bound):
             del self._outputs[f"{prefix}.{name}"]

@@ -14,9 +14,10 @@ from daedalus.model.expressions import column, concatenate, elements, symbol_key
 from daedalus.model.names import counted, derivative_name, element_label, listed
 from daedalus.model.notebook import Notebook
 from daedalus.model.system.conservation import repeated
-from daedalus.model.system.equation_row import Role, derivative_row
+from daedalus.model.system.equation_row import EquationRow, Role, derivative_row
+from daedalus.model.system.place import state_order
 from daedalus.model.system.structure_parts import structure_parts
-from daedalus.model.system.system import System, state_order
+from daedalus.model.system.system import System
 from daedalus.model.system.system_content import SystemContent
 from daedalus.model.variables import Event, Variable
 
@@ -32,20 +33,7 @@ def freeze(book: Notebook, *, square: bool = True) -> System:
         _check_count(book, residual)
     _check_orders(book, orders)
 
-    # The entries of x, and for each the symbol of its derivative.
-    entries = state_order(states, orders)
-    x = [book._derivative_scalar(name, k, order) for name, k, order in entries]
-    xdot, links = [], []
-    for (name, k, order), symbol in zip(entries, x):
-        next_symbol = book._derivative_scalar(name, k, order + 1)
-        if order + 1 < orders[name][k]:
-            # A state of its own: x' = x_dot is an equation of the first-order system.
-            own = ca.SX.sym(f"d({symbol.name()})/dt")
-            links.append(own - next_symbol)
-            rows.append(derivative_row(next_symbol.name(), symbol.name()))
-            next_symbol = own
-        xdot.append(next_symbol)
-
+    x, xdot, links = _first_order(book, states, orders, rows)
     symbols = {"t": book._time, "x": concatenate(x), "xdot": concatenate(xdot)}
     for letter, kind in (("z", "algebraic"), ("u", "input"), ("p", "parameter")):
         symbols[letter] = concatenate(book._symbols[v.name] for v in book._variables.values() if v.kind == kind)
@@ -73,6 +61,28 @@ def freeze(book: Notebook, *, square: bool = True) -> System:
         assigned=_reset_matrix(book, discrete, symbols["x"]),
     )
     return _without_repeated(book, System(content))
+
+
+def _first_order(
+    book: Notebook, states: list[Variable], orders: Mapping[str, tuple[int, ...]], rows: list[EquationRow]
+) -> tuple[list[ca.SX], list[ca.SX], list[ca.SX]]:
+    """The entries of x, for each the symbol of its derivative, and x' = x_dot where that is a state of its own, whose
+    rows are added."""
+    if all(max(order) == 1 for order in orders.values()):
+        return [book._symbols[v.name] for v in states], [book._derivative_symbol(v.name, 1) for v in states], []
+    entries = state_order(states, orders)
+    x = [book._derivative_scalar(name, k, order) for name, k, order in entries]
+    xdot, links = [], []
+    for (name, k, order), symbol in zip(entries, x):
+        next_symbol = book._derivative_scalar(name, k, order + 1)
+        if order + 1 < orders[name][k]:
+            # A state of its own: x' = x_dot is an equation of the first-order system.
+            own = ca.SX.sym(f"d({symbol.name()})/dt")
+            links.append(own - next_symbol)
+            rows.append(derivative_row(next_symbol.name(), symbol.name()))
+            next_symbol = own
+        xdot.append(next_symbol)
+    return x, xdot, links
 
 
 def _kept(held: Mapping[str, Any], watched: Mapping[str, Any]) -> dict[str, Any]:
@@ -131,6 +141,8 @@ def _check_orders(book: Notebook, orders: dict[str, tuple[int, ...]]) -> None:
 
 def _reset_matrix(book: Notebook, symbols: ca.SX, states: ca.SX) -> ca.SX:
     """Row i: the states, or the discrete variables, after event i."""
+    if not book._events:
+        return ca.SX(0, symbols.numel())
     position = {symbol_key(s): k for k, s in enumerate(elements(symbols))}
     known = {symbol_key(s) for s in elements(states)}
     rows = []
@@ -149,7 +161,7 @@ def _reset_matrix(book: Notebook, symbols: ca.SX, states: ca.SX) -> ca.SX:
                 if symbol_key(symbol) in position:
                     after[position[symbol_key(symbol)]] = new
         rows.append(ca.vertcat(*after).T if after else ca.SX(1, 0))
-    return ca.densify(ca.vertcat(*rows)) if rows else ca.SX(0, symbols.numel())
+    return ca.densify(ca.vertcat(*rows))
 
 
 def _check_count(book: Notebook, residual: ca.SX) -> None:

@@ -94,7 +94,7 @@ def read_instructions(f: ca.Function) -> Instructions:
         raise UnknownOperationError(
             f"{f.class_name()} {f.name()} is not made of scalar operations (f.expand() may help)"
         )
-    if f.n_instructions() >= LONG and (found := _read_at_once(f)) is not None:
+    if f.n_instructions() >= LONG and (found := _read_long(f)) is not None:
         return found
     number, operands, results = f.instruction_id, f.instruction_input, f.instruction_output
     count = f.n_instructions()
@@ -167,6 +167,27 @@ def outputs_with(rows: Instructions, operations: Iterable[int]) -> list[np.ndarr
         own = is_output & (second == output)
         mark[slot[own]] = found[first[own]]
     return marks
+
+
+# The last long function and its instructions: whoever searches a function and then compiles it reads it once.
+_last: tuple[ca.Function, Instructions] | None = None
+
+
+def _read_long(f: ca.Function) -> Instructions | None:
+    global _last
+    last = _last
+    if last is not None and last[0].__hash__() == f.__hash__():
+        return last[1]
+    found = _read_at_once(f)
+    if found is not None:
+        _last = f, found
+    return found
+
+
+def forget_last() -> None:
+    """Let go of the last long function that was read: its machine code is there."""
+    global _last
+    _last = None
 
 
 def _read_at_once(f: ca.Function) -> Instructions | None:

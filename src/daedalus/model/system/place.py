@@ -1,13 +1,15 @@
-"""Where a name lives in the vectors of a system."""
+"""Where a name lives in the vectors of a system, and the order of the states in x."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from daedalus.model.lazy_values import cached_property
 from daedalus.model.names import Shape, element_label
+from daedalus.model.variables import Variable
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,3 +39,15 @@ class Place:
         return Place(
             element_label(self.name, self.shape, k), (), (self.letters[k],), self.positions[k : k + 1], self.unit
         )
+
+
+def state_order(states: Sequence[Variable], orders: Mapping[str, Sequence[int]]) -> list[tuple[str, int, int]]:
+    """The entries of x in order: (name, element, order of derivative); all states first, then their derivatives."""
+    highest = max((max(orders[v.name]) for v in states), default=0)
+    return [
+        (v.name, k, order)
+        for order in range(highest)
+        for v in states
+        for k in range(v.size)
+        if order < orders[v.name][k]
+    ]

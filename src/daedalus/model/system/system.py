@@ -19,6 +19,7 @@ from daedalus.model.names import (
     derivative_name,
     did_you_mean,
     element_label,
+    element_labels,
     flat_index,
     listed,
     shape_text,
@@ -26,7 +27,7 @@ from daedalus.model.names import (
     split_index,
 )
 from daedalus.model.system.formulas import formulas_of
-from daedalus.model.system.place import Place
+from daedalus.model.system.place import Place, state_order
 from daedalus.model.system.plain_record import PlainRecord, canonical_text, checksum, misfit, parsed
 from daedalus.model.system.system_content import SystemContent
 from daedalus.model.system.system_record import LETTERS, VERSION, read_content
@@ -208,6 +209,15 @@ class System:
                 own = np.arange(offset, offset + v.size)
                 places[v.name] = Place(v.name, v.shape, (letter,) * v.size, own, v.unit)
                 offset += v.size
+        if self._is_plain:
+            offset = 0
+            for v in self.of_kind("state"):
+                own = np.arange(offset, offset + v.size)
+                for order, letter in enumerate(("x", "xdot")):
+                    name = derivative_name(v.name, order)
+                    places[name] = Place(name, v.shape, (letter,) * v.size, own, rate_unit(v.unit, order))
+                offset += v.size
+            return places
         position = {entry: k for k, entry in enumerate(self._entries)}
         for v in self.of_kind("state"):
             for order in range(max(self.orders[v.name]) + 1):
@@ -232,6 +242,11 @@ class System:
             if place.letter is not None and len(place.shape) < 2 and isinstance(place.span, slice):
                 found[place.letter][name] = place.span.start, len(place.positions) if place.shape else 0
         return found
+
+    @cached_property
+    def _is_plain(self) -> bool:
+        """Whether x holds the states as they were declared: no derivative is a state of its own."""
+        return all(min(order) == max(order) == 1 for order in self.orders.values())
 
     @cached_property
     def _entries(self) -> list[tuple[str, int, int]]:
@@ -315,10 +330,14 @@ class System:
         """The name of every entry of every vector."""
         shapes = {v.name: v.shape for v in self.variables}
         labels = {
-            letter: tuple(v.label(k) for kind in kinds for v in self.of_kind(kind) for k in range(v.size))
+            letter: tuple(s for kind in kinds for v in self.of_kind(kind) for s in element_labels(v.name, v.shape))
             for letter, kinds in (("z", ("algebraic",)), ("u", ("input",)), ("p", ("parameter", "discrete")))
         }
         for letter, step in (("x", 0), ("xdot", 1)):
+            if self._is_plain:
+                states = ((derivative_name(v.name, step), v.shape) for v in self.of_kind("state"))
+                labels[letter] = tuple(s for name, shape in states for s in element_labels(name, shape))
+                continue
             labels[letter] = tuple(
                 element_label(derivative_name(name, order + step), shapes[name], k) for name, k, order in self._entries
             )
@@ -330,10 +349,12 @@ class System:
     def start(self) -> dict[str, np.ndarray]:
         """Written start values of x, z and values of p (read-only); NaN where nothing was written."""
         written = {v.name: v for v in self.variables}
-        x = [{0: written[name].start, 1: written[name].rate}.get(order, ()) for name, _, order in self._entries]
-        values: dict[str, list[float | None]] = {
-            "x": [entries[k] if entries else None for entries, (_, k, _) in zip(x, self._entries)]
-        }
+        values: dict[str, list[float | None]] = {}
+        if self._is_plain:
+            values["x"] = [entry for v in self.of_kind("state") for entry in v.start or (None,) * v.size]
+        else:
+            x = [{0: written[name].start, 1: written[name].rate}.get(order, ()) for name, _, order in self._entries]
+            values["x"] = [entries[k] if entries else None for entries, (_, k, _) in zip(x, self._entries)]
         for letter, kind in (("z", "algebraic"), ("p", "parameter")):
             values[letter] = [entry for v in self.of_kind(kind) for entry in v.start]
         values["p"] += [0.0 if entry is None else entry for v in self.of_kind("discrete") for entry in v.start]
@@ -362,7 +383,11 @@ class System:
     def nominal(self) -> dict[str, np.ndarray]:
         """The usual sizes of x, z, u and p (read-only); a derivative has that of its state."""
         written = {v.name: v for v in self.variables}
-        values: dict[str, list[float | None]] = {"x": [written[name].nominal[k] for name, k, _ in self._entries]}
+        values: dict[str, list[float | None]] = {}
+        if self._is_plain:
+            values["x"] = [entry for v in self.of_kind("state") for entry in v.nominal]
+        else:
+            values["x"] = [written[name].nominal[k] for name, k, _ in self._entries]
         for letter, kinds in (("z", ("algebraic",)), ("u", ("input",)), ("p", ("parameter", "discrete"))):
             own = [v for kind in kinds for v in self.of_kind(kind)]
             values[letter] = [entry for v in own for entry in v.nominal or (1.0,) * v.size]
@@ -462,15 +487,3 @@ def _frozen_array(entries: Sequence[float | None]) -> np.ndarray:
     array = np.array([np.nan if entry is None else entry for entry in entries], dtype=float)
     array.setflags(write=False)
     return array
-
-
-def state_order(states: Sequence[Variable], orders: Mapping[str, Sequence[int]]) -> list[tuple[str, int, int]]:
-    """The entries of x in order: (name, element, order of derivative); all states first, then their derivatives."""
-    highest = max((max(orders[v.name]) for v in states), default=0)
-    return [
-        (v.name, k, order)
-        for order in range(highest)
-        for v in states
-        for k in range(v.size)
-        if order < orders[v.name][k]
-    ]

@@ -88,7 +88,9 @@ class ImplicitPlant(Plant):
     def functions(self) -> tuple[Compiled, Compiled]:
         """F and its Jacobians as functions of (t, x', x, z, u, p)."""
         arguments = [self.system.symbol(letter) for letter in ARGUMENTS]
-        residual = ca.Function("residual", arguments, [ca.densify(self.system.residual)])
+        residual = self.system.function
+        if not residual.sparsity_out(0).is_dense():
+            residual = ca.Function("residual", arguments, [ca.densify(self.system.residual)])
         return compile_function(residual), compile_function(ca.Function("jacobian", arguments, list(self.jacobians)))
 
     @cached_property

@@ -10,12 +10,14 @@ import casadi as ca
 import numpy as np
 
 from daedalus import _core
+from daedalus.compilation.foreign_calls import calls_foreign_code
 from daedalus.errors import InputError
 from daedalus.initialisation.written_states import has_other_states
 from daedalus.integrators.methods import METHODS, choose_method, is_implicit, takes_momenta
 from daedalus.model.expressions import contains
 from daedalus.model.lazy_values import cached_property
 from daedalus.model.plain_numbers import plain_array, plain_number, without_unit
+from daedalus.model.system.instruction_list import LONG, read_instructions
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.model.variables import Event
@@ -221,7 +223,7 @@ def _checked(
         by_time = switches is not None and not switches.count and switches_of(core_plant.system) is None
         if switches_of(system) is not None and not by_time:
             call["kinked"] = True
-        call["junctions"] = has_junctions(system)
+        call["junctions"] = has_junctions(core_plant.system)
     core_method = choice.core
     if takes_momenta(method):
         core_method, more = _momentum_step(system, choice.name)
@@ -242,7 +244,10 @@ def has_junctions(system: System) -> bool:
 
 
 def _has_inverse_sine(system: System) -> bool:
-    return contains(ca.Function("f", ca.symvar(system.residual), [system.residual]), (ca.OP_ASINH,))
+    function = system.function
+    if function.n_instructions() < LONG or calls_foreign_code(function):
+        return contains(function, (ca.OP_ASINH,))
+    return ca.OP_ASINH in read_instructions(function).operation
 
 
 def _core_model(plant: Plant, method: str) -> Any:

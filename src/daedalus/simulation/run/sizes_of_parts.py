@@ -109,7 +109,7 @@ def _tolerances(
 
 def _has_parts(system: System) -> bool:
     """Whether a state belongs to a part."""
-    return any(_is_of_part(label) for label in system.labels["x"])
+    return any(_is_of_part(variable.name) for variable in system.of_kind("state"))
 
 
 def _is_of_part(name: str) -> bool:

@@ -20,8 +20,10 @@ from daedalus.model.model import Model, as_system
 from daedalus.model.system.once import KeptByKey, once
 from daedalus.model.system.system import System
 from daedalus.model.values import given_start
+from daedalus.reduction.switches import Switches
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
+from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.start.consistent_start import in_terms_of_start
 from daedalus.simulation.start.continued_row import continued_row
@@ -43,6 +45,17 @@ class RowRequest(NamedTuple):
     t0: float
     drive: Drive
     p: np.ndarray
+    switched: tuple[Plant, Switches | None] | None = None
+
+    @property
+    def solver(self) -> tuple[ImplicitPlant, np.ndarray]:
+        """The plant whose code solves for the row, and its inputs: that of the run, where time alone decides what its
+        conditions are."""
+        u = self.drive.at_time(self.t0)
+        plant, switches = (self.plant, None) if self.switched is None else self.switched
+        if switches is None or switches.count or switches.clock is None or not isinstance(plant, ImplicitPlant):
+            return self.plant, u
+        return plant, np.concatenate([u, np.ravel(switches.clock(self.t0, self.p).full())])
 
     @property
     def source(self) -> Model | System:
@@ -59,12 +72,12 @@ class RowRequest(NamedTuple):
 
 def first_row(
     model: Model | System, plant: ImplicitPlant, drive: Drive, start: Any, inputs: Mapping[str, object], t0: float,
-    p: np.ndarray, at_once: bool = True, allowed: float = 0.0,
+    p: np.ndarray, at_once: bool = True, allowed: float = 0.0, switched: tuple[Plant, Switches | None] | None = None,
 ) -> np.ndarray:  # fmt: skip
     """A consistent row for given start values; InconsistentStartError names what contradicts what.
 
     `at_once`: whether open states may keep their guesses where x' and z follow from x. `allowed`: by which share of
-    their size given states may be off the constraints; they begin on them.
+    their size given states may be off the constraints; they begin on them. `switched`: the plant with modes that runs.
     """
     system, plain = plant.system, start is None or type(start) is dict
     if not plain and isinstance(start, Start) and _begins(start, system, t0, p):
@@ -81,7 +94,7 @@ def first_row(
     known = None if key is None else once(system, _rows).get(key)
     if known is not None:
         return known
-    asked = RowRequest(model, plant, start, inputs, t0, drive, p)
+    asked = RowRequest(model, plant, start, inputs, t0, drive, p, switched)
     try:
         row = _exact_row(asked, at_once)
         if key is not None:
@@ -114,17 +127,17 @@ def _begins(start: Start, system: System, t0: float, p: np.ndarray) -> bool:
 
 def _solved(asked: RowRequest) -> np.ndarray | None:
     """z and x' from x by the core; None where values were given for them, or where a given state would have to move."""
-    plant, system, given = asked.plant, asked.plant.system, given_start(asked.plant.system, asked.start)
+    system, given = asked.plant.system, given_start(asked.plant.system, asked.start)
     if len(given) > 1:
         return None
     x = np.where(np.isnan(given["x"]), 0.0, given["x"])
     guess = np.concatenate([x, np.nan_to_num(system.start["z"], nan=0.0), np.zeros(system.sizes["x"])])
     scale = np.concatenate([system.nominal["x"], system.nominal["z"], np.ones(system.sizes["x"])])
-    u = asked.drive.at_time(asked.t0)
-    row: np.ndarray | None = plant.model.consistent(asked.t0, guess, u, asked.p, RTOL, ATOL * scale)
+    solver, u = asked.solver
+    row: np.ndarray | None = solver.model.consistent(asked.t0, guess, u, asked.p, RTOL, ATOL * scale)
     if row is None:
         return None
-    moved = plant.without_derivative
+    moved = solver.without_derivative
     held = moved[~np.isnan(given["x"][moved])]
     if np.any(np.abs(row[held] - x[held]) > UNMOVED * np.maximum(system.nominal["x"][held], np.abs(x[held]))):
         return None

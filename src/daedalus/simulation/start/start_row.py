@@ -79,7 +79,11 @@ def _implicit_row(road: Road, t0: float, p: np.ndarray, start: Start | None) -> 
     """(x, z, x') on the equations and on what the model keeps: open values follow from it, given ones never move."""
     plant, drive, rtol = road.settings.plant, road.drive, road.request.rtol
     assert isinstance(plant, ImplicitPlant)
-    row = first_row(road.request.model, plant, drive, start, road.inputs, t0, p, allowed=start_tolerance(rtol))
+    switched = road.settings.core_plant, road.settings.switches
+    allowed = start_tolerance(rtol)
+    row = first_row(
+        road.request.model, plant, drive, start, road.inputs, t0, p, allowed=allowed, switched=switched
+    )  # fmt: skip
     if not plant.system.constrains_start or not is_off(plant, drive, t0, row, p, rtol):
         return row
     if np.isnan(given_start(plant.system, _plain(plant.system, start))["x"]).any():

@@ -29,7 +29,7 @@ def jumps_on_states(system: System) -> bool:
     Networks with more such conditions than can be decided together are run as they are written.
     """
     found = switches_of(system)
-    if found is None:
+    if found is None or not found.count:
         return False
     known = {symbol_key(s) for letter in ("t", "x", "u", "p") for s in elements(system.symbol(letter))}
     x = system.symbol("x")

@@ -1,0 +1,80 @@
+"""What a first call of a field costs, in counts: nothing is done once a cell in Python, and nothing long twice."""
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import daedalus as dd
+from daedalus.model import expressions
+from daedalus.model.system import instruction_list, symbol_places
+
+
+def reaction(side, moved=True):
+    m = dd.Model("reaction")
+    x = (np.arange(side) + 0.5) / side
+    u, v = m.state("u", (side, side)), m.state("v", (side, side))
+    lamp = ca.if_else(m.time >= 0.05, 1.0, 0.0) if moved else 0.0
+    m.equation(m.der(u) == 1 + u**2 * v - 4.4 * u + 0.02 * dd.laplacian(u, 1 / side) + lamp * ca.DM(np.eye(side)))
+    m.equation(m.der(v), 3.4 * u - u**2 * v + 0.02 * dd.laplacian(v, 1 / side))
+    return m, {"u": 1 + np.outer(np.sin(2 * np.pi * x), np.cos(2 * np.pi * x)), "v": np.full((side, side), 3.0)}
+
+
+def counted(monkeypatch, room, name):
+    calls, own = [], getattr(room, name)
+
+    def count(*arguments, **options):
+        calls.append(name)
+        return own(*arguments, **options)
+
+    monkeypatch.setattr(room, name, count)
+    return calls
+
+
+def test_long_functions_are_read_and_differentiated_once(monkeypatch):
+    m, start = reaction(26)
+    reads = counted(monkeypatch, instruction_list, "serialised_columns")
+    slopes = counted(monkeypatch, ca, "jacobian")
+    keys = counted(monkeypatch, symbol_places, "symbol_key")
+    others = counted(monkeypatch, expressions, "symbol_key")
+    tr = dd.simulate(m, 0.1, start=start, method="bdf", save_at=[0.1])
+    assert tr.success
+    assert len(reads) <= 4  # as written, equations with conditions, with modes, its Jacobian
+    assert len(slopes) == 3  # by x', by x, and of the condition on time
+    assert len(keys) == 0 and len(others) < 676  # of 1352 unknowns: those that the condition touches
+
+
+def test_elements_of_large_arrays_are_looked_up_when_asked_for():
+    m, _ = reaction(26, moved=False)
+    assert m["u[3,5]"].name() and str(m.equations["equation_1"][0]).startswith("u_dot[0,0]")
+    u = m["u"]
+    assert ca.is_equal(m.der(u), ca.reshape(ca.vertcat(*(m.der(u[k]) for k in range(u.numel()))), 26, 26))
+    part = m.der(u[:, 3])
+    assert ca.is_equal(part, m["u_dot"][:, 3])
+
+
+def test_other_models_and_unknown_symbols_are_refused_in_large_equations():
+    (one, _), (other, _) = reaction(26), reaction(26)
+    with pytest.raises(dd.ModelError, match="symbol of another model"):
+        one.equation(one.der(one["u"]), one["u"] + other["v"])
+    with pytest.raises(dd.ModelError, match="symbol that no model declared"):
+        one.equation(one.der(one["u"]), one["u"] + ca.SX.sym("w", 26, 26))
+
+
+def test_components_without_unknowns_are_named_in_large_equations():
+    m = dd.Model("table")
+    x, p = m.state("x", 600, start=np.ones(600)), m.parameter("p", np.ones(600))
+    right = -x
+    right[17] = p[17]
+    with pytest.raises(dd.ModelError, match="Component 17 of equation 'law' contains no unknown"):
+        m.equation(0 * x, right, name="law")
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+def test_nan_inside_large_equations_is_found(hidden):
+    m = dd.Model("table")
+    x = m.state("x", 1200, start=np.ones(1200))
+    right = -ca.sin(x)
+    with pytest.raises(dd.ModelError, match="contains the constant NaN"):
+        right[700] = ca.if_else(x[3] > 1e6, ca.SX(np.nan) * x[4], x[5]) if hidden else x[4] + np.nan
+        m.equation(m.der(x), right)
+        dd.simulate(m, 1.0)
