@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import casadi as ca
 
-from daedalus.components.poles import HEAT, Meter, losses, two_pole
+from daedalus.components.poles import HEAT, NOISE_TEMPERATURE, Meter, losses, thermal_noise, two_pole
 from daedalus.components.semiconductors.bipolar import Transistor
 from daedalus.components.semiconductors.diode import Diode
 from daedalus.components.semiconductors.jfet import Jfet
@@ -42,14 +42,18 @@ class Ground(_Electrical):
 
 
 class Resistor(_Electrical):
-    """current = voltage / resistance. With `heat=True` the loss leaves at the port `heat` instead of being lost."""
+    """current = voltage / resistance. With `heat=True` the loss leaves at the port `heat` instead of being lost.
 
-    keywords = {"resistance": Keyword("ohm", needs="positive"), "heat": HEAT}
+    With a `noise_temperature` in K, thermal noise is added to the current (see `m.noise`).
+    """
+
+    keywords = {"resistance": Keyword("ohm", needs="positive"), "heat": HEAT, "noise_temperature": NOISE_TEMPERATURE}
 
     @staticmethod
     def _write(m: Any, q: Any) -> None:
         voltage, _, current = two_pole(m, "electrical")
-        m.equation(current, voltage / q.resistance, name="Ohm")
+        noise = thermal_noise(m, 1 / q.resistance, q.noise_temperature)
+        m.equation(current, voltage / q.resistance + noise, name="Ohm")
         losses(m, voltage * current, q.heat)
 
 

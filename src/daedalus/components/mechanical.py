@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import casadi as ca
 
-from daedalus.components.poles import losses, relative_rate, two_pole
+from daedalus.components.poles import losses, relative_rate, thermal_noise, two_pole
 from daedalus.model.assembly.component import Component
 from daedalus.model.assembly.domains import DOMAINS, Domain
 
@@ -80,7 +80,8 @@ class DamperLaw(Mechanical):
     @classmethod
     def _write(cls, m: Any, q: Any) -> None:
         _, rate, effort = two_pole(m, cls.domain)
-        m.equation(effort, q.damping * rate, name="law")
+        noise = thermal_noise(m, q.damping, q.noise_temperature)
+        m.equation(effort, q.damping * rate + noise, name="law")
         losses(m, effort * rate, q.heat)
 
 

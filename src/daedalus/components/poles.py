@@ -6,11 +6,14 @@ from typing import Any, ClassVar, NamedTuple
 
 import casadi as ca
 
+from daedalus.components.semiconductors.temperature import BOLTZMANN
 from daedalus.model.assembly.component import Component, Keyword
 from daedalus.model.assembly.domains import DOMAINS
 from daedalus.model.unit_labels import rate_unit
 
 HEAT = Keyword(default=False, option="a switch")  # whether losses leave at a heat port
+# The temperature whose thermal noise a part makes; without one it makes none.
+NOISE_TEMPERATURE = Keyword("K", None, "not negative", option="a number")
 # Names of the two ports and of the relative quantity, by domain.
 PORTS = {
     "electrical": ("plus", "minus"),
@@ -111,3 +114,14 @@ def losses(m: Any, power: ca.SX, heat: bool) -> None:
         m.equation(port.heat, -power, name="heat")
     else:
         m.lost(power)
+
+
+def thermal_noise(m: Any, conductance: ca.SX, temperature: float | None) -> ca.SX | float:
+    """What flows through a loss at a temperature besides its law, white with the spectral density 2 k T · conductance.
+
+    The density counts frequencies of both signs: it is Nyquist's 4 k T / R over positive ones. With it every stored
+    energy has the mean k T / 2 (H. B. Callen, T. A. Welton, Phys. Rev. 83, 1951).
+    """
+    if not temperature:
+        return 0.0
+    return ca.sqrt(2 * BOLTZMANN * temperature * conductance) * m.noise("noise")

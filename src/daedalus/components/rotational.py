@@ -9,7 +9,7 @@ from typing import Any
 import casadi as ca
 
 from daedalus.components import mechanical
-from daedalus.components.poles import HEAT, Gauge, Meter, losses, one_pole, relative_rate, two_pole
+from daedalus.components.poles import HEAT, NOISE_TEMPERATURE, Gauge, Meter, losses, one_pole, relative_rate, two_pole
 from daedalus.errors import ModelError
 from daedalus.model.assembly.component import Component, Keyword
 
@@ -70,9 +70,16 @@ class Spring(mechanical.SpringLaw, mechanical.Rotational):
 
 
 class Damper(mechanical.DamperLaw, mechanical.Rotational):
-    """torque = damping · speed. With `heat=True` the loss leaves at the port `heat`."""
+    """torque = damping · speed. With `heat=True` the loss leaves at the port `heat`.
 
-    keywords = {"damping": Keyword("N*m*s/rad", needs="not negative"), "heat": HEAT}
+    With a `noise_temperature` in K, thermal noise is added to the torque (see `m.noise`).
+    """
+
+    keywords = {
+        "damping": Keyword("N*m*s/rad", needs="not negative"),
+        "heat": HEAT,
+        "noise_temperature": NOISE_TEMPERATURE,
+    }
 
 
 class Friction(mechanical.FrictionLaw, mechanical.Rotational):

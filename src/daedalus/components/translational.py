@@ -9,7 +9,7 @@ from typing import Any
 import casadi as ca
 
 from daedalus.components import mechanical
-from daedalus.components.poles import HEAT, Gauge, Meter, one_pole
+from daedalus.components.poles import HEAT, NOISE_TEMPERATURE, Gauge, Meter, one_pole
 from daedalus.model.assembly.component import Keyword
 
 __all__ = [
@@ -53,9 +53,16 @@ class Spring(mechanical.SpringLaw, mechanical.Translational):
 
 
 class Damper(mechanical.DamperLaw, mechanical.Translational):
-    """force = damping · velocity. With `heat=True` the loss leaves at the port `heat`."""
+    """force = damping · velocity. With `heat=True` the loss leaves at the port `heat`.
 
-    keywords = {"damping": Keyword("N*s/m", needs="not negative"), "heat": HEAT}
+    With a `noise_temperature` in K, thermal noise is added to the force (see `m.noise`).
+    """
+
+    keywords = {
+        "damping": Keyword("N*s/m", needs="not negative"),
+        "heat": HEAT,
+        "noise_temperature": NOISE_TEMPERATURE,
+    }
 
 
 class Friction(mechanical.FrictionLaw, mechanical.Translational):

@@ -101,7 +101,7 @@ def _density(lin: Any, intensity: object) -> np.ndarray:
 
 
 def _stationary(A: np.ndarray, B: np.ndarray, density: np.ndarray, sampled: bool = False) -> np.ndarray:
-    from scipy.linalg import solve_continuous_lyapunov, solve_discrete_lyapunov
+    from scipy.linalg import matrix_balance, solve_continuous_lyapunov, solve_discrete_lyapunov
 
     poles = np.linalg.eigvals(A)
     size = max(1.0, float(np.abs(poles).max(initial=0.0)))
@@ -113,9 +113,15 @@ def _stationary(A: np.ndarray, B: np.ndarray, density: np.ndarray, sampled: bool
             because="the variance of a mode that does not decay keeps growing.",
             remedy="dd.propagate for the variance over a finite time, or a stable system",
         )
-    power = B @ density @ B.T
-    found = np.asarray(solve_discrete_lyapunov(A, power) if sampled else solve_continuous_lyapunov(A, -power))
-    return 0.5 * (found + found.T)
+    # In units in which rows and columns are alike, and in the time of the fastest mode: powers of two, so exact.
+    balanced, (units, _) = matrix_balance(A, permute=False, separate=True)
+    driven = B / units[:, None]
+    power = driven @ density @ driven.T
+    fastest = 1.0 if sampled else 2.0 ** np.round(np.log2(np.abs(poles).max()))
+    scale = float(np.abs(power).max(initial=0.0)) or 1.0
+    solve = solve_discrete_lyapunov if sampled else solve_continuous_lyapunov
+    found = np.asarray(solve(balanced / fastest, (1.0 if sampled else -1.0) * power / scale))
+    return 0.5 * np.outer(units, units) * (found + found.T) * (scale / fastest)
 
 
 def _undamped(poles: np.ndarray, sampled: bool) -> np.ndarray:

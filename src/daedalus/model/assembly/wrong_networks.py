@@ -32,12 +32,13 @@ def part_of(book: PartDoor, name: str) -> str:
 
 
 def check_sources(book: PartDoor) -> None:
-    """Every input of an added part has a source or a default."""
+    """Every input of an added part has a source or a default, or is drawn."""
     written = book._assembly
     missing = [
         v.name
         for v in book._variables.values()
         if v.kind == "input"
+        and v.noise is None
         and v.name not in written.sources
         and v.name not in written.defaults
         and (note := written.parts.get(part_of(book, v.name))) is not None

@@ -74,10 +74,12 @@ def _least_squares(E: np.ndarray, A: np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 
 def _rounding_level(numbers: np.ndarray) -> np.ndarray:
-    """What a number must exceed to be more than rounding beside the largest ones of its row and column."""
-    largest = numbers.max(axis=0)
-    beside = np.maximum(largest.max(axis=1, keepdims=True), largest.max(axis=0, keepdims=True))
-    floor = largest.max() * np.finfo(float).tiny / EPSILON
+    """What a number must exceed to be more than rounding beside the largest ones of its row and column.
+
+    Those are the ones of its own matrix: between E and A lie the units of time.
+    """
+    beside = np.maximum(numbers.max(axis=2, keepdims=True), numbers.max(axis=1, keepdims=True))
+    floor = numbers.max() * np.finfo(float).tiny / EPSILON
     return np.maximum(EPSILON * max(numbers.shape[1:]) * beside, floor)
 
 

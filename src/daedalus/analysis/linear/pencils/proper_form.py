@@ -48,7 +48,9 @@ def state_space(system: LinearDae) -> LTI:
 
     n = len(system.states)
     if system.pencil.index == 0 and n:
-        solved = solve(system.E, np.hstack([system.A, system.B]))
+        scaled = system.pencil._scaled
+        given = scaled.rows[:, None] * np.hstack([system.A, system.B])
+        solved = (scaled.speed * scaled.columns)[:, None] * solve(scaled.E, given)
         names = {"states": system.states, "inputs": system.inputs, "outputs": system.outputs}
         return LTI(solved[:, :n], solved[:, n:], system.C, system.D, **names)
     if system.pencil.index == 1:
