@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,14 @@ from daedalus.ensembles.blocks import in_blocks
 from daedalus.ensembles.case_runs import CaseRuns, PlainRun
 from daedalus.ensembles.collected import CaseResults
 from daedalus.ensembles.derivatives.case_derivatives import DerivedRun
-from daedalus.ensembles.derivatives.lane_derivatives import with_derivatives
+from daedalus.ensembles.derivatives.derived_model import derived_model
+from daedalus.ensembles.derivatives.tangent_starts import TangentStarts
 from daedalus.ensembles.gpu.cuda_driver import OutOfDeviceMemoryError, why_no_gpu
 from daedalus.ensembles.gpu.gpu_runs import GpuRuns, Launched
 from daedalus.ensembles.gpu.results_there import ResultsThere, launched_whole
 from daedalus.ensembles.lanes.lane_runs import FEWEST, LaneBlock, LaneRuns, NoLanes, lane_runs
 from daedalus.ensembles.reader import Reader
+from daedalus.model.system.instruction_list import UnknownOperationError
 from daedalus.simulation.result.trajectory import Trajectory
 
 # From so many cases on a kernel is compiled for them (0.2 to 1 s, once a machine); for long runs from fewer: where all
@@ -201,3 +204,33 @@ def _is_much(lanes: LaneRuns, runs: CaseRuns) -> bool:
 def cases_text(count: int) -> str:
     """So many cases."""
     return f"{count} case{'' if count == 1 else 's'}"
+
+
+# Derivatives of cases in the same kernels: states, then selected columns of the sensitivities, as one larger model.
+#
+# Steps follow the errors of the states alone.
+
+
+def with_derivatives(lanes: LaneRuns, runs: CaseRuns, names: tuple[str, ...]) -> LaneRuns | NoLanes:
+    """The same cases with derivatives by elements of some names, or why there are none."""
+    if lanes.numbers is None:
+        return NoLanes("derivatives on lanes are those of explicit methods")
+    if lanes.model.events is not None:
+        return NoLanes("derivatives through events are taken by the scalar core")
+    found = derived_model(runs.road.system, names)
+    if found is None:
+        return NoLanes("derivatives are taken by what the equations on lanes do not have")
+    careful = lanes.model.careful
+    try:
+        shorter = None if careful is None else found.shorter_slopes
+        slopes = found.slopes if shorter is None else shorter
+        careful = None if shorter is None or careful is None else careful._replace(rows=found.careful)
+        kept, independence = found.kept, found.independence
+    except UnknownOperationError as unknown:
+        return NoLanes(str(unknown))
+    tangents, n = TangentStarts(runs.road, found), lanes.model.states
+    model = replace(
+        lanes.model, states=n * (1 + len(found.columns)), slopes=slopes, kept=kept, independence=independence, judged=n,
+        careful=careful,
+    )  # fmt: skip
+    return replace(lanes, model=model, shared=tangents.joined(lanes.shared), stiff=None, tangents=tangents)

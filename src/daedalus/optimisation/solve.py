@@ -22,18 +22,15 @@ from daedalus.optimisation.description.packed_description import (
 )
 from daedalus.optimisation.description.solve_settings import SolveSettings
 from daedalus.optimisation.program.draft import Draft
-from daedalus.optimisation.program.fatrop import solve_with_fatrop
-from daedalus.optimisation.program.newton import solve_with_newton
-from daedalus.optimisation.program.optimality import optimality_error
-from daedalus.optimisation.program.program import assembled
+from daedalus.optimisation.program.program import Program, assembled
 from daedalus.optimisation.program.program_outcome import ProgramEnding, ProgramOutcome
-from daedalus.optimisation.program.stage_structure import stage_structure
+from daedalus.optimisation.program.solver_library import solver_addresses
+from daedalus.optimisation.program.stage_structure import StageStructure, stage_structure
 from daedalus.optimisation.result.plan import Plan
 from daedalus.optimisation.search.consistent_states import consistent_states
 from daedalus.optimisation.search.initial_guess import initial_guess
 from daedalus.optimisation.search.mesh_rounds import on_finer_meshes
 from daedalus.optimisation.search.patience import searched
-from daedalus.optimisation.search.unused_inputs import is_better, tilted, unused_inputs
 from daedalus.optimisation.transcription.boundary.independent_ends import possible_ends
 from daedalus.optimisation.transcription.boundary.reference_ends import ReferenceEnds, first_guess, fixed_states
 from daedalus.optimisation.transcription.chain_positions import chain_positions
@@ -51,6 +48,16 @@ LEADS_NOWHERE = (ProgramEnding.INFEASIBLE, ProgramEnding.SMALL_STEP, ProgramEndi
 MOST_ENDS = 2
 # Searches that came to no end from the guess; a motion of the model may lead further.
 GAVE_UP = (ProgramEnding.MANY_ITERATIONS, ProgramEnding.FAILED, ProgramEnding.SMALL_STEP, ProgramEnding.NOT_FINITE)
+# Steps double the digits: where so many are not enough, the last solution was too far.
+MOST_STEPS = 12
+# Multipliers beyond this size count relative to it (A. Wächter, L. T. Biegler, Math. Programming 106 (2006), eq. 5).
+LARGE = 100.0
+# An input that moves by no more than this part of its range was not used.
+STILL = 1e-6
+# Guesses move by this part of the range of an input, or of its nominal value where it has no bounds.
+TILT = 0.1
+# The cost has to fall by this part of itself for another plan to be taken.
+BETTER = 1e-6
 
 
 class Solving:
@@ -267,3 +274,132 @@ def reference_ends(description: Description, kept: KeptQuantities) -> ReferenceE
     end = begin.copy()
     end[list(ends)] = list(ends.values())
     return ReferenceEnds(begin, end)
+
+
+def solve_with_fatrop(
+    program: Program,
+    stages: StageStructure,
+    begin: np.ndarray,
+    *,
+    tolerance: float,
+    most_iterations: int,
+) -> ProgramOutcome:
+    """Search from `begin`; an outcome that is not a success may still be found by IPOPT."""
+    n, m = program.shape
+    scale = program.scale
+    options: dict[str, object] = {"tolerance": float(tolerance), "max_iter": int(most_iterations), "print_level": 0}
+    inside = np.clip(begin, program.lower, program.upper)
+    started = time.perf_counter()
+    found = program.core.fatrop(
+        {**solver_addresses("fatrop"), **solver_addresses("blasfeo")}, program.parameters, program.scaled_bounds,
+        (inside / scale, np.zeros(m), np.zeros(n), np.zeros(n)), stages.tables(), options,
+    )  # fmt: skip
+    seconds = time.perf_counter() - started
+    w = found["x"] * scale
+    objective, rows = program.values(w)
+    off = max(
+        float(np.maximum(program.row_lower - rows, rows - program.row_upper).max(initial=0.0)),
+        float((np.maximum(program.lower - w, w - program.upper) / scale).max(initial=0.0)),
+    )
+    good = found["status"] == 0 and np.isfinite(objective) and off < 1e-5
+    pressing = (found["upper_multipliers"] - found["lower_multipliers"]) / scale
+    ending = ProgramEnding.SOLVED if good else ProgramEnding.FAILED
+    return ProgramOutcome(
+        "fatrop", ending, found["iterations"], np.clip(w, program.lower, program.upper), objective,
+        found["multipliers"], pressing, seconds,
+    )  # fmt: skip
+
+
+def solve_with_newton(
+    newton: _core.NewtonProgram, program: Program, last: ProgramOutcome, *, tolerance: float
+) -> ProgramOutcome | None:
+    """The solution near the last one, to the tolerance of every search; None where steps do not lead to one.
+
+    A step is taken where the Lagrangian has a minimum on the conditions that hold, so that no saddle is found.
+    """
+    scale = program.scale
+    begin = last.w / scale, *last.duals(scale)
+    started = time.perf_counter()
+    found = newton.solve(program.parameters, program.scaled_bounds, begin, float(tolerance), MOST_STEPS)
+    seconds = time.perf_counter() - started
+    if found["status"] != 0:
+        return None
+    return ProgramOutcome(
+        "newton", ProgramEnding.SOLVED, found["iterations"], np.clip(found["x"] * scale, program.lower, program.upper),
+        found["objective"], found["multipliers"], (found["upper_multipliers"] - found["lower_multipliers"]) / scale,
+        seconds,
+    )  # fmt: skip
+
+
+def optimality_error(program: Program, outcome: ProgramOutcome) -> float:
+    """The largest of what is left of stationarity, of the conditions and of complementarity, in scaled variables.
+
+    With L = f + λᵀg + zᵀx: ∂L/∂x, the distance of g and x from their bounds, and each multiplier times the distance of
+    its bound.
+    """
+    w, rows_by = outcome.w, outcome.multipliers
+    objective, rows = program.values(w)
+    gradient, jacobian = program.first(w)
+    if not (np.isfinite(objective) and np.isfinite(rows).all() and np.isfinite(jacobian).all()):
+        return np.inf
+    pull = np.bincount(program.jacobian_column, jacobian * rows_by[program.jacobian_row], minlength=len(w))
+    bounds_by = outcome.bound_multipliers * program.scale
+    still = (gradient + pull) * program.scale + bounds_by
+    size = (np.abs(rows_by).sum() + np.abs(bounds_by).sum()) / max(1, len(rows_by) + len(w))
+    shrink = max(LARGE, float(size)) / LARGE
+    between = [
+        (w / program.scale, program.lower / program.scale, program.upper / program.scale, bounds_by),
+        (rows, program.row_lower, program.row_upper, rows_by),
+    ]
+    missed, pressed = 0.0, 0.0
+    for value, lower, upper, by in between:
+        missed = max(missed, float(np.maximum(lower - value, value - upper).max(initial=0.0)))
+        # A positive multiplier belongs to the upper bound.
+        room = np.where(by > 0, upper - value, value - lower)
+        pressed = max(pressed, float(np.abs(by * np.where(np.isfinite(room), room, 1.0)).max(initial=0.0)))
+    return max(float(np.abs(still).max(initial=0.0)) / shrink, missed, pressed / shrink)
+
+
+# Inputs that a search leaves at their guess because a symmetry hides them, and a guess that breaks the symmetry.
+#
+# A body that is to turn about one of its axes gets there by a torque about this axis alone, and the slope of the cost
+# by the other torques is zero along all of this way: a search that begins with them at zero ends at a saddle point,
+# though a way with all three may be faster (K. D. Bilimoria, B. Wie, Journal of Guidance, Control, and Dynamics 16,
+# 1993).
+
+
+def unused_inputs(made: Transcription, begin: np.ndarray, outcome: ProgramOutcome) -> list[np.ndarray]:
+    """The variables of each input that is where the guess was throughout; empty where no input moved or all did."""
+    inputs = _variables_of_inputs(made)
+    still = [bool(np.all(np.abs(outcome.w[own] - begin[own]) <= STILL * _ranges(made, own))) for own in inputs]
+    return [own for own, is_still in zip(inputs, still) if is_still] if not all(still) else []
+
+
+def tilted(made: Transcription, begin: np.ndarray, inputs: list[np.ndarray]) -> np.ndarray:
+    """A guess with these inputs moved, each by another amount, within their bounds."""
+    found, program = begin.copy(), made.program
+    for k, own in enumerate(inputs):
+        # The golden ratio spreads the amounts evenly over both signs, none of them small.
+        share = (0.618034 * (k + 1)) % 1.0 - 0.5
+        moved = begin[own] + TILT * _ranges(made, own) * (share + np.copysign(0.5, share))
+        found[own] = np.clip(moved, program.lower[own], program.upper[own])
+    return found
+
+
+def is_better(other: ProgramOutcome, outcome: ProgramOutcome) -> bool:
+    """Whether another search found a plan of lower cost."""
+    return other.success and other.objective < outcome.objective - BETTER * max(abs(outcome.objective), BETTER)
+
+
+def _variables_of_inputs(made: Transcription) -> list[np.ndarray]:
+    layout, stage = made.layout, made.stage
+    held = [layout.inputs[:, k] for k in range(len(stage.constant))]
+    columns = [stage.model_states + k for k in range(len(stage.linear))]
+    linear = [np.concatenate([layout.nodes[:, k], layout.points[..., k].ravel()]) for k in columns]
+    return [np.unique(own[own >= 0]) for own in (*held, *linear) if np.any(own >= 0)]
+
+
+def _ranges(made: Transcription, own: np.ndarray) -> np.ndarray:
+    program = made.program
+    width = program.upper[own] - program.lower[own]
+    return np.asarray(np.where(np.isfinite(width) & (width > 0), width, program.scale[own]))

@@ -10,7 +10,7 @@ from rings import examples
 from scipy import stats
 from scipy.special import ndtri
 
-from daedalus.simulation.noise.wiener_path import increments, normals, stream_of
+from daedalus.simulation.noise.noise_signals import increments, normals, stream_of
 
 
 @pytest.mark.parametrize(("seed", "level", "first"), [(0, 0, 0), (7, 3, -5), (2**64 - 1, -16, 10**12 + 1)])

@@ -11,14 +11,20 @@ from daedalus.analysis.linear.linear_time_varying import LinearTimeVarying
 from daedalus.analysis.linear.linearisation import Linearisation, linearised
 from daedalus.analysis.points.complete_point import complete_point
 from daedalus.analysis.points.jumping_point import refuse_jump
-from daedalus.analysis.points.missing_states import follow_missing_states
 from daedalus.analysis.points.operating_point import OperatingPoint, read_point
-from daedalus.analysis.points.told_modes import read_modes
+from daedalus.analysis.structure.jets.consistent_jet import consistent_jet, jet_start
+from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
+from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.errors import InputError
 from daedalus.model.mechanics.mechanics_part import refuse_touching
 from daedalus.model.model import Model, as_system
+from daedalus.model.names import did_you_mean, listed, split_index
 from daedalus.model.switching.delays import refuse_delays
 from daedalus.model.system.system import System
+from daedalus.model.values import check_mapping
+
+# What moves by less than this, in nominal values, stays at its guess.
+MOVED = 1e-9
 
 
 @overload
@@ -115,3 +121,51 @@ def linearise(
     point, notes = complete_point(system, vectors, guess)
     refuse_jump(system, point)
     return linearised(system, point, (*assumed, *followed, *notes))
+
+
+def follow_missing_states(system: System, vectors: dict[str, np.ndarray]) -> tuple[str, ...]:
+    """Solve constraints for states that have no value and no start; what followed, in words.
+
+    vectors: values by letter, NaN where there is none; those of states that follow are put in.
+    """
+    missing = np.flatnonzero(np.isnan(vectors["x"]) & np.isnan(system.start["x"]))
+    if not len(missing):
+        return ()
+    found, guess = None, np.nan_to_num(system.guessed_start)
+    signature = structure_of(system).signature
+    if signature.regular and (system.sizes["z"] or signature.c.any()):
+        jet = consistent_jet(DerivativeArray(system), jet_start(system, vectors), int(signature.c.max(initial=0)))
+        found = jet.y[0, : system.sizes["x"]] if jet.consistent else None
+    values = guess if found is None else found
+    # What stays at a guess of 0 is told by whoever completes the point.
+    told = [k for k in missing if abs(values[k]) > MOVED * system.nominal["x"][k]]
+    vectors["x"][told] = values[told]
+    moved = [f"{system.labels['x'][k]} = {values[k]:.6g}" for k in told if abs(values[k] - guess[k]) > MOVED]
+    return (f"states without a start value follow from the equations: {listed(moved)}",) if moved else ()
+
+
+def read_modes(
+    system: System, at: object, modes: Mapping[str, object] | None
+) -> tuple[dict[str, object], tuple[str, ...]]:
+    """Values by name of discrete variables that were told, and a sentence for each that has its start value."""
+    told = dict(check_mapping(modes, "modes"))
+    known = {v.name for v in system.of_kind("discrete")}
+    for name in told:
+        if split_index(str(name))[0] not in known:
+            kinds = f"it has {', '.join(sorted(known)[:8])}" if known else "it has none"
+            raise InputError(
+                f"{name} is not a discrete variable of {system.name!r}.",
+                kinds,
+                because="a mode is what discrete variables are between instants.",
+                remedy=did_you_mean(str(name), sorted(known)) or "parameters={...} for what never changes",
+            )
+    if isinstance(at, OperatingPoint) or (at is not None and not isinstance(at, Mapping)):
+        return told, ()
+    given = {split_index(str(name))[0] for name in (*told, *(at if isinstance(at, Mapping) else ()))}
+    open_ = [v.name for v in system.of_kind("discrete") if v.name not in given]
+    return told, tuple(f"{name} = {_text(system, name)}, its start value" for name in open_)
+
+
+def _text(system: System, name: str) -> str:
+    values = system.start["p"][system.place(name).positions]
+    return ", ".join(f"{value:g}" for value in values)

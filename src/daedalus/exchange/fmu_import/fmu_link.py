@@ -13,6 +13,7 @@ import tempfile
 import threading
 import time
 import weakref
+from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from daedalus.exchange.fmu_import.fmi_calls import Discarded, FmiError
 MOST_BODY = 1 << 30
 
 
-class FmuLink:
+class FmuLink(ABC):
     """Calls of one FMU, one at a time; where this process was forked, the child gets a process of its own."""
 
     def __init__(self, name: str, spec: dict[str, Any], time_limit: float) -> None:
@@ -31,13 +32,13 @@ class FmuLink:
         self.lock = threading.RLock()
         self.generation = 0  # grows whenever what the FMU held is lost
 
+    @abstractmethod
     def ensure(self) -> None:
         """Load the FMU, if it is not."""
-        raise NotImplementedError
 
+    @abstractmethod
     def request(self, head: list[Any], numbers: list[float]) -> list[float]:
         """What the FMU answers."""
-        raise NotImplementedError
 
     def failed(self, function: str, told: str) -> SolverError:
         """The error for a call that the FMU refused."""

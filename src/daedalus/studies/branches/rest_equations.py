@@ -13,16 +13,16 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from daedalus.algebra.rank_decision import FULL_RANK, SINGULAR
+from daedalus.algebra.rank_decision import FULL_MATRIX, FULL_RANK, SINGULAR
 from daedalus.analysis.linear.pencils.pencil import pencil
 from daedalus.analysis.points.complete_point import Entry
 from daedalus.analysis.points.operating_point import OperatingPoint
+from daedalus.analysis.points.partial_derivatives import full_matrix
 from daedalus.compilation import Compiled, compile_function
 from daedalus.model.expressions import concatenate
 from daedalus.model.lazy_values import cached_property
 from daedalus.model.system.system import System
 from daedalus.model.system.system_record import LETTERS
-from daedalus.studies.branches.compiled_equations import CompiledEquations
 
 # Where x' and z follow from x by a matrix of at most this condition, eigenvalues come from that formula.
 WELL_CONDITIONED = 1e8
@@ -279,3 +279,34 @@ def finite_eigenvalues(E: np.ndarray, A: np.ndarray, states: int) -> np.ndarray:
                 return np.linalg.eigvals((slopes / columns[:, None])[:states])
     found = pencil(E, A)
     return np.asarray(found.finite)
+
+
+class CompiledEquations:
+    """R(Y; constants) and ∂R/∂Y.
+
+    Example
+    -------
+    >>> import casadi as ca
+    >>> Y, c = ca.SX.sym("Y", 2), ca.SX.sym("c")
+    >>> circle = CompiledEquations(ca.sumsqr(Y) - c, Y, [c])
+    >>> value, slopes = circle([3.0, 4.0], [24.0])
+    >>> float(value[0]), slopes.tolist()
+    (1.0, [[6.0, 8.0]])
+    """
+
+    def __init__(self, residual: ca.SX, unknowns: ca.SX, constants: list[ca.SX]) -> None:
+        slopes = ca.jacobian(residual, unknowns)
+        self.pattern = slopes.sparsity()
+        self.size = int(unknowns.numel())
+        self._function = compile_function(
+            ca.Function("equations", [unknowns, *constants], [ca.densify(residual), slopes])
+        )
+
+    def __call__(self, unknowns: Any, *constants: Any) -> tuple[np.ndarray, Any]:
+        """The residual and its Jacobian: a full matrix of a small system, a sparse one of a large one."""
+        value, entries = self._function(unknowns, *constants)
+        if self.size <= FULL_MATRIX:
+            return value, full_matrix(self.pattern, entries)
+        from scipy.sparse import csc_matrix
+
+        return value, csc_matrix((entries, self.pattern.row(), self.pattern.colind()), shape=self.pattern.shape)

@@ -5,10 +5,9 @@ import pytest
 
 from daedalus import catalogue
 from daedalus.analysis.points.operating_point import read_point
-from daedalus.analysis.structure.dependence.constant_null_vector import constant_null_vector
 from daedalus.analysis.structure.jets.consistent_jet import consistent_jet, jet_start
 from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
-from daedalus.analysis.structure.structural_repair import repaired_structure
+from daedalus.analysis.structure.structural_repair import constant_null_vector, repaired_structure
 
 
 def matrices(last_row, count=3):
