@@ -14,13 +14,14 @@ KNOWN = json.loads(NUMBERS.read_text(encoding="utf-8"))["circuits"]
 # An oscillator whose switch has hysteresis has no operating point; the line has a delay, which has none by itself.
 WITHOUT_POINT = {"relaxation", "timer", "line"}
 # Oscillators and edges of picoseconds differ in phase: the others are compared point by point.
-OSCILLATORS = {"astable", "ring_oscillator", "relaxation", "colpitts", "rc_snubber"}
+OSCILLATORS = {"astable", "ring_oscillator", "relaxation", "colpitts", "rc_snubber", "cmos_relaxation"}
 # The stored waveforms of these two stay within 50 µV of zero and say nothing.
 OSCILLATORS |= {"sepic", "three_phase_inverter"}
 EVERYDAY = [
     "half_wave", "full_bridge_rectifier", "doubler", "zener_regulator", "class_ab", "cascaded_mirror", "darlington",
     "buck", "boost", "multiplier", "transformer", "warm_amplifier", "substrate_pair", "rtl_inverters",
-    "differential_pair", "flyback", "gate_oxide", "lc_ladder", "timer", "jfet_oscillator",
+    "differential_pair", "flyback", "gate_oxide", "lc_ladder", "timer", "jfet_oscillator", "darlington_relay",
+    "tunnel_diode", "excess_phase",
 ]  # fmt: skip
 SLOW = sorted(set(KNOWN) - set(EVERYDAY))
 ALL = [*EVERYDAY, *(pytest.param(name, marks=pytest.mark.wide) for name in SLOW)]

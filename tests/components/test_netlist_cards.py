@@ -206,3 +206,63 @@ def test_charge_that_no_state_carries_is_told(words, is_told, recwarn):
     dd.components.electrical.Transistor("q", from_card=f".model qm npn({words})")
     told = [str(warning.message) for warning in recwarn if "is left out" in str(warning.message)]
     assert bool(told) == is_told
+
+
+@pytest.mark.parametrize(
+    ("cards", "told"),
+    [
+        (".subckt s p\nR1 p 0 1k\n.ends\n.subckt s p\nR1 p 0 2k\n.ends", "a second .subckt 's' is left out"),
+        (".subckt s p\nR1 p 0 1k\n.ends\n.subckt s p\nR1 p 0 1k\n.ends", ""),
+        (".subckt s p\nR1 p 0 rm\n.ends\n.model rm R(r=1k)\n.model rm R(r=2k)", "a second .model 'rm' is left out"),
+    ],
+)
+def test_the_first_of_two_definitions_counts_and_the_second_is_told(cards, told, recwarn):
+    """As in ngspice, which says "redefinition of .subckt s, ignored"; an equal one may be included twice."""
+    text = f"twice\nI1 0 a 1m\nX1 a s\n{cards}\n"
+    m = dd.components.from_spice(text)
+    assert float(dd.equilibrium(m)["v_a"]) == pytest.approx(1.0)
+    assert any(told in str(warning.message) for warning in recwarn) if told else not recwarn.list
+    if told:
+        with pytest.raises(dd.ModelError, match=told.split(" is ")[0].removeprefix("a ")):
+            dd.components.from_spice(text, strict=True)
+
+
+def current_of(part, gate=3.0, drain=5.0):
+    m = dd.Model("alone")
+    own, ground = m.add(part), m.add(dd.components.electrical.Ground("ground"))
+    gates, drains = (
+        m.add(dd.components.electrical.VoltageSource(name, voltage=voltage))
+        for name, voltage in (("gate", gate), ("drain", drain))
+    )
+    m.connect(gates.plus, own.gate)
+    m.connect(drains.plus, own.drain)
+    m.connect(gates.minus, drains.minus, own.source, ground.pin)
+    return -float(dd.equilibrium(m)["drain.current"])
+
+
+@pytest.mark.parametrize(
+    "card",
+    [
+        "nmos(vto=0.8 kp=50u rsh=500 w=20u l=2u)",
+        "nmos(tox=50n uo=500 nsub=1e16 ld=0.1u tpg=1 nss=1e10 w=20u l=2u)",
+        "nmos(tox=50n uo=500 nsub=1e16 tpg=0 rd=0 rs=0 lambda=0)",
+        "nmos(vto=1 kp=50u gamma=0.5 rs=2k is=1e-14 cbd=1p w=20u l=2u)",
+    ],
+)
+def test_a_part_from_a_mos_card_is_that_of_a_netlist(card):
+    """Also where the bulk is joined to the source outside of its resistance."""
+    text = f"t\nVG g 0 3\nVD d 0 5\nM1 d g 0 0 nm\n.model nm {card}\n"
+    expected = -float(dd.equilibrium(dd.components.from_spice(text))["vd.current"])
+    part = dd.components.electrical.Mosfet("m1", from_card=f".model nm {card}", bulk="source", conductance=0.0)
+    assert expected > 1e-5
+    assert current_of(part) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "card", ["npn(is=1f bf=100 isc=0 ikr=0 ptf=0 cjs=0 rb=0)", "npn(is=1f bf=100)"], ids=["zeros", "without"]
+)
+def test_zeros_of_cards_mean_nothing(card, recwarn):
+    part = dd.components.electrical.Transistor("q1", from_card=f".model q {card}")
+    assert part.values["collector_leakage"] is None
+    assert part.values["base_resistance"] is None
+    assert not recwarn.list

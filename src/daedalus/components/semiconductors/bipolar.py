@@ -38,7 +38,8 @@ class Transistor(CardComponent):
 
     1 / q_b = 1 without Early voltages and knee currents, which is the model of Ebers and Moll in transport form. Ohmic
     resistances, junction capacitances and transit times are there where they are given, and temperature (°C) where it
-    is. The junctions hold `emitter_charge`, `collector_charge`, and `outer_charge`, `substrate_charge` where there are
+    is; with `excess_phase` (in degrees, at the frequency 1 / (2π τ_F)) the collector current arrives later by as much.
+    The junctions hold `emitter_charge`, `collector_charge`, and `outer_charge`, `substrate_charge` where there are
     such. `conductance` lies across both junctions, as gmin does in SPICE. `from_card=".model name NPN(...)"` reads the
     parameters of a SPICE card.
     """
@@ -65,7 +66,7 @@ class Transistor(CardComponent):
         "substrate_capacitance": _CAPACITANCE, "substrate_potential": _POSITIVE_V, "substrate_grading": _SHARE,
         "forward_share": _SHARE,
         "forward_transit_time": _TIME, "transit_growth": _NUMBER, "transit_voltage": _POSITIVE_V,
-        "transit_current": _POSITIVE_A, "reverse_transit_time": _TIME,
+        "transit_current": _POSITIVE_A, "reverse_transit_time": _TIME, "excess_phase": Keyword("deg", None, "positive"),
         "temperature": Keyword("degC", None), "nominal_temperature": Keyword("degC", None),
         "energy_gap": Keyword("eV", None, "positive"), "gain_exponent": Keyword("", None),
         "saturation_exponent": Keyword("", None),
@@ -180,7 +181,24 @@ class _Writing:
             leak_c = leak_c + exponential(at.collector_leakage, vbc, at.vt * q.collector_leakage_emission)
         qb = _base_charge(q, vbe, vbc, forward, reverse)
         base = forward / at.forward_gain + reverse / at.reverse_gain + leak_e + leak_c
-        return base, (forward - reverse) / qb - reverse / at.reverse_gain - leak_c, qb
+        return base, self._delayed(forward / qb) - reverse / qb - reverse / at.reverse_gain - leak_c, qb
+
+    def _delayed(self, transported: ca.SX) -> ca.SX:
+        """The forward current as it arrives at the collector, after the delay d = φ τ_F of its excess phase φ.
+
+        The delay is Bessel's filter of second order, d² i'' / 3 + d i' + i = forward / q_b, as SPICE has it in time
+        (P. B. Weil, L. P. McNamee, IEEE Transactions on Circuits and Systems 25 (1978) 114-116).
+        """
+        m, q = self.m, self.q
+        if q.excess_phase is None or q.forward_transit_time is None:
+            return transported
+        delay = q.excess_phase * ca.pi / 180 * q.forward_transit_time
+        names = ("transported_current", "transported_slope")
+        m._assembly.inner.update(names)
+        arrived, slope = (m.state(name, unit="A", nominal=1e-3) for name in names)
+        m.equation(delay * m.der(arrived), slope, name="transported current")
+        m.equation(delay * m.der(slope), 3 * (transported - arrived - slope), name="transported slope")
+        return ca.SX(arrived)
 
     def _base_resistance(self, base: ca.SX, qb: ca.SX) -> None:
         """The drop at the base: its resistance falls with the base charge, or with the base current."""

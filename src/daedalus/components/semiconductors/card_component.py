@@ -43,9 +43,14 @@ class CardComponent(Component):
                     because=f"it is a model of kind {card.kind!r}, and this part takes {', '.join(self.card_kinds)}.",
                     remedy=f".model {card.name} {self.card_kinds[0].upper()}(...)",
                 )
-            words = keywords_of(card, strict=strict)
+            words = self._read_words(keywords_of(card, strict=strict), values)
             values = {**{word: value for word, value in words.items() if word in self.keywords}, **values}
         super().__init__(name, *further, **values)
+
+    @classmethod
+    def _read_words(cls, words: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+        """The keywords of a card as the part takes them; given: what stands beside the card."""
+        return words
 
     def _complete(self) -> None:
         """Give the defaults of words that belong to one that is given."""

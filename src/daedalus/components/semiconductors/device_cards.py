@@ -29,8 +29,8 @@ BIPOLAR = {
     "vjc": "collector_potential", "mjc": "collector_grading", "xcjc": "inner_base_share",
     "cjs": "substrate_capacitance", "vjs": "substrate_potential", "mjs": "substrate_grading",
     "fc": "forward_share", "tf": "forward_transit_time", "xtf": "transit_growth", "vtf": "transit_voltage",
-    "itf": "transit_current", "tr": "reverse_transit_time", "eg": "energy_gap", "xtb": "gain_exponent",
-    "xti": "saturation_exponent", "tnom": "nominal_temperature",
+    "itf": "transit_current", "ptf": "excess_phase", "tr": "reverse_transit_time", "eg": "energy_gap",
+    "xtb": "gain_exponent", "xti": "saturation_exponent", "tnom": "nominal_temperature",
 }  # fmt: skip
 MOS = {
     "vto": "threshold", "kp": "transconductance", "gamma": "body_effect", "phi": "surface_potential",
@@ -39,7 +39,8 @@ MOS = {
     "cbd": "drain_bulk_capacitance", "cbs": "source_bulk_capacitance", "cj": "bulk_capacitance_density",
     "mj": "bulk_grading", "cjsw": "side_capacitance_density", "mjsw": "side_grading", "pb": "bulk_potential",
     "fc": "forward_share", "ld": "lateral_diffusion", "tox": "oxide_thickness", "uo": "mobility", "nsub": "doping",
-    "tnom": "nominal_temperature",
+    "tnom": "nominal_temperature", "w": "width", "l": "length", "rsh": "sheet_resistance",
+    "nss": "surface_charge", "tpg": "gate_material",
 }  # fmt: skip
 FIELD = {
     "vto": "threshold", "beta": "transconductance", "lambda": "modulation", "rd": "drain_resistance",
@@ -62,9 +63,14 @@ OTHER_NAMES = {
     "nmos": {"vt0": "vto", "vth0": "vto", "tref": "tnom", "u0": "uo"}, "njf": {"vt0": "vto", "tref": "tnom"},
 }  # fmt: skip
 OTHER_NAMES |= {"pnp": OTHER_NAMES["npn"], "pmos": OTHER_NAMES["nmos"], "pjf": OTHER_NAMES["njf"]}
+# Words whose zero means something; resistances, capacitances and knees of zero are none.
+KEPT_AT_ZERO = frozenset(
+    {"threshold", "modulation", "grading", "emitter_grading", "collector_grading", "substrate_grading", "forward_share",
+     "gain_exponent", "saturation_exponent", "bulk_grading", "side_grading", "nominal_temperature", "gate_material",
+     "hysteresis"}
+)  # fmt: skip
 # What parameters of vendors' cards would do that the parts do not have.
 NOISE = frozenset({"kf", "af"})
-PROCESS = frozenset({"rsh", "nss", "tpg"})  # of MOS transistors, read by `mos_words`
 EFFECTS: dict[str, dict[str, str]] = {
     "d": {"ikr": "the current grows more slowly beyond this knee in reverse",
           "nbv": "slope of the breakdown current", "ibvl": "a second, softer breakdown", "nbvl": "its slope",
@@ -73,12 +79,12 @@ EFFECTS: dict[str, dict[str, str]] = {
           "cjsw": "capacitance of the side wall", "php": "potential of the side wall",
           "mjsw": "grading of the side wall",
           "jsw": "current of the side wall", "tikf": "the knee moves with temperature"},
-    "npn": {"ptf": "excess phase near the transit frequency", "cn": "quasi-saturation", "d": "quasi-saturation",
+    "npn": {"cn": "quasi-saturation", "d": "quasi-saturation",
             "rco": "quasi-saturation", "vo": "quasi-saturation", "gamma": "quasi-saturation", "qco": "quasi-saturation",
             "nk": "exponent of the knee", "iss": "current of the substrate junction", "ns": "its slope",
             "bvcbo": "breakdown of the collector", "bvbe": "breakdown of the emitter"},
-    "nmos": {"xj": "depth of the junctions", "theta": "mobility falls with the gate voltage", "rsh": "sheet resistance",
-             "nss": "charge at the surface", "tpg": "material of the gate", "eta": "threshold moves with the drain",
+    "nmos": {"xj": "depth of the junctions", "theta": "mobility falls with the gate voltage",
+             "eta": "threshold moves with the drain",
              "nfs": "current below the threshold", "vmax": "carriers saturate", "delta": "narrow channels",
              "rg": "resistance of the gate", "rb": "resistance of the bulk", "rds": "leak from drain to source"},
     "njf": {"b": "doping tail of the channel", "tcv": "the threshold moves with temperature",
@@ -170,15 +176,13 @@ def _between_levels(values: dict[str, float], letter: str) -> None:
     values.setdefault("roff", 1e6)
 
 
-def keywords_of(model: ModelCard, strict: bool = False, process: bool = False) -> dict[str, Any]:
-    """The keywords of a part by the words of its card; what is not modelled is told in a warning, or refused.
-
-    process: whether `mos_words` reads what else the card says of the process of a MOS transistor.
-    """
+def keywords_of(model: ModelCard, strict: bool = False) -> dict[str, Any]:
+    """The keywords of a part by the words of its card; what is not modelled is told in a warning, or refused."""
     known, effects = KINDS[model.kind], EFFECTS[model.kind]
     # Flicker noise belongs to .noise, not to the part.
-    beside = NOISE | (PROCESS if process and model.kind in ("nmos", "pmos") else frozenset())
-    further = {name: value for name, value in model.values.items() if name not in known and name not in beside}
+    further = {
+        name: value for name, value in model.values.items() if not (name in known or name in NOISE or value == 0)
+    }
     if further:
         told = [f"{name} ({effects.get(name, 'unknown')})" for name in further]
         if strict:
@@ -190,7 +194,8 @@ def keywords_of(model: ModelCard, strict: bool = False, process: bool = False) -
             f"{model.card.where}: model {model.name!r} leaves out {'; '.join(told)}. The rest of the card is used.",
             SpiceWarning, stacklevel=2,
         )  # fmt: skip
-    found: dict[str, Any] = {known[name]: value for name, value in model.values.items() if name in known}
+    named = {known[name]: value for name, value in model.values.items() if name in known}
+    found: dict[str, Any] = {word: value for word, value in named.items() if value != 0 or word in KEPT_AT_ZERO}
     if model.kind in ("npn", "pnp"):
         found["polarity"] = model.kind
     elif model.kind in ("nmos", "pmos", "njf", "pjf"):

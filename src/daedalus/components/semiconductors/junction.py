@@ -31,10 +31,23 @@ ROUNDED = 1e-9  # how far corners are rounded, in V
 GUESS = 0.5  # where the search for a start begins, in V
 
 
-def _compressed(s: ca.SX) -> ca.SX:
-    """f(s): s far below zero, its logarithm far above."""
+def _voltage(drive: ca.SX, critical: Any, slope: Any) -> ca.SX:
+    """V(w) = v_c + v_t f(s), written so that small voltages have small rounding errors.
+
+    With e = e^y the two forms v_c + v_t (ln(1 + e) − 1/e), exact where e is large, and w + v_t (ln(1 + e) − e), exact
+    where it is small, are equal; their mean with the weights e and 1/e is exact for both.
+    """
+    s = (drive - critical) / slope
     y = ca.asinh(s / 2)
-    return ca.log1p(ca.exp(y)) - ca.exp(-y) + RIDGE * s
+    grown, shrunk = ca.exp(y), ca.exp(-y)
+    mean = (shrunk * drive + grown * critical - 2 * slope) / (grown + shrunk)
+    return ca.SX(slope * (ca.log1p(grown) + RIDGE * s) + mean)
+
+
+def _taken(s: ca.SX) -> ca.SX:
+    """s − f(s), without rounding errors of s far below zero, where a breakdown of 1000 V does not matter."""
+    grown = ca.exp(ca.asinh(s / 2))
+    return grown - ca.log1p(grown) - RIDGE * s
 
 
 def critical_voltage(saturation: Any, slope: Any) -> ca.SX:
@@ -53,11 +66,11 @@ def junction_voltage(
     drive = m.algebraic(name, unit="V", start=GUESS)
     m._assembly.junctions.add(name)
     critical = critical_voltage(saturation, slope)
-    law = critical + slope * _compressed((drive - critical) / slope)
+    law = _voltage(drive, critical, slope)
     if breakdown is not None:
         far, its_slope = breakdown
         beyond = (-drive - far - critical_voltage(saturation, its_slope)) / its_slope
-        law = law + its_slope * (beyond - _compressed(beyond))
+        law = law + its_slope * _taken(beyond)
     m.equation(voltage, law, name=name)
     return law
 

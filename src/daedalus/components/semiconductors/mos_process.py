@@ -14,7 +14,6 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from daedalus.components.semiconductors.mosfet import CHARGE, EPSILON_OXIDE, EPSILON_SILICON, INTRINSIC
 from daedalus.components.semiconductors.temperature import (
     band_gap,
     junction_at,
@@ -23,6 +22,8 @@ from daedalus.components.semiconductors.temperature import (
     warming,
 )
 
+EPSILON_OXIDE, EPSILON_SILICON = 3.9 * 8.854214871e-12, 11.7 * 8.854214871e-12
+CHARGE, INTRINSIC = 1.602176634e-19, 1.45e16  # of the electron in C; carriers of silicon in 1/m³
 SURFACE_POTENTIAL, GAIN, BULK_POTENTIAL, BULK_CURRENT = (
     0.6,
     2e-5,
@@ -31,15 +32,22 @@ SURFACE_POTENTIAL, GAIN, BULK_POTENTIAL, BULK_CURRENT = (
 )  # of SPICE, where a card does not give them
 
 
-def mos_words(words: Mapping[str, Any], card: Mapping[str, float], here: float, nominal: float) -> dict[str, Any]:
-    """The keywords of a Mosfet at a temperature; card: the values of its model card by SPICE's names."""
+def mos_words(words: Mapping[str, Any], here: float, nominal: float) -> dict[str, Any]:
+    """The keywords of a Mosfet at a temperature, from those of its card; without a threshold it follows from doping."""
     found, sign = dict(words), 1 if words["polarity"] == "n" else -1
+    charge, gate = found.pop("surface_charge", 0.0), found.pop("gate_material", 1.0)
+    sheet = found.pop("sheet_resistance", 0.0)
+    for end in ("drain", "source"):
+        squares = found.pop(f"{end}_squares", 1.0)
+        if sheet * squares and found.get(f"{end}_resistance") is None:
+            found[f"{end}_resistance"] = sheet * squares
     oxide = EPSILON_OXIDE / found["oxide_thickness"] if found.get("oxide_thickness") else None
     if found.get("transconductance") is None:
         mobility = found.get("mobility") or 600.0
         found["transconductance"] = GAIN if oxide is None else mobility * 1e-4 * oxide
     if oxide is not None and found.get("doping"):
-        _dope(found, card, sign, oxide, nominal)
+        _dope(found, charge, gate, sign, oxide, nominal)
+    found.setdefault("threshold", 0.0)
     phi, gamma = found.get("surface_potential") or SURFACE_POTENTIAL, found.get("body_effect") or 0.0
     found["surface_potential"] = phi
     if here != nominal:
@@ -47,18 +55,21 @@ def mos_words(words: Mapping[str, Any], card: Mapping[str, float], here: float, 
     return found
 
 
-def _dope(found: dict[str, Any], card: Mapping[str, float], sign: int, oxide: float, nominal: float) -> None:
-    """Surface potential, body effect and threshold from the doping of the substrate."""
+def _dope(found: dict[str, Any], charge: float, gate: float, sign: int, oxide: float, nominal: float) -> None:
+    """Surface potential, body effect and threshold from the doping of the substrate.
+
+    charge: at the surface, in 1/cm². gate: its material: 1 doped unlike the substrate, −1 alike, 0 aluminium.
+    """
     density, gap = found["doping"] * 1e6, band_gap(nominal)
     if found.get("surface_potential") is None:
         found["surface_potential"] = max(0.1, 2 * thermal_voltage(nominal) * math.log(density / INTRINSIC))
     if found.get("body_effect") is None:
         found["body_effect"] = math.sqrt(2 * EPSILON_SILICON * CHARGE * density) / oxide
-    if "vto" in card:
+    if "threshold" in found:
         return
-    phi, gamma, gate = found["surface_potential"], found["body_effect"], card.get("tpg", 1.0)
+    phi, gamma = found["surface_potential"], found["body_effect"]
     work = 3.2 if gate == 0 else 3.25 + gap / 2 - sign * gate * gap / 2
-    flat_band = work - (3.25 + gap / 2 + sign * phi / 2) - card.get("nss", 0.0) * 1e4 * CHARGE / oxide
+    flat_band = work - (3.25 + gap / 2 + sign * phi / 2) - charge * 1e4 * CHARGE / oxide
     found["threshold"] = flat_band + sign * (gamma * math.sqrt(phi) + phi)
 
 

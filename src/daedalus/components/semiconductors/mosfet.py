@@ -18,11 +18,16 @@ from daedalus.components.semiconductors.junction import (
     size_and_sign,
     smaller,
 )
+from daedalus.components.semiconductors.mos_process import (
+    CHARGE,
+    EPSILON_OXIDE,
+    EPSILON_SILICON,
+    INTRINSIC,
+    mos_words,
+)
 from daedalus.components.semiconductors.temperature import ROOM, thermal_voltage
 from daedalus.model.assembly.component import Keyword
 
-EPSILON_OXIDE, EPSILON_SILICON = 3.9 * 8.854214871e-12, 11.7 * 8.854214871e-12
-CHARGE, INTRINSIC = 1.602176634e-19, 1.45e16  # of the electron in C; carriers of silicon in 1/m³
 SIDE = 100e-6  # width and length of a channel unless told otherwise, in m
 LEAST_SATURATION = 0.025  # of the voltage at which a channel saturates, where the oxide is shared out, in V
 _RESISTANCE = Keyword("ohm", None, "positive")
@@ -80,6 +85,11 @@ class Mosfet(CardComponent):
         "source_perimeter": _size("m"),
         "temperature": Keyword("degC", None),
     }  # fmt: skip
+
+    @classmethod
+    def _read_words(cls, words: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+        nominal = words.get("nominal_temperature", ROOM)
+        return mos_words(words, given.get("temperature", ROOM), nominal)
 
     def _check(self) -> None:
         v, sizes = self.values, dict(self.options)
@@ -143,6 +153,7 @@ class _Writing:
         self.m, self.q, self.sign = m, q, 1 if q.polarity == "n" else -1
         self.gate, self.drain, self.source = (m.port(name, "electrical") for name in ("gate", "drain", "source"))
         self.bulk = m.port("bulk", "electrical") if q.bulk == "port" else None
+        self.is_apart = q.bulk == "source" and q.source_resistance is not None
         self.lost = ca.SX(0)
 
     def write(self) -> None:
@@ -152,10 +163,15 @@ class _Writing:
         if q.drain_resistance is not None:
             self.vd = self.vd - q.drain_resistance * self.drain.current
             self.lost = self.lost + q.drain_resistance * self.drain.current**2
+        inside = self.source.current
+        if self.is_apart:
+            # The bulk is joined to the outer end of the resistance.
+            self.bulk_current = m.algebraic("bulk_current", unit="A", nominal=1e-9)
+            inside = inside - self.bulk_current
         if q.source_resistance is not None:
-            self.vs = self.vs - q.source_resistance * self.source.current
-            self.lost = self.lost + q.source_resistance * self.source.current**2
-        self.vb = self.vs if self.bulk is None else self.bulk.voltage
+            self.vs = self.vs - q.source_resistance * inside
+            self.lost = self.lost + q.source_resistance * inside**2
+        self.vb = self.source.voltage if self.is_apart else self.vs if self.bulk is None else self.bulk.voltage
         channel = self._channel()
         across = self.vd - self.vs
         self.lost = self.lost + across * channel
@@ -163,8 +179,10 @@ class _Writing:
         self._gate(into)
         if q.bulk is not None:
             self._bulk_junction(into, "drain", self.vd)
-        if q.bulk == "port":
+        if q.bulk == "port" or self.is_apart:
             self._bulk_junction(into, "source", self.vs)
+        if self.is_apart:
+            m.equation(self.bulk_current, into["bulk"], name="bulk")
         m.equation(self.drain.current, into["drain"], name="channel")
         m.equation(self.gate.current, into["gate"], name="gate")
         total = self.drain.current + self.source.current + self.gate.current

@@ -6,16 +6,11 @@ from typing import Any
 
 from daedalus.components import electrical
 from daedalus.components.semiconductors.device_cards import ModelCard, keywords_of
-from daedalus.components.semiconductors.mos_process import mos_words
-from daedalus.components.semiconductors.mosfet import EPSILON_OXIDE, SIDE
+from daedalus.components.semiconductors.mos_process import EPSILON_OXIDE, mos_words
+from daedalus.components.semiconductors.mosfet import SIDE
 from daedalus.components.spice.netlist_text import Card, is_pair
 
 DEFAULT_OXIDE = 1e-7  # m, where noise needs an oxide that the card does not give
-# Words whose zero means something.
-KEPT_AT_ZERO = frozenset(
-    {"threshold", "modulation", "grading", "emitter_grading", "collector_grading", "substrate_grading", "forward_share",
-     "gain_exponent", "saturation_exponent", "polarity", "bulk_grading", "side_grading", "nominal_temperature"}
-)  # fmt: skip
 GROWS = frozenset({"saturation_current", "transconductance"})
 
 
@@ -33,14 +28,14 @@ def device_keywords(circuit: Any, model: ModelCard) -> dict[str, Any]:
     """The keywords of a part by its .model, read once."""
     known = circuit.netlist.keywords.get(id(model))
     if known is None:
-        known = circuit.netlist.keywords[id(model)] = keywords_of(model, strict=circuit.netlist.strict, process=True)
+        known = circuit.netlist.keywords[id(model)] = keywords_of(model, strict=circuit.netlist.strict)
     return dict(known)
 
 
 def _warm(circuit: Any, words: dict[str, Any], card: Card) -> dict[str, Any]:
-    """With temperatures and the conductance across junctions; resistances and capacitances of zero are none."""
-    words = {word: value for word, value in words.items() if value != 0 or word in KEPT_AT_ZERO}
-    words["temperature"] = circuit.option(card, "temp") or circuit.netlist.temperature
+    """With temperatures and the conductance across junctions."""
+    own = circuit.option(card, "temp")
+    words["temperature"] = circuit.netlist.temperature if own is None else own
     words.setdefault("nominal_temperature", circuit.netlist.nominal)
     words["conductance"] = circuit.netlist.gmin
     return words
@@ -92,15 +87,10 @@ def _read_bipolar(circuit: Any, card: Card, name: str) -> None:
 
 def _read_mosfet(circuit: Any, card: Card, name: str) -> None:
     model = device_model(circuit, card, card.words[5], ("nmos", "pmos"))
-    words = {"threshold": 0.0, **device_keywords(circuit, model)}
-    words = _warm(circuit, words, card)
-    words = mos_words(words, model.values, words["temperature"], words.pop("nominal_temperature"))
-    for end, squares in (("drain", "nrd"), ("source", "nrs")):
-        sheet = model.values.get("rsh", 0.0) * (
-            1.0 if circuit.option(card, squares) is None else circuit.option(card, squares) or 0.0
-        )
-        if sheet and words.get(f"{end}_resistance") is None:
-            words[f"{end}_resistance"] = sheet
+    words = _warm(circuit, device_keywords(circuit, model), card)
+    squares = {"drain_squares": circuit.option(card, "nrd"), "source_squares": circuit.option(card, "nrs")}
+    words |= {word: count for word, count in squares.items() if count is not None}
+    words = mos_words(words, words["temperature"], words.pop("nominal_temperature"))
     own = {"width": "w", "length": "l", "drain_area": "ad", "source_area": "as", "drain_perimeter": "pd",
            "source_perimeter": "ps"}  # fmt: skip
     words |= {word: circuit.option(card, short) for word, short in own.items() if circuit.option(card, short)}
@@ -108,7 +98,8 @@ def _read_mosfet(circuit: Any, card: Card, name: str) -> None:
     if circuit.option(card, "m"):
         words["width"] = (words.get("width") or 1e-4) * (circuit.option(card, "m") or 1.0)
     ends = dict(zip(("drain", "gate", "source", "bulk"), card.words[1:5]))
-    tied = ends["bulk"] == ends["source"]
+    # Behind a resistance the source is another node than the bulk.
+    tied = ends["bulk"] == ends["source"] and words.get("source_resistance") is None
     if tied:
         del ends["bulk"]
     ends = circuit.small.outside(name, words, ends, {"drain": "drain_resistance", "source": "source_resistance"})

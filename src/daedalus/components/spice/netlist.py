@@ -34,6 +34,10 @@ class Block:
     cards: list[Card] = field(default_factory=list)
     settings: list[Card] = field(default_factory=list)
 
+    def written(self) -> list[tuple[str, ...]]:
+        """All that it says, to compare it with another."""
+        return [self.ports, *(card.words for card in (*self.settings, *self.cards))]
+
     def port_words(self, shared: tuple[str, ...]) -> dict[str, str]:
         """The nodes outside, as ports of the model; an element may be called like one."""
         return node_words((*self.ports, *shared), taken=node_words(card.words[0] for card in self.cards).values())
@@ -127,6 +131,7 @@ class Netlist:
     def _split(self, cards: list[Card]) -> list[Card]:
         """Elements to their blocks; the cards that are settings of the whole."""
         block, opened, settings, outer = self.top, list[Card](), list[Card](), list[Block]()
+        repeated: list[tuple[Block, Block]] = []
         for card in cards:
             word = card.words[0]
             if word in (".subckt", ".macro"):
@@ -140,7 +145,10 @@ class Netlist:
                 if len(set(nodes)) < len(nodes):
                     raise card.refuse("names a node twice", "each node of a subcircuit is its own.", "other names")
                 outer.append(block)
-                block = self.blocks[card.words[1]] = Block(nodes, card)
+                block = Block(nodes, card)
+                first = self.blocks.setdefault(card.words[1], block)
+                if first is not block:
+                    repeated.append((first, block))
             elif word in (".ends", ".eom"):
                 if not outer:
                     raise card.refuse("ends a .subckt that did not begin", "none is open here.", ".subckt name nodes")
@@ -154,7 +162,18 @@ class Netlist:
                 block.cards.append(card)
         if opened:
             raise opened[0].refuse("begins a .subckt that does not end", "no .ends follows.", ".ends")
+        for first, again in repeated:
+            if first.head is not None and again.head is not None and first.written() != again.written():
+                self._tell_second(again.head, first.head)
         return settings
+
+    def _tell_second(self, card: Card, first: Card) -> None:
+        """Tell a second definition of a name that differs from the first, which counts as in ngspice."""
+        kind, name = card.words[:2]
+        if self.strict:
+            raise card.refuse(f"has a second {kind} {name!r}", f"line {first.line} has the first.", "another name")
+        told = f"{card.where}: a second {kind} {name!r} is left out; that of line {first.line} counts."
+        warnings.warn(told, SpiceWarning, stacklevel=2)
 
     def _setting(self, card: Card) -> None:
         word = card.words[0]
@@ -163,7 +182,11 @@ class Netlist:
             self._function(card)
         elif word == ".model":
             model = card_values(card, self.scope)
-            self.models[model.name] = model
+            first = self.models.get(model.name)
+            if first is None or first.card is card:
+                self.models[model.name] = model
+            elif first.values != model.values or first.kind != model.kind:
+                self._tell_second(card, first.card)
         elif word in (".ic", ".nodeset"):
             self._voltages(card)
         elif word in OPTIONS:
