@@ -73,7 +73,17 @@ TOPICS: dict[str, tuple[str, list[str]]] = {
         [
             *("methods", "Tableau", "tableau", "tableau_names", "gauss_legendre", "radau_iia", "lobatto_iiia"),
             *("lobatto_iiic", "Multistep", "bdf", "adams_bashforth", "adams_moulton", "best_order", "convergence"),
-            *("step_error", "StepError", "step", "OneStep", "newton", "NewtonHistory", "work_precision"),
+            *(
+                "step_error",
+                "StepError",
+                "step",
+                "OneStep",
+                "newton",
+                "NewtonHistory",
+                "watch_newton",
+                "NewtonWatch",
+                "work_precision",
+            ),
             *("WorkPrecision", "plot_stability_regions"),
         ],
     ),

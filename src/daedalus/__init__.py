@@ -108,7 +108,7 @@ _PLACES = {
     "estimation.fit_result": "Fit",
     "estimation.estimator": "Estimator",
     "estimation.design": "design Design",
-    "studies.newton": "newton NewtonHistory",
+    "studies.newton": "newton watch_newton NewtonHistory NewtonWatch",
     "studies.one_step": "step OneStep",
     "studies.work_precision": "work_precision WorkPrecision",
     "studies.energy_over_time": "energy_over_time EnergyOverTime",

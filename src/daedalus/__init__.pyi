@@ -169,7 +169,9 @@ from daedalus.display.lectures.stability_regions import plot_stability_regions a
 from daedalus.studies.energy_over_time import EnergyOverTime as EnergyOverTime
 from daedalus.studies.energy_over_time import energy_over_time as energy_over_time
 from daedalus.studies.newton import NewtonHistory as NewtonHistory
+from daedalus.studies.newton import NewtonWatch as NewtonWatch
 from daedalus.studies.newton import newton as newton
+from daedalus.studies.newton import watch_newton as watch_newton
 from daedalus.studies.one_step import OneStep as OneStep
 from daedalus.studies.one_step import step as step
 from daedalus.studies.passivity import passivity as passivity

@@ -248,3 +248,21 @@ def test_long_lists_of_names_are_set_loosely():
     """Names have no hyphens: a list of them would stick out of the line."""
     latex = dd.derive(lectures.pendulum_3d(), "linearise").to_latex()
     assert latex.count("\\begin{sloppypar}") == latex.count("\\end{sloppypar}") > 0
+
+
+def test_nested_cases_are_written_in_rows_where_they_are_wider_than_the_page():
+    m = dd.Model("steps")
+    x, t = m.state("position", start=1.0), m.time
+    gate = ca.if_else(ca.fmod(t, 40) < 20, x**2 + ca.sin(x), ca.if_else(ca.fmod(t, 40) < 30, ca.cos(x), ca.exp(-x)))
+    m.equation(
+        m.der(x), ca.if_else(gate < 2 * x + ca.cos(x), gate**2 + ca.sin(gate) * x, -gate * ca.if_else(x > gate, 1, x))
+    )
+    latex = m.to_latex()
+    assert block_width(latex) <= PAGE + 5
+    assert latex.count("\\bigl[") == latex.count("\\bigr]") > 0
+    assert "\\text{ if }" in latex
+    assert "\\text{, otherwise }" in latex
+    short = dd.Model("short")
+    y = short.state("y", start=1.0)
+    short.equation(short.der(y), ca.if_else(y > 1, -y, 0))
+    assert "\\begin{cases}" in short.to_latex()

@@ -6,6 +6,7 @@ import pytest
 from tests.support import lecture_models as lectures
 
 import daedalus as dd
+from daedalus import catalogue
 from daedalus.derivations.formula.agreement import largest_difference
 
 
@@ -128,3 +129,85 @@ def test_passivity_of_a_mechanism_by_its_energy():
     assert found.passive
     assert found.lossless
     assert not dd.passivity(m, "torque", "q_dot[1]").passive
+
+
+def nonlinear_tank():
+    m = dd.Model("tank")
+    h, q, u = m.state("h", start=1.0), m.algebraic("q", start=0.3), m.input("u")
+    m.equation(m.der(h), u - q)
+    m.equation(q**2, 0.2 * h)
+    return m
+
+
+def beam_between_walls():
+    m = dd.Model("Bratu")
+    y, v = m.state("y", start=0.0), m.state("v", start=0.0)
+    m.equation([m.der(y), m.der(v)], [v, -ca.exp(y)])
+    return m
+
+
+def van_der_pol():
+    m = dd.Model("van der Pol")
+    x, y, mu = m.state("x", start=2.0), m.state("y", start=0.0), m.parameter("mu", 1.0)
+    m.equation([m.der(x), m.der(y)], [y, mu * (1 - x**2) * y - x])
+    return m
+
+
+SEARCHES = {
+    "initialise": lambda: dd.initialise(nonlinear_tank(), inputs={"u": 0.1}),
+    "equilibrium": lambda: dd.equilibrium(nonlinear_tank(), inputs={"u": 0.1}),
+    "boundary_value": lambda: dd.boundary_value(beam_between_walls(), 1.0, lambda at: [at(0)["y"], at(1)["y"]]),
+    "periodic": lambda: dd.periodic(van_der_pol(), period=6.6),
+}
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_every_search_of_ours_gives_its_history(name):
+    with dd.watch_newton() as searches:
+        SEARCHES[name]()
+    assert len(searches) > 0
+    assert searches[-1].converged, str(searches)
+    for history in searches:
+        assert len(history.iterates) == len(history.residuals) == len(history.damping) + 1
+        assert np.all((history.damping > 0) & (history.damping <= 1))
+    moved = max(searches, key=lambda history: len(history.residuals))
+    assert moved.residuals[-1] < moved.residuals[0]
+    assert moved.plot().axes
+    assert str(searches).count("\n") == len(searches)
+    seen = len(searches)
+    dd.equilibrium(nonlinear_tank(), inputs={"u": 0.1})
+    assert len(searches) == seen  # the block is over
+
+
+def test_the_history_ends_at_the_equilibrium():
+    with dd.watch_newton() as searches:
+        rest = dd.equilibrium(nonlinear_tank(), inputs={"u": 0.1})
+    assert rest["h"] in searches[-1].x
+    assert np.nanmax(searches[-1].rates) > 1.7
+
+
+@pytest.mark.parametrize("method", ["radau5", "gauss2", "implicit_euler"])
+def test_a_step_from_the_models_own_start(method):
+    m = catalogue.load("slider_crank").model
+    s = dd.step(m, method, None, 1e-3)
+    start = dd.initialise(m)
+    values = [float(start[label]) for label in m.freeze().labels["x"]]
+    assert s.x == pytest.approx(dd.step(m, method, values, 1e-3).x, abs=1e-12)
+    assert not np.allclose(s.x, values, atol=1e-6)
+
+
+def test_passivity_names_the_output_that_was_asked_for():
+    found = dd.passivity(lectures.series_rlc(), "u", "l.current")
+    assert found.passive
+    assert "from u to l.current" in str(found)
+
+
+def test_pictures_of_several_methods_name_those_that_did_not_run():
+    m = nonlinear_tank()
+    w = dd.work_precision(m, ["tsit5", "radau5"], [1e-3, 1e-5], span=1.0, inputs={"u": 0.1})
+    labels = [text.get_text() for text in w.plot().axes[0].get_legend().get_texts()]
+    assert labels == ["tsit5: no run succeeded", "radau5"]
+    pendulum = lectures.pendulum_3d()
+    energies = dd.energy_over_time(pendulum, ["auto", "rk4"], 0.5, step=None, inputs={"u": [0, 0, 0]})
+    labels = [text.get_text() for text in energies.plot().axes[0].get_legend().get_texts()]
+    assert sorted(labels) == sorted(f"{n}: did not run" if n not in energies.energy else n for n in ("auto", "rk4"))

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from daedalus.algebra.newton_record import new_record
 from daedalus.algebra.rank_decision import SINGULAR, sparse_factors
 from daedalus.deadline import poll
 
@@ -143,6 +144,9 @@ def damped_newton(equations: Equations, guess: np.ndarray, nominal: np.ndarray, 
     if not _finite(state):
         dead = np.full(state[0].shape, np.inf)
         return Root(v, state[0], dead, np.zeros((v.size, 0)), 0, False, np.zeros_like(v))
+    record = new_record("residual", SOLVED)
+    if record is not None:
+        record.at(v, _in_sizes(state))
     for iteration in range(limit):
         poll("a root of the equations")
         size = np.maximum(nominal, np.abs(v))
@@ -154,6 +158,8 @@ def damped_newton(equations: Equations, guess: np.ndarray, nominal: np.ndarray, 
             last = equations(v + step)
             if _finite(last) and np.linalg.norm(last[0] / state[2]) < np.linalg.norm(state[0] / state[2]):
                 v, state = v + step, last
+                if record is not None:
+                    record.at(v, _in_sizes(state))
             return _root(v, state, factors, iteration, True, step)
         damping = _predicted(before, step, length, damping, size)
         trial = _damped_step(equations, v, step, damping, factors)
@@ -161,6 +167,8 @@ def damped_newton(equations: Equations, guess: np.ndarray, nominal: np.ndarray, 
             return _root(v, state, factors, iteration, length <= STALLED, step)
         v, state, damping, successor = trial
         before = (successor, length)
+        if record is not None:
+            record.at(v, _in_sizes(state), damping)
     return _root(v, state, factors, limit, False, step)
 
 
@@ -180,11 +188,14 @@ def newton_over_corners(equations: Equations, guess: np.ndarray, nominal: np.nda
     [1.000002]
     """
     v, before = np.array(guess, dtype=float), np.inf
+    record = new_record("residual", SOLVED)
     for iteration in range(limit):
         poll("a root of the equations")
         state = equations(v)
         if not _finite(state):
             break
+        if record is not None:
+            record.at(v, _in_sizes(state))
         factors = Factors(state[1], np.maximum(nominal, np.abs(v)), state[2])
         step = -factors.solve(state[0])
         length = _length(step, factors.size)
@@ -242,10 +253,15 @@ def _root(
     v: np.ndarray, state: tuple[np.ndarray, Matrix, np.ndarray], factors: Factors, iterations: int, converged: bool,
     step: np.ndarray,
 ) -> Root:  # fmt: skip
-    residual, _, scale = state
-    scaled = residual / np.where(scale > 0, scale, 1.0)
+    residual, scaled = state[0], _in_sizes(state)
     dead = frozenset(factors.dead.tolist())
     return Root(v, residual, scaled, factors.null, iterations, converged, step / factors.size, dead)
+
+
+def _in_sizes(state: tuple[np.ndarray, Matrix, np.ndarray]) -> np.ndarray:
+    """The residual in sizes of the equations."""
+    residual, _, scale = state
+    return residual / np.where(scale > 0, scale, 1.0)
 
 
 def _length(step: np.ndarray, size: np.ndarray) -> float:

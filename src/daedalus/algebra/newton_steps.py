@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from daedalus.algebra.newton_record import new_record
 from daedalus.deadline import poll
 
 # Corrections that are longer than this share of the one before do not converge; below `stalled` this is rounding.
@@ -54,12 +55,15 @@ def full_newton(
     ([1.414213562], True)
     """
     v, before, step = guess, np.inf, np.zeros_like(guess)
+    record = new_record("correction", max(tolerance, stalled))
     for count in range(1, most + 1):
         poll("a root of the equations")
         change = correction(v)
         if change is None:
             return NewtonSteps(v, False, count, step)
         size = length(change, v + change)
+        if record is not None:
+            record.at(v, size)
         slow = size > CONTRACTION * before
         if contracts and slow and size > stalled:
             return NewtonSteps(v, False, count, change)
@@ -89,6 +93,7 @@ def halved_newton(
     """
     v, before, step = guess, np.inf, np.zeros_like(guess)
     residual, factors = linearised(v)
+    record, part = new_record("correction", max(tolerance, stalled)), 1.0
     for count in range(most):
         poll("a root of the equations")
         solve = factors() if np.all(np.isfinite(residual)) else None
@@ -96,6 +101,8 @@ def halved_newton(
         if solve is None or change is None or not np.all(np.isfinite(change)):
             return NewtonSteps(v, False, count, step, solve, residual)
         step, size = change, length(change, v)
+        if record is not None:
+            record.at(v, size, part)
         if size <= tolerance or (size <= stalled and size > CONTRACTION * before):
             return NewtonSteps(v, True, count, step, solve, residual)
         part = longest(step)

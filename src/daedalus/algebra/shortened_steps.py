@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from daedalus.algebra.damped_newton import Equations, Matrix
+from daedalus.algebra.damped_newton import SOLVED, Equations, Matrix
+from daedalus.algebra.newton_record import new_record
 from daedalus.deadline import poll
 
 # Sparse matrices: ε, whose root is the singular value below which parts of a step are left out.
@@ -33,6 +34,9 @@ def gauss_newton(
     """
     v = guess.copy()
     residual, jacobian, scale = equations(v)
+    record = new_record("residual", SOLVED)
+    if record is not None:
+        record.at(v, residual / scale)
     count = 0
     while count < most:
         poll("a root of the equations")
@@ -53,6 +57,8 @@ def gauss_newton(
             break
         v = v + share * whole
         residual, jacobian, scale = trial
+        if record is not None:
+            record.at(v, residual / scale, share)
     return v, residual / scale, count
 
 

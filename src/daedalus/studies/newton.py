@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
+from daedalus.algebra.newton_record import NewtonRecord, recorded
 from daedalus.algebra.rank_decision import ROUNDING, is_singular
 from daedalus.errors import InputError
 
@@ -19,7 +21,7 @@ DIFFERENCE = float(np.sqrt(np.finfo(float).eps))
 
 @dataclass(frozen=True, eq=False)
 class NewtonHistory:
-    """The result of `dd.newton`: the iterates of Newton's method.
+    """The result of `dd.newton`, and an entry of `dd.watch_newton`: the iterates of Newton's method.
 
     x: the last iterate. iterates: (k + 1, n), the start first. residuals: ‖f‖ at each. damping: the fraction of each
     step that was taken, 1 for full steps. rates: log(r₂/r₁) / log(r₁/r₀) of successive residuals, 2 for quadratic
@@ -136,6 +138,83 @@ def newton(
     return NewtonHistory(
         x, np.array(iterates), np.array(norms), np.array(shares), _rates(np.array(norms)), converged, text
     )
+
+
+class NewtonWatch(Sequence[NewtonHistory]):
+    """The searches that `dd.watch_newton` saw, a `NewtonHistory` each, in the order in which they began.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> m = dd.Model("tank"); h = m.state("h", start=4.0); q = m.algebraic("q", start=1.0)
+    >>> m.equation(m.der(h), -q); m.equation(q**2, h)
+    >>> with dd.watch_newton() as searches:
+    ...     rest = dd.initialise(m)
+    >>> searches[-1].converged, bool(searches[-1].residuals[0] > searches[-1].residuals[-1])
+    (True, True)
+    """
+
+    def __init__(self, records: list[NewtonRecord]) -> None:
+        self._records = records
+
+    def __len__(self) -> int:
+        return len(self._seen)
+
+    @overload
+    def __getitem__(self, k: int) -> NewtonHistory: ...
+
+    @overload
+    def __getitem__(self, k: slice) -> list[NewtonHistory]: ...
+
+    def __getitem__(self, k: int | slice) -> NewtonHistory | list[NewtonHistory]:
+        return [_history(own) for own in self._seen[k]] if isinstance(k, slice) else _history(self._seen[k])
+
+    @property
+    def _seen(self) -> list[NewtonRecord]:
+        return [record for record in self._records if record.iterates]
+
+    def __str__(self) -> str:
+        lines = ["  search  unknowns  iterations     first      last"]
+        for k, own in enumerate(self._seen):
+            count, size = len(own.iterates) - 1, len(own.iterates[0])
+            lines.append(f"  {k:6d}  {size:8d}  {count:10d}  {own.left[0]:8.2e}  {own.left[-1]:8.2e}")
+        return "\n".join(lines) if self._seen else "no searches"
+
+
+def _history(record: NewtonRecord) -> NewtonHistory:
+    """What a search told, as `dd.newton` would."""
+    left, count = np.array(record.left), len(record.shares)
+    converged = bool(left[-1] <= record.solved * max(1.0, np.sqrt(record.iterates[0].size)))
+    plural = "" if count == 1 else "s"
+    what = "" if record.measure == "residual" else "; the lengths of corrections stand for residuals"
+    text = f"Newton converged in {count} iteration{plural}{what}."
+    if not converged:
+        text = f"Newton did not converge: the {record.measure} is {left[-1]:.2g} after {count} iteration{plural}."
+    iterates = np.array(record.iterates)
+    return NewtonHistory(iterates[-1], iterates, left, np.array(record.shares), _rates(left), converged, text)
+
+
+@contextmanager
+def watch_newton() -> Iterator[NewtonWatch]:
+    """Keep the history of every Newton search inside a `with` block, whichever function of Daedalus makes it.
+
+    Consistent starts, equilibria, branches, boundary value problems, orbits and values behind events are searched by
+    Newton's method in Python and are seen; the steps of a run are not, `tr.plot_steps()` counts theirs and `dd.step`
+    shows one. Iterates are those of the search: changes from the guess in nominal sizes where it counts in these.
+    Residuals are in sizes of the equations.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> m = dd.Model("pendulum"); a = m.coordinate("a", start=0.4, rate=0.0)
+    >>> m.kinetic_energy(0.5 * m.rate(a) ** 2); m.potential_energy(9.81 * (a**2 + a**4))
+    >>> with dd.watch_newton() as searches:
+    ...     rest = dd.equilibrium(m)
+    >>> searches[0].converged, round(float(searches[0].rates[-2]), 1) > 1.5
+    (True, True)
+    """
+    with recorded() as records:
+        yield NewtonWatch(records)
 
 
 def _direction(value: Any, jacobian: Any, x: np.ndarray, residual: np.ndarray) -> tuple[np.ndarray, str]:

@@ -16,6 +16,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.errors import InputError, SolverError
+from daedalus.initialisation.initialise import initialise
 from daedalus.integrators.tableaux.named_tableaux import tableau
 from daedalus.integrators.tableaux.tableau import Tableau
 from daedalus.model.mechanics.mechanics_part import refuse_touching
@@ -81,7 +82,8 @@ def step(
     Parameters
     ----------
     method: a name that `dd.tableau` knows ("rk4", "radau5", "gauss2", "implicit_euler", …) or a `dd.Tableau`.
-    x: the states before the step in the order of declaration (`m.freeze().labels["x"]`), or values by name.
+    x: the states before the step in the order of declaration (`m.freeze().labels["x"]`), or values by name; None for
+        the consistent start of the model, as `dd.initialise` computes it.
     h: the step size; it may be negative.
     t: the time before the step. u: inputs, a vector or by name, constant over the step; zero by default.
     p: parameters by name over those of the model. tolerance: of Newton's method.
@@ -100,11 +102,11 @@ def step(
     system = as_system(model)
     refuse_touching(system, "dd.step")
     table = method if isinstance(method, Tableau) else tableau(method)
-    before = _states(system, x)
     if not np.isfinite(h) or h == 0:
         raise InputError("The step is not a number other than zero.", f"h = {h!r}", remedy="h=0.1")
     inputs = _inputs(system, u)
     values = np.array(parameter_values(system, dict(p or {})))
+    before = _own_start(system, t, inputs, p) if x is None else _states(system, x)
     n, nz, s = system.sizes["x"], system.sizes["z"], table.stages
     residual = _functions(system)
     sizes = n + nz
@@ -191,6 +193,13 @@ def _states(system: System, x: object) -> np.ndarray:
             remedy="as many values, or values by name",
         )
     return values
+
+
+def _own_start(system: System, t: float, inputs: np.ndarray, p: Mapping[str, object] | None) -> np.ndarray:
+    """The states at the consistent start of the model."""
+    given = dict(zip(system.labels["u"], inputs.tolist()))
+    start = initialise(system, time=t, inputs=given or None, parameters=p)
+    return np.array([float(start[label]) for label in system.labels["x"]])
 
 
 def _inputs(system: System, u: object) -> np.ndarray:

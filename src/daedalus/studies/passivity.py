@@ -109,7 +109,7 @@ def passivity(
         if not _linear(system):
             return found
     if _linear(system):
-        return _of_matrices(_state_space(book, names_in, names_out))
+        return _of_matrices(_state_space(book, names_in, names_out), names_out)
     raise InputError(
         "The model has no energy that passivity could be judged by.",
         f"{system.name!r} is nonlinear and has no kinetic or potential energy and no bodies",
@@ -244,12 +244,12 @@ def _state_space(book: Model, names_in: list[str], names_out: list[str]) -> LTI:
     return lin.to_state_space().select(inputs=names_in, outputs=[o for o in lin.outputs if o.split("[")[0] in chosen])
 
 
-def _of_matrices(system: LTI) -> Passivity:
+def _of_matrices(system: LTI, outputs: list[str] | None = None) -> Passivity:
     """P by the Riccati equation of a slightly raised D, judged by the matrix of Kalman, Yakubovich and Popov."""
     from scipy.linalg import solve_continuous_are
 
     A, B, C, D = (np.asarray(getattr(system, letter), dtype=float) for letter in "ABCD")
-    names = f"from {', '.join(system.inputs)} to {', '.join(system.outputs)}"
+    names = f"from {', '.join(system.inputs)} to {', '.join(outputs or system.outputs)}"
     gain = max(1.0, float(np.abs(C).max(initial=0.0)) * float(np.abs(B).max(initial=0.0)))
     spectrum = _least_real_part(A, B, C, D)
     if spectrum < -1e-9 * gain:

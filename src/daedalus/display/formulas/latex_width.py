@@ -6,7 +6,9 @@ import re
 
 _TOKEN = re.compile(r"\\[a-zA-Z]+\*?|\\.|[^\s]")
 # Widths in points of Computer Modern at 10 pt: letters and digits, operators with the room around them, brackets.
-LETTER, DIGIT, OPERATOR, BRACKET, GAP = 5.7, 5.0, 12.2, 5.5, 1.7
+LETTER, CAPITAL, DIGIT, OPERATOR, BRACKET, GAP = 5.7, 7.2, 5.0, 12.2, 5.5, 1.7
+# Brackets around a fraction are larger by so much.
+GROWN = 3.5
 # What is raised or lowered, and what stands in a fraction inside a fraction, is smaller.
 SMALL = 0.75
 COLUMN_GAP = 10.0
@@ -72,6 +74,8 @@ class _Measured:
             return self._environment()
         if token in _ACCENTS:
             return self.argument()
+        if token == "\\left":
+            return 2 * GROWN if self._fraction_inside() else 0.0
         if token in _SPACES or token in _SILENT:
             return _SPACES.get(token, 0.0)
         if token in _WORDS:
@@ -80,7 +84,18 @@ class _Measured:
             return OPERATOR
         if token in "()[]|.,":
             return BRACKET
-        return DIGIT if token.isdigit() else LETTER
+        return DIGIT if token.isdigit() else CAPITAL if token.isupper() else LETTER
+
+    def _fraction_inside(self) -> bool:
+        """Whether a fraction stands before the bracket that closes the one just opened."""
+        depth = 1
+        for token in self.tokens[self.place :]:
+            depth += (token == "\\left") - (token == "\\right")
+            if not depth:
+                return False
+            if token == "\\frac":
+                return True
+        return False
 
     def argument(self) -> float:
         """A group in braces, or one token."""

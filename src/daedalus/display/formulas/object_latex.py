@@ -223,14 +223,24 @@ class _SystemNames:
 
 
 def equations_latex(
-    system: System, rows: Sequence[ca.SX], widest: float = PAGE, notes: Sequence[str] = ()
+    system: System,
+    rows: Sequence[ca.SX],
+    widest: float = PAGE,
+    notes: Sequence[str] = (),
+    heading: Sequence[str] = (),
 ) -> list[str]:
-    """Expressions that are zero, ready to be aligned; long ones are broken. notes: words behind each of them."""
+    """Expressions that are zero, ready to be aligned; long ones are broken.
+
+    notes: words behind each of them. heading: lines of words above them.
+    """
     writer = SideWriter(labels_of_system(system), Latex())
     constants = [system.symbol("p")]
     short = [simplified(row, [system.symbol("xdot")], constants, constants) for row in rows]
     zeros = [f"0 \\quad {sentence_latex(note)}" for note in notes] or ["0"] * len(short)
-    return fitted_rows([FittedEquation(writer.fitted(row), _whole(zero)) for row, zero in zip(short, zeros)], widest)
+    above = [FittedEquation(_whole(""), _whole(sentence_latex(line)), "") for line in heading]
+    return fitted_rows(
+        [*above, *(FittedEquation(writer.fitted(row), _whole(zero)) for row, zero in zip(short, zeros))], widest
+    )
 
 
 def _whole(text: str) -> FittedSide:
@@ -247,13 +257,13 @@ def sentence_latex(text: str) -> str:
 
 def report_latex(report: Any) -> str:
     """The verdict, then the constraints that were written and those that are hidden."""
-    rows = [f"&{sentence_latex(line)}" for line in textwrap.wrap(report.verdict, LETTERS_OF_A_ROW)]
     entries, notes = [], []
     for title, found in (("written", report.written_constraints), ("hidden", report.hidden_constraints)):
         own = [entry for _, expression in found for entry in elements(ca.densify(ca.vec(expression)))]
         entries += own
         notes += [title] * len(own)
-    return aligned([*rows, *equations_latex(report.system, entries, notes=notes)])
+    heading = textwrap.wrap(report.verdict, LETTERS_OF_A_ROW)
+    return aligned(equations_latex(report.system, entries, notes=notes, heading=heading))
 
 
 def reduction_latex(reduction: Any) -> str:

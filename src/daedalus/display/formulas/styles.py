@@ -81,6 +81,7 @@ class Text:
     # Whether the derivative of a word takes more than one sign, so that a power of it needs brackets.
     splits_rates = False
     comma = ", "
+    breaks_cases = False
 
     def width(self, text: str) -> float:
         """How wide a text is set: letters in print and on pages, points in LaTeX."""
@@ -155,6 +156,10 @@ class Text:
         """Matrices and columns one after another."""
         return " ".join(piece.strip() for piece in pieces)
 
+    def words(self, text: str) -> str:
+        """Words between formulas."""
+        return f" {text} "
+
     def bracketed(self, pieces: list[str], closing: str) -> list[str]:
         """Pieces of a broken sum with brackets that stay at the first and the last of them."""
         opened = [f"{self.sign('(')}{self.grouped(pieces[0])}", *pieces[1:]]
@@ -184,6 +189,7 @@ class Latex(Text):
     """LaTeX without packages beyond amsmath."""
 
     splits_rates = True
+    breaks_cases = True
 
     def width(self, text: str) -> float:
         """Points."""
@@ -257,12 +263,18 @@ class Latex(Text):
         return {
             "(": "\\bigl(",
             ")": "\\bigr)",
+            "[": "\\bigl[",
+            "]": "\\bigr]",
             "/": " / ",
             "≤": " \\leq ",
             "≠": " \\neq ",
             "and": " \\land ",
             "or": " \\lor ",
         }.get(sign, f" {sign} ")
+
+    def words(self, text: str) -> str:
+        """Words between formulas."""
+        return f" \\text{{{' ' * (text[0] != ',')}{text} }} "
 
     def cases(self, cases: list[tuple[str, str]]) -> str:
         """The cases environment."""

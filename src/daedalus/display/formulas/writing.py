@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from daedalus.display.formulas.normal_form import Ordered, Value
 from daedalus.display.formulas.styles import Text, is_word_rate
@@ -52,6 +53,15 @@ def as_fraction(factor: float) -> tuple[float, int]:
     return factor, 1
 
 
+@dataclass(frozen=True)
+class TwoCases:
+    """One value where a condition holds, and another where it does not."""
+
+    condition: Value
+    value: Value
+    otherwise: Value
+
+
 class FormulaWriter:
     """Writes values of one table in one style."""
 
@@ -80,8 +90,12 @@ class FormulaWriter:
         found: list[str] = []
         for parts, term in zip(self._signed(terms), self._in_order(terms)):
             text = "".join(parts)
-            if self.style.width(text) <= widest or not isinstance(term, tuple) or not depth:
+            if self.style.width(text) <= widest or not depth:
                 found.append(text)
+                continue
+            if isinstance(term, TwoCases):
+                first, *rest = self._broken_cases(term, widest, depth - 1) if self.style.breaks_cases else parts[-1:]
+                found += ["".join([*parts[:-1], first]), *rest]
                 continue
             factor, place = term
             entry = self.table[place]
@@ -105,8 +119,11 @@ class FormulaWriter:
         """A factor in pieces: long sums and products between brackets, arguments of functions, all else whole."""
         style, entry = self.style, self.table[base]
         whole = self._factor(base, exponent, 2)
-        if self.style.width(whole) <= widest or not depth or entry[0] not in ("sum", "product", "call"):
+        if self.style.width(whole) <= widest or not depth or entry[0] not in ("sum", "product", "call", "if"):
             return [whole]
+        if entry[0] == "if":
+            cases = TwoCases(entry[1], entry[2], (0.0, self.table.one))
+            return self._broken_cases(cases, widest, depth - 1, exponent) if style.breaks_cases else [whole]
         if entry[0] == "call":
             return self._broken_call(entry[1], entry[2], exponent, widest, depth - 1)
         terms = list(entry[1]) if entry[0] == "sum" else [(1.0, base)]
@@ -119,10 +136,32 @@ class FormulaWriter:
         style = self.style
         inside: list[str] = []
         for k, value in enumerate(arguments):
-            own = self._pieces(self.table.terms(value) or [value], widest, depth)
+            own = self._parts(value, widest, depth)
             inside += own if k == len(arguments) - 1 else [*own[:-1], own[-1] + style.comma]
         first, *rest = style.bracketed(inside, style.sign(")"))
         return [f"{self._raised(style.function_name(function), exponent)}{first}", *rest]
+
+    def _broken_cases(self, cases: TwoCases, widest: float, depth: int, exponent: float = 1.0) -> list[str]:
+        """[value if condition, otherwise value], which goes on in the next row."""
+        style = self.style
+        value, other = (self._parts(own, widest, depth) for own in (cases.value, cases.otherwise))
+        condition = self._broken_condition(cases.condition, widest, depth)
+        between = [style.words("if") + condition[0], *condition[1:], style.words(", otherwise") + other[0], *other[1:]]
+        return [
+            f"{style.sign('[')}{value[0]}", *value[1:], *between[:-1],
+            f"{between[-1]}{self._raised(style.sign(']'), exponent)}",
+        ]  # fmt: skip
+
+    def _broken_condition(self, condition: Value, widest: float, depth: int) -> list[str]:
+        """Both sides of a relation in pieces, where it is long."""
+        whole, entry = self._value(condition)[0], self.table[condition[1]]
+        if self.style.width(whole) <= widest or entry[0] != "relation" or condition[0] != 1.0:
+            return [whole]
+        left, right = (self._parts(side, widest, depth) for side in entry[2:4])
+        return [*left, self.style.sign(entry[1]) + right[0], *right[1:]]
+
+    def _parts(self, value: Value, widest: float, depth: int) -> list[str]:
+        return self._pieces(self.table.terms(value) or [value], widest, depth)
 
     def _raised(self, text: str, exponent: float) -> str:
         """Raised to a power; a root that is broken is the power one half."""
@@ -151,21 +190,23 @@ class FormulaWriter:
         style = self.style
         parts: list[list[str]] = []
         for term in self._in_order(terms):
-            if isinstance(term, str):
-                parts.append([style.sign("+"), term] if parts else [term])
+            if isinstance(term, TwoCases):
+                pairs = [(self._value(term.value)[0], self._value(term.condition)[0])]
+                text = style.cases([*pairs, (self._value(term.otherwise)[0], "")])
+                parts.append([style.sign("+"), text] if parts else [text])
                 continue
             factor, place = term
             signs = [style.sign("-" if factor < 0 else "+")] if parts or factor < 0 else []
             parts.append([*signs, self._term(abs(factor), place)[0]])
         return parts
 
-    def _in_order(self, terms: list[Value]) -> list[Value | str]:
+    def _in_order(self, terms: list[Value]) -> list[Value | TwoCases]:
         """What is added reads best first; complementary conditions become cases."""
-        return sorted(self._joined_cases(terms), key=lambda term: isinstance(term, tuple) and term[0] < 0)
+        return sorted(self._joined_cases(terms), key=lambda term: not isinstance(term, TwoCases) and term[0] < 0)
 
-    def _joined_cases(self, terms: list[Value]) -> list[Value | str]:
-        """Terms as they are; `a if c` plus `b if not c` as one text."""
-        found: list[Value | str] = []
+    def _joined_cases(self, terms: list[Value]) -> list[Value | TwoCases]:
+        """Terms as they are; `a if c` plus `b if not c` as one."""
+        found: list[Value | TwoCases] = []
         open_cases: dict[Value, dict[bool, Value]] = {}
         for factor, place in terms:
             entry = self.table[place]
@@ -177,9 +218,8 @@ class FormulaWriter:
             plain = negated[1] if negated[0] == "not" else condition
             open_cases.setdefault(plain, {})[negated[0] == "not"] = value
         for condition, branches in open_cases.items():
-            cases = [(self._value(branches.get(False, (0.0, self.table.one)))[0], self._value(condition)[0])]
-            cases.append((self._value(branches.get(True, (0.0, self.table.one)))[0], ""))
-            found.append(self.style.cases(cases))
+            nothing = (0.0, self.table.one)
+            found.append(TwoCases(condition, branches.get(False, nothing), branches.get(True, nothing)))
         return found
 
     def _term(self, factor: float, place: int) -> tuple[str, int]:

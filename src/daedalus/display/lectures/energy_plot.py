@@ -19,7 +19,11 @@ def plot_energy(found: EnergyOverTime, ax: Axes | None, change: bool) -> Any:
     figure, ax = panel_of(ax, (7.2, 4.2))
     for name, values in found.energy.items():
         shown = np.abs(values - values[0]) if change else values
-        ax.plot(found.time[name], np.where(shown > 0, shown, np.nan) if change else shown, label=name)
+        ax.plot(found.time[name], np.where(shown > 0, shown, np.nan) if change else shown,
+                label=f"{name}: ended early" if name in found.failed else name)  # fmt: skip
+    for name in found.failed:
+        if name not in found.energy:
+            ax.plot([], [], " ", label=f"{name}: did not run")
     if change:
         ax.set(yscale="log", ylabel="|E(t) − E(0)| [J]")
         ax.grid(alpha=0.3, which="both")

@@ -24,7 +24,7 @@ Coefficient: TypeAlias = Any
 # Floats with at most this denominator are taken at their word: nobody writes 1/3 as n/1024.
 EXACT_DENOMINATOR = 1024
 # Longer exact coefficients are shown as decimals.
-LONGEST_TEXT = 24
+LONGEST_TEXT = 32
 
 
 def _evaluate(node: ast.expr, text: str, exact: bool) -> Coefficient:
