@@ -19,6 +19,8 @@ MACHINES = [name for name, field in FIELDS.items() if field == "machines"]
 
 # References with fewer trusted digits than the usual twelve, each with its reason in its own file.
 FEWER_DIGITS = {
+    "bricard": 9,
+    "flyball_governor": 9,
     "ring_modulator": 8,
     "fekete": 9,
     "andrews": 8,

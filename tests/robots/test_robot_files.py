@@ -131,3 +131,31 @@ def test_includes_stay_below_the_folder(tmp_path: Path) -> None:
         dd.read_mjcf(folder / "robot.xml")
     with pytest.raises(dd.InputError, match="The text includes the file"):
         dd.read_mjcf('<mujoco><include file="robot.xml"/></mujoco>')
+
+
+def test_planar_joints_are_two_slides_and_a_hinge() -> None:
+    whole = pendulum().replace('type="revolute"', 'type="planar"')
+    steps = (
+        f'<robot name="p"><link name="base"/><link name="s0"/><link name="s1"/>{LINK.format(name="rod")}'
+        '<joint name="x" type="prismatic"><parent link="base"/><child link="s0"/><axis xyz="1 0 0"/></joint>'
+        '<joint name="y" type="prismatic"><parent link="s0"/><child link="s1"/><axis xyz="0 0 1"/></joint>'
+        '<joint name="z" type="revolute"><parent link="s1"/><child link="rod"/><axis xyz="0 1 0"/></joint></robot>'
+    )
+    planar, chain = dd.read_urdf(whole).robot(), dd.read_urdf(steps).robot()
+    assert planar.labels["q"] == ("hinge.pose[0]", "hinge.pose[1]", "hinge.pose[2]")
+    q, v, tau = np.array([0.3, -0.2, 0.7]), np.array([0.4, 0.1, -0.6]), np.array([1.0, 2.0, 0.5])
+    # Which directions of the plane are the first and the second is the joint's choice: found from the Jacobian.
+    ways = planar.jacobian("rod", np.zeros(3))[:3, :2][[0, 2]]
+    one = planar.forward_dynamics(q, v, tau)
+    turned = chain.forward_dynamics(*(np.concatenate([ways @ x[:2], x[2:]]) for x in (q, v, tau)))
+    np.testing.assert_allclose(np.concatenate([ways @ one[:2], one[2:]]), turned, rtol=1e-12, atol=1e-12)
+
+
+def test_limits_of_files_can_be_stops() -> None:
+    m = dd.read_urdf(pendulum('<limit lower="-0.2" upper="0.5" effort="1" velocity="1"/>'), stops=0.0)
+    tr = dd.simulate(m, 0.5, start={"hinge.angle": 0.3, "hinge.angle_dot": -2.0})
+    assert (tr["hinge.angle"].min(), tr["hinge.angle"][-1]) == pytest.approx((-0.2, -0.2), abs=1e-9)
+    hinge = '<joint name="hinge" axis="0 1 0" range="-20 40" limited="true"/>'
+    body = f'<body name="rod">{hinge}<geom type="capsule" fromto="0 0 0 0 0 -1" size="0.05" mass="2"/></body>'
+    m = dd.read_mjcf(f"<mujoco><worldbody>{body}</worldbody></mujoco>", stops=1.0)
+    assert {"hinge.lower_stop", "hinge.upper_stop"} <= set(m.variables)

@@ -8,7 +8,7 @@ import numpy as np
 
 import daedalus as dd
 
-KINDS = ("revolute", "prismatic", "spherical", "universal", "fixed")
+KINDS = ("revolute", "prismatic", "spherical", "universal", "fixed", "planar")
 
 
 def random_direction(rng: np.random.Generator) -> np.ndarray:
@@ -34,7 +34,7 @@ def random_tree(seed: int, coordinates: str, count: int = 4, *, free: bool = Fal
         kind = str(rng.choice(KINDS))
         options: dict[str, Any] = {"at_a": rng.normal(size=3) * 0.3, "at_b": rng.normal(size=3) * 0.3 + 0.2}
         one, two = random_direction(rng), random_direction(rng)
-        if kind in ("revolute", "prismatic", "universal"):
+        if kind in ("revolute", "prismatic", "universal", "planar"):
             options |= {"axis_a": one, "axis_b": two}
         pair = (partner, bodies[k])
         if rng.random() < 0.3:  # written from the far side: the tree walks it backwards
@@ -60,7 +60,7 @@ def random_joint_start(m: dd.Model, seed: int) -> dict[str, np.ndarray]:
             value = np.array([1.5, *value[1:]])
             value /= np.linalg.norm(value)
         start[variable.name] = value if variable.shape else value[0]
-        if variable.name.endswith(("angle", "displacement", "angles")):
+        if variable.name.endswith(("angle", "displacement", "angles", "pose")):
             rate = rng.normal(size=variable.size) * 0.5
             start[f"{variable.name}_dot"] = rate if variable.shape else rate[0]
     return start

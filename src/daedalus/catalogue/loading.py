@@ -22,7 +22,8 @@ _OF_FIELD = {
     "mechanics": (
         "mass_spring", "cart_pendulum", "double_pendulum", "quadrotor", "pleiades", "pendulum_3d", "delta_robot",
         "slider_crank", "four_bar", "gyroscope", "rolling_disc", "rod_chain", "andrews", "car_axis", "beam",
-        "flexible_slider_crank", "wheelset", "goddard_rocket",
+        "flexible_slider_crank", "wheelset", "goddard_rocket", "simple_pendulum", "four_bar_windows", "bricard",
+        "flyball_governor",
     ),
     "textbook": (
         "van_der_pol", "lotka_volterra", "nilpotent_3", "small_dae", "fekete", "water_tube", "double_integrator",

@@ -47,7 +47,7 @@ class FileLink:
 class FileJoint:
     """A joint: the pose of the child's frame in the parent's at zero, and its axis in the child's frame.
 
-    kind: fixed, revolute, prismatic, spherical or free; at: where the axis passes, in the child's frame.
+    kind: fixed, revolute, prismatic, spherical, planar or free; at: where the axis passes, in the child's frame.
     """
 
     name: str
@@ -101,8 +101,8 @@ class _HeldTogether:
     inertia: np.ndarray = field(default_factory=lambda: np.zeros((3, 3)))
 
 
-def built(description: RobotDescription) -> Model:
-    """The model of a description, in joint coordinates."""
+def built(description: RobotDescription, stops: float | None = None) -> Model:
+    """The model of a description, in joint coordinates; stops: the restitution of hard stops at the limits."""
     ordered = _ordered(description)
     groups = _groups(description, ordered)
     moving = [joint for joint in ordered if joint.kind != "fixed"]
@@ -119,6 +119,8 @@ def built(description: RobotDescription) -> Model:
     owner = {link: group for group in groups.values() for link in group.poses}
     for joint in moving:
         _write_joint(model, joint, owner, bodies)
+        if stops is not None and (joint.lower is not None or joint.upper is not None):
+            model._stop(joint.name, (joint.lower, joint.upper), stops)
     for mimic in description.mimics:
         _write_mimic(model, description, mimic)
     for group in groups.values():
@@ -250,10 +252,10 @@ def _write_joint(
         return
     rotation = turn @ joint.rotation
     at = place + turn @ (joint.place + joint.rotation @ joint.at)
-    options: dict[str, object] = {"rotation": rotation}
-    if joint.kind in ("revolute", "prismatic"):
+    options: dict[str, Any] = {"rotation": rotation}
+    if joint.kind in ("revolute", "prismatic", "planar"):
         options["axis_a"] = rotation @ joint.axis
-    if joint.kind == "revolute":
+    if joint.kind in ("revolute", "planar"):
         options["axis_b"] = joint.axis
     model.joint(
         joint.name,
@@ -265,6 +267,11 @@ def _write_joint(
         coordinates="joint",
         **options,
     )
+    if joint.kind == "planar":
+        rates = model.rate(model[model._mechanics.tree[joint.name].coordinate])
+        if joint.damping:
+            model.dissipation(0.5 * joint.damping * ca.sumsqr(rates))
+        return
     if joint.kind == "spherical":
         spin = model[model._mechanics.tree[joint.name].velocity]
         if joint.damping:

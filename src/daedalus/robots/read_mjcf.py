@@ -63,7 +63,7 @@ class _MjcfReading:
     motors: list[FileMotor] = field(default_factory=list)
 
 
-def read_mjcf(path_or_text: str | Path) -> Model:
+def read_mjcf(path_or_text: str | Path, stops: float | None = None) -> Model:
     """A model of the robot in an MJCF file; the states are the coordinates of its joints.
 
     A hinge `elbow` brings `elbow.angle`, a slide `elbow.displacement`, a ball `elbow.quaternion`; a body with a free
@@ -73,6 +73,7 @@ def read_mjcf(path_or_text: str | Path) -> Model:
     Parameters
     ----------
     path_or_text: the path of a file, or its text.
+    stops: makes the limits of the joints hard stops with this restitution, 0 to 1; without it they are bounds only.
 
     Example
     -------
@@ -96,7 +97,7 @@ def read_mjcf(path_or_text: str | Path) -> Model:
     for element in root:
         if element.tag not in ("compiler", "option", "default", "worldbody", "actuator", "size", "visual", "statistic"):
             reading.robot.unsupported += [f"<{element.tag}>: <{part.tag}>" for part in element] or [f"<{element.tag}>"]
-    model = built(reading.robot)
+    model = built(reading.robot, stops)
     for motor in reading.motors:
         _write_motor(model, motor)
     return model

@@ -24,10 +24,11 @@ KINDS = {
     "fixed": "fixed",
     "floating": "free",
     "spherical": "spherical",
+    "planar": "planar",
 }
 
 
-def read_urdf(path_or_text: str | Path, base: Literal["fixed", "free"] = "fixed") -> Model:
+def read_urdf(path_or_text: str | Path, base: Literal["fixed", "free"] = "fixed", stops: float | None = None) -> Model:
     """A model of the robot in a URDF file; the states are the angles and displacements of its joints.
 
     Joint `elbow` brings `elbow.angle` or `elbow.displacement`. Links that fixed joints hold together are one body, and
@@ -38,6 +39,7 @@ def read_urdf(path_or_text: str | Path, base: Literal["fixed", "free"] = "fixed"
     ----------
     path_or_text: the path of a file, or its text.
     base: "fixed": the root link is part of the ground. "free": it moves, with its own position and quaternion.
+    stops: makes the limits of the joints hard stops with this restitution, 0 to 1; without it they are bounds only.
 
     Example
     -------
@@ -59,7 +61,7 @@ def read_urdf(path_or_text: str | Path, base: Literal["fixed", "free"] = "fixed"
             remedy='base="fixed" or base="free"',
         )
     file = read_robot_file(path_or_text, "URDF")
-    return built(_described(file.root, base))
+    return built(_described(file.root, base), stops)
 
 
 def _described(root: Element, base: str) -> RobotDescription:
@@ -182,7 +184,7 @@ def _joint(
     if (given_axis := element.find("axis")) is not None:
         axis = numbers(given_axis, "xyz", 3, [1, 0, 0], f"the axis of {where}")
     length = np.linalg.norm(axis)
-    if kind in ("revolute", "continuous", "prismatic") and not length > 0:
+    if kind in ("revolute", "continuous", "prismatic", "planar") and not length > 0:
         raise InputError(
             f"The axis of {where} has no direction.", "it is 0 0 0", because="it moves along it.", remedy='xyz="0 0 1"'
         )

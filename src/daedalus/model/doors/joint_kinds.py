@@ -123,6 +123,13 @@ def universal(a: Side, b: Side, extras: Extras) -> ca.SX:
     return ca.vertcat(b.place - a.place, a.direction.T @ b.direction)
 
 
+def planar(a: Side, b: Side, extras: Extras) -> ca.SX:
+    """Sliding in a plane of a and turning about its normal, which is the axis of either side."""
+    one, two = across(a.axis)
+    height = a.direction.T @ (b.place - a.place)
+    return ca.vertcat(height, -(a.rotation @ two).T @ b.direction, (a.rotation @ one).T @ b.direction)
+
+
 def prismatic(a: Side, b: Side, extras: Extras) -> ca.SX:
     """Sliding along the axis of a without turning; a point mass slides only."""
     gap = b.place - a.place
@@ -179,7 +186,7 @@ def upright(kind: str, a: Side, b: Side, extras: Extras) -> ca.SX | None:
     """
     if a.place.numel() == 2 or not (a.turns and b.turns):
         return None
-    if kind == "revolute":
+    if kind in ("revolute", "planar"):
         return a.direction.T @ b.direction
     if kind in ("fixed", "prismatic"):
         return ca.trace(a.rotation.T @ b.rotation @ ca.SX(ca.DM(extras.rotation)).T) - 1
@@ -199,6 +206,7 @@ SPATIAL = {
     "fixed": Kind(fixed, takes=("rotation",)),
     "revolute": Kind(revolute, needs=("axis_a",), takes=("axis_b",)),
     "prismatic": Kind(prismatic, needs=("axis_a",), takes=("axis_b", "rotation")),
+    "planar": Kind(planar, needs=("axis_a",), takes=("axis_b",)),
     "spherical": Kind(spherical),
     "universal": Kind(universal, needs=("axis_a", "axis_b")),
     "distance": Kind(distance, needs=("length",)),

@@ -138,16 +138,18 @@ class TreeDoor(BodyDoor):
         reaction = self._declare(make_variable(name, "algebraic", (rows,) if rows > 1 else ()))
         _, shape, unit = COORDINATES[kind]
         if kind == "spherical":
-            guess = GuessedStart((1.0, 0.0, 0.0, 0.0))
-            q = self._declare(make_variable(joint.coordinate, "state", shape, start=guess))
-            spin = self._declare(make_variable(joint.velocity, "state", (3,), unit="rad/s"))
+            first = GuessedStart((1.0, 0.0, 0.0, 0.0)) if given["start"] is None else given["start"]
+            q = self._declare(make_variable(joint.coordinate, "state", shape, start=first))
+            spin = self._declare(make_variable(joint.velocity, "state", (3,), start=given["rate"], unit="rad/s"))
             self._derivative_symbol(joint.velocity, 1)
             self._mechanics.velocities[joint.coordinate] = Velocity(
                 joint.coordinate, joint.velocity, ca.SX(ca.densify(quaternion_rate(q, spin))), ca.SX.zeros(3), True
             )
             self._keep(f"{joint.coordinate} length", ca.sumsqr(q) - 1)
         elif joint.size:
-            self._declare(make_variable(joint.coordinate, "state", shape, unit=unit))
+            lower, upper = (None, None) if given["limits"] is None else given["limits"]
+            values = {"start": given["start"], "rate": given["rate"], "lower": lower, "upper": upper}
+            self._declare(make_variable(joint.coordinate, "state", shape, unit=unit, **values))
             self._derivative_symbol(joint.coordinate, 2)
             self._mechanics.coordinates.append(joint.coordinate)
         self._mechanics.tree[name] = joint
@@ -209,7 +211,8 @@ class TreeDoor(BodyDoor):
 
 
 # How many numbers the reaction of a joint has, in the plane and in space: one for each motion that it prevents.
-_REACTIONS = {"fixed": (3, 6), "revolute": (2, 5), "prismatic": (2, 5), "universal": (0, 4), "spherical": (2, 3)}
+_REACTIONS = {"fixed": (3, 6), "revolute": (2, 5), "prismatic": (2, 5), "universal": (0, 4), "spherical": (2, 3),
+              "planar": (0, 3)}  # fmt: skip
 
 
 def _body_name(partner: Body | Ground) -> str:

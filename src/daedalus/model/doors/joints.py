@@ -16,6 +16,7 @@ from daedalus.model.doors.joint_kinds import PLANAR, SPATIAL, Extras, Ground, Ki
 from daedalus.model.doors.joint_trees import TreeDoor, read_orientation
 from daedalus.model.drawing.sketch import JointMark
 from daedalus.model.expressions import column, described
+from daedalus.model.mechanics.tree_joints import COORDINATES
 from daedalus.model.names import check_name, counted, did_you_mean
 
 __all__ = ["Ground", "JointDoor", "ground"]
@@ -39,6 +40,10 @@ class JointDoor(TreeDoor):
         length: object = None,
         radius: object = None,
         coordinates: Literal["body", "joint"] = "body",
+        start: object = None,
+        rate: object = None,
+        limits: Any = None,
+        stops: object = None,
     ) -> ca.SX:
         """Connect two bodies, or a body and `dd.ground`. Returns the reaction, the variable of the same name.
 
@@ -46,23 +51,30 @@ class JointDoor(TreeDoor):
 
         Parameters
         ----------
-        kind: "fixed", "revolute", "prismatic", "spherical", "universal", "distance", "point_on_plane" or "rolling";
-            the first three, "distance", "point_on_plane" and "rolling" also for planar bodies.
+        kind: "fixed", "revolute", "prismatic", "spherical", "universal", "planar" (slides in a plane and turns about
+            its normal), "distance", "point_on_plane" or "rolling"; the first three, "distance", "point_on_plane" and
+            "rolling" also for planar bodies.
         a, b: bodies of this model or their names, or `dd.ground`.
         at_a, at_b: the position of the joint in the coordinates of each body (world for the ground), m; the centre of
             mass by default. "rolling": at_a is a point of the plane, at_b the centre of the sphere or disc.
         axis_a, axis_b: directions in the coordinates of each body. "revolute": the common axis; axis_b equals axis_a by
             default. "prismatic": the direction in which b slides. "universal": the two axes that stay perpendicular.
-            "point_on_plane", "rolling": axis_a is the normal of the plane; with axis_b, a disc with this axis rolls,
-            otherwise a sphere.
+            "planar", "point_on_plane", "rolling": axis_a is the normal of the plane; a rolling body with axis_b is a
+            disc with this axis, otherwise a sphere.
         rotation: "fixed", "prismatic": the orientation of b relative to a, as a matrix or a quaternion (an angle in the
             plane). The default is none, or the smallest one that takes axis_b to axis_a. With joint
             coordinates every kind takes it: the orientation of b where the joint is at zero.
         length: "distance": m. radius: "rolling": m.
         coordinates: "body": the joint is a constraint between the coordinates of both bodies. "joint": its own angle or
             displacement is the state, and the bodies follow from it: `name.angle` of a revolute joint,
-            `name.displacement` of a prismatic one, `name.angles` of a universal one, `name.quaternion` and
-            `name.angular_velocity` of a spherical one. A joint that closes a loop stays a constraint.
+            `name.displacement` of a prismatic one, `name.angles` of a universal one, `name.pose` of a planar one (two
+            displacements and the angle), `name.quaternion` and `name.angular_velocity` of a spherical one. A joint that
+            closes a loop stays a constraint.
+        start, rate: with joint coordinates, the start value of the coordinate and of its velocity.
+        limits: with joint coordinates, (lower, upper) of a revolute or prismatic joint: bounds for plans and inverse
+            kinematics. None for an open side.
+        stops: makes the limits hard stops with this restitution, 0 to 1; their forces are `name.lower_stop` and
+            `name.upper_stop`.
 
         Example
         -------
@@ -79,12 +91,14 @@ class JointDoor(TreeDoor):
         size = self._check_partners(name, *sides)
         given = {
             "at_a": at_a, "at_b": at_b, "axis_a": axis_a, "axis_b": axis_b,
-            "rotation": rotation, "length": length, "radius": radius,
+            "rotation": rotation, "length": length, "radius": radius, "start": start, "rate": rate, "limits": limits,
+            "stops": stops,
         }  # fmt: skip
         known = _find_kind(name, kind, size)
-        if coordinates == "joint" and kind in ("revolute", "universal", "spherical"):
-            known = replace(known, takes=(*known.takes, "rotation"))
+        if coordinates == "joint":
+            known = replace(known, takes=(*known.takes, *_joint_arguments(kind)))
         _check_arguments(name, kind, known, given)
+        _check_limits(name, limits)
         one, two = (
             Side(side, self._place(name, side, given[f"at_{letter}"], size), _axis(name, given, f"axis_{letter}", size))
             for side, letter in zip(sides, "ab")
@@ -108,7 +122,11 @@ class JointDoor(TreeDoor):
                 remedy=did_you_mean(str(coordinates), ("body", "joint")),
             )
         if coordinates == "joint" and self._is_branch(kind, one, two):
-            return self._tree_joint(name, kind, one, two, given, extras, mark)
+            reaction = self._tree_joint(name, kind, one, two, given, extras, mark)
+            if stops is not None:
+                self._stop(name, limits, stops)
+            return reaction
+        _check_no_coordinate(name, given)
         expression = ca.densify(known.write(one, two, extras))
         if kind != "rolling":
             reaction = self.constraint(name, expression)
@@ -122,6 +140,20 @@ class JointDoor(TreeDoor):
         self._keep(f"{name} height", height(one, two, extras))
         self._sketch.joints[name] = mark
         return reaction
+
+    def _stop(self, name: str, limits: Any, restitution: object) -> None:
+        """Unilateral constraints at the limits of a joint, `name.lower_stop` and `name.upper_stop`."""
+        q = self[self._mechanics.tree[name].coordinate]
+        ends = [end for end in limits or () if end is not None and np.isfinite(end)]
+        if not ends:
+            raise ModelError(
+                f"Joint {name!r} has stops and no limits.",
+                because="a stop is where a limit is.",
+                remedy="limits=(-1.0, 1.0)",
+            )
+        for side, end, sign in zip(("lower", "upper"), limits or (), (1, -1)):
+            if end is not None and np.isfinite(end):
+                self.unilateral(f"{name}.{side}_stop", sign * (q - end), restitution)  # type: ignore[attr-defined]
 
     # -- reading arguments -------------------------------------------------------------------------------------
 
@@ -219,6 +251,38 @@ def _find_kind(name: str, kind: object, size: int) -> Kind:
         because="a planar body turns about one axis only." if planar else "every kind is a set of ready constraints.",
         remedy="'revolute'" if planar else did_you_mean(str(kind), kinds),
     )
+
+
+def _joint_arguments(kind: str) -> tuple[str, ...]:
+    """What a kind takes where its own coordinates are the states."""
+    if kind not in COORDINATES or kind == "fixed":
+        return ()
+    turned = ("rotation",) if kind in ("revolute", "universal", "spherical", "planar") else ()
+    limited = ("limits", "stops") if kind in ("revolute", "prismatic") else ()
+    return (*turned, "start", "rate", *limited)
+
+
+def _check_limits(name: str, limits: object) -> None:
+    """Limits are two numbers, each of which may be missing."""
+    pair = isinstance(limits, (tuple, list)) and len(limits) == 2
+    if limits is not None and not (pair and all(x is None or isinstance(x, (int, float)) for x in limits)):  # type: ignore[attr-defined]
+        raise InputError(
+            f"The limits of joint {name!r} are not a pair of numbers.",
+            f"got {described(limits)}",
+            because="a coordinate has a lower and an upper limit; None leaves one side open.",
+            remedy="limits=(-1.0, 1.0)",
+        )
+
+
+def _check_no_coordinate(name: str, given: Mapping[str, Any]) -> None:
+    """A joint that closes a loop has no coordinate to which a start or limits belong."""
+    for argument in ("start", "rate", "limits", "stops"):
+        if given[argument] is not None:
+            raise ModelError(
+                f"Joint {name!r} closes a loop and takes no {argument}.",
+                because="it is a constraint: its motion follows from the other joints of the loop.",
+                remedy=f"leave {argument} out, or write this joint before the one that should close the loop",
+            )
 
 
 def _check_arguments(name: str, kind: str, known: Kind, given: Mapping[str, Any]) -> None:

@@ -187,16 +187,20 @@ def _reaction(tree: Tree, entry: TreeEntry, passed: list[Pair], rotations: list[
     k = tree.at[entry.body]
     link = tree.links[k]
     moment, force = passed[k]
-    turn, parent = link.turn, link.parent
-    if entry.joint.kind == "universal":
+    turn, parent, gap = link.turn, link.parent, link.shift
+    for _ in range(entry.joint.links - 1):
         between = tree.links[parent]
-        turn, parent = between.turn @ turn, between.parent
+        turn, gap, parent = between.turn @ turn, between.shift + between.turn @ gap, between.parent
     before = ca.SX.eye(3) if parent < 0 else rotations[parent]
     flat = tree.flat[entry.body]
     if entry.forward:
         return ca.densify(reaction(entry.joint, moment, force, turn, before, flat))
-    # What is passed to a is what b loses: on b it is the opposite, in axes of b.
-    return ca.densify(reaction(entry.joint, -(turn @ moment), -(turn @ force), turn.T, rotations[k], flat))
+    # What is passed to a is what b loses: on b it is the opposite, in axes of b, about the place of the joint on b.
+    push, torque = turn @ force, turn @ moment
+    if entry.joint.kind in ("prismatic", "planar"):
+        centre = ca.SX(3, 1) if parent < 0 else tree.links[parent].centre
+        torque = torque + ca.cross(gap - centre - entry.joint.at_b, push)
+    return ca.densify(reaction(entry.joint, -torque, -push, turn.T, rotations[k], flat))
 
 
 # -- what is written, in terms of joints -----------------------------------------------------------------------

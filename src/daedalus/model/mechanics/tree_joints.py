@@ -19,6 +19,7 @@ COORDINATES: dict[str, tuple[str, tuple[int, ...], str]] = {
     "revolute": ("angle", (), "rad"),
     "prismatic": ("displacement", (), "m"),
     "universal": ("angles", (2,), "rad"),
+    "planar": ("pose", (3,), ""),
     "spherical": ("quaternion", (4,), ""),
 }
 
@@ -53,7 +54,12 @@ class TreeJoint:
     @property
     def size(self) -> int:
         """How many velocities it has."""
-        return {"fixed": 0, "universal": 2, "spherical": 3}.get(self.kind, 1)
+        return {"fixed": 0, "universal": 2, "planar": 3, "spherical": 3}.get(self.kind, 1)
+
+    @property
+    def links(self) -> int:
+        """How many links it adds to a tree."""
+        return {"universal": 2, "planar": 3}.get(self.kind, 1)
 
     def outline(self) -> tuple[Any, ...]:
         """All but its expressions, for copies, parts and files."""
@@ -92,7 +98,7 @@ def links_of(
     here, there = (joint.at_a, joint.at_b) if forward else (joint.at_b, joint.at_a)
     body = {**last, "centre": -there}
     shift = centre + here
-    none = ca.SX(3, 0)
+    none, none_turns = ca.SX(3, 0), ca.SX(3, 1)
     if joint.kind == "fixed":
         return [_link(parent, rest if forward else rest.T, shift, none, none, columns, body)]
     if joint.kind == "spherical":
@@ -112,9 +118,22 @@ def links_of(
             return [_link(parent, turn, shift, ca.SX(ca.DM(two)), ca.SX(3, 1), columns, body)]
         turn = rest.T @ _turned(one, -q)
         return [_link(parent, turn, shift, -axis_a, ca.SX(3, 1), columns, body)]
-    # Universal: about the axis of a, then about that of b; the other way round seen from b.
     axis_b = ca.SX(ca.DM(np.asarray(joint.axis_b)))
     nothing = {"mass": ca.SX(0), "centre": ca.SX(3, 1), "inertia": ca.SX(3, 3)}
+    if joint.kind == "planar":
+        x, y = across(one)
+        if forward:
+            turn, away = rest @ _turned(two, q[2]), [(x * q[0], x), (y * q[1], y)]
+            slides = [
+                _link(parent if k == 0 else -2, ca.SX.eye(3), shift + s if k == 0 else s, none_turns, way, [c], nothing)
+                for k, ((s, way), c) in enumerate(zip(away, columns))
+            ]
+            return [*slides, _link(-2, turn, ca.SX(3, 1), axis_b, ca.SX(3, 1), columns[2:], body)]
+        turn = rest.T @ _turned(one, -q[2])
+        first = _link(parent, turn, shift, -axis_a, ca.SX(3, 1), columns[2:], nothing)
+        second = _link(-2, ca.SX.eye(3), -x * q[0], none_turns, -x, columns[:1], nothing)
+        return [first, second, _link(-2, ca.SX.eye(3), -y * q[1], none_turns, -y, columns[1:2], body)]
+    # Universal: about the axis of a, then about that of b; the other way round seen from b.
     if forward:
         first = _link(parent, _turned(one, q[0]), shift, axis_a, ca.SX(3, 1), columns[:1], nothing)
         second = _link(-2, rest @ _turned(two, q[1]), ca.SX(3, 1), axis_b, ca.SX(3, 1), columns[1:], body)
@@ -140,6 +159,8 @@ def turning(joint: TreeJoint, forward: bool, q: ca.SX) -> ca.SX:
     elif joint.kind == "universal":
         first, second = _half_turn(joint.axis_a, q[0]), _half_turn(joint.axis_b, q[1])
         result = quaternion_product(quaternion_product(first, rest), second)
+    elif joint.kind == "planar":
+        result = quaternion_product(rest, _half_turn(joint.axis_b, q[2]))
     elif joint.kind == "spherical":
         result = quaternion_product(rest, q)
     else:
@@ -164,6 +185,8 @@ def reaction(joint: TreeJoint, moment: ca.SX, force: ca.SX, turn: ca.SX, rotatio
         ways = across(axis[:2]) if flat else across(axis)
         parts = [ca.dot(way, push[: way.numel()]) for way in ways]
         return ca.vertcat(*parts, torque[2] if flat else torque)
+    if joint.kind == "planar":
+        return ca.vertcat(ca.dot(ca.DM(axis), push), *(ca.dot(way, torque) for way in across(axis)))
     if joint.kind == "revolute":
         return world if flat else ca.vertcat(world, *(ca.dot(way, torque) for way in across(axis)))
     normal = ca.cross(turn @ ca.SX(ca.DM(np.asarray(joint.axis_b))), ca.SX(ca.DM(axis)))

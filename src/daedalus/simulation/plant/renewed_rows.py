@@ -40,6 +40,8 @@ def renewed_rows(
         wanted = np.flatnonzero(plant.deep_columns[part])
         if len(wanted):
             labels, own = solved.system.labels[letter], plant.system.labels[letter]
+            if not {own[k] for k in wanted} <= set(labels):
+                return rows  # redundant constraints: the solved equations do without some of the forces
             values = function.core.evaluate_many(*given)[0]
             renewed[:, part.start + wanted] = values[:, [labels.index(own[k]) for k in wanted]]
     return np.where(np.isfinite(renewed).all(axis=1, keepdims=True), renewed, rows)
