@@ -85,6 +85,64 @@ def test_a_capacitor_on_a_source_has_a_derivative():
     assert [tr["c.voltage"][-1], tr["c.voltage_dot"][-1], tr["c.current"][-1]] == pytest.approx([-2.0, -4.0, -12.0])
 
 
+def driven_circuit():
+    """A resistor and an inductor behind a source, two capacitors in parallel the other way round."""
+    C, m = dd.components.electrical, dd.Model("driven circuit")
+    u = m.input("u")
+    source, ground = m.add(C.VoltageSource("s", voltage=u)), m.add(C.Ground("g"))
+    r, choke = m.add(C.Resistor("r", resistance=2.0)), m.add(C.Inductor("l", inductance=0.5))
+    c1, c2 = m.add(C.Capacitor("c1", capacitance=0.3)), m.add(C.Capacitor("c2", capacitance=0.2))
+    m.connect(source.plus, r.plus)
+    m.connect(r.minus, choke.plus)
+    m.connect(choke.minus, c1.plus, c2.minus)
+    m.connect(source.minus, c1.minus, c2.plus, ground.pin)
+    return m, u
+
+
+@pytest.mark.parametrize("name", ["r.voltage", "s.minus.current", "c2.voltage", "c2.voltage_dot"])
+def test_symbols_of_parts_stand_in_plans_and_gradients(name):
+    """Conditions on them ended in an AssertionError, gradients called them foreign."""
+    m, u = driven_circuit()
+    ocp = dd.OptimalControl(m, 2.0, intervals=10)
+    ocp.start({"c1.voltage": 0.0, "l.current": 0.0})
+    ocp.finish({"c1.voltage": 1.0})
+    ocp.minimise(running=u**2 + 1e-3 * m[name] ** 2)
+    ocp.subject_to(m[name] >= -1.5, name="low")
+    plan = ocp.solve()
+    assert plan.success
+    assert plan.replay()[name].min() > -1.5001
+    inputs = {"u": 1.0}
+    start = {"c1.voltage": 0.2, "l.current": 0.1}
+    g = dd.gradient(m, 1.0, final=m[name], wrt=["r.resistance"], inputs=inputs, start=start, rtol=1e-9)
+    assert g.value == pytest.approx(dd.simulate(m, 1.0, inputs=inputs, start=start, rtol=1e-9)[name][-1], rel=1e-6)
+
+
+def test_what_a_source_gives_is_kept_and_measured():
+    C, m = dd.components.electrical, dd.Model("divider")
+    source, ground = m.add(C.VoltageSource("s", voltage=1.5)), m.add(C.Ground("g"))
+    r, c = m.add(C.Resistor("r", resistance=2.0)), m.add(C.Capacitor("c", capacitance=1.0))
+    m.connect(source.plus, r.plus)
+    m.connect(r.minus, c.plus)
+    m.connect(source.minus, c.minus, ground.pin)
+    options = {"start": {"c.voltage": 0.0}, "save_at": [0.5, 1.0]}
+    kept = dd.sweep(m, 1.0, over={"c.capacitance": [1.0, 2.0]}, **options)
+    assert kept["r.plus.voltage"].values == pytest.approx(np.full((2, 2), 1.5))
+    swept = dd.sweep(m, 1.0, over={"s.voltage": [1.0, 2.0]}, **options)
+    assert swept["r.plus.voltage"].values == pytest.approx(np.array([[1.0, 1.0], [2.0, 2.0]]))
+    with pytest.raises(dd.InputError, match="has not kept c"):
+        kept["c.voltage_dot"]
+    assert np.isfinite(
+        dd.sweep(m, 1.0, over={"s.voltage": [1.0]}, outputs=["c.voltage_dot"], **options)["c.voltage_dot"]
+    ).all()
+    # Data that is met exactly determines the source; its noise was taken for 1e-308.
+    found = dd.fit(
+        m, {"time": [0.0, 0.5, 1.0], "r.plus.voltage": [2.0, 2.0, 2.0]}, ["s.voltage"], start={"c.voltage": 0.0}
+    )
+    assert found["s.voltage"] == pytest.approx(2.0)
+    assert found.unidentifiable == []
+    assert found.std["s.voltage"] < 1e-6
+
+
 def test_a_sweep_has_all_names(tmp_path):
     m = two_capacitors()
     en = dd.sweep(m, 1.0, over={"r.resistance": [1.0, 2.0]}, start={"c1.voltage": 5.0})

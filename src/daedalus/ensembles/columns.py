@@ -10,6 +10,7 @@ import numpy as np
 
 from daedalus.errors import InputError
 from daedalus.model.names import did_you_mean
+from daedalus.model.system.system import System
 from daedalus.model.values import unit_of
 from daedalus.reduction.redundancy.independent_constraints import Redundancy
 from daedalus.simulation.result.labelled_samples import recorded_names
@@ -47,7 +48,8 @@ def columns_of(road: Road, outputs: Sequence[str] | None, taken: Sequence[str]) 
     none = Samples(plant, road.drive, np.zeros(0), np.zeros(0), np.zeros((0, 0)))
     if isinstance(outputs, str):
         outputs = [outputs]
-    known = [name for name in recorded_names(none) if name not in taken and _lasts(road, name)]
+    known = [name for name in recorded_names(none) if _lasts(road, name)]
+    known = [name for name in (*known, *_given_values(road.system, taken)) if name not in taken]
     found = []
     for name in outputs or known:
         try:
@@ -56,6 +58,12 @@ def columns_of(road: Road, outputs: Sequence[str] | None, taken: Sequence[str]) 
             remedy = did_you_mean(name, known)
             raise InputError(f"The model has no variable {name!r} to keep.", remedy=remedy) from None
     return found
+
+
+def _given_values(system: System, taken: Sequence[str]) -> list[str]:
+    """Parameters that give variables of parts their values, as a source does; those variables where it is `taken`."""
+    given = {name: own for name, own in system.aliases.items() if system.place(own).letter == "p"}
+    return list(dict.fromkeys(name if own in taken else own for name, own in given.items()))
 
 
 def _lasts(road: Road, name: str) -> bool:

@@ -60,6 +60,13 @@ class Ensemble:
         own = name if name in self.data else name_behind(self.data.attrs, name)
         if own not in self.data:
             names = [str(n) for n in self.data.data_vars]
+            stem = name.removesuffix("_ddot").removesuffix("_dot")
+            if stem != name and name_behind(self.data.attrs, stem) in self.data:
+                raise InputError(
+                    f"The sweep has not kept {name}.",
+                    because="derivatives are only kept where you ask for them.",
+                    remedy=f'dd.sweep(..., outputs=["{name}", ...])',
+                )
             raise InputError(f"The sweep has no variable {name!r}.", remedy=did_you_mean(name, names))
         return self.data[own]
 

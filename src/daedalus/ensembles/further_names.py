@@ -26,11 +26,16 @@ def further_names(system: System) -> dict[str, str]:
 
 
 def name_behind(attributes: Mapping[Any, Any], name: str) -> str:
-    """The name that a further one stands for; itself where it is none.
+    """The name that a further one stands for, or that of its derivative; itself where it is none.
 
     Example
     -------
-    >>> name_behind({"further_names": '{"spring.shaft.angle": "load.angle"}'}, "spring.shaft.angle")
-    'load.angle'
+    >>> told = {"further_names": '{"spring.shaft.angle": "load.angle"}'}
+    >>> name_behind(told, "spring.shaft.angle"), name_behind(told, "spring.shaft.angle_dot")
+    ('load.angle', 'load.angle_dot')
     """
-    return str(json.loads(attributes.get(FURTHER_NAMES, "{}")).get(name, name))
+    known = json.loads(attributes.get(FURTHER_NAMES, "{}"))
+    for suffix in ("", "_dot", "_ddot"):
+        if name.endswith(suffix) and (stem := name.removesuffix(suffix)) in known:
+            return f"{known[stem]}{suffix}"
+    return name

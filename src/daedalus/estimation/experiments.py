@@ -100,7 +100,9 @@ def _kind(system: System, name: str) -> str:
         letter = system.place(name).letter
     except InputError:
         return ""
-    return "input" if letter == "u" else "measured" if letter in ("x", "z", "xdot") else ""
+    # A voltage that is given by a source is measured like any other.
+    given_by_parameter = letter == "p" and name in system.aliases
+    return "input" if letter == "u" else "measured" if letter in ("x", "z", "xdot") or given_by_parameter else ""
 
 
 def _numbers(system: System, column: object, name: str, count: int, where: str) -> np.ndarray:

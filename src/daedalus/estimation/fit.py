@@ -27,6 +27,8 @@ LOSSES = ("linear", "soft_l1", "huber", "cauchy", "arctan")
 RTOL, ATOL = 1e-8, 1e-11
 # Weights of several outputs without a given noise are found from the residuals, in so many rounds at most.
 ROUNDS, SETTLED = 8, 1e-4
+# Noise of less than this share of the data cannot be told from rounding.
+EXACT = float(np.finfo(float).eps)
 
 
 def fit(
@@ -142,9 +144,7 @@ def _noise(
     for name in dict.fromkeys(name for one in experiments for name in one.measured):
         given = noise.get(name) if isinstance(noise, Mapping) else noise
         if given is None:
-            values = np.concatenate([one.measured[name].ravel() for one in experiments if name in one.measured])
-            size = float(np.sqrt(np.nanmean(values**2))) if np.any(np.isfinite(values)) else 0.0
-            sigma[name] = size if size > 0 else 1.0
+            sigma[name] = _size(experiments, name)
             estimated.append(name)
         else:
             sigma[name] = plain_number(given, f"The noise of {name}", unit_of(system, name))
@@ -158,6 +158,13 @@ def _noise(
     return sigma, estimated
 
 
+def _size(experiments: Sequence[Experiment], name: str) -> float:
+    """How large what is measured is; 1 where it is nothing but zeros."""
+    values = np.concatenate([one.measured[name].ravel() for one in experiments if name in one.measured])
+    size = float(np.sqrt(np.nanmean(values**2))) if np.any(np.isfinite(values)) else 0.0
+    return size if size > 0 else 1.0
+
+
 def _estimate_noise(problem: WeightedResiduals, theta: np.ndarray, names: Sequence[str]) -> float:
     """Set σ of names from their residuals; the largest relative change."""
     total = sum(one.samples for one in problem.experiments)
@@ -169,7 +176,8 @@ def _estimate_noise(problem: WeightedResiduals, theta: np.ndarray, names: Sequen
             for one, curves in zip(problem.experiments, problem.curves(theta))
             if name in one.measured
         ]
-        spread = float(np.sqrt(np.concatenate(squares).mean() / share)) or np.finfo(float).tiny
+        # Data that a model meets exactly is still rounded.
+        spread = max(float(np.sqrt(np.concatenate(squares).mean() / share)), EXACT * _size(problem.experiments, name))
         changed = max(changed, abs(spread / problem.sigma[name] - 1))
         problem.sigma[name] = spread
     return changed

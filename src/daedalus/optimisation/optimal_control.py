@@ -279,7 +279,7 @@ class OptimalControl:
         """
         called = name or f"condition {len(self._description.conditions) + 1}"
         found = read_condition(condition, at, called, soft, lower, upper)
-        self._checked(found.expression, f"The condition {called!r}")
+        found = replace(found, expression=self._checked(found.expression, f"The condition {called!r}"))
         if found.at in ("all", "nodes") and self._belongs_to_no_instant(found.expression):
             found = replace(found, at="end")
         self._description.conditions.append(found)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Any
 
 import casadi as ca
+
+from daedalus.model.expressions import elements, symbol_key
 
 
 class Account(IntEnum):
@@ -31,6 +34,13 @@ class Ledger:
     entries: tuple[Entry, ...]
     gone: ca.SX
     put: ca.SX
+
+    def read_expression(self, system: Any, expression: ca.SX) -> ca.SX:
+        """An expression in symbols of parts, with what stands for those that joining took away."""
+        gone = frozenset(map(symbol_key, elements(self.gone)))
+        if not any(symbol_key(symbol) in gone for symbol in ca.symvar(expression)):
+            return expression
+        return ca.densify(ca.substitute([expression], [self.gone], [self.put])[0])
 
     def amounts(self) -> dict[Account, ca.SX]:
         """Power in, stored energy and lost power of every part, as columns in the symbols of the system."""

@@ -11,12 +11,11 @@ import numpy as np
 
 from daedalus import _core
 from daedalus.errors import InputError
-from daedalus.model.assembly.in_system import in_system
 from daedalus.model.expressions import elements, symbol_key
 from daedalus.model.names import did_you_mean, shape_text
 from daedalus.model.plain_numbers import plain_result, result_at
 from daedalus.model.signals import Signal, signal
-from daedalus.model.system.closed_loop import MOST_LOOPS, closed_loop
+from daedalus.model.system.closed_loop import MOST_LOOPS, closed_loop, opened
 from daedalus.model.system.once import By, once
 from daedalus.model.system.place import Place
 from daedalus.model.system.system import System
@@ -143,7 +142,7 @@ def input_place(system: System, name: str) -> Place:
 
 def _checked_expression(system: System, place: Place, value: ca.SX) -> ca.SX:
     """An expression in the model's symbols, of the shape of the input."""
-    value = in_system(system, value)
+    value = opened(system).translated("expression", value)
     known = {symbol_key(s) for letter in ("t", "xdot", "x", "z", "u", "p") for s in elements(system.symbol(letter))}
     for scalar in ca.symvar(value):
         if symbol_key(scalar) not in known:

@@ -260,8 +260,8 @@ class Trajectory(RecordedRun):
 
         The page holds first and second derivatives along the run, y + Σ δ y' + ½ Σ δ δ y''. A green band on each slider
         shows how far re-runs confirm them to within 3 % with the other sliders where they are: corners of the ranges
-        are re-run, too. A button copies the call that runs the chosen values. Models that switch or jump are predicted by
-        first derivatives alone, which the page says.
+        are re-run, too. A button copies the call that runs the chosen values. Models that switch or jump are predicted
+        by first derivatives alone, which the page says.
 
         Parameters
         ----------
