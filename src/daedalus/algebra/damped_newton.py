@@ -30,6 +30,8 @@ TOLERANCE = 1e-13
 STALLED = 1e-8
 # Equations hold when what is left of them is at most this share of their size.
 SOLVED = 1e-9
+# The same where ranks are lost on the solutions, or where a run has passed by: such values have half their digits.
+CONSISTENT = 1e-8
 # An equation whose slopes are at most this share of its size does not depend on the unknowns: that is rounding.
 DEAD = 1e-14
 SMALLEST_DAMPING = 1e-8

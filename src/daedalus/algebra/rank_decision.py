@@ -31,6 +31,12 @@ ROUNDING = 1e-13
 KNOWN = 1e-10
 # Entries that come from differences of values, or from a run, are known to this share: about half the digits.
 KNOWN_BY_DIFFERENCES = 1e-6
+# Steps of differences in sizes of the values: rounding and curvature are equal at the root of the first for one-sided
+# ones and at its cube root for central ones (P. E. Gill, W. Murray, M. H. Wright, Practical Optimization, 1981, 8.6).
+ONE_SIDED, CENTRAL = float(np.sqrt(EPSILON)), float(np.cbrt(EPSILON))
+# Two formulas are one where they differ by less than this share at random values: some million roundings, far below
+# what a term makes that only one of them has.
+SAME_FORMULA = 1e-9
 # Values that may be true as well, at which a matrix is looked at.
 WITNESSES = 2
 # Singular values of a balanced matrix below this share of the largest count as zero: as well as its entries are known.

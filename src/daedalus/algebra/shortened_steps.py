@@ -14,12 +14,13 @@ from daedalus.algebra.damped_newton import SOLVED, Equations, Matrix
 from daedalus.algebra.newton_record import new_record
 from daedalus.deadline import poll
 
-# Sparse matrices: ε, whose root is the singular value below which parts of a step are left out.
-SMALL = 1e-14
+# ε in [I, Aᵀ; A, -ε] of sparse matrices, whose root is the singular value below which parts of a step are left out: as
+# small as squares of entries are known to.
+SQUARES_KNOWN = 1e-14
 
 # The term of Levenberg and Marquardt as a share of the squares: the first one, the factor from one to the next (D. W.
-# Marquardt, J. SIAM 11, 1963), the smallest, which is rounding of the squares, and one with which steps lead nowhere.
-FIRST_TERM, TERM_FACTOR, LEAST_TERM, LARGEST_TERM = 1e-3, 10.0, 1e-14, 1e10
+# Marquardt, J. SIAM 11, 1963), and one with which steps lead nowhere.
+FIRST_TERM, TERM_FACTOR, LARGEST_TERM = 1e-3, 10.0, 1e10
 
 # From the values, ∂F/∂v, the sizes of the equations and the scaled residual to the whole step.
 Step = Callable[[np.ndarray, Matrix, np.ndarray, np.ndarray], np.ndarray]
@@ -73,14 +74,19 @@ def sparse_steps(equations: Equations, guess: np.ndarray, sizes: np.ndarray) -> 
 
 
 def shortest_step(matrix: Any, right: np.ndarray) -> np.ndarray:
-    """The shortest v with A v = b for a sparse A, through the system [I, Aᵀ; A, -ε]."""
+    """The shortest v with A v = b for a sparse A."""
+    n = matrix.shape[1]
+    return augmented_factors(matrix).solve(np.concatenate([np.zeros(n), right]))[:n]
+
+
+def augmented_factors(matrix: Any) -> Any:
+    """The factors of [I, Aᵀ; A, -ε]; the small ε keeps them regular where rows repeat each other."""
     from scipy.sparse import bmat, identity
     from scipy.sparse.linalg import splu
 
     m, n = matrix.shape
-    # The small ε keeps the system regular where equations repeat each other.
-    augmented = bmat([[identity(n), matrix.T], [matrix, -SMALL * identity(m)]], format="csc")
-    return splu(augmented, permc_spec="MMD_AT_PLUS_A").solve(np.concatenate([np.zeros(n), right]))[:n]
+    augmented = bmat([[identity(n), matrix.T], [matrix, -SQUARES_KNOWN * identity(m)]], format="csc")
+    return splu(augmented, permc_spec="MMD_AT_PLUS_A")
 
 
 class Descent(NamedTuple):
@@ -121,7 +127,7 @@ def levenberg_marquardt(
         poll("a root of the equations")
         slope = here.slopes.T @ here.left
         moving = np.ones(len(slope), dtype=bool) if free is None else free(here, slope)
-        flat = np.abs(slope[moving]).max(initial=0.0) <= LEAST_TERM * max(1.0, here.size)
+        flat = np.abs(slope[moving]).max(initial=0.0) <= SQUARES_KNOWN * max(1.0, here.size)
         if here.size <= enough or flat or term > LARGEST_TERM:
             break
         normal = here.slopes[:, moving].T @ here.slopes[:, moving]
@@ -132,7 +138,7 @@ def levenberg_marquardt(
         if not trial.size < here.size:
             term *= TERM_FACTOR
             continue
-        gained, here, term = here.size - trial.size, trial, max(term / TERM_FACTOR, LEAST_TERM)
+        gained, here, term = here.size - trial.size, trial, max(term / TERM_FACTOR, SQUARES_KNOWN)
         if gained <= progress * here.size:
             break
     return here

@@ -18,6 +18,7 @@ from functools import partial
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.rank_decision import EPSILON
 from daedalus.analysis.interval_arithmetic import range_over
 from daedalus.analysis.odd_root import odd_root
 from daedalus.analysis.structure.symbolic_solve import solved_for
@@ -308,7 +309,7 @@ def _norm_bounds(function: ca.Function, lows: np.ndarray, highs: np.ndarray, n: 
         mixed = np.sqrt(sizes.sum(axis=1).max(axis=1) * sizes.sum(axis=2).max(axis=1))
         full = np.sqrt((sizes**2).sum(axis=(1, 2)))
     # The sums themselves are rounded: n² additions at most.
-    bound = np.minimum(mixed, full) * (1 + 4 * n * n * np.finfo(float).eps)
+    bound = np.minimum(mixed, full) * (1 + 4 * n * n * EPSILON)
     return np.where(np.isnan(bound), np.inf, bound), sizes
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.rank_decision import SAME_FORMULA
+
 POWERS = (3, 5, 7)
-SAMPLES, SAME = 5, 1e-9
+SAMPLES = 5
 
 
 def odd_root(residual: ca.SX, unknown: ca.SX) -> ca.SX | None:
@@ -27,7 +29,7 @@ def odd_root(residual: ca.SX, unknown: ca.SX) -> ca.SX | None:
         left = residual - (factor * unknown**power + summand)
         look = ca.Function("left", symbols, [left, ca.fabs(residual) + ca.fabs(summand) + 1])
         values = [look.call([ca.DM(v) for v in draw.uniform(0.2, 1.8, len(symbols))]) for _ in range(SAMPLES)]
-        if all(abs(float(gap)) <= SAME * float(size) for gap, size in values):
+        if all(abs(float(gap)) <= SAME_FORMULA * float(size) for gap, size in values):
             share = summand / factor
             return -ca.sign(share) * ca.fabs(share) ** (1.0 / power)
     return None

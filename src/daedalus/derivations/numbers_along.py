@@ -13,6 +13,7 @@ from types import MappingProxyType
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.rank_decision import EPSILON
 from daedalus.derivations.usual_values import drawn_near
 
 _WEIGHTS = (3 / 4, -3 / 20, 1 / 60)
@@ -176,5 +177,5 @@ def _differences(
     values = value(points.reshape(len(point), -1)).full().reshape(-1, len(directions), len(moves))
     with np.errstate(invalid="ignore"):
         found = sum(w * (values[:, :, 2 * k] - values[:, :, 2 * k + 1]) for k, w in enumerate(_WEIGHTS)) / step
-        rounding = ROUNDINGS * np.finfo(float).eps * np.abs(values).max(axis=2) / step
+        rounding = ROUNDINGS * EPSILON * np.abs(values).max(axis=2) / step
     return found.ravel("F"), rounding.ravel("F")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from daedalus.algebra.rank_decision import EPSILON
 from daedalus.ensembles.ensemble import Ensemble
 from daedalus.ensembles.sample import Sample, sample
 from daedalus.ensembles.sweep import sweep
@@ -181,7 +182,7 @@ def _indices(runs: np.ndarray) -> np.ndarray:
     both = runs[:2].reshape(-1, *runs.shape[2:])
     mean, variance = both.mean(axis=0), both.var(axis=0)
     # What does not vary beyond rounding has no variance to share.
-    still = variance <= (8 * np.finfo(float).eps * np.abs(both).max(axis=0)) ** 2
+    still = variance <= (8 * EPSILON * np.abs(both).max(axis=0)) ** 2
     variance = np.where(still, np.nan, variance)
     first = ((b - mean) * (changed - a)).mean(axis=1) / variance
     total = ((changed - a) ** 2).mean(axis=1) / (2 * variance)

@@ -15,7 +15,7 @@ import numpy as np
 
 from daedalus.algebra.damped_newton import SOLVED
 from daedalus.algebra.least_change import Arrival, least_change
-from daedalus.algebra.rank_decision import balanced, counted, is_singular
+from daedalus.algebra.rank_decision import EPSILON, balanced, counted, is_singular
 from daedalus.analysis.structure.jets.jet_evaluation import JetEvaluation
 from daedalus.deadline import poll
 from daedalus.initialisation.homotopy import follow
@@ -30,7 +30,7 @@ ASIDE, SPREAD = 0.1, 0.7
 DRAWS = 3
 # Stages with more blocks are solved as a whole only.
 MOST_BLOCKS = 200
-EXACT = 4 * np.finfo(float).eps
+EXACT = 4 * EPSILON
 # What Newton's method leaves of a zero, in sizes.
 NOTHING = 1e-30
 

@@ -15,6 +15,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus import _core
+from daedalus.algebra.rank_decision import CENTRAL, ONE_SIDED
 from daedalus.analysis.structure.signature import Signature, signature
 from daedalus.scipy_calls.dae_model import equation_levels
 from daedalus.tracing.trace import nearby
@@ -22,7 +23,6 @@ from daedalus.tracing.trace import nearby
 Residual = Callable[[float, np.ndarray, np.ndarray], np.ndarray]
 Jacobians = Callable[[float, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 Differences = Callable[[Callable[[np.ndarray], np.ndarray], np.ndarray, np.ndarray], np.ndarray]
-_ROOT, _CUBE_ROOT = np.sqrt(np.finfo(float).eps), np.cbrt(np.finfo(float).eps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +101,7 @@ def forward_differences(function: Callable[[np.ndarray], np.ndarray], at: np.nda
     for j in range(at.size):
         moved = at.copy()
         # A step that is exactly a difference of two numbers.
-        moved[j] += _ROOT * max(abs(at[j]), 1e-3)
+        moved[j] += ONE_SIDED * max(abs(at[j]), 1e-3)
         found[:, j] = (function(moved) - base) / (moved[j] - at[j])
     return found
 
@@ -111,7 +111,7 @@ def central_differences(function: Callable[[np.ndarray], np.ndarray], at: np.nda
     found = np.empty((base.size, at.size))
     for j in range(at.size):
         ahead, behind = at.copy(), at.copy()
-        step = _CUBE_ROOT * max(abs(at[j]), 0.1)
+        step = CENTRAL * max(abs(at[j]), 0.1)
         ahead[j] += step
         behind[j] -= step
         found[:, j] = (function(ahead) - function(behind)) / (ahead[j] - behind[j])

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from daedalus.algebra.newton_steps import full_newton
-from daedalus.algebra.rank_decision import KNOWN_BY_DIFFERENCES, null_space
+from daedalus.algebra.rank_decision import CENTRAL, KNOWN_BY_DIFFERENCES, null_space
 from daedalus.analysis.points.partial_derivatives import full_matrix
 from daedalus.errors import InconsistentStartError
 from daedalus.initialisation.initialise import initialise
@@ -24,7 +24,6 @@ from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.start.implicit_start import ATOL, RTOL, UNMOVED, first_row
 
 MOST_CORRECTIONS = 25
-_CUBE_ROOT = np.cbrt(np.finfo(float).eps)
 # y' moves this much more easily than y, which it follows from.
 EASE = 100.0
 
@@ -170,7 +169,7 @@ def _solved(found: CallbackDae, wanted: GivenStart, allowed: np.ndarray, moves: 
         base = found.residual(t, y, yp)
         whole, dot = found.sharp(t, y, yp)
         kernel = _left_kernel(dot)
-        step = _CUBE_ROOT * max(1.0, abs(t))
+        step = CENTRAL * max(1.0, abs(t))
         drift = (found.residual(t + step, y, yp) - found.residual(t - step, y, yp)) / (2 * step)
         values = np.concatenate([base, kernel.T @ (drift + whole @ yp)])
         by_rate = np.vstack([dot, kernel.T @ whole])

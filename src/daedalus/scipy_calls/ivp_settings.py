@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from daedalus.algebra.rank_decision import EPSILON
 from daedalus.errors import InputError
 from daedalus.integrators.methods import METHODS, OF_SCIPY, choose_method, is_implicit, takes_momenta
 from daedalus.scipy_calls.ivp_errors import IvpTypeError, IvpValueError
@@ -23,7 +24,7 @@ IMPLICIT = {"Radau": OF_SCIPY["Radau"], "BDF": OF_SCIPY["BDF"], "LSODA": "bdf"}
 # What an implicit method takes in SciPy and an exact Jacobian makes superfluous.
 ABOUT_JACOBIANS = ("jac", "jac_sparsity", "lband", "uband", "min_step")
 # Below this, rounding is larger than the tolerance (SciPy's bound, 100 machine epsilons).
-_SMALLEST_RTOL = 100 * np.finfo(float).eps
+_SMALLEST_RTOL = 100 * EPSILON
 
 
 @dataclass(frozen=True)

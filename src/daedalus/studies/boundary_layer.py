@@ -29,6 +29,7 @@ CHANGED = 0.05
 ARRIVED = 1e-5
 # A motion that grows beyond this many sizes of its start has run away.
 LARGEST = 1e12
+# Of all runs beside a limit: far below the differences of O(ε) that they are compared for.
 RTOL, ATOL = 1e-8, 1e-11
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from daedalus.algebra.rank_decision import EPSILON
 from daedalus.analysis.structure.written_structure import variable_index
 from daedalus.errors import InputError, SolverError
 from daedalus.integrators.methods import is_implicit
@@ -51,7 +52,7 @@ STAGES = 1e-9
 # Steps are typed with some six digits at least.
 DIVIDES = 1e-6
 # Rounding errors of n steps add up like a random walk, sqrt(n) eps; ten times that is no news about the method.
-ROUNDING_FACTOR = 10.0 * float(np.finfo(float).eps)
+ROUNDING_FACTOR = 10.0 * EPSILON
 
 
 def convergence(

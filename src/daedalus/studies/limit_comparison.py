@@ -14,8 +14,8 @@ from daedalus.errors import InputError, SolverError
 from daedalus.reduction.forms.fast_and_slow import FastAndSlow
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.simulate import simulate
+from daedalus.studies.boundary_layer import ATOL, RTOL
 
-RTOL, ATOL = 1e-8, 1e-11
 # An explicit method needs about span / ε steps for a fast part; beyond this the comparison says so.
 MOST_STEPS = 2_000_000
 

@@ -10,13 +10,11 @@ from typing import Any, overload
 import numpy as np
 
 from daedalus.algebra.newton_record import NewtonRecord, recorded
-from daedalus.algebra.rank_decision import ROUNDING, is_singular
+from daedalus.algebra.rank_decision import ONE_SIDED, ROUNDING, is_singular
 from daedalus.errors import InputError
 
 # Damping gives up below this share of a step.
 SMALLEST_STEP = 2.0**-20
-# Steps of differences where no Jacobian is given.
-DIFFERENCE = float(np.sqrt(np.finfo(float).eps))
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,7 +230,7 @@ def _differences(value: Any, x: np.ndarray, residual: np.ndarray) -> np.ndarray:
     columns = []
     for k in range(x.size):
         move = np.zeros(x.size)
-        move[k] = DIFFERENCE * max(1.0, abs(x[k]))
+        move[k] = ONE_SIDED * max(1.0, abs(x[k]))
         columns.append((value(x + move) - value(x - move)) / (2 * move[k]))
     return np.array(columns).T
 

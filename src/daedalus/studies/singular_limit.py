@@ -27,6 +27,8 @@ from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.request import read_span
 from daedalus.simulation.simulate import simulate
 from daedalus.studies.boundary_layer import (
+    ATOL,
+    RTOL,
     FastPart,
     Layer,
     eigenvalue_text,
@@ -38,7 +40,6 @@ from daedalus.studies.limit_comparison import LimitComparison, compared
 
 # Without a span the path is this many times as long as the fastest slow time constant.
 PATH = 10.0
-RTOL, ATOL = 1e-8, 1e-11
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from daedalus.algebra.rank_decision import EPSILON
 from daedalus.errors import InputError, SolverError
 from daedalus.integrators.methods import METHODS, is_multistep
 from daedalus.integrators.multistep.multistep import Multistep
@@ -20,13 +21,12 @@ from daedalus.model.plain_numbers import without_unit
 from daedalus.model.system.system import System
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.simulate import simulate
-from daedalus.studies.expected_order import expected_step_order
+from daedalus.studies.expected_order import TIGHT, expected_step_order
 from daedalus.studies.measured_order import fitted_order
 
 # The order is fitted to steps h, h/2, h/4, ...; errors that rounding may have made are left out.
 HALVINGS = 6
-LEFT_OUT = 100.0 * float(np.finfo(float).eps)
-TIGHT = 1e-13
+LEFT_OUT = 100.0 * EPSILON
 
 
 @dataclass(frozen=True, eq=False)

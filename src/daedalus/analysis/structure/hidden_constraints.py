@@ -16,7 +16,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus import _core
-from daedalus.algebra.rank_decision import is_singular
+from daedalus.algebra.rank_decision import SAME_FORMULA, is_singular
 from daedalus.analysis.structure.cancelled_terms import without_vanishing
 from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
 from daedalus.analysis.structure.structural_repair import Structure, in_own_unknowns
@@ -25,9 +25,6 @@ from daedalus.analysis.structure.system_jacobian import matrices_at, random_argu
 from daedalus.deadline import poll
 from daedalus.model.expressions import symbol_key
 from daedalus.model.system.equation_row import Role
-
-# Differences of expressions at random values below this are rounding.
-VANISHED = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +111,7 @@ def _vanishes(structure: Structure, expression: ca.SX) -> bool:
     array = structure.array
     depth = max(array.highest_order(expression), 0)
     values = array.values(expression, random_arguments(array, structure.jet, depth, 3))
-    return bool(np.all(np.abs(values) < VANISHED))
+    return bool(np.all(np.abs(values) < SAME_FORMULA))
 
 
 def _put_in(expression: ca.SX, value_of: dict[int, ca.SX]) -> ca.SX:

@@ -36,13 +36,12 @@ from daedalus.analysis.structure.system_jacobian import (
 from daedalus.deadline import poll
 from daedalus.model.expressions import concatenate, elements, symbol_key
 from daedalus.model.system.equation_row import definition_row
+from daedalus.model.system.open_algebraics import EQUAL, as_fractions
 
 # A symbolic null vector is looked for in blocks up to this size; its expressions grow with the cube.
 LARGEST_BLOCK = 10
 # Each repair lowers the value of the signature, so their number is bounded; this bounds the passes over all blocks.
 MOST_REPAIRS = 12
-# Coefficients at two points that differ by less are equal; they are taken for fractions with these denominators.
-EQUAL, DENOMINATORS = 1e-8, 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -287,9 +286,7 @@ def constant_null_vector(matrices: list[np.ndarray]) -> np.ndarray | None:
     first = found[0]
     if any(not np.allclose(vector, first, rtol=EQUAL, atol=0.0) for vector in found[1:]):
         return None
-    multiples = np.round(first[:, None] * np.arange(1, DENOMINATORS + 1)) / np.arange(1, DENOMINATORS + 1)
-    near = np.abs(multiples - first[:, None]) <= EQUAL * np.abs(first[:, None])
-    return np.where(near.any(axis=1), multiples[np.arange(len(first)), near.argmax(axis=1)], first)
+    return as_fractions(first)
 
 
 def _null_vector(matrix: np.ndarray) -> np.ndarray | None:

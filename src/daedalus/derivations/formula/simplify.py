@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import casadi as ca
 
+from daedalus.algebra.rank_decision import SAME_FORMULA
 from daedalus.derivations.formula.agreement import largest_difference
 from daedalus.derivations.formula.angles import with_squares, with_sums_of_angles, without_squares
 from daedalus.derivations.formula.formula_length import operations
@@ -24,8 +25,6 @@ from daedalus.model.expressions import elements, symbol_key
 LONGEST = 1500
 # Of a polynomial with more terms only the plainest forms are tried: all of them take seconds and gain a few operations.
 MANY_TERMS = 40
-# The largest relative difference at random points of what counts as the same.
-SAME = 1e-9
 
 
 # A form with the factors of chosen symbols gathered may be longer than the shortest one by this factor.
@@ -96,7 +95,7 @@ def shortest(entry: ca.SX, wish: Wish) -> ca.SX:
     found.reverse()
     ranked = sorted(found, key=lambda one: (not (one[2] and one[1] <= near), one[1]))
     for candidate, own, _ in ranked:
-        if own <= length and (candidate is entry or largest_difference(entry, candidate, wish.units) < SAME):
+        if own <= length and (candidate is entry or largest_difference(entry, candidate, wish.units) < SAME_FORMULA):
             return candidate
     return entry
 

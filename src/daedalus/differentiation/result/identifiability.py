@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from daedalus.algebra.rank_decision import KNOWN_BY_DIFFERENCES
 from daedalus.differentiation.result.differentiated_run import DifferentiatedRun
 from daedalus.errors import InputError, SolverError
 
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
     import xarray
 
 TIMES = 101
-# Below this share of the largest eigenvalue of the scaled information a direction cannot be seen.
-BLIND = 1e-12
+# Below this share of the largest eigenvalue of the scaled information, a square, a direction cannot be seen.
+BLIND = KNOWN_BY_DIFFERENCES**2
 
 
 @dataclass(frozen=True)

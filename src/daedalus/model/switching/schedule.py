@@ -14,11 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from daedalus.algebra.rank_decision import EPSILON
 from daedalus.model.system.plain_record import PlainRecord
 
 # Two times that differ by less than this share are one instant, as for the core: those of clocks are products of
 # decimals, those of guards sums of steps.
-SAME_INSTANT = 8 * float(np.finfo(float).eps)
+SAME_INSTANT = 8 * EPSILON
 
 
 def same_instant(*times: float) -> float:

@@ -137,7 +137,7 @@ def _shares(
     same = _equal(found)
     elsewhere = _solved([look.at([*point[:-1], _other(point[-1])]) for point in points], first, others)
     if same and elsewhere is not None and _equal([*found, *elsewhere]):
-        return ca.SX(_fractions(found[0]))
+        return ca.SX(as_fractions(found[0]))
     slopes = look.slopes
     if same:
         # Nothing but parameters counts: everything else may stand at the first point.
@@ -173,7 +173,7 @@ def _other(p: np.ndarray) -> np.ndarray:
     return changed
 
 
-def _fractions(numbers: np.ndarray) -> np.ndarray:
+def as_fractions(numbers: np.ndarray) -> np.ndarray:
     """Numbers that are simple fractions, exactly those; others as they are."""
     below = np.arange(1, DENOMINATORS + 1)
     near = np.round(numbers[..., None] * below) / below

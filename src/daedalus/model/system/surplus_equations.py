@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.rank_decision import EPSILON
 from daedalus.model.system.sampled_points import (
     ARGUMENTS,
     CANCELLED,
@@ -29,7 +30,7 @@ from daedalus.model.system.sampled_points import (
 from daedalus.model.system.system import System
 
 # Roundings of x' and z, by their largest, that are no contradiction.
-ROUNDINGS = 64 * np.finfo(float).eps
+ROUNDINGS = 64 * EPSILON
 
 
 @dataclass(frozen=True)

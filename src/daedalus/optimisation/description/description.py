@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.rank_decision import EPSILON
 from daedalus.model.system.system import System
 from daedalus.optimisation.description.conditions import Condition
 from daedalus.optimisation.description.unknown import Unknown
@@ -99,7 +100,7 @@ class Description:
     def rounding(self) -> float:
         """A few times the distance of two numbers at the times of the plan, as a share of the duration."""
         length = self.expected_duration
-        return 8 * float(np.finfo(float).eps) * (abs(self.begin) + length) / length
+        return 8 * EPSILON * (abs(self.begin) + length) / length
 
     @property
     def integrals(self) -> list[StandIn]:

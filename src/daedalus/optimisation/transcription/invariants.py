@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.rank_decision import SINGULAR
 from daedalus.initialisation.freedom import row_reduced
 from daedalus.model.expressions import column, concatenate, elements, symbol_key
 from daedalus.model.system.once import once
@@ -23,8 +24,6 @@ from daedalus.optimisation.stage_form import stage_form
 
 # Vectors of at most so many elements are searched for quadratic forms.
 LARGEST = 16
-# Singular values below this share of the largest belong to forms that are conserved.
-CONSERVED = 1e-10
 # Numbers this near to a whole one are it, but for the rounding of the singular vectors.
 PLAIN = 1e-7
 
@@ -176,7 +175,7 @@ def _forms(system: System, x: ca.SX, rates: ca.SX) -> list[ca.SX]:
     if len(samples) < monomials.numel():
         return []
     _, sizes, right = np.linalg.svd(samples / max(np.abs(samples).max(), 1e-300))
-    rank = int(np.sum(sizes > CONSERVED * max(sizes[0], 1e-300)))
+    rank = int(np.sum(sizes > SINGULAR * max(sizes[0], 1e-300)))
     return [_written(row, monomials) for row in _tidied(right[rank:])]
 
 

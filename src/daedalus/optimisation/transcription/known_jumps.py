@@ -10,6 +10,7 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.rank_decision import EPSILON
 from daedalus.errors import SolverError
 from daedalus.initialisation.wording import number
 from daedalus.model.expressions import concatenate, elements, operation, symbol_key
@@ -150,11 +151,11 @@ def _jumping(function: ca.Function, p: np.ndarray, times: np.ndarray, length: fl
     """At which of the times the values of a function jump; at the others they are only bent."""
     if not len(times):
         return np.zeros(0, dtype=bool)
-    step = EDGE * length + 8 * np.finfo(float).eps * np.abs(times).max()
+    step = EDGE * length + 8 * EPSILON * np.abs(times).max()
     at = times[:, None] + step * np.array([-3.0, -1.0, 1.0, 3.0])
     values = np.array(function(at.reshape(1, -1), p).full()).reshape(-1, *at.shape)
     before, across, behind = np.abs(np.diff(values, axis=2)).transpose(2, 0, 1)
-    rounding = 8 * np.finfo(float).eps * np.abs(values).max(axis=2)
+    rounding = 8 * EPSILON * np.abs(values).max(axis=2)
     return np.asarray((across > STEEPER * (before + behind) + rounding).any(axis=0))
 
 

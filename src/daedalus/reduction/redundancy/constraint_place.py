@@ -6,12 +6,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from daedalus.algebra.damped_newton import CONSISTENT
 from daedalus.analysis.points.motion_samples import MovingModel
 from daedalus.deadline import poll
 from daedalus.reduction.redundancy.redundant_rows import rank_of_rows, scaled
 
-# States that are looked at beside one, how far from it, in nominal values, and how well constraints hold that follow.
-SAMPLES, SPREAD, CONSISTENT = 4, 0.03, 1e-8
+# States that are looked at beside one, and how far from it, in nominal values.
+SAMPLES, SPREAD = 4, 0.03
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,15 +19,17 @@ from typing import NamedTuple
 import numpy as np
 from scipy.interpolate import BarycentricInterpolator
 
+from daedalus.algebra.rank_decision import EPSILON
+
 # The sum of errors aimed at, as a share of ∫ |f|; errors at the level of rounding are left.
-AIM, LEAST_ERROR = 1e-10, 50 * float(np.finfo(float).eps)
+AIM, LEAST_ERROR = 1e-10, 50 * EPSILON
 FEWEST_PANELS = 256
 # Evaluations beyond the first ones; of a Python function each is a call.
 BUDGET, BUDGET_OF_CALLS = 1_000_000, 100_000
 # Points that are evaluated at a time.
 CHUNK = 1 << 16
 # Panels are not halved below this share of the time they lie at.
-SHORTEST = 64 * float(np.finfo(float).eps)
+SHORTEST = 64 * EPSILON
 
 Integrand = Callable[[np.ndarray], np.ndarray]
 

@@ -18,14 +18,13 @@ import numpy as np
 from numpy.polynomial import legendre
 
 from daedalus.algebra.newton_steps import full_newton
+from daedalus.algebra.rank_decision import ONE_SIDED
 
 # Of order 16. Even, so that no node lies in the middle.
 STAGES = 8
 # Newton's method for the stages: corrections at most, the last of which is so much below the tolerance, or below the
 # tolerance and no longer falling, which is rounding.
 MOST_CORRECTIONS, SOLVED = 10, 1e-2
-# Of one-sided differences, in sizes of the states.
-DIFFERENCE = float(np.sqrt(np.finfo(float).eps))
 
 Slopes = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
@@ -106,7 +105,7 @@ def gauss_step(
 def _matrices(f: Slopes, times: np.ndarray, stages: np.ndarray, values: np.ndarray, size: np.ndarray) -> np.ndarray:
     """∂f/∂x at every stage, (stages, n, n), by differences."""
     s, n = stages.shape
-    steps = DIFFERENCE * size
+    steps = ONE_SIDED * size
     moved = stages[:, None, :] + np.diag(steps)
     found = f(np.repeat(times, n), moved.reshape(s * n, n)).reshape(s, n, n)
     return np.asarray(((found - values[:, None, :]) / steps[:, None]).transpose(0, 2, 1))

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from daedalus.algebra.rank_decision import FULL_MATRIX
+from daedalus.algebra.rank_decision import EPSILON, FULL_MATRIX
 from daedalus.deadline import poll
 from daedalus.model.event_purpose import EventPurpose
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
@@ -41,7 +41,7 @@ FARTHEST = 100.0
 SMOOTH = 0.01
 # The smallest tolerance: rounding errors of velocities where constraints are this much as independent as usual, as they
 # are in the error of a step. Of s β'' + 2 β' = 0 the last Legendre coefficients of h β'' are 768 times β' before it.
-SMALLEST = 768 * float(np.finfo(float).eps) / 0.01
+SMALLEST = 768 * EPSILON / 0.01
 # The first attempt, in steps of the run, whose order is lower.
 LONGEST = 4.0
 

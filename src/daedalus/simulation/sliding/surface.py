@@ -14,6 +14,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.algebra.newton_steps import full_newton
+from daedalus.algebra.rank_decision import SAME_FORMULA
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.deadline import poll
 from daedalus.model.expressions import concatenate, contains, divided, elements, symbol_key
@@ -25,8 +26,6 @@ from daedalus.simulation.plant.explicit_plant import ExplicitPlant
 from daedalus.simulation.plant.plants import find_plant
 from daedalus.simulation.sliding.solved_slopes import Undetermined, slopes_of
 
-# Ratios of guards at random places that differ by less than this are one.
-SAME_RATIO = 1e-9
 # A guard below this part of what it is made of is zero.
 AT_ZERO = 1e-11
 # Unknowns that are eliminated by a formula.
@@ -163,7 +162,7 @@ class Surface:
         for k in range(found.count):
             with np.errstate(divide="ignore", invalid="ignore"):
                 ratio = others[:, k] / own
-            same = np.all(np.isfinite(ratio)) and np.all(np.abs(ratio - ratio[0]) <= SAME_RATIO * abs(ratio[0]))
+            same = np.all(np.isfinite(ratio)) and np.all(np.abs(ratio - ratio[0]) <= SAME_FORMULA * abs(ratio[0]))
             if same and ratio[0] != 0:
                 ratios[k] = float(np.sign(ratio[0]))
         return ratios
@@ -334,7 +333,7 @@ def _one_ratio(values: np.ndarray, other: np.ndarray) -> np.ndarray:
     """Of guards by their values at random places, which of them are zero where another is: their ratio is constant."""
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = values / other
-        same = np.all(np.abs(ratios - ratios[:1]) <= SAME_RATIO * np.abs(ratios[:1]), axis=0)
+        same = np.all(np.abs(ratios - ratios[:1]) <= SAME_FORMULA * np.abs(ratios[:1]), axis=0)
     return np.asarray(same & np.all(np.isfinite(ratios) & (ratios != 0), axis=0))
 
 

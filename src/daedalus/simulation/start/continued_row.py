@@ -9,6 +9,7 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.damped_newton import CONSISTENT
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.compilation import Compiled, compile_function
 from daedalus.errors import InputError
@@ -18,9 +19,6 @@ from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.result.samples import Samples
-
-# What may be left of an equation, as a share of its terms.
-CONSISTENT = 1e-8
 
 
 def continued_row(system: System, start: Samples | Start, drive: Drive, t0: float, p: np.ndarray) -> np.ndarray | None:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.rank_decision import EPSILON
 from daedalus.compilation import Compiled, compile_function
 from daedalus.errors import SingularModelError
 from daedalus.model.expressions import concatenate, elements, symbol_key
@@ -26,7 +27,7 @@ from daedalus.simulation.result.records import Record
 from daedalus.simulation.result.records_on_the_way import DivisorVanishes
 from daedalus.simulation.start.singular_mass import check_start_mass
 
-VANISHED = 8 * np.finfo(float).eps
+VANISHED = 8 * EPSILON
 LETTERS = ("t", "x", "u", "p")
 # Names in one sentence.
 MOST_NAMES = 6

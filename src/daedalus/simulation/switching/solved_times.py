@@ -13,6 +13,7 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.rank_decision import EPSILON
 from daedalus.compilation.foreign_calls import calls_foreign_code
 from daedalus.errors import SolverError
 from daedalus.model.system.instruction_list import Instructions, read_instructions
@@ -97,7 +98,7 @@ def _passed(ends: np.ndarray, middle: np.ndarray, value: np.ndarray, rate: np.nd
     left, right, middle = ends[:-1][moving], ends[1:][moving], middle[moving]
     value, rate = value[moving], rate[moving]
     # A little beyond the ends: a time that belongs to both sides of one is found from either.
-    reach = np.abs(rate) * 0.5 * (right - left) * (1 + 1e-9) + 4 * np.finfo(float).eps * np.abs(rate * right)
+    reach = np.abs(rate) * 0.5 * (right - left) * (1 + 1e-9) + 4 * EPSILON * np.abs(rate * right)
     if not steps:
         near = np.abs(value) <= reach
         zeros: np.ndarray = np.clip(middle[near] - value[near] / rate[near], left[near], right[near])

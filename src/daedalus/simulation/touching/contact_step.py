@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from daedalus.algebra.rank_decision import KNOWN, KNOWN_BY_DIFFERENCES
 from daedalus.simulation.touching.touching_bodies import ForceSlots, JointRows, TouchingBodies
 
 
@@ -27,19 +28,26 @@ class Effort(NamedTuple):
     largest: int  # unknowns of Newton's method at most
 
 
-# With few bodies; with many, whose motion is sensitive to everything anyway; and for positions there.
-EXACT, QUICK, ROUGH = Effort(1e-10, 3000, 60, 450), Effort(1e-6, 200, 4, 150), Effort(1e-2, 20, 0, 0)
+# With few bodies, as well as unknowns are known that are solved for; with many, whose motion is sensitive to everything
+# anyway, to half the digits; and for positions there, which the next step corrects again. Counts are by judgement.
+EXACT, QUICK = Effort(KNOWN, 3000, 60, 450), Effort(KNOWN_BY_DIFFERENCES, 200, 4, 150)
+ROUGH = Effort(1e-2, 20, 0, 0)
 # Impacts of pairs that act one after the other at one moment, at most; then what is left acts together.
 MOST_PAIRS = 400
-# Pairs whose speeds of approach differ by less than this share act together.
-TOGETHER = 1e-6
-# A contact goes on over gaps of this share of the shapes' size, at this share of the speed that a step gives.
-NEAR, NEAR_SPEED = 1e-4, 0.1
-# Velocities that laws of contact at the end of a step differ by, of those that count as rest, where that is not seen.
+# Pairs whose speeds of approach differ by less than this share, which comes from a step solved to it, act together.
+TOGETHER = KNOWN_BY_DIFFERENCES
+# A fixed step that is not given, as a share of the time √(size / pull): in it a shape falls by half the square of this
+# in its sizes, and Moreau's method, of order one, is good to about this share.
+FIXED = 0.01
+# A contact goes on over gaps of this share of the shapes' size: twice the fall in a fixed step. The share of the speed
+# that a step gives is by judgement.
+NEAR, NEAR_SPEED = FIXED**2, 0.1
+# Velocities that laws of contact at the end of a step differ by, of those that count as rest, where that is not seen:
+# by judgement.
 BENT = 1e-3
-# Corrections of positions after a step, at most.
+# Corrections of positions after a step, at most; by judgement.
 PUSHES = 4
-# Halvings of the restitution where friction would let the energy grow.
+# Halvings of the restitution where friction would let the energy grow: 12 digits.
 HALVINGS = 40
 
 

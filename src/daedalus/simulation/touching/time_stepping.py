@@ -25,17 +25,28 @@ from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.begin import begin
 from daedalus.simulation.run.request import NO_LIMITS, Request
 from daedalus.simulation.run.road import Road, find_road
-from daedalus.simulation.touching.contact_step import EXACT, QUICK, ContactCounts, ContactStepper, Lengths, Stepped
+from daedalus.simulation.touching.contact_step import (
+    EXACT,
+    FIXED,
+    QUICK,
+    ContactCounts,
+    ContactStepper,
+    Lengths,
+    Stepped,
+)
 from daedalus.simulation.touching.touching_bodies import TouchingBodies
 
-# Up to so many bodies contacts are located.
+# Up to so many bodies contacts are located; by judgement.
 FEW = 12
-# A fixed step that is not given, as a share of the time that a shape needs to fall by its own size.
-FIXED = 0.01
-# Touching, slow and bouncing, as shares of the size of shapes and of the speed of a fall by that size.
-TOUCH, SLOW, BOUNCE = 1e-8, 1e-6, 1e-4
-# The shortest located step and the longest step, as shares of the time of that fall, and the turn of a body in a step.
-SHORTEST, LONGEST, TURN = 1e-9, 20.0, 0.25
+# Touching, as a share of the size of shapes: half the digits of a gap, which is a difference of positions.
+TOUCH = 1e-8
+# Slow and bouncing, as shares of the speed of a fall by that size. What bounces slower rises by v² / 2g, less than what
+# counts as touching; what is slow is a hundredth of that, by judgement.
+BOUNCE = TOUCH**0.5
+SLOW = BOUNCE / 100
+# The shortest located step, as a share of the time of that fall, in which a shape moves by a tenth of what touches; the
+# longest step, between contacts, by judgement; and the turn of a body in a step, whose arc and chord differ by 1 %.
+SHORTEST, LONGEST, TURN = 0.1 * TOUCH, 20.0, 0.25
 # Attempts to end a step where a contact closes.
 ATTEMPTS = 12
 # More impacts than this in a hundredth of the span, and steps become equal.

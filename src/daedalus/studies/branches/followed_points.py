@@ -13,11 +13,12 @@ from daedalus.analysis.points.operating_point import OperatingPoint
 from daedalus.errors import SolverError
 from daedalus.model.names import counted
 from daedalus.studies.branches.curve import LARGEST_TURN, CurvePoint, ImplicitCurve, next_length
+from daedalus.studies.branches.curve_walk import FIRST, LARGEST
 from daedalus.studies.branches.normal_forms import hopf_form, null_vectors
 from daedalus.studies.branches.rest_equations import RestEquations
 from daedalus.studies.branches.special_points import locate_double_zero
 
-FIRST, LARGEST, SMALLEST = 1e-3, 0.025, 1e-8
+SMALLEST = 1e-8  # step, in lengths of the curve
 MOST_POINTS = 1000
 # A point on the curve is located to this share of the ranges of the parameters.
 LOCATED = 1e-11

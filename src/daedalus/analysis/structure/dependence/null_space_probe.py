@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 
 from daedalus.algebra.rank_decision import EPSILON, STILL, RankDecision, decide_rank
+from daedalus.algebra.shortened_steps import augmented_factors
 from daedalus.deadline import poll
 
-# Singular values below the root of this share of the largest count as zero.
-DAMPING = 1e-14
 PASSES = 4
 # Samples taken at first, and how many more than the dimension are wanted before it is believed.
 FIRST, MARGIN = 8, 3
@@ -36,19 +35,15 @@ class NullSpaceProbe:
     """
 
     def __init__(self, matrix: Any) -> None:
-        from scipy.sparse import bmat, csc_matrix, identity
-        from scipy.sparse.linalg import splu
+        from scipy.sparse import csc_matrix
 
         self._matrix = csc_matrix(matrix)
-        rows, self.columns = self._matrix.shape
+        self.columns = self._matrix.shape[1]
         self._draw = np.random.default_rng(2011)
         self._samples = np.zeros((self.columns, 0))
         self._factors: Any = None
         if self._matrix.nnz:
-            augmented = bmat(
-                [[identity(self.columns), self._matrix.T], [self._matrix, -DAMPING * identity(rows)]], format="csc"
-            )
-            self._factors = splu(augmented, permc_spec="MMD_AT_PLUS_A")
+            self._factors = augmented_factors(self._matrix)
 
     def samples(self, count: int) -> np.ndarray:
         """At least so many random vectors of the null space, in columns; what is none of them has length zero."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
-# Entries of the numbers below these shares of the largest are zero.
-NO_PIVOT, NOTHING = 1e-10, 1e-12
+from daedalus.algebra.rank_decision import SINGULAR
+
+# Entries of the numbers below this share of the largest are zero.
+NOTHING = 1e-12
 # Numbers above this share of the largest are safe to divide by.
 LARGE = 1e-2
 
@@ -29,7 +31,7 @@ def left_null_vector(matrix: ca.SX, shadow: np.ndarray) -> list[ca.SX] | None:
     for c in range(len(rows)):
         r = len(pivots)
         best = _pivot(rows, numbers, r, c) if r < len(rows) else r
-        if r == len(rows) or abs(numbers[best, c]) < NO_PIVOT * scale:
+        if r == len(rows) or abs(numbers[best, c]) < SINGULAR * scale:
             # Column c is free: it follows from the pivots before it.
             u = [ca.SX(0) for _ in rows]
             u[c] = ca.SX(1)

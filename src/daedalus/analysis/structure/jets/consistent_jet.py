@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from daedalus.algebra.damped_newton import damped_newton
+from daedalus.algebra.damped_newton import CONSISTENT, damped_newton
 from daedalus.algebra.rank_decision import FULL_NULL_SPACE, FULL_RANK
 from daedalus.analysis.linear.pencils.equilibration import equilibrate
 from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
 from daedalus.analysis.structure.jets.jet_evaluation import JetEvaluation
-from daedalus.analysis.structure.jets.nearest_jet import CONSISTENT, LEFT_OUT, nearest
+from daedalus.analysis.structure.jets.nearest_jet import LEFT_OUT, nearest
 from daedalus.model.system.system import System
 
 # A given value that moved by less than this share of its size stayed.

@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from daedalus.algebra.damped_newton import Equations
+from daedalus.algebra.damped_newton import CONSISTENT, Equations
 from daedalus.algebra.shortened_steps import gauss_newton, sparse_steps
 from daedalus.analysis.structure.jets.jet_evaluation import JetEvaluation
 
-# Equations hold when what is left of them is at most this share of their size.
-CONSISTENT = 1e-8
 # Full matrices: pivots below this share of the largest are left out of a step. Where the Jacobian has less rank on the
 # solutions than beside them, full steps along small singular values lead far away; without them the iteration arrives.
 LEFT_OUT = 1e-6

@@ -15,13 +15,11 @@ import casadi as ca
 import numpy as np
 
 from daedalus.algebra.manifold import Manifold
-from daedalus.algebra.rank_decision import null_space
+from daedalus.algebra.rank_decision import STILL, null_space
 from daedalus.model.names import counted
 from daedalus.optimisation.transcription.boundary.reference_ends import ReferenceEnds
 from daedalus.optimisation.transcription.invariants import KeptQuantities
 
-# Directions of given values that the kept quantities leave less than this share of are determined by these.
-INDEPENDENT = 1e-6
 # Points are looked for from so many places.
 PLACES = 8
 # What a point may be off, as a share of the size of what is kept.
@@ -166,5 +164,5 @@ class _KeptSurface:
         """Rank, singular values and left vectors of the states on the surface at x, with their sizes as unit."""
         tangent = null_space(self._both(x)[1] * self.size, "what is kept")[0]
         left, sizes, _ = np.linalg.svd(tangent[list(states)], full_matrices=False)
-        rank = int(np.sum(sizes > INDEPENDENT))
+        rank = int(np.sum(sizes > STILL))
         return rank, sizes, left / self.size[list(states)][:, None]
