@@ -39,11 +39,12 @@ from daedalus.errors import SolverError
 from daedalus.model.system.once import once
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant
 from daedalus.simulation.plant.plants import find_plant
+from daedalus.simulation.result.event_records import TransitionKind
 from daedalus.simulation.result.records import Record
 from daedalus.simulation.result.records_of_derivatives import EquationsJump
 from daedalus.simulation.result.records_on_the_way import SlidesAlong
-from daedalus.simulation.result.transitions import TransitionKind
-from daedalus.simulation.sliding.slide import LEAVES, NEARER, STEEP
+from daedalus.simulation.sliding.rest import NEARER, STEEP
+from daedalus.simulation.sliding.slide import LEAVES
 from daedalus.simulation.sliding.sliding_system import (
     Sliding,
     levels_of,
@@ -152,7 +153,7 @@ def behind_change(case: Case, change: Change, t: float, row: np.ndarray) -> Next
     if change.kind is TransitionKind.RESTS and which is not None:
         return _come_to_rest(case, following, which, t, row)
     if change.kind is not TransitionKind.SWITCH or which is None:
-        return NextPart(following, same)
+        return NextPart(following, same, change.records)
     if conditions.levels[which] > 0:
         far = _moved(case, which, -BESIDE, t, row)
         return NextPart(part_of(after, t, far, row), same, (), conditions.texts[which])

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from daedalus import _core
-from daedalus.differentiation.differentiable_system import assigns, differentiable_system, refuse_code, whole_start
+from daedalus.differentiation.differentiable_system import differentiable_system, has_instants, refuse_code, whole_start
 from daedalus.differentiation.directions import Directions
 from daedalus.differentiation.events.jumping_conditions import jumping_conditions
 from daedalus.differentiation.instants.foreseen import (
@@ -48,7 +48,7 @@ from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.run.method_choice import implicit_choice
 from daedalus.simulation.run.request import LIMITS, Request, check_step, read_request
 from daedalus.simulation.run.road import Road, with_whole_inputs
-from daedalus.simulation.run.settings import Settings, reason_of, settings_of
+from daedalus.simulation.run.settings import Settings, reason_of, settings_for, settings_of
 from daedalus.simulation.start.start_row import start_row
 from daedalus.simulation.start.vanishing_divisor import vanishing_divisor
 
@@ -72,8 +72,6 @@ class Case:
     limits: Mapping[str, Any] = field(default_factory=dict)  # step, max_step, ... as they were asked for
     atol: object = 1e-9  # as it was asked for
     guess: np.ndarray | None = None  # (x, z, x') near the start of a model without formulas for x' and z
-    inputs: Mapping[str, Any] = field(default_factory=dict)  # as they were asked for
-    redundancy: Redundancy | None = None
     request: Request | None = None  # as it was asked for
     nominal: NominalRun | None = None  # how a model is run in which something is assigned at instants
     foreseen: Foreseen | None = None  # what happens in it when
@@ -240,10 +238,6 @@ class Case:
         known = foreseen(self.nominal, run, (self.t0, asked), self.system)
         return None if known is None else replace(self, foreseen=known, passed=0, t1=known.until(0))
 
-    def with_inputs(self, system: System, t: float) -> tuple[System, Drive]:
-        """Another system with the inputs of this run, from a moment on."""
-        return read_inputs(system, self.inputs, (t, self.t1), with_addition=True)
-
     def changed(self, x0: np.ndarray, du: np.ndarray, p: np.ndarray) -> Case:
         """The same run with another start, inputs moved by du, (nu,) or (intervals, nu), and other parameters."""
         du = np.asarray(du, dtype=float)
@@ -296,12 +290,14 @@ def read_case(
             remedy='on_stop="raise", which holds anyway, or a span that the run gets through',
         )
     request = read_case_request(model, span, options)
-    if assigns(request.system):
+    if has_instants(request.system):
         refuse_code(request.system)
         return hybrid_case(request, grid)
-    case = _case(*_road(request), request, grid)
-    # What a run does where its equations jump is for dd.simulate to say.
-    return hybrid_case(request, grid) if jumping_conditions(case.system, corners) else case
+    road, formulas = _road(request)
+    # What a run does where its equations jump, or where its constraints do not suffice, is for dd.simulate to say.
+    if road.solved.part(Redundancy) is not None or jumping_conditions(road.system, corners):
+        return hybrid_case(request, grid)
+    return _case(road, formulas, request, grid)
 
 
 def _case(road: Road, formulas: bool, request: Request, grid: Any) -> Case:
@@ -316,7 +312,7 @@ def _case(road: Road, formulas: bool, request: Request, grid: Any) -> Case:
         model=request.model, system=road.system, drive=drive, p=p, t0=own.t0, t1=own.t1,
         x0=row[plant.row_parts["x"]].copy(), settings=road.settings, method=road.method,
         grid=read_grid(grid, *own.span), limits=dict(zip(LIMITS, own.limits)), atol=own.atol,
-        guess=None if formulas else row, inputs=road.inputs, redundancy=road.solved.part(Redundancy), request=request,
+        guess=None if formulas else row, request=request,
     )  # fmt: skip
 
 
@@ -327,19 +323,23 @@ def hybrid_case(request: Request, grid: Any) -> Case:
     names = tuple(v.name for v in request.system.of_kind("discrete"))
     start = with_first_modes(request, whole_start(request.system, request.start))
     held = request._replace(model=with_held_states(request.system), start=start)
-    case = replace(_case(*_road(held, names), request, grid), redundancy=None)
+    case = _case(*_road(held, names), request, grid)
     solved, system, drive, left = _driven(request)
     located = request.with_options(locate_switches=True)
     behind = request.start.begins(request.t0) if isinstance(request.start, Samples) else None
     fired: frozenset[str] = frozenset() if behind is None else behind.run_data.fired
     while True:
-        settings = settings_of(
-            system, case.method, request.rtol, request.atol, *request.limits, locate_switches=True
-        ).with_moving_inputs(case.inputs)
+        asked = located.with_options(method=case.method)
+        try:
+            settings = settings_for(asked, system, case.method)
+        except InputError:  # the formulas of x' fit the method, and the equations as they stand do not
+            asked = located.with_options(method=implicit_choice(system, "", request.rtol)[0])
+            settings = settings_for(asked, system, asked.method)
+        settings = settings.with_moving_inputs(left)
         labels = list(case.system.labels["x"])
         rests = system.labels["p"][system.sizes["p"] - system.discrete_count :]
         own, still = (np.array([labels.index(n) for n in names], dtype=int) for names in (system.labels["x"], rests))
-        road = Road(located.with_options(method=case.method), solved, system, case.method, settings, drive, left)
+        road = Road(asked, solved, system, asked.method, settings, drive, left)
         case = replace(case, nominal=NominalRun(settings, own, still, fired, road))
         known = case.with_foresight()
         if known is not None:

@@ -10,6 +10,7 @@ import casadi as ca
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.analysis.structure.written_structure import variable_index
 from daedalus.errors import InputError, SolverError
+from daedalus.model.event_purpose import EventPurpose
 from daedalus.model.expressions import contains
 from daedalus.model.input_rates import refuse_rates
 from daedalus.model.model import Model, as_system
@@ -55,6 +56,11 @@ def _watching(system: System) -> System:
 def assigns(system: System) -> bool:
     """Whether a model has discrete variables or clocks, or events that follow from conditions put together."""
     return bool(system.discrete_count) or any(e.is_clock for e in system.events) or once(system, _has_conditions)
+
+
+def has_instants(system: System) -> bool:
+    """Whether anything may happen in a run of a model: events and clocks, or discrete variables that they assign."""
+    return bool(system.discrete_count) or any(e.purpose is EventPurpose.MODEL for e in system.events)
 
 
 def _has_conditions(system: System) -> bool:

@@ -16,7 +16,7 @@ from daedalus.differentiation.events.jumping_conditions import unlocated_jumps
 from daedalus.differentiation.events.smoothness import refuse_corners
 from daedalus.differentiation.instants.instant_records import instant_records, refuse_second_order_instants
 from daedalus.differentiation.next_part import NextPart
-from daedalus.differentiation.parts import end_of_part, next_part
+from daedalus.differentiation.parts import instant_behind, next_part
 from daedalus.differentiation.steps.discrete import run_discrete
 from daedalus.differentiation.steps.stepwise import stepwise
 from daedalus.differentiation.variational.augmented import augmented_of
@@ -54,8 +54,7 @@ def differentiate(case: Case, order: int, directions: Directions, by: str) -> Fo
 def _in_parts(case: Case, order: int, directions: Directions, by: str) -> ForwardRun:
     original = case
     case = first_part(case, by == "discrete")
-    if case.system.events:
-        check_event_inputs(case)
+    check_event_inputs(case)
     begin = start = tangent_start(case, directions, order)
     run = run_implicit if is_implicit(case.method) and by == "variational" else WAYS[by]
     parts: list[RunPart] = []
@@ -69,8 +68,8 @@ def _in_parts(case: Case, order: int, directions: Directions, by: str) -> Forwar
         if recorded is None:
             name, why = implicit_choice(case.system, "the system is stiff", case.settings.rtol)
             return differentiate(original.with_method(name, why), order, directions, by)
-        records += event_records(case, augmented, recorded) if case.system.events else ()
         parts.append(RunPart(case, augmented, recorded))
+        records += event_records(parts[-1])
         following = landing or _following(parts[-1], records)
         if following is None:
             return ForwardRun(parts, begin, by, records)
@@ -87,12 +86,11 @@ def _in_parts(case: Case, order: int, directions: Directions, by: str) -> Forwar
 def _following(part: RunPart, records: list[Record]) -> NextPart | None:
     """What follows a part, None behind the last one; what is told of it goes to the records."""
     case, recorded, t = part.case, part.recorded, float(part.recorded.t[-1])
-    end = end_of_part(case, recorded.status, [event.guard for event in recorded.events], t)
-    if end is None:
+    instant = instant_behind(case, recorded.status, t)
+    if instant is None:
         return None
-    if end.instant is not None:
-        records += instant_records(part, end.instant)
-    return next_part(case, end, t, recorded.y[-1, : part.augmented.layout.width])
+    records += instant_records(part, instant)
+    return next_part(case, instant, t, recorded.y[-1, : part.augmented.layout.width])
 
 
 def _carried(part: RunPart, following: NextPart) -> tuple[np.ndarray, np.ndarray]:

@@ -175,8 +175,7 @@ def _gradient(
     if running is not None:
         directions = _without_integral(case, directions)
     original, case = case, first_part(case, corners=True)
-    if case.system.events:
-        check_event_inputs(case)
+    check_event_inputs(case)
     scalar = _expression(case.system, 0.0 if final is None else final, "final")
     if running is not None:
         scalar = scalar + case.system.symbol("x")[_integral_place(case)]

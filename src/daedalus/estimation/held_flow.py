@@ -9,13 +9,14 @@ import numpy as np
 
 from daedalus.compilation import compile_function
 from daedalus.differentiation.case import Case
-from daedalus.differentiation.differentiable_system import flowing_system
+from daedalus.differentiation.differentiable_system import flowing_system, has_instants
 from daedalus.differentiation.events.jumping_conditions import jumping_conditions
 from daedalus.differentiation.flow.flow_core import FlowCore
 from daedalus.errors import SolverError
 from daedalus.estimation.kept_directions import kept_projector
 from daedalus.integrators.methods import is_implicit
 from daedalus.integrators.tableaux.named_tableaux import tableau
+from daedalus.model.model import as_system
 from daedalus.model.system.once import remembered
 from daedalus.model.system.system import System
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant
@@ -109,9 +110,9 @@ def slope_formulas(system: System) -> ca.SX:
 def held_flow(case: Case) -> HeldFlow | None:
     """The flow of a case, or None for runs that such steps cannot make: with events, tables, jumps, or no formulas."""
     drive = case.drive
-    if not case.has_formulas or case.nominal is not None or drive.tables or drive.callbacks:
+    if not case.has_formulas or drive.tables or drive.callbacks:
         return None
-    if jumping_conditions(case.system):
+    if has_instants(as_system(case.model)) or jumping_conditions(case.system):
         return None
     system = flowing_system(case.system)
     if system.events or system.labels["x"] != case.system.labels["x"]:

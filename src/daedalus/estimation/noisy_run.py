@@ -69,9 +69,8 @@ def noisy_run(
 
 
 def _jumps(sens: Sensitivities) -> list[float]:
-    """When something jumps: events on the way, and where one part of a run follows another."""
-    found = [event.time for part in sens._parts for event in part.recorded.events]
-    return sorted({*found, *(float(part.recorded.t[-1]) for part in sens._parts[:-1])})
+    """When something happens: where one part of a run follows another."""
+    return sorted({float(part.recorded.t[-1]) for part in sens._parts[:-1]})
 
 
 def _state(sens: Sensitivities, t: float) -> np.ndarray:

@@ -273,11 +273,11 @@ def test_a_failure_of_the_chosen_rows_is_mended(status):
     redundancy = solvable(m).part(Redundancy)
     bad = dd.simulate(m, 2.0, **SHARP).pieces[0]
     assert bad.status == "event"
-    found = rechosen(redundancy, stopped(bad, status), 2.0)
+    found = rechosen(redundancy, stopped(bad, status), None)
     assert found.reduced is not redundancy.model(redundancy.first)
     # Where the rows are good, the failure has another reason.
     good = dd.simulate(m, 0.1, **SHARP)
-    assert rechosen(redundancy, stopped(good, status), 2.0) is None
+    assert rechosen(redundancy, stopped(good, status), None) is None
 
 
 def test_a_singular_configuration_that_is_not_passed_ends_in_words(monkeypatch):

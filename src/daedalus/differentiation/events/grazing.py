@@ -11,13 +11,12 @@ import casadi as ca
 import numpy as np
 
 from daedalus.differentiation.case import Case
-from daedalus.differentiation.events.part_guards import is_corner
-from daedalus.differentiation.parts import goes_on
-from daedalus.differentiation.variational.augmented import AnyAugmented
-from daedalus.differentiation.variational.recorded import Recorded
+from daedalus.differentiation.differentiable_system import assigns
+from daedalus.differentiation.events.part_guards import guards_along, instants_of, is_corner, watched_guards
+from daedalus.differentiation.variational.recorded import RunPart
 from daedalus.errors import InputError, SolverError
 from daedalus.simulation.result.records import Record
-from daedalus.simulation.result.records_of_derivatives import EventsTogether, NearlyGrazes, NearlyHappens
+from daedalus.simulation.result.records_of_derivatives import NearlyGrazes, NearlyHappens
 
 # An event grazes below √rtol of the guard's largest rate, and below the first; it nearly grazes below a multiple of it.
 GRAZES, NEARLY = 1e-6, 30.0
@@ -25,25 +24,22 @@ GRAZES, NEARLY = 1e-6, 30.0
 TOUCHES = 100.0
 
 
-def event_records(case: Case, augmented: AnyAugmented, recorded: Recorded) -> tuple[Record, ...]:
-    """Records of guards that nearly graze or happen together; a SolverError for an event that grazes."""
-    found: list[Record] = []
-    since = float(recorded.t[0])
-    rtol = case.settings.call.get("rtol", 0.0)
-    for event in recorded.events:
-        name = case.system.events[event.guard].name
-        # Other constraints for the same motion, and corners, are no matter of the derivative.
-        if case.system.events[event.guard].purpose.watches_constraints or is_corner(case, event.guard):
-            continue
-        if goes_on(case, event.guard) and not case.system.events[event.guard].terminal:
-            continue  # a condition that the run did not switch at
-        share = _share_of_rate(case, augmented, recorded, event.guard, since, event.time, event.before)
-        found += grazing_records(name, event.time, share, rtol)
-        since = event.time
-    times = [event.time for event in recorded.events if not goes_on(case, event.guard)]
-    if len(set(times)) < len(times):
-        found.append(EventsTogether())
-    return (*found, *_touches(case, augmented, recorded))
+def event_records(part: RunPart) -> list[Record]:
+    """Records of guards that nearly happen in a part, or nearly graze where it ends; a SolverError for those that do.
+
+    Corners are no matter of the derivative.
+    """
+    case, t, rows = part.case, part.recorded.t, part.augmented.layout.rows(part.recorded.y)
+    if not watched_guards(case) or len(t) < 2:
+        return []
+    values, rates = guards_along(case, t, rows)
+    first, found, rtol = values.shape[1] - len(case.system.events), list[Record](), case.settings.call.get("rtol", 0.0)
+    for guard in part.recorded.ended_by:
+        if not is_corner(case, guard):
+            own = np.abs(rates[:, first + guard])
+            share = float(own[-1] / own.max()) if own.any() else 0.0
+            found += grazing_records(case.system.events[guard].name, float(t[-1]), share, rtol)
+    return [*found, *_touches(part, values, rates)]
 
 
 def grazing_records(name: str, time: float, share: float, rtol: float) -> list[Record]:
@@ -59,57 +55,44 @@ def grazing_records(name: str, time: float, share: float, rtol: float) -> list[R
     return [NearlyGrazes(name, time)] if share < NEARLY * grazes else []
 
 
-def _share_of_rate(
-    case: Case, augmented: AnyAugmented, recorded: Recorded, guard: int, since: float, time: float, y: np.ndarray
-) -> float:
-    """The rate of a guard at its event over the largest since the event before."""
-    low, high = min(since, time), max(since, time)
-    rows = np.flatnonzero((recorded.t >= low) & (recorded.t <= high))
-    x = augmented.layout.rows(recorded.y[rows])
-    largest = np.abs(augmented.guard_values(case, recorded.t[rows], x)[1][:, guard]).max(initial=0.0)
-    rate = abs(augmented.guard_values(case, np.array([time]), augmented.layout.rows(y[None]))[1][0, guard])
-    return float(rate / largest) if largest > 0 else 0.0
-
-
-def _touches(case: Case, augmented: AnyAugmented, recorded: Recorded) -> list[Record]:
+def _touches(part: RunPart, values: np.ndarray, rates: np.ndarray) -> list[Record]:
     """Records of guards that turn back at zero without an event."""
-    values, rates = augmented.guard_values(case, recorded.t, augmented.layout.rows(recorded.y))
-    met: list[Record] = []
-    fired = {event.time for event in recorded.events}
-    for k, event in enumerate(case.system.events):
-        if event.purpose.watches_constraints or is_corner(case, k):
+    case, recorded = part.case, part.recorded
+    events, met = watched_guards(case), list[Record]()
+    first = len(events) - len(case.system.events)
+    for k, event in enumerate(events):
+        # What a contact does next it decides by itself, and a clock by time.
+        if event.purpose.watches_constraints or event.is_clock or event.manner.contact is not None:
+            continue
+        if k >= first and is_corner(case, k - first):
             continue
         allowed = TOUCHES * case.settings.call.get("rtol", 0.0) * np.abs(values[:, k]).max(initial=0.0)
         turns = np.flatnonzero((rates[:-1, k] * rates[1:, k] < 0) & (values[:-1, k] * values[1:, k] > 0))
-        for row in [row for row in turns if not fired.intersection(recorded.t[row : row + 2].tolist())][:50]:
+        for row in turns[:50]:
             begin, end = recorded.t[row], recorded.t[row + 1]
             for _ in range(3):
                 times = np.linspace(begin, end, 33)
-                found = np.abs(augmented.guard_values(case, times, augmented.layout.rows(recorded.at(times)))[0][:, k])
+                found = np.abs(guards_along(case, times, part.augmented.layout.rows(recorded.at(times)))[0][:, k])
                 best = int(np.argmin(found))
                 begin, end = times[max(best - 1, 0)], times[min(best + 1, 32)]
             if found[best] <= allowed:
-                met.append(NearlyHappens(event.name, float(times[best]), float(found[best]), goes_on(case, k)))
+                met.append(NearlyHappens(event.name, float(times[best]), float(found[best]), k >= first))
     return met
 
 
 def check_event_inputs(case: Case) -> None:
-    """Refuse guards and resets that depend on an input driven by a table: its jumps are not differentiated."""
-    system = case.system
-    driven = sorted({k for _, slots in case.drive.tables for k in slots})
-    if not driven:
+    """Refuse events of a smooth model that depend on an input driven by a table: its jumps are not differentiated."""
+    own, driven = instants_of(case), sorted({k for _, slots in case.drive.tables for k in slots})
+    if own is None or not driven or assigns(own):
         return
-    form = case.form
-    symbols = system.symbol("u")[driven]
-    for k, event in enumerate(system.events):
-        if is_corner(case, k):
-            continue
-        parts = [form.applied(system, system.guards[k])]
-        parts += [form.applied(system, system.resets[k, :])] if event.resets else []
+    symbols = own.symbol("u")[driven]
+    for k, event in enumerate(own.events):
+        parts = [case.form.applied(case.system, own.guards[k])]
+        parts += [case.form.applied(case.system, own.resets[k, :])] if event.resets else []
         if any(ca.depends_on(part, symbols) for part in parts):
             raise InputError(
                 f"The event {event.name!r} depends on an input that a table drives.",
-                f"tables drive {', '.join(system.labels['u'][j] for j in driven[:6])}",
+                f"tables drive {', '.join(own.labels['u'][j] for j in driven[:6])}",
                 because="the table changes the time of the event, which is not differentiated here.",
                 remedy="a constant input, or an expression in m.time",
             )

@@ -6,32 +6,27 @@ import casadi as ca
 import numpy as np
 
 from daedalus.differentiation.case import Case
-from daedalus.differentiation.events.formula_events import formula_events_of
 from daedalus.differentiation.events.jumping_conditions import FixedModes, Point
-from daedalus.differentiation.events.residual_events import events_of
 from daedalus.differentiation.variational.implicit_slopes import ImplicitSlopes
-from daedalus.simulation.plant.implicit_plant import ImplicitPlant
-
-
-def own_events(case: Case) -> int:
-    """How many events come before those of conditions."""
-    found = case.system.part(FixedModes)
-    return len(case.system.events) if found is None else len(found.conditions.original.events)
+from daedalus.model.switching.held_states import HeldStates
+from daedalus.model.system.once import By, once
+from daedalus.model.system.system import System
+from daedalus.model.variables import Event
+from daedalus.reduction.forms.explicit_form import ExplicitForm
 
 
 def is_corner(case: Case, event: int) -> bool:
     """Whether the equations only bend at an event, or end a stay on a surface: no share in first derivatives."""
-    found, number = case.system.part(FixedModes), event - own_events(case)
-    if found is None or number < 0:
-        return False
-    return number >= len(found.chosen) or found.conditions.corners[found.chosen[number]]
+    found = case.system.part(FixedModes)
+    assert found is not None
+    return event >= len(found.chosen) or found.conditions.corners[found.chosen[event]]
 
 
 def event_of(case: Case, condition: int) -> int:
     """The event at which a condition changes."""
     found = case.system.part(FixedModes)
     assert found is not None
-    return own_events(case) + found.chosen.index(condition)
+    return found.chosen.index(condition)
 
 
 def point_of(case: Case, t: float, row: np.ndarray) -> Point:
@@ -42,10 +37,42 @@ def point_of(case: Case, t: float, row: np.ndarray) -> Point:
 
 def guard_slopes(case: Case, event: int, t: float, row: np.ndarray) -> np.ndarray:
     """∂g/∂(t, x, u, p) of an event at a row (x, z, x')."""
-    plant = case.plant
-    if isinstance(plant, ImplicitPlant):
-        return events_of(plant).guards.at(t, row, case.u_at(t), case.p)[1][event]
-    return formula_events_of(plant).guard_slopes(event, t, row[: len(case.x0)], case.u_at(t), case.p)
+    return expression_slopes(case, case.system.guards[event], t, row)[1]
+
+
+def instants_of(case: Case) -> System | None:
+    """The system with all that happens in a run; None where nothing does."""
+    held = case.system.part(HeldStates)
+    return None if held is None else held.instants
+
+
+def watched_guards(case: Case) -> list[Event]:
+    """The events of the model, and behind them those of the part."""
+    own = instants_of(case)
+    return [*(() if own is None else own.events), *case.system.events]
+
+
+def guards_along(case: Case, t: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Values and rates of all watched guards at rows x, or (x, z, x'), (times, guards) each."""
+    n, along = len(case.x0), once(case.system, _along, case.has_formulas, By(case.form, "form"))
+    if isinstance(along, ca.Function):
+        u, p = ca.DM(case.drive.at(t)).T, ca.repmat(ca.DM(case.p), 1, len(t))
+        values, rates = (part.full().T for part in along(ca.DM(t).T, ca.DM(rows[:, :n]).T, u, p))
+        return values, rates
+    found = [along.at(float(a), row, u, case.p)[:2] for a, row, u in zip(t, rows, case.drive.at(t))]
+    slopes = [slope[:, 0] + slope[:, 1 : 1 + n] @ row[-n:] for (_, slope), row in zip(found, rows)]
+    return np.array([value for value, _ in found]), np.array(slopes)
+
+
+def _along(system: System, formulas: bool, form: By[ExplicitForm]) -> ca.Function | ImplicitSlopes:
+    held = system.part(HeldStates)
+    guards = system.guards if held is None else ca.vertcat(held.instants.guards, system.guards)
+    if not formulas:
+        return ImplicitSlopes(system, guards)
+    t, x, u, p = (system.symbol(letter) for letter in ("t", "x", "u", "p"))
+    flat = ca.densify(form.value.applied(system, guards))
+    rates = ca.jacobian(flat, t) + ca.mtimes(ca.jacobian(flat, x), form.value.xdot)
+    return ca.Function("along", [t, x, u, p], [flat, ca.densify(rates)])
 
 
 def time_slopes(case: Case, event: int, t: float, row: np.ndarray) -> np.ndarray:

@@ -11,15 +11,15 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
-from daedalus.model.expressions import concatenate, contains
+from daedalus.model.expressions import concatenate
 from daedalus.model.system.system import System
 from daedalus.reduction.switches import LETTERS
-from daedalus.simulation.sliding.slide import BESIDE, LEAVES, NEARER, STEEP
+from daedalus.simulation.sliding.rest import BESIDE, NEARER, STEEP, has_roots, is_of_states
+from daedalus.simulation.sliding.slide import LEAVES
 from daedalus.simulation.sliding.sliding_system import held_state
 
 # Points on a condition, how often each is moved towards it, and by what share of its terms an equation must jump there.
 POINTS, MOVES, JUMPS = 6, 20, 1e-9
-ROOTS = (ca.OP_SQRT, ca.OP_POW, ca.OP_CONSTPOW, ca.OP_ASIN, ca.OP_ACOS)
 
 
 class OnCondition(NamedTuple):
@@ -36,7 +36,7 @@ def looked_at(
 
     order: in which conditions are put in; guards contain modes of those that come later.
     """
-    may_be_steep = _has_roots(residual) and _is_of_states(system, guards[k])
+    may_be_steep = has_roots(residual) and is_of_states(system, guards[k])
     if not may_be_steep and not ca.depends_on(residual, modes[k]):
         return OnCondition(False)
     expressions = [residual, guards[k]]
@@ -83,16 +83,6 @@ def _is_steep(both: ca.Function, point: np.ndarray, way: np.ndarray) -> bool:
         if np.any(np.isfinite(far) & (near > least) & (near > STEEP * NEARER * far)):
             return True
     return False
-
-
-def _has_roots(expression: ca.SX) -> bool:
-    """Whether anything in an expression may have infinite slopes where it is finite."""
-    return contains(ca.Function("roots", ca.symvar(expression), [expression]), ROOTS)
-
-
-def _is_of_states(system: System, guard: ca.SX) -> bool:
-    """Whether states, time and parameters alone decide a condition."""
-    return not any(ca.depends_on(guard, system.symbol(letter)) for letter in ("xdot", "z", "u"))
 
 
 def _usual(system: System) -> tuple[np.ndarray, np.ndarray]:

@@ -27,16 +27,20 @@ from daedalus.model.system.closed_loop import ClosedLoop
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.reduction.reduction_record import Reduction
+from daedalus.reduction.redundancy.independent_constraints import Redundancy
 from daedalus.reduction.switches import LETTERS, switches_of
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.result.ending import Ending
+from daedalus.simulation.result.event_records import TransitionKind
+from daedalus.simulation.result.records import Record
+from daedalus.simulation.result.records_on_the_way import ConstraintsRechosen
 from daedalus.simulation.result.trajectory import Trajectory
-from daedalus.simulation.result.transitions import TransitionKind, joint_kinds, led_back_at, moment
-from daedalus.simulation.run.next_piece import NOT_DIFFERENTIATED, next_piece
+from daedalus.simulation.result.transitions import joint_kinds, led_back_at, moment
+from daedalus.simulation.run.next_piece import DIFFERENTIATED, next_piece
 from daedalus.simulation.run.pieces import Piece, run_in_pieces
 from daedalus.simulation.run.road import Road
 from daedalus.simulation.run.settings import Settings, settings_for
-from daedalus.simulation.sliding.slide import leads_to_rest, rests_from_start
+from daedalus.simulation.sliding.slide import rests_from_start
 from daedalus.simulation.sliding.sliding_system import (
     Sliding,
     held_state,
@@ -78,6 +82,7 @@ class Change(NamedTuple):
     shift: np.ndarray | None = None
     is_timed: bool = False
     by_motion: bool = False  # at the time of an instant: whether its guard was at zero before it already
+    records: tuple[Record, ...] = ()  # what the run tells of it
 
     @property
     def has_known_time(self) -> bool:
@@ -192,7 +197,7 @@ class NominalRun:
             settings = settings_for(request, resting, settings.method)
         first = Piece(settings, drive, p, span[0], own, None, self.fired)
         road = self.road._replace(request=request)
-        return run_in_pieces(first, partial(next_piece, road, first, without=NOT_DIFFERENTIATED), span[1])
+        return run_in_pieces(first, partial(next_piece, road, first, rules=DIFFERENTIATED), span[1])
 
     def all_states(self, x: np.ndarray, discretes: np.ndarray) -> np.ndarray:
         """x of the run and its discrete variables as states."""
@@ -208,12 +213,12 @@ def foreseen(nominal: NominalRun, run: Trajectory, span: tuple[float, float], ba
     """
     if run.status is Ending.STIFF:
         return None
-    refuse_early_stop(run, nominal.system.name)
+    refuse_early_stop(run, nominal.system.name, nominal.road.solved.part(Redundancy) is not None)
     end = float(run.end.time)
     fired = [found for piece in run.pieces for found in _fired(nominal, piece)]
     instants = _instants(nominal.system, nominal.fired, (span[0], end), fired)
     stretches: tuple[Stretch, ...] = ()
-    if switches_of(base) is not None:
+    if switches_of(base) is not None or any(piece.system is not nominal.system for piece in run.pieces):
         close = same_instant(span[0], end)
         changes = _changes(nominal, run, base, span, [i.time for i in instants if not i.events], close)
         instants, stretches = with_changes(instants, changes, close)
@@ -268,7 +273,8 @@ def _changes(
         first = _stretch(nominal, piece, system, begin, history[0][1] if history else None)
         found.append((begin, _joint(nominal, before, piece, found[-1][2] if found else None, first), first))
         led_back = led_back_at(piece, piece is not run.pieces[-1])
-        resting: int | None = None
+        texts, resting = conditions_of(system).texts, None
+        kinds = {turn.time: turn for turn in piece.outcome.turns if turn.kind is not TransitionKind.SWITCH}
         for (_, modes, _), (t, new, timed) in pairwise(history):
             if t == led_back:
                 continue
@@ -276,12 +282,11 @@ def _changes(
             change = Change(TransitionKind.SWITCH, turned, is_timed=timed)
             if any(abs(t - tick) <= close for tick in ticks):
                 change = change._replace(by_motion=_at_zero(nominal, piece, system, modes, turned, t))
-            if resting in turned and _stops(piece, system, turned, t) == resting:
+            if t in kinds:
+                resting = texts.index(kinds[t].condition) if kinds[t].kind is TransitionKind.RESTS else None
+                change = Change(kinds[t].kind, () if resting is None else (resting,))
+            elif resting in turned:
                 continue  # it is on the surface, wherever rounding moves it
-            if resting in turned:
-                change, resting = Change(TransitionKind.LEAVES), None
-            elif resting is None and (resting := _stops(piece, system, turned, t)) is not None:
-                change = Change(TransitionKind.RESTS, (resting,))
             behind = _stretch(nominal, piece, system, t, new)
             found.append((t, change, behind if resting is None else _at_rest(behind, resting)))
         before = piece
@@ -303,18 +308,6 @@ def _at_zero(
     values, slopes = (part.full() for part in function(t, rates, x, vectors[2], vectors[3], p))
     usual = np.abs(slopes) @ system.nominal["x"]
     return bool(np.any(np.abs(values.ravel()) <= ZERO * usual))
-
-
-def _stops(piece: Trajectory, system: System, turned: Sequence[int], t: float) -> int | None:
-    """Of conditions that a run crossed the one that it rests on since: nothing leads on behind it."""
-    conditions, end = conditions_of(system), moment(piece, t, "right")
-    x = end.run_data.rows[0][piece.run_data.plant.row_parts["x"]]
-    for which in turned:
-        if which < conditions.located and conditions.levels[which] > 0:
-            surface = once(piece.system, Surface, which)
-            if leads_to_rest(surface, t, x, piece.run_data.drive.at_time(t), piece.run_data.parameters, None):
-                return which
-    return None
 
 
 def _at_rest(stretch: Stretch, which: int) -> Stretch:
@@ -397,6 +390,7 @@ def _joint(
     nominal: NominalRun, before: Trajectory | None, piece: Trajectory, old: Stretch | None, new: Stretch
 ) -> Change:
     """What happened between two pieces."""
+    told = tuple(record for record in piece.outcome.records if isinstance(record, ConstraintsRechosen))
     if before is None or old is None:
         return Change(TransitionKind.EQUATIONS)
     kinds = joint_kinds(before, piece)
@@ -419,14 +413,18 @@ def _joint(
         turned = tuple(k for k in range(len(new.modes)) if new.modes[k] != old.modes[k])
         if turned:
             return Change(TransitionKind.SWITCH, turned)
-    return Change(TransitionKind.EQUATIONS)
+    return Change(TransitionKind.EQUATIONS, records=told)
 
 
 def mirrored(base: System, nominal: System, system: System) -> System:
-    """The system of a piece of a run with discrete variables as states: `base` as the run slides or rests in it."""
+    """The system of a piece of a run with discrete variables as states: `base` as the run slides or rests in it.
+
+    Beside discrete variables redundant constraints stay as they were chosen first.
+    """
     sliding = system.part(Sliding)
     if sliding is None:
-        return base if system is nominal else without_instants(system, (), Reduction, ClosedLoop)
+        same = system is nominal or bool(system.discrete_count)
+        return base if same else without_instants(system, (), Reduction, ClosedLoop)
     own = mirrored(base, nominal, sliding.outside)
     found = once(own, resting_system if sliding.rests else sliding_system, sliding.which)
     assert found is not None
@@ -439,12 +437,20 @@ def depth_of(system: System) -> int:
     return 0 if sliding is None or sliding.rests else sliding.depth
 
 
-def refuse_early_stop(run: Trajectory, name: str) -> None:
+def refuse_early_stop(run: Trajectory, name: str, has_redundant_constraints: bool = False) -> None:
     """Raise where `dd.simulate` stops before the end: nothing behind it has a derivative."""
-    if not run.success:
+    if run.success:
+        return
+    if has_redundant_constraints and run.stop.obstacle is not None:
         raise SolverError(
-            f"The run of {name!r} with its derivatives stopped early.", run.stop_reason, remedy=run.status.remedy
+            f"The derivatives of {name!r} do not go on from here.",
+            run.stop.sentence,
+            because="where constraints begin or cease to follow from each other the motion is not smooth.",
+            remedy="a model without redundant constraints (dd.analyse(m).redundant names them), or a shorter span",
         )
+    raise SolverError(
+        f"The run of {name!r} with its derivatives stopped early.", run.stop_reason, remedy=run.status.remedy
+    )
 
 
 def _fired(nominal: NominalRun, piece: Trajectory) -> list[tuple[int, float, np.ndarray]]:
@@ -453,7 +459,7 @@ def _fired(nominal: NominalRun, piece: Trajectory) -> list[tuple[int, float, np.
     return [
         (event, t, nominal.all_states(before[:width], before[width:]))
         for event, t, before, _ in piece.outcome.events
-        if known[event].purpose is not EventPurpose.LEAVES_SURFACE
+        if known[event].purpose is EventPurpose.MODEL
     ]
 
 

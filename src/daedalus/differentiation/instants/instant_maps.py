@@ -15,7 +15,6 @@ import numpy as np
 
 from daedalus.compilation import Compiled, compile_function
 from daedalus.differentiation.case import Case
-from daedalus.differentiation.events.restarted_state import searched
 from daedalus.differentiation.events.saltation import carried, in_turn, unchanged
 from daedalus.differentiation.instants.any_order import SAME_STATE, Alone, in_any_order, same
 from daedalus.differentiation.instants.contact_jumps import (
@@ -27,7 +26,8 @@ from daedalus.differentiation.instants.contact_jumps import (
 from daedalus.differentiation.instants.foreseen import Instant
 from daedalus.differentiation.variational.implicit_slopes import ImplicitSlopes, consistent_row
 from daedalus.errors import SolverError
-from daedalus.initialisation.behind_reset import reset_rule
+from daedalus.initialisation.behind_reset import Behind, reset_rule
+from daedalus.initialisation.reset_refusals import RefusedReset
 from daedalus.initialisation.reset_slopes import reset_slopes
 from daedalus.model.expressions import elements
 from daedalus.model.names import listed
@@ -36,8 +36,9 @@ from daedalus.model.system.instruction_list import read_instructions
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
+from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.plant.plants import implicit_plant_of, plant_of
-from daedalus.simulation.start.restart import restarts
+from daedalus.simulation.start.restart import Restart, restarts
 from daedalus.simulation.switching.agenda import order_of
 
 LETTERS = ("t", "xdot", "x", "z", "u", "p")
@@ -287,11 +288,25 @@ class InstantMaps:
         for actor in actors:
             written = self._at(("resets", (actor,)), case, t, row)[1]
             own, number = row[:n] if self.formulas else row, order_of(self.own).all.index(actor)
-            behind = searched(plant, case.settings.rtol, t, own, u, p, number, repr(self.own.events[actor].name))
+            behind = self._searched(plant, case.settings.rtol, t, own, u, p, number, self.own.events[actor].name)
             slopes = reset_slopes(behind, self.assigned[actor], written)
             total = in_turn(slopes, total)
             row = self._consistent(case, t, behind.vector("x"), behind.row, (actor,))
         return row, total
+
+    def _searched(
+        self, plant: Plant, rtol: float, t: float, row: np.ndarray, u: np.ndarray, p: np.ndarray, actor: int, name: str
+    ) -> Behind:
+        """What `dd.simulate` finds behind an actor at a row."""
+        try:
+            return Restart(plant, rtol).behind(t, row, u, p, actor)
+        except RefusedReset as error:
+            raise SolverError(
+                f"The run of {plant.system.name!r} with its derivatives stopped at {name!r}.",
+                [f"at t = {t:.6g}: {error.what.rstrip('.')}", *error.facts],
+                because=error.because,
+                remedy=error.remedy,
+            ) from None
 
 
 def instant_maps_of(case: Case) -> InstantMaps:

@@ -19,10 +19,21 @@ MOST_ROWS = 50
 
 def refuse_second_order_instants(case: Case) -> None:
     """Raise where something is assigned in a run of second order."""
-    if case.foreseen is None or not case.foreseen.instants:
+    if case.foreseen is None:
         return
-    first = case.foreseen.instants[0]
-    who = [*(k for level in first.clocks for k in level), *(k for k, _ in first.events)]
+    maps, instants = instant_maps_of(case), case.foreseen.instants
+    acting = [(i, k) for i in instants for k in (*(k for level in i.clocks for k in level), *(k for k, _ in i.events))]
+    acting = [(i, k) for i, k in acting if maps.own.events[k].resets]
+    if not acting:
+        return
+    if not maps.own.discrete_count and not any(i.clocks for i, _ in acting):
+        raise NoSecondDerivativesError(
+            "Second derivatives through an event are not supported.",
+            f"{', '.join(sorted({maps.own.events[k].name for _, k in acting}))} resets the state within the span",
+            because="the second derivative of the time of the event enters, with derivatives of f on both sides.",
+            remedy="order=1, or a span that ends before the event",
+        )
+    first, who = acting[0][0], [acting[0][1]]
     raise NoSecondDerivativesError(
         "Second derivatives through an instant are not supported.",
         f"{instant_maps_of(case).own.events[who[0]].name} acts at t = {first.time:.6g}",

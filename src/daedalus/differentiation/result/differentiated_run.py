@@ -8,9 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from daedalus.differentiation.case import Case
 from daedalus.differentiation.instants.instant_maps import instant_maps_of
-from daedalus.differentiation.parts import goes_on
 from daedalus.differentiation.result.sensitivity_samples import SensitivitySamples
 from daedalus.differentiation.variational.recorded import Recorded, RunPart, joined_record
 from daedalus.differentiation.variational.residual_augmented import varied_at
@@ -19,9 +17,8 @@ from daedalus.errors import InputError
 from daedalus.model.lazy_values import cached_property
 from daedalus.model.plain_numbers import plain_array
 from daedalus.model.system.system import System
-from daedalus.simulation.result.ending import Ending, Stop, reached, time_text
+from daedalus.simulation.result.ending import reached
 from daedalus.simulation.result.event_records import named_events
-from daedalus.simulation.result.joined_trajectory import joined
 from daedalus.simulation.result.recorded_run import Dense, Outcome
 from daedalus.simulation.result.records import Record, sentences
 from daedalus.simulation.result.trajectory import Trajectory
@@ -96,28 +93,18 @@ class DifferentiatedRun(SensitivitySamples):
     def states(self) -> Trajectory:
         """The solution itself, as `dd.simulate` would return it."""
         known = self._case.foreseen
-        return joined([self._trajectory(part) for part in self._parts]) if known is None else known.nominal
-
-    def _trajectory(self, part: RunPart) -> Trajectory:
-        case, recorded, width = part.case, part.recorded, part.augmented.layout.width
-        events = tuple((e.guard, e.time, e.before[:width], e.after[:width]) for e in recorded.events)
-        outcome = Outcome(_stop(case, recorded), case.settings.method, recorded.work, self.records, events)
+        if known is not None:
+            return known.nominal
+        case, recorded, width = self._case, self._recorded, self._parts[0].augmented.layout.width
+        stop = reached(float(recorded.t[-1]))
+        outcome = Outcome(stop, case.settings.method, recorded.work, self.records)
         rows, source = np.ascontiguousarray(recorded.y[:, :width]), _Lazy(recorded, width)
         return Trajectory(case.plant, case.drive, case.p, recorded.t, rows, recorded.status, outcome, source)
 
     @cached_property
     def events(self) -> list[EventSensitivity]:
         """The events in order of time, with the derivative of each time."""
-        found = []
-        for part in self._parts:
-            found += self._at_instant(part)
-            for event in part.recorded.events:
-                if goes_on(part.case, event.guard):
-                    continue
-                row = part.augmented.event_moves(part.case, event.guard, event.time, event.before)
-                moves = dict(zip(self.labels, row.tolist()))
-                found.append(EventSensitivity(part.case.system.events[event.guard].name, event.time, moves))
-        return found
+        return [event for part in self._parts for event in self._at_instant(part)]
 
     def _at_instant(self, part: RunPart) -> list[EventSensitivity]:
         """The events of the instant at the end of a part, which move together."""
@@ -169,15 +156,6 @@ class DifferentiatedRun(SensitivitySamples):
         # Behind what happens at the end itself there is no stretch.
         y[flat == self._recorded.t[-1]] = self._recorded.y[-1]
         return SensitivitySamples(self._case, self._augmented, flat, y, times.ndim == 0, self._parts)
-
-
-def _stop(case: Case, recorded: Recorded) -> Stop:
-    """How a run with derivatives ended: at its last time, or at an event."""
-    t = float(recorded.t[-1])
-    if recorded.status is Ending.FINISHED:
-        return reached(t)
-    event = case.system.events[recorded.events[-1].guard].name if recorded.events else ""
-    return Stop(recorded.status, t, f"an event ended the run at {time_text(t)}", event=event)
 
 
 class _Lazy:

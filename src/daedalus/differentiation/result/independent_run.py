@@ -73,7 +73,7 @@ def compared_with_simulate(sens: DifferentiatedRun, S: np.ndarray, size: np.ndar
 
 def _begins_anew(sens: DifferentiatedRun, case: Case) -> bool:
     """Whether parameters enter through events, or through what they make of the start."""
-    return bool(sens._directions.p) and bool(sens._recorded.events or case.system.constrains_start or case.foreseen)
+    return bool(sens._directions.p) and bool(case.system.constrains_start or case.foreseen)
 
 
 def _parameter_slopes(sens: DifferentiatedRun, request: Request, names: list[str], size: np.ndarray) -> np.ndarray:

@@ -19,7 +19,6 @@ from daedalus.differentiation.directions import Directions
 from daedalus.differentiation.events.jumping_conditions import jumping_conditions
 from daedalus.differentiation.forward_run import differentiate
 from daedalus.differentiation.gradient import pulled_back
-from daedalus.differentiation.parts import end_of_part, next_part
 from daedalus.differentiation.result.differentiated_run import DifferentiatedRun
 from daedalus.differentiation.result.independent_run import compared_with_simulate
 from daedalus.differentiation.steps.adjoint import recorded_segments
@@ -32,7 +31,6 @@ from daedalus.differentiation.variational.start_chart import StartChart
 from daedalus.errors import SolverError
 from daedalus.integrators.methods import is_implicit
 from daedalus.simulation.plant.constant_mass import varying_mass
-from daedalus.simulation.result.ending import ENDINGS, Ending
 
 INCREMENTS = 10.0 ** np.arange(-2, -8, -1)
 # Differences of first derivatives; a run that grows fast needs the shorter ones.
@@ -171,7 +169,7 @@ def _against_differences(
     """Central differences over shrinking increments, of the steps or, through events and without steps, of runs."""
     nominal_x = sens._case.system.nominal["x"]
     worst, slopes = 0.0, []
-    through_events = steps is None or bool(steps._recorded.events) or sens._case.foreseen is not None
+    through_events = steps is None or len(steps._parts) > 1 or sens._case.foreseen is not None
     for direction in _directions(sens, size, 3, 7):
         errors = []
         reference = (S @ direction) / nominal_x
@@ -213,31 +211,15 @@ def _slope(errors: np.ndarray, scale: float) -> float | None:
 def _end(case: Case, steps: DifferentiatedRun, through_events: bool) -> np.ndarray:
     """The last state of a case, on the steps of the nominal run."""
     if through_events:
-        return _last_state(_tight(case), float(steps.steps[-1]))
+        return _last_state(_tight(case))
     row = case.row0 if is_implicit(case.method) else case.x0
     return states_again(case, steps.steps, row)[-1][: len(case.x0)]
 
 
-def _last_state(case: Case, end: float) -> np.ndarray:
-    """The last state of a run; behind a terminal event, whose time moves, the motion is prolonged to `end`."""
-    if case.foreseen is not None:
-        return _last_foreseen(case)
-    n = len(case.x0)
-    while True:
-        run = nominal_run(case)
-        row, t = np.array(run.x[-1]), float(run.t[-1])
-        part = end_of_part(case, ENDINGS[run.status], [guard for guard, *_ in run.events], t)
-        if part is None and run.status == Ending.EVENT:
-            return row[:n] - (t - end) * case.row_at(t, row[:n])[-n:]
-        if part is None:
-            return row[:n]
-        case = next_part(case, part, t, row).case
-
-
-def _last_foreseen(case: Case) -> np.ndarray:
-    """The last states of a run with instants of its own; behind a terminal event the motion is prolonged."""
-    assert case.nominal is not None
-    assert case.foreseen is not None
+def _last_state(case: Case) -> np.ndarray:
+    """The last state of a run; behind a terminal event, whose time moves, the motion is prolonged."""
+    if case.nominal is None or case.foreseen is None:
+        return np.array(nominal_run(case).x[-1])[: len(case.x0)]
     call, wanted = nominal_settings(case).call, case.foreseen.end
     numbers = {name: call[name] for name in ("rtol",) if "step" not in call}
     own = case.nominal.settings.call
@@ -296,8 +278,7 @@ def _segments(steps: DifferentiatedRun) -> tuple[list[ForwardPart], np.ndarray]:
         rows = recorded.y[:, :width]
         if is_implicit(case.method) and case.has_formulas:
             rows = np.stack([case.row_at(float(t), x) for t, x in zip(recorded.t, rows)])
-        events = [(e.guard, e.time, e.before[:width], e.after) for e in recorded.events]
-        segments, last = recorded_segments(recorded.t, rows, events)
+        segments, last = recorded_segments(recorded.t, rows)
         runs.append(ForwardPart(case, segments, part.joint))
     return runs, last
 

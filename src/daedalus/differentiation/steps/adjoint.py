@@ -1,9 +1,9 @@
-"""The discrete adjoint of a run: the gradient of a scalar pulled back over its steps, projections and events.
+"""The discrete adjoint of a run: the gradient of a scalar pulled back over its steps and projections.
 
 One pull back costs a few right-hand sides a stage, however many parameters there are. States are needed in reverse
 order; they are kept at checkpoints only, and each segment between two of them is run again on its own steps. Segments
 grow one after the other, so that with N steps both their number and their length grow like √N (A. Griewank, A. Walther,
-Evaluating Derivatives, chapter 12). An event ends a segment and is kept with it.
+Evaluating Derivatives, chapter 12).
 """
 
 from __future__ import annotations
@@ -17,8 +17,6 @@ import numpy as np
 from daedalus import _core
 from daedalus.compilation import Compiled, compile_function
 from daedalus.differentiation.case import Case, interval_of
-from daedalus.differentiation.events.formula_events import formula_events_of
-from daedalus.differentiation.events.residual_events import events_of
 from daedalus.differentiation.steps.discrete import nominal_settings, nominal_tables, states_again
 from daedalus.differentiation.steps.frozen_steps import pieces
 from daedalus.differentiation.steps.implicit_adjoint import implicit_pullback_of
@@ -30,7 +28,6 @@ from daedalus.integrators.tableaux.named_tableaux import tableau
 from daedalus.integrators.tableaux.tableau import Tableau
 from daedalus.model.system.once import remembered
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant
-from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.plant.projection import projection
 from daedalus.simulation.result.ending import ENDINGS, Ending
 
@@ -40,14 +37,10 @@ SEGMENT = 16
 
 @dataclass(frozen=True, eq=False)
 class Segment:
-    """Steps that follow each other: their times, the row before them, and the events right behind them.
-
-    A row is x, and (x, z, x') of an implicit method.
-    """
+    """Steps that follow each other: their times, and the row before them: x, and (x, z, x') of an implicit method."""
 
     times: np.ndarray  # (steps + 1,)
     row: np.ndarray
-    events: tuple[tuple[int, float, np.ndarray], ...] = ()  # guard, time, row before
 
 
 class Pullbacks:
@@ -106,7 +99,7 @@ def forward(case: Case) -> tuple[list[Segment], np.ndarray, Ending] | None:
             segments.append(Segment(np.array(run.t), np.array(row)))
             row = states_again(case, np.array(run.t), row)[-1].copy()
         else:
-            own, row = recorded_segments(np.array(run.t), run.x, list(run.events))
+            own, row = recorded_segments(np.array(run.t), run.x)
             segments += own
         t, first_step = float(run.t[-1]), abs(run.last_step) or None
         taken += run.steps
@@ -115,15 +108,9 @@ def forward(case: Case) -> tuple[list[Segment], np.ndarray, Ending] | None:
         length += SEGMENT
 
 
-def recorded_segments(
-    times: np.ndarray, rows: np.ndarray, events: list[tuple[int, float, np.ndarray, np.ndarray]]
-) -> tuple[list[Segment], np.ndarray]:
-    """A run with every step kept as segments between its events, and its last row."""
-    left, segments = list(events), []
-    for first, last in pieces(times):
-        own = [(guard, t, np.array(before)) for guard, t, before, _ in left if t == times[last]]
-        left = [event for event in left if event[1] != times[last]]
-        segments.append(Segment(times[first : last + 1], np.array(rows[first]), tuple(own)))
+def recorded_segments(times: np.ndarray, rows: np.ndarray) -> tuple[list[Segment], np.ndarray]:
+    """A run with every step kept as segments, and its last row; where a condition was met it has two rows."""
+    segments = [Segment(times[first : last + 1], np.array(rows[first])) for first, last in pieces(times)]
     return segments, np.array(rows[-1])
 
 
@@ -133,29 +120,12 @@ def backward(case: Case, segments: list[Segment], weights: np.ndarray) -> tuple[
     by_parameters = np.zeros(len(case.p))
     take = _implicit_steps if is_implicit(case.method) else _explicit_steps
     for segment in reversed(segments):
-        for guard, t, before in reversed(segment.events):
-            if not case.system.events[guard].resets:
-                continue
-            weights, of_u, of_p = _event(case, guard, t, before, weights)
-            by_inputs[case.interval_at(t)] += of_u
-            by_parameters += of_p
         if len(segment.times) < 2:
             continue
         weights, of_inputs, of_p = take(case, segment, weights)
         by_inputs += of_inputs
         by_parameters += of_p
     return weights, by_inputs, by_parameters
-
-
-def _event(case: Case, guard: int, t: float, before: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Weights behind an event as those before it, of the inputs and of the parameters."""
-    n, nu, plant, u = case.system.sizes["x"], case.system.sizes["u"], case.plant, case.u_at(t)
-    if isinstance(plant, ImplicitPlant):
-        jump = events_of(plant).jump(case, guard, t, before, u)
-    else:
-        jump = formula_events_of(plant).jump(case, guard, t, before[:n], u)
-    pulled = weights @ jump.slopes
-    return pulled[:n], pulled[n : n + nu], pulled[n + nu :]
 
 
 def _explicit_steps(case: Case, segment: Segment, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from daedalus.differentiation.across_changes import landed, refuse_steps_past
 from daedalus.differentiation.case import Case
-from daedalus.differentiation.parts import end_of_part, next_part
+from daedalus.differentiation.parts import instant_behind, next_part
 from daedalus.differentiation.steps.adjoint import Segment, backward, forward
 from daedalus.integrators.methods import is_implicit
 from daedalus.simulation.result.ending import Ending
@@ -35,11 +35,10 @@ def forward_in_parts(case: Case) -> tuple[list[ForwardPart], np.ndarray] | None:
             return None
         segments, last, status = found
         t = float(segments[-1].times[-1])
-        fired = [guard for segment in segments[-2:] for guard, time, _ in segment.events if time == t]
-        end = end_of_part(case, status, fired, t)
-        if end is None or (t == case.t1 and end.instant is None):
+        instant = instant_behind(case, status, t)
+        if instant is None:
             return [*parts, ForwardPart(case, segments)], last
-        following = next_part(case, end, t, last)
+        following = next_part(case, instant, t, last)
         refuse_steps_past(following, t)
         parts.append(ForwardPart(case, segments, following.slopes))
         case = following.case

@@ -5,8 +5,8 @@ onto the invariants included, so that the result is the derivative of the number
 Implicit steps are those of a Runge–Kutta method with its stages solved to rounding: the same stages of the variational
 equations are then the implicit function theorem with the exact Jacobians at the converged stages. A Rosenbrock step of
 the variational equations, whose matrix is the exact Jacobian of all of them, is the derivative of a Rosenbrock step;
-z is solved for again where each begins. At an event the jump is that of the flow (saltation): the step that ends there
-is cut by the guard.
+z is solved for again where each begins. Between two parts of a run the jump is that of the flow (saltation): the step
+that ends there is cut by the guard.
 """
 
 from __future__ import annotations
@@ -21,10 +21,8 @@ from daedalus.differentiation.case import Case, core_inputs
 from daedalus.differentiation.steps.frozen_steps import breakpoints, pieces, run_on_steps
 from daedalus.differentiation.steps.stepwise import family_of
 from daedalus.differentiation.variational.augmented import AnyAugmented, Augmented
-from daedalus.differentiation.variational.error_controlled import refuse_second_order_events
 from daedalus.differentiation.variational.finished import check_finished
-from daedalus.differentiation.variational.recorded import PassedEvent, Recorded
-from daedalus.differentiation.variational.through_events import dense_of, work_of
+from daedalus.differentiation.variational.recorded import Recorded, dense_of, work_of
 from daedalus.integrators.methods import choose_method, is_implicit
 from daedalus.integrators.tableaux.core_tableau import core_tableau
 from daedalus.integrators.tableaux.named_tableaux import tableau
@@ -41,27 +39,17 @@ def run_discrete(case: Case, augmented: AnyAugmented, y0: np.ndarray, nominal: A
     nominal = nominal_run(case, True) if nominal is None else nominal
     if nominal.status == Ending.STIFF:
         return None
-    if augmented.variational.order == 2:
-        refuse_second_order_events(case, [guard for guard, *_ in nominal.events])
-    times = np.array(nominal.t)
-    fired = nominal.events
-    runs, events, y = [], [], y0
+    times, runs, y = np.array(nominal.t), [], y0
     for first, last in pieces(times):
         if first < last:
             run = taken_again(case, augmented, times[first : last + 1], y)
             runs.append(run)
             y = run.y[-1]
-        for guard, t, *_ in [e for e in fired if e[1] == times[last]]:
-            after = augmented.behind(case, guard, t, y)
-            events.append(PassedEvent(guard, t, y, after))
-            y = after
-        fired = [e for e in fired if e[1] != times[last]]
     rows_t = np.concatenate([[case.t0], *(run.t[1:] if k == 0 else run.t for k, run in enumerate(runs))])
     rows_y = np.concatenate([y0[None], *(run.y[1:] if k == 0 else run.y for k, run in enumerate(runs))])
-    if events and events[-1].time == rows_t[-1]:
-        rows_t, rows_y = np.append(rows_t, rows_t[-1]), np.concatenate([rows_y, y[None]])
-    dense, work = (lambda: Dense.joined([run.dense for run in runs])), work_of([nominal])
-    return Recorded(rows_t, rows_y, dense, ENDINGS[nominal.status], work, tuple(events))
+    ended_by = tuple(guard for guard, t, *_ in nominal.events if nominal.status == Ending.EVENT and t == times[-1])
+    dense, work = (lambda: Dense.joined([run.dense for run in runs])), work_of(nominal)
+    return Recorded(rows_t, rows_y, dense, ENDINGS[nominal.status], work, ended_by)
 
 
 def nominal_run(case: Case, watched: bool = False) -> Any:

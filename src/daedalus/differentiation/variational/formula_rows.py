@@ -13,14 +13,12 @@ import numpy as np
 
 from daedalus.compilation import Compiled, compile_function
 from daedalus.differentiation.case import Case
-from daedalus.differentiation.events import saltation
 from daedalus.differentiation.variational import kept_invariants
 from daedalus.differentiation.variational.column_equations import ColumnEquations
 from daedalus.differentiation.variational.residual_augmented import inputs_with_weights
 from daedalus.differentiation.variational.variational import Variational
 from daedalus.model.lazy_values import cached_property
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant
-from daedalus.simulation.start.restart import restarts
 
 
 class FormulaRows:
@@ -122,12 +120,3 @@ class FormulaRows:
         if not v.system.events:
             return None
         return self._of_rows("guards", v.on_state(v.form.applied(v.system, v.system.guards)), False)
-
-    @cached_property
-    def resets(self) -> Compiled | None:
-        """The rows behind each event, by saltation; only what is written into x where a search follows."""
-        v = self._variational
-        if not v.system.events or v.order == 2:
-            return None
-        expression = saltation.written if restarts(v.system) else saltation.resets
-        return self._of_rows("resets", expression(v), True)

@@ -1,4 +1,4 @@
-"""What a run of the variational equations leaves behind: y at the steps and between them, and the events on the way."""
+"""What a run of the variational equations leaves behind: y at the steps and between them, and what ended it."""
 
 from __future__ import annotations
 
@@ -11,34 +11,25 @@ import numpy as np
 
 from daedalus.differentiation.case import Case
 from daedalus.differentiation.directions import Directions
+from daedalus.differentiation.variational.finished import check_finished
 from daedalus.model.lazy_values import cached_property
-from daedalus.simulation.result.ending import Ending
+from daedalus.simulation.result.ending import ENDINGS, Ending
 from daedalus.simulation.result.recorded_run import Dense, Work
 
 
 @dataclass(frozen=True, eq=False)
-class PassedEvent:
-    """An event on the way: which guard, when, and y before and after it."""
-
-    guard: int
-    time: float
-    before: np.ndarray
-    after: np.ndarray
-
-
-@dataclass(frozen=True, eq=False)
 class Recorded:
-    """y at the steps, its dense output on demand, the events, and what the run cost."""
+    """y at the steps, its dense output on demand, the guards that ended the run, and what it cost."""
 
     t: np.ndarray
     y: np.ndarray
     make_dense: Callable[[], Dense]
     status: Ending
     work: Work
-    events: tuple[PassedEvent, ...] = ()
+    ended_by: tuple[int, ...] = ()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _kept_record, (self.t, self.y, self.dense, self.status, self.work, self.events)
+        return _kept_record, (self.t, self.y, self.dense, self.status, self.work, self.ended_by)
 
     @cached_property
     def dense(self) -> Dense:
@@ -46,8 +37,8 @@ class Recorded:
         return self.make_dense()
 
     def at(self, times: np.ndarray) -> np.ndarray:
-        """y at times within the run, (times, size); at an event the later values."""
-        if not self.events and np.array_equal(times, self.t):
+        """y at times within the run, (times, size); at a joint the later values."""
+        if not self.ended_by and np.array_equal(times, self.t):
             return self.y
         dense = self.dense
         return dense.at(times) if len(dense.starts) else np.repeat(self.y[-1:], len(times), axis=0)
@@ -77,10 +68,10 @@ def _run_part(
 
 
 def _kept_record(
-    t: np.ndarray, y: np.ndarray, dense: Dense, status: Ending, work: Work, events: tuple[PassedEvent, ...]
+    t: np.ndarray, y: np.ndarray, dense: Dense, status: Ending, work: Work, ended_by: tuple[int, ...]
 ) -> Recorded:
     """A record as pickles hold it, with its dense output."""
-    return Recorded(t, y, lambda: dense, status, work, events)
+    return Recorded(t, y, lambda: dense, status, work, ended_by)
 
 
 def at_rest(t: float, y: np.ndarray) -> Recorded:
@@ -100,5 +91,27 @@ def joined_record(parts: Sequence[RunPart]) -> Recorded:
         lambda: Dense.joined([record.dense for record in records if len(record.dense.starts)]),
         records[-1].status,
         sum((record.work for record in records), Work()),
-        tuple(event for record in records for event in record.events),
+        records[-1].ended_by,
     )
+
+
+def recorded_run(
+    case: Case, run: Any, unpacked: Callable[[np.ndarray], np.ndarray], entry: Callable[[int], int], width: int
+) -> Recorded:
+    """What a core run leaves behind; unpacked: y of its rows, entry: where an unknown of the core stands in y."""
+    check_finished(case, run, entry(run.culprit), width)
+    ended_by = tuple(guard for guard, t, *_ in run.events if run.status == Ending.EVENT and t == run.t[-1])
+    dense = partial(dense_of, run, unpacked)
+    return Recorded(run.t, unpacked(run.x), dense, ENDINGS[run.status], work_of(run), ended_by)
+
+
+def work_of(run: Any) -> Work:
+    """What a core run cost."""
+    counts = ("steps", "rejected", "rhs_calls", "jacobians", "factorisations", "newton", "seconds")
+    return Work(*(getattr(run, name) for name in counts))
+
+
+def dense_of(run: Any, unpacked: Callable[[np.ndarray], np.ndarray]) -> Dense:
+    """The dense output of y."""
+    starts, ends, coefficients = run.dense()
+    return Dense(starts, ends, np.ascontiguousarray(unpacked(coefficients)))

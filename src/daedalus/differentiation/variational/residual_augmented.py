@@ -1,4 +1,4 @@
-"""The machine code of the residual variational equations of one system: what the core runs, starts, events."""
+"""The machine code of the residual variational equations of one system: what the core runs, starts, guards."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import numpy as np
 from daedalus.compilation import Compiled, compile_function
 from daedalus.differentiation.case import Case
 from daedalus.differentiation.directions import Directions
-from daedalus.differentiation.events.residual_events import events_of
 from daedalus.differentiation.variational import kept_invariants
 from daedalus.differentiation.variational.column_equations import ColumnEquations
 from daedalus.differentiation.variational.implicit_slopes import ImplicitSlopes
@@ -19,7 +18,6 @@ from daedalus.differentiation.variational.tangent_start import TangentStart
 from daedalus.differentiation.variational.variational import Variational
 from daedalus.model.lazy_values import cached_property
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
-from daedalus.simulation.start.restart import restarts
 
 
 class ResidualAugmented:
@@ -146,40 +144,6 @@ class ResidualAugmented:
         own = row[v.places[: self.layout.width].tolist()]
         guards = ca.densify(ca.substitute(v.system.guards, v.row, own))
         return compile_function(ca.Function("guards", [v.t, row, s["u"], v.p], [guards]))
-
-    @cached_property
-    def resets(self) -> Compiled | None:
-        """What is written into x where a search follows; else what lies behind an event is solved for elsewhere."""
-        v, s = self.variational, self._symbols
-        if not restarts(v.system) or v.order == 2:
-            return None
-        row = ca.SX.sym("row", 2 * s["X"].numel() + s["Z"].numel())
-        own, n = row[v.places[: self.layout.width].tolist()], self.layout.n
-        rows = []
-        for e in range(len(v.system.events)):
-            after, places = ca.SX(row), v.places[:n].tolist()
-            after[places] = ca.substitute(v.system.resets[e, :].T, v.row, own)
-            rows.append(after)
-        return compile_function(ca.Function("resets", [v.t, row, s["u"], v.p], [ca.densify(ca.vertcat(*rows))]))
-
-    def guard_values(self, case: Case, t: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Values and rates of all guards at rows, (times, events) each."""
-        return events_of(self.plant).rates(t, rows, case.drive.at(t), case.p)
-
-    def event_moves(self, case: Case, guard: int, t: float, y: np.ndarray) -> np.ndarray:
-        """dτ/dθ of an event, (m,)."""
-        u = case.drive.at_time(t)
-        moves = events_of(self.plant).moves(guard, t, y[: self.layout.width], u, case.p)
-        return moves @ varied_at(case, self.variational, t, y)
-
-    def behind(self, case: Case, guard: int, t: float, y: np.ndarray) -> np.ndarray:
-        """y behind an event: the jump of the states, and all else solved for."""
-        if self.variational.order == 2 or not self.variational.system.events[guard].resets:
-            return y
-        u, W = case.drive.at_time(t), np.zeros((self.layout.n, 0))
-        jump = events_of(self.plant).jump(case, guard, t, y[: self.layout.width], u)
-        S = jump.slopes @ varied_at(case, self.variational, t, y)
-        return self._solved(case, t, jump.row, S, W, case.interval_at(t))
 
 
 def varied_at(case: Case, variational: Variational | ResidualVariational, t: float, y: np.ndarray) -> np.ndarray:

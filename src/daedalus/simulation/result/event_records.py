@@ -1,9 +1,14 @@
-"""Events by name: those of contacts are called by what happens, `floor.closes`, `floor.opens`, `brake.sticks`."""
+"""What may happen to a run at a moment, in a word; and events by name.
+
+Those of contacts are called by what happens, `floor.closes`, `floor.opens`, `brake.sticks`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from enum import StrEnum
 from itertools import groupby
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,6 +17,35 @@ from daedalus.model.variables import Contact
 
 # (index of the event, time, row before, row after), the discrete variables behind each row
 Told = tuple[int, float, np.ndarray, np.ndarray]
+
+
+class TransitionKind(StrEnum):
+    """What happened: a word of its own for each kind."""
+
+    SWITCH = "switch"  # a condition in the equations changed, and the run crossed it
+    SLIDES = "slides"  # from here on the run slides along a condition that both branches lead back to
+    RESTS = "rests"  # from here on it rests on a condition at which slopes are infinite
+    LEAVES = "leaves"  # it has left the condition that it slid along or rested on
+    EVENT = "event"
+    CLOCK = "clock"  # a clock ticked, or a time of a schedule came
+    CLOSES = "closes"  # a gap
+    OPENS = "opens"
+    STICKS = "sticks"  # a friction
+    SLIPS = "slips"
+    EQUATIONS = "equations"  # other states or constraints were chosen, or algebraic unknowns solved anew
+    METHOD = "method"  # the same equations by another method
+
+
+class TurnedCondition(NamedTuple):
+    """A condition in the equations that changed: when, what it is from then on (1 where it holds), and what that means.
+
+    kind: SWITCH where the run crossed it; RESTS where it has rested there since, and LEAVES where it no longer does.
+    """
+
+    time: float
+    condition: str
+    value: float
+    kind: TransitionKind = TransitionKind.SWITCH
 
 
 def named_events(system: System, events: Iterable[Told]) -> Iterator[tuple[str, Told]]:

@@ -81,11 +81,3 @@ class HeldModes:
     def at(self, t: float) -> ConditionModes:
         """The modes at a time, the later ones where they change."""
         return ConditionModes(self.conditions, self.held.at(np.array([t]))[0])
-
-
-class TurnedCondition(NamedTuple):
-    """A condition in the equations that changed: when, and what it is from then on (1 where it holds)."""
-
-    time: float
-    condition: str
-    value: float

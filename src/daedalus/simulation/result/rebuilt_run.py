@@ -17,7 +17,8 @@ from daedalus.simulation.inputs.delayed_inputs import DelayedInputs
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.plants import plant_for_rows
 from daedalus.simulation.result.ending import ENDINGS, Obstacle, Stop
-from daedalus.simulation.result.held_values import HeldValues, TurnedCondition
+from daedalus.simulation.result.event_records import TransitionKind, TurnedCondition
+from daedalus.simulation.result.held_values import HeldValues
 from daedalus.simulation.result.joined_trajectory import joined
 from daedalus.simulation.result.recorded_run import COUNTED, Dense, Outcome, Work
 from daedalus.simulation.result.records import Record
@@ -217,9 +218,9 @@ def _rebuilt_conditions(told: PlainRecord) -> dict[str, Any]:
     turns = []
     for k, entry in enumerate(told.items("turns")):
         place = f"{told.place}.turns[{k}]"
-        time, condition, value = checked_list(entry, place, 3)
-        own = PlainRecord({"time": time, "condition": condition, "value": value}, place)
-        turns.append(TurnedCondition(own.number("time"), own.text("condition"), own.number("value")))
+        own = PlainRecord(dict(zip(TurnedCondition._fields, checked_list(entry, place, 4))), place)
+        kind = TransitionKind(own.word("kind", TransitionKind))
+        turns.append(TurnedCondition(own.number("time"), own.text("condition"), own.number("value"), kind))
     return {
         "turns": tuple(turns),
         "surfaces": tuple(told.texts("surfaces")),

@@ -19,8 +19,8 @@ from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.result.beside_jumps import NEXT_TO, BesideJumps, neighbours_of_jumps, points_beside_steps
 from daedalus.simulation.result.consistent_rows import consistent_rows, moved_by
 from daedalus.simulation.result.ending import ENDINGS, Ending, Stop
-from daedalus.simulation.result.event_records import named_events
-from daedalus.simulation.result.held_values import ConditionModes, HeldModes, HeldValues, TurnedCondition
+from daedalus.simulation.result.event_records import TurnedCondition, named_events
+from daedalus.simulation.result.held_values import ConditionModes, HeldModes, HeldValues
 from daedalus.simulation.result.records import Record, sentences
 from daedalus.simulation.result.run_data import RunData
 from daedalus.simulation.result.samples import Samples

@@ -74,7 +74,7 @@ def _described_piece(tr: RecordedRun) -> tuple[Arrays, dict[str, Any]]:
         "records": [as_data(record) for record in outcome.records],
         "work": vars(outcome.work),
         "events": [[int(index), float(t)] for index, t, *_ in outcome.events],
-        "turns": [[turn.time, turn.condition, turn.value] for turn in outcome.turns],
+        "turns": [[turn.time, turn.condition, turn.value, turn.kind.value] for turn in outcome.turns],
         "surfaces": list(outcome.surfaces),
         "rests": outcome.rests,
         "done_at_start": sorted(outcome.done_at_start),

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Literal
 
 import numpy as np
@@ -17,26 +16,9 @@ from daedalus.model.event_purpose import EventPurpose
 from daedalus.model.switching.schedule import SAME_INSTANT
 from daedalus.model.variables import Event
 from daedalus.simulation.result.ending import Ending
-from daedalus.simulation.result.event_records import named_events
+from daedalus.simulation.result.event_records import TransitionKind, named_events
 from daedalus.simulation.result.recorded_run import RecordedRun
 from daedalus.simulation.result.samples import Samples
-
-
-class TransitionKind(StrEnum):
-    """What happened: a word of its own for each kind."""
-
-    SWITCH = "switch"  # a condition in the equations changed, and the run crossed it
-    SLIDES = "slides"  # from here on the run slides along a condition that both branches lead back to
-    RESTS = "rests"  # from here on it rests on a condition at which slopes are infinite
-    LEAVES = "leaves"  # it has left the condition that it slid along or rested on
-    EVENT = "event"
-    CLOCK = "clock"  # a clock ticked, or a time of a schedule came
-    CLOSES = "closes"  # a gap
-    OPENS = "opens"
-    STICKS = "sticks"  # a friction
-    SLIPS = "slips"
-    EQUATIONS = "equations"  # other states or constraints were chosen, or algebraic unknowns solved anew
-    METHOD = "method"  # the same equations by another method
 
 
 @dataclass(frozen=True)
@@ -140,7 +122,7 @@ def _of_piece(piece: RecordedRun, is_first: bool, goes_on: bool) -> list[Transit
     for turn in piece.outcome.turns:
         if low <= turn.time <= high and turn.time != led_back:
             sides = moment(piece, turn.time, "left"), moment(piece, turn.time, "right")
-            found.append(Transition(TransitionKind.SWITCH, turn.condition, turn.time, *sides))
+            found.append(Transition(turn.kind, turn.condition, turn.time, *sides))
     forward = piece.dense_spans[1][-1] >= piece.dense_spans[0][0]
     return sorted(found, key=lambda transition: transition.time if forward else -transition.time)
 

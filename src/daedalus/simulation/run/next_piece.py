@@ -17,7 +17,7 @@ from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.continued_settings import continued_settings
 from daedalus.simulation.run.dead_centre_crossing import cross_dead_centre
 from daedalus.simulation.run.pieces import Next, Piece
-from daedalus.simulation.run.rechosen_constraints import with_other_constraints
+from daedalus.simulation.run.rechosen_constraints import choose_constraints, with_other_constraints
 from daedalus.simulation.run.reselection import with_another_choice
 from daedalus.simulation.run.road import Road
 from daedalus.simulation.run.stiff_start import go_on_implicitly
@@ -71,16 +71,23 @@ RULES: tuple[Rule, ...] = (
 )
 
 
-# What derivatives do not follow: another method, another matrix for stages, a way over a singular configuration.
-NOT_DIFFERENTIATED: frozenset[Rule] = frozenset((go_on_implicitly, with_full_newton, cross_dead_centre))
+# What derivatives follow: no other method, no other matrix for stages, no way over a singular configuration.
+DIFFERENTIATED: tuple[Rule, ...] = (
+    leave_surface,
+    slide_along,
+    come_to_rest,
+    with_unknowns_solved_anew,
+    piece_without_cuts,
+    choose_constraints,
+    name_the_place,
+)
 
 
-def next_piece(road: Road, first: Piece, done: Trajectory, without: frozenset[Rule] = frozenset()) -> Next:
-    """What follows a piece that stopped before the end; without: rules that are left out."""
-    rules = OF_CHOICES if done.system.choices else RULES
-    for rule in OF_DELAYS if done.system.delayed else rules:
-        if rule in without:
-            continue
+def next_piece(road: Road, first: Piece, done: Trajectory, rules: tuple[Rule, ...] = RULES) -> Next:
+    """What follows a piece that stopped before the end, by the rules of its run."""
+    if done.system.choices or done.system.delayed:
+        rules = OF_DELAYS if done.system.delayed else OF_CHOICES
+    for rule in rules:
         following = rule(road, first, done)
         if following is not None:
             return following

@@ -34,8 +34,10 @@ from daedalus.simulation.contacts.contact_run import has_contacts
 from daedalus.simulation.contacts.held_between_steps import stops_where_broken
 from daedalus.simulation.inputs.callbacks import rhs_with_callbacks
 from daedalus.simulation.inputs.read_inputs import Drive
+from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.result.ending import ENDINGS, Ending, Obstacle, Stop, time_text
-from daedalus.simulation.result.held_values import ConditionModes, HeldModes, HeldValues, TurnedCondition
+from daedalus.simulation.result.event_records import TurnedCondition
+from daedalus.simulation.result.held_values import ConditionModes, HeldModes, HeldValues
 from daedalus.simulation.result.joined_trajectory import joined
 from daedalus.simulation.result.recorded_run import Outcome, Work
 from daedalus.simulation.result.records_of_methods import LinearSystems, MethodChoice
@@ -48,6 +50,7 @@ from daedalus.simulation.run.small_states import small_states
 from daedalus.simulation.run.stop_reason import ended_from_outside, refused_contacts, refused_reset, sliding, stop_of
 from daedalus.simulation.singular.leading_matrix import undetermined_places
 from daedalus.simulation.singular.leading_over import until
+from daedalus.simulation.sliding.rest import with_rests
 from daedalus.simulation.sliding.sliding_system import rests_on_surface, surfaces_of
 from daedalus.simulation.start.vanishing_divisor import passages
 from daedalus.simulation.switching.agenda import agenda_of, near_zero, order_of
@@ -411,6 +414,7 @@ def explain(
         in_time = settings.values_in_time(p, span, run.stop_time)
         timed = [] if in_time is None else _changed(*in_time, settings.switches.on_time)
         turns = _turns(run, settings.switches.conditions, timed, span)
+        turns = with_rests(settings.plant.system, turns, partial(_state_behind, settings.plant, run), drive, p)
         conditions = (*settings.switches.conditions, *settings.switches.on_time)
         told += (SwitchesLocated(run.turns + len(timed), conditions),)
         if stop.ending is Ending.CHATTERING and run.last_turned >= 0:
@@ -449,6 +453,12 @@ def _turns(
     found = [] if modes is None else _changed(modes.held.times, modes.held.values, conditions)
     forward = 1.0 if span[1] >= span[0] else -1.0
     return tuple(sorted([*found, *timed], key=lambda turn: forward * turn.time))
+
+
+def _state_behind(plant: Plant, run: Any, t: float) -> np.ndarray:
+    """x right behind a time at which a step of a core run begins."""
+    starts, _, coefficients = run.dense()
+    return np.array(coefficients[int(np.argmin(np.abs(starts - t))), 0][plant.row_parts["x"]])
 
 
 def _changed(times: np.ndarray, values: np.ndarray, conditions: tuple[str, ...]) -> list[TurnedCondition]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -27,6 +28,7 @@ from daedalus.simulation.run.road import Road, road_through
 from daedalus.simulation.singular.leading_over import way_over
 from daedalus.simulation.singular.stopped_places import lost_rank
 
+Over = Callable[[], Trajectory | None]
 # Near a state that obeys all constraints: as far as this, in nominal values.
 NEAR = 1e-3
 # The smallest singular value of the best rows, divided by their lengths, at a singular configuration.
@@ -47,9 +49,19 @@ class Rechosen:
 
 def with_other_constraints(road: Road, first: Piece, done: Trajectory) -> Next:
     """The rest of a run whose redundant constraints had to be chosen anew, by the method it had."""
+    over = partial(way_over, done, float(done.end.time), road.request.t1, float(first.settings.call["rtol"]))
+    return _rest(road, done, over)
+
+
+def choose_constraints(road: Road, first: Piece, done: Trajectory) -> Next:
+    """The same of a run that ends where its constraints lose a rank."""
+    return _rest(road, done, None)
+
+
+def _rest(road: Road, done: Trajectory, over: Over | None) -> Next:
     request, t = road.request, float(done.end.time)
     redundancy = road.solved.part(Redundancy)
-    found = None if redundancy is None else rechosen(redundancy, done, request.t1, float(first.settings.call["rtol"]))
+    found = None if redundancy is None else rechosen(redundancy, done, over)
     if not isinstance(found, Rechosen):
         return found
     method = done.method if isinstance(done._plant, ImplicitPlant) else request.method
@@ -61,37 +73,18 @@ def with_other_constraints(road: Road, first: Piece, done: Trajectory) -> Next:
     return piece._replace(settings=replace(piece.settings, notes=notes))
 
 
-@dataclass(frozen=True)
-class Halt:
-    """Where a run stopped: the system that ran, the moment, how it ended and at which kind of event, if at one."""
+def rechosen(redundancy: Redundancy, done: Trajectory, over: Over | None) -> Rechosen | Trajectory | Stop | None:
+    """How a run goes on that stopped for its choice of constraints; None where it stopped for something else.
 
-    system: System
-    moment: Samples
-    ending: Ending
-    event: EventPurpose = EventPurpose.MODEL
-
-
-def rechosen(
-    redundancy: Redundancy, done: Trajectory, t1: float, rtol: float = 1e-6
-) -> Rechosen | Trajectory | Stop | None:
-    """How a run to t1 goes on that stopped for its choice of constraints; None where it stopped for something else."""
-    halt = Halt(done.system, done.end, done.status, _last_purpose(done))
-    return rechosen_at(redundancy, halt, lambda: way_over(done, float(done.end.time), t1, rtol))
-
-
-def rechosen_at(
-    redundancy: Redundancy, halt: Halt, over: Callable[[], Trajectory | None] | None = None
-) -> Rechosen | Trajectory | Stop | None:
-    """How a run goes on from where it stopped.
-
-    `over` leads it over a singular configuration at which its constraints lose a rank; without it the run ends there.
+    over: leads it over a singular configuration at which its constraints lose a rank; without it the run ends there.
     """
-    asked = halt.ending is Ending.EVENT and halt.event.watches_constraints
-    present = _present(redundancy, halt.system)
-    if present is None or not (asked or halt.ending is Ending.PASSED or halt.ending.may_be_bad_constraints):
+    purpose, ending = _last_purpose(done), done.status
+    asked = ending is Ending.EVENT and purpose.watches_constraints
+    present = _present(redundancy, done.system)
+    if present is None or not (asked or ending is Ending.PASSED or ending.may_be_bad_constraints):
         return None
-    place = _place(redundancy, halt.moment)
-    if halt.ending is Ending.PASSED:
+    place = _place(redundancy, done.end)
+    if ending is Ending.PASSED:
         return _behind(redundancy, place, present)
     matrix, rank = scaled(jacobian_at(redundancy.moving, place)), len(present.independent)
     choices = (list(present.independent), chosen_rows(matrix, rank)[0])
@@ -99,14 +92,14 @@ def rechosen_at(
     if best < NEARLY_SINGULAR:
         led = None if over is None else over()
         return led or lost_rank(redundancy, place, present)
-    if asked and halt.event is EventPurpose.NO_LONGER_REDUNDANT:
+    if asked and purpose is EventPurpose.NO_LONGER_REDUNDANT:
         return _with_more(redundancy, place, present)
     if not asked and best < BETTER * own:
         return None
     choice = redundancy.choose(place, rank)
     if choice is None or choice.independent == present.independent:
         return lost_rank(redundancy, place, present)
-    return Rechosen(redundancy.model(choice), halt.moment)
+    return Rechosen(redundancy.model(choice), done.end)
 
 
 def _last_purpose(done: Trajectory) -> EventPurpose:

@@ -27,6 +27,7 @@ from daedalus.simulation.run.method_choice import implicit_choice
 from daedalus.simulation.run.pieces import Next, Piece
 from daedalus.simulation.run.road import Road
 from daedalus.simulation.run.settings import Settings, settings_for
+from daedalus.simulation.sliding.rest import BESIDE, leads_to_rest, rate_beside
 from daedalus.simulation.sliding.sliding_system import (
     Sliding,
     levels_of,
@@ -38,14 +39,10 @@ from daedalus.simulation.sliding.solved_slopes import Undetermined, slopes_of
 from daedalus.simulation.sliding.surface import Surface, condition_like, conditions_at_zero, moved_onto
 from daedalus.simulation.sliding.surfaces_together import SLIDES, NotDecided, PlaceOnSurfaces, met_together
 
-# Fields are looked at this far beside a surface, in nominal values; the jump on the surface is at least this share of
-# them, else the equations are continuous there.
-BESIDE, JUMPS = 1e-6, 1e-3
-# So much nearer to the surface a rate falls by as much where the equations are smooth, and by a tenth of that at most
-# where their slopes are infinite; where they jump it does not fall.
-NEARER, STEEP, FALLS = 1e-4, 10.0, 0.9
-# Not nearer than so many spacings of the state; and a surface that is this many tolerances away is met.
-RESOLVED, WITHIN = 64.0, 10.0
+# The jump on a surface is at least this share of the fields beside it, else the equations are continuous there.
+JUMPS = 1e-3
+# A surface that is this many tolerances away is met.
+WITHIN = 10.0
 # Pieces of fewer steps than this lead nowhere.
 FEWEST_STEPS = 3
 # Where a run has been on a surface it goes on this far beside it. So many events end a stay on one: it goes below,
@@ -125,7 +122,7 @@ def _alone(road: Road, done: Trajectory, t: float, which: int) -> Next:
         x = surface.nearest(t, np.array(done._source.end)[done._plant.row_parts["x"]], u, p, near)
     except Undetermined:
         return None
-    beside = [_rate_beside(surface, away, t, x, u, p, near) for away in (BESIDE, -BESIDE)]
+    beside = [rate_beside(surface, away, t, x, u, p, near) for away in (BESIDE, -BESIDE)]
     pull, y = _started(system, which, t, x, u, p, _known(system, done))
     if pull < -JUMPS * max(abs(rate) for rate in beside):
         return _piece(road, done, once(system, sliding_system, which), t, x, y)
@@ -159,24 +156,6 @@ def come_to_rest(road: Road, first: Piece, done: Trajectory) -> Next:
         if rest is not None and leads_to_rest(surface, t, x, u, p, None):
             return _piece(road, done, rest, t, x, None)
     return None
-
-
-def leads_to_rest(
-    surface: Surface, t: float, x: np.ndarray, u: np.ndarray, p: np.ndarray, near: np.ndarray | None
-) -> bool:
-    """Whether slopes that are infinite on a surface lead to it, from both sides or from one while the other stands.
-
-    A tank that runs empty stands there: ḣ = -√h for h > 0, and nothing flows below.
-    """
-    nearer = max(
-        NEARER, RESOLVED * float(np.max(np.spacing(np.abs(x)) / surface.system.nominal["x"], initial=0.0)) / BESIDE
-    )
-    rates = [_rate_beside(surface, away, t, x, u, p, near) for away in (BESIDE, -BESIDE)]
-    closer = [abs(_rate_beside(surface, nearer * away, t, x, u, p, near)) for away in (BESIDE, -BESIDE)]
-    steep = [STEEP * nearer * abs(rate) < close < FALLS * abs(rate) for rate, close in zip(rates, closer)]
-    stands = [rate == 0 == close for rate, close in zip(rates, closer)]
-    leads = any(steep) and all(one or other for one, other in zip(steep, stands))
-    return rates[0] <= 0 <= rates[1] and leads
 
 
 def leave_surface(road: Road, first: Piece, done: Trajectory) -> Next:
@@ -242,18 +221,6 @@ def _started(
     except (NotDecided, Undetermined):
         return 0.0, None
     return (float(met.response[0, 0]), met.y) if met.modes == (SLIDES,) else (0.0, None)
-
-
-def _rate_beside(
-    surface: Surface, away: float, t: float, x: np.ndarray, u: np.ndarray, p: np.ndarray, near: np.ndarray | None
-) -> float:
-    """ġ at a place that is moved across the surface by a part of its nominal values."""
-    try:
-        moved = surface.moved(away, t, x, u, p, near)
-        y = slopes_of(surface.system).at(t, moved, u, p, near)
-    except Undetermined:
-        return 0.0
-    return surface.rate(t, y, moved, u, p)
 
 
 def _piece(road: Road, done: Trajectory, system: System, t: float, x: np.ndarray, y: np.ndarray | None) -> Piece:

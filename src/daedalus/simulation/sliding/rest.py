@@ -1,0 +1,114 @@
+"""Where a run comes to rest: on a condition to which infinite slopes lead it, as in a tank that runs empty.
+
+A run that crosses such a condition by rounding rests there, whichever side rounding leaves it on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import casadi as ca
+import numpy as np
+
+from daedalus.model.expressions import contains
+from daedalus.model.system.once import once, remembered
+from daedalus.model.system.system import System
+from daedalus.reduction.switches import switches_of
+from daedalus.simulation.inputs.read_inputs import Drive
+from daedalus.simulation.result.event_records import TransitionKind, TurnedCondition
+from daedalus.simulation.sliding.sliding_system import resting_system
+from daedalus.simulation.sliding.solved_slopes import Undetermined, slopes_of
+from daedalus.simulation.sliding.surface import Surface
+
+# Fields are looked at this far beside a surface, in nominal values.
+BESIDE = 1e-6
+# So much nearer to the surface a rate falls by as much where the equations are smooth, and by a tenth of that at most
+# where their slopes are infinite; where they jump it does not fall.
+NEARER, STEEP, FALLS = 1e-4, 10.0, 0.9
+# Not nearer than so many spacings of the state.
+RESOLVED = 64.0
+# What may have infinite slopes where it is finite.
+ROOTS = (ca.OP_SQRT, ca.OP_POW, ca.OP_CONSTPOW, ca.OP_ASIN, ca.OP_ACOS)
+
+
+def rate_beside(
+    surface: Surface, away: float, t: float, x: np.ndarray, u: np.ndarray, p: np.ndarray, near: np.ndarray | None
+) -> float:
+    """ġ at a place that is moved across the surface by a part of its nominal values."""
+    try:
+        moved = surface.moved(away, t, x, u, p, near)
+        y = slopes_of(surface.system).at(t, moved, u, p, near)
+    except Undetermined:
+        return 0.0
+    return surface.rate(t, y, moved, u, p)
+
+
+def leads_to_rest(
+    surface: Surface, t: float, x: np.ndarray, u: np.ndarray, p: np.ndarray, near: np.ndarray | None
+) -> bool:
+    """Whether slopes that are infinite on a surface lead to it, from both sides or from one while the other stands.
+
+    A tank that runs empty stands there: ḣ = -√h for h > 0, and nothing flows below.
+    """
+    nearer = max(
+        NEARER, RESOLVED * float(np.max(np.spacing(np.abs(x)) / surface.system.nominal["x"], initial=0.0)) / BESIDE
+    )
+    rates = [rate_beside(surface, away, t, x, u, p, near) for away in (BESIDE, -BESIDE)]
+    closer = [abs(rate_beside(surface, nearer * away, t, x, u, p, near)) for away in (BESIDE, -BESIDE)]
+    steep = [STEEP * nearer * abs(rate) < close < FALLS * abs(rate) for rate, close in zip(rates, closer)]
+    stands = [rate == 0 == close for rate, close in zip(rates, closer)]
+    leads = any(steep) and all(one or other for one, other in zip(steep, stands))
+    return rates[0] <= 0 <= rates[1] and leads
+
+
+def has_roots(expression: ca.SX) -> bool:
+    """Whether anything in an expression may have infinite slopes where it is finite."""
+    return contains(ca.Function("roots", ca.symvar(expression), [expression]), ROOTS)
+
+
+def is_of_states(system: System, guard: ca.SX) -> bool:
+    """Whether states, time and parameters alone decide a condition."""
+    return not any(ca.depends_on(guard, system.symbol(letter)) for letter in ("xdot", "z", "u"))
+
+
+@remembered
+def resting_places(system: System) -> tuple[int, ...]:
+    """The conditions of a system on which it may rest."""
+    switches = switches_of(system)
+    if switches is None or not has_roots(system.residual):
+        return ()
+    found = [k for k in range(switches.count) if is_of_states(system, switches.guards[k])]
+    return tuple(k for k in found if once(system, resting_system, k) is not None)
+
+
+def with_rests(
+    system: System,
+    turns: Sequence[TurnedCondition],
+    state: Callable[[float], np.ndarray],
+    drive: Drive,
+    p: np.ndarray,
+) -> tuple[TurnedCondition, ...]:
+    """The changes of conditions in a run, with those at which it comes to rest and leaves again.
+
+    state: x right behind a time. While a run rests, rounding turns the condition that it rests on: nothing changes.
+    """
+    places, switches = resting_places(system), switches_of(system)
+    if not turns or not places or switches is None:
+        return tuple(turns)
+    by_text = {switches.conditions[k]: k for k in places}
+    found, resting = list[TurnedCondition](), ""
+    for turn in turns:
+        which = by_text.get(turn.condition)
+        if which is None or resting not in ("", turn.condition):
+            found.append(turn)
+            continue
+        surface, t = once(system, Surface, which), turn.time
+        rests = leads_to_rest(surface, t, state(t), drive.at_time(t), p, None)
+        if rests and not resting:
+            found.append(turn._replace(kind=TransitionKind.RESTS))
+        elif resting and not rests:
+            found.append(turn._replace(kind=TransitionKind.LEAVES))
+        elif not resting:
+            found.append(turn)
+        resting = turn.condition if rests else ""
+    return tuple(found)
