@@ -86,6 +86,17 @@ def test_second_order_the_adjoint_and_verification(exact):
     np.testing.assert_allclose(g["weight"], exact.d("q", "weight")[0], atol=1e-8)
 
 
+@pytest.mark.parametrize("options", [{}, {"method": "radau5"}], ids=str)
+def test_events_beside_redundant_constraints_move_as_those_of_the_angle(options):
+    watched, plain = plate(), by_angle()
+    watched.event("passes", watched["q"][1] - 0.2, direction=-1)
+    plain.event("passes", ca.sin(plain["b"]) - 0.2, direction=-1)
+    events = [dd.sensitivities(m, 1.5, wrt=["weight"], **SHARP, **options).events for m in (watched, plain)]
+    (event,), (exact,) = events
+    assert event.time == pytest.approx(exact.time, abs=1e-8)
+    assert event.time_derivative["weight"] == pytest.approx(exact.time_derivative["weight"], abs=1e-8)
+
+
 def test_a_flow_keeps_its_choice():
     f = dd.flow(plate(), step=0.02, method="radau5", steps=5)
     x0, p = np.array(f.system.default_start), np.array(f.system.start["p"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,8 +10,8 @@ import numpy as np
 
 from daedalus import _core
 from daedalus.differentiation.differentiable_system import differentiable_system, has_instants, refuse_code, whole_start
-from daedalus.differentiation.directions import Directions
-from daedalus.differentiation.events.jumping_conditions import jumping_conditions
+from daedalus.differentiation.directions import Directions, interval_of, read_grid
+from daedalus.differentiation.events.jumping_conditions import FixedModes, jumping_conditions
 from daedalus.differentiation.instants.foreseen import (
     Foreseen,
     Instant,
@@ -26,9 +26,8 @@ from daedalus.model.lazy_values import cached_property
 from daedalus.model.mechanics.mechanics_part import refuse_touching
 from daedalus.model.model import Model
 from daedalus.model.names import did_you_mean
-from daedalus.model.plain_numbers import plain_array
 from daedalus.model.switching.delays import refuse_delays
-from daedalus.model.switching.held_states import with_held_states, without_instants
+from daedalus.model.switching.held_states import HeldStates, with_held_states, without_instants
 from daedalus.model.system.closed_loop import ClosedLoop
 from daedalus.model.system.system import System
 from daedalus.model.values import given_start, parameter_values
@@ -46,7 +45,7 @@ from daedalus.simulation.result.records import sentences
 from daedalus.simulation.result.records_of_methods import MethodChoice
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.run.method_choice import implicit_choice
-from daedalus.simulation.run.request import LIMITS, Request, check_step, read_request
+from daedalus.simulation.run.request import LIMITS, Options, Request, check_step, read_request
 from daedalus.simulation.run.road import Road, with_whole_inputs
 from daedalus.simulation.run.settings import Settings, reason_of, settings_for, settings_of
 from daedalus.simulation.start.start_row import start_row
@@ -86,7 +85,8 @@ class Case:
     def __reduce__(self) -> tuple[Any, ...]:
         numbers = (self.drive, self.p, self.t0, self.t1, self.x0, self.grid, self.guess, self.foreseen, self.passed)
         way = (self.method, self.settings.rtol, self.atol, dict(self.limits), self.settings.method)
-        return _kept_case, (self.system, numbers, way, self.settings.reason)
+        held = None if self.system.part(FixedModes) is not None else self.system.part(HeldStates)
+        return _kept_case, (self.system if held is None else held.instants, numbers, way, self.settings.reason)
 
     @property
     def first_time(self) -> float:
@@ -268,6 +268,19 @@ def _kept_case(system: System, numbers: tuple[Any, ...], way: tuple[Any, ...], r
     return Case(*own, foreseen=known, passed=passed)
 
 
+def nominal_again(case: Case) -> NominalRun:
+    """How the model of a case that was read from a pickle is run; a SolverError where that is not known any more."""
+    held = case.system.part(HeldStates)
+    if held is None or held.names or case.system.part(FixedModes) is not None:
+        raise SolverError(f"How {case.system.name!r} was run is not kept in files.")
+    system, limits = held.instants, tuple(case.limits.values())
+    options = Options(case.method, case.settings.rtol, case.atol, limits, locate_switches=True)
+    request = Request(system, case.first_time, case.asked_time, None, None, None, None, options)
+    settings = settings_for(request, system, case.method)
+    road = Road(request, system, system, case.method, settings, case.drive, {})
+    return NominalRun(settings, np.arange(len(case.x0)), np.zeros(0, dtype=int), frozenset(), road)
+
+
 def read_case(
     model: Model | System, span: Any, options: Mapping[str, Any], grid: Any = None, corners: bool = False
 ) -> Case:
@@ -434,24 +447,6 @@ def _settings(
     return replace(plain, method=choice.name, reason=reason_of(method, choice.name, rtol, limits["step"]))
 
 
-def read_grid(grid: int | Sequence[float] | np.ndarray | None, t0: float, t1: float) -> np.ndarray | None:
-    """The ends of the intervals: k equal ones for a number k, else times from t0 to t1."""
-    if grid is None:
-        return None
-    if isinstance(grid, (int, np.integer)) and not isinstance(grid, bool) and grid > 0:
-        return np.linspace(t0, t1, int(grid) + 1)
-    times = plain_array(grid, "The times of the grid", "s")
-    ordered = times.ndim == 1 and len(times) > 1 and np.all(np.diff(times) * np.sign(t1 - t0) > 0)
-    if not ordered or times[0] != t0 or times[-1] != t1:
-        raise InputError(
-            "The grid does not cover the span.",
-            f"the run goes from {t0:g} to {t1:g}, the grid is {np.array2string(times, threshold=6)}",
-            because="its times are the ends of the intervals, in order, from the first to the last.",
-            remedy=f"grid=10, or grid=np.linspace({t0:g}, {t1:g}, 11)",
-        )
-    return times
-
-
 def core_inputs(case: Case) -> tuple[np.ndarray, list[Any]]:
     """u with the weights of the grid's intervals behind it, and the tables that drive them."""
     tables, constants = case.drive.core_tables(), case.drive.constants
@@ -485,9 +480,3 @@ def _on_grid(drive: Drive, grid: np.ndarray, du: np.ndarray) -> tuple[list[Any],
     values = drive.at(times) + moves[interval]
     slots = tuple(range(values.shape[1]))
     return [(Signal(times, values, "hold", (values.shape[1],)), slots)], np.zeros_like(drive.constants)
-
-
-def interval_of(grid: np.ndarray, t: float) -> int:
-    """The interval of the grid that holds t; the later one at a common end."""
-    passed = np.count_nonzero((t - grid) * np.sign(grid[-1] - grid[0]) >= 0) - 1
-    return int(np.clip(passed, 0, len(grid) - 2))

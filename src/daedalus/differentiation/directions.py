@@ -14,6 +14,7 @@ import numpy as np
 from daedalus.errors import InputError
 from daedalus.model.input_rates import refuse_rates, system_rates
 from daedalus.model.names import did_you_mean
+from daedalus.model.plain_numbers import plain_array
 from daedalus.model.switching.held_states import HeldStates
 from daedalus.model.system.system import System
 
@@ -113,3 +114,27 @@ def read_directions(system: System, wrt: str | Sequence[str], intervals: int) ->
             remedy='wrt=("start",)',
         )
     return directions
+
+
+def read_grid(grid: int | Sequence[float] | np.ndarray | None, t0: float, t1: float) -> np.ndarray | None:
+    """The ends of the intervals: k equal ones for a number k, else times from t0 to t1."""
+    if grid is None:
+        return None
+    if isinstance(grid, (int, np.integer)) and not isinstance(grid, bool) and grid > 0:
+        return np.linspace(t0, t1, int(grid) + 1)
+    times = plain_array(grid, "The times of the grid", "s")
+    ordered = times.ndim == 1 and len(times) > 1 and np.all(np.diff(times) * np.sign(t1 - t0) > 0)
+    if not ordered or times[0] != t0 or times[-1] != t1:
+        raise InputError(
+            "The grid does not cover the span.",
+            f"the run goes from {t0:g} to {t1:g}, the grid is {np.array2string(times, threshold=6)}",
+            because="its times are the ends of the intervals, in order, from the first to the last.",
+            remedy=f"grid=10, or grid=np.linspace({t0:g}, {t1:g}, 11)",
+        )
+    return times
+
+
+def interval_of(grid: np.ndarray, t: float) -> int:
+    """The interval of the grid that holds t; the later one at a common end."""
+    passed = np.count_nonzero((t - grid) * np.sign(grid[-1] - grid[0]) >= 0) - 1
+    return int(np.clip(passed, 0, len(grid) - 2))

@@ -7,6 +7,9 @@ import numpy as np
 import pytest
 
 import daedalus as dd
+from daedalus.simulation.inputs.read_inputs import Drive
+from daedalus.simulation.result.event_records import TurnedCondition
+from daedalus.simulation.sliding.rest import with_rests
 
 
 @pytest.fixture(autouse=True)
@@ -110,3 +113,15 @@ def test_a_smooth_run_has_none():
     x = m.state("x", start=1.0)
     m.equation(m.der(x), -x)
     assert dd.simulate(m, 1.0).transitions == []
+
+
+def test_a_run_that_crosses_by_rounding_what_it_rests_on_rests_there():
+    """Rounding turns the condition to and fro while the run rests: nothing happens at these turns."""
+    m = dd.Model("tank")
+    h = m.state("h", start=1.0)
+    m.equation(m.der(h), ca.if_else(h > 0, -ca.sqrt(ca.fabs(h)), 0))
+    system = m.freeze()
+    turns = [TurnedCondition(t, "h > 0", value) for t, value in ((2.0, 0.0), (2.1, 1.0), (2.2, 0.0))]
+    states = {2.0: 0.0, 2.1: 0.0, 2.2: 0.3}
+    found = with_rests(system, turns, lambda t: np.array([states[t]]), Drive(np.zeros(0)), np.zeros(0))
+    assert [(turn.time, turn.kind.value) for turn in found] == [(2.0, "rests"), (2.2, "leaves")]

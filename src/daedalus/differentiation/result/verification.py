@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import casadi as ca
 import numpy as np
 
-from daedalus.differentiation.case import Case, hybrid_case
+from daedalus.differentiation.case import Case, hybrid_case, nominal_again
 from daedalus.differentiation.directions import Directions
 from daedalus.differentiation.events.jumping_conditions import jumping_conditions
 from daedalus.differentiation.forward_run import differentiate
@@ -218,16 +218,15 @@ def _end(case: Case, steps: DifferentiatedRun, through_events: bool) -> np.ndarr
 
 def _last_state(case: Case) -> np.ndarray:
     """The last state of a run; behind a terminal event, whose time moves, the motion is prolonged."""
-    if case.nominal is None or case.foreseen is None:
+    if case.foreseen is None:
         return np.array(nominal_run(case).x[-1])[: len(case.x0)]
+    nominal = case.nominal or nominal_again(case)
     call, wanted = nominal_settings(case).call, case.foreseen.end
     numbers = {name: call[name] for name in ("rtol",) if "step" not in call}
-    own = case.nominal.settings.call
+    own = nominal.settings.call
     if numbers:
         numbers["atol"] = own["atol"] * (call["rtol"] / own["rtol"])
-    run = case.nominal.run(
-        case.drive, case.p, (case.t0, case.asked_time), case.row0, {**numbers, "watch_stiffness": False}
-    )
+    run = nominal.run(case.drive, case.p, (case.t0, case.asked_time), case.row0, {**numbers, "watch_stiffness": False})
     if not run.success:
         raise SolverError("A run nearby stopped early.", run.stop_reason)
     labels, end = case.system.labels["x"], run.end

@@ -16,7 +16,8 @@ import numpy as np
 
 from daedalus import _core
 from daedalus.compilation import Compiled, compile_function
-from daedalus.differentiation.case import Case, interval_of
+from daedalus.differentiation.case import Case
+from daedalus.differentiation.directions import interval_of
 from daedalus.differentiation.steps.discrete import nominal_settings, nominal_tables, states_again
 from daedalus.differentiation.steps.frozen_steps import pieces
 from daedalus.differentiation.steps.implicit_adjoint import implicit_pullback_of
