@@ -1,10 +1,10 @@
-"""Models that leave the package: as C code, FMUs, and functions of CasADi, JAX and PyTorch.
+"""Models that leave the package: as C code, FMUs, ONNX networks, and functions of CasADi, JAX and PyTorch.
 
 Example
 -------
 >>> import daedalus as dd
 >>> sorted(dd.exchange.__all__)
-['c', 'casadi', 'fmu', 'jax', 'load_fmu', 'torch']
+['c', 'casadi', 'fmu', 'jax', 'load_fmu', 'read_onnx', 'torch', 'write_onnx']
 """
 
 from daedalus.exchange.c_code.export_c import export_c as c
@@ -12,6 +12,7 @@ from daedalus.exchange.casadi_functions import casadi_functions as casadi
 from daedalus.exchange.fmu.export_fmu import export_fmu as fmu
 from daedalus.exchange.fmu_import.load_fmu import load_fmu
 from daedalus.exchange.jax_function import jax_function as jax
+from daedalus.exchange.onnx_network import read_onnx, write_onnx
 from daedalus.exchange.torch_function import torch_function as torch
 
-__all__ = ["c", "casadi", "fmu", "jax", "load_fmu", "torch"]
+__all__ = ["c", "casadi", "fmu", "jax", "load_fmu", "read_onnx", "torch", "write_onnx"]
