@@ -378,6 +378,8 @@ class OptimalControl:
         mesh_tolerance: float | None = None,
         step_method: str | Tableau = "rk4",
         steps: int = 2,
+        starts: int = 1,
+        seed: int = 0,
         options: Mapping[str, Any] | None = None,
     ) -> Plan:
         """Solve the problem; returns a `Plan`.
@@ -397,6 +399,8 @@ class OptimalControl:
         progress: True to show the iterations, or a function (iteration, objective, violation).
         mesh_tolerance: divide intervals or raise their degree, and solve again, until the mesh error is below this
             everywhere and jumps of inputs lie between short intervals.
+        starts: search from this many guesses, random ones (`seed`) beside the first, and keep the cheapest plan; the
+            notes list the costs found. A search ends at a local optimum: use this where others may be cheaper.
         options: passed on to the solver.
 
         A plan is always returned: `plan.success` tells you whether it is a solution, and `plan.explain()` what is
@@ -404,7 +408,7 @@ class OptimalControl:
         """
         settings = SolveSettings(
             method, solver, degree, points, hessian, tolerance, time_limit, progress, most_iterations, mesh_tolerance,
-            step_method, steps, dict(options or {}),
+            step_method, steps, dict(options or {}), starts, seed,
         )  # fmt: skip
         if self._solving is None or self._solving.settings.structure != settings.structure:
             self._solving = Solving(self.model, self._description, settings)

@@ -30,6 +30,7 @@ from daedalus.optimisation.result.plan import Plan
 from daedalus.optimisation.search.consistent_states import consistent_states
 from daedalus.optimisation.search.initial_guess import initial_guess
 from daedalus.optimisation.search.mesh_rounds import on_finer_meshes
+from daedalus.optimisation.search.other_starts import best_of, other_guess
 from daedalus.optimisation.search.patience import searched
 from daedalus.optimisation.transcription.boundary.independent_ends import possible_ends
 from daedalus.optimisation.transcription.boundary.reference_ends import ReferenceEnds, first_guess, fixed_states
@@ -124,7 +125,7 @@ class Solving:
 
         def finer(meshes: list[Mesh], before: Plan, left: SolveSettings) -> Plan:
             near = replace(self.description, trajectory=before)
-            return Solving(self.model, near, settings, meshes[0])._search(left)
+            return Solving(self.model, near, settings, meshes[0])._search(replace(left, starts=1))
 
         return on_finer_meshes(lambda: self._search(settings), finer, settings)
 
@@ -194,6 +195,25 @@ class Solving:
         note = "a plan without some of the inputs was a saddle point: this one, from another guess, costs less"
         return replace(other, iterations=outcome.iterations + other.iterations), [note]
 
+    def _from_other_starts(self, settings: SolveSettings, first: ProgramOutcome) -> tuple[ProgramOutcome, list[str]]:
+        """The cheapest of plans from several guesses."""
+        draw, seconds = np.random.default_rng(settings.seed), first.seconds
+        others: list[ProgramOutcome] = []
+        while len(others) < settings.starts - 1:
+            left = None if settings.time_limit is None else settings.time_limit - seconds
+            if left is not None and left <= 0:
+                break
+            begin = other_guess(self.transcription, self.begin, draw)
+            own = replace(settings, time_limit=left)
+            found = searched(self.transcription.program, begin, own, self.description.system.name)
+            others.append(found)
+            seconds += found.seconds
+            if found.ending is ProgramEnding.STOPPED and left is None:
+                break
+        best, note = best_of(first, others, is_better)
+        iterations = sum(own.iterations for own in (first, *others))
+        return replace(best, iterations=iterations, seconds=seconds), [note]
+
     def _still_solved(self, settings: SolveSettings) -> ProgramOutcome | None:
         """The last plan where it obeys the conditions of optimality as it is: a problem that has not changed."""
         began = time.perf_counter()
@@ -237,6 +257,9 @@ class Solving:
             outcome = self._from_a_motion(settings, outcome) or outcome
         if outcome.success and self.last is None and not settings.options:
             outcome, told = self._with_hidden_inputs(settings, outcome)
+            notes += told
+        if settings.starts > 1:
+            outcome, told = self._from_other_starts(settings, outcome)
             notes += told
         self.transcription.notes = [*self.transcription.notes, *notes]
         if outcome.success:

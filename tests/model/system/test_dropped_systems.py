@@ -69,6 +69,14 @@ def test_dropped_models_go_when_memory_grows(memory):
 
 
 @pytest.mark.usefixtures("seldom")
+def test_dropped_models_go_when_many_were_made(memory):
+    """Small networks left 10 kB each: memory grew too slowly to be noticed."""
+    first = [dropped_model(k) for k in range(room.MANY + 1)]
+    dropped_model(0)
+    assert alive(first) < 3
+
+
+@pytest.mark.usefixtures("seldom")
 def test_a_large_process_may_grow_by_a_share(memory):
     memory["bytes"] = 1_000_000_000
     first = [dropped_model(k) for k in range(room.SYSTEMS + 1)]

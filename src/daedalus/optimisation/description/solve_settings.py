@@ -36,6 +36,8 @@ class SolveSettings:
     step_method: Any = "rk4"
     steps: int = 2
     options: dict[str, Any] = field(default_factory=dict)
+    starts: int = 1
+    seed: int = 0
     preview: bool = False  # given inputs are numbers of the program, so that they may change from search to search
 
     def __post_init__(self) -> None:
@@ -43,6 +45,12 @@ class SolveSettings:
             if getattr(self, name) not in words:
                 raise InputError(
                     f"{name}={getattr(self, name)!r} is not known.", remedy=" or ".join(f'{name}="{w}"' for w in words)
+                )
+        for name, least in (("starts", 1), ("seed", 0)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+                raise InputError(
+                    f"{name} must be a whole number from {least} on.", f"got {value!r}", remedy=f"{name}={least}"
                 )
         for name in ("tolerance", "time_limit", "mesh_tolerance"):
             value = getattr(self, name)
