@@ -11,9 +11,14 @@ import numpy as np
 from daedalus.compilation.compile import compile_function
 from daedalus.compilation.compiled import Compiled
 from daedalus.errors import InputError
+from daedalus.model.expressions import column
 from daedalus.model.model import Model
 from daedalus.model.names import counted
+from daedalus.robots.robot_control import RobotControl
 from daedalus.robots.robot_functions import VECTORS, RobotFunctions
+from daedalus.robots.robot_laws import FRAME_LAWS, LAWS, law
+
+_OF_FRAMES = ("pose", "velocity", "jacobian", "jacobian_rate")
 
 
 class Robot:
@@ -54,6 +59,7 @@ class Robot:
         self.labels["tau"] = self.labels["v"]
         self.functions: Mapping[str, ca.Function] = _FunctionsByName(self._functions)
         self.derivatives = RobotDerivatives(self)
+        self.control = RobotControl(self)
         self._sizes = {letter: len(labels) for letter, labels in self.labels.items()}
 
     def __repr__(self) -> str:
@@ -121,13 +127,59 @@ class Robot:
         linear, angular = self._call("momentum", q, v)
         return linear, angular
 
+    # -- control -----------------------------------------------------------------------------------------------
+
+    @property
+    def q(self) -> ca.SX:
+        """The positions as symbols of the model, for laws that become part of it."""
+        return ca.SX(self._functions.symbols.q)
+
+    @property
+    def v(self) -> ca.SX:
+        """The velocities as symbols of the model."""
+        return ca.SX(self._functions.symbols.v)
+
+    def difference(self, q: Any, goal: Any) -> np.ndarray:
+        """goal ⊖ q, the way to a goal in the coordinates of v; rotations as twice the vector part of a quaternion."""
+        return self._call("difference", q, goal)[0]
+
+    def actuate(self, tau: object) -> None:
+        """Apply joint forces to the model, one for each velocity; those of a free base are left out.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> m = dd.Model("slide")
+        >>> cart = m.body("cart", mass=3.0, inertia=[0.1, 0.1, 0.1])
+        >>> rail = m.joint("rail", "prismatic", dd.ground, cart, axis_a=[1, 0, 0], coordinates="joint", start=0.0,
+        ...                rate=0.0)
+        >>> robot = m.robot()
+        >>> robot.actuate(robot.control.computed_torque(robot.q, robot.v, [0.5]))
+        >>> round(float(dd.simulate(m, 2.0)["rail.displacement"][-1]), 4)
+        0.5
+        """
+        model, tree = self._functions.model, self._functions.symbols.tree
+        forces = column(model._expression(tau, "The joint forces"))
+        if forces.numel() != self._sizes["v"]:
+            raise InputError(
+                "The joint forces have the wrong size.",
+                f"got {forces.numel()}, expected {self._sizes['v']}: {', '.join(self.labels['v'][:8])}",
+                because="each velocity has one force.",
+                remedy="robot.control.gravity_pd(robot.q, robot.v, goal)",
+            )
+        joints = {joint.coordinate for joint in model._mechanics.tree.values()}
+        for name, columns in tree.positions.items():
+            if name in joints:
+                for k, c in enumerate(columns):
+                    model._add_force(name, forces[c], k)
+
     # -- calling -----------------------------------------------------------------------------------------------
 
     def _call(self, name: str, *given: Any) -> tuple[np.ndarray, ...]:
         """The outputs of a function for arrays or batches of them."""
         ready = self._ready.get(name)
         if ready is None:
-            ready = self._ready[name] = _RobotCode.of(self._functions[name])
+            ready = self._ready[name] = _RobotCode.of(self.functions[name])
         arrays = [np.ascontiguousarray(value, dtype=float) for value in given]
         if all(array.shape == wanted for array, wanted in zip(arrays, ready.sizes)):
             found = ready.compiled.core(*arrays)
@@ -144,12 +196,15 @@ class Robot:
         )
 
     def _misfit(self, name: str, argument: str, array: np.ndarray) -> InputError:
-        labels = self.labels[argument]
+        ready = self._ready[name]
+        size = ready.sizes[ready.arguments.index(argument)][0]
+        of = {"goal": "q", "posture": "q"}.get(argument, argument if argument in self.labels else "v")
+        named = f": {', '.join(self.labels[of][:8])}" if len(self.labels[of]) == size else ""
         return InputError(
             f"{argument} of {name} has the wrong shape.",
-            f"got {array.shape}, expected ({len(labels)},) or (n, {len(labels)}): {', '.join(labels[:8])}",
-            because="each position and velocity has one number.",
-            remedy=f"np.zeros({len(labels)})",
+            f"got {array.shape}, expected ({size},) or (n, {size}){named}",
+            because="each position and velocity has one number." if named else "its entries are numbers.",
+            remedy=f"np.zeros({size})",
         )
 
 
@@ -192,14 +247,21 @@ class _FunctionsByName(Mapping[str, ca.Function]):
 
     def __init__(self, functions: RobotFunctions) -> None:
         self._functions = functions
+        self._laws: dict[str, ca.Function] = {}
 
     def __getitem__(self, name: str) -> ca.Function:
+        if name in LAWS or name.partition(" ")[0] in FRAME_LAWS:
+            if name not in self._laws:
+                self._laws[name] = law(self._functions, name)
+            return self._laws[name]
         return self._functions[name]
 
     def __iter__(self) -> Iterator[str]:
         yield from self._functions.makers
+        yield from LAWS
         for frame in self._functions.frames:
-            yield from (f"{what} {frame}" for what in ("pose", "velocity", "jacobian", "jacobian_rate"))
+            yield from (f"{what} {frame}" for what in (*_OF_FRAMES, *FRAME_LAWS))
 
     def __len__(self) -> int:
-        return len(self._functions.makers) + 4 * len(self._functions.frames)
+        each = len(_OF_FRAMES) + len(FRAME_LAWS)
+        return len(self._functions.makers) + len(LAWS) + each * len(self._functions.frames)

@@ -26,7 +26,20 @@ from daedalus.model.model import Model
 from daedalus.model.names import did_you_mean, listed
 
 # Outputs that are vectors; all others are matrices, also of one column.
-VECTORS = {"a", "tau", "bias", "gravity", "position", "velocity", "q_dot", "linear", "angular", "kinetic", "potential"}
+VECTORS = {
+    "a",
+    "tau",
+    "bias",
+    "gravity",
+    "position",
+    "velocity",
+    "q_dot",
+    "linear",
+    "angular",
+    "kinetic",
+    "potential",
+    "way",
+}
 
 
 class RobotSymbols(NamedTuple):
@@ -125,7 +138,7 @@ class RobotFunctions:
         found = forward_dynamics(s.tree.links, s.v, s.tau, s.tree.gravity, s.armature)
         by_q, by_v = (ca.substitute(x, s.a, found) for x in self._tau_slopes())
         matrix = mass_matrix(s.tree.links, s.v.numel()) + ca.diag(s.armature)
-        inverse = _symmetric_inverse(matrix)
+        inverse = symmetric_inverse(matrix)
         outputs = {"by_q": -inverse @ by_q, "by_v": -inverse @ by_v, "by_tau": inverse}
         return _function(
             "forward_dynamics_derivatives",
@@ -344,7 +357,7 @@ def _parameter_value(name: str, value: float | None) -> float:
     return float(value)
 
 
-def _symmetric_inverse(matrix: ca.SX) -> ca.SX:
+def symmetric_inverse(matrix: ca.SX) -> ca.SX:
     """M⁻¹ by LDLᵀ from the tips inwards: entries that no joint couples stay zero in L (Featherstone, section 6.5)."""
     size = matrix.size1()
     work = {(i, j): matrix[i, j] for i in range(size) for j in range(i + 1) if matrix.has_nz(i, j)}

@@ -1,0 +1,106 @@
+"""`robot.control`: PD with gravity compensation, computed torque and operational space, for arrays and expressions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import casadi as ca
+import numpy as np
+
+from daedalus.geometry.array_or_symbol import is_symbol
+
+if TYPE_CHECKING:
+    from daedalus.robots.robot import Robot
+
+
+class RobotControl:
+    """Control laws; each returns joint forces tau for arrays, batches or expressions of q and v.
+
+    With expressions a law becomes part of the model: `robot.actuate(robot.control.gravity_pd(robot.q, robot.v, goal))`.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> m = dd.Model("pendulum")
+    >>> m.gravity([0, 0, -9.81])
+    >>> link = m.body("link", mass=2.0, inertia=[0.1, 0.1, 0.01])
+    >>> hinge = m.joint("hinge", "revolute", dd.ground, link, at_b=[0, 0, 0.5], axis_a=[0, 1, 0], coordinates="joint",
+    ...                 start=0.0, rate=0.0)
+    >>> robot = m.robot()
+    >>> robot.actuate(robot.control.gravity_pd(robot.q, robot.v, [1.0], stiffness=60.0, damping=12.0))
+    >>> tr = dd.simulate(m, 3.0)
+    >>> round(float(tr["hinge.angle"][-1]), 4)
+    1.0
+    """
+
+    def __init__(self, robot: Robot) -> None:
+        self._robot = robot
+
+    def gravity_pd(self, q: Any, v: Any, goal: Any, stiffness: Any = 100.0, damping: Any = 20.0) -> Any:
+        """tau = stiffness · (goal ⊖ q) − damping · v + gravity(q): holds a posture; gains in N m/rad and N m s/rad.
+
+        goal: positions in the order of q; an expression of time moves it. Gains: one number or one for each velocity.
+        """
+        count = self._count("v")
+        return self._law("gravity_pd", q, v, self._sized(goal, "q"), _each(stiffness, count), _each(damping, count))
+
+    def computed_torque(
+        self, q: Any, v: Any, goal: Any, rate: Any = 0.0, acceleration: Any = 0.0, stiffness: Any = 100.0,
+        damping: Any = 20.0,
+    ) -> Any:  # fmt: skip
+        """tau = M (acceleration + damping (rate − v) + stiffness (goal ⊖ q)) + bias; e'' + damping e' + stiffness e = 0
+
+        goal, rate, acceleration: the motion to be followed. Gains in 1/s² and 1/s; damping = 2 √stiffness is critical.
+        """
+        count = self._count("v")
+        motion = (self._sized(goal, "q"), _each(rate, count), _each(acceleration, count))
+        return self._law("computed_torque", q, v, *motion, _each(stiffness, count), _each(damping, count))
+
+    def operational_space(
+        self, frame: str, q: Any, v: Any, position: Any, rotation: Any = None, velocity: Any = 0.0,
+        acceleration: Any = 0.0, stiffness: Any = 100.0, damping: Any = 20.0, posture: Any = None,
+        posture_stiffness: Any = 10.0, posture_damping: Any = 6.0, softness: Any = 0.0,
+    ) -> Any:  # fmt: skip
+        """Joint forces that move a frame like a unit mass on a spring; what it leaves open keeps the posture.
+
+        The frame obeys x'' = acceleration + damping (velocity − x') + stiffness (position − x), decoupled from the
+        robot's inertia; with `rotation` (3×3, world axes) it turns to that orientation as well.
+
+        Parameters
+        ----------
+        posture: positions that redundant joints return to, in the order of q; by default they are damped only.
+        softness: added to J M⁻¹ Jᵀ, 1/kg: bounds the forces near singular postures, where the law divides by zero.
+        """
+        count = self._count("q")
+        stay = posture_stiffness if posture is not None else 0.0
+        if posture is None:
+            posture = q if is_symbol(q) else np.asarray(q, dtype=float)
+        target = [_each(x, 3) for x in (position, velocity, acceleration)]
+        gains = [_each(x, 1) for x in (stiffness, damping, stay, posture_damping, softness)]
+        if rotation is None:
+            return self._law(f"operational_position {frame}", q, v, *target, _each(posture, count), *gains)
+        turned = ca.vec(rotation) if is_symbol(rotation) else np.asarray(rotation, dtype=float).T.reshape(-1)
+        return self._law(f"operational_space {frame}", q, v, *target, turned, _each(posture, count), *gains)
+
+    # -- calling -----------------------------------------------------------------------------------------------
+
+    def _law(self, name: str, *given: Any) -> Any:
+        if any(is_symbol(x) for x in given):
+            return self._robot.functions[name](*given)
+        return self._robot._call(name, *given)[0]
+
+    def _count(self, letter: str) -> int:
+        return len(self._robot.labels[letter])
+
+    def _sized(self, value: Any, letter: str) -> Any:
+        return _each(value, self._count(letter))
+
+
+def _each(value: Any, count: int) -> Any:
+    """One number for all entries, or what was given."""
+    if isinstance(value, (list, tuple)) and is_symbol(value):
+        return ca.vertcat(*value)
+    if is_symbol(value):
+        return value if value.numel() == count else ca.repmat(value, count, 1)
+    array = np.asarray(value, dtype=float)
+    return np.full(count, float(array)) if array.ndim == 0 else array
