@@ -53,8 +53,10 @@ class Net:
 
 
 def clock(m, period, duty, kind="time", delay=0.0):
-    """A gate of given duty: an expression of time, or a discrete variable set by clocks."""
-    if kind == "time":
+    """A gate of given duty: a formula of time, in which the duty may be a parameter or discrete, or set by clocks."""
+    if kind in ("parameter", "discrete"):
+        duty = m.parameter("duty", duty) if kind == "parameter" else m.discrete("duty", start=duty)
+    if kind != "clock":
         late = (m.time - delay) / period
         return late - ca.floor(late) < duty
     name = f"gate_{len(m.variables)}"

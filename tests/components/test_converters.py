@@ -144,3 +144,69 @@ def test_losses_by_device_over_a_window():
         expected = of.T * np.mean(at[f"{part}.voltage"] * at[f"{part}.current"])
         assert window.by_part[part]["lost"] == pytest.approx(expected, rel=2e-3)
     assert abs(window.error) < 1e-5 * window.supplied
+
+
+# -- steady states in one call ---------------------------------------------------------------------------------------
+
+RATIOS = {
+    "buck": (of.buck, 24.0 * 0.4, {"duty": 0.25}, 24.0 * 0.25),
+    "boost": (of.boost, 12.0 / 0.5, {"duty": 0.25}, 12.0 / 0.75),
+    # At the smaller duty its current rests in every period: V = d V_in √(R T / (2 L)).
+    "flyback": (of.flyback, 24.0 * 0.5 * 0.4 / 0.6, {"duty": 0.25}, 24.0 * 0.25 * (10.0 * of.T / 2e-4) ** 0.5),
+    "buck_boost": (of.buck_boost, -12.0 * 0.4 / 0.6, {"duty": 0.5}, -12.0),
+    "sepic": (of.sepic, 12.0, {"duty": 0.4}, 12.0 * 0.4 / 0.6),
+    "cuk": (of.cuk, -12.0 * 0.4 / 0.6, {"duty": 0.5}, -12.0),
+}
+EVERYDAY_ORBITS = {("buck", "discrete"), ("boost", "parameter"), ("flyback", "clock"), ("cuk", "clock")}
+
+
+def from_rest(m, period, **options):
+    return dd.periodic(m, start=dict.fromkeys(m._flat().freeze().labels["x"], 0.0), period=period, **options)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        pytest.param(name, kind, marks=() if (name, kind) in EVERYDAY_ORBITS else pytest.mark.wide)
+        for name in RATIOS
+        for kind in ("time", "parameter", "discrete", "clock")
+    ],
+)
+def test_the_steady_state_of_a_converter_in_one_call(name, kind):
+    """From rest, without waiting for the filter; a duty that nothing assigns is given and not searched for."""
+    make, expected, _, _ = RATIOS[name]
+    orbit = from_rest(make(kind=kind), of.T)
+    assert mean(orbit.trajectory, "c1.voltage", 0.0, of.T) == pytest.approx(expected, rel=3e-3)
+    assert orbit.stable
+    if kind == "discrete":
+        assert float(orbit["duty"][-1]) == float(orbit["duty"][0])
+    balance = orbit.trajectory.energy_balance()
+    assert balance.supplied == pytest.approx(balance.lost, rel=1e-4)
+    assert abs(balance.error) < 1e-6 * balance.supplied
+
+
+@pytest.mark.parametrize("name", ["boost", pytest.param("flyback", marks=pytest.mark.wide)])
+def test_the_duty_of_a_steady_state_is_a_parameter(name):
+    make, _, parameters, expected = RATIOS[name]
+    orbit = from_rest(make(kind="parameter"), of.T, parameters=parameters)
+    assert mean(orbit.trajectory, "c1.voltage", 0.0, of.T) == pytest.approx(expected, rel=3e-3)
+
+
+def test_the_steady_state_of_a_bridge_with_inductive_load():
+    """Square waves of ±V over R and L: i(0) = −(V / R) tanh(T R / (4 L))."""
+    orbit = from_rest(of.full_bridge(kind="time"), 1e-3)
+    expected = -100.0 / 5.0 * np.tanh(1e-3 * 5.0 / (4 * 2e-3))
+    assert float(orbit["l1.current"][0]) == pytest.approx(expected, rel=1e-3)
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize("kind", ["time", "clock"])
+def test_the_steady_state_of_a_three_phase_inverter(kind):
+    """The currents of the star are each other's, a third of a period later, and add up to zero."""
+    orbit = from_rest(of.inverter_three_phase(kind=kind), 0.02)
+    times = np.linspace(0.0, 0.02, 31)
+    at = orbit.at(times)
+    np.testing.assert_allclose(at["la.current"] + at["lb.current"] + at["lc.current"], 0.0, atol=1e-6)
+    np.testing.assert_allclose(
+        at["lb.current"][10:], at["la.current"][:-10], atol=2e-3 * np.abs(at["la.current"]).max()
+    )

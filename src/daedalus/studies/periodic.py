@@ -38,6 +38,10 @@ MOST_STEPS, SMALLEST_DAMPING = 40, 1 / 64
 # Newton's method ends when a correction is at most this share of the sizes of the states, or when the pieces meet as
 # closely after a correction that was small already; rounding may keep it above.
 CONVERGED, STALLED, NEARLY = 1e-10, 1e-7, 1e-4
+# From so many periods later a driven motion is searched for once more: modes and currents have found their ways then.
+SETTLES = 16
+# A whole correction is taken where it leaves this part of what the pieces miss.
+FALLS = 0.5
 # The motion found has to close within this share of the sizes when it is run by itself, in one piece.
 CLOSES = 1e-5
 # A motion has come back when it passes its start in the same direction within this share of how far it was away.
@@ -94,10 +98,25 @@ def periodic(
     found = _by_collocation(question, driven, options, start, float(period))
     if found is not None:
         return found
+    try:
+        return _by_shooting(question, driven, options, start, float(period))
+    except SolverError:
+        if not driven:
+            raise
+        settled = simulate(model, (begin, begin + SETTLES * period), start=start, **{**options, "progress": False})
+        if not settled.success:
+            raise
+        return _by_shooting(question, driven, options, settled.end, float(period))
+
+
+def _by_shooting(
+    question: OrbitQuestion, driven: bool, options: dict[str, Any], start: Any, period: float
+) -> PeriodicOrbit:
+    """The orbit near a start, with more pieces where the motion parts fast."""
     for pieces in PIECES:
         search = _Shooting(question, driven, options, pieces)
         try:
-            return search.solved(start, float(period))
+            return search.solved(start, period)
         except SolverError:
             if pieces == PIECES[-1] or search.parting < PARTS_FAST:
                 raise
@@ -149,6 +168,13 @@ class _Shooting:
         here, pieces = nodes[0].copy(), self._run(nodes, period)
         phase = _PhasePlane(here, np.zeros(nodes.shape[1]) if self.driven else self._rate(here, self.begin))
         for iteration in range(1, MOST_STEPS + 1):
+            # A converter that starts from rest is soon larger than in its first period.
+            sizes = np.maximum(sizes, np.abs(nodes).max(axis=0))
+            if self.driven and (whole := self._whole(nodes, period, pieces, sizes, phase)) is not None:
+                nodes, pieces, length = whole
+                if length <= CONVERGED or self._misses(nodes, pieces, sizes) <= CONVERGED:
+                    return self._orbit(nodes, period, pieces, sizes, iteration)
+                continue
             step, change = self._newton(nodes, period, pieces, sizes, phase)
             length = float(np.max(np.abs(step / sizes)))
             length = max(length, abs(change) / period)
@@ -181,6 +207,26 @@ class _Shooting:
             because="Newton's method does not converge from there.",
             remedy="start=tr.end of a run that has settled, and period= near the right one",
         )
+
+    def _whole(
+        self, nodes: np.ndarray, period: float, pieces: list[_OrbitPiece], sizes: np.ndarray, phase: _PhasePlane
+    ) -> tuple[np.ndarray, list[_OrbitPiece], float] | None:
+        """Nodes after a correction without Levenberg's term, and its length, where the pieces meet much better then.
+
+        Motions that settle over many periods, as that of a filter behind a switch, have derivatives near one: the term
+        would be larger than what they leave.
+        """
+        step, _ = self._newton(nodes, period, pieces, sizes, phase, held=0.0)
+        if not np.all(np.isfinite(step)):
+            return None
+        try:
+            after = self._run(nodes + step, period)
+        except SolverError:
+            return None
+        trial = np.array([piece.begin for piece in after])
+        if self._misses(trial, after, sizes) > max(FALLS * self._misses(nodes, pieces, sizes), CONVERGED):
+            return None
+        return trial, after, float(np.max(np.abs(step / sizes)))
 
     # -- runs --------------------------------------------------------------------------------------------------
 
@@ -231,12 +277,8 @@ class _Shooting:
 
     def _start(self, node: np.ndarray, t: float) -> Mapping[str, Any]:
         """The start at a node; where there are constraints, the nearest one that obeys them."""
-        system = self._known()
-        values = self._unknowns().start(node)
-        if not system.constrains_start:
-            return values
-        given = {"inputs": self.options["inputs"], "parameters": self.options["parameters"]}
-        return initialise(self.model, values, free=list(values), time=t, **given)
+        unknowns = self._unknowns()
+        return unknowns.consistent(self.model, unknowns.start(node), t, self.options)
 
     def _rate(self, x: np.ndarray, t: float) -> np.ndarray:
         """x' at a point, from the equations."""
@@ -260,8 +302,9 @@ class _Shooting:
         return float(np.sqrt(np.mean(np.square(gaps))))
 
     def _newton(
-        self, nodes: np.ndarray, period: float, pieces: list[_OrbitPiece], sizes: np.ndarray, phase: _PhasePlane
-    ) -> tuple[np.ndarray, float]:
+        self, nodes: np.ndarray, period: float, pieces: list[_OrbitPiece], sizes: np.ndarray, phase: _PhasePlane,
+        held: float | None = None,
+    ) -> tuple[np.ndarray, float]:  # fmt: skip
         """Corrections of the nodes, along their free directions, and of the period."""
         n, count = nodes.shape[1], self.pieces
         first = np.cumsum([0, *(piece.free.shape[1] for piece in pieces)])
@@ -285,7 +328,8 @@ class _Shooting:
         # M. Fukushima, Computing Suppl. 15, 2001).
         weights = [np.linalg.norm(piece.free / sizes[:, None], axis=0) for piece in pieces]
         scale = np.concatenate([*weights, [] if self.driven else [1 / period]])
-        matrix = np.vstack([matrix, self._misses(nodes, pieces, sizes) * np.diag(scale)])
+        term = self._misses(nodes, pieces, sizes) if held is None else held
+        matrix = np.vstack([matrix, term * np.diag(scale)])
         solution = np.linalg.lstsq(matrix, np.append(right, np.zeros(columns)), rcond=None)[0]
         step = np.array([piece.free @ solution[first[k] : first[k + 1]] for k, piece in enumerate(pieces)])
         return step, 0.0 if self.driven else float(solution[-1])
