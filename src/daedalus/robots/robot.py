@@ -59,8 +59,8 @@ class Robot:
         self.labels["tau"] = self.labels["v"]
         self.functions: Mapping[str, ca.Function] = _FunctionsByName(self._functions)
         self.derivatives = RobotDerivatives(self)
-        self.control = RobotControl(self)
         self._sizes = {letter: len(labels) for letter, labels in self.labels.items()}
+        self.control = RobotControl(self.functions, self._call, self._sizes)
 
     def __repr__(self) -> str:
         return f"Robot({self.name!r}: {counted(self._sizes['q'], 'position')}, {counted(self._sizes['v'], 'velocity')})"

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import casadi as ca
 import numpy as np
 
 from daedalus.geometry.array_or_symbol import is_symbol
-
-if TYPE_CHECKING:
-    from daedalus.robots.robot import Robot
 
 
 class RobotControl:
@@ -33,8 +31,13 @@ class RobotControl:
     1.0
     """
 
-    def __init__(self, robot: Robot) -> None:
-        self._robot = robot
+    def __init__(
+        self,
+        functions: Mapping[str, ca.Function],
+        called: Callable[..., tuple[np.ndarray, ...]],
+        sizes: Mapping[str, int],
+    ) -> None:
+        self._functions, self._called, self._sizes = functions, called, sizes
 
     def gravity_pd(self, q: Any, v: Any, goal: Any, stiffness: Any = 100.0, damping: Any = 20.0) -> Any:
         """tau = stiffness · (goal ⊖ q) − damping · v + gravity(q): holds a posture; gains in N m/rad and N m s/rad.
@@ -86,11 +89,11 @@ class RobotControl:
 
     def _law(self, name: str, *given: Any) -> Any:
         if any(is_symbol(x) for x in given):
-            return self._robot.functions[name](*given)
-        return self._robot._call(name, *given)[0]
+            return self._functions[name](*given)
+        return self._called(name, *given)[0]
 
     def _count(self, letter: str) -> int:
-        return len(self._robot.labels[letter])
+        return self._sizes[letter]
 
     def _sized(self, value: Any, letter: str) -> Any:
         return _each(value, self._count(letter))
