@@ -220,3 +220,17 @@ def test_a_jump_at_the_end_has_two_rows(kind: str, method: str, tmp_path: Path) 
     np.testing.assert_array_equal(dd.load(tmp_path / "run.nc")["u"], tr["u"])
     asked = dd.simulate(m, 2.0, inputs=inputs, save_at=[0.0, 2.0]) if method == "auto" else tr
     assert asked["u"][-1] == tr["u"][-1]
+
+
+def test_what_has_no_limit_at_an_instant_is_read_at_it():
+    """arcsech(t) at t = 0 read 22.4, a matter of how far from the instant it was looked at; SBML's case 01488."""
+    m = dd.Model("no limit")
+    x, t = m.state("x", start=1.0), m.time
+    m.equation(m.der(x), -x)
+    m.output("arcsech", ca.if_else(t <= 0, 0, ca.acosh(1 / t)))
+    m.output("pole", ca.if_else(t <= 0.5, 7, 1 / (t - 0.5)))
+    m.output("ramp", ca.if_else(t < 0.5, 0, 3 + 2 * (t - 0.5)))
+    tr = dd.simulate(m, 1.0)
+    assert tr.at(0.0)["arcsech"] == 0
+    assert tr.at(0.5)["pole"] == 7
+    assert tr.at(0.5)["ramp"] == pytest.approx(3.0)

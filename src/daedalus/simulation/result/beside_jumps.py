@@ -20,6 +20,8 @@ NEXT_TO = (1e-5, 2e-5, 3e-5)
 # Values that differ by less than this share of the largest of their column, or by less than so many times what they
 # differ by among the three points, are the same.
 SAME, SPREADS = 1e-9, 10.0
+# Values that move by more than this share of the largest between the three points go to no limit.
+NO_LIMIT = 0.02
 # A time this near to the end of a step, as a part of the step or in spacings of numbers, is at it.
 NEAR, SPACINGS = 1e-7, 8.0
 
@@ -40,7 +42,11 @@ class BesideJumps(NamedTuple):
         values, own = np.array(values), values[self.rows]
         # What is the same on both sides follows from the row itself, to its last digit.
         spread = np.abs(first - second) + np.abs(second - third)
-        jumped = ~(np.abs(limit - own) <= np.maximum(SAME * np.abs(values).max(axis=0, initial=0.0), SPREADS * spread))
+        size = np.abs(values).max(axis=0, initial=0.0)
+        jumped = ~(np.abs(limit - own) <= np.maximum(SAME * size, SPREADS * spread))
+        # What changes by so much next to the jump has no limit there, as arcsech(t) at 0: the row itself counts.
+        unlimited = spread > NO_LIMIT * np.maximum(size, np.abs(found).max(axis=0, initial=0.0))
+        jumped &= ~(unlimited & np.isfinite(own))
         values[self.rows] = np.where(jumped, limit, own)
         return values
 
