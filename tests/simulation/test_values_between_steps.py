@@ -171,3 +171,15 @@ def test_known_stiff_systems(name):
 @pytest.mark.parametrize("name", SMOOTH)
 def test_all_methods_on_known_systems(name, method):
     assert between_of_known(name, method, 1e-6) < MOST
+
+
+@pytest.mark.parametrize("method", ["auto", "tsit5", "dopri5"])
+@pytest.mark.parametrize("rate", [0.3, 1.0, 4.0])
+def test_long_explicit_steps(method, rate):
+    """Few steps of a high order have polynomials of a lower one: two tolerances of the largest value, at any time."""
+    driven, times = Driven(1, [rate]), np.random.default_rng(3).uniform(0, 5, 300)
+    for rtol in (1e-4, 1e-6, 1e-8):
+        tr = dd.simulate(driven.model(algebraic=False), 5.0, method=method, rtol=rtol, atol=1e-2 * rtol)
+        at_steps = np.abs(tr["x"].reshape(-1, 1) - driven.x(tr.time)).max()
+        off = np.abs(tr.at(times)["x"].reshape(-1, 1) - driven.x(times)).max()
+        assert off < at_steps + 2 * rtol * np.abs(driven.x(times)).max()

@@ -23,8 +23,9 @@ MOST_BETWEEN, WORTH_MENDING, WORTH_MENDING_ALONE = 3.0, 0.05, 0.01
 # A step that is refused because of this error, from one time again, has a smaller one by this factor; so often not, and
 # it stands: rounding errors and kinks are no smaller in shorter steps.
 WORTH_REFUSING, MOST_IN_VAIN = 0.5, 3.0
-# Where defects of explicit steps are looked at, and how much of h times a defect may be an error.
-LOOKS_AT_DEFECT, REACH_OF_DEFECT = (0.25, 0.5), 1.0 / 3
+# Where defects of explicit steps are looked at, how much of h times a defect may be an error, and how many tolerances
+# that may be.
+LOOKS_AT_DEFECT, REACH_OF_DEFECT, MOST_OF_DEFECT = (0.25, 0.5, 0.8), 1.0 / 3, 1.0
 MOST_CHECKS, BESIDE_MIDDLE, PLACES = 2, 0.3, 1000
 # Below so many last digits of the largest unknown nothing is told.
 COARSE_NOISE = 64 * 2.0**-52
@@ -90,7 +91,7 @@ def error_of_defect(
         slopes = frame.slope(w.fma(at, h, t), [horner(w, c, at) for c in polynomials], rare=rare)
         for c, slope, scale in zip(polynomials, slopes, scales):
             defect = w.sub(horner(w, _derivative(frame, c), at), w.mul(h, slope))
-            off = w.mul(w.abs(defect), w.mul(scale, w.num(REACH_OF_DEFECT / MOST_BETWEEN)))
+            off = w.mul(w.abs(defect), w.mul(scale, w.num(REACH_OF_DEFECT / MOST_OF_DEFECT)))
             # What is no number stays none.
             largest = w.choose(w.compare("ole", off, largest), largest, off)
     return largest

@@ -18,7 +18,7 @@ from daedalus.model.lazy_values import cached_property
 from daedalus.simulation.result.ending import Ending
 from daedalus.simulation.result.recorded_run import EventRecord, Outcome, Work
 from daedalus.simulation.result.records import Record
-from daedalus.simulation.result.records_of_methods import BelowTolerance, FewDigits
+from daedalus.simulation.result.records_of_methods import BelowTolerance, FewDigits, LongOscillation
 from daedalus.simulation.result.records_on_the_way import DeadCentresPassed
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.result.trajectory import Trajectory
@@ -127,8 +127,11 @@ class JoinedTrajectory(Joined, Trajectory):
             work=sum((outcome.work for outcome in outcomes), Work()),
             # How large a state gets is seen in the whole run alone.
             records=(
-                *_with_one_of_places([record for record in records if not isinstance(record, SMALL)]),
+                *_with_one_of_places(
+                    [record for record in records if not isinstance(record, (*SMALL, LongOscillation))]
+                ),
                 *_small_everywhere([outcome.records for outcome in outcomes]),
+                *_oscillations([record for record in records if isinstance(record, LongOscillation)]),
             ),
             events=(*events, *outcomes[-1].events),
             turns=tuple(turn for outcome in outcomes for turn in outcome.turns),
@@ -208,6 +211,15 @@ def _small_everywhere(records: Sequence[Sequence[Record]]) -> tuple[Record, ...]
     larger = {name for own in few for name in own}
     names = (tuple(n for n in everywhere if n not in larger), tuple(n for n in everywhere if n in larger))
     return tuple(kind(own, largest) for kind, own in zip(SMALL, names) if own)
+
+
+def _oscillations(told: list[LongOscillation]) -> tuple[LongOscillation, ...]:
+    """What is told of long oscillations in single pieces, in one."""
+    if not told:
+        return ()
+    names = tuple(dict.fromkeys(name for record in told for name in record.variables))
+    rtol = max(record.rtol for record in told)
+    return (LongOscillation(names, *(sum(getattr(r, key) for r in told) for key in ("periods", "steps")), rtol),)
 
 
 def _own_events(piece: Trajectory) -> int:

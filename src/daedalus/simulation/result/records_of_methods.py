@@ -235,6 +235,30 @@ class FewDigits(Record):
 
 
 @dataclass(frozen=True)
+class LongOscillation(Record):
+    """States that oscillate on and on, with nothing outside to lead them: errors of the steps add up in their phase.
+
+    periods: of the fastest. steps: of the run. rtol: what each step may add.
+
+    >>> print(LongOscillation(("c.voltage",), 4800, 25600, 1e-6))
+    c.voltage oscillates about 4800 times, and the errors of 25600 steps add up in its phase: up to 2.6 % of its ...
+    """
+
+    variables: tuple[str, ...]
+    periods: int
+    steps: int
+    rtol: float
+
+    def __str__(self) -> str:
+        oscillate, its = ("oscillates", "its") if len(self.variables) == 1 else ("oscillate", "their")
+        most = 100 * min(1.0, self.steps * self.rtol)
+        return (
+            f"{listed(self.variables, 6)} {oscillate} about {self.periods} times, and the errors of {self.steps} steps "
+            f"add up in {its} phase: up to {most:.2g} % of {its} size at rtol = {self.rtol:g}, less with a smaller one"
+        )
+
+
+@dataclass(frozen=True)
 class SizesOfParts(Record):
     """States of parts that turned out small, so that the run was made again with tolerances in units of their sizes.
 

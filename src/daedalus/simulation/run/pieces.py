@@ -44,6 +44,7 @@ from daedalus.simulation.result.records_of_methods import LinearSystems, MethodC
 from daedalus.simulation.result.records_on_the_way import BrokenBetweenSteps, SwitchesLocated
 from daedalus.simulation.result.rows_between_steps import keep_between_steps
 from daedalus.simulation.result.trajectory import Trajectory
+from daedalus.simulation.run.long_oscillations import long_oscillations
 from daedalus.simulation.run.onlooker import Onlooker
 from daedalus.simulation.run.settings import Settings
 from daedalus.simulation.run.small_states import small_states
@@ -406,7 +407,7 @@ def explain(
     told += undetermined_places(settings.plant, drive, p, run)
     told += held_at_start(settings.plant, drive, run, p, fired)
     if stop.ending.success or not stop.ending.final:
-        told += small_states(settings, run)
+        told += small_states(settings, run) + long_oscillations(settings, drive, run)
     if settings.plant.system.events and settings.watched is None:
         told += touches(settings.plant, drive, p, run, settings.rtol)
     turns: tuple[TurnedCondition, ...] = ()

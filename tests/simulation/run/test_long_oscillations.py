@@ -1,0 +1,71 @@
+"""Long oscillations: errors of steps add up in their phase, which a run tells with a bound that holds."""
+
+import casadi as ca
+import numpy as np
+import pytest
+from tests.components.test_networks_of_ten_decades import ATOL, RTOL, Network
+
+import daedalus as dd
+from daedalus.simulation.result.records_of_methods import LongOscillation
+from daedalus.simulation.run.long_oscillations import lasting_periods
+
+
+def told(tr):
+    return [record for record in tr.records if isinstance(record, LongOscillation)]
+
+
+def oscillator(damping=0.0, push=0.0):
+    m = dd.Model("oscillator")
+    x, v = m.state("x", start=1.0), m.state("v", start=0.0)
+    m.equation(m.der(x), v)
+    m.equation(m.der(v), -x - damping * v + push * ca.sin(m.time))
+    return m
+
+
+@pytest.mark.parametrize("method", ["auto", "tsit5", "radau5", "bdf"])
+def test_an_oscillator_of_many_periods(method):
+    end = 2 * np.pi * 150
+    tr = dd.simulate(oscillator(), end, method=method)
+    (record,) = told(tr)
+    assert set(record.variables) == {"x", "v"}
+    assert abs(record.periods - 150) <= 1
+    assert record.steps == tr.work.steps
+    off = abs(tr["x"][-1] - np.cos(end))
+    assert off < record.steps * record.rtol
+
+
+def test_what_comes_to_rest_or_is_short_or_led_is_not_told():
+    assert not told(dd.simulate(oscillator(), 2 * np.pi * 90))
+    assert not told(dd.simulate(oscillator(damping=0.1), 2 * np.pi * 150))
+    assert not told(dd.simulate(oscillator(damping=0.1, push=1.0), 2 * np.pi * 150))
+    assert not told(dd.simulate(oscillator(), 2 * np.pi * 150, method="gauss3", step=0.1))
+
+
+def test_a_limit_cycle_is_told():
+    m = dd.Model("van der pol")
+    x, v = m.state("x", start=2.0), m.state("v", start=0.0)
+    m.equation(m.der(x), v)
+    m.equation(m.der(v), (1 - x**2) * v - x)
+    (record,) = told(dd.simulate(m, 6.6633 * 120))
+    assert abs(record.periods - 120) <= 2
+
+
+@pytest.mark.parametrize("seed", [64, *(pytest.param(s, marks=pytest.mark.wide) for s in (18, 28, 43, 46, 129))])
+def test_networks_that_ring_for_long(seed):
+    """Parts over ten decades: signals that are off by more than twenty tolerances are told, with a bound that holds."""
+    network = Network.drawn(seed)
+    end = 25000 / np.abs(np.linalg.eigvals(network.equations()[0]).imag).max()
+    model, start = network.model()
+    tr = dd.simulate(model, end, start=start, rtol=RTOL, atol=ATOL)
+    (record,) = told(tr)
+    for name, exact in zip(network.names, network.exact(end)):
+        size = max(np.abs(tr[name]).max(), abs(exact))
+        off = abs(tr[name][-1] - exact)
+        assert off < 20 * (RTOL * size + ATOL) or name in record.variables
+        assert off < record.steps * RTOL * size + 20 * ATOL
+
+
+def test_small_ripples_on_a_large_motion_are_counted():
+    t = np.linspace(0, 1, 4000)
+    rows = np.column_stack([np.sin(2 * np.pi * 300 * t) + 5 * t, np.exp(-t), np.exp(-30 * t) * np.sin(2000 * t)])
+    assert lasting_periods(rows).tolist() == [300, 0, 0]
