@@ -26,19 +26,19 @@ def fine_run(name):
     return known, dd.simulate(known.model, known.span, method="radau9", **call)
 
 
-def worst_between(fine, tr, rtol, atol, seed=2):
-    """(excess, name): the most by which a value between steps is worse than the steps beside it, in tolerances.
+def worst_between(fine, tr, rtol, atol, seed=2, among_rows=False):
+    """(excess, name): the most by which a value between steps is worse than the steps it lies between, in tolerances.
 
-    Errors at the steps, which pile up along a run, are no matter of what lies between them: the largest of the four
-    rows around a time is taken off. Sizes are those of the rows around, too.
+    Errors of both ends, which pile up along a run, are no matter of what lies between them, and are taken off. The size
+    of a value is the largest that it has in its step, which is what steps are controlled by. among_rows: errors of all
+    rows of a variable are taken off, for variables in which these are large and change quickly.
     """
     inner = inner_rows(fine, seed)
     if not len(inner):
         return 0.0, ""
     times, rows = fine.time[inner], tr.time
     asked, exact_rows = tr.at(times), fine.at(rows)
-    last = len(rows) - 1
-    around = np.clip(np.searchsorted(rows, times)[:, None] + np.arange(-2, 2), 0, last)
+    ends = np.clip(np.searchsorted(rows, times), 1, len(rows) - 1)[:, None] + np.array([-1, 0])
     worst = (0.0, "")
     for variable in tr.system.variables:
         if variable.kind not in ("state", "algebraic"):
@@ -46,9 +46,10 @@ def worst_between(fine, tr, rtol, atol, seed=2):
         key = variable.name
         exact = np.asarray(fine[key]).reshape(len(fine.time), -1)[inner]
         got = np.asarray(asked[key]).reshape(len(inner), -1)
-        at_rows, of_rows = (np.asarray(part[key]).reshape(last + 1, -1) for part in (tr, exact_rows))
-        off = np.abs(at_rows - of_rows)[around].max(axis=1)
-        size = np.maximum(np.abs(exact), np.abs(of_rows)[around].max(axis=1))
+        at_rows, of_rows = (np.asarray(part[key]).reshape(len(rows), -1) for part in (tr, exact_rows))
+        size = np.maximum(np.abs(exact), np.abs(of_rows)[ends].max(axis=1))
+        off = np.abs(at_rows - of_rows)
+        off = off.max(axis=0) if among_rows else off[ends].max(axis=1)
         beyond = (np.abs(got - exact) - off) / (rtol * size + atol)
         worst = max(worst, (float(beyond.max()), key))
     return worst

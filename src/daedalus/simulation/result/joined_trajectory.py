@@ -218,8 +218,8 @@ def _oscillations(told: list[LongOscillation]) -> tuple[LongOscillation, ...]:
     if not told:
         return ()
     names = tuple(dict.fromkeys(name for record in told for name in record.variables))
-    rtol = max(record.rtol for record in told)
-    return (LongOscillation(names, *(sum(getattr(r, key) for r in told) for key in ("periods", "steps")), rtol),)
+    periods, steps = sum(record.periods for record in told), sum(record.steps for record in told)
+    return (LongOscillation(names, periods, steps, max(record.rtol for record in told)),)
 
 
 def _own_events(piece: Trajectory) -> int:

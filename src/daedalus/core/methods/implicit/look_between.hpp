@@ -33,6 +33,8 @@ inline constexpr double worth_refusing = 0.5;
 inline constexpr int most_in_vain = 3;
 // What rounding does to a look is sampled so often: two states may move together in a sample.
 inline constexpr int noise_samples = 3;
+// Behind a start or a jump a polynomial is looked at this close to it, too: what it leads over shows there alone.
+inline constexpr double close_to_begin = 0.02;
 // Of a polynomial that is right at both ends, and wrong in its slopes there by d, at most about this part of h d is wrong.
 inline constexpr double reach_of_slopes = 0.25;
 
@@ -170,10 +172,24 @@ inline bool shorter_helps(const Integration& s, ImplicitState& m, double error) 
     return m.refused_in_vain < most_in_vain;
 }
 
+// Behind a start or a jump, by how much the polynomial is off close to it, in units of what is allowed: stiff components that
+// settle there within a part of the step are right at all looks behind. 0 where a shorter step would not help.
+template <LookedBetween L>
+inline double error_of_layer(Integration& s, ImplicitState& m, L& step) noexcept {
+    if (m.restart_time != s.t) return 0;
+    double* off = m.between_off;
+    if (!look_at(s, m, step, close_to_begin, off)) return 0;
+    const auto beyond = [&] { const double error = largest_between(m, off); return std::isfinite(error) ? error : 0; };
+    if (!(beyond() > 1) || !allow_for_rounding(s, m, step, close_to_begin, off)) return 0;
+    const double error = beyond();
+    return error > 1 && shorter_helps(s, m, error) ? error : 0;
+}
+
 // The error of the polynomial in s.coefficients, in units of what is allowed, once it is mended where that is of use; 0
 // where the equations have no value, and where a shorter step would not help.
 template <LookedBetween L>
 inline double error_between(Integration& s, ImplicitState& m, L&& step) noexcept {
+    if (const double layer = error_of_layer(s, m, step); layer > 1) return layer;
     const BetweenNodes& nodes = m.between;
     double* off = m.between_off;
     const auto look = [&](int k) { return look_at(s, m, step, nodes.at[k], off + k * m.between_lanes); };
