@@ -382,3 +382,16 @@ def test_a_step_too_long_for_the_motion_ends_the_run_with_the_reason():
     tr = dd.simulate(pendulum(rate=(0.0, 100.0)), 1.0, method="rattle", step=0.5)
     assert not tr.success
     assert tr.status == "newton_failed"
+
+
+def test_redundant_constraints_are_told_by_name():
+    """The refusal said that the model had no mechanics."""
+    m = dd.Model("two rods in one")
+    q = m.coordinate("q", 2, start=[0.6, -0.8], rate=[0.0, 0.0])
+    m.kinetic_energy(0.5 * ca.sumsqr(m.rate(q)))
+    m.potential_energy(9.81 * q[1])
+    m.constraint("rod", ca.sumsqr(q) - 1)
+    m.constraint("again", 2 * (ca.sumsqr(q) - 1))
+    with pytest.raises(dd.InputError, match="needs independent constraints") as refused:
+        dd.simulate(m, 1.0, method="rattle", step=0.01)
+    assert refused.value.facts == ["again follows from the others"]

@@ -16,7 +16,7 @@ import numpy as np
 
 from daedalus import _core
 from daedalus.analysis.structure.written_structure import variable_index
-from daedalus.errors import DaedalusError, SolverError
+from daedalus.errors import DaedalusError, InputError, SolverError
 from daedalus.integrators.methods import check_known, is_implicit, takes_momenta
 from daedalus.model.mechanics.mechanics_part import refuse_touching
 from daedalus.model.mechanics.momentum_form import momentum_form
@@ -91,9 +91,22 @@ def road_through(
     if drive.tables and is_implicit(method):
         check_tables(closed, drive, (t0, request.t1))
     if takes_momenta(method):
+        _check_independent(request, system)
         momentum_form(closed)
     settings = settings_for(request, closed, method).with_moving_inputs(left)
     return Road(request, system, closed, method, settings, drive, left, why)
+
+
+def _check_independent(request: Request, system: System) -> None:
+    """Refuse redundant constraints for methods that solve for all multipliers themselves."""
+    redundancy = system.part(Redundancy)
+    if redundancy is not None:
+        raise InputError(
+            f"The method {request.method!r} needs independent constraints.",
+            f"{redundancy.listed(redundancy.first.dependent)} follows from the others",
+            because="it solves for every multiplier, and those of redundant constraints are not unique.",
+            remedy='a model without it, or another method such as "radau5", which takes the smallest multipliers',
+        )
 
 
 def implicit_road(request: Request, reason: str) -> Road:
