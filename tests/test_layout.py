@@ -50,7 +50,7 @@ DOORS = {"display", "robots", "exchange"}
 MOST_FILES = 25
 # Where runs are tested.
 OF_RUNS = ("core", "simulation", "differentiation", "ensembles", "studies", "scipy_calls", "display", "promises")
-FACE = {"__init__", "command_line", "demo", "installation", "model_source", "saved_results"}
+FACE = {"__init__", "command_line", "demo", "model_source", "saved_results"}
 # The memory of a system is read and written by its door alone.
 DOOR = {"model/system/once.py", "model/system/system.py"}
 

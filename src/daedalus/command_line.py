@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import platform
 import sys
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -261,7 +263,6 @@ def catalogue(as_json: AsJson = False) -> None:
 @app.command()
 def info(as_json: AsJson = False) -> None:
     """Print versions, the compiler in use and where compiled code is cached."""
-    from daedalus.installation import describe
 
     if as_json:
         _print_json(describe())
@@ -382,3 +383,24 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
+
+
+def describe() -> dict[str, str]:
+    """Versions and settings by name, for `daedalus info` and bug reports."""
+    import daedalus
+    from daedalus.compilation import cache_folder, compiler_in_use
+    from daedalus.compilation.disk_cache import why_not_used
+
+    facts = {
+        "daedalus": daedalus.__version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+    }
+    for package in ("casadi", "numpy", "scipy", "llvmlite", "xarray"):
+        try:
+            facts[package] = version(package)
+        except PackageNotFoundError:
+            facts[package] = "not installed"
+    facts["compiler"] = compiler_in_use()
+    facts["compiled code"] = why_not_used() or str(cache_folder())
+    return facts

@@ -12,7 +12,11 @@ import numpy as np
 
 from daedalus.algebra.damped_newton import Equations, Root, damped_newton, sizes_of_equations
 from daedalus.algebra.least_change import Arrival, Scaled, by_sparse_steps, least_change
+from daedalus.algebra.newton_steps import full_newton
 from daedalus.algebra.rank_decision import FULL_IN_LOOPS
+
+# A share of the squares of slopes: their rounding errors are a ten-thousandth of it.
+REPEATED = 1e-12
 
 # Equations, the point to begin at and the sizes of its entries -> where they vanish.
 Search = Callable[[Equations, np.ndarray, np.ndarray], Arrival | Root]
@@ -76,3 +80,42 @@ def _by_newton(equations: Equations, begin: np.ndarray, sizes: np.ndarray) -> Ro
 
 def _by_shortest_steps(equations: Equations, begin: np.ndarray, sizes: np.ndarray) -> Arrival:
     return by_sparse_steps(Scaled(equations, begin, sizes))
+
+
+def rows_onto(
+    kept: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]], rows: np.ndarray, sizes: np.ndarray, tolerance: float,
+    most: int,
+) -> np.ndarray:  # fmt: skip
+    """Many points (K, n) moved onto a manifold side by side, by at most so many shortest steps.
+
+    kept: rows (K, n) -> c (K, m) and ∂c/∂x (K, m, n). Those whose c is at most `tolerance`, or no number, stay.
+
+    Example
+    -------
+    >>> import numpy as np
+    >>> def circle(x):
+    ...     return (x**2).sum(axis=1, keepdims=True) - 1.0, 2 * x[:, None, :]
+    >>> rows_onto(circle, np.array([[3.0, 4.0], [0.0, 2.0]]), np.ones(2), 1e-10, 8).round(9).tolist()
+    [[0.6, 0.8], [0.0, 1.0]]
+    """
+
+    def correction(points: np.ndarray) -> np.ndarray | None:
+        residual, slopes = kept(points)
+        moving = np.abs(residual).max(axis=1) > tolerance
+        steps = np.zeros_like(points)
+        steps[moving] = _shortest_steps(slopes[moving] * sizes, -residual[moving]) * sizes
+        return steps if moving.any() else None
+
+    return full_newton(correction, rows, lambda step, points: np.inf, most=most, tolerance=0.0).values
+
+
+def _shortest_steps(slopes: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """The shortest s with slopes · s = wanted, for many matrices (K, c, n) at once; rows may repeat each other.
+
+    s = Aᵀ (A Aᵀ + ε I)⁻¹ b, where ε is small beside A and large beside its rounding errors.
+    """
+    across = slopes.transpose(0, 2, 1)
+    products = slopes @ across
+    size = np.trace(products, axis1=1, axis2=2)[:, None, None] + np.finfo(float).tiny
+    weights = np.linalg.solve(products + REPEATED * size * np.eye(products.shape[1]), wanted[..., None])
+    return np.asarray((across @ weights)[..., 0])

@@ -18,9 +18,8 @@ from functools import partial
 import casadi as ca
 import numpy as np
 
-from daedalus.algebra.rank_decision import EPSILON
+from daedalus.algebra.rank_decision import EPSILON, SAME_FORMULA
 from daedalus.analysis.interval_arithmetic import range_over
-from daedalus.analysis.odd_root import odd_root
 from daedalus.analysis.structure.symbolic_solve import solved_for
 from daedalus.errors import InputError, SolverError
 from daedalus.model.expressions import elements, symbol_key
@@ -39,6 +38,8 @@ REACH = 1024.0
 # Points of a sequence, powers of ten, and what each increase is of the one before at least: one that shrinks is
 # that of a slope with a limit.
 COUNT, SHRINKING = 8, 0.9
+POWERS = (3, 5, 7)
+ROOT_SAMPLES = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -370,3 +371,27 @@ def _sequences(low: np.ndarray, high: np.ndarray, where: np.ndarray, lost: np.nd
             target = np.clip(target, low, high)
             for far in near:
                 yield [target + (far - target) / power for power in powers]
+
+
+def odd_root(residual: ca.SX, unknown: ca.SX) -> ca.SX | None:
+    """The real root of a scalar equation that is an odd power of its unknown but for a factor and a summand, or None.
+
+    Example
+    -------
+    >>> v, x = ca.SX.sym("v"), ca.SX.sym("x")
+    >>> root = ca.Function("root", [x], [odd_root(v**3 + x, v)])
+    >>> float(root(8.0)), odd_root(v**3 + v + x, v) is None
+    (-2.0, True)
+    """
+    summand = ca.substitute(residual, unknown, 0)
+    factor = ca.substitute(residual, unknown, 1) - summand
+    symbols = ca.symvar(residual)
+    draw = np.random.default_rng(4)
+    for power in POWERS:
+        left = residual - (factor * unknown**power + summand)
+        look = ca.Function("left", symbols, [left, ca.fabs(residual) + ca.fabs(summand) + 1])
+        values = [look.call([ca.DM(v) for v in draw.uniform(0.2, 1.8, len(symbols))]) for _ in range(ROOT_SAMPLES)]
+        if all(abs(float(gap)) <= SAME_FORMULA * float(size) for gap, size in values):
+            share = summand / factor
+            return -ca.sign(share) * ca.fabs(share) ** (1.0 / power)
+    return None

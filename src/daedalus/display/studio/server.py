@@ -6,7 +6,7 @@ import json
 import re
 import secrets
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import uvicorn
@@ -17,14 +17,14 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route
 
 from daedalus.display.studio.guard import Guard
-from daedalus.display.studio.job import error_parts, read_comparison, read_text, read_values
-from daedalus.display.studio.python_text import python_text
+from daedalus.display.studio.job import GROUPS, RunValues, error_parts, read_comparison, read_text, read_values
 from daedalus.display.studio.studio_page import studio_page
 from daedalus.display.studio.workshop import Limits, Workshop
 from daedalus.errors import DaedalusError, InputError
 
 REFUSED = 422
 NUMBER = re.compile(r"[0-9]{1,9}")
+CATALOGUE = "catalogue:"
 
 
 class PlainJSON(JSONResponse):
@@ -178,3 +178,52 @@ def serve(load: Callable[[], Any], address: str, port: int, limits: Limits, anno
     finally:
         workshop.close()
         listener.close()
+
+
+def python_text(address: str, values: RunValues) -> str:
+    """Lines that load the model as the studio did and simulate it with the same values."""
+    lines = ["import daedalus as dd", *_loading(address)]
+    if "" in (values.begin.strip(), values.end.strip()):
+        span = "span"
+    else:
+        span = f"({_plain_number(values.begin)}, {_plain_number(values.end)})"
+    arguments = [f"model, {span}"]
+    arguments += [f"{group}={{**{group}, {_items(group, getattr(values, group))}}}" if getattr(values, group)
+                  else f"{group}={group}" for group in GROUPS]  # fmt: skip
+    arguments += [f"method={json.dumps(values.method)}"] if values.method != "auto" else []
+    arguments += [f"rtol={_plain_number(values.rtol)}"]
+    joined = ",\n    ".join(arguments)
+    return "\n".join([*lines, "", f"tr = dd.simulate(\n    {joined},\n)", "print(tr.stop_reason)", "tr.plot()", ""])
+
+
+def _loading(address: str) -> list[str]:
+    if address.startswith(CATALOGUE):
+        name = json.dumps(address.removeprefix(CATALOGUE))
+        return [
+            "from daedalus import catalogue", "", f"known = catalogue.load({name})",
+            "model, span, parameters = known.model, known.span, {}",
+            "start, inputs = dict(known.start), dict(known.inputs)",
+        ]  # fmt: skip
+    return [
+        "import runpy", "", f"names = runpy.run_path({json.dumps(address)})",
+        "model = next(value for value in names.values() if isinstance(value, dd.Model))",
+        'start, inputs, parameters = (names.get(name) or {} for name in ("start", "inputs", "parameters"))',
+        'span = names.get("span") or 10.0',
+    ]  # fmt: skip
+
+
+def _items(group: str, texts: Mapping[str, str]) -> str:
+    return ", ".join(f"{json.dumps(name)}: {_value(group, text)}" for name, text in texts.items())
+
+
+def _value(group: str, text: str) -> str:
+    if group == "inputs" and ":" in text:
+        pairs = [part.partition(":") for part in text.split(",") if part.strip()]
+        rows: list[Any] = [_value("", value) for _, _, value in pairs]
+        return f"dd.signal([{', '.join(_plain_number(t) for t, _, _ in pairs)}], [{', '.join(rows)}])"
+    words = text.strip().removeprefix("[").removesuffix("]").replace(",", " ").split()
+    return _plain_number(words[0]) if len(words) == 1 else f"[{', '.join(_plain_number(word) for word in words)}]"
+
+
+def _plain_number(text: str) -> str:
+    return repr(float(text))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,8 +10,9 @@ import numpy as np
 from daedalus.errors import InputError
 from daedalus.model.model import Model
 from daedalus.model.plain_numbers import without_unit
-from daedalus.model.switching.sampled_inputs import with_sampled_inputs
+from daedalus.model.reopened import as_model
 from daedalus.model.system.system import System
+from daedalus.model.variables import make_variable
 from daedalus.optimisation.receding.controller import Controller
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.simulate import simulate
@@ -152,3 +153,34 @@ class _Loop:
     def _inputs(self, u: tuple[float, ...]) -> np.ndarray:
         own = dict(zip(self.controller.labels["u"], u))
         return np.array([own.get(label, 0.0) for label in self.estimator.labels["u"]])
+
+
+def with_sampled_inputs(model: Model | System, names: Iterable[str]) -> Model:
+    """A copy of a model in which some inputs are discrete variables that begin at zero.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> m = dd.Model("cart"); v, u = m.state("v", start=0.0), m.input("u")
+    >>> m.equation(m.der(v), u)
+    >>> n = with_sampled_inputs(m, ["u"])
+    >>> n.every(0.1, {"u": 1 - v})
+    >>> m.variables["u"].kind, n.variables["u"].kind
+    ('input', 'discrete')
+    """
+    twin = as_model(model)._flat().copy()
+    for name in names:
+        variable = twin.variables.get(name)
+        if variable is None or variable.kind != "input":
+            raise InputError(
+                f"{name} is not an input of {twin.name!r}.",
+                f"its inputs are {', '.join(twin.inputs) or 'none'}",
+                because="what a controller writes has to drive the plant.",
+                remedy=f"m.input({name!r}) in the plant",
+            )
+        twin._changed()
+        twin._variables[name] = make_variable(
+            name, "discrete", variable.shape, start=[0.0] * variable.size if variable.shape else 0.0,
+            unit=variable.unit, nominal=variable.nominal[0] if variable.nominal else 1.0,
+        )  # fmt: skip
+    return twin

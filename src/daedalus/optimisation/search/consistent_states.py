@@ -5,8 +5,7 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
-from daedalus.algebra.manifold import Manifold
-from daedalus.algebra.newton_steps import full_newton
+from daedalus.algebra.manifold import Manifold, rows_onto
 from daedalus.errors import InconsistentStartError
 from daedalus.initialisation.wording import number, values_in_words
 from daedalus.model.expressions import elements
@@ -18,8 +17,6 @@ TOLERANCE = 1e-10
 # What may be left of the constraints, and how far beside a guess others are tried, in sizes of the states.
 OFF = 1e-6
 BESIDE = (0.1, 0.3, 1.0, 1.0, 3.0)
-# A share of the squares of slopes: their rounding errors are a ten-thousandth of it.
-REPEATED = 1e-12
 
 
 def consistent_states(
@@ -73,36 +70,10 @@ def projected(
         return rows
     both = _Held(description, kept.held, time)
     size = np.maximum(description.system.nominal["x"], 1e-12)
-
-    def correction(points: np.ndarray) -> np.ndarray | None:
-        left, slopes = both(points)
-        moving = np.abs(left).max(axis=1) > TOLERANCE  # what is not finite stays where it is
-        steps = np.zeros_like(points)
-        steps[moving] = shortest_steps(slopes[moving] * size, -left[moving]) * size
-        return steps if moving.any() else None
-
-    found = full_newton(correction, rows, lambda step, points: np.inf, most=iterations, tolerance=0.0).values
+    found = rows_onto(both, rows, size, TOLERANCE, iterations)
     left, _ = both(found)
     there = np.isfinite(found).all(axis=1) & (np.abs(left).max(axis=1) < 1e-3)
     return np.where(there[:, None], found, rows)
-
-
-def shortest_steps(slopes: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """The shortest s with slopes · s = wanted, for many matrices (K, c, n) at once; rows may repeat each other.
-
-    s = Aᵀ (A Aᵀ + ε I)⁻¹ b, where ε is small beside A and large beside its rounding errors.
-
-    Example
-    -------
-    >>> import numpy as np
-    >>> shortest_steps(np.array([[[1.0, 1.0], [2.0, 2.0]]]), np.array([[2.0, 4.0]])).round(9).tolist()
-    [[1.0, 1.0]]
-    """
-    across = slopes.transpose(0, 2, 1)
-    products = slopes @ across
-    size = np.trace(products, axis1=1, axis2=2)[:, None, None] + np.finfo(float).tiny
-    weights = np.linalg.solve(products + REPEATED * size * np.eye(products.shape[1]), wanted[..., None])
-    return np.asarray((across @ weights)[..., 0])
 
 
 class _Held:

@@ -1,6 +1,6 @@
 """The singular configurations that a run passes, also between its steps, and whether it stayed on its branch there.
 
-Along a run log |det| of the constraints (`daedalus.simulation.singular.independence`) falls towards a place where they
+Along a run log |det| of the constraints (`daedalus.simulation.singular.rank_watch`) falls towards a place where they
 lose a rank and rises behind it. Around every low value at the steps the dense output is searched for the lowest, and
 the smallest singular value there decides: masses M and directions G make it of the order σ(G)², and constraints that
 are kept to a tolerance cannot be told from dependent ones where it is below that tolerance.
