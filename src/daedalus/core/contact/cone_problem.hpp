@@ -108,7 +108,8 @@ public:
 private:
     // Sweeps before the residual is looked at for the first time.
     static constexpr int first_patience = 20;
-    // The share of a block that is added to its diagonal in Newton's matrix.
+    // The share of a block that is added to its diagonal in Newton's matrix, which is singular where contacts are
+    // redundant: far above rounding, and it changes the way to the solution only, not the solution.
     static constexpr double proximal = 1e-9;
 
     const Twist& at(int body) const { return twists[static_cast<std::size_t>(body)]; }
@@ -227,7 +228,8 @@ private:
             const double e = -given.y + w(1, 0) * given.x / w(0, 0), f = -given.z + w(2, 0) * given.x / w(0, 0);
             const double size = std::max(std::fabs(a), std::fabs(d)), determinant = a * d - b * c;
             Vector3 t;
-            if (determinant > 1e-14 * size * size) t = {0, (e * d - b * f) / determinant, (a * f - c * e) / determinant};
+            if (determinant > rounding * size * size)
+                t = {0, (e * d - b * f) / determinant, (a * f - c * e) / determinant};
             else if (a >= d && a > 0) t = {0, e / a, 0};
             else if (d > 0) t = {0, 0, f / d};
             t.x = (-given.x - w(0, 1) * t.y - w(0, 2) * t.z) / w(0, 0);

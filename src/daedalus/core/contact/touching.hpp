@@ -11,6 +11,19 @@
 
 namespace daedalus::contact {
 
+// A centre this near to a box, in sizes of both, lies inside it: its way out has no direction of its own.
+inline constexpr double inside = 1e-12;
+// Capsules lie side by side where the square of the sine between them is below this, a thousandth of a radian.
+inline constexpr double side_by_side = 1e-6;
+// Shares of a segment that differ by less are one place of it; distances that differ by less are equal. By judgement.
+inline constexpr double same_share = 1e-6, same_distance = 1e-9;
+// Edges of boxes are parallel where the sine between them is below this: their normal has ten digits then.
+inline constexpr double parallel = 1e-6;
+// Axes that part boxes by as much, but for this share of their size, are equally good: half the digits of a depth.
+inline constexpr double same_depth = 1e-7;
+// Corners that are clipped to one point differ by rounding, in sizes of the box.
+inline constexpr double same_corner = 1e-10;
+
 enum class ShapeKind : int { plane = 0, sphere = 1, capsule = 2, box = 3 };
 
 // A shape at its place in the world. Sizes: a sphere's radius; a capsule's radius and the half of its straight part,
@@ -37,7 +50,7 @@ inline void add(Touches& out, const Vector3& on_a, const Vector3& on_b, const Ve
 inline void balls(Touches& out, const Vector3& a, double ra, const Vector3& b, double rb, double limit) {
     const Vector3 way = b - a;
     const double length = norm(way);
-    const Vector3 n = length > 1e-300 ? (1.0 / length) * way : Vector3{0, 0, 1};
+    const Vector3 n = length > no_length ? (1.0 / length) * way : Vector3{0, 0, 1};
     add(out, a + ra * n, b - rb * n, n, limit);
 }
 
@@ -48,7 +61,7 @@ inline void nearest(const Vector3& a, const Vector3& p, const Vector3& b, const 
     const Vector3 r = a - b;
     const double pp = dot(p, p), qq = dot(q, q), pq = dot(p, q), pr = dot(p, r), qr = dot(q, r);
     const double determinant = pp * qq - pq * pq;
-    s = determinant > 1e-14 * pp * qq ? clamp_one((pq * qr - qq * pr) / determinant) : 0.0;
+    s = determinant > rounding * pp * qq ? clamp_one((pq * qr - qq * pr) / determinant) : 0.0;
     t = qq > 0 ? clamp_one((pq * s + qr) / qq) : 0.0;
     s = pp > 0 ? clamp_one((pq * t - pr) / pp) : 0.0;
 }
@@ -56,11 +69,11 @@ inline void nearest(const Vector3& a, const Vector3& p, const Vector3& b, const 
 inline void capsules(Touches& out, const Placed& a, const Placed& b, double limit) {
     const Vector3 p = a.size.y * a.turn.column(2), q = b.size.y * b.turn.column(2);
     const double pp = dot(p, p), qq = dot(q, q), pq = dot(p, q);
-    if (pp > 0 && qq > 0 && pp * qq - pq * pq < 1e-6 * pp * qq) {
+    if (pp > 0 && qq > 0 && pp * qq - pq * pq < side_by_side * pp * qq) {
         // Side by side: both ends of what they share.
         const double middle = dot(b.at - a.at, p) / pp, half = std::sqrt(qq / pp);
         const double low = std::max(-1.0, middle - half), high = std::min(1.0, middle + half);
-        if (high - low > 1e-9) {
+        if (high - low > same_distance) {
             for (const double s : {low, high}) {
                 const Vector3 on = a.at + s * p;
                 const double t = clamp_one(dot(on - b.at, q) / qq);
@@ -86,7 +99,7 @@ inline void ball_and_box(Touches& out, const Vector3& centre, double radius, con
     const Vector3 near = onto_box(own, box.size);
     const Vector3 way = near - own;
     const double length = norm(way);
-    if (length > 1e-12 * (radius + norm(box.size))) {
+    if (length > inside * (radius + norm(box.size))) {
         const Vector3 n = box.turn * ((1.0 / length) * way);
         add(out, centre + radius * n, box.at + box.turn * near, n, limit);
         return;
@@ -123,18 +136,18 @@ inline void capsule_and_box(Touches& out, const Placed& a, const Placed& box, do
     const Vector3 centre = own(0.0), along = turned_back(box.turn, half);
     for (int k = 0; k < 3; ++k) {
         if (k == axis) continue;
-        if (std::fabs(along[k]) < 1e-300) {
+        if (std::fabs(along[k]) < no_length) {
             if (std::fabs(centre[k]) > box.size[k]) last = -2.0;
             continue;
         }
         const double one = (-box.size[k] - centre[k]) / along[k], two = (box.size[k] - centre[k]) / along[k];
         first = std::max(first, std::min(one, two)), last = std::min(last, std::max(one, two));
     }
-    if (last - first < 1e-6) return ball_and_box(out, a.at + s * half, a.size.x, box, limit);
+    if (last - first < same_share) return ball_and_box(out, a.at + s * half, a.size.x, box, limit);
     ball_and_box(out, a.at + first * half, a.size.x, box, limit);
     ball_and_box(out, a.at + last * half, a.size.x, box, limit);
-    if (std::min(s - first, last - s) > 1e-6 || s < first - 1e-6 || s > last + 1e-6)
-        if (distance(s) < std::min(distance(first), distance(last)) - 1e-9)
+    if (std::min(s - first, last - s) > same_share || s < first - same_share || s > last + same_share)
+        if (distance(s) < std::min(distance(first), distance(last)) - same_distance)
             ball_and_box(out, a.at + s * half, a.size.x, box, limit);
 }
 
@@ -197,9 +210,10 @@ inline void clipped_face(Touches& out, const Placed& own, int axis, const Vector
         const Vector3& p = polygon.points[static_cast<std::size_t>(k)];
         const double gap = dot(n, p) - height;
         if (gap > limit) continue;
+        const Vector3 point = p - (0.5 * gap) * n;
         bool known = false;
-        for (const Touch& touch : out) known = known || norm(touch.point - (p - (0.5 * gap) * n)) < 1e-10 * own.size[axis];
-        if (!known) out.push_back({flipped ? -n : n, p - (0.5 * gap) * n, gap});
+        for (const Touch& touch : out) known = known || norm(touch.point - point) < same_corner * own.size[axis];
+        if (!known) out.push_back({flipped ? -n : n, point, gap});
     }
 }
 
@@ -220,7 +234,7 @@ inline void boxes(Touches& out, const Placed& a, const Placed& b, double limit) 
         return gap <= limit;
     };
     // Of axes that are as good the earlier one is kept, so that rounding does not choose.
-    const double equal = 1e-7 * scale;
+    const double equal = same_depth * scale;
     for (int k = 0; k < 3; ++k)
         if (!look(a.turn.column(k), 0, k, 0, equal)) return;
     for (int k = 0; k < 3; ++k)
@@ -229,7 +243,7 @@ inline void boxes(Touches& out, const Placed& a, const Placed& b, double limit) 
         for (int j = 0; j < 3; ++j) {
             Vector3 n = cross(a.turn.column(i), b.turn.column(j));
             const double length = norm(n);
-            if (length < 1e-6) continue;
+            if (length < parallel) continue;
             if (!look((1.0 / length) * n, 2, i, j, equal)) return;
         }
     if (kind == 0) return clipped_face(out, a, axis, normal, b, false, limit);

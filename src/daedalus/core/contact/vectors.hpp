@@ -7,6 +7,11 @@
 
 namespace daedalus::contact {
 
+// Lengths that nothing is divided by.
+inline constexpr double no_length = 1e-300;
+// Differences of products below this share of them are rounding.
+inline constexpr double rounding = 1e-14;
+
 struct Vector3 {
     double x = 0.0, y = 0.0, z = 0.0;
 
