@@ -266,3 +266,15 @@ def test_zeros_of_cards_mean_nothing(card, recwarn):
     assert part.values["collector_leakage"] is None
     assert part.values["base_resistance"] is None
     assert not recwarn.list
+
+
+@pytest.mark.parametrize("voltage", [1.0, 12.0, 100.0])
+def test_exponentials_of_behavioural_sources_have_operating_points(voltage):
+    """Two formulas like junctions in series; nothing overflows on the way."""
+    law = "1e-14*(exp(v({})/0.02585)-1)"
+    text = f"t\nV1 in 0 {voltage}\nR1 in a 1k\nB1 a b I={law.format('a,b')}\nB2 b 0 I={law.format('b')}\nR2 b 0 10k\n"
+    point = dd.equilibrium(dd.components.from_spice(text))
+    a, b = float(point["v_a"]), float(point["v_b"])
+    first, second = (1e-14 * np.expm1(across / 0.02585) for across in (a - b, b))
+    assert (voltage - a) / 1e3 == pytest.approx(first, rel=1e-6)
+    assert first == pytest.approx(second + b / 1e4, rel=1e-6)
