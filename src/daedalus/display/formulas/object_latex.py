@@ -197,10 +197,18 @@ def system_rows(system: System, widest: float) -> list[str]:
     """The equations of a system as rows of an aligned block; repeated parts of long ones have names."""
     rows = elements(system.residual)
     own = [row for row, origin in zip(rows, system.rows) if origin.role is not Role.DERIVATIVE]
-    if sum(operations(row) for row in own) <= PAGES:
-        return equations_latex(system, own, widest)
+    return equations_latex(system, own, widest) if _is_short(own) else _rows_by_names(system, own, widest)
+
+
+def _is_short(rows: Sequence[ca.SX]) -> bool:
+    """Whether equations take no more than some pages."""
+    return sum(operations(row) for row in rows) <= PAGES
+
+
+def _rows_by_names(system: System, rows: Sequence[ca.SX], widest: float = PAGE) -> list[str]:
+    """Long expressions that are zero, with names for the parts that they repeat."""
     scribe = _SystemNames(labels_of_system(system))
-    shown, where = with_named_parts(scribe, [scribe.line(row, ca.SX(0)) for row in own])
+    shown, where = with_named_parts(scribe, [scribe.line(row, ca.SX(0)) for row in rows])
     rows_of_names = ["&\\text{where}", *lines_latex(where, widest)] if where else []
     return [*lines_latex(shown, widest), *rows_of_names]
 
@@ -263,7 +271,12 @@ def report_latex(report: Any) -> str:
         entries += own
         notes += [title] * len(own)
     heading = textwrap.wrap(report.verdict, LETTERS_OF_A_ROW)
-    return aligned(equations_latex(report.system, entries, notes=notes, heading=heading))
+    if _is_short(entries):
+        return aligned(equations_latex(report.system, entries, notes=notes, heading=heading))
+    hidden = notes.count("hidden")
+    heading.append(f"{len(notes) - hidden} written constraints, then {hidden} hidden ones:")
+    rows = [f"&{sentence_latex(line)}" for line in heading]
+    return aligned([*rows, *_rows_by_names(report.system, entries)])
 
 
 def reduction_latex(reduction: Any) -> str:
