@@ -49,3 +49,36 @@ def test_residuals_of_rounding_are_printed_as_zero():
     start = dd.initialise(m)
     assert "e-1" not in str(start)
     assert "largest residual 0 in" in str(start)
+
+
+def hanging_rod(position):
+    m = dd.Model("rod")
+    m.gravity([0, -9.81])
+    body = m.body(
+        "rod", 1.0, 1 / 12, "planar", position=position, rotation=0.0, velocity=[0.0, 0.0], angular_velocity=0.0
+    )
+    m.joint("hinge", "revolute", dd.ground, body, at_b=[-0.5, 0.0])
+    return m
+
+
+def test_runs_of_every_kind_take_guesses():
+    m, off = hanging_rod([0.5, 0.0]), {"rod.position": dd.guess([0.4, 0.1])}
+    assert dd.simulate(m, 0.1, start=off)["rod.position"][0] == pytest.approx([0.5, 0.0])
+    run = dd.prepare(m, 0.1, start=off, save_at=[0.0, 0.1])
+    assert run()[0, :2] == pytest.approx([0.5, 0.0])
+    exact = dd.sensitivities(m, 0.1, start={"rod.position": [0.5, 0.0]})
+    assert dd.sensitivities(m, 0.1, start=off).M == pytest.approx(exact.M)
+
+
+def test_sweeps_say_where_a_guess_belongs():
+    m = dd.Model("tank")
+    h, q, k = m.state("h", start=1.0), m.algebraic("q", start=0.3), m.parameter("k", 0.2)
+    m.equation(m.der(h), -q)
+    m.equation(q**2, k * h)
+    for name, kind in (("h", "state"), ("q", "algebraic")):
+        with pytest.raises(dd.InputError, match=f"cannot guess {name}") as told:
+            dd.sweep(m, over={"k": [0.1, 0.2]}, span=1.0, start={name: dd.guess(0.7)})
+        assert f'm.{kind}("{name}", start=dd.guess(...))' in str(told.value)
+    with pytest.raises(dd.InputError, match="start values of runs only") as told:
+        dd.simulate(m, 1.0, parameters={"k": dd.guess(0.7)})
+    assert str(told.value).endswith("Try: 0.7")

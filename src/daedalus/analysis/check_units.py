@@ -44,7 +44,7 @@ _LOGIC = (ca.OP_AND, ca.OP_OR, ca.OP_NOT, ca.OP_SIGN)
 
 @dataclass(frozen=True)
 class UnitConflict:
-    """Two terms that disagree: where, what they are, and in which units; `str` tells it."""
+    """Two terms whose units disagree: where they are, the terms, and their units. `print` shows it in words."""
 
     equation: str
     terms: tuple[str, str]
@@ -56,7 +56,7 @@ class UnitConflict:
 
 
 class UnitConflicts(list[UnitConflict]):
-    """What `dd.check_units` found: a list of conflicts, empty where all terms agree; `print` tells it in words."""
+    """The result of `dd.check_units`: a list of conflicts, empty if all units agree. `print` shows it in words."""
 
     def __init__(self, found: list[UnitConflict], looked_at: int, unknown: tuple[str, ...]) -> None:
         super().__init__(found)

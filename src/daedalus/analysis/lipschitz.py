@@ -44,7 +44,7 @@ ROOT_SAMPLES = 5
 
 @dataclass(frozen=True, eq=False)
 class LipschitzBounds:
-    """Bounds of the Lipschitz constant on a box; `print` says what they mean.
+    """The result of `dd.lipschitz`: bounds of the Lipschitz constant on a box. `print` explains what they mean.
 
     lower: the largest norm of ∂f/∂x that was found, at the values `where`. upper: a rigorous bound, infinite where none
     was found. time: from the middle of the box a solution exists at least this long (0 where f is not bounded).

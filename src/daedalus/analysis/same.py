@@ -23,7 +23,7 @@ CARRIED_OVER = 1e-6
 
 @dataclass(frozen=True)
 class Sameness:
-    """What `dd.same` found; true where the two models agree.
+    """The result of `dd.same`: true in an `if` when the two models agree.
 
     Example
     -------

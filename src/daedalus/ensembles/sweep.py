@@ -23,6 +23,7 @@ from daedalus.ensembles.statistics import Statistic, read_summary
 from daedalus.ensembles.sweep_plan import OpenSweep, SweepPlan
 from daedalus.ensembles.ways import OnGpu, WayOfCases, find_way
 from daedalus.errors import InputError
+from daedalus.model.guesses import GuessedStart
 from daedalus.model.model import Model, as_system
 from daedalus.model.system.system import System
 from daedalus.model.time_limit import time_limited
@@ -123,6 +124,7 @@ def sweep(
     names = (wrt,) if isinstance(wrt, str) else tuple(wrt or ())
     kept = (outputs, end_only, on_stop == "return", names, bool(strict))
     system, noise = as_system(model), None
+    _refuse_guesses(system, values[0])
     seed = read_seed(options.pop("seed", 0))
     if system.noises or seeds is not None:
         start, inputs, parameters = values
@@ -189,6 +191,20 @@ def _way(plan: SweepPlan, opened: OpenSweep, cases: Cases, on: object) -> WayOfC
     # What is kept, and in which order, is decided here.
     kept = [column.name for column in opened.reader.columns if not column.of]
     return OnCluster(on, replace(plan, outputs=kept), cases, find_way(opened.runs, opened.reader, "auto"))
+
+
+def _refuse_guesses(system: System, start: Any) -> None:
+    """A guess would move to another value in every case: the model has to say that it may."""
+    if not isinstance(start, Mapping):
+        return
+    for name in start:
+        if isinstance(start[name], GuessedStart):
+            kind = "state" if "x" in system.place(name).letters else "algebraic"
+            raise InputError(
+                f"start= of dd.sweep cannot guess {name}.",
+                because="a guess moves to a consistent value, which is another one in every case.",
+                remedy=f'm.{kind}("{name}", start=dd.guess(...)) in the model, which every case solves for itself',
+            )
 
 
 def _check_place(on: object) -> None:

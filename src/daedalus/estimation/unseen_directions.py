@@ -21,7 +21,7 @@ PLAIN_PRODUCTS = ((1, 1), (1, -1))
 
 @dataclass(frozen=True)
 class Unseen:
-    """A direction that data says nothing about: relative changes of names, and what of them is seen.
+    """A combination of parameters that the data do not determine: the relative change of each name, and its effect.
 
     values: of the names, where the direction was found. One point does not tell a sum from a product: the simpler one
     of them is told.

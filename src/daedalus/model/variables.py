@@ -336,8 +336,10 @@ def _as_number(value: object, label: str, what: str, allow_none: bool, allow_inf
         raise ModelError(
             f"The {what} of {label} is not a number.",
             f"got {text}",
-            because="text and expressions are not numbers.",
-            remedy="a finite number",
+            because="a guess has a meaning in start values of runs only."
+            if isinstance(value, GuessedStart)
+            else "text and expressions are not numbers.",
+            remedy=repr(value.value) if isinstance(value, GuessedStart) else "a finite number",
         )
     if np.isnan(number) or (np.isinf(number) and not allow_infinite):
         consequence = "a run cannot begin from" if what == "start value" else "nothing can be computed from"

@@ -31,7 +31,7 @@ _TREATMENTS = {
 
 @dataclass(frozen=True, eq=False)
 class Reduction:
-    """What `dd.reduce` did; `print(n.reduction)` tells it.
+    """The result of index reduction, as `dd.reduce(m).reduction`. `print` shows what was done.
 
     original: the snapshot of the model before. structural_index: that of the model before, from its pattern. index:
     the same once equations were combined where the pattern misleads. levels:

@@ -21,7 +21,7 @@ ROWS = 400
 
 @dataclass(frozen=True, eq=False)
 class EnergyOverTime:
-    """What `dd.energy_over_time` returns: times and energies by the name of the method.
+    """The result of `dd.energy_over_time`: times and energies by the name of the method.
 
     time, energy: arrays by the name of the method, in J. failed: why a run did not begin or ended early, by the name
     of the method.

@@ -22,7 +22,7 @@ MOST_STEPS = 2_000_000
 
 @dataclass(frozen=True, eq=False)
 class LimitComparison:
-    """How far solutions are from the limit; `print` shows them in columns.
+    """How far solutions are from the limit of a small parameter. `print` shows a table.
 
     epsilon: (k,) the values. slow, fast: (k,) the largest distance over the path, in nominal values; that of the fast
     variables with the boundary layer added to the limit. order: the exponent with which both fall, from the last two

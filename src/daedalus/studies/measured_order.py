@@ -28,7 +28,7 @@ REMARKABLE = 0.5
 
 @dataclass(frozen=True, eq=False)
 class Convergence:
-    """What `dd.convergence` returns: the measured order, overall and by variable, and everything it was read from.
+    """The result of `dd.convergence`: the measured order, overall and by variable, and the errors behind it.
 
     Parameters
     ----------

@@ -41,7 +41,7 @@ REGULAR = 1e-8
 
 @dataclass(frozen=True, eq=False)
 class Passivity:
-    """What `dd.passivity` returns.
+    """The result of `dd.passivity`: the verdict, the storage function, and the reason in a sentence.
 
     passive: True, False, or None where neither storage function decides. storage: S as an expression in the model's
     symbols, or the matrix P of ½ xᵀ P x. lossless: whether nothing is lost. sentence: the answer with its reason.

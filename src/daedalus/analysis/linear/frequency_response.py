@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FrequencyResponse:
-    """G(iω): `f["y", "u"]` by output and input, `f.magnitude`, `f.phase`, `f.plot()`.
+    """The result of `lin.frequency_response()`: G(iω) as `f["y", "u"]`, `f.magnitude`, `f.phase` and `f.plot()`.
 
     Attributes
     ----------

@@ -34,7 +34,7 @@ HIGH_INDEX = "index above 1: the algebraic variables contain derivatives of the 
 
 
 class LinearTimeVarying:
-    """The linearisation of a model along a run; `dd.linearise(m, along=tr)` makes it.
+    """The result of `dd.linearise(m, along=tr)`: the linearisation of a model along a run.
 
     Attributes: `system`, `run`, `states`, `inputs`, `outputs` (names), `span` (first and last time).
 

@@ -33,7 +33,7 @@ FOLLOWED = "{name}, followed"
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class Linearisation(DescriptorSystem):
-    """A descriptor system that knows where it comes from: what `dd.linearise(m, at=...)` returns.
+    """The result of `dd.linearise(m, at=...)`: a descriptor system that knows its operating point.
 
     Attributes beside those of `DescriptorSystem`: `point` (values by name, also `point["x_dot"]`), `equations` (the
     name of every row), `residual` (what is left of every equation at the point), `offset` (in absolute values

@@ -22,7 +22,7 @@ BESIDE = np.array([-8.0, -4.0, -2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 4.0, 8.0])
 
 @dataclass(frozen=True, eq=False)
 class Margins:
-    """The margins of the loop of one input and one output; `lin.margins()` makes it.
+    """The result of `lin.margins()`: the stability margins of a loop with one input and one output.
 
     gain: the factor nearest to one that brings the loop to its border, infinite where none does. phase: degrees that
     may be lost at the frequency where that is least, infinite where |G| never is one. delay: the least delay that

@@ -29,7 +29,7 @@ TIMES_ROUNDING = 30.0
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Modes:
-    """How a model swings, one column a mode, slowest first; `print` shows them. `dd.modes` makes it.
+    """The result of `dd.modes`: how a model swings, one column per mode, slowest first. `print` shows them.
 
     Attributes
     ----------

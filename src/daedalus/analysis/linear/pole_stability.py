@@ -12,7 +12,7 @@ from daedalus.analysis.linear.system_text import complex_text
 
 @dataclass(frozen=True)
 class Stability:
-    """Stable when the margin is larger than its uncertainty; true in an `if` when stable.
+    """The result of `lin.stability()`: true in an `if` when the margin is larger than its uncertainty.
 
     Attributes
     ----------

@@ -34,16 +34,16 @@ LETTERS = ("t", "xdot", "x", "z", "u", "p")
 
 
 class Equilibrium(OperatingPoint):
-    """A point of rest, by name: what `dd.equilibrium` returns; `at=` of `dd.linearise` and `start=` of `dd.simulate`.
+    """The result of `dd.equilibrium`: values by name. Pass it as `at=` to `dd.linearise` or `start=` to `dd.simulate`.
 
     Attributes
     ----------
-    residual: (n,) what is left of every equation.
+    residual: (n,) the residual of every equation.
     iterations: steps of Newton's method.
-    free: names of unknowns that may change without leaving the equilibrium, to first order: the place of a cart.
+    free: names of unknowns that the equations do not determine to first order, such as the position of a cart.
     directions: (unknowns, k) those changes, in nominal sizes, one column each.
     solved_for: the names of the unknowns, in the order of the rows of `directions`.
-    notes: what was assumed.
+    notes: assumptions that were made.
     found_by: "Newton's method", "leaks stepped down", "sources stepped up", "steps in time" or "a trust-region method";
         the result obeys the equations as they are in every case.
 

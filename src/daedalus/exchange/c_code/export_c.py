@@ -32,7 +32,7 @@ LARGEST_STAGES = 200
 
 @dataclass(frozen=True)
 class CExport:
-    """What `dd.exchange.c` wrote: the folder, its files, the C functions, and notes on what the code has not.
+    """The result of `dd.exchange.c`: the folder, its files, the C functions, and notes on what was left out.
 
     labels: the names of the entries of x, z, u, p and y in the order of the arrays.
     """

@@ -47,7 +47,7 @@ DATE = (1980, 1, 1, 0, 0, 0)
 
 @dataclass(frozen=True)
 class FmuExport:
-    """What `dd.exchange.fmu` wrote: the path, kinds, version, names of inputs and outputs, method, notes, platforms."""
+    """The result of `dd.exchange.fmu`: path, kinds, version, names of inputs and outputs, method, notes, platforms."""
 
     path: Path
     kinds: tuple[str, ...]

@@ -28,7 +28,7 @@ class OrderCost:
 
 @dataclass(frozen=True)
 class BestOrder:
-    """The cheapest order for a tolerance, and the costs of all of them.
+    """The result of `dd.best_order`: the cheapest order for a tolerance, and the cost of every order.
 
     Example
     -------

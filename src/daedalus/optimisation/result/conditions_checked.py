@@ -47,7 +47,7 @@ States = Callable[[np.ndarray], np.ndarray]
 
 @dataclass(frozen=True)
 class BrokenCondition:
-    """A condition that does not hold: its bounds, its value, when, and on what ("the plan" or "the replay")."""
+    """A violated condition: its bounds, its value, the time, and where it was checked ("the plan" or "the replay")."""
 
     name: str
     lower: float

@@ -21,7 +21,7 @@ PRESSES = 1e-4
 
 @dataclass(frozen=True)
 class Shortfall:
-    """A condition or bound over a stretch of time: by how much it is missed (`short`), or what it costs (`price`).
+    """A condition or bound over some time: by how much it is missed (`short`), or what it costs (`price`).
 
     needed: what the bound would have to be, if it alone were another, for the others beside it to hold.
     """
@@ -56,7 +56,7 @@ class Shortfall:
 
 @dataclass(frozen=True)
 class Explanation:
-    """What `plan.explain()` returns; printing it tells the story.
+    """The result of `plan.explain()`: why there is no plan, or what its limits cost. `print` shows it in words.
 
     success: whether the plan is a solution. conflicts: of a plan that is none, what cannot hold together: without any
     one of them the others can, and each is told with what it alone would have to be. tight: of a solution, the bounds

@@ -19,7 +19,7 @@ from daedalus.optimisation.result.saved_plan import save_phases
 
 
 class PhasedPlan:
-    """What `dd.phases(...).solve()` returns: one plan a phase, whose costs and durations add up.
+    """The result of `dd.phases(...).solve()`: one plan per phase. Their costs and durations add up.
 
     phases: the plans; success, status, iterations: of the search; objective: the sum of all costs; duration: of all.
     notes: what was done on the way, of all phases.

@@ -11,7 +11,7 @@ from daedalus.simulation.result.trajectory import Trajectory
 
 
 class Replay:
-    """What `plan.replay()` returns: a trajectory, and its distance from the plan.
+    """The result of `plan.replay()`: a simulated trajectory, and its distance from the plan.
 
     trajectory: the run; its names and methods are found here too, `replay["x"]`, `replay.at(t)`, `replay.plot()`.
     difference: by state, the largest distance from the plan at its nodes, in the unit of the state.

@@ -38,7 +38,7 @@ Energies = Callable[[Samples], np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class EnergyBalance:
-    """Energies over a run in J: `supplied`, `stored` (its change), `lost`, `error`; `components` has them by part.
+    """The result of `tr.energy_balance()`, in J: `supplied`, `stored` (its change), `lost`, `error`, and `components`.
 
     error: energy that the numerics destroyed (positive) or made (negative), supplied − stored − lost, and on top of it
     `quadrature`, the estimated error of the integrals. `plot()` draws where the energy came from and went.

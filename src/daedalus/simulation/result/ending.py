@@ -183,7 +183,7 @@ class Obstacle(StrEnum):
 
 @dataclass(frozen=True)
 class Stop(Record):
-    """How, when and why a run ended; prints itself as `tr.stop_reason`.
+    """How, when and why a run ended. `print` shows `tr.stop_reason`.
 
     what: what happened, without a full stop. facts: what else is known. remedy: what to try, where that is known.
     variables, equations, event, condition: whose fault it is, or what ended the run. obstacle: what could not be

@@ -14,6 +14,7 @@ from daedalus.model.model import Model, as_system
 from daedalus.model.plain_numbers import by_name, plain_array, without_unit
 from daedalus.model.system.system import System
 from daedalus.simulation.result.samples import Samples
+from daedalus.simulation.start.guessed_start import without_guesses
 
 if TYPE_CHECKING:
     from daedalus.integrators.tableaux.tableau import Tableau
@@ -122,6 +123,7 @@ def read_request(
         raise InputError(f"{verb} takes no {', '.join(given)}.", remedy="the options of dd.simulate")
     t0, t1 = read_span(span)
     times = read_save_at(save_at, t0, t1)
+    start = without_guesses(model, start, inputs, parameters, t0)
     start, inputs, parameters = read_values(start, inputs, parameters)
     return Request(model, t0, t1, start, inputs, parameters, times, way)
 

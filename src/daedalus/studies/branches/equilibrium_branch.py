@@ -25,7 +25,7 @@ NEUTRAL = 1e-9
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SpecialPoint:
-    """Where something happens on a branch; `print` tells it.
+    """A special point of a branch, such as a fold or a Hopf point. `print` shows it in words.
 
     kind: "fold", "hopf" or "branch point". parameter: its value. state: all values by name, ready for `start=`.
     eigenvalues: those of the linearisation. coefficient: of the normal form: of a Hopf point the first Lyapunov

@@ -26,7 +26,7 @@ LOCATED = 1e-11
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TwoParameterPoint:
-    """Where a curve of folds or Hopf points is special: kind, both parameters by name, all values by name."""
+    """A special point on a curve of folds or Hopf points: its kind, both parameters, and all values by name."""
 
     kind: str
     parameters: Mapping[str, float]
@@ -42,7 +42,7 @@ class TwoParameterPoint:
 
 
 class FollowedPoints(Mapping[str, np.ndarray]):
-    """Folds or Hopf points over two parameters: what `p.follow("nu")` returns; `curve["mu"]` is an array.
+    """The result of `point.follow("nu")`: folds or Hopf points over two parameters. `curve["mu"]` is an array.
 
     kind: "fold" or "hopf". parameters: the two names. points: cusps, Bogdanov-Takens and generalised Hopf points.
     frequency: (k,) of Hopf points. ended: why the curve ends, at both ends.

@@ -23,7 +23,7 @@ LOOKED = 257
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SpecialOrbit:
-    """Where something happens on a branch of orbits; `print` tells it.
+    """A special orbit of a branch, such as a period doubling. `print` shows it in words.
 
     kind: "fold of cycles", "period doubling", "torus" or "branch point". parameter: its value. period: that of the
     orbit. multipliers: Floquet's. sentence: all of it in words.

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Pencil:
-    """The Kronecker structure of s E - A; `dd.pencil` makes it, `print` tells it in words.
+    """The result of `dd.pencil`: the Kronecker structure of s E - A. `print` shows it in words.
 
     Attributes
     ----------

@@ -30,7 +30,7 @@ SHARE_SHOWN = 0.1
 
 @dataclass(frozen=True)
 class Mode:
-    """A pole that inputs cannot move or outputs cannot see, and the states in it, largest share first."""
+    """A pole that no input can move or no output can see, and its states, largest share first."""
 
     pole: complex
     states: Names
@@ -41,7 +41,7 @@ class Mode:
 
 @dataclass(frozen=True)
 class Reachability:
-    """Whether all states are reached (or seen), with the rank decisions on record; true in an `if` when they are.
+    """The result of `lin.controllability()` and `lin.observability()`: true if all states are reached (or seen).
 
     Attributes
     ----------

@@ -41,7 +41,7 @@ class Impulse:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Response:
-    """What `dd.LTI(...).respond(...)` returns: `r["x"]` by name, `r.outputs` as an array, `r.plot()` to look at it.
+    """The result of `lti.respond(...)`: `r["x"]` by name, `r.outputs` as an array, and `r.plot()`.
 
     Attributes
     ----------

@@ -26,7 +26,7 @@ from daedalus.simulation.simulate import simulate
 
 @dataclass
 class SpiceResults:
-    """What `dd.components.run_spice` returns; what the netlist does not ask for is None.
+    """The result of `dd.components.run_spice`: an analysis that the netlist does not ask for is None.
 
     Attributes
     ----------
