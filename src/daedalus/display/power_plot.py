@@ -51,7 +51,7 @@ def plot_areas(power: xarray.Dataset, ax: Any = None) -> Any:
     ax.axhline(0, color="black", lw=0.8)
     ax.set_xlabel(TIME_LABEL)
     ax.set_ylabel("power [W]")
-    ax.set_title("Power: supplied above zero, stored and lost below")
+    ax.set_title("Power: supplied above, used below")
     legend(ax, beside=given is None)
     return ax.figure
 
@@ -79,7 +79,7 @@ def plot_flow(balance: EnergyBalance, ax: Any = None) -> Any:
     highest = max((top for shares in (left, right) for top in _apart(_levels(shares, GAP))), default=1.0)
     ax.text(0.5, min(lowest, 0.0) - 0.04, f"{whole:.3g} J in all; numerical error {error:.1g} J", ha="center",
             va="top", fontsize=9)  # fmt: skip
-    ax.set_title("Energy over the run: who gave it, who took it")
+    ax.set_title("Energy over the run, in and out")
     ax.set_xlim(-0.45, 1.5)
     ax.set_ylim(min(lowest, 0.0) - 0.2, max(highest, 1.0) + 0.12)
     ax.axis("off")
