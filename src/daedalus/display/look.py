@@ -33,6 +33,7 @@ def look() -> Iterator[None]:
     with mpl.rc_context({
         "axes.prop_cycle": cycler(color=COLOURS), "axes.grid": True, "grid.alpha": 0.3, "lines.linewidth": 1.4,
         "axes.spines.top": False, "axes.spines.right": False, "axes.titlesize": "medium", "legend.fontsize": "small",
+        "axes.formatter.limits": (-3, 5), "axes.formatter.use_mathtext": True,
     }):  # fmt: skip
         yield
 

@@ -49,8 +49,8 @@ def plot_sensitivities(
         _curves(right, sens, samples.time, row, columns, sizes)
         right.set_ylabel(labelled("", unit_of(sens.system, label)).strip())
         _finish(right, beside=True)
-    grid[0, 0].set_title(f"solution\n(band: changes of {CHANGE:.0%})", fontsize="medium")
-    grid[0, 1].set_title("derivative\n× size of what changes", fontsize="medium")
+    grid[0, 0].set_title(f"solution\n(band: ±{CHANGE:.0%})", fontsize="medium")
+    grid[0, 1].set_title("derivative\n(scaled)", fontsize="medium")
     for panel in grid[-1]:
         panel.set_xlabel(TIME_LABEL)
     return figure
