@@ -18,6 +18,7 @@ from daedalus.robots.robot_control import RobotControl
 from daedalus.robots.robot_functions import VECTORS, RobotFunctions
 from daedalus.robots.robot_laws import FRAME_LAWS, LAWS, law
 
+_FLOAT = np.dtype(float)
 _OF_FRAMES = ("pose", "velocity", "jacobian", "jacobian_rate")
 
 
@@ -180,16 +181,23 @@ class Robot:
         ready = self._ready.get(name)
         if ready is None:
             ready = self._ready[name] = _RobotCode.of(self.functions[name])
+        # One row of plain arrays, the call that loops make: nothing is converted.
+        for value, wanted in zip(given, ready.sizes):
+            if type(value) is not np.ndarray or value.shape != wanted or value.dtype is not _FLOAT:
+                break
+        else:
+            if len(given) == len(ready.sizes):
+                found = ready.core(*given)
+                return found if ready.plain else _shaped(found, ready.shapes)
         arrays = [np.ascontiguousarray(value, dtype=float) for value in given]
         if all(array.shape == wanted for array, wanted in zip(arrays, ready.sizes)):
-            found = ready.compiled.core(*arrays)
-            return tuple(x if shape is None else x.reshape(shape, order="F") for x, shape in zip(found, ready.shapes))
+            return _shaped(ready.core(*arrays), ready.shapes)
         for array, (size,), argument in zip(arrays, ready.sizes, ready.arguments):
             if array.shape[-1:] != (size,) or array.ndim > 2:
                 raise self._misfit(name, argument, array)
         rows = max(array.shape[0] for array in arrays if array.ndim == 2)
         whole = [np.ascontiguousarray(np.broadcast_to(array, (rows, array.shape[-1]))) for array in arrays]
-        many = ready.compiled.core.evaluate_many(*whole)
+        many = ready.core.evaluate_many(*whole)
         return tuple(
             x if shape is None else x.reshape(rows, shape[1], shape[0]).transpose(0, 2, 1)
             for x, shape in zip(many, ready.shapes)
@@ -215,16 +223,29 @@ class _RobotCode(NamedTuple):
     arguments: tuple[str, ...]
     sizes: tuple[tuple[int], ...]
     shapes: tuple[tuple[int, int] | None, ...]
+    core: Any
+    plain: bool  # all outputs are vectors
 
     @staticmethod
     def of(function: ca.Function) -> _RobotCode:
         inputs, outputs = range(function.n_in()), range(function.n_out())
+        compiled = compile_function(function)
+        shapes = tuple(None if function.name_out(k) in VECTORS else function.size_out(k) for k in outputs)
         return _RobotCode(
-            compile_function(function),
+            compiled,
             tuple(function.name_in(k) for k in inputs),
             tuple((int(function.numel_in(k)),) for k in inputs),
-            tuple(None if function.name_out(k) in VECTORS else function.size_out(k) for k in outputs),
+            shapes,
+            compiled.core,
+            all(shape is None for shape in shapes),
         )
+
+
+def _shaped(found: tuple[np.ndarray, ...], shapes: tuple[tuple[int, int] | None, ...]) -> tuple[np.ndarray, ...]:
+    """Outputs of one call with the shapes of their matrices."""
+    if len(found) == 1 and shapes[0] is not None:
+        return (found[0].reshape(shapes[0][::-1]).T,)
+    return tuple(x if shape is None else x.reshape(shape[::-1]).T for x, shape in zip(found, shapes))
 
 
 class RobotDerivatives:
