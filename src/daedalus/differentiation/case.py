@@ -278,7 +278,7 @@ def nominal_again(case: Case) -> NominalRun:
     request = Request(system, case.first_time, case.asked_time, None, None, None, None, options)
     settings = settings_for(request, system, case.method)
     road = Road(request, system, system, case.method, settings, case.drive, {})
-    return NominalRun(settings, np.arange(len(case.x0)), np.zeros(0, dtype=int), frozenset(), road)
+    return NominalRun(road, np.arange(len(case.x0)), np.zeros(0, dtype=int))
 
 
 def read_case(
@@ -330,34 +330,37 @@ def _case(road: Road, formulas: bool, request: Request, grid: Any) -> Case:
 
 
 def hybrid_case(request: Request, grid: Any) -> Case:
-    """The case of a model in which something is assigned at instants: its run tells of them, and is differentiated."""
-    if isinstance(request.start, Samples):
-        request = request._replace(start=request.start.begins(request.t0) or request.start)
+    """The case of a model in which something happens on the way: its run tells of it, and is differentiated."""
+    behind = request.start.begins(request.t0) if isinstance(request.start, Samples) else None
+    request = request if behind is None else request._replace(start=behind)
     names = tuple(v.name for v in request.system.of_kind("discrete"))
     start = with_first_modes(request, whole_start(request.system, request.start))
     held = request._replace(model=with_held_states(request.system), start=start)
     case = _case(*_road(held, names), request, grid)
-    solved, system, drive, left = _driven(request)
-    located = request.with_options(locate_switches=True)
-    behind = request.start.begins(request.t0) if isinstance(request.start, Samples) else None
+    driven = _driven(request)
+    system, labels = driven[1], list(case.system.labels["x"])
+    rests = system.labels["p"][system.sizes["p"] - system.discrete_count :]
+    own, still = (np.array([labels.index(n) for n in names], dtype=int) for names in (system.labels["x"], rests))
     fired: frozenset[str] = frozenset() if behind is None else behind.run_data.fired
     while True:
-        asked = located.with_options(method=case.method)
-        try:
-            settings = settings_for(asked, system, case.method)
-        except InputError:  # the formulas of x' fit the method, and the equations as they stand do not
-            asked = located.with_options(method=implicit_choice(system, "", request.rtol)[0])
-            settings = settings_for(asked, system, asked.method)
-        settings = settings.with_moving_inputs(left)
-        labels = list(case.system.labels["x"])
-        rests = system.labels["p"][system.sizes["p"] - system.discrete_count :]
-        own, still = (np.array([labels.index(n) for n in names], dtype=int) for names in (system.labels["x"], rests))
-        road = Road(asked, solved, system, asked.method, settings, drive, left)
-        case = replace(case, nominal=NominalRun(settings, own, still, fired, road))
-        known = case.with_foresight()
+        nominal = NominalRun(_run_road(request, case.method, *driven), own, still, fired)
+        known = replace(case, nominal=nominal).with_foresight()
         if known is not None:
             return known
         case = case.with_method(*implicit_choice(case.system, "the system is stiff", case.settings.rtol))
+
+
+def _run_road(
+    request: Request, method: Any, solved: System, system: System, drive: Drive, left: Mapping[str, Any]
+) -> Road:
+    """The road of the run that tells what happens, by the method of the derivatives where that fits."""
+    asked = request.with_options(method=method, locate_switches=True)
+    try:
+        settings = settings_for(asked, system, method)
+    except InputError:  # the formulas of x' fit the method, and the equations as they stand do not
+        asked = asked.with_options(method=implicit_choice(system, "", request.rtol)[0])
+        settings = settings_for(asked, system, asked.method)
+    return Road(asked, solved, system, asked.method, settings.with_moving_inputs(left), drive, left)
 
 
 def read_case_request(model: Model | System, span: Any, options: Mapping[str, Any]) -> Request:

@@ -152,16 +152,20 @@ class Foreseen:
 
 @dataclass(frozen=True, eq=False)
 class NominalRun:
-    """How `dd.simulate` runs the model: its settings, and where its x and its discrete variables stand among states.
+    """How `dd.simulate` runs the model: its road, and where its x and its discrete variables stand among states.
 
-    fired: what happened at the start already. road: how pieces that slide along conditions are made.
+    fired: what happened at the start already.
     """
 
-    settings: Settings
+    road: Road
     states: np.ndarray
     rests: np.ndarray
-    fired: frozenset[str]
-    road: Road
+    fired: frozenset[str] = frozenset()
+
+    @property
+    def settings(self) -> Settings:
+        """How the core runs it."""
+        return self.road.settings
 
     @property
     def system(self) -> System:

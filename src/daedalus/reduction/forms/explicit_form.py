@@ -131,12 +131,12 @@ def _solve_diagonal(
         return None
     rest = ca.substitute(residual, w, ca.SX.zeros(w.shape))
     by_equation = column(-rest / slope)
-    for row, unknown in zip(rows.tolist(), columns.tolist()):
+    for row, unknown in () if slope.is_constant() else zip(rows.tolist(), columns.tolist()):
         if not slope[row].is_constant():
             divisors.append(Divisor(system.equation_labels[row], labels[unknown], slope[row]))
     equation_of = np.empty(len(rows), dtype=int)
     equation_of[columns] = rows
-    return by_equation[equation_of.tolist()]
+    return by_equation if np.array_equal(rows, columns) else by_equation[equation_of.tolist()]
 
 
 def _solve_blocks(
