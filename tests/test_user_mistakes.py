@@ -240,3 +240,24 @@ def test_a_singular_limit_tells_which_inputs_are_built_in():
     found = dd.singular_limit(m, "epsilon", 2.0, inputs={"u": 1.0})
     assert found.inputs == ("u",)
     assert "built into the limit, which has no such inputs: u" in str(found)
+
+
+@pytest.mark.parametrize("wrong", [0, None, ("x", "y"), 1.5])
+def test_what_is_no_name_is_answered_with_one(wrong):
+    m = dd.Model("decay")
+    x = m.state("x", start=1.0)
+    m.parameter("k", 1.0)
+    m.equation(m.der(x), -x)
+    results = dd.simulate(m, 1.0), dd.initialise(m), dd.equilibrium(m), dd.sweep(m, 1.0, over={"k": [1.0]})
+    for result in (*results, results[0].at(0.5)):
+        with pytest.raises(dd.InputError, match="read by name"):
+            result[wrong]
+
+
+def test_infinite_measurements_are_refused():
+    """They counted as missing, and the fit knew nothing of its parameters."""
+    m = dd.Model("decay")
+    x, k = m.state("x", start=1.0), m.parameter("k", 1.0)
+    m.equation(m.der(x), -k * x)
+    with pytest.raises(dd.InputError, match="has an infinite value"):
+        dd.fit(m, {"time": [0.0, 0.5, 1.0], "x": [1.0, np.inf, 0.1]}, ["k"])

@@ -113,3 +113,16 @@ def test_no_solution_is_told():
     m = second_order("Bratu", lambda y, m, rate: -rate * ca.exp(y), rate=6.0)
     with pytest.raises(dd.SolverError, match=r"was not solved|needs more than"):
         dd.boundary_value(m, (0, 1), both_ends(0, 0))
+
+
+def test_conditions_may_be_equations():
+    """A comparison is 0 where it does not hold: `at(0)["x"] == 1` was met by every x but 1, with success."""
+    m = dd.Model("wave")
+    x, v = m.state("x"), m.state("v")
+    m.equation([m.der(x), m.der(v)], [v, -2 * x])
+    sol = dd.boundary_value(m, (0, 1), lambda at: [at(0)["x"] == 1, at(1)["x"] == 0.2])
+    assert [float(sol.at(0.0)["x"]), float(sol.at(1.0)["x"])] == pytest.approx([1.0, 0.2])
+    with pytest.raises(dd.InputError, match="is an inequality"):
+        dd.boundary_value(m, (0, 1), lambda at: [at(0)["x"] <= 1, at(1)["x"]])
+    with pytest.raises(dd.InputError, match="True or False"):
+        dd.boundary_value(m, (0, 1), lambda at: [True, at(1)["x"]])

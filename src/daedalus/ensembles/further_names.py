@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from daedalus.model.names import split_index
 from daedalus.model.system.system import System
 
 # Under which attribute a Dataset has them.
@@ -34,6 +35,7 @@ def name_behind(attributes: Mapping[Any, Any], name: str) -> str:
     >>> name_behind(told, "spring.shaft.angle"), name_behind(told, "spring.shaft.angle_dot")
     ('load.angle', 'load.angle_dot')
     """
+    split_index(name)  # refuses what is no name
     known = json.loads(attributes.get(FURTHER_NAMES, "{}"))
     for suffix in ("", "_dot", "_ddot"):
         if name.endswith(suffix) and (stem := name.removesuffix(suffix)) in known:

@@ -109,6 +109,13 @@ def _numbers(system: System, column: object, name: str, count: int, where: str) 
     values = plain_array(column, f"The column {name}{where}", unit_of(system, name))
     if values.shape[:1] != (count,):
         raise InputError(f"The column {name}{where} has {values.shape[0]} rows.", f"there are {count} times")
+    if np.isinf(values).any():
+        raise InputError(
+            f"The column {name}{where} has an infinite value.",
+            f"in row {int(np.flatnonzero(np.isinf(values).reshape(count, -1).any(axis=1))[0])}",
+            because="nothing can be compared with it, and NaN alone marks a missing sample.",
+            remedy="NaN where a sample is missing",
+        )
     return values
 
 

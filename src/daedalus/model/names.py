@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Iterable
 
-from daedalus.errors import ModelError
+from daedalus.errors import InputError, ModelError
 
 _DERIVATIVE = re.compile(r"_(d+)ot$")
 _INDEXED = re.compile(r"^(?P<name>[^\[\]]+)\[(?P<index>\s*\d+\s*(?:,\s*\d+\s*)?)\]$")
@@ -59,6 +59,10 @@ def with_article(kind: str) -> str:
 
 def split_index(name: str) -> tuple[str, tuple[int, ...] | None]:
     """Split `"q[1]"` into `("q", (1,))`; a name without brackets gives `(name, None)`."""
+    if not isinstance(name, str):
+        raise InputError(
+            "Variables are read by name.", f"got {type(name).__name__} {name!r}"[:80], remedy='["x"], or ["x[0]"]'
+        )
     match = _INDEXED.match(name)
     if match is None:
         return name, None

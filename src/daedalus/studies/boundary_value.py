@@ -18,7 +18,7 @@ from daedalus.analysis.points.operating_point import read_point
 from daedalus.compilation import compile_function
 from daedalus.differentiation.differentiable_system import flowing_system
 from daedalus.errors import InputError, SolverError
-from daedalus.model.expressions import concatenate
+from daedalus.model.expressions import concatenate, is_inequality, is_logical, split_equalities
 from daedalus.model.model import Model, as_system
 from daedalus.model.names import counted, listed
 from daedalus.model.plain_numbers import result_at
@@ -125,7 +125,7 @@ class _BoundaryCollocation:
 
         rows = conditions(at)
         rows = [rows] if isinstance(rows, ca.SX) else list(rows)
-        expression = concatenate([ca.SX(row) for row in rows]) if rows else ca.SX(0, 1)
+        expression = concatenate([_zero(row) for row in rows]) if rows else ca.SX(0, 1)
         self.kept = 0
         if system.has_invariants:
             # What the reduced equations keep holds everywhere when it holds in the beginning.
@@ -271,6 +271,24 @@ class _BoundaryCollocation:
         sizes = np.maximum(np.abs(before.x).max(axis=0), 1e-300)
         gap = float(np.max(np.abs(values.x[np.searchsorted(mesh, old)] - before.x) / sizes))
         return max(gap, float(np.max(np.abs(p - p_old) / np.maximum(np.abs(p), 1e-300), initial=0.0)))
+
+
+def _zero(row: Any) -> ca.SX:
+    """A condition as what is zero: `a == b` is `a - b`; other comparisons are refused."""
+    if isinstance(row, bool):
+        raise InputError(
+            "A condition is True or False.",
+            because="a comparison of numbers says nothing about the solution.",
+            remedy='at(0)["y"] - 1',
+        )
+    entries = split_equalities(ca.SX(row))[0]
+    if any(is_inequality(entry) or is_logical(entry) for entry in entries):
+        raise InputError(
+            "A condition is an inequality.",
+            because="a boundary value problem has as many equations as unknowns.",
+            remedy='at(0)["y"] - 1, which is zero at the solution',
+        )
+    return concatenate(entries)
 
 
 class _StatesAt(Mapping[str, ca.SX]):
