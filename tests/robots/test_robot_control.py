@@ -96,6 +96,7 @@ def test_arrays_batches_and_expressions_agree() -> None:
     one = robot.control.gravity_pd(q, v, goal)
     many = robot.control.gravity_pd(np.tile(q, (5, 1)), v, goal)
     np.testing.assert_array_equal(many[3], one)
+    assert repr(robot) == f"Robot('tree 3': {q.size} positions, {v.size} velocities)"
     law = ca.Function("law", [robot.q, robot.v], [robot.control.gravity_pd(robot.q, robot.v, goal)])
     np.testing.assert_allclose(np.array(law(q, v)).ravel(), one, rtol=1e-10, atol=1e-10)
     with pytest.raises(dd.InputError, match=r"goal of gravity_pd has the wrong shape.\n  got \(2,\)"):

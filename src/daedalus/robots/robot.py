@@ -64,7 +64,9 @@ class Robot:
         self.control = RobotControl(self.functions, self._call, self._sizes)
 
     def __repr__(self) -> str:
-        return f"Robot({self.name!r}: {counted(self._sizes['q'], 'position')}, {counted(self._sizes['v'], 'velocity')})"
+        moving = self._sizes["v"]
+        velocities = "1 velocity" if moving == 1 else f"{moving} velocities"
+        return f"Robot({self.name!r}: {counted(self._sizes['q'], 'position')}, {velocities})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Robot, (self._functions.model,)
