@@ -402,14 +402,39 @@ def sparse_factors(matrix: Any) -> tuple[Any, float]:
     >>> sparse_factors(csc_matrix([[2.0, 0.0], [0.0, 1.0]]))[1], sparse_factors(csc_matrix([[1.0, 1.0], [1.0, 1.0]]))
     (2.0, (None, inf))
     """
-    from scipy.sparse.linalg import LinearOperator, norm, onenormest, splu
+    from scipy.sparse.linalg import splu
 
     try:
         factors = splu(matrix)
     except RuntimeError:  # exactly singular
         return None, float("inf")
-    inverse = LinearOperator(matrix.shape, matvec=factors.solve, rmatvec=lambda v: factors.solve(v, "T"))
-    return factors, float(norm(matrix, 1) * onenormest(inverse))
+    columns = np.repeat(np.arange(matrix.shape[1]), np.diff(matrix.indptr))
+    largest = float(np.bincount(columns, np.abs(matrix.data), matrix.shape[1]).max(initial=0.0))
+    return factors, largest * _inverse_norm(factors, matrix.shape[0])
+
+
+def _inverse_norm(factors: Any, n: int) -> float:
+    """An estimate of ‖A⁻¹‖₁ from below by a few solves, mostly within a factor of three.
+
+    W. W. Hager, SIAM J. Sci. Stat. Comput. 5 (1984), with the last guess of N. J. Higham, ACM TOMS 14 (1988).
+    """
+    x, best = np.full(n, 1.0 / max(n, 1)), 0.0
+    for _ in range(5):
+        y = factors.solve(x)
+        found = float(np.abs(y).sum())
+        if not found > best:
+            break
+        best = found
+        z = factors.solve(np.where(y < 0, -1.0, 1.0), "T")
+        place = int(np.argmax(np.abs(z)))
+        if not np.abs(z[place]) > z @ x:
+            break
+        x = np.zeros(n)
+        x[place] = 1.0
+    steps = np.arange(n)
+    alternating = np.where(steps % 2, -1.0, 1.0) * (1 + steps / max(n - 1, 1))
+    last = 2 * float(np.abs(factors.solve(alternating)).sum()) / (3 * max(n, 1))
+    return max(best, last) if np.isfinite(best) and np.isfinite(last) else float("inf")
 
 
 def default_tolerance(*sizes: int) -> float:

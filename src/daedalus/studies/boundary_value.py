@@ -261,7 +261,9 @@ class _BoundaryCollocation:
         data, where, which = (np.concatenate(part) for part in zip(*entries))
         matrix = coo_matrix((data, (where, which)), (N * height + len(ends), len(unknowns))).tocsc()
         whole = np.concatenate([rows.residual.ravel(), ends])
-        scale = abs(matrix).max(axis=1).toarray().ravel() * max(1.0, float(np.abs(unknowns).max(initial=0.0)))
+        scale = np.zeros(matrix.shape[0])
+        np.maximum.at(scale, where, np.abs(data))
+        scale *= max(1.0, float(np.abs(unknowns).max(initial=0.0)))
         return whole, matrix, np.where(scale > 0, scale, 1.0)
 
     def _difference(self, old: np.ndarray, coarse: np.ndarray, mesh: np.ndarray, unknowns: np.ndarray) -> float:
