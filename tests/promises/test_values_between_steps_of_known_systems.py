@@ -25,10 +25,8 @@ SAMPLE = {
 # forces and velocities at index 3 by two stages, of order 2 in them (99 tolerances; rows up to 6e4); accelerations of
 # elastic modes of 1e4 rad/s, algebraic variables of the catalogue's beam in a crank (282; rows up to 7e7); the tension
 # in the beam, 40^4 times as steep as its angles (2350; rows up to 8e7); contact forces of the wheelset (16; rows 1800);
-# rates of the chain of rods by a pair of order 5 with a polynomial of order 4 (11; rows 9000);
-# forces in the bars of the windows, which have poles at their dead centres.
+# rates of the chain of rods by a pair of order 5 with a polynomial of order 4 (11; rows 9000).
 BESIDE_WORST_ROW = {
-    ("four_bar_windows", "auto"),
     *(("beam", method) for method in METHODS),
     *((name, "radau3") for name in ("slider_crank", "four_bar", "rod_chain", "andrews", "flexible_slider_crank")),
     *(("flexible_slider_crank", method) for method in ("radau5", "radau9", "bdf")),
@@ -38,10 +36,18 @@ BESIDE_WORST_ROW = {
 # of emep some components move a thousand times faster than the rest, and estimates, filtered twice there, do not see
 # them: rows are off by up to 60 tolerances, and 16 to 55 more were measured between them.
 MOST_OF = {("andrews", "cash_karp"): 20.0} | {("emep", method): 70.0 for method in ("auto", *METHODS)}
+# Forces in the bars of the windows have poles at their dead centres, which no tolerance resolves.
+POLES = {("four_bar_windows", "auto")}
+
+
+def marks_of(name, method):
+    """Where a run belongs."""
+    at_poles = [pytest.mark.xfail(reason="forces have poles", strict=True)] if (name, method) in POLES else []
+    return at_poles if (name, method) in SAMPLE else [*at_poles, pytest.mark.wide]
 
 
 RUNS = [
-    pytest.param(name, method, marks=[] if (name, method) in SAMPLE else pytest.mark.wide, id=f"{name}-{method}")
+    pytest.param(name, method, marks=marks_of(name, method), id=f"{name}-{method}")
     for name in catalogue.names()
     for method in ["auto", *(row.name for row in METHODS.values() if row.adaptive and row.name not in COARSE)]
 ]
