@@ -6,6 +6,7 @@ way in the mass metric for mechanics, and z and x' follow: what `dd.initialise` 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any
 
@@ -17,9 +18,21 @@ from daedalus.initialisation.search import search_from
 from daedalus.initialisation.start_equations import start_equations
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
+from daedalus.simulation.result.records import Record
+from daedalus.simulation.result.records_of_methods import MethodAsked, StartedUp
 
 # Tighter than any run asks for.
 RTOL, ATOL = 1e-13, 1e-15
+
+
+def at_fixed_steps(plant: ImplicitPlant, records: Iterable[Record]) -> bool:
+    """Whether z is solved for wherever a run is read between its steps: at index 1 and fixed steps.
+
+    No error control sees polynomials of z there, which have a low order: straight lines by the trapezoidal rule.
+    """
+    if plant.index.largest != 1:
+        return False
+    return any(isinstance(r, StartedUp) or (isinstance(r, MethodAsked) and r.has_step) for r in records)
 
 
 def consistent_rows(

@@ -17,7 +17,7 @@ from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.result.beside_jumps import NEXT_TO, BesideJumps, neighbours_of_jumps, points_beside_steps
-from daedalus.simulation.result.consistent_rows import consistent_rows, moved_by
+from daedalus.simulation.result.consistent_rows import at_fixed_steps, consistent_rows, moved_by
 from daedalus.simulation.result.ending import ENDINGS, Ending, Stop
 from daedalus.simulation.result.event_records import TurnedCondition, named_events
 from daedalus.simulation.result.held_values import ConditionModes, HeldModes, HeldValues
@@ -457,7 +457,7 @@ class RecordedRun(Samples):
         p = np.broadcast_to(found._held_parameters, (len(times), len(self._parameters)))
         if project and self._plant.projection is not None:
             found._x = moved_by(self._plant.projection.core, times, found._x, found._inputs, p)
-        if project and isinstance(self._plant, ImplicitPlant):
+        if isinstance(self._plant, ImplicitPlant) and (project or at_fixed_steps(self._plant, self.outcome.records)):
             found._x = consistent_rows(self._plant, self._drive, p, times, found._x)
         return found
 
