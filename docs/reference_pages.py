@@ -11,7 +11,7 @@ from typing import Any
 
 TOPICS: dict[str, tuple[str, list[str]]] = {
     "model": ("Writing a model", ["Model", "System", "guess", "signal", "ground", "all_of", "any_of", "negate"]),
-    "fields": ("Fields on grids", ["laplacian", "gradient_of", "upwind", "convolve"]),
+    "fields": ("Fields on grids", ["laplacian", "gradient_of", "upwind", "convolve", "matrix_product"]),
     "understanding": (
         "Understanding a model",
         [
@@ -26,6 +26,8 @@ TOPICS: dict[str, tuple[str, list[str]]] = {
             "Trajectory",
             "prepare",
             "PreparedRun",
+            "stream",
+            "StreamedRun",
             "load",
             "solve_ivp",
             "solve_dae",

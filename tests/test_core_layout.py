@@ -12,6 +12,7 @@ CORE = Path(__file__).parent.parent / "src" / "daedalus" / "core"
 # A folder includes from itself and from folders on earlier lines; folders on one line do not know each other.
 ORDER = [
     ["machine"],  # processor, memory, numbers
+    ["linear/preconditioners"],  # approximate inverses for iterations
     ["linear", "noise", "contact"],  # matrices and their factors; random numbers; bodies that touch
     ["model"],  # compiled functions, inputs, equations
     ["state"],  # where a run is, and what it writes down

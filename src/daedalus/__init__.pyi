@@ -114,6 +114,7 @@ from daedalus.model.doors.joint_kinds import ground as ground
 from daedalus.model.fields import convolve as convolve
 from daedalus.model.fields import gradient_of as gradient_of
 from daedalus.model.fields import laplacian as laplacian
+from daedalus.model.fields import matrix_product as matrix_product
 from daedalus.model.fields import upwind as upwind
 from daedalus.model.guesses import guess as guess
 from daedalus.model.model import Model as Model
@@ -145,6 +146,8 @@ from daedalus.simulation.prepare import PreparedRun as PreparedRun
 from daedalus.simulation.prepare import prepare as prepare
 from daedalus.simulation.result.trajectory import Trajectory as Trajectory
 from daedalus.simulation.simulate import simulate as simulate
+from daedalus.simulation.stream import StreamedRun as StreamedRun
+from daedalus.simulation.stream import stream as stream
 from daedalus.studies.boundary_solution import BoundarySolution as BoundarySolution
 from daedalus.studies.boundary_value import boundary_value as boundary_value
 from daedalus.studies.branches.branch import branch as branch

@@ -54,7 +54,9 @@ class ColumnProducts:
     ) -> None: ...
 
 class ImplicitModel:
-    def with_linear(self, form: Literal["dense", "sparse", "krylov"]) -> ImplicitModel: ...
+    def with_linear(
+        self, form: Literal["dense", "sparse", "krylov"], preconditioner: Any = None, accuracy: float = 1e-9
+    ) -> ImplicitModel: ...
     def __init__(
         self,
         residual: Function,
@@ -413,7 +415,7 @@ class LinearSolver:
         colind: Sequence[int],
         rows: Sequence[int],
         complex: bool = False,
-        form: Literal["best", "dense", "sparse", "krylov"] = "best",
+        form: Literal["best", "dense", "sparse", "krylov", "multigrid"] = "best",
     ) -> None: ...
     def factor(
         self, values: ArrayLike, row_scale: ArrayLike | None = None, column_scale: ArrayLike | None = None

@@ -4,6 +4,7 @@ import casadi as ca
 import numpy as np
 import pytest
 import scipy.signal
+import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rings import examples
@@ -160,3 +161,26 @@ def test_mistakes_are_named(call, text):
     for u in (ca.SX.sym("u", 4, 3), np.ones((4, 3))):
         with pytest.raises(dd.InputError, match=text):
             call(u)
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "coo", "array", "dense", "dm"])
+def test_products_with_matrices(form):
+    generator = np.random.default_rng(3)
+    full = np.where(generator.random((7, 5)) < 0.4, generator.normal(size=(7, 5)), 0.0)
+    matrix = {
+        "csr": scipy.sparse.csr_matrix, "csc": scipy.sparse.csc_matrix, "coo": scipy.sparse.coo_matrix,
+        "array": scipy.sparse.csr_array, "dense": np.asarray, "dm": ca.DM,
+    }[form](full)  # fmt: skip
+    u = ca.SX.sym("u", 5)
+    values = generator.normal(size=5)
+    found = ca.Function("f", [u], [dd.matrix_product(matrix, u)])(values)
+    np.testing.assert_allclose(np.ravel(found), full @ values, atol=1e-14)
+    np.testing.assert_allclose(dd.matrix_product(matrix, values), full @ values, atol=1e-14)
+    pairs = generator.normal(size=(5, 3))
+    np.testing.assert_allclose(dd.matrix_product(matrix, pairs), full @ pairs, atol=1e-14)
+    wide = ca.SX.sym("w", 5, 3)
+    np.testing.assert_allclose(
+        ca.Function("f", [wide], [dd.matrix_product(matrix, wide)])(pairs), full @ pairs, atol=1e-14
+    )
+    with pytest.raises(dd.InputError, match="does not fit the field"):
+        dd.matrix_product(matrix, ca.SX.sym("v", 6))

@@ -1,6 +1,7 @@
 """Every verb takes a Model or the System that was frozen from it, in this process or another, with the same answer."""
 
 import pickle
+import tempfile
 
 import numpy as np
 import pytest
@@ -100,6 +101,7 @@ CASES = {
     "simulate a pendulum by radau5": (pendulum, lambda m: dd.simulate(m, SPAN, method="radau5", **PUSHED)["position"]),
     "simulate by rattle": (pendulum, lambda m: dd.simulate(m, SPAN, method="rattle", step=0.1, **PUSHED)["position"]),
     "simulate with a differentiated input": (driven, lambda m: dd.simulate(m, 1.0, inputs={"u": np.sin})["force"]),
+    "stream": (oscillator, lambda m: _streamed(m)),
     "prepare": (oscillator, lambda m: dd.prepare(m, SPAN, save_at=[SPAN], **STILL)()),
     "sweep": (oscillator, lambda m: dd.sweep(m, SPAN, over={"k": [1.0, 2.0]}, save_at=[SPAN], **STILL)["x"].values),
     "importance": (
@@ -167,6 +169,13 @@ def test_a_snapshot_gives_what_its_model_gives(case, snapshot):
         np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-9)
     else:
         assert found == expected
+
+
+def _streamed(model):
+    with tempfile.TemporaryDirectory() as folder:
+        run = dd.stream(model, SPAN, f"{folder}/run.nc", [0.5 * SPAN, SPAN], ["x"], **STILL)
+        with run.open() as data:
+            return data["x"].values
 
 
 def test_every_verb_that_takes_a_model_is_asked():

@@ -2,9 +2,13 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
+from rings import examples
+from scipy.sparse.linalg import splu
 
 import daedalus as dd
 from daedalus import _core
+from daedalus.integrators.methods import METHODS, is_implicit
 from daedalus.simulation.result.records_of_methods import LinearSystems
 
 
@@ -36,16 +40,120 @@ def test_every_way_gives_the_same_answer(method):
     np.testing.assert_allclose(ends["krylov"], ends["dense"], rtol=1e-6)
 
 
-@pytest.mark.parametrize(("method", "order"), [("implicit_euler", 1), ("trapezoidal", 2), ("radau3", 3), ("radau5", 5)])
-def test_orders_with_iterations(method, order):
+def exact_inverse(slopes, gamma):
+    return splu(sp.identity(slopes.shape[0], format="csc") - gamma * slopes).solve
+
+
+FAMILIES = ("tableau", "radau", "rosenbrock")
+IMPLICIT = sorted(name for name in METHODS if is_implicit(name) and METHODS[name].family in FAMILIES)
+
+
+@pytest.mark.parametrize("preconditioner", ["ilu", "amg"])
+@pytest.mark.parametrize("method", IMPLICIT)
+def test_orders_with_iterations(method, preconditioner):
     """Steps are halved: iterations do not cost the order."""
     m = dd.Model("rod")
     u = m.state("u", 8, start=np.sin(np.pi * (np.arange(8) + 0.5) / 8))
-    m.equation(m.der(u), dd.laplacian(u, 1 / 8, ("dirichlet", 0.0)) * (1 + 0.1 * u))
-    exact = dd.simulate(m, 0.1, method="radau9", rtol=1e-13, atol=1e-15, save_at=[0.1])["u"][-1]
-    runs = [dd.simulate(m, 0.1, method=method, step=h, linear="krylov", save_at=[0.1])["u"][-1] for h in (0.02, 0.01)]
-    errors = [np.abs(run - exact).max() for run in runs]
-    assert errors[1] < 1e-9 or np.log2(errors[0] / errors[1]) > order - 0.35
+    m.equation(m.der(u), 0.05 * dd.laplacian(u, 1 / 8, ("dirichlet", 0.0)) * (1 + 0.1 * u))
+    exact = dd.simulate(m, 0.4, method="radau9", rtol=1e-13, atol=1e-15, save_at=[0.4])["u"][-1]
+    way = {"linear": "krylov", "preconditioner": preconditioner, "save_at": [0.4]}
+    runs = [dd.simulate(m, 0.4, method=method, step=h, **way) for h in (0.1, 0.05)]
+    assert all("GMRES" in run.work.linear for run in runs)
+    errors = [np.abs(run["u"][-1] - exact).max() for run in runs]
+    assert errors[1] < 1e-9 or np.log2(errors[0] / errors[1]) > METHODS[method].order - 0.5
+
+
+@pytest.mark.parametrize("method", ["bdf", "radau5", "rodas5p"])
+def test_a_preconditioner_of_ones_own(method):
+    """An exact inverse needs an iteration or two for each solve; of complex matrices it is an approximation."""
+    seen = []
+
+    def own(slopes, gamma):
+        seen.append((slopes.shape, gamma))
+        return exact_inverse(slopes, gamma)
+
+    way = {"method": method, "rtol": 1e-7, "atol": 1e-9, "save_at": [0.5]}
+    tr = dd.simulate(reaction(8), 0.5, linear="krylov", preconditioner=own, **way)
+    np.testing.assert_allclose(tr["u"], dd.simulate(reaction(8), 0.5, linear="sparse", **way)["u"], rtol=1e-6)
+    assert "GMRES with the given preconditioner" in tr.work.linear
+    assert len(seen) == tr.work.factorisations
+    assert all(shape == (128, 128) and gamma > 0 for shape, gamma in seen)
+    few = dd.simulate(reaction(8), 0.5, linear="krylov", preconditioner="ilu", **way)
+    if method != "radau5":
+        assert iterations(tr) < iterations(few) / 2
+
+
+def iterations(tr):
+    return linear_systems(tr)[0].iterations
+
+
+@pytest.mark.parametrize(
+    ("own", "text"),
+    [
+        (lambda slopes, gamma: 1 / 0, "ZeroDivisionError"),
+        (lambda slopes, gamma: 3.0, "returned float, not a function"),
+        (lambda slopes, gamma: lambda r: r[:3], "returned 3 numbers, 128 are expected"),
+        (lambda slopes, gamma: lambda r: None, "The preconditioner failed"),
+    ],
+)
+def test_errors_of_a_preconditioner_are_told(own, text):
+    with pytest.raises(dd.InputError, match=text):
+        dd.simulate(reaction(8), 0.1, method="bdf", linear="krylov", preconditioner=own)
+
+
+def test_a_preconditioner_that_does_not_help_gives_way_to_factors():
+    tr = dd.simulate(reaction(8), 0.1, method="bdf", linear="krylov", preconditioner=lambda j, g: lambda r: 0 * r)
+    assert tr.success
+    assert "the given preconditioner stopped converging" in tr.work.linear
+
+
+def grid(side, weights, wind=0.0):
+    """-(weights · ∇²) u + wind ∂u/∂x + u on a square, Dirichlet."""
+    line = sp.diags([-1.0, 2.0, -1.0], [-1, 0, 1], shape=(side, side))
+    drift = sp.diags([-1.0, 1.0], [-1, 0], shape=(side, side))
+    one = sp.identity(side)
+    whole = sp.kron(weights[0] * line + wind * drift, one) + sp.kron(one, weights[1] * line)
+    return (whole * side**2 + sp.identity(side**2)).tocsc()
+
+
+@pytest.mark.parametrize(
+    ("weights", "wind", "turn"),
+    [((1, 1), 0, 1.0), ((1, 1e-3), 0, 1.0), ((1, 1), 20.0, 1.0), ((1, 1), 0, 1 + 0.5j), ((0, 1e-9), 0, 1.0)],
+)
+def test_multigrid_needs_about_as_many_iterations_on_finer_grids(weights, wind, turn):
+    needed = []
+    for side in (16, 32, 64):
+        matrix = (grid(side, weights, wind) * turn).tocsc()
+        matrix.sort_indices()
+        solver = _core.LinearSolver(
+            side**2, matrix.indptr.tolist(), matrix.indices.tolist(), np.iscomplexobj(matrix.data), "multigrid"
+        )
+        assert solver.factor(matrix.data)
+        b = matrix @ np.random.default_rng(2).normal(size=side**2)
+        x = solver.solve(b)
+        assert np.linalg.norm(matrix @ x - b) < 1e-8 * np.linalg.norm(b)
+        assert not solver.gave_up
+        needed.append(solver.iterations)
+    assert needed[-1] <= 2 * needed[0] + 6
+    assert needed[-1] <= 30
+
+
+def test_multigrid_on_random_patterns_is_right_or_gives_way():
+    """Of matrices that no multigrid was made for: iterations converge, or factors solve."""
+    generator = np.random.default_rng(5)
+    for _ in range(examples(12)):
+        n = int(generator.integers(70, 300))
+        matrix = sp.random(n, n, 4 / n, random_state=int(generator.integers(2**31)), format="csc")
+        matrix = (matrix + sp.diags(generator.choice([0.0, 1.0, -1.0, 1e-6], n, p=[0.1, 0.5, 0.3, 0.1]))).tocsc()
+        if sp.csgraph.structural_rank(matrix) < n:
+            continue
+        solver = _core.LinearSolver(n, matrix.indptr.tolist(), matrix.indices.tolist(), False, "multigrid")
+        if not solver.factor(matrix.data):
+            continue
+        b = matrix @ np.ones(n)
+        x = solver.solve(b)
+        scale = abs(matrix) @ np.abs(x) + np.abs(b)
+        assert np.abs(matrix @ x - b).max() <= 1e-6 * scale.max()
 
 
 def test_notes_tell_of_large_systems_only():
@@ -125,7 +233,8 @@ def test_a_pattern_without_a_diagonal_is_factored():
         ({"linear": "magic"}, "linear= is not known"),
         ({"linear": 3}, "linear= is not known"),
         ({"linear": "sparse", "preconditioner": "ilu"}, "preconditioner does nothing"),
-        ({"linear": "krylov", "preconditioner": "amg"}, "preconditioner does not exist"),
+        ({"linear": "krylov", "preconditioner": "magic"}, "preconditioner does not exist"),
+        ({"linear": "krylov", "preconditioner": 3}, "preconditioner does not exist"),
     ],
 )
 def test_mistakes_are_named(options, text):

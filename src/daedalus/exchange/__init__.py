@@ -1,10 +1,10 @@
-"""Models that leave the package: as C code, FMUs, ONNX networks, and functions of CasADi, JAX and PyTorch.
+"""Models that leave the package: as C code, FMUs, ONNX networks, functions of CasADi, JAX and PyTorch, and for PETSc.
 
 Example
 -------
 >>> import daedalus as dd
 >>> sorted(dd.exchange.__all__)
-['c', 'casadi', 'fmu', 'jax', 'load_fmu', 'read_onnx', 'torch', 'write_onnx']
+['c', 'casadi', 'fmu', 'jax', 'load_fmu', 'petsc', 'read_onnx', 'torch', 'write_onnx']
 """
 
 from daedalus.exchange.c_code.export_c import export_c as c
@@ -13,6 +13,7 @@ from daedalus.exchange.fmu.export_fmu import export_fmu as fmu
 from daedalus.exchange.fmu_import.load_fmu import load_fmu
 from daedalus.exchange.jax_function import jax_function as jax
 from daedalus.exchange.onnx_network import read_onnx, write_onnx
+from daedalus.exchange.petsc_problem import petsc_problem as petsc
 from daedalus.exchange.torch_function import torch_function as torch
 
-__all__ = ["c", "casadi", "fmu", "jax", "load_fmu", "read_onnx", "torch", "write_onnx"]
+__all__ = ["c", "casadi", "fmu", "jax", "load_fmu", "petsc", "read_onnx", "torch", "write_onnx"]

@@ -159,6 +159,52 @@ def convolve(u: Any, kernel: Any, boundary: Any = "periodic") -> Any:
     return _like(total, u)
 
 
+def matrix_product(matrix: Any, u: Any) -> Any:
+    """A matrix times a field or a column of symbols; of a sparse matrix only its nonzeros are computed with.
+
+        (A u)[i] = sum over the nonzeros j of row i of A[i, j] u[j]
+
+    SciPy's `A @ u` fails for symbols, because SciPy asks for their numbers.
+
+    Parameters
+    ----------
+    matrix: a SciPy sparse matrix or array, a NumPy array, or a CasADi matrix of numbers, of shape (m, n).
+    u: n numbers or symbols; a field with two axes of n rows is multiplied column by column.
+
+    Example
+    -------
+    >>> import daedalus as dd, scipy.sparse as sp
+    >>> A = sp.diags([1.0, -2.0, 1.0], [-1, 0, 1], shape=(5, 5))
+    >>> m = dd.Model("rod"); u = m.state("u", 5, start=1.0)
+    >>> m.equation(m.der(u), dd.matrix_product(A, u))
+    >>> m.equations["equation_1"][1]
+    'u_dot[1] - (u[0] + (-2)*u[1] + u[2]) = 0'
+    """
+    field = _field(u, "matrix_product")
+    numbers: Any = matrix
+    if hasattr(matrix, "tocsc"):
+        columns = matrix.tocsc()
+        columns.sort_indices()
+        rows, width = columns.shape
+        pattern = ca.Sparsity(rows, width, columns.indptr.tolist(), columns.indices.tolist())
+        numbers = ca.DM(pattern, columns.data.astype(float))
+    elif not isinstance(matrix, ca.DM):
+        full = np.asarray(matrix, dtype=float)
+        numbers = ca.DM(full) if full.ndim == 2 else ca.DM(0, 0)
+    turned = field.T if field.shape[0] == 1 and numbers.shape[1] == field.shape[1] else field
+    if numbers.shape[1] != turned.shape[0]:
+        raise InputError(
+            "The matrix does not fit the field.",
+            f"the matrix has shape {np.shape(matrix)}, the field {field.shape}",
+            because="a product needs as many columns as the field has rows.",
+            remedy="dd.matrix_product(A, u) with A of shape (m, n) and u of n entries",
+        )
+    if not _is_symbolic(u):
+        product = numbers.full() @ np.asarray(turned, dtype=float) if not hasattr(matrix, "tocsc") else matrix @ turned
+        return np.asarray(product).reshape(-1) if np.ndim(u) == 1 else np.asarray(product)
+    return ca.densify(ca.mtimes(numbers, turned))
+
+
 def _is_symbolic(value: Any) -> bool:
     return isinstance(value, (ca.SX, ca.MX, ca.DM))
 

@@ -15,6 +15,7 @@ from daedalus.model.time_limit import time_limited
 from daedalus.simulation.noise.noisy_run import run_with_noise, undriven_noises
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.judge import raise_stopped
+from daedalus.simulation.run.linear_way import AUTO, LinearWay, Preconditioner, read_linear
 from daedalus.simulation.run.progress import ProgressBar, progress_of
 from daedalus.simulation.run.request import (
     NO_LIMITS,
@@ -24,7 +25,6 @@ from daedalus.simulation.run.request import (
     check_on_stop,
     check_step,
     read_limits,
-    read_linear,
     read_save_at,
     read_span,
     read_values,
@@ -61,7 +61,7 @@ def simulate(
     locate_switches: bool = True,
     seed: int | None = 0,
     linear: str = "auto",
-    preconditioner: str | None = None,
+    preconditioner: Preconditioner | None = None,
 ) -> Trajectory:
     """Simulate a model over a time span.
 
@@ -97,7 +97,10 @@ def simulate(
         value is given among the inputs is not drawn.
     linear: how implicit steps solve linear systems: "dense", "sparse" (factors), "krylov" (GMRES: memory follows the
         entries of the matrix, not their fill), or "auto". If GMRES stops converging, factors take over and `tr.notes`
-        says so; `tr.work.linear` has the counts. preconditioner: that of "krylov", "ilu" by default.
+        says so; `tr.work.linear` has the counts.
+    preconditioner: that of "krylov": "ilu" (incomplete factors, the default), "amg" (algebraic multigrid, for fields
+        in which diffusion dominates), or a function f(J, gamma) that returns a function solve(r) for about
+        (M - gamma J)^-1 r, with J = -∂F/∂(x, z) as a SciPy matrix and M = ∂F/∂x' (the identity of x' = f).
 
     If a run meets NaN or diverges, it ends and keeps its data; `tr.stop_reason` names the time and the variable. If the
     mass matrix is singular at the start, a SingularModelError names the part. If a run passes a dead centre on its
@@ -115,18 +118,17 @@ def simulate(
     """
     if on_stop != "return":
         check_on_stop(on_stop)
-    if linear != "auto" or preconditioner is not None:
-        linear = read_linear(linear, preconditioner)
+    way = AUTO if linear == "auto" and preconditioner is None else read_linear(linear, preconditioner)
     if time_limit is None:
         return _simulate(
             model, span, start, inputs, parameters, method, rtol, atol, save_at,
-            (step, max_step, first_step, max_steps, None), progress, on_stop, cancel, locate_switches, seed, linear,
+            (step, max_step, first_step, max_steps, None), progress, on_stop, cancel, locate_switches, seed, way,
         )  # fmt: skip
     limits = read_limits(step, max_step, first_step, max_steps, time_limit)
     with time_limited(limits[-1]):
         return _simulate(
             model, span, start, inputs, parameters, method, rtol, atol, save_at, limits, progress, on_stop, cancel,
-            locate_switches, seed, linear,
+            locate_switches, seed, way,
         )  # fmt: skip
 
 
@@ -146,7 +148,7 @@ def _simulate(
     cancel: Any,
     locate_switches: bool,
     seed: int | None,
-    linear: str,
+    linear: LinearWay,
 ) -> Trajectory:
     """The run, with its limits as LIMITS names them."""
     t0, t1 = read_span(span)

@@ -1,15 +1,15 @@
-// A x = b by iteration: GMRES with an incomplete factorisation that has no more entries than the matrix.
+// A x = b by iteration: GMRES with an approximate inverse whose memory follows the entries of the matrix, not their fill.
 //
-// GMRES restarted (Y. Saad, M. H. Schultz, SIAM J. Sci. Stat. Comput. 7, 1986), preconditioned from the right by ILU(0)
-// (J. A. Meijerink, H. A. van der Vorst, Math. Comp. 31, 1977): memory follows the entries of the matrix, not their
-// fill. Rows are scaled by their largest entries. False where it goes nowhere: a pivot is missing or vanishes, or
+// GMRES restarted (Y. Saad, M. H. Schultz, SIAM J. Sci. Stat. Comput. 7, 1986), preconditioned from the right by ILU(0),
+// by algebraic multigrid or by what was given from outside. Rows are scaled by their largest entries. False where it goes nowhere: a pivot is missing or vanishes, or
 // iterations stop to gain.
 #pragma once
 
 #include <cmath>
 
 #include "linear/compact_pattern.hpp"
-#include "machine/arithmetic.hpp"
+#include "linear/preconditioners/multigrid.hpp"
+#include "linear/preconditioners/preconditioner.hpp"
 
 namespace daedalus {
 
@@ -18,17 +18,18 @@ inline namespace DAEDALUS_ISA {
 template <class Number>
 class KrylovSolver {
 public:
-    [[nodiscard]] bool make(const CompactPattern& matrix) noexcept {
+    [[nodiscard]] bool make(const CompactPattern& matrix, const PreconditionerWish& wanted) noexcept {
+        wish = wanted;
         n_ = matrix.n;
         const long long entries = matrix.nonzeros;
-        if (!begin_.make(n_ + 1) || !column_.make(entries) || !source_.make(entries) || !diagonal_.make(n_) ||
-            !place_.make(n_) || !factors_.make(entries) || !inverse_.make(n_) || !scale_.make(n_) ||
+        if (!begin_.make(n_ + 1) || !column_.make(entries) || !source_.make(entries) || !scale_.make(n_) ||
+            !scaled_values_.make(entries) || !part_.make(is_complex<Number> ? n_ : 0) ||
             !basis_.make(static_cast<long long>(n_) * (restart + 1)) || !x_.make(n_) || !work_.make(n_) ||
             !upper_.make((restart + 1) * restart) || !left_.make(restart + 1) || !sine_.make(restart) ||
             !cosine_.make(restart))
             return false;
         for (std::int32_t p = 0; p < entries; ++p) ++begin_[matrix.rows[p] + 1];
-        for (std::int32_t i = 0; i < n_; ++i) begin_[i + 1] += begin_[i], diagonal_[i] = place_[i] = -1;
+        for (std::int32_t i = 0; i < n_; ++i) begin_[i + 1] += begin_[i];
         Block<std::int32_t> next;
         if (!next.make(n_)) return false;
         for (std::int32_t i = 0; i < n_; ++i) next[i] = begin_[i];
@@ -36,55 +37,49 @@ public:
             for (std::int32_t p = matrix.begin[c]; p < matrix.begin[c + 1]; ++p) {
                 const std::int32_t i = matrix.rows[p], at = next[i]++;
                 column_[at] = c, source_[at] = p;
-                if (i == c) diagonal_[i] = at;
             }
-        return true;
+        return wish.kind != Preconditioning::incomplete_factors || factors_.make(n_, begin_.data(), column_.data());
     }
 
-    // The incomplete factors of a matrix of these values; false: it has none.
+    // What preconditions a matrix of these values; false: there is nothing.
     bool factor(const Number* values) noexcept {
         for (std::int32_t i = 0; i < n_; ++i) {
             double largest = 0;
             for (std::int32_t p = begin_[i]; p < begin_[i + 1]; ++p)
                 largest = larger(magnitude(values[source_[p]]), largest);
-            if (!(largest > 0) || !std::isfinite(largest) || diagonal_[i] < 0) return false;
+            if (!(largest > 0) || !std::isfinite(largest)) return false;
             scale_[i] = 1 / largest;
-            for (std::int32_t p = begin_[i]; p < begin_[i + 1]; ++p) {
-                factors_[p] = scaled(values[source_[p]], scale_[i]);
-                place_[column_[p]] = p;
-            }
-            for (std::int32_t p = begin_[i]; p < diagonal_[i]; ++p) {
-                const std::int32_t k = column_[p];
-                const Number multiplier = product(factors_[p], inverse_[k]);
-                factors_[p] = multiplier;
-                for (std::int32_t q = diagonal_[k] + 1; q < begin_[k + 1]; ++q)
-                    if (const std::int32_t at = place_[column_[q]]; at >= 0)
-                        factors_[at] = difference(factors_[at], product(multiplier, factors_[q]));
-            }
-            for (std::int32_t p = begin_[i]; p < begin_[i + 1]; ++p) place_[column_[p]] = -1;
-            const Number pivot = factors_[diagonal_[i]];
-            if (!(magnitude(pivot) > smallest_pivot) || !std::isfinite(magnitude(pivot))) return false;
-            inverse_[i] = reciprocal(pivot);
+            for (std::int32_t p = begin_[i]; p < begin_[i + 1]; ++p)
+                scaled_values_[p] = scaled(values[source_[p]], scale_[i]);
         }
-        return true;
+        if (wish.kind == Preconditioning::given) return true;
+        if (wish.kind == Preconditioning::multigrid)
+            return multigrid_.factor(n_, begin_.data(), column_.data(), scaled_values_.data());
+        return factors_.factor(scaled_values_.data());
     }
 
-    // In place. `values` are those that were factored.
-    bool solve(const Number* values, Number* b) noexcept {
+    // Entries of what preconditions.
+    long long nonzeros() const noexcept {
+        return wish.kind == Preconditioning::multigrid ? multigrid_.nonzeros() : begin_[n_];
+    }
+
+    // In place, for the values that were factored.
+    bool solve(Number* b) noexcept {
         Number *v = basis_.data(), *x = x_.data();
         for (std::int32_t i = 0; i < n_; ++i) x[i] = Number(0), v[i] = scaled(b[i], scale_[i]);
-        const double wanted = tolerance * norm(v);
+        const double wanted = wish.accuracy * norm(v);
         if (wanted == 0) return true;
-        double before = wanted / tolerance;
+        double before = wanted / wish.accuracy;
         for (int round = 0; round < most_restarts; ++round) {
             if (round > 0) {
-                multiply(values, x, v);
+                multiply(x, v);
                 for (std::int32_t i = 0; i < n_; ++i) v[i] = difference(scaled(b[i], scale_[i]), v[i]);
             }
             const double size = norm(v);
             if (!std::isfinite(size) || (round > 0 && size > least_gain * before)) return false;
             before = size;
-            if (size > wanted) cycle(values, size, wanted);
+            if (size > wanted) cycle(size, wanted);
+            if (!fits_) return false;
             if (size <= wanted || reached_) {
                 for (std::int32_t i = 0; i < n_; ++i) b[i] = x[i];
                 return true;
@@ -94,31 +89,34 @@ public:
     }
 
     long long iterations = 0;
+    PreconditionerWish wish;
 
 private:
     static constexpr int restart = 40, most_restarts = 12;
-    // Of the residual; corrections of Newton's method and stages of Rosenbrock methods have as many digits then.
-    static constexpr double tolerance = 1e-9, smallest_pivot = 1e-12, least_gain = 0.5;
+    static constexpr double least_gain = 0.5;
 
     // out = R A x
-    void multiply(const Number* values, const Number* x, Number* out) const noexcept {
+    void multiply(const Number* x, Number* out) const noexcept {
         for (std::int32_t i = 0; i < n_; ++i) {
             Number sum(0);
-            for (std::int32_t p = begin_[i]; p < begin_[i + 1]; ++p) sum += product(values[source_[p]], x[column_[p]]);
-            out[i] = scaled(sum, scale_[i]);
+            for (std::int32_t p = begin_[i]; p < begin_[i + 1]; ++p) sum += product(scaled_values_[p], x[column_[p]]);
+            out[i] = sum;
         }
     }
 
-    // With the incomplete factors, in place.
-    void precondition(Number* y) const noexcept {
-        for (std::int32_t i = 0; i < n_; ++i)
-            for (std::int32_t p = begin_[i]; p < diagonal_[i]; ++p)
-                y[i] = difference(y[i], product(factors_[p], y[column_[p]]));
-        for (std::int32_t i = n_ - 1; i >= 0; --i) {
-            Number sum = y[i];
-            for (std::int32_t p = diagonal_[i] + 1; p < begin_[i + 1]; ++p)
-                sum = difference(sum, product(factors_[p], y[column_[p]]));
-            y[i] = product(sum, inverse_[i]);
+    // (R A)^-1, about, in place.
+    void precondition(Number* y) noexcept {
+        if (wish.kind == Preconditioning::multigrid) return multigrid_.solve(y);
+        if (wish.kind == Preconditioning::incomplete_factors) return factors_.solve(y);
+        for (std::int32_t i = 0; i < n_; ++i) y[i] = scaled(y[i], 1 / scale_[i]);
+        if constexpr (is_complex<Number>) {
+            for (std::int32_t i = 0; i < n_; ++i) part_[i] = y[i].real();
+            fits_ = wish.given.apply(wish.given.context, part_.data()) && fits_;
+            for (std::int32_t i = 0; i < n_; ++i) y[i].real(part_[i]), part_[i] = y[i].imag();
+            fits_ = wish.given.apply(wish.given.context, part_.data()) && fits_;
+            for (std::int32_t i = 0; i < n_; ++i) y[i].imag(part_[i]);
+        } else {
+            fits_ = wish.given.apply(wish.given.context, y) && fits_;
         }
     }
 
@@ -148,7 +146,7 @@ private:
     }
 
     // One cycle from the residual in the first vector of the basis; adds to x_.
-    void cycle(const Number* values, double size, double wanted) noexcept {
+    void cycle(double size, double wanted) noexcept {
         Number *basis = basis_.data(), *work = work_.data();
         for (std::int32_t i = 0; i < n_; ++i) basis[i] = scaled(basis[i], 1 / size);
         left_[0] = Number(size), reached_ = false;
@@ -159,7 +157,7 @@ private:
             Number* next = basis + static_cast<long long>(k + 1) * n_;
             for (std::int32_t i = 0; i < n_; ++i) work[i] = own[i];
             precondition(work);
-            multiply(values, work, next);
+            multiply(work, next);
             for (int j = 0; j <= k; ++j) {
                 const Number* other = basis + static_cast<long long>(j) * n_;
                 const Number part = inner(other, next);
@@ -172,6 +170,8 @@ private:
                 for (std::int32_t i = 0; i < n_; ++i) next[i] = scaled(next[i], 1 / rest);
             for (int j = 0; j < k; ++j) turn(j, entry(j, k), entry(j + 1, k));
             choose_turn(k, entry(k, k), rest);
+            // Nothing comes of this direction: what preconditions has lost it.
+            if (!(std::abs(entry(k, k)) > 0)) return add(k);
             left_[k + 1] = Number(0);
             turn(k, left_[k], left_[k + 1]);
             reached_ = std::abs(left_[k + 1]) <= wanted || rest == 0;
@@ -215,10 +215,13 @@ private:
 
     std::int32_t n_ = 0;
     bool reached_ = false;
-    // Rows of the matrix, their diagonals, and the incomplete factors in the same places.
-    Block<std::int32_t> begin_, column_, source_, diagonal_, place_;
-    Block<Number> factors_, inverse_, basis_, x_, work_;
-    Block<double> scale_;
+    bool fits_ = true;  // what was given could be applied
+    // Rows of the matrix, scaled, and where they come from.
+    Block<std::int32_t> begin_, column_, source_;
+    Block<Number> scaled_values_, basis_, x_, work_;
+    Block<double> scale_, part_;
+    IncompleteFactors<Number> factors_;
+    Multigrid<Number> multigrid_;
     // Of one cycle: columns of the Hessenberg matrix, what is left over, and rotations.
     Block<Number> upper_, left_, sine_;
     Block<double> cosine_;

@@ -30,9 +30,9 @@ template <class Number>
 struct Plain {
     using Solver = LinearSolver<Number>;
 
-    static void* make(const Pattern& pattern, MatrixForm form) noexcept {
+    static void* make(const Pattern& pattern, MatrixForm form, const PreconditionerWish& wish) noexcept {
         try {
-            return new Solver(pattern, form);
+            return new Solver(pattern, form, wish);
         } catch (const std::bad_alloc&) {
             return nullptr;
         }

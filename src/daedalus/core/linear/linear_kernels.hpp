@@ -2,6 +2,7 @@
 #pragma once
 
 #include "linear/matrix_form.hpp"
+#include "linear/preconditioners/preconditioner.hpp"
 
 namespace daedalus {
 
@@ -9,7 +10,7 @@ inline namespace DAEDALUS_ISA {}
 
 // Complex numbers are pairs of doubles here; `solver` is what make() gave.
 struct LinearKernels {
-    void* (*make)(const Pattern& pattern, MatrixForm form) noexcept;  // nullptr: no memory
+    void* (*make)(const Pattern& pattern, MatrixForm form, const PreconditionerWish& wish) noexcept;  // nullptr: no memory
     void (*destroy)(void* solver) noexcept;
     double* (*values)(void* solver) noexcept;
     bool (*factor)(void* solver, const double* row_scale, const double* column_scale) noexcept;

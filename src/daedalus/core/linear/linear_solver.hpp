@@ -23,14 +23,14 @@ inline namespace DAEDALUS_ISA {
 template <class Number>
 class LinearSolver {
 public:
-    explicit LinearSolver(const Pattern& pattern, MatrixForm form = MatrixForm::best)
+    explicit LinearSolver(const Pattern& pattern, MatrixForm form = MatrixForm::best, const PreconditionerWish& wish = {})
         : dense_(form == MatrixForm::best ? better_dense(pattern)
                                          : form == MatrixForm::dense && pattern.n <= largest_dense),
           krylov_(form == MatrixForm::krylov) {
         if (!matrix_.make(pattern) || !values_.make(matrix_.nonzeros) || !right_.make(matrix_.n) ||
             !first_answer_.make(matrix_.n) ||
             !(dense_ ? dense_lu_.make(matrix_) : error_.make(matrix_) && sparse_lu_.make(matrix_)) ||
-            (krylov_ && !krylov_solver_.make(matrix_)))
+            (krylov_ && !krylov_solver_.make(matrix_, wish)))
             throw std::bad_alloc();
     }
     LinearSolver(const LinearSolver&) = delete;
@@ -75,7 +75,7 @@ public:
     bool dense() const noexcept { return dense_; }
     // Nonzeros of L and U, and the multiplications with subtraction that made them.
     long long fill() const noexcept {
-        return krylov_ ? matrix_.nonzeros : dense_ ? dense_lu_.fill() : sparse_lu_.fill();
+        return krylov_ ? krylov_solver_.nonzeros() : dense_ ? dense_lu_.fill() : sparse_lu_.fill();
     }
     long long operations() const noexcept { return dense_ ? dense_lu_.operations() : sparse_lu_.operations(); }
     SolverCounts counts() const noexcept {
@@ -99,7 +99,7 @@ private:
     DAEDALUS_COLD void give_up() noexcept { krylov_ = false, gave_up_ = true; }
     DAEDALUS_COLD void iterate(Number* b) noexcept {
         for (std::int32_t i = 0; i < matrix_.n; ++i) right_[i] = b[i];
-        if (krylov_solver_.solve(values_.data(), b)) return;
+        if (krylov_solver_.solve(b)) return;
         give_up();
         for (std::int32_t i = 0; i < matrix_.n; ++i) b[i] = right_[i];
         if (factor_directly(row_scale_, column_scale_)) return solve_measured(b);

@@ -15,7 +15,7 @@ class BlockSolver {
 public:
     // For `stages` sets of unknowns at once, whose matrix has this pattern.
     BlockSolver(const Pattern& pattern, const ImplicitModel& model, int stages)
-        : solver_(pattern, model.form), size_(pattern.n), groups_(static_cast<long long>(model.columns.groups.size())) {
+        : solver_(pattern, model.form, model.preconditioner), size_(pattern.n), groups_(static_cast<long long>(model.columns.groups.size())) {
         const bool plain = groups_ == 0;
         if (!one_.make(plain && !is_complex<Number> ? 0 : size_)) throw std::bad_alloc();
         if (plain) return;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "linear/matrix_form.hpp"
+#include "linear/preconditioners/preconditioner.hpp"
 #include "model/column_groups.hpp"
 #include "model/function.hpp"
 
@@ -29,6 +30,7 @@ struct ImplicitModel {
     bool autonomous = false;  // neither time nor inputs stand in F
     int deepest = 1;  // the largest index
     MatrixForm form = MatrixForm::best;  // how linear systems are solved
+    PreconditionerWish preconditioner;   // of iterations
 
     // Numbers of x, and of x and z together, in one column.
     DAEDALUS_INLINE long long block_states() const { return columns.groups.empty() ? states : columns.states; }

@@ -70,8 +70,52 @@ std::vector<char> marked(const Integers& list, long long size) {
 }
 
 // The same model, with its linear systems solved in another way.
-PythonImplicitModel with_linear(const PythonImplicitModel& self, const std::string& form) {
+// What Python gives as a preconditioner: prepare(slopes, gamma) and apply(r), each False where it cannot.
+bool prepare_given(void* context, const double* slopes, double gamma) noexcept {
+    const LockTaken lock;
+    try {
+        const nb::handle own(static_cast<PyObject*>(context));
+        const auto count = nb::cast<std::size_t>(own.attr("nonzeros"));
+        Storage<double> values(count);
+        std::copy_n(slopes, count, values.data());
+        return nb::cast<bool>(own.attr("prepare")(to_numpy(std::move(values), {count}), gamma));
+    } catch (...) {
+        return false;
+    }
+}
+
+bool apply_given(void* context, double* r) noexcept {
+    const LockTaken lock;
+    try {
+        const nb::handle own(static_cast<PyObject*>(context));
+        const auto count = nb::cast<std::size_t>(own.attr("unknowns"));
+        Storage<double> values(count);
+        std::copy_n(r, count, values.data());
+        const nb::object found = own.attr("apply")(to_numpy(std::move(values), {count}));
+        if (found.is_none()) return false;
+        const Doubles numbers(found);
+        if (static_cast<std::size_t>(numbers.size()) != count) return false;
+        std::copy_n(numbers.data(), count, r);
+        return true;
+    } catch (...) {
+        return false;
+    }
+}
+
+PythonImplicitModel with_linear(const PythonImplicitModel& self, const std::string& form, nb::object preconditioner,
+                                double accuracy) {
+    if (!(accuracy > 0 && accuracy < 1)) refuse("an accuracy lies between 0 and 1");
     PythonImplicitModel other = self;
+    PreconditionerWish& wish = other.core.preconditioner;
+    wish = {};
+    wish.accuracy = accuracy;
+    if (nb::isinstance<nb::str>(preconditioner)) {
+        if (nb::cast<std::string>(preconditioner) == "amg") wish.kind = Preconditioning::multigrid;
+    } else if (!preconditioner.is_none()) {
+        wish.kind = Preconditioning::given;
+        wish.given = {preconditioner.ptr(), prepare_given, apply_given};
+        other.preconditioner = preconditioner;
+    }
     if (form == "dense")
         other.core.form = MatrixForm::dense;
     else if (form == "sparse")
@@ -236,7 +280,7 @@ void construct_tableau(ImplicitTableau* self, nb::object a, nb::object b, nb::ob
 void bind_implicit(nb::module_& module) {
     using namespace nb::literals;
     nb::class_<PythonImplicitModel>(module, "ImplicitModel")
-        .def("with_linear", with_linear, "form"_a)
+        .def("with_linear", with_linear, "form"_a, "preconditioner"_a = nb::none(), "accuracy"_a = 1e-9)
         .def("__init__", construct_model, "residual"_a, "jacobian"_a, "states"_a, "unknowns"_a, "dot_colind"_a,
              "dot_rows"_a, "all_colind"_a, "all_rows"_a, "index"_a = nb::list(), "level"_a = nb::list(),
              "drift"_a = nb::none(), "dependent"_a = nb::list(), "held"_a = nb::list(), "columns"_a = nb::list(),

@@ -16,7 +16,7 @@ MatrixForm form_named(const std::string& name) {
     if (name == "best") return MatrixForm::best;
     if (name == "dense") return MatrixForm::dense;
     if (name == "sparse") return MatrixForm::sparse;
-    if (name == "krylov") return MatrixForm::krylov;
+    if (name == "krylov" || name == "multigrid") return MatrixForm::krylov;
     throw nb::value_error("form is 'best', 'dense' or 'sparse'");
 }
 
@@ -26,7 +26,9 @@ public:
                        const std::string& form)
         : pattern_{n, std::move(colind), std::move(rows)}, complex_(complex), kernels_(DAEDALUS_BEST(linear_kernels(complex))) {
         check_columns(pattern_.colind, pattern_.rows, n, n, "the matrix");
-        solver_ = kernels_.make(pattern_, form_named(form));
+        PreconditionerWish wish;
+        if (form == "multigrid") wish.kind = Preconditioning::multigrid;
+        solver_ = kernels_.make(pattern_, form_named(form), wish);
         if (!solver_) throw std::bad_alloc();
     }
     ~PythonLinearSolver() {

@@ -20,6 +20,7 @@ struct PythonImplicitModel {
     ImplicitModel core;
     nb::object residual, jacobian, drift;  // kept alive
     std::vector<nb::object> products;
+    nb::object preconditioner = nb::none();
 };
 
 struct PythonLinearModel {

@@ -52,17 +52,18 @@ class LinearSystems(Record):
     orderings: int
     iterations: int = 0
     gave_up: bool = False
+    preconditioner: str = "ILU(0)"
 
     @property
     def how(self) -> str:
         """The same without the subject."""
         if self.form == "krylov":
-            return f"{self.iterations} iterations of GMRES with ILU(0), {self.fill} nonzeros"
+            return f"{self.iterations} iterations of GMRES with {self.preconditioner}, {self.fill} nonzeros"
         each = f"{self.form}, {self.fill} nonzeros in L and U, {self.operations:.2g} operations each"
         if self.orderings > 1:
             each += f", pivots chosen {self.orderings} times"
         if self.gave_up:
-            each += f"; GMRES with ILU(0) stopped converging after {self.iterations} iterations"
+            each += f"; GMRES with {self.preconditioner} stopped converging after {self.iterations} iterations"
         return each
 
     def __str__(self) -> str:

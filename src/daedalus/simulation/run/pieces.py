@@ -233,6 +233,8 @@ def run_piece(
                 deadline.dismiss()
             elif run.status == Ending.TIME_LIMIT.value:
                 deadline.check("a run on the way")
+        if settings.preconditioner is not None:
+            settings.preconditioner.check()
         return read_piece(piece, run, t1, save_at is not None, codes)
 
     done = core_run(tables)
@@ -382,10 +384,10 @@ def _refused(run: Any, settings: Settings, drive: Drive, p: np.ndarray) -> Stop 
     return None if error is None else refused_reset(t, settings.events[event].name, error)
 
 
-def _linear_systems(run: Any) -> LinearSystems | None:
+def _linear_systems(run: Any, preconditioner: str) -> LinearSystems | None:
     """How linear systems were solved; None where an explicit method ran."""
     form, *counts = getattr(run, "linear", ("",))
-    return LinearSystems(form, *counts) if form else None
+    return LinearSystems(form, *counts, preconditioner) if form else None
 
 
 def explain(
@@ -420,7 +422,7 @@ def explain(
         told += (SwitchesLocated(run.turns + len(timed), conditions),)
         if stop.ending is Ending.CHATTERING and run.last_turned >= 0:
             stop = sliding(run.stop_time, settings.switches.conditions[run.last_turned])
-    solved = _linear_systems(run)
+    solved = _linear_systems(run, settings.linear.called)
     if solved is not None and (settings.plant.row_width >= LARGE or solved.iterations):
         told += (solved,)
     return Outcome(

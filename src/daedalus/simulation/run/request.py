@@ -14,6 +14,7 @@ from daedalus.model.model import Model, as_system
 from daedalus.model.plain_numbers import by_name, plain_array, without_unit
 from daedalus.model.system.system import System
 from daedalus.simulation.result.samples import Samples
+from daedalus.simulation.run.linear_way import AUTO, LinearWay, read_linear
 from daedalus.simulation.start.guessed_start import without_guesses
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 Start = Mapping[str, object] | Samples
 Values = Mapping[str, object] | None
 ON_STOP = ("return", "raise")
-LINEAR = ("auto", "dense", "sparse", "krylov")
 LIMITS = ("step", "max_step", "first_step", "max_steps", "time_limit")
 NO_LIMITS = (None,) * len(LIMITS)
 # Beyond this many steps the time no longer moves by each of them.
@@ -40,7 +40,7 @@ class Options(NamedTuple):
     atol: object
     limits: tuple[Any, ...]  # as LIMITS names them
     locate_switches: bool
-    linear: str = "auto"
+    linear: LinearWay = AUTO
     stepped: bool = False  # whether the caller finds the forces of hard contacts between bodies itself
 
 
@@ -126,31 +126,6 @@ def read_request(
     start = without_guesses(model, start, inputs, parameters, t0)
     start, inputs, parameters = read_values(start, inputs, parameters)
     return Request(model, t0, t1, start, inputs, parameters, times, way)
-
-
-def read_linear(linear: object, preconditioner: object = None) -> str:
-    """How linear systems are solved; what does not exist is refused in words."""
-    if linear not in LINEAR or not isinstance(linear, str):
-        raise InputError(
-            "linear= is not known.",
-            f"got {linear!r}"[:80],
-            because=f"linear systems are solved by {', '.join(map(repr, LINEAR))}.",
-            remedy='linear="auto"',
-        )
-    if preconditioner is not None and linear != "krylov":
-        raise InputError(
-            f"A preconditioner does nothing with linear={linear!r}.",
-            because="only iterations have one.",
-            remedy='linear="krylov", preconditioner="ilu"',
-        )
-    if preconditioner not in (None, "ilu"):
-        raise InputError(
-            "This preconditioner does not exist.",
-            f"got {preconditioner!r}"[:80],
-            because='GMRES is preconditioned by an incomplete factorisation, "ilu", only.',
-            remedy='preconditioner="ilu", or linear="sparse"',
-        )
-    return linear
 
 
 def read_values(start: Any, inputs: Any, parameters: Any) -> tuple[Start | None, Values, Values]:

@@ -39,6 +39,7 @@ from daedalus.simulation.result.records_of_methods import (
     NotSymplectic,
     ToleranceTightened,
 )
+from daedalus.simulation.run.linear_way import AUTO, CORRECTED, DIRECT, GivenPreconditioner, LinearWay
 from daedalus.simulation.run.method_choice import implicit_cost
 from daedalus.simulation.run.request import Request, checked_numbers
 from daedalus.simulation.singular.rank_watch import rank_watch_of
@@ -85,6 +86,9 @@ class Settings:
     # What lies behind resets where states depend on each other.
     restart: Restart | None = None
     contacts: Contacts | None = None
+    # How linear systems are solved, and a preconditioner that was given.
+    linear: LinearWay = AUTO
+    preconditioner: GivenPreconditioner | None = None
 
     @cached_property
     def plan(self) -> _core.Plan:
@@ -158,7 +162,7 @@ def settings_of(
     atol: object,
     *limits: Any,
     locate_switches: bool = False,
-    linear: str = "auto",
+    linear: LinearWay = AUTO,
 ) -> Settings:
     """The settings of a run, from memory where they were used before; what means nothing is refused.
 
@@ -187,7 +191,7 @@ def settings_for(request: Request, system: System, method: str | Tableau) -> Set
 
 def _checked(
     system: System, method: str | Tableau, rtol: float, atol: object, limits: tuple[Any, ...], locate: bool,
-    linear: str,
+    linear: LinearWay,
 ) -> Settings:  # fmt: skip
     numbers = checked_numbers(rtol, limits)
     choice = choose_method(method, rtol, numbers["step"])
@@ -230,12 +234,18 @@ def _checked(
         notes += more
     chosen = (core_method, choice.name, reason_of(method, choice.name, rtol, numbers["step"]))
     core = _core_model(core_plant, choice.name)
-    if isinstance(core, _core.ImplicitModel) and linear != "auto":
-        core = core.with_linear(linear)  # type: ignore[arg-type]
+    given = None
+    if isinstance(core, _core.ImplicitModel) and linear.form != "auto":
+        wish: Any = linear.preconditioner
+        if callable(wish) and isinstance(core_plant, ImplicitPlant):
+            wish = given = GivenPreconditioner(wish, core_plant.jacobians[1].sparsity())
+        is_direct = choice.name in METHODS and METHODS[choice.name].family == "rosenbrock"
+        core = core.with_linear(linear.form, wish, DIRECT if is_direct else CORRECTED)  # type: ignore[arg-type]
     ends = numbers["max_steps"], numbers["time_limit"]
     return Settings(
-        plant, core, *chosen, rtol, *ends, call, core_plant, switches, notes, restart=restart, contacts=contacts
-    )
+        plant, core, *chosen, rtol, *ends, call, core_plant, switches, notes, restart=restart, contacts=contacts,
+        linear=linear, preconditioner=given,
+    )  # fmt: skip
 
 
 def has_junctions(system: System) -> bool:

@@ -191,6 +191,8 @@ template <class Number>
 inline bool factor_matrix(ImplicitState& m, BlockSolver<Number>& solver, Number a) noexcept {
     ++m.factorisations;
     fill_matrix(m, a, solver.values());
+    const GivenPreconditioner& given = m.model.preconditioner.given;
+    if (given.prepare && !given.prepare(given.context, m.all, 1 / std::abs(a))) return false;
     const bool scaled = m.model.higher_index;
     return solver.factor(scaled ? m.row_scale : nullptr, scaled ? m.column_scale : nullptr);
 }

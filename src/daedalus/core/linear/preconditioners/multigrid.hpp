@@ -1,0 +1,260 @@
+// Algebraic multigrid by smoothed aggregation (P. Vaněk, J. Mandel, M. Brezina, Computing 56, 1996).
+//
+// Unknowns that are strongly coupled are put together, P = (I - ω D^-1 A_F) T takes one value for each such aggregate back
+// to all of its unknowns, and the coarse matrix is P^T A P, again and again. A_F is A without its weak entries, which are
+// added to the diagonal. On every level ILU(0) smooths before and behind the coarse correction: it keeps the unknowns of
+// a cell together, which are coupled to each other and not to those of other cells. Strength compares the entries beside
+// the diagonal, so that aggregates do not change with the step of a run and are chosen once.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <new>
+#include <vector>
+
+#include "linear/preconditioners/incomplete_factors.hpp"
+
+namespace daedalus {
+
+inline namespace DAEDALUS_ISA {
+
+template <class Number>
+struct SparseRows {
+    std::int32_t rows = 0, columns = 0;
+    std::vector<std::int32_t> begin{0}, column;
+    std::vector<Number> values;
+
+    void multiply(const Number* x, Number* out) const noexcept {
+        for (std::int32_t i = 0; i < rows; ++i) {
+            Number sum(0);
+            for (std::int32_t p = begin[i]; p < begin[i + 1]; ++p) sum += product(values[p], x[column[p]]);
+            out[i] = sum;
+        }
+    }
+    SparseRows transposed() const {
+        SparseRows t;
+        t.rows = columns, t.columns = rows;
+        t.begin.assign(static_cast<std::size_t>(columns) + 1, 0);
+        t.column.resize(column.size()), t.values.resize(values.size());
+        for (const std::int32_t c : column) ++t.begin[c + 1];
+        for (std::int32_t c = 0; c < columns; ++c) t.begin[c + 1] += t.begin[c];
+        std::vector<std::int32_t> next(t.begin.begin(), t.begin.end() - 1);
+        for (std::int32_t i = 0; i < rows; ++i)
+            for (std::int32_t p = begin[i]; p < begin[i + 1]; ++p) {
+                const std::int32_t at = next[column[p]]++;
+                t.column[at] = i, t.values[at] = values[p];
+            }
+        return t;
+    }
+    // Row by row (F. G. Gustavson, ACM TOMS 4, 1978); columns rise.
+    SparseRows times(const SparseRows& other) const {
+        SparseRows result;
+        result.rows = rows, result.columns = other.columns;
+        result.begin.reserve(static_cast<std::size_t>(rows) + 1);
+        std::vector<std::int32_t> place(static_cast<std::size_t>(other.columns), -1);
+        std::vector<std::pair<std::int32_t, Number>> row;
+        for (std::int32_t i = 0; i < rows; ++i) {
+            row.clear();
+            for (std::int32_t p = begin[i]; p < begin[i + 1]; ++p)
+                for (std::int32_t q = other.begin[column[p]]; q < other.begin[column[p] + 1]; ++q) {
+                    const std::int32_t c = other.column[q];
+                    const Number value = product(values[p], other.values[q]);
+                    if (place[c] < 0) {
+                        place[c] = static_cast<std::int32_t>(row.size());
+                        row.emplace_back(c, value);
+                    } else {
+                        row[place[c]].second += value;
+                    }
+                }
+            std::sort(row.begin(), row.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+            for (const auto& [c, value] : row) result.column.push_back(c), result.values.push_back(value), place[c] = -1;
+            result.begin.push_back(static_cast<std::int32_t>(result.column.size()));
+        }
+        return result;
+    }
+};
+
+template <class Number>
+class Multigrid {
+public:
+    // The levels for a matrix whose rows are of the size of one; false where it has none, or where there is no memory.
+    bool factor(std::int32_t n, const std::int32_t* begin, const std::int32_t* column, const Number* values) noexcept {
+        try {
+            return build(n, begin, column, values);
+        } catch (const std::bad_alloc&) {
+            return false;
+        }
+    }
+
+    // One cycle, in place.
+    void solve(Number* b) noexcept { cycle(0, b); }
+
+    long long nonzeros() const noexcept {
+        long long sum = 0;
+        for (const auto& level : levels_) sum += static_cast<long long>(level->matrix.values.size());
+        return sum;
+    }
+
+private:
+    struct Level {
+        SparseRows<Number> matrix, up, down;  // A, P and P^T
+        IncompleteFactors<Number> smoother;
+        std::vector<std::int32_t> aggregate;
+        std::int32_t aggregates = 0;
+        std::vector<Number> x, rest, coarse;
+    };
+
+    // A matrix of the last level is small; aggregates that hardly join anything end the levels before.
+    static constexpr std::int32_t smallest = 64;
+    static constexpr int most_levels = 20;
+    static constexpr double strong = 0.25, joins_little = 0.7;
+
+    bool build(std::int32_t n, const std::int32_t* begin, const std::int32_t* column, const Number* values) {
+        const bool again = !levels_.empty();
+        if (!again) levels_.push_back(std::make_unique<Level>());
+        SparseRows<Number>& fine = levels_[0]->matrix;
+        fine.rows = fine.columns = n;
+        fine.begin.assign(begin, begin + n + 1), fine.column.assign(column, column + begin[n]);
+        fine.values.assign(values, values + begin[n]);
+        for (std::size_t k = 0;; ++k) {
+            Level& own = *levels_[k];
+            const SparseRows<Number>& a = own.matrix;
+            own.x.resize(a.rows), own.rest.resize(a.rows);
+            if (!own.smoother.make(a.rows, a.begin.data(), a.column.data())) return false;
+            if (!own.smoother.factor(a.values.data())) return false;
+            if (!again) choose_aggregates(own);
+            if (own.aggregates == 0) return true;
+            own.up = prolongation(own), own.down = own.up.transposed();
+            own.coarse.resize(own.aggregates);
+            if (levels_.size() == k + 1) levels_.push_back(std::make_unique<Level>());
+            levels_[k + 1]->matrix = own.down.times(a.times(own.up));
+            if (!normalise(levels_[k + 1]->matrix, own.down)) return false;
+        }
+    }
+
+    // Rows of the coarse matrix, and with them of P^T, to the size of one.
+    static bool normalise(SparseRows<Number>& a, SparseRows<Number>& down) noexcept {
+        for (std::int32_t i = 0; i < a.rows; ++i) {
+            double largest = 0;
+            for (std::int32_t p = a.begin[i]; p < a.begin[i + 1]; ++p) largest = larger(magnitude(a.values[p]), largest);
+            if (!(largest > 0) || !std::isfinite(largest)) return false;
+            for (std::int32_t p = a.begin[i]; p < a.begin[i + 1]; ++p) a.values[p] = scaled(a.values[p], 1 / largest);
+            for (std::int32_t p = down.begin[i]; p < down.begin[i + 1]; ++p)
+                down.values[p] = scaled(down.values[p], 1 / largest);
+        }
+        return true;
+    }
+
+    // The smallest size that counts as strong, row by row.
+    static std::vector<double> limits(const SparseRows<Number>& a) {
+        std::vector<double> limit(static_cast<std::size_t>(a.rows), 0.0);
+        for (std::int32_t i = 0; i < a.rows; ++i) {
+            for (std::int32_t p = a.begin[i]; p < a.begin[i + 1]; ++p)
+                if (a.column[p] != i) limit[i] = larger(limit[i], strong * magnitude(a.values[p]));
+        }
+        return limit;
+    }
+
+    // Unknowns with all their strong neighbours first; then neighbours of aggregates; what is left stays alone.
+    void choose_aggregates(Level& own) const {
+        const SparseRows<Number>& a = own.matrix;
+        const std::int32_t n = a.rows;
+        own.aggregate.assign(static_cast<std::size_t>(n), -1), own.aggregates = 0;
+        if (n <= smallest || levels_.size() >= most_levels) return;
+        const std::vector<double> limit = limits(a);
+        const auto is_strong = [&](std::int32_t i, std::int32_t p) {
+            return a.column[p] != i && limit[i] > 0 && magnitude(a.values[p]) >= limit[i];
+        };
+        std::int32_t count = 0;
+        for (std::int32_t i = 0; i < n; ++i) {
+            bool free = own.aggregate[i] < 0;
+            for (std::int32_t p = a.begin[i]; p < a.begin[i + 1] && free; ++p)
+                free = !is_strong(i, p) || own.aggregate[a.column[p]] < 0;
+            if (!free) continue;
+            for (std::int32_t p = a.begin[i]; p < a.begin[i + 1]; ++p)
+                if (is_strong(i, p)) own.aggregate[a.column[p]] = count;
+            own.aggregate[i] = count++;
+        }
+        std::vector<std::int32_t> joined(own.aggregate);
+        for (std::int32_t i = 0; i < n; ++i) {
+            double largest = 0;
+            for (std::int32_t p = a.begin[i]; own.aggregate[i] < 0 && p < a.begin[i + 1]; ++p)
+                if (is_strong(i, p) && own.aggregate[a.column[p]] >= 0 && magnitude(a.values[p]) > largest)
+                    largest = magnitude(a.values[p]), joined[i] = own.aggregate[a.column[p]];
+        }
+        for (std::int32_t i = 0; i < n; ++i)
+            if (joined[i] < 0) joined[i] = count++;
+        own.aggregate = std::move(joined);
+        if (count <= joins_little * n) own.aggregates = count;
+    }
+
+    static SparseRows<Number> prolongation(const Level& own) {
+        const SparseRows<Number>& a = own.matrix;
+        const std::vector<double> limit = limits(a);
+        SparseRows<Number> filtered = a, tentative;
+        double norm = 0;
+        for (std::int32_t i = 0; i < a.rows; ++i) {
+            Number middle(0);
+            double around = 0;
+            for (std::int32_t p = a.begin[i]; p < a.begin[i + 1]; ++p) {
+                const bool keeps = a.column[p] != i && magnitude(a.values[p]) >= limit[i];
+                if (keeps)
+                    around += magnitude(a.values[p]);
+                else
+                    middle += a.values[p];
+            }
+            const double size = magnitude(middle);
+            const bool fits = size > 0;
+            norm = larger(norm, fits ? 1 + around / size : 0);
+            for (std::int32_t p = a.begin[i]; p < a.begin[i + 1]; ++p) {
+                const bool keeps = fits && a.column[p] != i && magnitude(a.values[p]) >= limit[i];
+                filtered.values[p] = a.column[p] == i ? Number(fits ? 1 : 0)
+                                     : keeps          ? product(a.values[p], reciprocal(middle))
+                                                      : Number(0);
+            }
+        }
+        // The norm is at least the spectral radius of D^-1 A_F.
+        const double omega = norm > 0 ? 4.0 / 3.0 / norm : 0;
+        for (std::int32_t i = 0; i < a.rows; ++i)
+            for (std::int32_t p = a.begin[i]; p < a.begin[i + 1]; ++p)
+                filtered.values[p] = difference(Number(a.column[p] == i ? 1 : 0), scaled(filtered.values[p], omega));
+        tentative.rows = a.rows, tentative.columns = own.aggregates;
+        tentative.column = own.aggregate, tentative.values.assign(static_cast<std::size_t>(a.rows), Number(1));
+        tentative.begin.resize(static_cast<std::size_t>(a.rows) + 1);
+        for (std::int32_t i = 0; i <= a.rows; ++i) tentative.begin[i] = i;
+        return filtered.times(tentative);
+    }
+
+    void cycle(std::size_t k, Number* b) noexcept {
+        Level& own = *levels_[k];
+        const std::int32_t n = own.matrix.rows;
+        Number *x = own.x.data(), *rest = own.rest.data();
+        for (std::int32_t i = 0; i < n; ++i) x[i] = b[i];
+        own.smoother.solve(x);
+        if (own.aggregates > 0) {
+            subtract(own, b);
+            own.down.multiply(rest, own.coarse.data());
+            cycle(k + 1, own.coarse.data());
+            own.up.multiply(own.coarse.data(), rest);
+            for (std::int32_t i = 0; i < n; ++i) x[i] += rest[i];
+        }
+        // Also on the last level, where a few rounds are as good as an exact solution.
+        for (int round = 0; round < (own.aggregates > 0 ? 1 : 3); ++round) {
+            subtract(own, b);
+            own.smoother.solve(rest);
+            for (std::int32_t i = 0; i < n; ++i) x[i] += rest[i];
+        }
+        for (std::int32_t i = 0; i < n; ++i) b[i] = x[i];
+    }
+    // rest = b - A x
+    static void subtract(Level& own, const Number* b) noexcept {
+        own.matrix.multiply(own.x.data(), own.rest.data());
+        for (std::int32_t i = 0; i < own.matrix.rows; ++i) own.rest[i] = difference(b[i], own.rest[i]);
+    }
+
+    std::vector<std::unique_ptr<Level>> levels_;
+};
+
+}  // namespace DAEDALUS_ISA
+
+}  // namespace daedalus
