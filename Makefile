@@ -71,6 +71,7 @@ docs: setup
 bench: setup
 	$(BIN)/python -m benchmarks
 	$(BIN)/python -m benchmarks.parts
+	$(BIN)/python -m benchmarks.circuits
 
 # Tests of tens of seconds, then random models with known solutions for ten minutes, from any seed; what fails is told
 # with how to see it again.
