@@ -262,7 +262,7 @@ def test_json_never_cuts_a_formula(name):
 
 def test_notes_are_not_cut_either():
     found = json.loads(call("simulate", "catalogue:motor_speed_loop", "--json").stdout)
-    (switches,) = (note for note in found["notes"] if "located of the conditions" in note)
+    (switches,) = (note for note in found["notes"] if "located:" in note)
     assert "…" not in switches
     assert "pid.integral_part > pid.lower" in switches
 

@@ -53,7 +53,7 @@ def test_formulas_are_set_in_the_bundled_font(page):
 def test_a_report_has_all_its_sections(page):
     headings = page.ask("[...document.querySelectorAll('h2')].map(h => h.textContent)")
     moving = ["Motion"] if page.ask("Boolean(window.daedalus)") else []
-    expected = ["Equations", "Verdict", "Start", *moving, "Run", "Energy and constraints", "How it changes"]
+    expected = ["Equations", "Analysis", "Start", *moving, "Run", "Energy and constraints", "Sensitivities"]
     assert [heading for heading in headings if not heading.startswith("Appendix")] == expected
     assert page.ask("document.querySelectorAll('math').length") > 10
     assert page.ask("document.querySelectorAll('pre.why').length") == (0 if moving else 1)

@@ -65,7 +65,7 @@ def start_card(start: Start) -> str:
         for name in start.origin
     ]
     left = max((abs(value) for value in start.residual.values()), default=0.0)
-    words = paragraph(f"equations and hidden constraints hold within {left:.1e}")
+    words = paragraph(f"equations and hidden constraints hold {f'within {left:.1e}' if left else 'exactly'}")
     return card(f"{start.system.name}: start", words, table(("name", "value", "origin"), rows, most=40))
 
 
@@ -121,7 +121,7 @@ def plan_card(plan: Plan) -> str:
 
 def _further(count: int, what: str = "name") -> str:
     """How many names a table leaves out."""
-    return paragraph(f"… and {counted(count, what)} more" if count > 0 else "")
+    return paragraph(f"… and {counted(count, f'more {what}')}" if count > 0 else "")
 
 
 def sensitivities_card(sens: Sensitivities) -> str:

@@ -74,13 +74,13 @@ def report(
     heading = title or model.name
     sections = [
         ("Equations", lambda: model_card(model)),
-        ("Verdict", lambda: report_card(analyse(model, at={**_start_values(start), **(parameters or {})} or None,
+        ("Analysis", lambda: report_card(analyse(model, at={**_start_values(start), **(parameters or {})} or None,
                                                 inputs=inputs))),
         ("Start", lambda: start_card(initialise(model, start, **given))),
         ("Motion", lambda: _motion(film)),
         ("Run", lambda: trajectory_card(tr) + _picture(tr.plot())),
         ("Energy and constraints", lambda: _kept(tr)),
-        ("How it changes", lambda: _changes(model, span, start, given, tr)),
+        ("Sensitivities", lambda: _changes(model, span, start, given, tr)),
     ]  # fmt: skip
     if plan is not None:
         sections.append(("Plan", lambda: _plan(plan)))

@@ -16,7 +16,7 @@ class SwitchesLocated(Record):
     """How many switches steps were cut at, and of which conditions.
 
     >>> str(SwitchesLocated(1, ("depth > 0",)))
-    '1 switch located of the conditions depth > 0'
+    '1 switch located: depth > 0'
     """
 
     count: int
@@ -24,13 +24,13 @@ class SwitchesLocated(Record):
 
     def __str__(self) -> str:
         switches = "switch" if self.count == 1 else "switches"
-        return f"{self.count} {switches} located of the conditions {listed(self.conditions, MOST_CONDITIONS)}"
+        return f"{self.count} {switches} located: {listed(self.conditions, MOST_CONDITIONS)}"
 
     def whole(self) -> str:
         """The sentence with every condition in full."""
         every = tuple(getattr(text, "whole", text) for text in self.conditions)
         switches = "switch" if self.count == 1 else "switches"
-        return f"{self.count} {switches} located of the conditions {', '.join(every)}"
+        return f"{self.count} {switches} located: {', '.join(every)}"
 
 
 @dataclass(frozen=True)
