@@ -284,7 +284,8 @@ def test_unknown_kinds():
     m, a, b = space()
     assert refused(lambda: m.joint("elbow", "revolut", a, b)) == (
         "Joint 'elbow' has a kind that does not exist.\n"
-        "  got 'revolut'; kinds: fixed, revolute, prismatic, planar, spherical, universal, distance, point_on_plane, rolling\n"
+        "  got 'revolut'; kinds: fixed, revolute, prismatic, planar, spherical, universal, distance, point_on_plane, "
+        "rolling\n"
         "  Because every kind is a set of ready constraints.\n"
         "  Try: 'revolute'"
     )
