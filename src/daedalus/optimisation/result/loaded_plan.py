@@ -25,6 +25,7 @@ from daedalus.optimisation.transcription.collocated import Transcription
 from daedalus.optimisation.transcription.mesh import mesh_of
 from daedalus.optimisation.transcription.problem_stage import stage_of
 from daedalus.optimisation.transcription.program_layout import ProgramLayout, RowGroup
+from daedalus.simulation.result.rebuilt_run import SavedArrays
 
 ENTRIES = (
     "kind", "system", "begin", "duration", "points", "degree", "degrees", "linear", "integrals", "groups", "given",
@@ -167,24 +168,11 @@ def _not_again(*_: object) -> NoReturn:
 # The arrays of a saved plan, each checked against the others before anything is made of them.
 
 
-class PlanArrays:
-    """Arrays by name, asked for with their shape and what their entries are; None stands for any length."""
+class PlanArrays(SavedArrays):
+    """Arrays by name, asked for with their shape and what their entries are."""
 
     def __init__(self, arrays: Mapping[str, np.ndarray], place: str = "plan") -> None:
-        self._arrays, self._place = arrays, place
-
-    def __contains__(self, name: str) -> bool:
-        return name in self._arrays
-
-    def get(self, name: str, *shape: int | None) -> np.ndarray:
-        """An array of numbers."""
-        values = self._arrays.get(name)
-        if values is None:
-            raise misfit(f"{self._place}.{name}", "an array", None)
-        if len(shape) != values.ndim or any(n is not None and n != m for n, m in zip(shape, values.shape)):
-            wanted = " × ".join("any" if n is None else str(n) for n in shape)
-            raise misfit(f"{self._place}.{name}", f"an array of {wanted}", values.shape)
-        return values
+        super().__init__(arrays, place)
 
     def places(self, name: str, lowest: int, below: int, *shape: int | None) -> np.ndarray:
         """An array of whole numbers of [lowest, below)."""

@@ -23,7 +23,6 @@ from daedalus.simulation.result.joined_trajectory import joined
 from daedalus.simulation.result.recorded_run import COUNTED, Dense, Outcome, Work
 from daedalus.simulation.result.records import Record
 from daedalus.simulation.result.records_as_data import from_data
-from daedalus.simulation.result.saved_run import Arrays
 from daedalus.simulation.result.trajectory import Trajectory
 
 # Times that differ by less than this share of the largest are one.
@@ -52,7 +51,7 @@ def rebuilt_run(description: PlainRecord, arrays: Mapping[str, np.ndarray], syst
     for k, told in enumerate(description.parts("pieces")):
         own = {name.removeprefix(f"{k}/"): values for name, values in arrays.items() if name.startswith(f"{k}/")}
         system = systems[told.integer("system", 0, len(systems))]
-        pieces.append(_rebuilt_piece(told, _PieceArrays(own, told.place), system))
+        pieces.append(_rebuilt_piece(told, SavedArrays(own, told.place), system))
     if not pieces:
         raise description.misfit("pieces", "a piece of a run", [])
     try:
@@ -61,16 +60,17 @@ def rebuilt_run(description: PlainRecord, arrays: Mapping[str, np.ndarray], syst
         raise description.misfit("pieces", "pieces that follow each other", str(error)) from error
 
 
-class _PieceArrays:
-    """The arrays of one piece, asked for with their shape; None stands for any length."""
+class SavedArrays:
+    """Arrays of a file by name, asked for with their shape; None stands for any length."""
 
-    def __init__(self, arrays: Arrays, place: str) -> None:
+    def __init__(self, arrays: Mapping[str, np.ndarray], place: str) -> None:
         self._arrays, self._place = arrays, place
 
-    def has(self, name: str) -> bool:
+    def __contains__(self, name: str) -> bool:
         return name in self._arrays
 
     def get(self, name: str, *shape: int | None) -> np.ndarray:
+        """An array of numbers."""
         values = self._arrays.get(name)
         if values is None:
             raise misfit(f"{self._place}.{name}", "an array", None)
@@ -80,7 +80,7 @@ class _PieceArrays:
         return values
 
 
-def _rebuilt_piece(told: PlainRecord, arrays: _PieceArrays, system: System) -> Trajectory:
+def _rebuilt_piece(told: PlainRecord, arrays: SavedArrays, system: System) -> Trajectory:
     told.only(("stop", "method", "records", "work", "events", "tables", "system", *OF_TRANSITIONS))
     x = arrays.get("x", None, None)
     width = x.shape[1]
@@ -106,7 +106,7 @@ def _rebuilt_piece(told: PlainRecord, arrays: _PieceArrays, system: System) -> T
         tuple(_rebuilt_record(part) for part in told.parts("records")),
         _rebuilt_events(told, arrays, len(system.events), width + system.discrete_count),
         **_rebuilt_conditions(told),
-        step_counts=arrays.get("step_counts", None, COUNTED) if arrays.has("step_counts") else np.zeros((0, COUNTED)),
+        step_counts=arrays.get("step_counts", None, COUNTED) if "step_counts" in arrays else np.zeros((0, COUNTED)),
     )
     parameters = arrays.get("parameters", sizes["p"])
     held = _rebuilt_held(told, arrays, system.discrete_count) if system.discrete_count else None
@@ -131,7 +131,7 @@ def _check_times(told: PlainRecord, dense: Dense, times: np.ndarray) -> None:
         raise told.misfit("times", "rows within the steps", times[[0, -1]].tolist())
 
 
-def _rebuilt_delays(told: PlainRecord, arrays: _PieceArrays, system: System) -> DelayedInputs:
+def _rebuilt_delays(told: PlainRecord, arrays: SavedArrays, system: System) -> DelayedInputs:
     """What delayed signals were along the run, and before it."""
     slots = tuple(int(k) for v in system.delayed for k in system.place(v.name).positions)
     starts, delays = arrays.get("signal_starts", None), arrays.get("delays", len(slots))
@@ -146,7 +146,7 @@ def _rebuilt_delays(told: PlainRecord, arrays: _PieceArrays, system: System) -> 
     return DelayedInputs(slots, tuple(delays.tolist()), starts, ends, samples)
 
 
-def _rebuilt_held(told: PlainRecord, arrays: _PieceArrays, count: int) -> HeldValues:
+def _rebuilt_held(told: PlainRecord, arrays: SavedArrays, count: int) -> HeldValues:
     """The discrete variables along the run."""
     times = arrays.get("held_times", None)
     if not len(times):
@@ -180,7 +180,7 @@ def _rebuilt_work(work: PlainRecord) -> Work:
     )
 
 
-def _rebuilt_tables(told: PlainRecord, arrays: _PieceArrays, inputs: int) -> tuple[tuple[Signal, tuple[int, ...]], ...]:
+def _rebuilt_tables(told: PlainRecord, arrays: SavedArrays, inputs: int) -> tuple[tuple[Signal, tuple[int, ...]], ...]:
     """The tables of the inputs, each with its places among them."""
     tables = []
     for k, table in enumerate(told.parts("tables")):
@@ -199,7 +199,7 @@ def _rebuilt_tables(told: PlainRecord, arrays: _PieceArrays, inputs: int) -> tup
 
 
 def _rebuilt_events(
-    told: PlainRecord, arrays: _PieceArrays, known: int, width: int
+    told: PlainRecord, arrays: SavedArrays, known: int, width: int
 ) -> tuple[tuple[int, float, np.ndarray, np.ndarray], ...]:
     events = []
     for k, entry in enumerate(told.items("events")):
