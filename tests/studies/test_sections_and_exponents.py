@@ -102,3 +102,12 @@ def test_wrong_uses():
     assert np.array_equal(dd.poincare(m.freeze(), "x", 2).time, dd.poincare(m, x, 2).time)
     with pytest.raises(dd.InputError, match="3 exponents cannot be given"):
         dd.lyapunov(m, 10.0, 3)
+
+
+def test_a_driven_motion_that_crosses_nothing_is_not_followed_for_hours(monkeypatch):
+    monkeypatch.setattr("daedalus.studies.poincare.MOST_STEPS", 500)
+    m = dd.Model("driven")
+    x = m.state("x", start=0.0)
+    m.equation(m.der(x), np.float64(3.0) * (1 - x) * m.time / (1 + m.time) - x)
+    with pytest.raises(dd.SolverError, match="0 times in place of 2"):
+        dd.poincare(m, x - 10, 2, max_step=0.1)

@@ -17,6 +17,8 @@ from daedalus.simulation.simulate import simulate
 NAME = "crossing_of_the_section"
 # The run is made twice as long until there are enough crossings, at most so often without a further one.
 FIRST_SPAN, MOST_IN_VAIN, MOST_DOUBLINGS = 1.0, 8, 60
+# A motion that crosses nothing in so many steps is not followed further: one that is driven would go on for hours.
+MOST_STEPS = 100_000
 
 
 def poincare(
@@ -67,7 +69,7 @@ def poincare(
         if not run.success or run.time[-1] < span * (1 - 1e-9):
             raise _too_few(model, len(times), count, float(run.time[-1]), "the run ended there.")
         in_vain = in_vain + 1 if len(times) == before and before else 0
-        if (in_vain >= MOST_IN_VAIN) or (not len(times) and span > 2.0**20):
+        if in_vain >= MOST_IN_VAIN or (not len(times) and (span > 2.0**20 or run.work.steps > MOST_STEPS)):
             break
         # As long as needed at the rate of crossings so far, at most eight times as long.
         ahead = 1.1 * span * count / len(times) if len(times) else 2 * span
