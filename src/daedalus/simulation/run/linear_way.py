@@ -61,7 +61,7 @@ def read_linear(linear: object, preconditioner: object = None) -> LinearWay:
             because=f"GMRES is preconditioned by {' or '.join(map(repr, PRECONDITIONERS))}, or by a function of yours.",
             remedy='preconditioner="ilu", or f(J, gamma), which returns a function solve(r)',
         )
-    return LinearWay(linear, preconditioner)  # type: ignore[arg-type]
+    return LinearWay(linear, preconditioner)
 
 
 class GivenPreconditioner:

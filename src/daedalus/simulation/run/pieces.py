@@ -387,7 +387,7 @@ def _refused(run: Any, settings: Settings, drive: Drive, p: np.ndarray) -> Stop 
 def _linear_systems(run: Any, preconditioner: str) -> LinearSystems | None:
     """How linear systems were solved; None where an explicit method ran."""
     form, *counts = getattr(run, "linear", ("",))
-    return LinearSystems(form, *counts, preconditioner) if form else None
+    return replace(LinearSystems(form, *counts), preconditioner=preconditioner) if form else None
 
 
 def explain(
