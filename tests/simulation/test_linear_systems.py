@@ -80,7 +80,9 @@ def test_a_preconditioner_of_ones_own(method):
     assert all(shape == (128, 128) and gamma > 0 for shape, gamma in seen)
     few = dd.simulate(reaction(8), 0.5, linear="krylov", preconditioner="ilu", **way)
     if method != "radau5":
-        assert iterations(tr) < iterations(few) / 2
+        assert iterations(tr) < 0.6 * iterations(few)
+    if method == "bdf":
+        assert iterations(tr) <= 2 * tr.work.newton
 
 
 def iterations(tr):
