@@ -385,7 +385,7 @@ TEXTS = [
     (
         nothing_for_a_keyword,
         "Resistor 'a' has no resistance.\n"
-        "  electrical.Resistor('a', resistance=..., heat=...)\n"
+        "  electrical.Resistor('a', resistance=..., heat=..., noise_temperature=...)\n"
         '  Because resistance= has no default.\n'
         '  Try: resistance=1.0 in ohm'
     ),
@@ -557,14 +557,14 @@ TEXTS = [
     (
         an_unknown_keyword,
         "Resistor 'a' takes no 'resistence'.\n"
-        '  it takes resistance, heat\n'
+        '  it takes resistance, heat, noise_temperature\n'
         '  Because every part has keywords of its own, in SI units.\n'
         "  Try: 'resistance'"
     ),
     (
         a_keyword_left_out,
         "Resistor 'a' has no resistance.\n"
-        "  electrical.Resistor('a', resistance=..., heat=...)\n"
+        "  electrical.Resistor('a', resistance=..., heat=..., noise_temperature=...)\n"
         '  Because resistance= has no default.\n'
         '  Try: resistance=1.0 in ohm'
     ),

@@ -164,4 +164,7 @@ def test_higher_order_needs_fewer_steps_at_a_tight_tolerance(name):
 def test_every_system_is_run_by_some_method():
     """No system may slip out of these tests unseen."""
     implicit = [name for name, method in METHODS.items() if not method.explicit]
-    assert [name for name in catalogue.names() if not any(fits(m, catalogue.load(name)) for m in implicit)] == []
+    unseen = [name for name in catalogue.names() if not any(fits(m, catalogue.load(name)) for m in implicit)]
+    # Implicit methods stop in Bricard's start: its constraints are redundant in a way that no choice of them mends.
+    assert unseen == ["bricard"]
+    assert all(any(fits(m, catalogue.load(name)) for m in METHODS) for name in unseen)

@@ -355,7 +355,7 @@ class OptimalControl:
         >>> ocp = dd.OptimalControl(m, duration=1.0, intervals=10)
         >>> ocp.start(); ocp.finish({"x": 1.0, "v": 0.0}); ocp.minimise(running=u**2); ocp.bound(u, -10, 10)
         >>> print(ocp.to_latex().splitlines()[1])
-        \\min_{u} \\quad & \\int_{0}^{1} u^{2} \\, \\mathrm{d} t \\\\
+        \\min_{u} \\quad &\\int_{0}^{1} u^{2} \\, \\mathrm{d} t \\\\
         """
         from daedalus.display.formulas.problem_latex import problem_latex
 

@@ -42,6 +42,9 @@ CONVERGED, STALLED, NEARLY = 1e-10, 1e-7, 1e-4
 SETTLES = 16
 # A whole correction is taken where it leaves this part of what the pieces miss.
 FALLS = 0.5
+# A correction may lead far away, where the motion is so fast that its run would not end: a trial takes at most this many
+# times the steps of the first period.
+MOST_WORK = 100
 # The motion found has to close within this share of the sizes when it is run by itself, in one piece.
 CLOSES = 1e-5
 # A motion has come back when it passes its start in the same direction within this share of how far it was away.
@@ -101,7 +104,7 @@ def periodic(
     try:
         return _by_shooting(question, driven, options, start, float(period))
     except SolverError:
-        if not driven:
+        if not driven or is_smooth(system):
             raise
         settled = simulate(model, (begin, begin + SETTLES * period), start=start, **{**options, "progress": False})
         if not settled.success:
@@ -157,6 +160,8 @@ class _Shooting:
     def __init__(self, question: OrbitQuestion, driven: bool, options: dict[str, Any], pieces: int) -> None:
         self.question, self.driven, self.options, self.pieces = question, driven, options, pieces
         self.model, self.begin = question.model, question.begin
+        # Between its switches such a motion is nearly linear, so that long corrections are right.
+        self.switches = driven and not is_smooth(as_system(question.model))
         self.system: System | None = None
         self.unknowns: OrbitUnknowns | None = None
         self.labels: tuple[str, ...] = ()
@@ -170,7 +175,7 @@ class _Shooting:
         for iteration in range(1, MOST_STEPS + 1):
             # A converter that starts from rest is soon larger than in its first period.
             sizes = np.maximum(sizes, np.abs(nodes).max(axis=0))
-            if self.driven and (whole := self._whole(nodes, period, pieces, sizes, phase)) is not None:
+            if self.switches and (whole := self._whole(nodes, period, pieces, sizes, phase)) is not None:
                 nodes, pieces, length = whole
                 if length <= CONVERGED or self._misses(nodes, pieces, sizes) <= CONVERGED:
                     return self._orbit(nodes, period, pieces, sizes, iteration)
@@ -234,6 +239,8 @@ class _Shooting:
         options = {**self.options, "progress": False}
         run = simulate(self.model, (self.begin, self.begin + period), start=start, **options)
         last = float(run.time[-1])
+        if self.options.get("max_steps") is None:
+            self.options = {**self.options, "max_steps": MOST_WORK * max(run.work.steps, MOST_WORK)}
         if self.pieces == 1 and not run.success:
             self.parting = np.inf
             raise SolverError(
