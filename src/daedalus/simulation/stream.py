@@ -22,6 +22,8 @@ from daedalus.simulation.simulate import simulate
 ROWS_A_STEP = 12
 # A part is at most so much longer than the one before.
 GROWTH = 4.0
+# Parts are no shorter than this fraction of the span: each begins with small steps, which take memory as well.
+MOST_PARTS = 100
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ def stream(
     path: the file; one that exists is replaced.
     save_at: the times of the rows, in the order of the run.
     variables: the names to keep, outputs and derivatives too; all states and algebraic variables by default.
-    memory: bytes that a part may take beside the model itself.
+    memory: bytes that a part may take beside the model itself; a part is no shorter than a hundredth of the span.
 
     Example
     -------
@@ -122,7 +124,7 @@ def stream(
                 return StreamedRun(Path(path), tr.success, tr.stop_reason, rows, parts, work, begin)
             used = 8.0 * width * (ROWS_A_STEP * max(tr.work.steps, 1) + len(moments))
             limit = abs(now - before) * min(GROWTH, memory / used)
-            reach = max(limit, 1e-9 * abs(t1 - t0))
+            reach = max(limit, abs(t1 - t0) / MOST_PARTS)
 
 
 def _names(system: System, variables: Sequence[str] | None) -> list[str]:
