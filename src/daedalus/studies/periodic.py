@@ -42,8 +42,8 @@ CONVERGED, STALLED, NEARLY = 1e-10, 1e-7, 1e-4
 SETTLES = 16
 # A whole correction is taken where it leaves this part of what the pieces miss.
 FALLS = 0.5
-# A correction may lead far away, where the motion is so fast that its run would not end: a trial takes at most this many
-# times the steps of the first period.
+# A correction may lead far away, where the motion is so fast that its run would not end: a trial takes at most this
+# many times the steps of the first period.
 MOST_WORK = 100
 # The motion found has to close within this share of the sizes when it is run by itself, in one piece.
 CLOSES = 1e-5
