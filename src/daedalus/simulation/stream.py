@@ -78,7 +78,7 @@ def stream(
     path: the file; one that exists is replaced.
     save_at: the times of the rows, in the order of the run.
     variables: the names to keep, outputs and derivatives too; all states and algebraic variables by default.
-    memory: bytes that a part may take beside the model itself; a part is no shorter than a hundredth of the span.
+    memory: bytes that a part may take beside the model itself; each part is at least a hundredth of the span.
 
     Example
     -------
