@@ -254,7 +254,7 @@ def _find_kind(name: str, kind: object, size: int) -> Kind:
 
 
 def _joint_arguments(kind: str) -> tuple[str, ...]:
-    """What a kind takes where its own coordinates are the states."""
+    """The arguments of a kind of joint whose own coordinates are the states."""
     if kind not in COORDINATES or kind == "fixed":
         return ()
     turned = ("rotation",) if kind in ("revolute", "universal", "spherical", "planar") else ()
