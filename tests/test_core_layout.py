@@ -13,7 +13,7 @@ CORE = Path(__file__).parent.parent / "src" / "daedalus" / "core"
 ORDER = [
     ["machine"],  # processor, memory, numbers
     ["linear/preconditioners"],  # approximate inverses for iterations
-    ["linear", "noise", "contact"],  # matrices and their factors; random numbers; bodies that touch
+    ["linear", "noise", "contact", "collocation"],  # matrices, random numbers, bodies that touch, motions on meshes
     ["model"],  # compiled functions, inputs, equations
     ["state"],  # where a run is, and what it writes down
     ["methods"],  # the length of a step, for all methods
@@ -24,8 +24,8 @@ ORDER = [
     ["flow"],  # steps as maps with derivatives
     ["program"],  # nonlinear programs and their solvers
     ["python"],  # the seam
-    # That of programs, of interrupts and forks, of contacts, of lanes.
-    ["python/program", "python/process", "python/contact", "python/lanes"],
+    # That of programs, of interrupts and forks, of contacts, of lanes, of meshes.
+    ["python/program", "python/process", "python/contact", "python/lanes", "python/collocation"],
 ]
 LEVEL = {folder: level for level, folders in enumerate(ORDER) for folder in folders}
 

@@ -605,6 +605,35 @@ class ContactWorld:
     def impulses(self) -> Array: ...
     def forget(self) -> None: ...
 
+class IntervalEquations:
+    def __init__(
+        self,
+        function: Function,
+        states: int,
+        algebraic: int,
+        places: Sequence[tuple[Sequence[int], Sequence[int]]],
+        A: ArrayLike,
+        b: ArrayLike,
+        c: ArrayLike,
+    ) -> None: ...
+    def rows(
+        self,
+        mesh: ArrayLike,
+        unknowns: ArrayLike,
+        u: ArrayLike,
+        p: ArrayLike,
+        by_u: Sequence[int],
+        by_p: Sequence[int],
+    ) -> tuple[Array, Array, Array, Array]: ...
+
+class IntervalFactors:
+    def solve(self, right: ArrayLike) -> Array: ...
+    @property
+    def sign(self) -> float: ...
+
+def interval_factors(
+    block: ArrayLike, tails: ArrayLike, ends: ArrayLike, sizes: ArrayLike, inner: int
+) -> IntervalFactors | None: ...
 def wiener_increments(
     seeds: np.ndarray, stream: int, unit: float, top: int, level: int, first: int, out: Array
 ) -> None: ...

@@ -19,7 +19,7 @@ from daedalus.algebra.newton_record import new_record
 from daedalus.algebra.rank_decision import SINGULAR, sparse_factors
 from daedalus.deadline import poll
 
-# A full matrix, or a sparse one of SciPy.
+# A full matrix, a sparse one of SciPy, or one with factors of its own (`factors`, `toarray`, `data`).
 Matrix = Any
 # v -> F(v), ∂F/∂v as a full matrix or a sparse one, and the size of each equation.
 Equations = Callable[[np.ndarray], tuple[np.ndarray, Matrix, np.ndarray]]
@@ -59,6 +59,18 @@ class Factors:
         return self.size * (self._right.T @ (self._left.T @ scaled / self._values))
 
 
+@dataclass(frozen=True, eq=False)
+class _InUnits:
+    """Factors whose solutions are in units, as factors in sizes of the unknowns."""
+
+    factors: Any
+    size: np.ndarray
+
+    def solve(self, right: np.ndarray) -> np.ndarray:
+        """The solution in sizes."""
+        return np.asarray(self.factors.solve(right) / self.size)
+
+
 def _scaled(
     jacobian: Matrix, size: np.ndarray, scale: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, Any, np.ndarray | None]:
@@ -67,6 +79,12 @@ def _scaled(
         matrix = jacobian * size
         rows, dead = _row_scale(np.abs(matrix).max(axis=1, initial=0.0), scale)
         return rows, dead, None, matrix / rows[:, None]
+    if hasattr(jacobian, "factors"):
+        # A matrix with a structure of its own brings its factors.
+        factors, condition = jacobian.factors(size)
+        if condition < 1 / SINGULAR:
+            return np.ones(len(size)), np.zeros(0, dtype=int), _InUnits(factors, size), None
+        return _scaled(jacobian.toarray(), size, scale)
     from scipy.sparse import csc_matrix
 
     # On the numbers themselves: products with diagonal matrices take longer than the factors of some hundred unknowns.

@@ -26,6 +26,7 @@ from daedalus.model.system.system import System
 from daedalus.simulation.run.request import read_span
 from daedalus.studies.boundary_solution import BoundarySolution
 from daedalus.studies.collocation import STAGES, Collocation, MeshValues, cut
+from daedalus.studies.interval_matrix import IntervalMatrix
 
 FIRST_INTERVALS, MOST_INTERVALS, MOST_REFINEMENTS = 8, 4000, 14
 # An interval that misses by more than this many tolerances is cut in three, by less in two.
@@ -101,6 +102,7 @@ class _BoundaryCollocation:
                 remedy='free={"lam": 1.0}',
             )
         self.at_p = np.array([int(place.positions[0]) for _, place in entries], dtype=int)
+        self._at_p = self.at_p.tolist()
         known = {**dict(parameters or {}), **self.free}
         self.p = np.array(read_point(system, None, None, known)["p"])
         self._read_conditions(conditions, as_system(model))
@@ -151,7 +153,7 @@ class _BoundaryCollocation:
         every = ca.vertcat(*(symbols[t] for t in self.times))
         unknowns = ca.vertcat(every, p)
         slopes = ca.jacobian(expression, unknowns)
-        self.pattern = slopes.sparsity()
+        self._own_rows, self._own_columns = (np.array(part, dtype=int) for part in slopes.sparsity().get_triplet())
         self.rows = compile_function(ca.Function("conditions", [every, p], [ca.densify(expression), slopes]))
 
     def _parameters(self, p: ca.SX) -> ca.SX:
@@ -239,32 +241,21 @@ class _BoundaryCollocation:
         return root.values, root.iterations
 
     def _equations(self, mesh: np.ndarray, unknowns: np.ndarray) -> tuple[np.ndarray, Any, np.ndarray]:
-        """All rows, their sparse Jacobian, and their sizes."""
-        from scipy.sparse import coo_matrix
-
-        N, n, width, height = len(mesh) - 1, self.n, self.collocation.width, self.collocation.height
-        values, p = self.collocation.split(unknowns, N)
-        rows = self.collocation.intervals(mesh, values, self._whole(p))
-        entries = [self.collocation.triplets(rows.block)]
+        """All rows, their Jacobian, and their sizes."""
+        N, n, width, inner = len(mesh) - 1, self.n, self.collocation.width, self.collocation.height - self.n
+        p = unknowns[N * width + n :]
+        rows = self.collocation.intervals(mesh, unknowns, self._whole(p), moved={"p": self._at_p})
         last = N * width + n
-        if len(self.at_p):
-            by_p = rows.slopes["p"][..., self.at_p].reshape(N, height - n, -1)
-            rows_p = np.arange(N)[:, None, None] * height + np.arange(height - n)[None, :, None]
-            columns_p = last + np.arange(by_p.shape[2])[None, None, :]
-            where_p, which_p = (np.broadcast_to(part, by_p.shape).ravel() for part in (rows_p, columns_p))
-            entries.append((by_p.ravel(), where_p, which_p))
+        tail = np.zeros((N, inner + n, len(p)))
+        tail[:, :inner] = rows.by_moved.reshape(N, inner, len(p))
         nodes = np.searchsorted(mesh, self.times)
-        ends, slopes = self.rows(values.x[nodes].ravel(), p)
-        own_rows, own_columns = (np.asarray(part) for part in self.pattern.get_triplet())
-        columns = np.concatenate([np.concatenate([k * width + np.arange(n) for k in nodes]), last + np.arange(len(p))])
-        entries.append((slopes, N * height + own_rows, columns[own_columns]))
-        data, where, which = (np.concatenate(part) for part in zip(*entries))
-        matrix = coo_matrix((data, (where, which)), (N * height + len(ends), len(unknowns))).tocsc()
-        whole = np.concatenate([rows.residual.ravel(), ends])
-        scale = np.zeros(matrix.shape[0])
-        np.maximum.at(scale, where, np.abs(data))
-        scale *= max(1.0, float(np.abs(unknowns).max(initial=0.0)))
-        return whole, matrix, np.where(scale > 0, scale, 1.0)
+        columns = np.concatenate([(nodes[:, None] * width + np.arange(n)).ravel(), np.arange(last, last + len(p))])
+        at_ends, slopes = self.rows(unknowns[columns[: len(nodes) * n]], p)
+        ends = np.zeros((len(at_ends), len(unknowns)))
+        ends[self._own_rows, columns[self._own_columns]] = slopes
+        matrix = IntervalMatrix(rows.block, tail, ends, inner)
+        scale = matrix.row_sizes() * max(1.0, float(np.abs(unknowns).max(initial=0.0)))
+        return np.concatenate([rows.residual.ravel(), at_ends]), matrix, np.where(scale > 0, scale, 1.0)
 
     def _difference(self, old: np.ndarray, coarse: np.ndarray, mesh: np.ndarray, unknowns: np.ndarray) -> float:
         """The largest difference from a solution on half the steps, in shares of the sizes of the states."""

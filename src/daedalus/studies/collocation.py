@@ -8,15 +8,18 @@ follows behind the last interval.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from daedalus._core import IntervalEquations
 from daedalus.analysis.points.partial_derivatives import full_matrix, partial_derivatives
 from daedalus.integrators.tableaux.collocation import gauss_legendre
+from daedalus.model.lazy_values import cached_property
 from daedalus.model.plain_numbers import result_at
+from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.model.system.system_record import LETTERS
 
@@ -49,12 +52,14 @@ class IntervalRows:
     """The rows of all intervals: equations at the points, then x_{i+1} = x_i + h Σ b x'.
 
     residual: (N, height). block: (N, height, width + n), derivatives by the unknowns of the interval and by x at its
-    end. slopes: derivatives of the equations at the points by letter, (N, stages, rows, ·).
+    end. by_x: derivatives of the equations at the points by x there, (N, stages, rows, n). by_moved: the same by the
+    chosen inputs, then by the chosen parameters.
     """
 
     residual: np.ndarray
     block: np.ndarray
-    slopes: Mapping[str, np.ndarray]
+    by_x: np.ndarray
+    by_moved: np.ndarray
 
 
 class Collocation:
@@ -101,13 +106,10 @@ class Collocation:
 
     # -- equations ---------------------------------------------------------------------------------------------
 
-    def vectors(
-        self, times: np.ndarray, rates: np.ndarray, x: np.ndarray, z: np.ndarray, p: np.ndarray,
-        held: Mapping[int, float] | None = None,
-    ) -> list[np.ndarray]:  # fmt: skip
-        """What the equations take at many points; `held` are inputs by position."""
-        count = len(times)
-        u = np.zeros((count, self.system.sizes["u"]))
+    def driven(self, times: np.ndarray, held: Mapping[int, float] | None = None) -> np.ndarray:
+        """The inputs at many times, (count, inputs), or those of all of them, (inputs,); `held` are by position."""
+        varies = any(callable(value) for value in self.inputs.values())
+        u = np.zeros((len(times) if varies else 1, self.system.sizes["u"]))
         for name, value in self.inputs.items():
             place = self.system.place(name)
             if not callable(value):
@@ -118,7 +120,14 @@ class Collocation:
                 u[k, place.positions] = np.asarray(here, dtype=float).ravel(order="F")
         for position, number in (held or {}).items():
             u[:, position] = number
-        parts = {"t": times[:, None], "xdot": rates, "x": x, "z": z, "u": u, "p": np.tile(p, (count, 1))}
+        return u if varies else u[0]
+
+    def vectors(
+        self, times: np.ndarray, rates: np.ndarray, x: np.ndarray, z: np.ndarray, p: np.ndarray,
+        held: Mapping[int, float] | None = None,
+    ) -> list[np.ndarray]:  # fmt: skip
+        """What the equations take at many points; `held` are inputs by position."""
+        parts = {"t": times[:, None], "xdot": rates, "x": x, "z": z, "u": self.driven(times, held), "p": p}
         return [np.ascontiguousarray(parts[letter]) for letter in ("t", *LETTERS)]
 
     def evaluated(self, vectors: list[np.ndarray]) -> tuple[np.ndarray, dict[str, np.ndarray]]:
@@ -128,45 +137,19 @@ class Collocation:
         return value, dict(zip(LETTERS, map(full_matrix, patterns, nonzeros)))
 
     def intervals(
-        self, times: np.ndarray, values: MeshValues, p: np.ndarray, held: Mapping[int, float] | None = None
-    ) -> IntervalRows:
-        """The rows of all intervals and their derivatives."""
-        N, s, n, q = len(times) - 1, STAGES, self.n, self.rows
-        h = np.diff(times)
-        points = N * s
-        residual, slopes = self.evaluated(
-            self.vectors(
-                self.points(times).ravel(), values.rates.reshape(points, n),
-                self.inside(times, values).reshape(points, n), values.z.reshape(points, self.m), p, held,
-            )
-        )  # fmt: skip
-        by = {letter: slope.reshape(N, s, q, -1) for letter, slope in slopes.items()}
-        block = np.zeros((N, self.height, self.width + n))
-        for j in range(s):
-            rows = slice(j * q, (j + 1) * q)
-            block[:, rows, :n] = by["x"][:, j]
-            for k in range(s):
-                first = n + k * q
-                block[:, rows, first : first + n] = h[:, None, None] * self.A[j, k] * by["x"][:, j]
-            first = n + j * q
-            block[:, rows, first : first + n] += by["xdot"][:, j]
-            block[:, rows, first + n : first + q] = by["z"][:, j]
-        eye = np.eye(n)
-        block[:, s * q :, :n] = eye
-        block[:, s * q :, self.width :] = -eye
-        for k in range(s):
-            first = n + k * q
-            block[:, s * q :, first : first + n] = h[:, None, None] * self.b[k] * eye
-        joins = values.x[:-1] + h[:, None] * np.einsum("l,iln->in", self.b, values.rates) - values.x[1:]
-        return IntervalRows(np.concatenate([residual.reshape(N, -1), joins], axis=1), block, by)
+        self, times: np.ndarray, unknowns: np.ndarray, p: np.ndarray, held: Mapping[int, float] | None = None,
+        moved: Mapping[str, Sequence[int]] | None = None,
+    ) -> IntervalRows:  # fmt: skip
+        """The rows of all intervals and their derivatives, also by chosen entries of u and p: {"u": [], "p": [0]}."""
+        chosen = moved or {}
+        u = self.driven(self.points(times).ravel(), held)
+        return IntervalRows(
+            *self._kernel.rows(times, unknowns, u, p, list(chosen.get("u", ())), list(chosen.get("p", ())))
+        )
 
-    def triplets(self, block: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The derivatives of all intervals as entries of a sparse matrix: values, rows, columns."""
-        first = np.arange(len(block))[:, None, None]
-        rows = np.broadcast_to(first * self.height + np.arange(self.height)[None, :, None], block.shape)
-        columns = np.broadcast_to(first * self.width + np.arange(self.width + self.n)[None, None, :], block.shape)
-        there = block != 0
-        return block[there], rows[there], columns[there]
+    @cached_property
+    def _kernel(self) -> IntervalEquations:
+        return once(self.system, _interval_equations)
 
     def misses(
         self, times: np.ndarray, values: MeshValues, p: np.ndarray, rtol: float, atol: float | np.ndarray,
@@ -193,6 +176,16 @@ class Collocation:
         sizes = np.abs(values.x).max(axis=0)
         allowed = atol + rtol * np.maximum(np.abs(inside), 1e-3 * sizes)
         return np.asarray((off / allowed).max(axis=(1, 2)))
+
+
+def _interval_equations(system: System) -> IntervalEquations:
+    """The collocation equations of a system in the core."""
+    function, patterns = partial_derivatives(system)._equations
+    table = gauss_legendre(STAGES)
+    return IntervalEquations(
+        function.core, system.sizes["x"], system.sizes["z"], [pattern.get_triplet() for pattern in patterns],
+        *(np.asarray(part, dtype=float) for part in (table.A, table.b, table.c)),
+    )  # fmt: skip
 
 
 def lagrange(shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

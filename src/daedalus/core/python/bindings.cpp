@@ -24,6 +24,7 @@ NB_MODULE(_core, module) {
     daedalus::bind_values(module);
     daedalus::bind_numbers(module);
     daedalus::bind_noise(module);
+    daedalus::bind_intervals(module);
     daedalus::bind_contact(module);
     daedalus::bind_matching(module);
     daedalus::bind_program(module);

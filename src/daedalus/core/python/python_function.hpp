@@ -56,6 +56,7 @@ void bind_adjoint(nb::module_& module);
 void bind_values(nb::module_& module);
 void bind_numbers(nb::module_& module);
 void bind_noise(nb::module_& module);
+void bind_intervals(nb::module_& module);
 void bind_contact(nb::module_& module);
 void bind_matching(nb::module_& module);
 void bind_program(nb::module_& module);

@@ -22,7 +22,7 @@ from daedalus.model.lazy_values import cached_property
 from daedalus.model.system.system import System
 from daedalus.model.system.system_record import LETTERS
 from daedalus.studies.collocation import STAGES, Collocation, IntervalRows, MeshValues
-from daedalus.studies.orbits.orbit_matrix import OrbitMatrix
+from daedalus.studies.interval_matrix import IntervalMatrix
 
 # Directions of kept quantities below this share of the largest follow from the others.
 INDEPENDENT = 1e-8
@@ -76,7 +76,7 @@ class OrbitProblem:
         p, held = self.numbers(a)
         z = np.zeros((1, self.system.sizes["z"]))
         vectors = self.collocation.vectors(np.array([self.begin]), np.zeros((1, n)), x[None], z, p, held)
-        value, by_x, by_a = self._kept(*(vector[0] for vector in vectors))
+        value, by_x, by_a = self._kept(*(np.ravel(vector) for vector in vectors))
         return np.ravel(value), np.reshape(by_x, (n, -1)).T, np.ravel(by_a)
 
     def independent(self, x: np.ndarray, a: float) -> np.ndarray:
@@ -175,10 +175,13 @@ class OrbitEquations:
         ends = [orbit.period * share, *np.full(len(self.kept), far), width * share]
         return np.concatenate([head, ends])
 
-    def interval_rows(self, orbit: OrbitValues) -> IntervalRows:
-        """The collocation equations of an orbit."""
+    def interval_rows(self, orbit: OrbitValues, unknowns: np.ndarray | None = None) -> IntervalRows:
+        """The collocation equations of an orbit; `unknowns` are those of its collocation, where they are at hand."""
         p, held = self.problem.numbers(orbit.parameter)
-        return self.problem.collocation.intervals(self.times(orbit.period), orbit.values, p, held)
+        head = self.problem.collocation.joined(orbit.values) if unknowns is None else unknowns
+        entry = self.problem.entry
+        moved = None if entry is None else {entry[0]: [entry[1]]}
+        return self.problem.collocation.intervals(self.times(orbit.period), head, p, held, moved)
 
     def misses(self, orbit: OrbitValues, rtol: float) -> np.ndarray:
         """By how many tolerances each interval misses the equations between the points where they hold."""
@@ -186,25 +189,25 @@ class OrbitEquations:
         atol = rtol * 1e-2 * np.maximum(np.ptp(orbit.values.x, axis=0), 1e-9 * self.size_x)
         return self.problem.collocation.misses(self.times(orbit.period), orbit.values, p, rtol, atol, held)
 
-    def __call__(self, Y: np.ndarray) -> tuple[np.ndarray, OrbitMatrix]:
+    def __call__(self, Y: np.ndarray) -> tuple[np.ndarray, IntervalMatrix]:
         """All rows, and their derivatives by all unknowns; there is one unknown more than there are rows."""
         problem, collocation, N = self.problem, self.problem.collocation, self.intervals
         n, k, inner = collocation.n, len(self.kept), STAGES * collocation.rows
         orbit = self.split(Y)
         values, times = orbit.values, self.times(orbit.period)
-        rows = self.interval_rows(orbit)
+        rows = self.interval_rows(orbit, Y)
         at_T, at_a, last = self.at_period, len(Y) - 1, self.at_period - n
         # By the period: times and steps grow with it.
         tail = np.zeros((N, collocation.height, k + 2))
         h = np.diff(self.mesh)
         stretched = h[:, None, None] * np.einsum("jl,iln->ijn", collocation.A, values.rates)
-        by_T = np.einsum("ijqn,ijn->ijq", rows.slopes["x"], stretched)
+        by_T = np.einsum("ijqn,ijn->ijq", rows.by_x, stretched)
         if problem.driven:
             by_T += self._time_slopes(orbit) * collocation.points(self.mesh)[:, :, None]
         tail[:, :inner, 0] = by_T.reshape(N, -1)
         tail[:, inner:, 0] = h[:, None] * np.einsum("l,iln->in", collocation.b, values.rates)
         if problem.entry is not None:
-            tail[:, :inner, -1] = rows.slopes[problem.entry[0]][..., problem.entry[1]].reshape(N, -1)
+            tail[:, :inner, -1] = rows.by_moved[..., 0].reshape(N, -1)
         # Closing, with a multiplier for everything that is kept.
         kept, by_x, by_a = (part[self.kept] for part in problem.kept(values.x[0], orbit.parameter))
         directions = by_x * self.size_x**2
@@ -215,9 +218,9 @@ class OrbitEquations:
         ends[own, own], ends[own, last + own] = -1.0, 1.0
         ends[:n, at_T + 1 : at_T + 1 + k] = directions.T
         ends[n : n + k, :n], ends[n : n + k, at_a] = by_x, by_a
-        phase = self._phase_row(orbit, times, ends[-1])
+        phase = self._phase_row(orbit, times, ends[-1]) if orbit.period > 0 else np.nan
         residual = np.concatenate([rows.residual.ravel(), closes, kept, [phase]])
-        return residual, OrbitMatrix(rows.block, tail, ends, inner)
+        return residual, IntervalMatrix(rows.block, tail, ends, inner)
 
     def _stage_vectors(self, orbit: OrbitValues) -> list[np.ndarray]:
         collocation, times = self.problem.collocation, self.times(orbit.period)

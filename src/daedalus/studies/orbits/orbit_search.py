@@ -91,9 +91,9 @@ def _newton(equations: OrbitEquations, orbit: OrbitValues) -> tuple[OrbitValues,
     first = equations.joined(orbit)
     sizes = equations.sizes(first, 1.0)[:-1]
 
-    def linearised(Y: np.ndarray) -> tuple[np.ndarray, Callable[[], Solve]]:
+    def linearised(Y: np.ndarray) -> tuple[np.ndarray, Callable[[], Solve | None]]:
         residual, matrix = equations(np.append(Y, first[-1]))
-        return residual, lambda: matrix.without_last
+        return residual, matrix.without_last
 
     def length(step: np.ndarray, Y: np.ndarray) -> float:
         return float(np.linalg.norm(step / sizes) / len(sizes) ** 0.25)
