@@ -135,6 +135,7 @@ def _report(array: DerivativeArray, s: Signature, found: Examination, notes: lis
     surplus = system.part(Surplus)
     if surplus is not None:
         notes += _surplus_notes(surplus)
+    determined = not len(free.loose) or (bool(judged.multipliers) and not judged.undetermined)
     settled = found.whole.settled if judged.multipliers and found.whole is not None else found.index
     return Report(
         **_common(array, s, jet),
@@ -143,7 +144,7 @@ def _report(array: DerivativeArray, s: Signature, found: Examination, notes: lis
         is_dae=kind.is_dae,
         index=settled,
         directly_solvable=kind.directly_solvable,
-        solvable=jet.consistent and not len(free.loose) and array.count >= array.size,
+        solvable=jet.consistent and determined and array.count >= array.size,
         degrees_of_freedom=free.start_values,
         differential=[array.label(int(j)) for j in kind.differential],
         algebraic=[array.label(int(j)) for j in kind.algebraic],

@@ -89,6 +89,8 @@ def _solution(report: Report) -> str:
             "by implicit methods as written, by explicit ones after solving for x'")  # fmt: skip
     if report.directly_solvable:
         return "by implicit methods as written, by explicit ones where z can be eliminated"
+    if report.non_unique_multipliers:
+        return "by any method on the reduced model, with independent constraints and the multipliers of least norm"
     named = _differentiated(report)
     reduced = f"dd.reduce(m) differentiates {named}" if named else "dd.reduce(m) lowers the index"
     as_written = "; radau5 also solves it as written" if (report.index or 0) <= HIGHEST else ""

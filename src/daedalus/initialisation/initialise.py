@@ -15,6 +15,7 @@ from daedalus.initialisation.given_and_guessed import Wanted, brought_along, rea
 from daedalus.initialisation.input_values import input_jet, without_expressions
 from daedalus.initialisation.jet_equations import JetEquations
 from daedalus.initialisation.mass_metric import MassMetric
+from daedalus.initialisation.redundant_multipliers import with_smallest_multipliers
 from daedalus.initialisation.search import Search, SearchOutcome, search_from
 from daedalus.initialisation.start import MovedOnto, Start
 from daedalus.initialisation.start_equations import start_equations
@@ -183,6 +184,9 @@ def _start(
     left: dict[str, float] = {}
     for row, value in zip(eq.rows, residual):
         left[row.name] = float(value) if abs(value) >= abs(left.get(row.name, 0.0)) else left[row.name]
+    if found.undetermined or found.movable is None:
+        vectors["z"], told = with_smallest_multipliers(search, given, vectors)
+        notes = [*notes, *([told] if told else [])]
     notes = [*notes, *_outside_bounds(system, vectors)]
     states = dict(zip(system.labels["x"], vectors["x"].tolist()))
     check_joint_sides(written, search.time, states, vectors["u"], search.p)

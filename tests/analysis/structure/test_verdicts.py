@@ -70,7 +70,7 @@ VERDICTS += [
         )
         for name, freedom, multipliers in MECHANISMS
     ),
-    # One of five constraints follows from the others: their forces are not determined.
+    # One of five constraints follows from the others: the motion is determined, their forces only in their sum.
     pytest.param(
         "bricard",
         {},
@@ -78,7 +78,6 @@ VERDICTS += [
             "semi-explicit DAE",
             3,
             2 * (5 - 4),
-            solvable=False,
             structural_index=3,
             is_linear=False,
             directly_solvable=False,

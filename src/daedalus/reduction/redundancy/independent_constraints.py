@@ -20,7 +20,10 @@ from daedalus.model.event_purpose import EventPurpose
 from daedalus.model.expressions import column, concatenate, elements
 from daedalus.model.model import Model
 from daedalus.model.notebook import WrittenEvent
+from daedalus.model.reopened import as_model
 from daedalus.model.system.equation_row import EquationRow, collected
+from daedalus.model.system.once import remembered
+from daedalus.model.system.system import System
 from daedalus.reduction.findings import Finding, RedundantConstraints, SmallestMultipliers
 from daedalus.reduction.redundancy.constraint_place import MotionPlace, jacobian_at, states_nearby
 from daedalus.reduction.redundancy.redundant_rows import (
@@ -41,6 +44,7 @@ from daedalus.reduction.rewriting import (
     scalar_rows,
     substituted,
     write_rows,
+    written_out,
 )
 
 # A dropped constraint that is violated by more, in units of length of its row, no longer follows from the others.
@@ -131,6 +135,23 @@ def redundancy_of(model: Model, written: ReducedModel) -> Redundancy | None:
         return None
     found.first = choice
     return found
+
+
+@remembered
+def redundancy_at_start(system: System) -> Redundancy | None:
+    """The redundant constraints of a mechanism as it was written; None where there are none.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> m = dd.Model("twice"); q = m.coordinate("q", 2, start=[1, 0]); m.kinetic_energy(ca.sumsqr(m.rate(q)))
+    >>> _ = m.constraint("rod", ca.sumsqr(q) - 1); _ = m.constraint("again", ca.exp(q[0]) * (ca.sumsqr(q) - 1))
+    >>> found = redundancy_at_start(m.freeze())
+    >>> found.listed(found.first.dependent)
+    'again'
+    """
+    model = as_model(system)
+    return redundancy_of(model, written_out(model)) if model._mechanics.constraints else None
 
 
 def _forces_alone(moving: MovingModel, states: list[MotionPlace], rank: int) -> bool:

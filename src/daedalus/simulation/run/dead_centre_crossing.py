@@ -64,12 +64,15 @@ def step_tolerance(first: Piece) -> float:
 
 def solved_piece(piece: Trajectory) -> Trajectory | None:
     """The piece with rows of its states alone; None where x' and z do not follow from them by formulas or solves."""
+    found = solved_plant(piece._plant)
+    return None if found is None else by_states_alone(piece, found)
+
+
+def by_states_alone(piece: Trajectory, found: Plant) -> Trajectory:
+    """The piece with rows of its states alone, by a plant that gives x' and z."""
     plant = piece._plant
     if not isinstance(plant, ImplicitPlant):
         return piece
-    found = solved_plant(plant)
-    if found is None:
-        return None
     states, dense = plant.row_parts["x"], piece.dense
     rows = np.ascontiguousarray(piece._x[:, states])
     of_states = Dense(dense.starts, dense.ends, np.ascontiguousarray(dense.coefficients[:, :, states]))

@@ -9,20 +9,27 @@ from functools import partial
 import numpy as np
 
 from daedalus.algebra.rank_decision import weakest
+from daedalus.initialisation.start_in_form import states_in
+from daedalus.integrators.methods import is_implicit
 from daedalus.model.event_purpose import EventPurpose
 from daedalus.model.system.closed_loop import opened
 from daedalus.model.system.system import System
+from daedalus.model.values import parameter_values
+from daedalus.reduction.forms.no_form import NoForm
 from daedalus.reduction.redundancy.constraint_place import MotionPlace, constraints_at, jacobian_at, moved_onto
 from daedalus.reduction.redundancy.independent_constraints import Redundancy
 from daedalus.reduction.redundancy.redundant_rows import IndependentRows, chosen_rows, rank_of_rows, scaled
 from daedalus.reduction.rewriting import ReducedModel
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
+from daedalus.simulation.plant.plant import Plant
+from daedalus.simulation.plant.plants import find_plant
 from daedalus.simulation.result.ending import Ending, Obstacle, Stop, time_text
 from daedalus.simulation.result.records_of_methods import choice_of
 from daedalus.simulation.result.records_on_the_way import ConstraintsRechosen
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.begin import begin
+from daedalus.simulation.run.dead_centre_crossing import by_states_alone
 from daedalus.simulation.run.pieces import Next, Piece
 from daedalus.simulation.run.road import Road, road_through
 from daedalus.simulation.singular.leading_over import way_over
@@ -33,6 +40,8 @@ Over = Callable[[], Trajectory | None]
 NEAR = 1e-3
 # The smallest singular value of the best rows, divided by their lengths, at a singular configuration.
 NEARLY_SINGULAR = 3e-3
+# Implicit steps may fail before that, their stages beyond the place; below this it is looked for a way over it.
+CLOSE_TO_SINGULAR = 3e-2
 # The prolonged motion misses the constraints by no more than this, in nominal values.
 PROLONGED = 1e-5
 # Another choice helps where its smallest singular value is so many times that of the present one.
@@ -49,8 +58,11 @@ class Rechosen:
 
 def with_other_constraints(road: Road, first: Piece, done: Trajectory) -> Next:
     """The rest of a run whose redundant constraints had to be chosen anew, by the method it had."""
-    over = partial(way_over, done, float(done.end.time), road.request.t1, float(first.settings.call["rtol"]))
-    return _rest(road, done, over)
+    by_formulas = _by_formulas(done._plant)
+    if by_formulas is None:
+        return _rest(road, done, None)
+    solved, t = by_states_alone(done, by_formulas), float(done.end.time)
+    return _rest(road, done, partial(way_over, solved, t, road.request.t1, float(first.settings.call["rtol"])))
 
 
 def choose_constraints(road: Road, first: Piece, done: Trajectory) -> Next:
@@ -64,13 +76,31 @@ def _rest(road: Road, done: Trajectory, over: Over | None) -> Next:
     found = None if redundancy is None else rechosen(redundancy, done, over)
     if not isinstance(found, Rechosen):
         return found
-    method = done.method if isinstance(done._plant, ImplicitPlant) else request.method
+    method = done.method if is_implicit(done.method) else request.method
     way = road_through(request, found.reduced.freeze(), road.inputs, method, choice_of(done.records), t)
-    piece = begin(way, t, found.start)
+    piece = begin(way, t, _named_anew(way, t, found.start))
     if done.status is Ending.PASSED:  # with the constraints that it came with
         return piece
     notes = (*piece.settings.notes, ConstraintsRechosen(t))
     return piece._replace(settings=replace(piece.settings, notes=notes))
+
+
+def _by_formulas(plant: Plant) -> Plant | None:
+    """The plant that gives accelerations and multipliers of the reduced equations; None where there is none."""
+    found = find_plant(plant.system) if isinstance(plant, ImplicitPlant) else plant
+    return None if isinstance(found, NoForm) else found
+
+
+def _named_anew(way: Road, t: float, start: Samples | dict[str, float]) -> Samples | dict[str, float]:
+    """The start of an implicit piece by its states alone: multipliers of the chosen rows belong to the choice."""
+    plant = way.settings.plant
+    by_formulas = _by_formulas(plant)
+    if not isinstance(plant, ImplicitPlant) or by_formulas is None:
+        return start
+    system, p = plant.system, parameter_values(way.system, way.request.parameters)
+    states = start if isinstance(start, dict) else states_in(system, start)
+    x = np.array([[float(states[label]) for label in system.labels["x"]]])
+    return Samples(by_formulas, way.drive, p, np.array([t]), x)
 
 
 def rechosen(redundancy: Redundancy, done: Trajectory, over: Over | None) -> Rechosen | Trajectory | Stop | None:
@@ -95,7 +125,7 @@ def rechosen(redundancy: Redundancy, done: Trajectory, over: Over | None) -> Rec
     if asked and purpose is EventPurpose.NO_LONGER_REDUNDANT:
         return _with_more(redundancy, place, present)
     if not asked and best < BETTER * own:
-        return None
+        return None if over is None or best > CLOSE_TO_SINGULAR else over()
     choice = redundancy.choose(place, rank)
     if choice is None or choice.independent == present.independent:
         return lost_rank(redundancy, place, present)

@@ -20,11 +20,9 @@ from daedalus.errors import DaedalusError, InputError, SolverError
 from daedalus.integrators.methods import check_known, is_implicit, takes_momenta
 from daedalus.model.mechanics.mechanics_part import refuse_touching
 from daedalus.model.mechanics.momentum_form import momentum_form
-from daedalus.model.reopened import as_model
 from daedalus.model.system.once import KeptByKey, once
 from daedalus.model.system.system import System
-from daedalus.reduction.forms.no_form import NoForm
-from daedalus.reduction.redundancy.independent_constraints import Redundancy
+from daedalus.reduction.redundancy.independent_constraints import Redundancy, redundancy_at_start
 from daedalus.reduction.redundancy.repeated_equations import with_independent_equations
 from daedalus.reduction.switches import switches_of
 from daedalus.simulation.inputs.differentiated_inputs import driven_system, with_input_derivatives
@@ -33,7 +31,7 @@ from daedalus.simulation.inputs.jumps_differentiated import jumps_differentiated
 from daedalus.simulation.inputs.read_inputs import Drive, read_inputs
 from daedalus.simulation.inputs.tables_in_constraints import check_tables
 from daedalus.simulation.plant.selected_plant import SelectedPlant
-from daedalus.simulation.plant.solvable import of_index_1, solvable
+from daedalus.simulation.plant.solvable import of_index_1
 from daedalus.simulation.result.records_of_methods import ImplicitChosen, MethodChoice, Stiffness
 from daedalus.simulation.run.method_choice import implicit_choice, runs_smoothly
 from daedalus.simulation.run.request import Options, Request, checked_numbers
@@ -111,9 +109,9 @@ def _check_independent(request: Request, system: System) -> None:
 
 def implicit_road(request: Request, reason: str) -> Road:
     """The road of a model as it is written, by the implicit method that suits it."""
-    system = _independent(request)
+    system, left = _independent(request)
     method, why = implicit_choice(system, reason, request.rtol, atol=request.atol)
-    return road_through(request, system, request.inputs or {}, method, why, request.t0)
+    return road_through(request, system, left, method, why, request.t0)
 
 
 def stiff_road(request: Request, found: Stiffness) -> Road:
@@ -134,7 +132,7 @@ def _system_and_method(request: Request) -> tuple[System, Inputs, str | Tableau,
     """The system, the inputs that it still takes, the method, and why this method where that was left open."""
     system, method, inputs = request.system, request.method, request.inputs or {}
     if is_implicit(method):
-        return _independent(request), inputs, method, None
+        return *_independent(request), method, None
     if system.choices and method == "auto":
         return system, inputs, *implicit_choice(system, CHOSEN, request.rtol, atol=request.atol)
     jumps = jumps_differentiated(system, request.span)
@@ -152,33 +150,35 @@ def _system_and_method(request: Request) -> tuple[System, Inputs, str | Tableau,
 
 def _as_written(request: Request, reason: str | Stiffness) -> tuple[System, Inputs, str, MethodChoice]:
     """The model as it is written, by an implicit method."""
-    system, inputs = _independent(request), request.inputs or {}
-    smooth = runs_smoothly(system, inputs)
-    return system, inputs, *implicit_choice(system, reason, request.rtol, smooth, request.atol)
+    system, left = _independent(request)
+    smooth = runs_smoothly(system, request.inputs)
+    return system, left, *implicit_choice(system, reason, request.rtol, smooth, request.atol)
 
 
-def _independent(request: Request) -> System:
-    """The model as it is written, without equations that follow from others.
+def _independent(request: Request) -> tuple[System, Inputs]:
+    """The model as it is written, without equations that follow from others, and the inputs that it takes.
 
-    Of a higher index with conditions on algebraic variables, or whose equations jump where states change a condition,
-    with its index reduced.
+    With its index reduced where constraints of a mechanism are redundant, where conditions are on algebraic variables
+    of a higher index, and where equations jump as states change a condition.
     """
+    inputs = request.inputs or {}
+    if _has_redundant_constraints(request):
+        reduced, left = driven_system(request.model, request.inputs, request.span)
+        if isinstance(reduced, System):
+            return reduced, left
     found = with_independent_equations(request.system)
-    if found is not request.system and as_model(request.model)._mechanics.constraints:
-        solved = solvable(request.model)  # of redundant constraints only the reduction can be run
-        return found if isinstance(solved, NoForm) else solved
     switches = jumps_on_states(found) or switches_on_algebraics(found)
-    if request.inputs or not switches or variable_index(found).largest <= 1:
-        return found
+    if inputs or not switches or variable_index(found).largest <= 1:
+        return found, inputs
     try:
-        return of_index_1(found)
+        return of_index_1(found), inputs
     except DaedalusError:  # it has no reduction, and is run as it is
-        return found
+        return found, inputs
 
 
 def _has_redundant_constraints(request: Request) -> bool:
-    found = solvable(request.model)
-    return not isinstance(found, NoForm) and found.part(Redundancy) is not None
+    """Whether constraints follow from others along the motion, so that only the reduction can be run."""
+    return redundancy_at_start(request.system) is not None
 
 
 def _differentiates_jumps(method: object, jumps: str) -> SolverError:
