@@ -118,3 +118,30 @@ def test_dead_centres_are_led_over_by_implicit_methods_too():
         assert any(isinstance(record, DeadCentresPassed) for record in tr.records)
         assert tr.end["q"] == pytest.approx(exact.end["q"], abs=1e-5)
         assert tr.end["q"][1] < 0
+
+
+def with_current(m):
+    """The current of a motor that pushes the plank."""
+    i = m.state("i", start=0.0)
+    m.generalised_force(m["q"][0], 5 * i)
+    m.equation(0.01 * m.der(i), 1 - i - 0.5 * m.rate(m["q"])[0])
+
+
+def with_nonlinear_force(m):
+    """A force that follows from a nonlinear equation."""
+    force = m.algebraic("force")
+    m.generalised_force(m["q"][0], force)
+    m.equation(force + 0.1 * force**3, -m.rate(m["q"])[0])
+
+
+@pytest.mark.parametrize("add", [with_current, with_nonlinear_force])
+def test_other_equations_beside_a_redundant_mechanism(add):
+    """Two legs are as many as needed: the same motion as with four."""
+    ends = []
+    for legs, method in ((2, "auto"), (4, "auto"), (4, "radau5")):
+        m = platform(legs)
+        add(m)
+        tr = dd.simulate(m, 0.2, method=method, rtol=1e-8, atol=1e-10)
+        assert tr.success, tr.stop_reason
+        ends.append(tr.end["q"])
+    assert ends[1:] == [pytest.approx(ends[0], abs=1e-6)] * 2

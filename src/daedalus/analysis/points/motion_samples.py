@@ -17,12 +17,16 @@ from daedalus.model.model import Model
 
 
 class MovingModel:
-    """A model as a function from states to their derivatives, mechanical or not, with or without constraints."""
+    """A model as a function from states to their derivatives, mechanical or not, with or without constraints.
 
-    def __init__(self, model: Model) -> None:
+    whole: whether its mechanics must say everything about it. Without, other states may stand beside a mechanism, and
+    what is asked for is where its constraints hold.
+    """
+
+    def __init__(self, model: Model, whole: bool = True) -> None:
         self.model, self.system = model, model.freeze()
         self.parameters = self.system.start["p"]
-        self.mechanics = _whole_mechanics(model)
+        self.mechanics = _whole_mechanics(model) if whole else _constrained_mechanics(model)
         if self.mechanics is not None:
             position = {label: k for k, label in enumerate(self.system.labels["x"])}
             self._q = [position[label] for label in self.mechanics.positions]
@@ -62,7 +66,7 @@ class MovingModel:
     def _constraint_functions(self, mechanics: MotionFunctions) -> ca.Function:
         """c and the invariants, their slope in the positions, c' and its slope in the velocities."""
         t, x, u, p = (self.system.symbol(letter) for letter in "txup")
-        arguments = [t, x[self._q], x[self._v], u, p, ca.SX(0, 1)]
+        arguments = [t, x[self._q], x[self._v], u, p, ca.SX.zeros(len(mechanics.other_labels))]
         place = concatenate([ca.densify(mechanics.c.call(arguments)[0]), *self.system.invariants.values()])
         speed = ca.densify(mechanics.c_dot.call(arguments)[0])
         slopes = [ca.densify(ca.jacobian(e, x)[:, k]) for e, k in ((place, self._q), (speed, self._v))]
@@ -109,3 +113,16 @@ def _whole_mechanics(model: Model) -> MotionFunctions | None:
     functions = model.mechanics()
     known = len(functions.positions) + len(functions.velocities)
     return functions if known == model.freeze().sizes["x"] and not functions.other_labels else None
+
+
+def _constrained_mechanics(model: Model) -> MotionFunctions | None:
+    """The motion functions where the constraints are of positions, velocities, inputs and parameters alone."""
+    if not model._mechanics.positions:
+        return None
+    functions = model.mechanics()
+    if not set((*functions.positions, *functions.velocities)) <= set(model.freeze().labels["x"]):
+        return None
+    other = functions.c.sx_in(5)
+    arguments = [functions.c.sx_in(k) for k in range(5)]
+    parts = [part.call([*arguments, other])[0] for part in (functions.c, functions.c_dot, functions.G)]
+    return None if any(ca.depends_on(part, other) for part in parts) else functions

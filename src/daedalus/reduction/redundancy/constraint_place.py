@@ -28,7 +28,8 @@ class MotionPlace:
 def jacobian_at(moving: MovingModel, place: MotionPlace) -> np.ndarray:
     """G over the velocities, one row a multiplier."""
     assert moving.mechanics is not None
-    arguments = [np.array([place.t]), place.x[moving._q], place.x[moving._v], place.u, place.p, np.zeros(0)]
+    other = np.zeros(len(moving.mechanics.other_labels))
+    arguments = [np.array([place.t]), place.x[moving._q], place.x[moving._v], place.u, place.p, other]
     return np.asarray(moving.mechanics.G(*arguments).full())
 
 

@@ -122,7 +122,7 @@ class Redundancy:
 def redundancy_of(model: Model, written: ReducedModel) -> Redundancy | None:
     """The redundant constraints of a model, with independent ones chosen at its start; None where there are none."""
     try:
-        moving = MovingModel(model)
+        moving = MovingModel(model, whole=False)
         if moving.mechanics is None or not moving.mechanics.multipliers or np.isnan(moving.parameters).any():
             return None
         u = np.zeros(moving.system.sizes["u"])
@@ -249,7 +249,8 @@ def _apart(forms: list[GroupForms]) -> ca.SX:
 def _jacobian(moving: MovingModel) -> ca.SX:
     assert moving.mechanics is not None
     t, x, u, p = (moving.system.symbol(letter) for letter in "txup")
-    return moving.mechanics.G.call([t, x[moving._q], x[moving._v], u, p, ca.SX(0, 1)])[0]
+    other = ca.SX.zeros(len(moving.mechanics.other_labels))
+    return moving.mechanics.G.call([t, x[moving._q], x[moving._v], u, p, other])[0]
 
 
 # The smallest multipliers with the forces of the independent ones, as formulas.

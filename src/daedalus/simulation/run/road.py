@@ -164,8 +164,8 @@ def _independent(request: Request) -> tuple[System, Inputs]:
     inputs = request.inputs or {}
     if _has_redundant_constraints(request):
         reduced, left = driven_system(request.model, request.inputs, request.span)
-        if isinstance(reduced, System):
-            return reduced, left
+        # Nonlinear algebraic equations beside the mechanism have no solved form.
+        return (reduced, left) if isinstance(reduced, System) else (of_index_1(request.system), inputs)
     found = with_independent_equations(request.system)
     switches = jumps_on_states(found) or switches_on_algebraics(found)
     if inputs or not switches or variable_index(found).largest <= 1:
