@@ -120,7 +120,7 @@ def _constrained_mechanics(model: Model) -> MotionFunctions | None:
     if not model._mechanics.positions:
         return None
     functions = model.mechanics()
-    if not set((*functions.positions, *functions.velocities)) <= set(model.freeze().labels["x"]):
+    if not {*functions.positions, *functions.velocities} <= set(model.freeze().labels["x"]):
         return None
     other = functions.c.sx_in(5)
     arguments = [functions.c.sx_in(k) for k in range(5)]
