@@ -12,8 +12,10 @@ import daedalus as dd
 from daedalus.algebra.rank_decision import (
     amplified,
     decide_rank,
+    independent_rows,
     is_singular,
     largest_singular_value,
+    leading_rows,
     null_space,
     range_of_projector,
     rank_of,
@@ -172,3 +174,16 @@ def test_a_projector_has_the_range_of_its_rank():
     found = range_of_projector(oblique)
     assert found.shape == (5, 2)
     assert np.allclose(found @ (found.T @ basis), basis, atol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_follow_from_others_whatever_their_units(seed):
+    draw = np.random.default_rng(seed)
+    basis, units = draw.normal(size=(3, 6)), 10.0 ** draw.uniform(-8, 8, (7, 1))
+    rows = units * np.vstack([basis, draw.normal(size=(4, 3)) @ basis])
+    order = draw.permutation(7)
+    assert independent_rows(rows[order]) == [0, 1, 2]
+    chosen, decision = leading_rows(rows[order], "rows")
+    assert len(chosen) == decision.rank == 3
+    assert decision.gap > 1e6
+    assert np.linalg.matrix_rank((rows / units)[order][chosen]) == 3

@@ -41,6 +41,8 @@ SAME_FORMULA = 1e-9
 WITNESSES = 2
 # Singular values of a balanced matrix below this share of the largest count as zero: as well as its entries are known.
 SINGULAR = KNOWN
+# Rows of which a smaller share is left beside others follow from them: ten times what their entries are known to.
+REDUNDANT = 10 * KNOWN
 # Matrices whose condition is estimated below this, from sparse factors, are regular; the estimate may be ten times off.
 SAFELY_REGULAR = 0.1 / SINGULAR
 # Null vectors of length 1 with less than this in a component do not move it; ten decades from one are half way.
@@ -278,6 +280,49 @@ def rank_of(matrix: np.ndarray, name: str, known: float = SINGULAR) -> RankDecis
         return decide_rank(np.zeros(min(matrix.shape)), matrix.shape, 1.0, known, name)
     values = np.linalg.svd(balanced(matrix)[0], compute_uv=False)
     return decide_rank(values, matrix.shape, float(values[0]), known, name)
+
+
+def independent_rows(matrix: np.ndarray, redundant: float = REDUNDANT) -> list[int]:
+    """The first rows that do not follow from rows before them, each judged by its own length.
+
+    Example
+    -------
+    >>> import numpy as np
+    >>> independent_rows(np.array([[1.0, 0.0], [2.0, 1e-12], [0.0, 1e-12]]))
+    [0, 2]
+    """
+    basis, chosen = np.zeros((0, matrix.shape[1])), []
+    for k, row in enumerate(matrix):
+        length, rest = float(np.linalg.norm(row)), row
+        for _ in range(2):  # once more for rounding
+            rest = rest - basis.T @ (basis @ rest)
+        if np.isfinite(length) and np.linalg.norm(rest) > redundant * length:
+            basis = np.vstack([basis, rest / np.linalg.norm(rest)])
+            chosen.append(k)
+    return chosen
+
+
+def leading_rows(matrix: np.ndarray, name: str, redundant: float = REDUNDANT) -> tuple[list[int], RankDecision]:
+    """Rows that others follow from, those of the largest volume first, each divided by its length; and the decision.
+
+    The order is that of QR with column pivoting (P. Businger, G. H. Golub, Numer. Math. 7, 1965).
+
+    Example
+    -------
+    >>> import numpy as np
+    >>> rows, decision = leading_rows(np.array([[1.0, 1.0], [1e-6, 0.0], [2.0, 2.0]]), "rows")
+    >>> sorted(rows), decision.rank
+    ([0, 1], 2)
+    """
+    from scipy.linalg import qr
+
+    lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
+    scaled = matrix / np.where(lengths > 0, lengths, 1.0)
+    if not scaled.size:
+        return [], decide_rank(np.zeros(0), matrix.shape, 1.0, redundant, name)
+    _, triangle, order = qr(scaled.T, mode="economic", pivoting=True)
+    decision = decide_rank(np.abs(np.diag(triangle)), matrix.shape, 1.0, redundant, name)
+    return order[: decision.rank].tolist(), decision
 
 
 def null_space(matrix: np.ndarray, name: str, known: float = SINGULAR) -> tuple[np.ndarray, RankDecision]:

@@ -13,7 +13,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from daedalus.algebra.rank_decision import FULL_RANK
+from daedalus.algebra.rank_decision import FULL_RANK, SINGULAR
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.initialisation.jet_equations import JetEquations
 from daedalus.initialisation.written_states import first_written
@@ -77,7 +77,7 @@ def mass_blocks(
 
 def is_mass(matrix: np.ndarray) -> np.ndarray:
     """Which of a stack of symmetric matrices are positive definite beside their largest entry."""
-    return np.asarray(np.linalg.eigvalsh(matrix)[..., 0] > 1e-10 * np.abs(matrix).max(axis=(-2, -1)))
+    return np.asarray(np.linalg.eigvalsh(matrix)[..., 0] > SINGULAR * np.abs(matrix).max(axis=(-2, -1)))
 
 
 def _of_motion(

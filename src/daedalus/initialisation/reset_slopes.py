@@ -13,6 +13,7 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.rank_decision import SINGULAR
 from daedalus.errors import SolverError
 from daedalus.initialisation.behind_reset import Behind
 from daedalus.initialisation.jet_equations import JetEquations
@@ -63,7 +64,7 @@ def _functions(eq: JetEquations) -> ca.Function:
 def _solved(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
     """The shortest solution; directions that leave the constraints have none, and are of no use to anybody."""
     scale = 1 / np.maximum(np.abs(matrix).max(axis=1, initial=0.0), np.finfo(float).tiny)[:, None]
-    return np.linalg.lstsq(scale * matrix, scale * right, rcond=1e-11)[0]
+    return np.linalg.lstsq(scale * matrix, scale * right, rcond=SINGULAR)[0]
 
 
 def _least_change(
@@ -88,7 +89,7 @@ def _least_change(
     among = np.searchsorted(free, moved)
     pull = np.zeros(len(free))
     pull[among] = M @ change
-    multipliers = np.linalg.lstsq(J[:, free].T, -pull, rcond=1e-11)[0]
+    multipliers = np.linalg.lstsq(J[:, free].T, -pull, rcond=SINGULAR)[0]
     t, p, u, jet = eq.symbols
     weights = ca.SX.sym("weights", rows)
     turned = ca.Function("turned", [t, p, u, jet, weights], [

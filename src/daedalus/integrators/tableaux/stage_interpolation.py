@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from daedalus.algebra.rank_decision import ROUNDING
 from daedalus.integrators.tableaux.tableau import Tableau
 
 # Powers of θ lose a digit with every degree or so: beyond this one the polynomial would be less exact than a lower one.
@@ -65,8 +66,8 @@ def _smallest_weights(c: np.ndarray, b: np.ndarray, degree: int) -> tuple[np.nda
         conditions.append(row.ravel())
         targets.append(b[j])
     matrix, right = np.array(conditions), np.array(targets)
-    found = np.linalg.lstsq(matrix, right, rcond=1e-13)[0]
-    found += np.linalg.lstsq(matrix, right - matrix @ found, rcond=1e-13)[0]
+    found = np.linalg.lstsq(matrix, right, rcond=ROUNDING)[0]
+    found += np.linalg.lstsq(matrix, right - matrix @ found, rcond=ROUNDING)[0]
     weights = found.reshape(degree, stages)
     weights[np.abs(weights) < 1e-15 * np.abs(weights).max()] = 0
     return weights, float(np.abs(matrix @ found - right).max() / np.abs(right).max())
@@ -80,8 +81,8 @@ def _weights_of_trees(tableau: Tableau) -> np.ndarray | None:
         return None
     rows = np.array([np.ones_like(c), c, c**2, A @ c, np.linalg.solve(A, c**2)])
     targets = np.array([[1, 0, 0], [0, 1 / 2, 0], [0, 0, 1 / 3], [0, 0, 1 / 6], [0, 1, 0]])
-    weights = np.linalg.lstsq(rows, targets, rcond=1e-13)[0]
-    weights += np.linalg.lstsq(rows, targets - rows @ weights, rcond=1e-13)[0]
+    weights = np.linalg.lstsq(rows, targets, rcond=ROUNDING)[0]
+    weights += np.linalg.lstsq(rows, targets - rows @ weights, rcond=ROUNDING)[0]
     weights[np.abs(weights) < 1e-14 * np.abs(weights).max()] = 0
     fits = np.abs(rows @ weights - targets).max() < 1e-9 and np.abs(weights.sum(axis=1) - b).max() < 1e-9
     return weights.T if fits else None

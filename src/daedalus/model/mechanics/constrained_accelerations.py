@@ -13,10 +13,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from daedalus.algebra.rank_decision import SINGULAR
+from daedalus.algebra.rank_decision import SINGULAR, independent_rows
 from daedalus.errors import SingularModelError
 from daedalus.model.names import listed, split_index
-from daedalus.model.system.sampled_points import independent_rows
 from daedalus.model.system.system import System
 
 
@@ -150,5 +149,5 @@ def _redundant(scaled: np.ndarray, rank: int, multipliers: tuple[str, ...]) -> t
     """Rows that follow from rows before them (in order of writing), at most as many as the rank lacks."""
     if rank == len(scaled):
         return ()
-    kept = independent_rows(scaled, tolerance=1e-8)
+    kept = independent_rows(scaled)
     return tuple(name for k, name in enumerate(multipliers) if k not in kept)

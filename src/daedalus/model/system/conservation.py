@@ -12,11 +12,12 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.rank_decision import independent_rows
 from daedalus.errors import ModelError
 from daedalus.model.expressions import concatenate
 from daedalus.model.system.equation_row import EquationRow, Role
 from daedalus.model.system.once import once
-from daedalus.model.system.sampled_points import CANCELLED, Points, independent_rows, rate_terms, states_near
+from daedalus.model.system.sampled_points import CANCELLED, Points, rate_terms, states_near
 from daedalus.model.system.system import System
 
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
-from daedalus.model.system.sampled_points import ARGUMENTS, CANCELLED, PointsNearStart, independent_rows
+from daedalus.algebra.rank_decision import independent_rows
+from daedalus.model.system.sampled_points import ARGUMENTS, CANCELLED, PointsNearStart
 from daedalus.model.system.system import System
-
-# Rows of which less than this share is left beside others depend on them.
-DEPENDENT = 1e-9
 
 
 def repeated_rows(system: System) -> list[int]:
@@ -34,7 +32,7 @@ def repeated_rows(system: System) -> list[int]:
     repeated: set[int] | None = None
     for point in PointsNearStart(system).draw():
         matrix = look.call(point)[1].full()[order]
-        chosen = independent_rows(matrix, DEPENDENT)
+        chosen = independent_rows(matrix)
         own = set(order) - {order[k] for k in chosen}
         repeated = own if repeated is None else repeated & own
     if not repeated:

@@ -116,16 +116,3 @@ def rate_terms(system: System, kept: ca.SX) -> ca.SX:
     """The terms of c' = ∂c/∂t + Σ ∂c/∂x_k x_k', a row for each c."""
     slopes = ca.densify(ca.horzcat(ca.jacobian(kept, system.symbol("t")), ca.jacobian(kept, system.symbol("x"))))
     return slopes * ca.repmat(ca.horzcat(1, system.symbol("xdot").T), kept.numel(), 1)
-
-
-def independent_rows(matrix: np.ndarray, tolerance: float = 1e-9) -> list[int]:
-    """The first rows of which more than the tolerance is left beside those before them, by their length."""
-    basis, chosen = np.zeros((0, matrix.shape[1])), []
-    for k, line in enumerate(matrix):
-        length, rest = float(np.linalg.norm(line)), line
-        for _ in range(2):  # once more for rounding
-            rest = rest - basis.T @ (basis @ rest)
-        if np.isfinite(length) and np.linalg.norm(rest) > tolerance * length:
-            basis = np.vstack([basis, rest / np.linalg.norm(rest)])
-            chosen.append(k)
-    return chosen

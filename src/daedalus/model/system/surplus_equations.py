@@ -17,13 +17,12 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from daedalus.algebra.rank_decision import EPSILON
+from daedalus.algebra.rank_decision import EPSILON, independent_rows
 from daedalus.model.system.sampled_points import (
     ARGUMENTS,
     CANCELLED,
     SAMPLES,
     Points,
-    independent_rows,
     rate_terms,
     states_near,
 )

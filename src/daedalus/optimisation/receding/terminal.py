@@ -17,6 +17,7 @@ import numpy as np
 import scipy.linalg
 
 from daedalus.algebra.manifold import Manifold
+from daedalus.algebra.rank_decision import leading_rows
 from daedalus.errors import InputError, SolverError
 from daedalus.model.expressions import concatenate, symbol_key
 from daedalus.model.values import check_mapping
@@ -154,10 +155,7 @@ def _independent(rows: ca.SX, v: ca.SX, at: np.ndarray, fixed: np.ndarray) -> tu
 
     at = Manifold(kept, np.ones(len(at))).nearest(at, np.flatnonzero(free)).values
     _, slopes = kept(at)
-    _, triangle, order = scipy.linalg.qr(slopes.T, mode="economic", pivoting=True)
-    sizes = np.abs(np.diag(triangle))
-    rank = int(np.sum(sizes > 1e-8 * max(sizes[0], 1e-300)))
-    return rows[sorted(order[:rank].tolist())], at
+    return rows[sorted(leading_rows(slopes, "equations of rest")[0])], at
 
 
 def _at_rest(description: Description, expression: ca.SX) -> ca.SX:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.rank_decision import independent_rows
 from daedalus.model.expressions import concatenate, elements
 from daedalus.optimisation.description.conditions import Condition, depends_only_on
 from daedalus.optimisation.program.draft import OBJECTIVE, Binding
@@ -13,8 +14,6 @@ from daedalus.optimisation.transcription.problem_draft import ProblemDraft
 
 # How far states may differ across what is kept, as a share of their size.
 DRIFT = 1e-3
-# Slopes of which less than this share is new repeat others.
-NEW = 1e-8
 
 
 def add_node_conditions(made: ProblemDraft) -> None:
@@ -147,13 +146,9 @@ def _kept_by_themselves(made: ProblemDraft, states: list[int]) -> tuple[ca.SX, n
     kept, system = made.kept, made.description.system
     x = elements(system.symbol("x"))
     others = concatenate([system.symbol("t"), *(x[k] for k in range(len(x)) if k not in states)])
-    found, slopes = [], np.zeros((0, len(states)))
-    for quantity in (*elements(kept.held), *elements(kept.conserved)):
-        if ca.depends_on(quantity, others):
-            continue
-        slope = kept.slopes(made.ends.start, quantity)[:, states]
-        left = slope - slope @ np.linalg.pinv(slopes) @ slopes if len(slopes) else slope
-        if np.linalg.norm(left) > NEW * max(float(np.linalg.norm(slope)), 1e-300):
-            found.append(quantity)
-            slopes = np.concatenate([slopes, slope])
-    return concatenate(found), slopes
+    quantities = [q for q in (*elements(kept.held), *elements(kept.conserved)) if not ca.depends_on(q, others)]
+    if not quantities:
+        return ca.SX(0, 1), np.zeros((0, len(states)))
+    slopes = np.concatenate([kept.slopes(made.ends.start, quantity)[:, states] for quantity in quantities])
+    independent = independent_rows(slopes)
+    return concatenate(quantities[k] for k in independent), slopes[independent]

@@ -10,14 +10,13 @@ from collections.abc import Iterable
 import casadi as ca
 import numpy as np
 
-from daedalus.algebra.rank_decision import rank_of
+from daedalus.algebra.rank_decision import independent_rows, rank_of
 from daedalus.analysis.structure.block_form import triangular_blocks
 from daedalus.errors import InputError, SingularModelError, SolverError
 from daedalus.model.expressions import at_values, column, concatenate, divided, elements, nonzeros, symbol_key
 from daedalus.model.model import Model
 from daedalus.model.names import did_you_mean, with_article
 from daedalus.model.system.equation_row import EquationRow, Role
-from daedalus.model.system.sampled_points import independent_rows
 from daedalus.model.system.system import System
 from daedalus.reduction.findings import EliminatedUnknowns
 from daedalus.reduction.forms.explicit_form import find_explicit_form

@@ -13,14 +13,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from daedalus.algebra.rank_decision import REDUNDANT
 from daedalus.deadline import poll
 
 # Entries of X above this call for other columns; below it the earlier ones stay.
 BOUND = 2.0
 # Exchanges that gain less are not worth making.
 GAIN = 1.0 + 1e-6
-# Rows, each divided by its length, that are nearer than this to a linear dependence have no full rank.
-RANK = 1e-9
 
 
 def worst_rate(matrix: np.ndarray, columns: Sequence[int]) -> float:
@@ -58,11 +57,11 @@ def dominant_columns(matrix: np.ndarray, before: Sequence[int] | None = None) ->
 
     _, upper, order = qr(scaled, mode="economic", pivoting=True)
     pivots = np.abs(np.diag(upper))
-    if len(pivots) < count or pivots[-1] < RANK * pivots[0]:
+    if len(pivots) < count or pivots[-1] < REDUNDANT * pivots[0]:
         return None
     chosen = list(before) if before is not None else order[:count].tolist()
     rates = _rates(scaled, chosen)
-    if rates is None or np.abs(rates).max(initial=0.0) > 1 / np.sqrt(RANK):
+    if rates is None or np.abs(rates).max(initial=0.0) > 1 / np.sqrt(REDUNDANT):
         chosen = order[:count].tolist()
         rates = _rates(scaled, chosen)
     # Every exchange enlarges the determinant: no set of columns comes twice.

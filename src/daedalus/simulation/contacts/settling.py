@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from daedalus.algebra.rank_decision import SINGULAR
 from daedalus.deadline import poll
 from daedalus.simulation.contacts.contact_laws import ContactLaws, ContactMotion, ContactPlace, UnitImpulses
 from daedalus.simulation.contacts.impacts import Impact, impulses, replayed
@@ -133,5 +134,5 @@ def _stopped(laws: ContactLaws, rates: np.ndarray, modes: np.ndarray, response: 
     holds = np.where(laws.is_friction, modes == 0, modes == 1)
     if not np.any(rates[holds]):
         return np.zeros(len(response.states))
-    size = np.linalg.lstsq(response.rates[np.ix_(holds, holds)], -rates[holds], rcond=1e-12)[0]
+    size = np.linalg.lstsq(response.rates[np.ix_(holds, holds)], -rates[holds], rcond=SINGULAR)[0]
     return np.asarray(response.states[:, holds] @ size)

@@ -14,7 +14,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.algebra.newton_steps import full_newton
-from daedalus.algebra.rank_decision import SAME_FORMULA
+from daedalus.algebra.rank_decision import SAME_FORMULA, SINGULAR
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.deadline import poll
 from daedalus.model.expressions import concatenate, contains, divided, elements, symbol_key
@@ -252,10 +252,13 @@ def moved_onto(
     def correction(at: np.ndarray) -> np.ndarray | None:
         gaps = [surface.gap(t, at, u, p, near) for surface, near in zip(surfaces, nears)]
         slopes = np.array([slope for _, slope in gaps]) * nominal
-        away = np.array([guard for guard, _ in gaps]) - sides * np.abs(slopes).max(axis=1)
+        sizes = np.abs(slopes).max(axis=1)
+        away = np.array([guard for guard, _ in gaps]) - sides * sizes
         if not away.any():
             return None
-        return np.asarray(-nominal * (slopes.T @ np.linalg.lstsq(slopes @ slopes.T, away, rcond=1e-12)[0]))
+        # Guards in any units: each in that of its own slopes.
+        sizes = np.where(sizes > 0, sizes, 1.0)
+        return np.asarray(-nominal * np.linalg.lstsq(slopes / sizes[:, None], away / sizes, rcond=SINGULAR)[0])
 
     return full_newton(correction, x, lambda step, at: np.inf, most=2, tolerance=0.0).values
 

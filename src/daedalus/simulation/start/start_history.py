@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from daedalus.algebra.rank_decision import SINGULAR
 from daedalus.deadline import poll
 from daedalus.errors import InputError
 from daedalus.integrators.methods import METHODS, is_implicit
@@ -60,7 +61,7 @@ def _next(points: list[np.ndarray], misses: list[np.ndarray]) -> np.ndarray:
         return corrected
     moves = np.array([misses[-1] - miss for miss in misses[:-1]]).T
     steps = np.array([points[-1] - point for point in points[:-1]]).T
-    parts = np.linalg.lstsq(moves, misses[-1], rcond=1e-10)[0]
+    parts = np.linalg.lstsq(moves, misses[-1], rcond=SINGULAR)[0]
     return np.asarray(points[-1] + misses[-1] - (steps + moves) @ parts)
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from daedalus.algebra.rank_decision import ROUNDING, SINGULAR
 from daedalus.studies.branches.rest_equations import RestEquations
 
 # A pitchfork's quadratic term is this small beside the others; a transcritical point's is not.
@@ -65,8 +66,8 @@ def hopf_form(rest: RestEquations, y: np.ndarray, a: np.ndarray, frequency: floa
     Q = rest.direction(q, 1j * frequency)
     even = -rest.second(y, a, Q, Q.conj())[:rows]
     double = -rest.second(y, a, Q, Q)[:rows]
-    h11 = np.linalg.lstsq(J.astype(complex), even, rcond=1e-12)[0]
-    h20 = np.linalg.lstsq(J + 2j * frequency * E, double, rcond=1e-12)[0]
+    h11 = np.linalg.lstsq(J.astype(complex), even, rcond=ROUNDING)[0]
+    h20 = np.linalg.lstsq(J + 2j * frequency * E, double, rcond=ROUNDING)[0]
     H11, H20 = rest.direction(h11), rest.direction(h20, 2j * frequency)
     cubic = rest.third(y, a, [Q, Q, Q.conj()])[:rows] / 2
     cubic = cubic + rest.second(y, a, Q, H11)[:rows] + rest.second(y, a, Q.conj(), H20)[:rows] / 2
@@ -129,6 +130,6 @@ def _pitchfork(rest: RestEquations, y: np.ndarray, a: np.ndarray, q: np.ndarray,
     Q = rest.direction(q)
     E, A = rest.pencil(y, a)
     moved = float(weight @ E @ q)
-    h = np.linalg.lstsq(-A, -rest.second(y, a, Q, Q).real, rcond=1e-10)[0]
+    h = np.linalg.lstsq(-A, -rest.second(y, a, Q, Q).real, rcond=SINGULAR)[0]
     cubic = rest.third(y, a, [Q, Q, Q]).real / 6 + rest.second(y, a, Q, rest.direction(h)).real / 2
     return float(-(weight @ cubic) / moved) if moved else float("nan")

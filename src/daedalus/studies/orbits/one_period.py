@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from daedalus.algebra.rank_decision import KNOWN_BY_DIFFERENCES
 from daedalus.differentiation.differentiable_system import flowing_system, whole_start
 from daedalus.differentiation.sensitivities import sensitivities
 from daedalus.errors import SolverError
@@ -176,7 +177,7 @@ def _by_differences(
         ways.append(np.array([float(above[other]) - float(below[other]) for other in labels]))
         columns.append(end(above) - end(below))
     along = np.column_stack(ways)
-    inverse = np.linalg.pinv(along, rcond=1e-6)
+    inverse = np.linalg.pinv(along, rcond=KNOWN_BY_DIFFERENCES)
     by_parameter = np.zeros(len(unknowns.labels))
     if parameter is not None:
         kind = "parameters" if parameter in as_system(model).labels["p"] else "inputs"

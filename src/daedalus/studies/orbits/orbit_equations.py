@@ -15,6 +15,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.rank_decision import leading_rows
 from daedalus.analysis.points.complete_point import Entry
 from daedalus.compilation import compile_function
 from daedalus.model.expressions import concatenate
@@ -23,9 +24,6 @@ from daedalus.model.system.system import System
 from daedalus.model.system.system_record import LETTERS
 from daedalus.studies.collocation import STAGES, Collocation, IntervalRows, MeshValues
 from daedalus.studies.interval_matrix import IntervalMatrix
-
-# Directions of kept quantities below this share of the largest follow from the others.
-INDEPENDENT = 1e-8
 
 
 class OrbitProblem:
@@ -81,16 +79,8 @@ class OrbitProblem:
 
     def independent(self, x: np.ndarray, a: float) -> np.ndarray:
         """Positions of kept quantities that are independent there."""
-        from scipy.linalg import qr
-
         _, by_x, _ = self.kept(x, a)
-        if not len(by_x):
-            return np.zeros(0, dtype=int)
-        matrix = by_x * self.nominal
-        matrix = matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-300)
-        _, R, order = qr(matrix.T, mode="economic", pivoting=True)
-        sizes = np.abs(np.diag(R))
-        return np.sort(order[: int(np.sum(sizes > INDEPENDENT * sizes[0]))])
+        return np.array(sorted(leading_rows(by_x * self.nominal, "what is kept")[0]), dtype=int)
 
     # -- the drive ---------------------------------------------------------------------------------------------
 
