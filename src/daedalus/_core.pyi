@@ -82,6 +82,9 @@ class ImplicitModel:
     def consistent(
         self, t: float, row: ArrayLike, u: ArrayLike, p: ArrayLike, rtol: float = 1e-9, *, atol: ArrayLike
     ) -> Array | None: ...
+    def consistent_rows(
+        self, t: ArrayLike, rows: ArrayLike, u: ArrayLike, p: ArrayLike, rtol: float, atol: ArrayLike, step: float
+    ) -> Array: ...
 
 class Collocation:
     def __init__(

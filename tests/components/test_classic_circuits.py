@@ -21,7 +21,7 @@ EVERYDAY = [
     "half_wave", "full_bridge_rectifier", "doubler", "zener_regulator", "class_ab", "cascaded_mirror", "darlington",
     "buck", "boost", "multiplier", "transformer", "warm_amplifier", "substrate_pair", "rtl_inverters",
     "differential_pair", "flyback", "gate_oxide", "lc_ladder", "timer", "jfet_oscillator", "darlington_relay",
-    "tunnel_diode", "excess_phase",
+    "tunnel_diode", "excess_phase", "controlled_rectifier",
 ]  # fmt: skip
 SLOW = sorted(set(KNOWN) - set(EVERYDAY))
 ALL = [*EVERYDAY, *(pytest.param(name, marks=pytest.mark.wide) for name in SLOW)]

@@ -8,9 +8,9 @@ as functions of a third variable w instead, the `drive` of the junction:
 
 The law between v and i is exact for every w. What SPICE does to the iterates between two iterations (limiting: L. W.
 Nagel, SPICE2, UCB/ERL M520, 1975, section 3.2) is done by the variable: voltages of a conducting junction move by the
-logarithm of a current, and nothing overflows. With s = (w − v_c) / v_t and y = asinh(s / 2),
+logarithm of a current, and nothing overflows. With s = (w − v_c) / v_t and e = s / 2 + √(s² / 4 + 1),
 
-    V(w) = v_c + v_t f(s),   f(s) = ln(1 + e^y) − e^(−y),   f → s for s → −∞,   f → ln s for s → ∞.
+    V(w) = v_c + v_t f(s),   f(s) = ln(1 + e) − 1 / e,   f → s for s → −∞,   f → ln s for s → ∞.
 
 Breakdown is the same on the other side.
 
@@ -34,19 +34,29 @@ GUESS = 0.5  # where the search for a start begins, in V
 def _voltage(drive: ca.SX, critical: Any, slope: Any) -> ca.SX:
     """V(w) = v_c + v_t f(s), written so that small voltages have small rounding errors.
 
-    With e = e^y the two forms v_c + v_t (ln(1 + e) − 1/e), exact where e is large, and w + v_t (ln(1 + e) − e), exact
-    where it is small, are equal; their mean with the weights e and 1/e is exact for both.
+    The two forms v_c + v_t (ln(1 + e) − 1/e), exact where e is large, and w + v_t (ln(1 + e) − e), exact where it is
+    small, are equal; their mean with the weights e and 1/e is exact for both.
     """
     s = (drive - critical) / slope
-    y = ca.asinh(s / 2)
-    grown, shrunk = ca.exp(y), ca.exp(-y)
+    grown, shrunk = _grown(s), _grown(-s)
     mean = (shrunk * drive + grown * critical - 2 * slope) / (grown + shrunk)
     return ca.SX(slope * (ca.log1p(grown) + RIDGE * s) + mean)
 
 
+def _grown(s: ca.SX) -> ca.SX:
+    """e(s) = s / 2 + √(s² / 4 + 1), without rounding errors of s far below zero.
+
+    e is a = √ + s / 2 and 1 / b with b = √ − s / 2; one of them has lost its digits far from zero. Their mean with the
+    weights a² and b² is exact for both.
+    """
+    root = ca.sqrt(s**2 / 4 + 1)
+    a, b = root + s / 2, root - s / 2
+    return (a**3 + b) / (a**2 + b**2)
+
+
 def _taken(s: ca.SX) -> ca.SX:
     """s − f(s), without rounding errors of s far below zero, where a breakdown of 1000 V does not matter."""
-    grown = ca.exp(ca.asinh(s / 2))
+    grown = _grown(s)
     return grown - ca.log1p(grown) - RIDGE * s
 
 

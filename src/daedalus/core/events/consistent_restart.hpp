@@ -20,6 +20,8 @@ inline constexpr double consistent_enough = 1e-3, rounding_enough = 1;
 // Last digits of its terms that an equation may leave where corrections do not shrink: constants inside of a law, as the
 // 0.7 V of a junction at 1 mV, are not among the terms. It is 1e-12 of them.
 inline constexpr double rounded_digits = 4096;
+// And what it may leave where nothing is known of the corrections: sums of a few terms, each rounded.
+inline constexpr double few_digits = 8;
 
 // The unknowns of the restart, moved by part * change.
 inline void move_restart(const ImplicitState& m, double* y, double part, const double* change) noexcept {
@@ -116,12 +118,12 @@ inline void weigh_restart(const Integration& s, ImplicitState& m, const double* 
 //   |F|_i <= digits (|dF/dx'| |x'| + |dF/d(x, z)| |x, z|)_i,
 //
 // so that no correction makes it smaller: a node that hangs on a picofarad and on junctions of 1e-12 S has a rate that is
-// known to the last digit of volts over a nanosecond. The Jacobian is that of the row.
-inline bool is_rounding_left(Integration& s, ImplicitState& m, const double* row) noexcept {
+// known to the last digit of volts over a nanosecond. The Jacobian at hand is that of the row, or of one near it.
+inline bool is_rounding_left(Integration& s, ImplicitState& m, const double* row, double digits) noexcept {
     const ImplicitModel& model = m.model;
     if (m.group_count > 1) return false;
     double *left = m.spare, *sums = m.spare + m.unknowns;
-    if (!residual_at(s, m, s.t, row + m.unknowns, row, left) || !jacobian_at(s, m, s.t, row + m.unknowns, row)) return false;
+    if (!residual_at(s, m, s.t, row + m.unknowns, row, left)) return false;
     for (long long i = 0; i < m.unknowns; ++i) sums[i] = 0;
     const auto add = [&](const std::vector<long long>& places, const double* values, const double* factors) {
         long long column = 0;
@@ -134,7 +136,7 @@ inline bool is_rounding_left(Integration& s, ImplicitState& m, const double* row
     add(model.all_place, m.all, row);
     add(model.dot_place, m.dot, row + m.unknowns);
     for (long long i = 0; i < m.unknowns; ++i)
-        if (!(std::fabs(left[i]) <= rounded_digits * last_digit * sums[i])) return false;
+        if (!(std::fabs(left[i]) <= digits * last_digit * sums[i])) return false;
     return true;
 }
 
@@ -156,7 +158,8 @@ inline bool restart_by_whole(Integration& s, ImplicitState& m, double* y) noexce
             copy(row, s.n, y);
             return true;
         }
-        if (size > 0.5 * before && is_rounding_left(s, m, row)) {
+        if (size > 0.5 * before && jacobian_at(s, m, s.t, row + m.unknowns, row) &&
+            is_rounding_left(s, m, row, rounded_digits)) {
             copy(row, s.n, y);
             return true;
         }
@@ -228,7 +231,7 @@ inline bool solve_restart(Integration& s, double* y, bool moved) noexcept {
         if (!std::isfinite(size)) break;
         const bool stagnant = size <= rounding_enough && size > 0.5 * before;
         before = size;
-        if (size > consistent_enough && !stagnant) continue;
+        if (size > consistent_enough && !stagnant && !is_rounding_left(s, m, m.spare_row, few_digits)) continue;
         copy(m.spare_row, s.n, y);
         return true;
     }

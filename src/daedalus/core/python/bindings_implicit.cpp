@@ -233,6 +233,44 @@ nb::object consistent(const PythonImplicitModel& self, double t, nb::handle row,
     return found ? to_numpy(std::move(out), {static_cast<std::size_t>(start.size())}) : nb::none();
 }
 
+// Rows of one run made consistent one after another, as `consistent` does; one that no search leads to stays. What rates
+// make of their states in a step of this length is what counts of them.
+nb::object consistent_rows(const PythonImplicitModel& self, nb::handle times, nb::handle rows, nb::handle u, nb::handle p,
+                           double rtol, nb::handle atol, double step) {
+    const Doubles given_times(times), start(rows), inputs(u), parameters(p), absolute(atol);
+    const Function& residual = *self.core.residual;
+    const long long count = given_times.size(), width = self.core.unknowns + self.core.states, slots = residual.size_in[4];
+    if (start.size() != count * width || inputs.size() != count * slots || parameters.size() != residual.size_in[5] ||
+        absolute.size() != width)
+        refuse("consistent_rows: a vector has the wrong size");
+    Storage<double> out(start.span());
+    if (count == 0) return to_numpy(std::move(out), {0, static_cast<std::size_t>(width)});
+    KeptException kept;
+    CollocationCoefficients method;
+    method.stages = 1, method.has_real = true;
+    Request request;
+    request.implicit = &self.core, request.implicit_method = &method, request.implicit_degree = 1;
+    request.method = Method::radau;
+    request.t0 = request.t1 = given_times.data()[0];
+    request.x0 = start.span().first(static_cast<std::size_t>(width));
+    request.u = inputs.span().first(static_cast<std::size_t>(slots));
+    request.p = parameters.span(), request.atol = absolute.span(), request.rtol = rtol, request.keeper = &kept;
+    const Kernels kernels = choose_kernels(request.method);
+    {
+        const LockReleased released;
+        Workspace workspace(request, kernels);
+        Integration& s = workspace.state();
+        s.last_step = step;
+        for (long long k = 0; k < count && !s.abort_called; ++k) {
+            s.t = given_times.data()[k];
+            std::copy_n(inputs.data() + k * slots, slots, s.inputs.u);
+            kernels.consistent(s, out.data() + k * width);
+        }
+    }
+    rethrow(kept);
+    return to_numpy(std::move(out), {static_cast<std::size_t>(count), static_cast<std::size_t>(width)});
+}
+
 void construct_bdf(BdfSettings* self, int max_order, bool algebraic_in_error_test) {
     if (max_order < 1 || max_order > bdf_orders) refuse("max_order must be 1 to 5");
     new (self) BdfSettings{max_order, algebraic_in_error_test};
@@ -286,7 +324,8 @@ void bind_implicit(nb::module_& module) {
              "drift"_a = nb::none(), "dependent"_a = nb::list(), "held"_a = nb::list(), "columns"_a = nb::list(),
              "zeros"_a = 0, "products"_a = nb::list(), "below"_a = nb::none(), "autonomous"_a = false,
              "curved"_a = nb::list())
-        .def("consistent", consistent, "t"_a, "row"_a, "u"_a, "p"_a, "rtol"_a = 1e-9, "atol"_a);
+        .def("consistent", consistent, "t"_a, "row"_a, "u"_a, "p"_a, "rtol"_a = 1e-9, "atol"_a)
+        .def("consistent_rows", consistent_rows, "t"_a, "rows"_a, "u"_a, "p"_a, "rtol"_a, "atol"_a, "step"_a);
     nb::class_<CollocationCoefficients>(module, "Collocation")
         .def("__init__", construct_collocation, "c"_a, "inverse"_a, "from_"_a, "to"_a, "gamma"_a, "alpha"_a, "beta"_a,
              "powers"_a, "slope"_a, "better"_a, "weight"_a, "error"_a)

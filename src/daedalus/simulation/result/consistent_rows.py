@@ -73,22 +73,30 @@ def moved_by(core: Any, times: np.ndarray, rows: np.ndarray, inputs: np.ndarray,
     """The rows as a projection moves them; p is of each row, (times, np), and it takes one p a call."""
     if not len(times):
         return rows
-    bounds = [0, *(1 + np.flatnonzero((p[1:] != p[:-1]).any(axis=1))), len(times)]
-    parts = [slice(a, b) for a, b in pairwise(bounds)]
+    parts = _parts_of_one_p(p)
     return np.concatenate([core.evaluate_many(times[k, None], rows[k], inputs[k], p[k.start])[0] for k in parts])
 
 
+def _parts_of_one_p(p: np.ndarray) -> list[slice]:
+    """Rows that follow each other and have the same p, (times, np)."""
+    bounds = [0, *(1 + np.flatnonzero((p[1:] != p[:-1]).any(axis=1))), len(p)]
+    return [slice(a, b) for a, b in pairwise(bounds)]
+
+
 def solved_rows(
-    plant: ImplicitPlant, p: np.ndarray, times: np.ndarray, rows: np.ndarray, inputs: np.ndarray
+    plant: ImplicitPlant, p: np.ndarray, times: np.ndarray, rows: np.ndarray, inputs: np.ndarray, step: float = 0.0
 ) -> np.ndarray:
-    """The rows with z and x' from x, where these follow at once; p is of each row, (times, np)."""
+    """The rows with z and x' from x, where these follow at once; p is of each row, (times, np).
+
+    step: how long steps of the run are. A rate is as exact as its state needs it over such a step; zero: over a second.
+    """
+    if not len(times):
+        return rows
     nominal = plant.system.nominal
     scale = ATOL * np.concatenate([nominal["x"], nominal["z"], np.ones(plant.system.sizes["x"])])
-    found = np.array(rows)
-    for k, t in enumerate(times):
-        row = plant.model.consistent(float(t), rows[k], inputs[k], p[k], RTOL, scale)
-        found[k] = rows[k] if row is None else row
-    return found
+    solve = plant.model.consistent_rows
+    parts = _parts_of_one_p(p)
+    return np.concatenate([solve(times[k], rows[k], inputs[k], p[k.start], RTOL, scale, step) for k in parts])
 
 
 def _nearest(

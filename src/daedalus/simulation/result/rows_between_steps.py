@@ -42,7 +42,8 @@ def keep_between_steps(plant: Plant, drive: Drive, p: np.ndarray, run: Any, rtol
     between = run.between
     if between:
         times = run.t[between]
-        run.x[between] = _kept(plant, drive, _held_at(plant, p, run, times), times, run.x[between], rtol)
+        step = abs(float(run.t[-1] - run.t[0])) / max(run.steps, 1)
+        run.x[between] = _kept(plant, drive, _held_at(plant, p, run, times), times, run.x[between], rtol, step)
 
 
 def _held_at(plant: Plant, p: np.ndarray, run: Any, times: np.ndarray) -> np.ndarray:
@@ -53,7 +54,9 @@ def _held_at(plant: Plant, p: np.ndarray, run: Any, times: np.ndarray) -> np.nda
     return rows
 
 
-def _kept(plant: Plant, drive: Drive, p: np.ndarray, times: np.ndarray, rows: np.ndarray, rtol: float) -> np.ndarray:
+def _kept(
+    plant: Plant, drive: Drive, p: np.ndarray, times: np.ndarray, rows: np.ndarray, rtol: float, step: float
+) -> np.ndarray:
     inputs = drive.at(times)
     if plant.projection is not None:
         moved = moved_by(plant.projection.core, times, rows, inputs, p)
@@ -62,7 +65,7 @@ def _kept(plant: Plant, drive: Drive, p: np.ndarray, times: np.ndarray, rows: np
     if not isinstance(plant, ImplicitPlant) or plant.system.choices:
         return rows
     if plant.index.largest == 1:
-        return solved_rows(plant, p, times, rows, inputs)
+        return solved_rows(plant, p, times, rows, inputs, step)
     if plant.onto_written is not None:
         part = plant.row_parts["x"]
         states = np.ascontiguousarray(rows[:, part])

@@ -249,15 +249,15 @@ def _checked(
 
 
 def has_junctions(system: System) -> bool:
-    """Whether laws of junctions are in the equations: they are written with an inverse hyperbolic sine."""
-    return once(system, _has_inverse_sine)
+    """Whether laws of junctions are in the equations: they are written with ln(1 + e)."""
+    return once(system, _has_log1p)
 
 
-def _has_inverse_sine(system: System) -> bool:
+def _has_log1p(system: System) -> bool:
     function = system.function
     if function.n_instructions() < LONG or calls_foreign_code(function):
-        return contains(function, (ca.OP_ASINH,))
-    return ca.OP_ASINH in read_instructions(function).operation
+        return contains(function, (ca.OP_LOG1P,))
+    return ca.OP_LOG1P in read_instructions(function).operation
 
 
 def _core_model(plant: Plant, method: str) -> Any:

@@ -8,7 +8,7 @@ changes the sign of its determinant on the way, though behind that place solutio
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -31,6 +31,8 @@ from daedalus.simulation.singular.rank_watch import LONGEST
 
 # Larger blocks are not followed, nor more numbers than this along one run.
 LARGEST, NUMBERS = 24, 2e6
+# Blocks of one equation are evaluated so many at a time.
+TOGETHER = 32
 # It passes through zero, and does not jump over it, where halving leads to so little of its largest value on the way.
 PASSES, HALVINGS = 1e-3, 40
 # Whether it is zero everywhere is seen beside the start: so far, in sizes of the variables.
@@ -46,12 +48,42 @@ class LeadingBlock(NamedTuple):
     unknowns: tuple[str, ...]
     function: Compiled  # entries, then the sizes of their terms, of (t, row, u, p)
     needs_inputs: bool
+    is_diagonal: bool = False  # many blocks of one equation each, evaluated together
+    place: int | None = None  # which of them, of one taken out
+
+    @property
+    def width(self) -> int:
+        """How many equations determine their unknowns together."""
+        return 1 if self.is_diagonal else len(self.equations)
+
+    def each(self, steps: Samples) -> Iterator[tuple[LeadingBlock, np.ndarray]]:
+        """Blocks with their determinants at all steps; of many equations each alone, where it might be zero."""
+        if not self.is_diagonal:
+            yield self, self.determinants(steps)
+            return
+        values = self._of_each(steps)
+        for k in np.flatnonzero(~((values > 0).all(axis=0) | (values < 0).all(axis=0))):
+            yield (
+                self._replace(equations=self.equations[k : k + 1], unknowns=self.unknowns[k : k + 1], place=int(k)),
+                values[:, k],
+            )
+
+    def _values(self, samples: Samples) -> np.ndarray:
+        u = samples._inputs if self.needs_inputs else samples._drive.constants
+        found = self.function.core.evaluate_many(samples._times[:, None], samples._x, u, samples._parameters)[0]
+        return np.asarray(found)
+
+    def _of_each(self, samples: Samples) -> np.ndarray:
+        """Determinants of blocks of one equation, (times, blocks): entries over the sizes of their terms."""
+        entries, size = np.split(self._values(samples), 2, axis=1)
+        found = entries / np.where(size > 0, size, 1)
+        return np.where(np.abs(found) <= ROUNDING, 0.0, found)
 
     def determinants(self, samples: Samples) -> np.ndarray:
         """The determinant with rows and columns divided by the sizes of their terms; zero within its rounding error."""
-        drive, n = samples._drive, len(self.equations)
-        u = samples._inputs if self.needs_inputs else drive.constants
-        values = self.function.core.evaluate_many(samples._times[:, None], samples._x, u, samples._parameters)[0]
+        if self.place is not None:
+            return self._of_each(samples)[:, self.place]
+        n, values = len(self.equations), self._values(samples)
         matrix, size = values.reshape(len(values), 2, n, n).transpose(1, 0, 3, 2)
         rows = size.max(axis=2, keepdims=True)
         with np.errstate(invalid="ignore"):  # terms without a value: so is the determinant
@@ -86,15 +118,18 @@ def undetermined_places(plant: Plant, drive: Drive, p: np.ndarray, run: Any) -> 
 
     found = []
     for block in blocks:
-        if len(steps._times) * len(block.equations) ** 2 <= NUMBERS:
-            place = _first_place(block, steps, between)
-            found += [] if place is None else [NotDetermined(block.equations, block.unknowns, *place)]
+        if len(steps._times) * block.width**2 <= NUMBERS:
+            for own, values in block.each(steps):
+                place = _first_place(own, values, steps, between)
+                found += [] if place is None else [NotDetermined(own.equations, own.unknowns, *place)]
     return tuple(found[:MOST_PLACES])
 
 
-def _first_place(block: LeadingBlock, steps: Samples, at: Callable[[Any], Samples]) -> tuple[float, float] | None:
+def _first_place(
+    block: LeadingBlock, values: np.ndarray, steps: Samples, at: Callable[[Any], Samples]
+) -> tuple[float, float] | None:
     """From when to when the determinant is zero for the first time: at steps, or between two of them."""
-    times, values = steps._times, block.determinants(steps)
+    times = steps._times
     zeros = values == 0
     if zeros[0] and not _is_regular_beside(block, steps):
         return None  # singular everywhere: the index is another one than the structure shows
@@ -142,7 +177,7 @@ def _blocks(system: System) -> list[LeadingBlock]:
     constrains = np.array([row.times > 0 for row in system.rows], dtype=bool) | (offsets.c > 0)
     names = (system.labels["xdot"], structure.labels)
     moving = ca.vertcat(*(system.symbol(letter) for letter in ("t", "xdot", "x", "z", "u")))
-    found = []
+    found, single = list[LeadingBlock](), list[tuple[ca.SX, ca.SX, str, str]]()
     for own in structure.blocks:
         rows, columns = own.equations.tolist(), own.unknowns.tolist()
         block = structure.jacobian[rows, columns]
@@ -154,8 +189,16 @@ def _blocks(system: System) -> list[LeadingBlock]:
             continue
         unknowns = tuple(names[0 if offsets.d[j] and j < len(names[0]) else 1][j] for j in columns)
         equations = tuple(system.rows[i].equation for i in rows)
+        if len(rows) == 1:
+            single.append((ca.densify(block), ca.densify(sizes), *equations, *unknowns))
+            continue
         needs_inputs = bool(ca.depends_on(block, system.symbol("u")))
         found.append(LeadingBlock(equations, unknowns, plant._compiled("leading", both), needs_inputs))
+    for first in range(0, len(single), TOGETHER):
+        entries, sizes_of, names, of = zip(*single[first : first + TOGETHER], strict=True)
+        needs_inputs = bool(ca.depends_on(ca.vertcat(*entries), system.symbol("u")))
+        compiled = plant._compiled("leading", ca.vertcat(*entries, *sizes_of))
+        found.append(LeadingBlock(names, of, compiled, needs_inputs, is_diagonal=True))
     return found
 
 

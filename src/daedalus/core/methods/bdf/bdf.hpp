@@ -231,7 +231,16 @@ private:
         if (!s.junctions) return false;
         const bool solved = solves_junction_step(s, m, m.tolerance, m.correction);
         m.factored = false;
-        if (!solved) return false;
+        return solved && takes_line(s, m);
+    }
+    // Takes it as one over a layer that time does not resolve.
+    static bool crosses_layer(Integration& s, BdfState& m) noexcept {
+        if (!s.junctions) return false;
+        const bool solved = solves_layer(s, m, m.tolerance, m.correction);
+        m.factored = false;
+        return solved && takes_line(s, m);
+    }
+    static bool takes_line(Integration& s, BdfState& m) noexcept {
         const double h = s.t_new - s.t;
         begin_history(m.past, m, s.x, h);
         m.step = coefficients_of_step(m.past.psi, 1, h);
@@ -259,6 +268,7 @@ private:
         limit_order(s, m, s.t, errors.turned);
         if (std::fabs(s.h) >= fewest_spacings * spacing(s.t)) return Status::going;
         copy(m.error_weights, m.unknowns, m.weights);
+        if (crosses_layer(s, m)) return Status::going;
         s.culprit = {worst_component(m, m.past.change), Culprit::What::nothing};
         return Status::step_too_small;
     }
@@ -271,7 +281,7 @@ private:
         s.h = cut_if_not_finite * m.step.h;
         limit_order(s, m, s.t, 1);
         if (std::fabs(s.h) >= fewest_spacings * spacing(s.t)) return Status::going;
-        return blame(s, m, outcome);
+        return crosses_layer(s, m) ? Status::going : blame(s, m, outcome);
     }
 
     // Why no step was short enough, and which unknown to look at.

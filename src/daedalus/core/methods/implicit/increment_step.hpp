@@ -325,14 +325,24 @@ private:
         if (!s.junctions) return false;
         const bool solved = solves_junction_step(s, m, m.newton_tolerance, m.turned);
         m.factored = m.jacobian_known = false;
-        if (!solved) return false;
+        return solved && takes_line(s, m, false);
+    }
+    // Takes it as one over a layer that time does not resolve; states move then.
+    static bool crosses_layer(Integration& s, State& m) noexcept {
+        if (!s.junctions) return false;
+        const bool solved = solves_layer(s, m, m.newton_tolerance, m.turned);
+        m.factored = m.jacobian_known = false;
+        return solved && takes_line(s, m, true);
+    }
+    static bool takes_line(Integration& s, State& m, bool states_move) noexcept {
         const double h = s.t_new - s.t;
         for (int k = 0; k < m.stages; ++k)
             for (long long i = 0; i < m.unknowns; ++i) {
-                const double way = i < m.states ? h * s.x_new[m.unknowns + i] : s.x_new[i] - s.x[i];
+                const bool by_rate = i < m.states && !states_move;
+                const double way = by_rate ? h * s.x_new[m.unknowns + i] : s.x_new[i] - s.x[i];
                 m.z[k * m.lanes + i] = m.stage_numbers.c[k] * way;
             }
-        write_end(s, m, h);
+        if (!states_move) write_end(s, m, h);
         keep_step(s, m, h);
         std::fill(m.error, m.error + m.lanes, 0.0);
         M::note_estimate(m);
@@ -361,6 +371,7 @@ private:
         if (m.noise_known && m.noisiest < 0) m.noisiest = worst_component(m, m.error);
         if (std::fabs(s.h) >= fewest_spacings * spacing(s.t)) return Status::going;
         s.culprit = {m.noisiest >= 0 ? m.noisiest : worst_component(m, m.error), Culprit::What::nothing};
+        if (crosses_layer(s, m)) return Status::going;
         return m.noisiest >= 0 ? Status::rounding : Status::step_too_small;
     }
 
@@ -401,6 +412,7 @@ private:
         if (!m.jacobian_fresh) m.jacobian_known = false;
         if (std::fabs(s.h) >= fewest_spacings * spacing(s.t)) return Status::going;
         s.culprit = {worst_component(m, m.change), Culprit::What::nothing};
+        if (crosses_layer(s, m)) return Status::going;
         if (m.noisiest >= 0) {
             s.culprit.component = m.noisiest;
             return Status::rounding;

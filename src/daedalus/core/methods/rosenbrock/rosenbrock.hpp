@@ -45,6 +45,7 @@ struct RosenbrockState : ImplicitState {
     bool first_known = false, next_known = false, linearised = false;
     double first_time = 0, next_time = 0, linearised_time = 0, factored_step = 0;
     bool is_line = false;                      // the last step was one over the end of a junction's current
+    bool states_jump = false;                  // and its states moved, in a layer that time does not resolve
     long long bad_row = 0;                     // the equation that was not finite
     bool may_refine = false, refines = false;  // the sum in the matrix loses digits that count
     bool fresh = true, after_failure = false;  // for the predictive controller
@@ -312,8 +313,16 @@ private:
     static bool crosses_junction(Integration& s, RosenbrockState& m) noexcept {
         if (!s.junctions) return false;
         const bool solved = solves_junction_step(s, m, tolerance_of_junction, m.error);
+        return takes_line(s, m, solved, false);
+    }
+    // Takes it as one over a layer that time does not resolve; states move then.
+    static bool crosses_layer(Integration& s, RosenbrockState& m) noexcept {
+        return s.junctions && takes_line(s, m, solves_layer(s, m, tolerance_of_junction, m.error), true);
+    }
+    static bool takes_line(Integration& s, RosenbrockState& m, bool solved, bool states_move) noexcept {
         m.linearised = false, m.factored_step = 0;
         if (!solved) return false;
+        m.states_jump = states_move;
         m.is_line = m.restarted = s.accepted = true;
         s.h = s.t_new - s.t;
         return true;
@@ -325,7 +334,7 @@ private:
             for (long long i = 0; i < m.unknowns + m.states; ++i) c[j * s.lanes + i] = 0;
         for (long long i = 0; i < m.states; ++i) c[m.unknowns + i] = s.x_new[m.unknowns + i];
         for (long long i = 0; i < m.unknowns; ++i)
-            c[s.lanes + i] = i < m.states ? h * s.x_new[m.unknowns + i] : s.x_new[i] - s.x[i];
+            c[s.lanes + i] = i < m.states && !m.states_jump ? h * s.x_new[m.unknowns + i] : s.x_new[i] - s.x[i];
     }
 
     // The variable that the equation which was not finite is solved for: one whose derivative it has, else its last one.
@@ -350,6 +359,7 @@ private:
         s.h = factor * (s.t_new - s.t);
         m.after_failure = true;
         if (std::fabs(s.h) >= fewest_spacings * spacing(s.t)) return Status::going;
+        if (crosses_layer(s, m)) return Status::going;
         if (why == Status::not_finite) return blame(s, m);
         s.culprit = {worst_component(m, m.error), Culprit::What::nothing};
         bool finite = true;
