@@ -9,7 +9,7 @@ from started_models import four_bar, pendulum, reactor
 
 import daedalus as dd
 from daedalus import catalogue
-from daedalus.initialisation.search import Search
+from daedalus.analysis.structure.jets.jet_search import Search
 
 
 def refusal(*arguments, **keywords) -> dd.InconsistentStartError:

@@ -12,11 +12,16 @@ import numpy as np
 
 from daedalus.algebra.damped_newton import SOLVED, Equations, Matrix
 from daedalus.algebra.newton_record import new_record
+from daedalus.algebra.rank_decision import FULL_MATRIX
 from daedalus.deadline import poll
 
 # ε in [I, Aᵀ; A, -ε] of sparse matrices, whose root is the singular value below which parts of a step are left out: as
 # small as squares of entries are known to.
 SQUARES_KNOWN = 1e-14
+
+# Full matrices: pivots below this share of the largest are left out of a step. Where the Jacobian has less rank on the
+# solutions than beside them, full steps along small singular values lead far away; without them the iteration arrives.
+LEFT_OUT = 1e-6
 
 # The term of Levenberg and Marquardt as a share of the squares: the first one, the factor from one to the next (D. W.
 # Marquardt, J. SIAM 11, 1963), and one with which steps lead nowhere.
@@ -61,6 +66,34 @@ def gauss_newton(
         if record is not None:
             record.at(v, residual / scale, share)
     return v, residual / scale, count
+
+
+def shortest_steps(
+    equations: Equations, guess: np.ndarray, sizes: np.ndarray, left_out: float = LEFT_OUT
+) -> tuple[np.ndarray, np.ndarray, int]:
+    """A root near a guess by steps J dv = -F, each the shortest in sizes; what is left there, and how many steps.
+
+    Small matrices are factored by QR with pivots, without those below `left_out`; large ones stay sparse.
+
+    Example
+    -------
+    >>> import numpy as np
+    >>> def circle(v):
+    ...     return np.array([v @ v - 1]), 2 * v[None, :], np.ones(1)
+    >>> shortest_steps(circle, np.array([1.2, 1.2]), np.ones(2))[0].round(6).tolist()
+    [0.707107, 0.707107]
+    """
+    if len(guess) > FULL_MATRIX:
+        return sparse_steps(equations, guess, sizes)
+
+    def step(v: np.ndarray, jacobian: np.ndarray, scale: np.ndarray, left: np.ndarray) -> np.ndarray:
+        from scipy.linalg import lstsq
+
+        size = np.maximum(sizes, np.abs(v))
+        scaled = jacobian * size / scale[:, None]
+        return -size * lstsq(scaled, left, cond=left_out, lapack_driver="gelsy", check_finite=False)[0]
+
+    return gauss_newton(equations, guess, step, exact=1e-15, shortest=1e-3, most=40)
 
 
 def sparse_steps(equations: Equations, guess: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:

@@ -15,12 +15,13 @@ import casadi as ca
 import numpy as np
 
 from daedalus.algebra.rank_decision import FULL_NULL_SPACE, STILL
+from daedalus.analysis.structure.jets.jet_equations import JetEquations
+from daedalus.analysis.structure.jets.jet_search import Search, SearchOutcome
 from daedalus.errors import InconsistentStartError
 from daedalus.initialisation.conflicts import explain
 from daedalus.initialisation.freedom import null_over, row_reduced
-from daedalus.initialisation.jet_equations import JetEquations
+from daedalus.initialisation.mass_metric import search_from
 from daedalus.initialisation.reset_refusals import RefusedReset, contradicts, leaves_choice
-from daedalus.initialisation.search import Search, SearchOutcome, search_from
 from daedalus.initialisation.start_equations import start_equations
 from daedalus.initialisation.written_states import written_states
 from daedalus.model.lazy_values import cached_property

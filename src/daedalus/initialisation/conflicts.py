@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from daedalus.algebra.damped_newton import SOLVED
+from daedalus.analysis.structure.jets.jet_search import Search, SearchOutcome
 from daedalus.deadline import poll
 from daedalus.errors import InconsistentStartError, Way
 from daedalus.initialisation.given_and_guessed import BODIES, body_poses
-from daedalus.initialisation.search import Search, SearchOutcome
 from daedalus.initialisation.wording import distances_in_words, number, values_in_words
 from daedalus.model.names import counted, listed, split_index
 

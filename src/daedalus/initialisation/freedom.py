@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from daedalus.algebra.rank_decision import FULL_NULL_SPACE, SAFELY_REGULAR, STILL, null_space, sparse_factors
-from daedalus.initialisation.search import Search
+from daedalus.analysis.structure.jets.jet_search import Search
 
 
 @dataclass(frozen=True, eq=False)

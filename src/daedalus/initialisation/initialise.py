@@ -8,15 +8,15 @@ import numpy as np
 
 from daedalus.analysis.structure.dependence.dependent_equations import only_repeats
 from daedalus.analysis.structure.jets.consistent_jet import Jet, JetStart
+from daedalus.analysis.structure.jets.jet_equations import JetEquations
+from daedalus.analysis.structure.jets.jet_search import MassMetric, Search, SearchOutcome
 from daedalus.errors import InconsistentStartError, InputError
 from daedalus.initialisation.conflicts import explain
 from daedalus.initialisation.freedom import Freedom, freedom
 from daedalus.initialisation.given_and_guessed import Wanted, brought_along, read_wanted
 from daedalus.initialisation.input_values import input_jet, without_expressions
-from daedalus.initialisation.jet_equations import JetEquations
-from daedalus.initialisation.mass_metric import MassMetric
+from daedalus.initialisation.mass_metric import search_from
 from daedalus.initialisation.redundant_multipliers import with_smallest_multipliers
-from daedalus.initialisation.search import Search, SearchOutcome, search_from
 from daedalus.initialisation.start import MovedOnto, Start
 from daedalus.initialisation.start_equations import start_equations
 from daedalus.initialisation.wording import number

@@ -14,43 +14,15 @@ import casadi as ca
 import numpy as np
 
 from daedalus.algebra.rank_decision import FULL_RANK, SINGULAR
+from daedalus.analysis.structure.jets.jet_equations import JetEquations
+from daedalus.analysis.structure.jets.jet_search import MassMetric, Search
 from daedalus.analysis.structure.system_structure import structure_of
-from daedalus.initialisation.jet_equations import JetEquations
 from daedalus.initialisation.written_states import first_written
 from daedalus.model.expressions import concatenate, elements
 from daedalus.model.mechanics.mechanics_part import motion_or_none
 from daedalus.model.mechanics.motion_functions import MotionFunctions
 from daedalus.model.system.once import remembered
 from daedalus.model.system.system import System
-
-
-@dataclass(frozen=True, eq=False)
-class MassMetric:
-    """Blocks of unknowns, as places in the jet, with the symmetric matrix that measures their change; stacks, too."""
-
-    blocks: tuple[tuple[np.ndarray, np.ndarray], ...] = ()
-
-    def spread(self, columns: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        """S with ‖S⁻¹ Δ‖ the length of a change of these unknowns: (n,) sizes, or (..., n, n) where mass counts."""
-        where = {int(c): k for k, c in enumerate(columns)}
-        spread: np.ndarray | None = None
-        for own, matrix in self.blocks:
-            present = [k for k, c in enumerate(own) if int(c) in where]
-            if not present:
-                continue
-            places = [where[int(own[k])] for k in present]
-            part = matrix[..., np.array(present)[:, None], present]
-            # In the mean a mass counts as much as the sizes do, so that other unknowns keep their weight.
-            diagonal = np.diagonal(part, axis1=-2, axis2=-1)
-            part = part / np.mean(diagonal * sizes[places] ** 2, axis=-1)[..., None, None]
-            spread = (
-                np.broadcast_to(np.diag(sizes), (*part.shape[:-2], len(sizes), len(sizes))).copy()
-                if spread is None
-                else spread
-            )
-            root = np.linalg.inv(np.linalg.cholesky(part))
-            spread[..., np.array(places)[:, None], places] = np.swapaxes(root, -1, -2)
-        return sizes if spread is None else spread
 
 
 def mass_metric(equations: JetEquations, vectors: Mapping[str, np.ndarray]) -> MassMetric:
@@ -60,6 +32,12 @@ def mass_metric(equations: JetEquations, vectors: Mapping[str, np.ndarray]) -> M
         return MassMetric()
     found = mass_blocks(motion_or_none(system) or motion_or_none(first_written(system)), system, vectors)
     return MassMetric(tuple((equations.places["x"][positions], matrix) for positions, matrix in found))
+
+
+def search_from(equations: JetEquations, time: float, p: np.ndarray, u: np.ndarray, guess: np.ndarray) -> Search:
+    """The search from a guess, with inputs and their derivatives (orders, nu); a change counts by the masses there."""
+    vectors = {**equations.by_letter(guess), "t": np.array([time]), "u": u[0], "p": p}
+    return Search(equations, time, p, u.ravel(), guess, equations.sizes, mass_metric(equations, vectors))
 
 
 def mass_blocks(

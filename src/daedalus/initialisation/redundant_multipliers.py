@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from daedalus.initialisation.search import Search
+from daedalus.analysis.structure.jets.jet_search import Search
 from daedalus.model.system.system import System
 from daedalus.reduction.findings import SmallestMultipliers
 from daedalus.reduction.redundancy.constraint_place import MotionPlace, jacobian_at

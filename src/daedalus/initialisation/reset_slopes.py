@@ -14,9 +14,9 @@ import casadi as ca
 import numpy as np
 
 from daedalus.algebra.rank_decision import SINGULAR
+from daedalus.analysis.structure.jets.jet_equations import JetEquations
 from daedalus.errors import SolverError
 from daedalus.initialisation.behind_reset import Behind
-from daedalus.initialisation.jet_equations import JetEquations
 from daedalus.initialisation.mass_metric import velocity_mass
 from daedalus.model.system.once import remembered
 

@@ -14,12 +14,11 @@ from dataclasses import replace
 import casadi as ca
 import numpy as np
 
-from daedalus.analysis.structure.incomplete_structure import completed, with_rest
+from daedalus.analysis.structure.incomplete_structure import completed
 from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
-from daedalus.analysis.structure.signature import raised
+from daedalus.analysis.structure.jets.jet_equations import JetEquations, Pieces, Row, StageOf, staged_pieces
 from daedalus.analysis.structure.structural_repair import Structure, repaired_structure
 from daedalus.analysis.structure.written_structure import WrittenStructure, anywhere
-from daedalus.initialisation.jet_equations import JetEquations, Row
 from daedalus.model.expressions import column, elements, symbol_key
 from daedalus.model.system.once import By, once
 from daedalus.model.system.system import System
@@ -65,19 +64,15 @@ def _staged(
     array: DerivativeArray, structure: Structure, further: Callable[[], JetEquations] | None = None
 ) -> JetEquations:
     """Every equation with as many derivatives as its offset says."""
-    rows, n = array.system.rows, array.system.sizes["x"]
-    s = with_rest(raised(structure.signature, np.where(np.arange(array.size) < n, 1, 0)))
-    c, d = s.c, s.d
-    replaced = {repair.replaced: repair for repair in structure.repairs}
-    pieces: list[tuple[Row, ca.SX]] = []
-    for level in array.levels(structure.equations, c):
-        for (i, times), entry in level.items():
-            others = [rows[k].label for k in replaced[i].involved if k != i] if i in replaced else []
-            combined = f"{rows[i].label} combined with {', '.join(others)}" if others else ""
-            pieces.append((Row(rows[i], times, times - int(c[i]), combined), entry))
+    rows, names = array.system.rows, dict[int, str]()
+    for repair in structure.repairs:
+        others = [rows[k].label for k in repair.involved if k != repair.replaced]
+        if others:
+            names[repair.replaced] = f"{rows[repair.replaced].label} combined with {', '.join(others)}"
+    pieces, stage_of = staged_pieces(array, structure.equations, structure.signature, names)
     # A combined equation takes the place of one that was written; that one holds, too.
+    replaced = dict.fromkeys(repair.replaced for repair in structure.repairs)
     pieces += [(Row(rows[i], 0, 0), array.level(0)[i]) for i in replaced]
-    stage_of = {(j, k): k - int(d[j]) for j in range(array.size) for k in range(int(d[j]) + 1)}
     return JetEquations(
         array, [*pieces, *_invariants(array, stage_of)], stage_of, structure.signature if further else None, further
     )
@@ -94,7 +89,7 @@ def _uniform(array: DerivativeArray, structure: Structure) -> JetEquations:
     return JetEquations(array, [*pieces, *_invariants(array, {})], {})
 
 
-def _invariants(array: DerivativeArray, stage_of: dict[tuple[int, int], int]) -> list[tuple[Row, ca.SX]]:
+def _invariants(array: DerivativeArray, stage_of: StageOf) -> Pieces:
     """What solutions keep at zero, held to it or not, each at the stage at which its unknowns are solved for."""
     own = {symbol_key(s): (j, k) for k, level in enumerate(array.y) for j, s in enumerate(elements(level))}
     pieces = []

@@ -22,9 +22,10 @@ import casadi as ca
 import numpy as np
 
 from daedalus.algebra.rank_decision import SINGULAR
+from daedalus.analysis.structure.jets.jet_search import MassMetric
 from daedalus.differentiation.case import Case
 from daedalus.differentiation.directions import Directions
-from daedalus.initialisation.mass_metric import MassMetric, is_mass, mass_blocks, of_positions
+from daedalus.initialisation.mass_metric import is_mass, mass_blocks, of_positions
 from daedalus.initialisation.written_states import written_states
 from daedalus.model.expressions import concatenate
 from daedalus.model.lazy_values import cached_property

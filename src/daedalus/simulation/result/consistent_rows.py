@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from daedalus.analysis.structure.jets.jet_equations import JetEquations
 from daedalus.initialisation.given_and_guessed import LETTERS
-from daedalus.initialisation.jet_equations import JetEquations
-from daedalus.initialisation.search import search_from
+from daedalus.initialisation.mass_metric import search_from
 from daedalus.initialisation.start_equations import start_equations
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant

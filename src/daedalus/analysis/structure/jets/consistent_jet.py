@@ -14,10 +14,10 @@ import numpy as np
 
 from daedalus.algebra.damped_newton import CONSISTENT, damped_newton
 from daedalus.algebra.rank_decision import FULL_NULL_SPACE, FULL_RANK
+from daedalus.algebra.shortened_steps import LEFT_OUT, shortest_steps
 from daedalus.analysis.linear.pencils.equilibration import equilibrate
 from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
 from daedalus.analysis.structure.jets.jet_evaluation import JetEvaluation
-from daedalus.analysis.structure.jets.nearest_jet import LEFT_OUT, nearest
 from daedalus.model.system.system import System
 
 # A given value that moved by less than this share of its size stayed.
@@ -199,11 +199,10 @@ def _newton(
     free, usual = ~fixed.ravel(), np.tile(start.size, order + 2) if units is None else units
     u = np.concatenate([start.u, np.zeros((order + 1) * len(start.u))])
     evaluation = JetEvaluation(array.function(order), np.array([start.t]), start.p, u)
-    rows, values = np.ones(evaluation.shape[0], dtype=bool), base.ravel().copy()
-    full = len(values) <= FULL_NULL_SPACE
-    if damped and full:
-        equations = evaluation.selected(rows, free, values, usual, FULL_NULL_SPACE)
+    values = base.ravel().copy()
+    equations = evaluation.selected(np.ones(evaluation.shape[0], dtype=bool), free, values, usual)
+    if damped and len(values) <= FULL_NULL_SPACE:
         values[free] = damped_newton(equations, values[free], usual[free]).values
     left_out = LEFT_OUT if units is None else LEFT_OUT_BALANCED
-    found, residual = nearest(evaluation, values, rows, free, usual, left_out, FULL_NULL_SPACE if full else 0)
-    return found.reshape(base.shape), residual
+    values[free], residual, _ = shortest_steps(equations, values[free], usual[free], left_out)
+    return values.reshape(base.shape), residual

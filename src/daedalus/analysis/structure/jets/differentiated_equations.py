@@ -14,7 +14,7 @@ import numpy as np
 
 from daedalus.algebra.damped_newton import damped_newton
 from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
-from daedalus.analysis.structure.jets.staged_jet import StagedEquations
+from daedalus.analysis.structure.jets.jet_equations import JetEquations, staged_pieces
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
@@ -34,32 +34,27 @@ def solve_differentiated(
     """
     if is_determined(system):
         return None
-    n, staged = system.sizes["x"], once(system, _staged)
-    entries = list(zip(staged.position.tolist(), staged.order.tolist()))
-    known = [np.concatenate([vectors["x"], vectors["z"]]), vectors["xdot"]]
+    equations = once(system, _staged)
     # x is given; x' and z are sought, or held as they are; higher derivatives are free.
-    least = np.where(staged.position < n, 1, 0)
-    jet = np.array([known[k][j] if k <= least[e] else 0.0 for e, (j, k) in enumerate(entries)])
-    sought = [(k, 1) if letter == "xdot" else (n + k, 0) for letter, k in unknowns]
-    free = (staged.order > least) | np.array([entry in set(sought) for entry in entries], dtype=bool)
-    sizes = np.concatenate([system.nominal["x"], system.nominal["z"]])[staged.position]
-    evaluation = staged.at(float(vectors["t"][0]), vectors["p"], vectors["u"])
-    row_level, level = staged.levels
-    undetermined: set[int] = set()
-    for stage in range(int(row_level.min(initial=0)), 1):
-        rows, columns = row_level == stage, (level == stage) & free
+    jet = equations.along_jet({letter: vectors[letter] for letter in ("xdot", "x", "z")})
+    free = ~equations.along_jet({letter: np.ones(len(vectors[letter]), dtype=bool) for letter in ("xdot", "x", "z")})
+    sought = np.array([equations.places[letter][k] for letter, k in unknowns], dtype=int)
+    free[sought] = True
+    free[equations.places["x"]] = False
+    evaluation = equations.evaluation(float(vectors["t"][0]), vectors["p"], equations.steady(vectors["u"]))
+    undetermined = np.zeros(len(jet), dtype=bool)
+    for stage in np.unique(equations.row_stage):
+        rows, columns = equations.row_stage == stage, (equations.stage == stage) & free
+        sizes = equations.sizes
         root = damped_newton(evaluation.selected(rows, columns, jet, sizes), jet[columns], sizes[columns])
         if not root.converged:
             return None
         jet[columns] = root.values
-        undetermined |= set(np.flatnonzero(columns)[root.loose()].tolist())
-    place = {entry: k for k, entry in enumerate(entries)}
-    at = [place.get(entry, -1) for entry in sought]
-    values = np.array([jet[k] if k >= 0 else vectors["xdot"][entry[1]] for k, entry in zip(at, unknowns)])
-    loose = np.array([k for k, own in enumerate(at) if own in undetermined], dtype=int)
-    return values, loose, int(structure_of(system).signature.c.max(initial=0))
+        undetermined[np.flatnonzero(columns)[root.loose()]] = True
+    return jet[sought], np.flatnonzero(undetermined[sought]), int(structure_of(system).signature.c.max(initial=0))
 
 
-def _staged(system: System) -> StagedEquations:
+def _staged(system: System) -> JetEquations:
     """The stack of all the equations, kept with the system."""
-    return StagedEquations(DerivativeArray(system), structure_of(system).signature)
+    array = DerivativeArray(system)
+    return JetEquations(array, *staged_pieces(array, array.level(0), structure_of(system).signature))

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
+from daedalus.analysis.structure.incomplete_structure import with_rest
 from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
 from daedalus.analysis.structure.jets.jet_evaluation import JetEvaluation
-from daedalus.analysis.structure.signature import Signature
+from daedalus.analysis.structure.signature import Signature, raised
 from daedalus.model.expressions import column, elements, symbol_key
 from daedalus.model.lazy_values import cached_property
 from daedalus.model.names import times_text
@@ -24,13 +25,15 @@ LONGEST_TEXT = 100
 class Row:
     """One row: the equation of the system, how often it is differentiated here, its stage, and what it is called.
 
-    label: where the equation is combined with others, else that of the equation.
+    combined: its name where the equation is combined with others. number: which equation of the array it is, -1 for an
+    invariant.
     """
 
     origin: EquationRow
     times: int
     stage: int
     combined: str = ""
+    number: int = -1
 
     @property
     def label(self) -> str:
@@ -48,6 +51,30 @@ class Row:
         return f"differentiated {times_text(self.times)}" if self.times else ""
 
 
+Pieces = list[tuple[Row, ca.SX]]
+StageOf = dict[tuple[int, int], int]
+
+
+def staged_pieces(
+    array: DerivativeArray, equations: ca.SX, offsets: Signature, combined: Mapping[int, str] | None = None
+) -> tuple[Pieces, StageOf]:
+    """Every equation with as many derivatives as its offset says, and the stages of the unknowns up to their offset.
+
+    Row (i, l) belongs to stage l - c_i and unknown (j, k) to stage k - d_j; a row contains no unknown of a later stage
+    (J. D. Pryce, A simple structural analysis method for DAEs, BIT 41, 2001). The rates of all states are among them.
+    combined: names of equations that stand for several.
+    """
+    states = np.arange(array.size) < array.system.sizes["x"]
+    s = with_rest(raised(offsets, np.where(states, 1, 0)))
+    names = combined or {}
+    pieces = [
+        (Row(array.rows[i], times, times - int(s.c[i]), names.get(i, ""), i), entry)
+        for level in array.levels(equations, s.c)
+        for (i, times), entry in level.items()
+    ]
+    return pieces, {(j, k): k - int(s.d[j]) for j in range(array.size) for k in range(int(s.d[j]) + 1)}
+
+
 class JetEquations:
     """The stack as a function of the jet, with names for its rows and unknowns.
 
@@ -60,8 +87,8 @@ class JetEquations:
     def __init__(
         self,
         array: DerivativeArray,
-        pieces: list[tuple[Row, ca.SX]],
-        stage_of: dict[tuple[int, int], int],
+        pieces: Pieces,
+        stage_of: StageOf,
         offsets: Signature | None = None,
         further: Callable[[], JetEquations] | None = None,
     ) -> None:
@@ -69,12 +96,12 @@ class JetEquations:
         self.offsets, self._further = offsets, further
         self._canonical = _Canonical(array)
         stack = self._canonical.rewritten(ca.vertcat(*(e for _, e in pieces)) if pieces else ca.SX(0, 1))
-        keep = [k for k, entry in enumerate(elements(stack)) if ca.symvar(entry) or not entry.is_zero()]
+        keep = [k for k, entry in enumerate(elements(stack)) if not entry.is_zero()]
         self.stack = column(stack[keep]) if keep else ca.SX(0, 1)
         self.rows = [pieces[k][0] for k in keep]
         self.unknowns = self._sorted_unknowns(stage_of)
         self.place = {unknown: k for k, unknown in enumerate(self.unknowns)}
-        stages: dict[tuple[int, int], int] = {}
+        stages: StageOf = {}
         for unknown, stage in stage_of.items():
             own = self._canonical(*unknown)
             stages[own] = min(stage, stages.get(own, 0))
@@ -103,7 +130,7 @@ class JetEquations:
                 y[k, j] = 0.0 if place is None else values[place]
         return y
 
-    def _sorted_unknowns(self, stage_of: dict[tuple[int, int], int]) -> list[tuple[int, int]]:
+    def _sorted_unknowns(self, stage_of: StageOf) -> list[tuple[int, int]]:
         n = self.system.sizes["x"]
         asked = [(j, 0) for j in range(self.array.size)] + [(j, 1) for j in range(n)] + list(stage_of)
         present = {symbol_key(s) for s in ca.symvar(self.stack)}
@@ -156,6 +183,10 @@ class JetEquations:
         """The nominal value of every unknown."""
         nominal = np.concatenate([self.system.nominal["x"], self.system.nominal["z"]])
         return np.array([nominal[j] for j, _ in self.unknowns])
+
+    def steady(self, u: np.ndarray) -> np.ndarray:
+        """Inputs that are constant in time, with their derivatives: zero."""
+        return np.concatenate([u, np.zeros(self.input_order * len(u))])
 
     def evaluation(self, time: float, p: np.ndarray, u: np.ndarray) -> JetEvaluation:
         """The stack in numbers, at a time with parameters and inputs."""

@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from daedalus.algebra.damped_newton import SOLVED
+from daedalus.algebra.damped_newton import CONSISTENT, SOLVED, Equations
+from daedalus.algebra.homotopy import follow
 from daedalus.algebra.least_change import Arrival, least_change
 from daedalus.algebra.rank_decision import EPSILON, balanced, counted, is_singular
+from daedalus.algebra.shortened_steps import shortest_steps
+from daedalus.analysis.structure.jets.jet_equations import JetEquations
 from daedalus.analysis.structure.jets.jet_evaluation import JetEvaluation
 from daedalus.deadline import poll
-from daedalus.initialisation.homotopy import follow
-from daedalus.initialisation.jet_equations import JetEquations
-from daedalus.initialisation.mass_metric import MassMetric, mass_metric
 from daedalus.model.lazy_values import cached_property
 
 # Derivatives and algebraic variables move this much more easily than the states that they follow from.
@@ -33,6 +33,35 @@ MOST_BLOCKS = 200
 EXACT = 4 * EPSILON
 # What Newton's method leaves of a zero, in sizes.
 NOTHING = 1e-30
+
+
+@dataclass(frozen=True, eq=False)
+class MassMetric:
+    """Blocks of unknowns, as places in the jet, with the symmetric matrix that measures their change; stacks, too."""
+
+    blocks: tuple[tuple[np.ndarray, np.ndarray], ...] = ()
+
+    def spread(self, columns: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+        """S with ‖S⁻¹ Δ‖ the length of a change of these unknowns: (n,) sizes, or (..., n, n) where mass counts."""
+        where = {int(c): k for k, c in enumerate(columns)}
+        spread: np.ndarray | None = None
+        for own, matrix in self.blocks:
+            present = [k for k, c in enumerate(own) if int(c) in where]
+            if not present:
+                continue
+            places = [where[int(own[k])] for k in present]
+            part = matrix[..., np.array(present)[:, None], present]
+            # In the mean a mass counts as much as the sizes do, so that other unknowns keep their weight.
+            diagonal = np.diagonal(part, axis1=-2, axis2=-1)
+            part = part / np.mean(diagonal * sizes[places] ** 2, axis=-1)[..., None, None]
+            spread = (
+                np.broadcast_to(np.diag(sizes), (*part.shape[:-2], len(sizes), len(sizes))).copy()
+                if spread is None
+                else spread
+            )
+            root = np.linalg.inv(np.linalg.cholesky(part))
+            spread[..., np.array(places)[:, None], places] = np.swapaxes(root, -1, -2)
+        return sizes if spread is None else spread
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +84,10 @@ class SearchOutcome:
 
 @dataclass(frozen=True, eq=False)
 class Search:
-    """What is known before a search: the equations at a time with parameters and inputs, guesses and sizes."""
+    """What is known before a search: the equations at a time with parameters and inputs, guesses and sizes.
+
+    nearest: whether the values sought are those nearest to the guess; otherwise shortest steps from it are enough.
+    """
 
     equations: JetEquations
     time: float
@@ -63,21 +95,25 @@ class Search:
     u: np.ndarray
     guess: np.ndarray
     sizes: np.ndarray
-    metric: MassMetric
+    metric: MassMetric = MassMetric()
+    nearest: bool = True
 
     @cached_property
     def numbers(self) -> JetEvaluation:
         """The equations in numbers."""
         return self.equations.evaluation(self.time, self.p, self.u)
 
-    def run(self, given: np.ndarray, *, upto: int | None = None, thorough: bool = True) -> SearchOutcome:
-        """Search with some unknowns held at their guess; `upto` leaves out later stages."""
+    def run(
+        self, given: np.ndarray, *, upto: int | None = None, thorough: bool = True, kept: np.ndarray | None = None
+    ) -> SearchOutcome:
+        """Search with some unknowns held at their guess; `upto` leaves out later stages, `kept` other rows."""
         eq, values = self.equations, self.guess.copy()
         iterations, notes = 0, []
-        for stage in sorted(set(eq.row_stage.tolist())):
+        wanted = np.ones(len(eq.rows), dtype=bool) if kept is None else kept
+        for stage in sorted(set(eq.row_stage[wanted].tolist())):
             if upto is not None and stage > upto:
                 break
-            rows, columns = eq.row_stage == stage, (eq.stage == stage) & ~given
+            rows, columns = wanted & (eq.row_stage == stage), (eq.stage == stage) & ~given
             arrival, aside = self._newton(rows, columns, values, values)
             iterations += arrival.iterations
             if not arrival.solved:
@@ -85,7 +121,7 @@ class Search:
             if not arrival.solved:
                 arrival, aside = self._block_by_block(rows, columns, values) or (arrival, aside)
             if not arrival.solved:
-                rows, columns = eq.row_stage <= stage, (eq.stage <= stage) & ~given
+                rows, columns = wanted & (eq.row_stage <= stage), (eq.stage <= stage) & ~given
                 arrival, aside = self._together(rows, columns, values, thorough)
                 iterations += arrival.iterations
             notes += aside
@@ -124,7 +160,10 @@ class Search:
         self, rows: np.ndarray, columns: np.ndarray, start: np.ndarray, anchor: np.ndarray
     ) -> tuple[Arrival, list[str]]:
         """Newton's method on some rows for some unknowns; once more from aside where slopes vanish at the start."""
-        equations, (spread, states) = self._selected(rows, columns, start), self._spread(columns)
+        equations = self._selected(rows, columns, start)
+        if not self.nearest:
+            return near_root(equations, start[columns], self.sizes[columns]), []
+        spread, states = self._spread(columns)
         arrival = least_change(equations, start[columns], spread, anchor[columns], states)
         if arrival.solved:
             return arrival, []
@@ -190,7 +229,7 @@ class Search:
     ) -> tuple[Arrival, list[str]]:
         """All means for the stages up to one: Newton from both guesses, the homotopy, Newton from places around."""
         best, notes = self._newton(rows, columns, start, self.guess)
-        if best.solved or self._hopeless(rows, columns):
+        if best.solved or not self.nearest or self._hopeless(rows, columns):
             return best, notes
         attempts: list[tuple[Callable[[], tuple[Arrival | None, list[str]]], str]] = [
             (lambda: self._newton(rows, columns, self.guess, self.guess), "earlier stages moved, too")
@@ -237,15 +276,16 @@ class Search:
         return self.numbers.selected(rows, columns, values, self.sizes)
 
 
+def near_root(equations: Equations, guess: np.ndarray, sizes: np.ndarray) -> Arrival:
+    """Where shortest steps lead from a guess; solved as far as values are where ranks are lost."""
+    values, left, count = shortest_steps(equations, guess, sizes)
+    finite = bool(np.all(np.isfinite(left)))
+    return Arrival(values, left, finite and bool(np.abs(left).max(initial=0.0) <= CONSISTENT), count, finite=finite)
+
+
 def _balanced_solution(matrix: np.ndarray, right: np.ndarray) -> np.ndarray | None:
     """v with matrix v = right, whatever the units of rows and unknowns; None where the matrix does not determine it."""
     if not (np.all(np.isfinite(matrix)) and np.all(np.isfinite(right))) or is_singular(matrix):
         return None
     near_one, scales = balanced(matrix)
     return np.asarray(scales.columns * np.linalg.solve(near_one, scales.rows * right))
-
-
-def search_from(equations: JetEquations, time: float, p: np.ndarray, u: np.ndarray, guess: np.ndarray) -> Search:
-    """The search from a guess, with inputs and their derivatives (orders, nu); a change counts by the masses there."""
-    vectors = {**equations.by_letter(guess), "t": np.array([time]), "u": u[0], "p": p}
-    return Search(equations, time, p, u.ravel(), guess, equations.sizes, mass_metric(equations, vectors))

@@ -9,7 +9,7 @@ from rings import examples
 
 import daedalus as dd
 from daedalus.algebra.damped_newton import damped_newton
-from daedalus.initialisation.homotopy import follow
+from daedalus.algebra.homotopy import follow
 
 
 def valley(v):
