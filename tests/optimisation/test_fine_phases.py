@@ -172,7 +172,7 @@ def test_a_tolerance_that_is_not_met_is_told(monkeypatch):
     plan = _carts([1.0, 1.0], [0.25, 1.0]).solve(mesh_tolerance=1e-6)
     assert plan.success
     assert [len(phase.time) - 1 for phase in plan.phases] == [6, 6]
-    (note,) = plan.notes
+    (note,) = [own for own in plan.notes if not own.startswith("a local optimum")]
     told = "the mesh tolerance is not met, the search with 15 intervals ended: "
     assert note == told + "the largest number of iterations was reached"
 

@@ -162,13 +162,13 @@ def test_jumps_inside_intervals_are_told():
     times = np.linspace(0.0, 1.0, 41)[:-1]
     plan = _problem("table", times + 1e-3 * (times > 0), np.arange(40.0) % 2, 1.0, 10).solve()
     assert plan.transcription.layout.intervals == 10
-    (note,) = plan.notes
+    (note,) = [own for own in plan.notes if not own.startswith("a local optimum")]
     assert note == (
         "wind jumps 39 times inside intervals, with too many jumps for a node at each, first at 0.026: "
         "mesh_tolerance= shortens these, and a phase up to the jump (dd.phases) ends on it"
     )
     ocp = _problem("table", np.array([0.0, 0.4]), np.array([0.0, 0.1]), dd.unknown(1.0, 1.0, 1.0), 10)
-    (note,) = ocp.solve().notes
+    (note,) = [own for own in ocp.solve().notes if not own.startswith("a local optimum")]
     assert note.startswith("wind jumps 1 time inside intervals, whose ends move with the duration, first at 0.4: ")
 
 
@@ -198,7 +198,7 @@ def test_a_jump_under_an_unknown_duration_is_closed_in_on_or_ended_on():
     first.start()
     phases = dd.phases(first, part(dd.unknown(1.0, 0.1, 10.0), 10, x=1.0, v=0.0)).solve(mesh_tolerance=1e-6)
     assert phases.duration == pytest.approx(shortest, abs=1e-6)
-    assert phases.notes == ()
+    assert all(note.startswith("a local optimum") for note in phases.notes)
     assert str(phases).splitlines()[2].startswith("  cart: 0.7, 5 intervals, mesh error ")
 
 

@@ -25,14 +25,56 @@ def aircraft(intervals: int = 30) -> dd.OptimalControl:
     return ocp
 
 
-def test_other_starts_find_the_faster_way():
-    problem = aircraft()
-    alone = problem.solve()
-    assert 5.7 < alone.duration < 5.9
-    best = problem.solve(starts=8)
-    assert best.success
-    assert best.duration == pytest.approx(3.78, abs=0.05)
+@pytest.mark.parametrize("intervals", [20, 50])
+def test_the_faster_way_is_found_by_default(intervals):
+    plan = aircraft(intervals).solve()
+    assert plan.success
+    assert plan.duration == pytest.approx(3.78, abs=0.02)
+    (note,) = plan.notes
+    assert note.startswith("a local optimum, because the problem is not convex: one of ")
+    assert "led to a cost of 3.7" in note
+
+
+def test_asked_for_one_start_the_first_way_is_told_to_be_local():
+    problem = aircraft(20)
+    alone = problem.solve(starts=1)
+    assert alone.duration > 5.0
+    best = aircraft(20).solve(starts=8)
+    assert best.duration == pytest.approx(3.78, abs=0.02)
     assert any("of 8 starts the cheapest plan counts" in note for note in best.notes)
+
+
+def test_a_given_guess_is_followed():
+    problem = aircraft(20)
+    problem.guess({"a": 0.2})
+    plan = problem.solve()
+    assert any("no other start was tried" in note for note in plan.notes)
+
+
+def swing(running, duration=2.0):
+    m = dd.Model("pendulum")
+    a, w, u = m.state("a", start=0.0), m.state("w", start=0.0), m.input("u")
+    m.equation([m.der(a), m.der(w)], [w, u - ca.sin(a)])
+    ocp = dd.OptimalControl(m, duration, intervals=10)
+    ocp.start()
+    ocp.minimise(running=running(a, w, u))
+    return ocp
+
+
+def test_what_is_not_convex_is_told_and_what_is_convex_is_not():
+    (note,) = swing(lambda a, w, u: u**2 + (a - 1) ** 2).solve().notes
+    assert note == (
+        "a local optimum, because the problem is not convex: no other start was tried; to try more, ocp.solve(starts=8)"
+    )
+    m = dd.Model("cart")
+    x, v, u = m.state("x", start=0.0), m.state("v", start=0.0), m.input("u")
+    m.equation([m.der(x), m.der(v)], [v, u])
+    for cost, convex in ((u**2 + x * v + x**2 + v**2, True), (u**4 + ca.fabs(x), True), (u**2 - x**2, False)):
+        ocp = dd.OptimalControl(m, 1.0, intervals=10)
+        ocp.start()
+        ocp.finish({"x": 1.0})
+        ocp.minimise(running=cost)
+        assert any(note.startswith("a local optimum") for note in ocp.solve().notes) is not convex
 
 
 def test_one_optimum_is_found_from_everywhere():

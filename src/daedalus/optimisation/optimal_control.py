@@ -378,7 +378,7 @@ class OptimalControl:
         mesh_tolerance: float | None = None,
         step_method: str | Tableau = "rk4",
         steps: int = 2,
-        starts: int = 1,
+        starts: int | None = None,
         seed: int = 0,
         options: Mapping[str, Any] | None = None,
     ) -> Plan:
@@ -400,7 +400,8 @@ class OptimalControl:
         mesh_tolerance: divide intervals or raise their degree, and solve again, until the mesh error is below this
             everywhere and jumps of inputs lie between short intervals.
         starts: search from this many guesses, random ones (`seed`) beside the first, and keep the cheapest plan; the
-            notes list the costs found. A search ends at a local optimum: use this where others may be cheaper.
+            notes list the costs found. By default a few are tried on a coarse mesh if the duration is unknown and
+            you gave no guess. A plan of a problem that is not convex is a local optimum; the notes say so.
         options: passed on to the solver.
 
         A plan is always returned: `plan.success` tells you whether it is a solution, and `plan.explain()` what is

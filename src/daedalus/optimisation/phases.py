@@ -24,8 +24,10 @@ from daedalus.optimisation.program.program import Program, assembled
 from daedalus.optimisation.program.program_outcome import ProgramOutcome
 from daedalus.optimisation.result.phased_plan import PhasedPlan
 from daedalus.optimisation.result.plan import Plan
+from daedalus.optimisation.search.convexity import is_convex
 from daedalus.optimisation.search.initial_guess import initial_guess
 from daedalus.optimisation.search.mesh_rounds import on_finer_meshes
+from daedalus.optimisation.search.other_starts import local_optimum
 from daedalus.optimisation.search.patience import searched
 from daedalus.optimisation.solve import reference_ends
 from daedalus.optimisation.transcription.collocated import Transcription
@@ -112,10 +114,13 @@ class Phases:
         self, parts: list[ProblemDraft], program: Program, begin: np.ndarray, outcome: ProgramOutcome
     ) -> list[Plan]:
         all_phases = [transcribed(part, program) for part in parts]
-        return [
+        plans = [
             Plan(problem.model, own, outcome, program.parameters, begin, _alone, all_phases)
             for problem, own in zip(self.problems, all_phases)
         ]
+        if outcome.success and not is_convex(program, outcome.w):
+            plans[0].add_note(local_optimum(0, more="another guess may lead to a cheaper one"))
+        return plans
 
     def plan_again(
         self, described: list[PackedDescription], meshes: list[Mesh], settings: SolveSettings, outcome: ProgramOutcome

@@ -21,6 +21,7 @@ from daedalus.optimisation.description.packed_description import (
     unpacked_description,
 )
 from daedalus.optimisation.description.solve_settings import SolveSettings
+from daedalus.optimisation.description.unknown import Unknown
 from daedalus.optimisation.program.draft import Draft
 from daedalus.optimisation.program.program import Program, assembled
 from daedalus.optimisation.program.program_outcome import ProgramEnding, ProgramOutcome
@@ -28,9 +29,17 @@ from daedalus.optimisation.program.solver_library import solver_addresses
 from daedalus.optimisation.program.stage_structure import StageStructure, stage_structure
 from daedalus.optimisation.result.plan import Plan
 from daedalus.optimisation.search.consistent_states import consistent_states
+from daedalus.optimisation.search.convexity import is_convex
 from daedalus.optimisation.search.initial_guess import initial_guess
 from daedalus.optimisation.search.mesh_rounds import on_finer_meshes
-from daedalus.optimisation.search.other_starts import best_of, other_guess
+from daedalus.optimisation.search.other_starts import (
+    INTERVALS,
+    MOST_VARIABLES,
+    best_of,
+    cheaper_guess,
+    local_optimum,
+    other_guess,
+)
 from daedalus.optimisation.search.patience import searched
 from daedalus.optimisation.transcription.boundary.independent_ends import possible_ends
 from daedalus.optimisation.transcription.boundary.reference_ends import ReferenceEnds, first_guess, fixed_states
@@ -75,6 +84,7 @@ class Solving:
         self.transcription = self.transcribed(self.stage)
         self.begin = self._guess()
         self.last: ProgramOutcome | None = None  # the last search that succeeded; the next begins there
+        self.other_ways: list[str] = []  # what is known of other optima
 
     def _guess(self) -> np.ndarray:
         made = self.transcription
@@ -125,7 +135,10 @@ class Solving:
 
         def finer(meshes: list[Mesh], before: Plan, left: SolveSettings) -> Plan:
             near = replace(self.description, trajectory=before)
-            return Solving(self.model, near, settings, meshes[0])._search(replace(left, starts=1))
+            own = Solving(self.model, near, settings, meshes[0])
+            # The same way is followed: what is known of others still holds.
+            own.other_ways = self.other_ways
+            return own._search(replace(left, starts=1))
 
         return on_finer_meshes(lambda: self._search(settings), finer, settings)
 
@@ -199,7 +212,7 @@ class Solving:
         """The cheapest of plans from several guesses."""
         draw, seconds = np.random.default_rng(settings.seed), first.seconds
         others: list[ProgramOutcome] = []
-        while len(others) < settings.starts - 1:
+        while len(others) < (settings.starts or 1) - 1:
             left = None if settings.time_limit is None else settings.time_limit - seconds
             if left is not None and left <= 0:
                 break
@@ -213,6 +226,45 @@ class Solving:
         best, note = best_of(first, others, is_better)
         iterations = sum(own.iterations for own in (first, *others))
         return replace(best, iterations=iterations, seconds=seconds), [note]
+
+    def _coarse(self, settings: SolveSettings) -> Solving | None:
+        """The problem on few intervals, where other ways are looked for; None where the user leads, or it is large."""
+        described = self.description
+        led = described.guesses or described.trajectory is not None or settings.options
+        if led or not isinstance(described.duration, Unknown):
+            return None
+        count = min(INTERVALS, described.intervals)
+        if self.transcription.program.shape[0] * count > MOST_VARIABLES * self.mesh.intervals:
+            return None
+        return Solving(self.model, replace(described, intervals=count), self.settings)
+
+    def _by_another_way(self, settings: SolveSettings, first: ProgramOutcome) -> tuple[ProgramOutcome, list[str]]:
+        """A cheaper plan from other starts, where one is found with little work; and what was not looked for."""
+        if is_convex(self.transcription.program, first.w):
+            return first, []
+        coarse = self._coarse(settings)
+        if coarse is None:
+            return first, [local_optimum(0)]
+        left = None if settings.time_limit is None else settings.time_limit - first.seconds
+        guess, tried = cheaper_guess(coarse.transcription, coarse.begin, settings, left)
+        if guess is None:
+            return first, [local_optimum(tried)]
+        plan = self._plan_of(first)
+        way = Plan(
+            self.model, coarse.transcription, guess, coarse.transcription.program.parameters, coarse.begin, coarse.again
+        )
+        near = Solving(self.model, replace(self.description, trajectory=way), self.settings, self.mesh)
+        if left is not None:
+            settings = replace(settings, time_limit=max(left - guess.seconds, 1e-3))
+        found = searched(self.transcription.program, near.begin, settings, self.description.system.name)
+        if (not is_better(found, first) and plan.success) or not self._plan_of(found).success:
+            return first, [local_optimum(tried)]
+        whole = replace(found, iterations=first.iterations + found.iterations, seconds=first.seconds + found.seconds)
+        return whole, [local_optimum(tried, (first.objective, found.objective))]
+
+    def _plan_of(self, outcome: ProgramOutcome) -> Plan:
+        program = self.transcription.program
+        return Plan(self.model, self.transcription, outcome, program.parameters, self.begin, self.again)
 
     def _still_solved(self, settings: SolveSettings) -> ProgramOutcome | None:
         """The last plan where it obeys the conditions of optimality as it is: a problem that has not changed."""
@@ -238,7 +290,7 @@ class Solving:
         return found if found is not None and optimality_error(program, found) <= settings.accuracy else None
 
     def _search(self, settings: SolveSettings) -> Plan:
-        program, notes = self.transcription.program, []
+        notes: list[str] = []
         outcome = self._still_solved(settings)
         if outcome is None and settings.solver == "auto" and not settings.options:
             outcome = self._near_the_last(settings)
@@ -258,13 +310,15 @@ class Solving:
         if outcome.success and self.last is None and not settings.options:
             outcome, told = self._with_hidden_inputs(settings, outcome)
             notes += told
-        if settings.starts > 1:
-            outcome, told = self._from_other_starts(settings, outcome)
-            notes += told
-        self.transcription.notes = [*self.transcription.notes, *notes]
+        if settings.starts is not None and settings.starts > 1:
+            outcome, self.other_ways = self._from_other_starts(settings, outcome)
+        elif settings.starts is None and outcome.success and self.last is None:
+            outcome, self.other_ways = self._by_another_way(settings, outcome)
+        before = [note for note in self.transcription.notes if note not in self.other_ways]
+        self.transcription.notes = [*before, *notes, *self.other_ways]
         if outcome.success:
             self.last = outcome
-        return Plan(self.model, self.transcription, outcome, program.parameters, self.begin, self.again)
+        return self._plan_of(outcome)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A function that shows progress belongs to the search that it has shown.

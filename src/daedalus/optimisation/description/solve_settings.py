@@ -36,7 +36,7 @@ class SolveSettings:
     step_method: Any = "rk4"
     steps: int = 2
     options: dict[str, Any] = field(default_factory=dict)
-    starts: int = 1
+    starts: int | None = 1  # None: other starts where they cost little
     seed: int = 0
     preview: bool = False  # given inputs are numbers of the program, so that they may change from search to search
 
@@ -48,6 +48,8 @@ class SolveSettings:
                 )
         for name, least in (("starts", 1), ("seed", 0)):
             value = getattr(self, name)
+            if name == "starts" and value is None:
+                continue
             if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
                 raise InputError(
                     f"{name} must be a whole number from {least} on.", f"got {value!r}", remedy=f"{name}={least}"
