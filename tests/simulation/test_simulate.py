@@ -320,6 +320,7 @@ WRONG = [
     ({"parameters": {"kk": 1.0}}, "The model 'oscillator' has no parameter 'kk'."),
     ({"max_steps": 1.5}, "max_steps must be a whole number."),
     ({"save_at": [0.1, float("nan")]}, "save_at is a list of times."),
+    ({"save_at": [[0.5]]}, "save_at is a list of times."),
     ({"parameters": {"k": "a"}}, "The value of k is not a number."),
     ({"inputs": {"u": 1.0}}, "The model 'oscillator' has no input 'u'."),
     ({"method": "rk5"}, "There is no method 'rk5'."),
@@ -346,7 +347,7 @@ def test_wrong_arguments_are_named(options, headline):
     assert str(caught.value).splitlines()[0] == headline
 
 
-@pytest.mark.parametrize("span", [float("nan"), "a", (0, float("inf")), (1, 2, 3), None])
+@pytest.mark.parametrize("span", [float("nan"), "a", (0, float("inf")), (1, 2, 3), None, "1", True, (0, "1")])
 def test_wrong_spans(span):
     with pytest.raises(dd.InputError, match="The span is not a time"):
         dd.simulate(oscillator(), span)

@@ -151,6 +151,8 @@ def read_span(span: object) -> tuple[float, float]:
             return 0.0, span
         span = without_unit(span, "s", "The span")
         t0, t1 = span if isinstance(span, (tuple, list, np.ndarray)) else (0.0, span)
+        if any(isinstance(part, (str, bytes, bool, np.bool_)) for part in (t0, t1)):
+            raise TypeError
         t0, t1 = float(t0), float(t1)
     except (TypeError, ValueError, OverflowError):
         t0 = t1 = math.nan
@@ -170,7 +172,7 @@ def read_save_at(save_at: object, t0: float, t1: float) -> np.ndarray | None:
     if times.ndim == 0:
         times = times.reshape(1)
     low, high = (t0, t1) if t0 <= t1 else (t1, t0)
-    if times.size == 1 and low <= times.item() <= high:
+    if times.ndim == 1 and times.size == 1 and low <= times.item() <= high:
         return times
     if times.ndim != 1 or not np.all(np.isfinite(times)):
         got = f"got an array of shape {times.shape}" if times.ndim != 1 else "got times that are not finite"
