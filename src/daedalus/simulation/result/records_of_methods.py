@@ -251,7 +251,7 @@ class LongOscillation(Record):
     rtol: float
 
     def __str__(self) -> str:
-        oscillate, its = ("oscillates", "its") if len(self.variables) == 1 else ("oscillate", "their")
+        oscillate, its = ("oscillates", "its") if len(self.variables) == 1 else ("oscillate up to", "their")
         most = 100 * min(1.0, self.steps * self.rtol)
         return (
             f"{listed(self.variables, 6)} {oscillate} about {self.periods} times, and the errors of {self.steps} steps "

@@ -409,7 +409,7 @@ def explain(
     told += undetermined_places(settings.plant, drive, p, run)
     told += held_at_start(settings.plant, drive, run, p, fired)
     if stop.ending.success or not stop.ending.final:
-        told += small_states(settings, run) + long_oscillations(settings, drive, run)
+        told += small_states(settings, run) + long_oscillations(settings, drive, run, p)
     if settings.plant.system.events and settings.watched is None:
         told += touches(settings.plant, drive, p, run, settings.rtol)
     turns: tuple[TurnedCondition, ...] = ()
