@@ -73,11 +73,10 @@ class IntervalMatrix:
         worst = max(float(np.abs(found.solve(rows * right) / sizes).max()) for right in tried)
         return found, worst if np.isfinite(worst) else float("inf")
 
-    def bordered(self, row: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, float] | None:
-        """The solution of [matrix; row] v = right, and the sign of the determinant."""
+    def bordered(self, row: np.ndarray) -> Any:
+        """Factors of [matrix; row], with `solve` and the `sign` of the determinant; None of a singular one."""
         ends = np.vstack([self.ends, row])
-        factors = _factored(self.block, self.tail, ends, self.inner, np.ones(ends.shape[1]))
-        return None if factors is None else (factors.solve(right), float(factors.sign))
+        return _factored(self.block, self.tail, ends, self.inner, np.ones(ends.shape[1]))
 
     def without_last(self) -> Solve | None:
         """Solves the square system in which the last unknown is held; None of a singular one."""

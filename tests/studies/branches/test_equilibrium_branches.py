@@ -270,3 +270,33 @@ def test_only_branch_points_switch_and_do_not_persist():
     crossing = dd.branch(lorenz(), "r", (0.5, 2.0)).points[0]
     with pytest.raises(dd.InputError, match="does not persist"):
         crossing.follow("r")
+
+
+def test_of_many_states_eigenvalues_are_found_where_they_are_needed():
+    """Pairs of 42 states that cross the axis and come back, each in a window of its own."""
+    windows, count = {0: (0.31, 0.52), 1: (0.45, 0.83)}, 21
+    m = dd.Model("oscillators")
+    x, v, mu = m.state("x", count), m.state("v", count), m.parameter("mu", 0.0)
+    for k in range(count):
+        low, high = windows.get(k, (0.0, 0.0))
+        growth = 4 * (mu - low) * (high - mu) if k in windows else -0.5 - 0.1 * k
+        m.equation(m.der(x[k]), v[k])
+        m.equation(m.der(v[k]), -(1 + 0.3 * k) * x[k] + growth * v[k] - v[k] ** 3)
+    br = dd.branch(m, "mu", (0.0, 1.0))
+    found = [point.parameter for point in br.points]
+    assert [point.kind for point in br.points] == ["hopf"] * 4
+    assert np.allclose(found, sorted(value for pair in windows.values() for value in pair), atol=1e-8)
+    assert len(br.eigenvalues) == len(br["mu"])
+    assert sum(values is None for values in br.eigenvalues.known) > 0
+    truth = [bool(np.all(values.real < 0)) for values in br.eigenvalues]
+    assert br.stable.tolist() == truth
+
+
+def test_a_branch_that_goes_to_infinity_does_not_end_on_another_one():
+    """x = 1/mu beside x = 0: at mu = 0 Newton's method only finds the second."""
+    m = dd.Model("hyperbola")
+    x, mu = m.state("x", start=1.0), m.parameter("mu", 1.0)
+    m.equation(m.der(x), -x * (mu * x - 1))
+    br = dd.branch(m, "mu", (1.0, 0.0))
+    assert br["x"][-1] > 10
+    assert len([p for p in br.points if p.kind == "fold"]) == 0

@@ -66,7 +66,8 @@ class ImplicitCurve:
     def through(self, unknowns: np.ndarray, along: np.ndarray) -> CurvePoint:
         """A point that obeys the equations already, with the tangent that points along a direction."""
         _, matrix = self._equations(unknowns)
-        return self._point(unknowns, matrix, along / self._length(along, unknowns))
+        factors = bordered(matrix, along / self._sizes(unknowns) ** 2)
+        return self._point(unknowns, matrix, factors, along / self._length(along, unknowns))
 
     def step(self, point: CurvePoint, length: float) -> CurvePoint | None:
         """The next point at a distance along the tangent; None where Newton's method does not converge to it."""
@@ -78,17 +79,22 @@ class ImplicitCurve:
     def corrected(self, guess: np.ndarray, normal: np.ndarray, along: np.ndarray) -> CurvePoint | None:
         """The point of the curve in the plane through a guess with a given normal."""
         sizes: list[float] = []
+        last: list[Any] = [None, None]
 
         def correction(unknowns: np.ndarray) -> np.ndarray | None:
             residual, matrix = self._equations(unknowns)
             if not np.all(np.isfinite(residual)):
                 return None
-            solved = bordered(matrix, normal, np.append(-residual, -normal @ (unknowns - guess)))
-            if solved is None or not np.all(np.isfinite(solved[0])):
+            factors = bordered(matrix, normal)
+            if factors is None:
                 return None
-            sizes.append(self._length(solved[0], unknowns))
+            step = factors.solve(np.append(-residual, -normal @ (unknowns - guess)))
+            if not np.all(np.isfinite(step)):
+                return None
+            last[:] = matrix, factors
+            sizes.append(self._length(step, unknowns))
             distrusted = len(sizes) == 2 and sizes[1] > max(TRUSTED * sizes[0], 1e-6)
-            return None if distrusted else solved[0]
+            return None if distrusted else step
 
         done = full_newton(
             correction, guess.copy(), self._length, most=MOST_CORRECTIONS, tolerance=CONVERGED, stalled=STALLED,
@@ -96,18 +102,25 @@ class ImplicitCurve:
         )  # fmt: skip
         if not done.converged:
             return None
-        return self._point(done.values, self._equations(done.values)[1], along, done.iterations)
+        # The last correction was as good as none: its factors are those of the point.
+        return self._point(done.values, last[0], last[1], along, done.iterations)
 
-    def _point(self, unknowns: np.ndarray, matrix: Any, along: np.ndarray, corrections: int = 0) -> CurvePoint:
+    def _point(
+        self,
+        unknowns: np.ndarray,
+        matrix: Any,
+        factors: BorderedFactors | None,
+        along: np.ndarray,
+        corrections: int = 0,
+    ) -> CurvePoint:
         sizes = self._sizes(unknowns)
-        border = along / sizes**2
-        right = np.zeros(len(unknowns))
-        right[-1] = 1.0
-        solved = bordered(matrix, border, right)
-        if solved is None:
-            tangent, orientation = along, 0.0
-        else:
-            tangent, orientation = solved
+        tangent, orientation = along, 0.0
+        if factors is not None:
+            right = np.zeros(len(unknowns))
+            right[-1] = 1.0
+            tangent, orientation = factors.solve(right), factors.sign
+            if float(np.sum(tangent * along / sizes**2)) < 0:
+                tangent, orientation = -tangent, -orientation
         length = self._length(tangent, unknowns)
         unit = tangent / length if np.isfinite(length) and length > 0 else along
         before = along / self._length(along, unknowns)
@@ -131,33 +144,39 @@ def next_length(point: CurvePoint, length: float, largest: float) -> float:
     return min(length * GROWTH, largest)
 
 
-def bordered(matrix: Any, row: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, float] | None:
-    """The solution of [matrix; row] v = right and the sign of the determinant; None of a singular matrix.
+@dataclass(frozen=True, eq=False)
+class BorderedFactors:
+    """Factors of [matrix; row], and the sign of its determinant."""
 
-    A matrix with a structure of its own brings its own method `bordered`.
+    solve: Callable[[np.ndarray], np.ndarray]
+    sign: float
+
+
+def bordered(matrix: Any, row: np.ndarray) -> BorderedFactors | None:
+    """Factors of a matrix with one more row; None of a singular one.
+
+    A matrix with a structure of its own brings its own method `bordered`, with `solve` and `sign`.
     """
     if isinstance(matrix, np.ndarray):
         whole = np.vstack([matrix, row])
-        if not np.all(np.isfinite(whole)):
-            return None
         # Rows of one size, so that their units do not decide.
-        scale = np.abs(whole).max(axis=1)
-        if np.any(scale == 0):
+        scale = np.maximum(whole.max(axis=1), -whole.min(axis=1))
+        if not np.all(np.isfinite(scale)) or np.any(scale == 0):
             return None
         from scipy.linalg.lapack import dgetrf, dgetrs
 
         factors, swaps, failed = dgetrf(whole / scale[:, None])
         if failed:
             return None
-        sign = np.prod(np.sign(np.diag(factors))) * (-1.0) ** np.count_nonzero(swaps != np.arange(len(swaps)))
-        return dgetrs(factors, swaps, right / scale)[0], float(sign)
+        negative = np.count_nonzero(np.diag(factors) < 0) + np.count_nonzero(swaps != np.arange(len(swaps)))
+        return BorderedFactors(lambda right: dgetrs(factors, swaps, right / scale)[0], 1.0 - 2.0 * (negative % 2))
     if hasattr(matrix, "bordered"):
-        solution: tuple[np.ndarray, float] | None = matrix.bordered(row, right)
-        return solution
-    return _sparse_bordered(matrix, row, right)
+        own = matrix.bordered(row)
+        return None if own is None else BorderedFactors(own.solve, float(own.sign))
+    return _sparse_bordered(matrix, row)
 
 
-def _sparse_bordered(matrix: Any, row: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, float] | None:
+def _sparse_bordered(matrix: Any, row: np.ndarray) -> BorderedFactors | None:
     from scipy.sparse import csc_matrix, diags, vstack
     from scipy.sparse.linalg import splu
 
@@ -172,7 +191,7 @@ def _sparse_bordered(matrix: Any, row: np.ndarray, right: np.ndarray) -> tuple[n
     except RuntimeError:
         return None
     sign = np.prod(np.sign(factors.U.diagonal())) * _parity(factors.perm_r) * _parity(factors.perm_c)
-    return factors.solve(right / scale), float(sign)
+    return BorderedFactors(lambda right: factors.solve(right / scale), float(sign))
 
 
 def _parity(permutation: np.ndarray) -> float:

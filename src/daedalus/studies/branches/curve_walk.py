@@ -17,8 +17,12 @@ from daedalus.studies.branches.curve import LARGEST_TURN, CurvePoint, ImplicitCu
 
 # In lengths of the curve, where the whole range of the parameter is one: first and largest step.
 FIRST, LARGEST = 1e-3, 0.025
+# The parameter moves by at most this share of its range in a step, however little else moves.
+PARAMETER_STEP = 0.08
 # Distances at which another branch is looked for beside the point where two meet.
 DISTANCES = (3e-3, 1e-3, 1e-2, 3e-4, 3e-2, 1e-4)
+# The point on a limit is at most this many times as far away as the one beyond it.
+BEYOND = 3.0
 # The other branch is entered where the way there points along its direction, by less than 45 degrees.
 ENTERED = 0.7
 
@@ -45,6 +49,7 @@ class CurveWalk(ABC, Generic[Step, Special]):
     def __init__(self, name: str, ends: tuple[float, float], most: int) -> None:
         self.name, self.ends, self.most = name, ends, most
         self.width = ends[1] - ends[0]
+        self.largest = LARGEST
         self.missed: list[str] = []  # changes that no step was short enough to locate
 
     # -- what a kind of branch says ----------------------------------------------------------------------------
@@ -107,6 +112,7 @@ class CurveWalk(ABC, Generic[Step, Special]):
 
     def _advanced(self, step: Step, length: float) -> tuple[Step, list[Special], float] | str:
         """The next step with what lies between and the length of the one behind it, or why there is none."""
+        length = min(length, PARAMETER_STEP * self.width / max(abs(float(step.point.tangent[-1])), 1e-300))
         while length >= self.smallest:
             after = self.stepped(step, length)
             if after is None or after.point.turn < LARGEST_TURN:
@@ -118,7 +124,7 @@ class CurveWalk(ABC, Generic[Step, Special]):
                 continue
             if seen is None:
                 self.not_located(after)
-            return after, seen or [], next_length(after.point, length, LARGEST)
+            return after, seen or [], next_length(after.point, length, self.largest)
         return self.lost(step)
 
     def not_located(self, after: Step) -> None:
@@ -141,7 +147,13 @@ class CurveWalk(ABC, Generic[Step, Special]):
         gap = last[k] - first[k]
         guess = first + ((value - first[k]) / gap if gap else 1.0) * (last - first)
         guess[k] = value
-        return self.corrected(before, guess, k, after.point.tangent)
+        found = self.corrected(before, guess, k, after.point.tangent)
+        if found is None:
+            return None
+        # Where a branch goes to infinity at a limit, Newton's method may end on another one.
+        size = np.maximum(np.maximum(np.abs(first), np.abs(last)), 1e-300)
+        way, whole = (float(np.linalg.norm((one - first) / size)) for one in (found.point.unknowns, last))
+        return found if way <= BEYOND * whole else None
 
     def entered(self, curve: ImplicitCurve, base: np.ndarray, along: np.ndarray, sizes: Any) -> CurvePoint | None:
         """A point of another branch a short way along a direction, where Newton's method does not fall back."""

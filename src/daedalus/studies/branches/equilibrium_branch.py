@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -92,12 +92,44 @@ class SpecialPoint:
         return curve
 
 
+class Spectra(Sequence[np.ndarray]):
+    """The eigenvalues at the points of a branch; those that nobody needed on the way are found when they are read."""
+
+    def __init__(self, rest: RestEquations, rows: np.ndarray, known: list[np.ndarray | None]) -> None:
+        self._rest, self._rows, self.known = rest, rows, known
+
+    def __len__(self) -> int:
+        return len(self.known)
+
+    @overload
+    def __getitem__(self, k: int) -> np.ndarray: ...
+
+    @overload
+    def __getitem__(self, k: slice) -> Spectra: ...
+
+    def __getitem__(self, k: int | slice) -> np.ndarray | Spectra:
+        if isinstance(k, slice):
+            return Spectra(self._rest, self._rows[k], self.known[k])
+        found = self.known[k]
+        if found is None:
+            found = self.known[k] = self._rest.eigenvalues(self._rows[k, :-1], self._rows[k, -1:])
+        return found
+
+    def unstable_counts(self, neutral: int) -> np.ndarray:
+        """How many eigenvalues are unstable at each point; where they are not known, as many as at the last one."""
+        counts, last = [], 0
+        for values in self.known:
+            last = last if values is None else unstable_count(values, neutral)
+            counts.append(last)
+        return np.array(counts, dtype=int)
+
+
 class Branch(Mapping[str, np.ndarray]):
     """The result of `dd.branch`: equilibria over a parameter. `br["x"]` is an array over the points.
 
     Attributes
     ----------
-    parameter: its name. stable: whether each point is stable. eigenvalues: a list of arrays, one for each point.
+    parameter: its name. stable: whether each point is stable. eigenvalues: a sequence of arrays, one for each point.
     points: the special points in order, each a `SpecialPoint`.
     ended: why the branch ends where it does. notes: what was assumed.
 
@@ -114,12 +146,12 @@ class Branch(Mapping[str, np.ndarray]):
     """
 
     def __init__(
-        self, rest: RestEquations, name: str, rows: np.ndarray, eigenvalues: list[np.ndarray], ended: str,
+        self, rest: RestEquations, name: str, rows: np.ndarray, eigenvalues: Spectra, ended: str,
         notes: tuple[str, ...], neutral: int,
     ) -> None:  # fmt: skip
         self._rest, self.parameter, self._rows = rest, name, rows
         self.eigenvalues, self.ended, self.notes = eigenvalues, ended, notes
-        self.stable = np.array([unstable_count(values, neutral) == 0 for values in eigenvalues], dtype=bool)
+        self.stable = eigenvalues.unstable_counts(neutral) == 0
         self.points: tuple[SpecialPoint, ...] = ()
         system = rest.system
         self._letters = {"x": rows[:, : rest.nx], "z": rows[:, rest.nx : rest.n]}

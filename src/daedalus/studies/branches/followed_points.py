@@ -96,7 +96,7 @@ def follow_fold(rest: RestEquations, names: tuple[str, str], ranges: list[tuple[
     before: list[np.ndarray] = []
 
     def equations(Y: np.ndarray) -> tuple[np.ndarray, Any]:
-        return rest.fold(Y, *rest.constants, direction)
+        return rest.forms.fold(Y, *rest.constants, direction)
 
     def tests(Y: np.ndarray) -> dict[str, float]:
         y, a = Y[:n], Y[2 * n :]
@@ -134,7 +134,7 @@ def follow_hopf(
     start = np.concatenate([rest.y, q.real, q.imag, [frequency], rest.a])
 
     def equations(Y: np.ndarray) -> tuple[np.ndarray, Any]:
-        return rest.hopf(Y, *rest.constants, direction)
+        return rest.forms.hopf(Y, *rest.constants, direction)
 
     def tests(Y: np.ndarray) -> dict[str, float]:
         omega = float(Y[3 * n])

@@ -36,7 +36,7 @@ def locate_fold(rest: RestEquations, Y: np.ndarray) -> np.ndarray | None:
     direction = q / size**2
     guess = np.concatenate([Y[:n], q, Y[n:]])
     sizes = np.concatenate([size, np.maximum(np.abs(q), 1e-3 * size), np.maximum(np.abs(Y[n:]), 1e-3)])
-    found = solved(rest.fold, [*rest.constants, direction], guess, sizes)
+    found = solved(rest.forms.fold, [*rest.constants, direction], guess, sizes)
     return None if found is None else np.concatenate([found[:n], found[2 * n :]])
 
 
@@ -52,7 +52,7 @@ def locate_hopf(rest: RestEquations, Y: np.ndarray, eigenvalue: complex) -> tupl
     omega = abs(eigenvalue.imag)
     guess = np.concatenate([Y[:n], q.real, q.imag, [omega], Y[n:]])
     sizes = np.concatenate([size, size, size, [omega], np.maximum(np.abs(Y[n:]), 1e-3)])
-    found = solved(rest.hopf, [*rest.constants, np.concatenate([d.real, d.imag])], guess, sizes)
+    found = solved(rest.forms.hopf, [*rest.constants, np.concatenate([d.real, d.imag])], guess, sizes)
     if found is None or abs(found[3 * n]) < 1e-6 * omega:
         return None
     return np.concatenate([found[:n], found[3 * n + 1 :]]), abs(float(found[3 * n]))
@@ -65,7 +65,7 @@ def locate_crossing(rest: RestEquations, Y: np.ndarray) -> np.ndarray | None:
     psi, _ = null_vectors(matrix[:, :n], rest.square_scales(Y[:n], Y[n:]))
     size = np.append(np.maximum(rest.nominal, np.abs(Y[:n])), np.maximum(np.abs(Y[n:]), 1e-3))
     guess = np.concatenate([Y, psi, [0.0]])
-    found = solved(rest.crossing, rest.constants, guess, np.concatenate([size, np.ones(n + 1)]))
+    found = solved(rest.forms.crossing, rest.constants, guess, np.concatenate([size, np.ones(n + 1)]))
     if found is None or abs(found[-1]) > 1e-7:
         return None
     return found[: len(Y)]
@@ -83,7 +83,7 @@ def locate_double_zero(rest: RestEquations, Y: np.ndarray) -> np.ndarray | None:
     r = np.linalg.lstsq(np.vstack([-A[:rows], d]), np.append(-E[:rows] @ q, 0.0), rcond=1e-8)[0]
     guess = np.concatenate([Y[:n], q, r, Y[n:]])
     sizes = np.concatenate([size, size, np.maximum(size, np.abs(r)), np.maximum(np.abs(Y[n:]), 1e-3)])
-    found = solved(rest.double_zero, [*rest.constants, d], guess, sizes)
+    found = solved(rest.forms.double_zero, [*rest.constants, d], guess, sizes)
     return None if found is None else np.concatenate([found[:n], found[3 * n :]])
 
 

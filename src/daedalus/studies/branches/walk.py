@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -13,8 +14,8 @@ from daedalus.analysis.points.steady_state_search import bounds
 from daedalus.errors import InputError, SolverError
 from daedalus.model.system.system import System
 from daedalus.studies.branches.curve import CurvePoint, ImplicitCurve
-from daedalus.studies.branches.curve_walk import CurveWalk
-from daedalus.studies.branches.equilibrium_branch import Branch, SpecialPoint, unstable_count
+from daedalus.studies.branches.curve_walk import LARGEST, CurveWalk
+from daedalus.studies.branches.equilibrium_branch import Branch, SpecialPoint, Spectra, unstable_count
 from daedalus.studies.branches.followed_points import FollowedPoints, follow_fold, follow_hopf
 from daedalus.studies.branches.normal_forms import crossing_form, fold_coefficient, hopf_form
 from daedalus.studies.branches.rest_equations import RestEquations
@@ -24,16 +25,31 @@ from daedalus.studies.branches.special_points import locate_crossing, locate_fol
 NEAR = 3.0
 # A branch is closed when it comes back to its first point within this share of the sizes, in the same direction.
 CLOSED = 0.02
+# Eigenvalues of up to this many states take less time than a step. Of more, they are found again when one of them could
+# have come this share of its way to the imaginary axis, and after so many steps.
+FEW_STATES, ON_ITS_WAY, MOST_UNSEEN = 40, 0.25, 8
+# A change between two points that were passed already is searched for in halves, so many times.
+MOST_HALVES = 8
 
 # The kind of a special point, its unknowns, and what else is known of it.
 Seen = tuple[str, np.ndarray, Any]
 
 
-class RestStep(NamedTuple):
-    """A point of the branch with the eigenvalues of the linearisation there."""
+@dataclass(eq=False)
+class RestStep:
+    """A point of the branch, with the eigenvalues of the linearisation there when somebody asks for them."""
 
     point: CurvePoint
-    eigenvalues: np.ndarray
+    rest: RestEquations
+    known: np.ndarray | None = None
+
+    @property
+    def eigenvalues(self) -> np.ndarray:
+        """Those of the linearisation."""
+        if self.known is None:
+            Y = self.point.unknowns
+            self.known = self.rest.eigenvalues(Y[:-1], Y[-1:])
+        return self.known
 
 
 class Walk(CurveWalk[RestStep, Seen]):
@@ -45,6 +61,10 @@ class Walk(CurveWalk[RestStep, Seen]):
         self.curve = ImplicitCurve(lambda Y: rest.branch(Y, *rest.constants), self.sizes)
         entries = [("x", k) for k in range(rest.nx)] + [("z", k) for k in range(rest.n - rest.nx)]
         self.lower, self.upper = bounds(rest.system, entries)
+        # In the length of a step, unknowns that move together count as the fourth root of their number.
+        self.largest = LARGEST * max(1.0, (rest.n / 2) ** 0.25)
+        self.passed: list[RestStep] = []  # since eigenvalues were seen, that step first
+        self.rates: np.ndarray | None = None  # of real parts, in lengths of the curve
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "curve"}
@@ -57,18 +77,18 @@ class Walk(CurveWalk[RestStep, Seen]):
         """The lengths that unknowns are measured in; the range of the parameter is one."""
         return np.append(np.maximum(self.rest.nominal, np.abs(Y[:-1])), self.width)
 
-    def eigenvalues(self, Y: np.ndarray) -> np.ndarray:
-        """Those of the linearisation at a point."""
-        return self.rest.eigenvalues(Y[:-1], Y[-1:])
-
     def along(self, Y: np.ndarray, direction: np.ndarray, notes: tuple[str, ...]) -> Branch:
         """The branch from a point in a direction."""
-        values = self.eigenvalues(Y)
+        first = RestStep(self.curve.through(Y, direction), self.rest)
+        values = first.eigenvalues
         scale = np.abs(values).max(initial=0.0)
         self.neutral = int(np.sum(np.abs(values) <= 1e-7 * scale)) if self.rest.free.shape[1] else 0
-        steps, seen, ended = self.gathered(RestStep(self.curve.through(Y, direction), values))
+        self.passed, self.rates = [first], None
+        steps, seen, ended = self.gathered(first)
+        seen += self._seen_since(steps)
         rows = np.array([step.point.unknowns for step in steps])
-        done = Branch(self.rest, self.name, rows, [step.eigenvalues for step in steps], ended, notes, self.neutral)
+        spectra = Spectra(self.rest, rows, [step.known for step in steps])
+        done = Branch(self.rest, self.name, rows, spectra, ended, notes, self.neutral)
         done.points = tuple(self.special(*one) for one in seen)
         return done
 
@@ -77,7 +97,7 @@ class Walk(CurveWalk[RestStep, Seen]):
     def stepped(self, step: RestStep, length: float) -> RestStep | None:
         """The point at a distance along the curve."""
         after = self.curve.step(step.point, length)
-        return None if after is None else RestStep(after, self.eigenvalues(after.unknowns))
+        return None if after is None else RestStep(after, self.rest)
 
     def lost(self, step: RestStep) -> str:
         """Where the branch was when no step was short enough."""
@@ -88,7 +108,75 @@ class Walk(CurveWalk[RestStep, Seen]):
 
     def between(self, first: RestStep, last: RestStep, length: float) -> list[Seen] | None:
         """What happens between two points; None where a shorter step has to tell it apart."""
-        (before, old), (after, new) = first, last
+        if self.rest.nx <= FEW_STATES:
+            return self._between(first, last, length)
+        if first is not self.passed[-1]:
+            self.passed.append(first)
+        before, after = first.point, last.point
+        turns = before.orientation * after.orientation < 0 or before.tangent[-1] * after.tangent[-1] < 0
+        if not turns and not self._is_near(last):
+            return []
+        earlier = self._told_since(first)
+        own = self._between(first, last, length)
+        if own is None:
+            return None
+        self._remember(self.passed[0], last)
+        self.passed = [last]
+        return [*earlier, *own]
+
+    def _is_near(self, last: RestStep) -> bool:
+        """Whether eigenvalues may have crossed the imaginary axis since they were seen."""
+        if self.rates is None or len(self.passed) > MOST_UNSEEN:
+            return True
+        seen = np.sort(self.passed[0].eigenvalues.real)
+        way = sum(self._gap(one, other) for one, other in zip(self.passed, [*self.passed[1:], last]))
+        return bool(np.any(way * self.rates >= ON_ITS_WAY * np.abs(seen)))
+
+    def _remember(self, seen: RestStep, last: RestStep) -> None:
+        """How fast real parts move from one point to another."""
+        one, other = np.sort(seen.eigenvalues.real), np.sort(last.eigenvalues.real)
+        way = sum(self._gap(a, b) for a, b in zip(self.passed, [*self.passed[1:], last]))
+        self.rates = np.abs(other - one) / max(way, 1e-300) if len(one) == len(other) else None
+
+    def _gap(self, one: RestStep, other: RestStep) -> float:
+        step = (other.point.unknowns - one.point.unknowns) / self.sizes(one.point.unknowns)
+        return float(np.sqrt(np.sum(step**2) / np.sqrt(len(step))))
+
+    def _told_since(self, last: RestStep) -> list[Seen]:
+        """What happened on the steps since eigenvalues were seen, where their number has changed until a step."""
+        if len(self.passed) < 2 or self._unstable(self.passed[0]) == self._unstable(last):
+            return []
+        return [one for a, b in zip(self.passed[:-1], self.passed[1:]) for one in self._halved(a, b, MOST_HALVES)]
+
+    def _halved(self, first: RestStep, last: RestStep, most: int) -> list[Seen]:
+        """What happens between two points that were passed, by shorter steps where these have to tell it apart."""
+        length = self._gap(first, last)
+        found = self._between(first, last, length)
+        if found is not None:
+            return found
+        middle = self.stepped(first, length / 2) if most else None
+        if middle is None:
+            self.not_located(last)
+            return []
+        return [*self._halved(first, middle, most - 1), *self._halved(middle, last, most - 1)]
+
+    def _seen_since(self, steps: Sequence[RestStep]) -> list[Seen]:
+        """What happened on the last steps of a branch, where eigenvalues were not seen."""
+        last = steps[-1]
+        own = self._unstable(last)
+        open_steps = [step for step in self.passed if any(step is one for one in steps)]
+        if self.rest.nx <= FEW_STATES or not open_steps or self._unstable(open_steps[0]) == own:
+            return []
+        if last is not open_steps[-1]:
+            open_steps.append(last)
+        self.passed = open_steps
+        return self._told_since(last)
+
+    def _unstable(self, step: RestStep) -> int:
+        return unstable_count(step.eigenvalues, self.neutral)
+
+    def _between(self, first: RestStep, last: RestStep, length: float) -> list[Seen] | None:
+        before, after, old, new = first.point, last.point, first.eigenvalues, last.eigenvalues
         found: list[Seen] = []
         explained = 0
         crosses = before.orientation * after.orientation < 0
@@ -109,11 +197,11 @@ class Walk(CurveWalk[RestStep, Seen]):
         change = unstable_count(new, self.neutral) - unstable_count(old, self.neutral)
         left = abs(change) - explained
         if left >= 2 or (left == 1 and explained == 1 and abs(change) == 2):
-            pair = _critical_pair(old, new, self.neutral)
+            pair = _critical_pair(old, new)
             if pair is not None:
                 hopf = locate_hopf(self.rest, middle, pair)
                 Y = None if hopf is None else self._near(hopf[0], middle, length)
-                if hopf is not None and Y is not None:
+                if hopf is not None and Y is not None and self._is_inside(Y, first, last):
                     found.append(("hopf", Y, hopf[1]))
                     left -= 2
                 else:
@@ -149,14 +237,18 @@ class Walk(CurveWalk[RestStep, Seen]):
         normal = np.zeros(len(guess))
         normal[k] = 1 / self.sizes(guess)[k]
         end = self.curve.corrected(guess, normal, along)
-        return None if end is None else RestStep(end, self.eigenvalues(end.unknowns))
+        return None if end is None else RestStep(end, self.rest)
 
     def is_before(self, special: Seen, first: RestStep, last: RestStep) -> bool:
         """Whether something happens before the last point."""
+        return self._is_inside(special[1], first, last, 1e-6)
+
+    def _is_inside(self, Y: np.ndarray, first: RestStep, last: RestStep, slack: float = 0.1) -> bool:
+        """Whether a point lies between two others, in the direction from one to the other."""
         begin = first.point.unknowns
         gap = (last.point.unknowns - begin) / self.sizes(begin)
-        share = float(np.sum((special[1] - begin) / self.sizes(begin) * gap) / max(np.sum(gap**2), 1e-300))
-        return -1e-6 <= share <= 1 + 1e-6
+        share = float(np.sum((Y - begin) / self.sizes(begin) * gap) / max(np.sum(gap**2), 1e-300))
+        return -slack <= share <= 1 + slack
 
     def ending(self, steps: Sequence[RestStep], after: RestStep) -> str:
         """Why the branch ends where it does: it is closed."""
@@ -219,14 +311,15 @@ class Walk(CurveWalk[RestStep, Seen]):
                 because="Newton's method falls back onto the first one from every distance tried.",
                 remedy="dd.branch(m, ..., start={...}) with values on the other branch",
             )
-        rows, spectra = [Y], [np.array(point.eigenvalues)]
+        rows: Any = [Y]
+        spectra: list[np.ndarray | None] = [np.array(point.eigenvalues)]
         found: tuple[SpecialPoint, ...] = ()
         if len(halves) == 2:
-            rows, spectra = [*halves[0]._rows[::-1], Y], [*halves[0].eigenvalues[::-1], *spectra]
+            rows, spectra = [*halves[0]._rows[::-1], Y], [*halves[0].eigenvalues.known[::-1], *spectra]
             found = halves[0].points[::-1]
-        rows, spectra = [*rows, *halves[-1]._rows], [*spectra, *halves[-1].eigenvalues]
+        rows, spectra = np.array([*rows, *halves[-1]._rows]), [*spectra, *halves[-1].eigenvalues.known]
         ended = " ".join(dict.fromkeys(half.ended for half in halves))
-        joined = Branch(self.rest, self.name, np.array(rows), spectra, ended, (), self.neutral)
+        joined = Branch(self.rest, self.name, rows, Spectra(self.rest, rows, spectra), ended, (), self.neutral)
         joined.points = (*found, *halves[-1].points)
         return joined
 
@@ -253,10 +346,16 @@ class Walk(CurveWalk[RestStep, Seen]):
         return follow_hopf(wide, (self.name, name), [self.ends, ends], float(point.frequency or 0.0))
 
 
-def _critical_pair(old: np.ndarray, new: np.ndarray, neutral: int) -> complex | None:
-    """The complex eigenvalue nearest to the imaginary axis on either side of a change."""
+def _critical_pair(old: np.ndarray, new: np.ndarray) -> complex | None:
+    """The complex eigenvalue, on either side of a change, that crosses the imaginary axis; of several the nearest."""
+    from scipy.optimize import linear_sum_assignment
+
     scale = max(np.abs(old).max(initial=0.0), np.abs(new).max(initial=0.0))
-    candidates = [value for value in (*old, *new) if value.imag > 1e-9 * scale]
+    before, after = (values[values.imag > 1e-9 * scale] for values in (old, new))
+    rows, columns = linear_sum_assignment(np.abs(before[:, None] - after[None, :]))
+    crossing = [(before[r], after[c]) for r, c in zip(rows, columns) if before[r].real * after[c].real <= 0]
+    # A pair that becomes complex on the way has no partner.
+    candidates = [value for pair in crossing for value in pair] or [*before, *after]
     return complex(min(candidates, key=lambda value: abs(value.real))) if candidates else None
 
 
