@@ -73,6 +73,10 @@ def pytest_collect_file():
 
 def pytest_collection_finish():
     gc.freeze()
+    # Thousands of models a process: memory may grow, time may not be spent on looking for what was dropped.
+    gc.set_threshold(10_000, 20, 20)
+    if (judge := sys.modules.get("daedalus.model.system.dropped_systems")) is not None:
+        judge.dropped_systems.share_of_time = 0.01
     gc.enable()
 
 

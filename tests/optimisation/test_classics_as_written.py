@@ -199,8 +199,8 @@ def car_out_of_a_valley() -> dd.OptimalControl:
 
 
 CLASSICS = {
-    "longest flight": Published(longest_flight, -flight_range(), 2e-4),
-    "given effort": Published(given_effort, given_effort_cost(), 1e-5),
+    "longest flight": Published(longest_flight, -1.7123148752, 2e-4),
+    "given effort": Published(given_effort, -0.3755038114, 1e-5),
     "two obstacles": Published(two_obstacles, 4.571044, 1e-6),
     "turned body": Published(turned_body, 28.63040772, 3e-4, long=True),
     "nearly singular": Published(nearly_singular, 0.11926, 1e-4),
@@ -211,6 +211,12 @@ CLASSICS = {
     "chattering": Published(chattering, 1.52845e-5, 1e-3),
     "car out of a valley": Published(car_out_of_a_valley, 102.48, 3e-4, long=True),
 }
+
+
+@pytest.mark.wide
+def test_stored_optima_are_those_of_pontryagin():
+    assert -flight_range() == pytest.approx(CLASSICS["longest flight"].optimum, abs=1e-7)
+    assert given_effort_cost() == pytest.approx(CLASSICS["given effort"].optimum, abs=1e-7)
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,11 @@
 
 A product of methods and cases runs `auto` and `radau5` by default; the other methods are `wide`. A product that has
 neither of the two keeps its first and its last method. Where every method has cases of its own, all cases are one
-product. Of several tolerances `auto`, or else the first method, runs all and the others the first. Tests of the methods
-themselves run all of them, always. Of families whose cases are alike and long a part runs by default
-(`long_families.py`). A test over the known systems leaves the largest of them to the wide ring, unless it
-shows that their reference is reached; that is shown at the first tolerance.
+product. Several cases outside of the promises take the two in turn, unless tolerances are among their parameters. Of
+several tolerances `auto`, or else the first method, runs all and the others the first. Tests of the methods themselves
+run all of them, always. Of families whose cases are alike and long a part runs by default (`long_families.py`). A test
+over the known systems leaves the largest of them to the wide ring, unless it shows that their reference is reached;
+that is shown at the first tolerance.
 """
 
 from collections import defaultdict
@@ -67,10 +68,11 @@ def mark_wide_products(items: Iterable[pytest.Item], root: Path) -> None:
             tolerances[item.path, item.originalname, large, tuple(others.items())].append((method, tolerance, item))
     for cases in products.values():
         one_each = all(len(members) == 1 for members in cases.values())
+        turns = [] if one_each else _in_turn(cases, root)
         for members in [[only for (only,) in cases.values()]] if one_each else cases.values():
             usual = [method for method, _ in members if method in USUAL_METHODS] or [members[0][0], members[-1][0]]
             for method, item in members:
-                if method not in usual:
+                if method not in usual or item in turns:
                     item.add_marker(pytest.mark.wide)
     for (_, _, large, _), runs in tolerances.items():
         first_method, first, _ = runs[0]
@@ -79,6 +81,17 @@ def mark_wide_products(items: Iterable[pytest.Item], root: Path) -> None:
             if tolerance != first and (large or method != leading):
                 item.add_marker(pytest.mark.wide)
     _mark_long_families(items)
+
+
+def _in_turn(cases: dict[tuple, list[tuple[str, pytest.Item]]], root: Path) -> list[pytest.Item]:
+    """Of cases that run by both usual methods, those that the other one of them runs by default."""
+    both = [(key, dict(members)) for key, members in cases.items() if set(USUAL_METHODS) <= {m for m, _ in members}]
+    named = {name for key, _ in both for name, _ in key}
+    if len(both) < 2 or named & set(TOLERANCES):
+        return []
+    if next(iter(both[0][1].values())).path.relative_to(root).as_posix().startswith("tests/promises"):
+        return []
+    return [members[USUAL_METHODS[1 - k % 2]] for k, (_, members) in enumerate(both)]
 
 
 def _mark_long_families(items: Iterable[pytest.Item]) -> None:

@@ -57,7 +57,8 @@ def check(m, start=None):
     assert np.ptp(np.array(ends), axis=0).max() < 1e-4 * max(1.0, np.abs(ends).max())
 
 
-RATES = [seed for seed in range(60) if constrained_rates(seed) is not None]
+# Of the first sixty seeds those whose constraints are independent.
+RATES = [seed for seed in range(60) if seed not in (4, 48)]
 
 
 @pytest.mark.parametrize("seed", [s for s in RATES if s in (4, 5, 6)])

@@ -49,6 +49,7 @@ class DroppedSystems:
     """When the collector is to be called: seen from the memory in use, the systems made and the time it takes."""
 
     def __init__(self) -> None:
+        self.share_of_time = SHARE_OF_TIME
         self._lock = fork_safe_lock()
         self._made, self._least, self._not_before = 0, 0, 0.0
 
@@ -78,7 +79,7 @@ class DroppedSystems:
         give_back_pages()
         ended = time.process_time()
         self._made, self._least = 0, resident_bytes()
-        self._not_before = ended + (ended - began) / SHARE_OF_TIME
+        self._not_before = ended + (ended - began) / self.share_of_time
 
 
 dropped_systems = DroppedSystems()
