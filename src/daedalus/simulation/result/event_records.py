@@ -48,6 +48,16 @@ class TurnedCondition(NamedTuple):
     kind: TransitionKind = TransitionKind.SWITCH
 
 
+class ContactChange(NamedTuple):
+    """What a contact between bodies did: closes, opens, sticks or slips. Discrete variables stand behind the rows."""
+
+    contact: str
+    kind: TransitionKind
+    time: float
+    before: np.ndarray
+    after: np.ndarray
+
+
 def named_events(system: System, events: Iterable[Told]) -> Iterator[tuple[str, Told]]:
     """The events with their names, and with every contact that changed its mode at the same moment.
 

@@ -17,7 +17,7 @@ from daedalus.simulation.inputs.delayed_inputs import DelayedInputs
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.plants import plant_for_rows
 from daedalus.simulation.result.ending import ENDINGS, Obstacle, Stop
-from daedalus.simulation.result.event_records import TransitionKind, TurnedCondition
+from daedalus.simulation.result.event_records import ContactChange, TransitionKind, TurnedCondition
 from daedalus.simulation.result.held_values import HeldValues
 from daedalus.simulation.result.joined_trajectory import joined
 from daedalus.simulation.result.recorded_run import COUNTED, Dense, Outcome, Work
@@ -81,7 +81,7 @@ class SavedArrays:
 
 
 def _rebuilt_piece(told: PlainRecord, arrays: SavedArrays, system: System) -> Trajectory:
-    told.only(("stop", "method", "records", "work", "events", "tables", "system", *OF_TRANSITIONS))
+    told.only(("stop", "method", "records", "work", "events", "contacts", "tables", "system", *OF_TRANSITIONS))
     x = arrays.get("x", None, None)
     width = x.shape[1]
     sizes = system.sizes
@@ -105,6 +105,7 @@ def _rebuilt_piece(told: PlainRecord, arrays: SavedArrays, system: System) -> Tr
         _rebuilt_work(told.part("work")),
         tuple(_rebuilt_record(part) for part in told.parts("records")),
         _rebuilt_events(told, arrays, len(system.events), width + system.discrete_count),
+        _rebuilt_contacts(told, arrays, width + system.discrete_count),
         **_rebuilt_conditions(told),
         step_counts=arrays.get("step_counts", None, COUNTED) if "step_counts" in arrays else np.zeros((0, COUNTED)),
     )
@@ -209,6 +210,18 @@ def _rebuilt_events(
         time = PlainRecord({"time": t}, place).number("time")
         events.append((checked_integer(index, place, 0, known), time, before, after))
     return tuple(events)
+
+
+def _rebuilt_contacts(told: PlainRecord, arrays: SavedArrays, width: int) -> tuple[ContactChange, ...]:
+    """What contacts between bodies did along a piece."""
+    changes = []
+    for k, entry in enumerate(told.items("contacts") if "contacts" in told else ()):
+        place = f"{told.place}.contacts[{k}]"
+        own = PlainRecord(dict(zip(("contact", "kind", "time"), checked_list(entry, place, 3))), place)
+        before, after = arrays.get(f"contact_{k}", 2, width)
+        kind = TransitionKind(own.word("kind", TransitionKind))
+        changes.append(ContactChange(own.text("contact"), kind, own.number("time"), before, after))
+    return tuple(changes)
 
 
 def _rebuilt_conditions(told: PlainRecord) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.result.beside_jumps import NEXT_TO, BesideJumps, neighbours_of_jumps, points_beside_steps
 from daedalus.simulation.result.consistent_rows import at_fixed_steps, consistent_rows, moved_by
 from daedalus.simulation.result.ending import ENDINGS, Ending, Stop
-from daedalus.simulation.result.event_records import TurnedCondition, named_events
+from daedalus.simulation.result.event_records import ContactChange, TurnedCondition, named_events
 from daedalus.simulation.result.held_values import ConditionModes, HeldModes, HeldValues
 from daedalus.simulation.result.records import Record, sentences
 from daedalus.simulation.result.run_data import RunData
@@ -75,6 +75,7 @@ class Outcome:
     records: tuple[Record, ...] = ()
     # (index of the event, time, x before, x after)
     events: tuple[tuple[int, float, np.ndarray, np.ndarray], ...] = ()
+    contacts: tuple[ContactChange, ...] = ()  # between bodies
     turns: tuple[TurnedCondition, ...] = ()  # of the conditions in the equations
     surfaces: tuple[str, ...] = ()  # the conditions that the whole piece slides along
     rests: bool = False  # on them, where slopes are infinite
@@ -131,9 +132,7 @@ class RecordedRun(Samples):
             self._times, self._x = times, x
         self.status = status  # finished, event, interrupted, step_limit, time_limit, ...
         self._outcome = outcome  # made on first use: a run in a loop may never need it
-        self._source = source  # a core run, or its dense output
-
-    # The samples of a core run are made on first use, too.
+        self._source = source  # a core run, whose samples are made on first use, or its dense output
 
     @cached_property
     def _times(self) -> np.ndarray:  # type: ignore[override]
@@ -256,14 +255,16 @@ class RecordedRun(Samples):
     @cached_property
     def events(self) -> list[EventRecord]:
         """The events in order of time; `.before["x"]` and `.after["x"]` give values by name."""
-        return self.first_events(len(self.outcome.events))
+        found = self.first_events(len(self.outcome.events))
+        found += [self._event(f"{c.contact}.{c.kind.value}", c.time, c.before, c.after) for c in self.outcome.contacts]
+        return sorted(found, key=lambda event: event.time) if self.outcome.contacts else found
 
     def first_events(self, count: int) -> list[EventRecord]:
         """The first of the events, so many that the core told."""
-        return [
-            EventRecord(name, t, self._at_event(t, before, True), self._at_event(t, after, False))
-            for name, (_, t, before, after) in named_events(self.system, self.outcome.events[:count])
-        ]
+        return [self._event(name, *told[1:]) for name, told in named_events(self.system, self.outcome.events[:count])]
+
+    def _event(self, name: str, t: float, before: np.ndarray, after: np.ndarray) -> EventRecord:
+        return EventRecord(name, t, self._at_event(t, before, True), self._at_event(t, after, False))
 
     def _snapshot(self, t: float, row: np.ndarray, fired: frozenset[str] = frozenset()) -> Samples:
         """One moment: a row of the run, with the discrete variables behind it where there are any."""

@@ -315,6 +315,28 @@ class NoiseDrawn(Record):
 
 
 @dataclass(frozen=True)
+class PainleveParadox(Record):
+    """A sliding contact at which no finite force fits.
+
+    >>> print(PainleveParadox("rod_ground", 0.12, 2.0, -0.4))  # doctest: +NORMALIZE_WHITESPACE
+    Painlevé's paradox at t = 0.12 in rod_ground: with friction 2, a normal force would press the bodies further into
+    each other (-0.4 of its effect without friction); no finite force fits, and an impulse stops the sliding
+    """
+
+    contact: str
+    time: float
+    friction: float
+    share: float
+
+    def __str__(self) -> str:
+        return (
+            f"Painlevé's paradox at t = {self.time:.6g} in {self.contact}: with friction {self.friction:g}, a normal "
+            f"force would press the bodies further into each other ({self.share:.2g} of its effect without friction); "
+            "no finite force fits, and an impulse stops the sliding"
+        )
+
+
+@dataclass(frozen=True)
 class ContactsStepped(Record):
     """How bodies with hard contacts were run: which way, with which steps, and how well the contact laws hold.
 
@@ -335,6 +357,7 @@ class ContactsStepped(Record):
     lessened: int = 0
     reason: str = ""
     depth: float = 0.0
+    redundant: bool = False
 
     def __str__(self) -> str:
         told = "hard contacts by time stepping (Moreau and Jean) "
@@ -350,4 +373,6 @@ class ContactsStepped(Record):
             told += f" ({self.unsolved} problems were not solved to their tolerance)"
         if self.lessened:
             told += f"; {self.lessened} impacts give back less than their restitution, so that the energy does not grow"
+        if self.redundant:
+            told += "; where points can share a load in many ways, their forces are those of least norm"
         return told

@@ -68,12 +68,15 @@ def _described_piece(tr: RecordedRun) -> tuple[Arrays, dict[str, Any]]:
             arrays[f"table_{k}_coefficients"] = table.coefficients
     for k, (_, _, before, after) in enumerate(outcome.events):
         arrays[f"event_{k}"] = np.stack([before, after])
+    for k, change in enumerate(outcome.contacts):
+        arrays[f"contact_{k}"] = np.stack([change.before, change.after])
     description = {
         "stop": fields_of(outcome.stop),
         "method": outcome.method,
         "records": [as_data(record) for record in outcome.records],
         "work": vars(outcome.work),
         "events": [[int(index), float(t)] for index, t, *_ in outcome.events],
+        "contacts": [[change.contact, change.kind.value, change.time] for change in outcome.contacts],
         "turns": [[turn.time, turn.condition, turn.value, turn.kind.value] for turn in outcome.turns],
         "surfaces": list(outcome.surfaces),
         "rests": outcome.rests,

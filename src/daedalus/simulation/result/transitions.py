@@ -118,6 +118,8 @@ def _of_piece(piece: RecordedRun, is_first: bool, goes_on: bool) -> list[Transit
     """What happened within a piece, its end included."""
     low, high = sorted((float(piece.dense_spans[0][0]), float(piece.dense_spans[1][-1])))
     found = [*_events(piece, goes_on), *_ticks(piece, is_first)]
+    for contact, kind, t, before, after in piece.outcome.contacts:
+        found.append(Transition(kind, contact, t, _as_found(piece, t, before), _as_found(piece, t, after)))
     led_back = led_back_at(piece, goes_on)
     for turn in piece.outcome.turns:
         if low <= turn.time <= high and turn.time != led_back:

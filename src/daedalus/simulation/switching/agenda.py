@@ -227,14 +227,14 @@ def _codes(plant: Plant, core_plant: Plant, order: Order) -> tuple[list[Any], di
                 because="a file or another process keeps what code reads and writes, and never the code.",
                 remedy="simulate the model that was written with it",
             )
-        sizes = [[_size(system, each) for each in names] for names in (code.reads, code.writes)]
+        sizes = [[size_of(system, each) for each in names] for names in (code.reads, code.writes)]
         codes[name] = _core.SampledCode(code.call, code.memory, *sizes)
-        reads, targets = once(core_plant.system, _reads, core_plant, system, code.reads), _targets(plant, code)
+        reads, targets = once(core_plant.system, code_reads, core_plant, system, code.reads), _targets(plant, code)
         calls.append((reads.core, codes[name], targets))
     return calls, codes
 
 
-def _size(system: System, name: str) -> int:
+def size_of(system: System, name: str) -> int:
     """How many numbers a name stands for; 0 for a scalar."""
     if name in system.outputs:
         expression = system.outputs[name]
@@ -243,7 +243,7 @@ def _size(system: System, name: str) -> int:
     return len(place.positions) if place.shape else 0
 
 
-def _reads(system: System, plant: Plant, names_of: System, names: tuple[str, ...]) -> Any:
+def code_reads(system: System, plant: Plant, names_of: System, names: tuple[str, ...]) -> Any:
     """What code reads, of the plant that is run, by the names of the system without modes."""
     columns = []
     for name in names:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from daedalus.algebra.rank_decision import KNOWN, KNOWN_BY_DIFFERENCES
+from daedalus.simulation.touching.least_norm_forces import least_norm
 from daedalus.simulation.touching.touching_bodies import ForceSlots, JointRows, TouchingBodies
 
 
@@ -32,6 +33,8 @@ class Effort(NamedTuple):
 # anyway, to half the digits; and for positions there, which the next step corrects again. Counts are by judgement.
 EXACT, QUICK = Effort(KNOWN, 3000, 60, 450), Effort(KNOWN_BY_DIFFERENCES, 200, 4, 150)
 ROUGH = Effort(1e-2, 20, 0, 0)
+# For the forces of a moment, of which only signs and ratios are asked.
+BRIEF = Effort(KNOWN, 300, 12, 450)
 # Impacts of pairs that act one after the other at one moment, at most; then what is left acts together.
 MOST_PAIRS = 400
 # Pairs whose speeds of approach differ by less than this share, which comes from a step solved to it, act together.
@@ -84,7 +87,7 @@ class Stepped(NamedTuple):
 
     x: np.ndarray
     values: np.ndarray  # of the contact variables: forces
-    points: np.ndarray  # (n, 15): contact, bodies, place, normal, force on the second, gap
+    points: np.ndarray  # (n, 15): contact, shapes, place, normal, force on the second, gap, bodies
     strike: float
     end_gap: float
 
@@ -105,8 +108,12 @@ class ContactStepper:
 
     # -- a step ------------------------------------------------------------------------------------------------
 
-    def step(self, t: float, x: np.ndarray, h: float, located: bool) -> Stepped:
-        """The row after a step; `located`: contacts that are open at its beginning stay out, and are told."""
+    def step(self, t: float, x: np.ndarray, h: float, located: bool, moment: bool = False) -> Stepped:
+        """The row after a step; `located`: contacts that are open at its beginning stay out, and are told.
+
+        moment: a very short step, which shows the forces of a moment. Of contacts that go on, accelerations alone count
+        then: their velocities, errors of the steps before, would be more than forces do in so short a time.
+        """
         bodies, world = self.bodies, self.bodies.world
         slope = self.rhs(t, x)
         middle = x + 0.5 * h * slope
@@ -135,15 +142,18 @@ class ContactStepper:
             if located:
                 slow = (at_start <= NEAR * self.lengths.size) & (speed > -self.lengths.slow)
                 closed = (at_start <= self.lengths.touch) | slow
-                closed |= self._goes_on(info, at_start, speed, h)
+                goes_on = self._goes_on(info, at_start, speed, self._taken if moment else h)
+                closed |= goes_on
                 bounds[~closed] = -np.inf
+                if moment:
+                    bounds[goes_on] = world.velocities(before)[goes_on, 0]
             else:
                 laws = bodies.laws[info[:, 1].astype(int)]
                 ahead = gap + 0.5 * h * world.velocities(twists)[:, 0]
                 bouncing = (speed < -self.lengths.bounce) & (ahead < 0) & (laws[:, 1] > 0)
                 bounds[bouncing] = -laws[bouncing, 1] * speed[bouncing]
-        after = self._solve(twists, bounds)
-        if count and self.effort is EXACT:
+        after = self._solve(twists, bounds, effort=BRIEF if moment else None)
+        if count and self.effort is EXACT and not moment:
             shifts = self._bent(x, before, after, h, limit, info)
             if shifts is not None:
                 after = self._solve(twists, bounds, shifts=shifts)
@@ -152,13 +162,48 @@ class ContactStepper:
             final = world.velocities(after)[:, 0]
             strike, end_gap = _strike(at_start[~closed], speed[~closed], final[~closed], h, self.lengths.touch)
         impulses = world.impulses()
+        if count > 1 and self.effort is EXACT and not moment:
+            above = world.velocities(after)
+            above[closed, 0] -= bounds[closed]
+            impulses = self._shared(info, impulses, closed, above, poses)
         new = bodies.moved(x, 0.5 * (before + after), h, free)
         new = bodies.with_twists(new, after)
         values, points = self._forces(info, impulses, world.places(), poses, h)
         self._last = h
         return Stepped(new, values, points, strike, end_gap)
 
+    def _shared(
+        self, info: np.ndarray, impulses: np.ndarray, closed: np.ndarray, speed: np.ndarray, poses: np.ndarray
+    ) -> np.ndarray:
+        """The impulses of a step, those of least norm where points share a load; speed: above their bounds.
+
+        With joints, whose forces share it, too, and with rolling friction they stay as they were found.
+        """
+        laws = self.bodies.laws[info[:, 1].astype(int)]
+        own = np.flatnonzero(closed & ((impulses[:, 6] > 0) | (np.abs(speed[:, 0]) <= self.lengths.slow)))
+        if self.bodies.joints is not None or np.any(laws[:, 2:4]) or len(own) < 2 or not np.any(impulses[own, 6]):
+            return impulses
+        places = self.bodies.world.places()[own]
+        centres = np.vstack([poses[:, :3], np.zeros(3)])  # the ground is the last
+        a, b = (info[own, k].astype(int) for k in (4, 5))
+        slides = np.linalg.norm(speed[own, 1:], axis=1) > self.lengths.slow
+        points = np.column_stack([
+            a, b, places[:, :3] - centres[a], places[:, :3] - centres[b], places[:, 3:], laws[own, 0], slides,
+        ])  # fmt: skip
+        found = least_norm(impulses[own, :3], points, (len(self.bodies.names), self.lengths.size))
+        if found is None:
+            return impulses
+        self.counts.redundant = True
+        shared = impulses.copy()
+        shared[own, :3], shared[own, 6] = found, np.sum(found * places[:, 3:], axis=1)
+        return shared
+
+    def took(self, points: np.ndarray, h: float) -> None:
+        """A step that counts: its points and its length."""
+        self.pushed, self._taken = frozenset((int(a), int(b)) for a, b in points[:, 13:]), h
+
     _last: float = 0.0
+    _taken: float = 0.0
     pushed: frozenset[tuple[int, int]] = frozenset()  # bodies that pushed each other in the step before
 
     def _goes_on(self, info: np.ndarray, gap: np.ndarray, speed: np.ndarray, h: float) -> np.ndarray:
@@ -229,12 +274,14 @@ class ContactStepper:
         self.bodies.world.joints(*JointRows.as_links(jacobian), -off if by_position else target)
 
     def _solve(
-        self, twists: np.ndarray, bounds: np.ndarray, frictional: bool = True, shifts: np.ndarray | None = None
-    ) -> np.ndarray:
-        """Velocities behind the impulses of a problem, which are kept in the world."""
+        self, twists: np.ndarray, bounds: np.ndarray, frictional: bool = True, shifts: np.ndarray | None = None,
+        effort: Effort | None = None,
+    ) -> np.ndarray:  # fmt: skip
+        """Velocities behind the impulses of a problem, which are kept in the world; an effort given does not count."""
+        told = effort is None
         if not len(bounds) and self.bodies.joints is None:
             return twists
-        effort = self.effort if frictional or self.effort is EXACT else ROUGH
+        effort = effort or (self.effort if frictional or self.effort is EXACT else ROUGH)
         velocities: np.ndarray
         velocities, residual, sweeps, newton, converged, scale = self.bodies.world.solve(
             twists, bounds, frictional, *effort, shifts
@@ -242,7 +289,7 @@ class ContactStepper:
         counts = self.counts
         counts.sweeps, counts.newton = counts.sweeps + sweeps, counts.newton + newton
         counts.most_points = max(counts.most_points, len(bounds))
-        if frictional and scale > 1e-200:
+        if frictional and told and scale > 1e-200:
             counts.residual = max(counts.residual, residual / scale)
             counts.unsolved += not converged
         return velocities
@@ -254,7 +301,7 @@ class ContactStepper:
         values = np.zeros(len(self.parameters))
         pushing = np.flatnonzero(impulses[:, 6] > 0) if len(impulses) else np.zeros(0, dtype=int)
         if not len(pushing):
-            return values, np.zeros((0, 13))
+            return values, np.zeros((0, 15))
         law, a, b = (info[pushing, k].astype(int) for k in (1, 4, 5))
         force, turn, normal = impulses[pushing, :3] / h, impulses[pushing, 3:6] / h, impulses[pushing, 6] / h
         place = places[pushing, :3]
@@ -266,7 +313,9 @@ class ContactStepper:
             torque = np.cross(place[own] - poses[side[own], :3], push) + sign * turn[own]
             np.add.at(sums, slot, np.column_stack([push, torque, normal[own]]))
         self.slots.write(values, sums)
-        table = np.column_stack([law, a, b, place, places[pushing, 3:], force, info[pushing, 0]])
+        table = np.column_stack([
+            law, info[pushing, 2:4], place, places[pushing, 3:], force, info[pushing, 0], a, b,
+        ])  # fmt: skip
         return values, table
 
     # -- positions ---------------------------------------------------------------------------------------------
@@ -295,8 +344,8 @@ class ContactStepper:
 
     # -- impacts -----------------------------------------------------------------------------------------------
 
-    def impacts(self, t: float, x: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-        """The row behind the impacts of this moment, and the impulses of the contact variables; None without any.
+    def impacts(self, t: float, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, set[tuple[int, int, int]]] | None:
+        """The row behind the impacts of this moment, the impulses of the contact variables, and the pairs; or None.
 
         Pairs of bodies act one after the other, the fastest approach first, each with its own restitution, and those
         that are as fast together. What still approaches then is stopped together.
@@ -309,12 +358,18 @@ class ContactStepper:
         info = world.contacts()
         twists = bodies.twists(x)
         speed = world.velocities(twists)[:, 0]
-        if speed.min() >= -self.lengths.slow:
+        if np.where(self._goes_on(info, info[:, 0], speed, self._taken), 0.0, speed).min() >= -self.lengths.slow:
             return None
         self._set_joints(t, x, 0.0)
         restitution = bodies.laws[info[:, 1].astype(int), 1]
         pair = np.unique(info[:, 4:6], axis=0, return_inverse=True)[1].ravel()
-        total = np.zeros(len(self.parameters))
+        total, pairs = np.zeros(len(self.parameters)), set[tuple[int, int, int]]()
+
+        def add() -> None:
+            values, points = self._forces(info, world.impulses(), world.places(), poses, 1.0)
+            np.add(total, values, out=total)
+            pairs.update((int(law), int(one), int(two)) for law, one, two in points[:, :3])
+            self.counts.impacts += 1
 
         def act(part: np.ndarray, share: float) -> np.ndarray:
             bounds = np.full(count, -np.inf)
@@ -328,16 +383,14 @@ class ContactStepper:
                 break
             chosen = pair[(speed <= (1 - TOGETHER) * speed[fast].min()) & fast]
             twists = self._kept_energy(act, np.isin(pair, chosen), twists)
-            total += self._forces(info, world.impulses(), world.places(), poses, 1.0)[0]
-            self.counts.impacts += 1
+            add()
             speed = world.velocities(twists)[:, 0]
         if speed.min() < -self.lengths.slow:
             restitution = np.zeros(count)
             twists = act(np.ones(count, dtype=bool), 0.0)
-            total += self._forces(info, world.impulses(), world.places(), poses, 1.0)[0]
-            self.counts.impacts += 1
+            add()
         self._last = 0.0
-        return bodies.with_twists(x, twists), total
+        return bodies.with_twists(x, twists), total, pairs
 
     def _kept_energy(
         self, act: Callable[[np.ndarray, float], np.ndarray], part: np.ndarray, before: np.ndarray

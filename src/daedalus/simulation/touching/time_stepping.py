@@ -1,30 +1,30 @@
 """A run of bodies with hard contacts, by time stepping.
 
 With few bodies, steps are as long as the tolerance allows (a step is compared with two of half its length), end where a
-contact closes, and impacts act at that moment. With many, or with `step=`, steps are equal, and contacts that close in
-a step act within it.
+contact closes, opens, slips or sticks, and impacts act at that moment. With many, or with `step=`, steps are equal, and
+contacts that close in a step act within it. Both end steps where events and clocks of the model act.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from daedalus.errors import InputError
 from daedalus.model.mechanics.mechanics_part import touching_book
 from daedalus.model.names import listed
-from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.result.ending import Ending, Stop, reached, time_text
-from daedalus.simulation.result.held_values import HeldValues
-from daedalus.simulation.result.recorded_run import Dense, Outcome, Work
-from daedalus.simulation.result.records_of_methods import ContactsStepped
+from daedalus.simulation.result.recorded_run import Outcome, Work
+from daedalus.simulation.result.records_of_methods import ContactsStepped, PainleveParadox
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.begin import begin
+from daedalus.simulation.run.pieces import Piece
 from daedalus.simulation.run.request import NO_LIMITS, Request
 from daedalus.simulation.run.road import Road, find_road
+from daedalus.simulation.touching.contact_modes import ContactModes, Pair, modes_of
+from daedalus.simulation.touching.contact_rows import ContactRows
 from daedalus.simulation.touching.contact_step import (
     EXACT,
     FIXED,
@@ -34,6 +34,8 @@ from daedalus.simulation.touching.contact_step import (
     Lengths,
     Stepped,
 )
+from daedalus.simulation.touching.model_events import ModelEvents, Present
+from daedalus.simulation.touching.sliding_response import lifting
 from daedalus.simulation.touching.touching_bodies import TouchingBodies
 
 # Up to so many bodies contacts are located; by judgement.
@@ -47,6 +49,11 @@ SLOW = BOUNCE / 100
 # The shortest located step, as a share of the time of that fall, in which a shape moves by a tenth of what touches; the
 # longest step, between contacts, by judgement; and the turn of a body in a step, whose arc and chord differ by 1 %.
 SHORTEST, LONGEST, TURN = 0.1 * TOUCH, 20.0, 0.25
+# Looks at the forces of a run, at most.
+SAMPLES = 2000
+# A moment, as a share of the time of that fall, with a finer tolerance than this: forces over it are those at its
+# beginning to six digits.
+MOMENT = 1e-6
 # Attempts to end a step where a contact closes.
 ATTEMPTS = 12
 # More impacts than this in a hundredth of the span, and steps become equal.
@@ -66,7 +73,7 @@ def run_touching(request: Request, progress: Callable[[float], object] | None = 
     road = find_road(way)
     first = begin(road, request.t0, request.start)
     bodies = TouchingBodies(road.system, book, first.parameters)
-    march = _ContactMarch(request, road, bodies, first.drive, first.parameters, first.row, progress)
+    march = _ContactMarch(request, road, bodies, first, progress)
     stop = march.go()
     return march.trajectory(stop, time.perf_counter() - began)
 
@@ -79,12 +86,13 @@ def _check(request: Request) -> None:
             because="contact forces follow from a cone problem in every step.",
             remedy='method="auto", or stiffness= in m.contact for compliant contacts',
         )
-    if request.system.events:
+    laws = [event.manner.contact.name for event in request.system.events if event.manner.contact is not None]
+    if laws:
         raise InputError(
-            "Hard contacts between bodies do not go together with events yet.",
-            f"the model has {listed([event.name for event in request.system.events], 6)}",
-            because="their steps do not locate guards.",
-            remedy="compliant contacts (stiffness=), which do",
+            "Hard contacts between bodies do not go together with m.friction and m.unilateral yet.",
+            f"the model has {listed(list(dict.fromkeys(laws)), 6)}",
+            because="the forces of both would follow from one problem, and each knows only its own.",
+            remedy="compliant contacts (stiffness=), or shapes and m.contact for all of them",
         )
     if request.t1 < request.t0:
         raise InputError(
@@ -99,24 +107,20 @@ class _ContactMarch:
     """A run on its way: rows, forces and impacts so far."""
 
     def __init__(
-        self, request: Request, road: Road, bodies: TouchingBodies, drive: Drive, p: np.ndarray, row: np.ndarray,
+        self, request: Request, road: Road, bodies: TouchingBodies, first: Piece,
         progress: Callable[[float], object] | None,
     ) -> None:  # fmt: skip
-        self.request, self.road, self.bodies, self.drive, self.p, self.progress = (
-            request,
-            road,
-            bodies,
-            drive,
-            p,
-            progress,
-        )
+        drive, p, row = first.drive, first.parameters, first.row
+        self.request, self.road, self.bodies, self.drive, self.progress = request, road, bodies, drive, progress
+        self.p = p
         self.began = time.perf_counter()
         self.counts = ContactCounts()
         plant = road.settings.plant
-        count = road.system.discrete_count
-        quiet = p.copy()
-        quiet[len(p) - count :] = self._without_forces(bodies, p)[len(p) - count :]
+        self.slots = bodies.force_slots()
+        self.discrete = slice(len(p) - road.system.discrete_count, len(p))
+        quiet = self._without_forces(p)
         self.quiet, self.impulse = quiet, np.zeros(len(p))
+        self.forces = quiet.copy()  # all parameters with the forces of the last step
         function = plant.rhs.core
 
         def rhs(t: float, x: np.ndarray) -> np.ndarray:
@@ -132,25 +136,27 @@ class _ContactMarch:
         self.size, self.small, self.fall = large, small, float(np.sqrt(large / pull))
         lengths = Lengths(TOUCH * large, SLOW * self.speed, BOUNCE * float(np.sqrt(pull * large)), large, pull)
         self.stepper = ContactStepper(
-            bodies, rhs, drive.at_time, quiet, bodies.force_slots(), lengths, self.counts, EXACT, 0.1 * small
+            bodies, rhs, drive.at_time, quiet, self.slots, lengths, self.counts, EXACT, 0.1 * small
         )
         self.t, self.x = request.t0, row
-        self.times, self.rows = [request.t0], [row]
-        self.spans: list[tuple[float, float, np.ndarray, np.ndarray, np.ndarray]] = []
-        self.held: list[tuple[int, float, np.ndarray]] = []
-        self.points: list[tuple[float, np.ndarray]] = []
+        self.rows = ContactRows(request.t0, row)
         self.why = ""
+        self.paradox: PainleveParadox | None = None
         self.located = request.step is None and len(bodies.names) <= FEW
         if len(bodies.names) > FEW:
             self.stepper.effort = QUICK
         self.fixed = request.step if request.step is not None else FIXED * self.fall
         self.crowd: list[float] = []
         self.rise = pull  # the largest acceleration in the step before
+        self.modes = ContactModes(bodies, request.t1 - request.t0)
+        self.ahead: dict[Pair, bool] | None = None  # what presses from here on, where that is known
+        fired = frozenset(event.name for event in road.system.events) if first.fired is None else first.fired
+        self.events = ModelEvents(plant, drive, p, (request.t0, request.t1), fired)
+        self.events.begin(self.t, Present(row, self.forces))
 
-    @staticmethod
-    def _without_forces(bodies: TouchingBodies, p: np.ndarray) -> np.ndarray:
+    def _without_forces(self, p: np.ndarray) -> np.ndarray:
         quiet = p.copy()
-        for places in bodies.force_slots().places.values():
+        for places in self.slots.places.values():
             quiet[places] = 0.0
         return quiet
 
@@ -169,11 +175,20 @@ class _ContactMarch:
                     return stop
                 while stops[0] <= self.t:
                     stops.pop(0)
+                struck = self._strike() if self.located else set()
+                acted, stop = self._happen()
+                if stop is not None:
+                    return stop
+                if acted:
+                    self.ahead = None
+                    continue
                 if self.located:
-                    self._strike()
-                    h = self._adaptive(min(h, self._longest()), stops[0])
+                    self._settle(struck)
+                end = min(stops[0], max(self.events.next_tick, self.t))
+                if self.located:
+                    h = self._adaptive(min(h, self._longest()), end)
                 else:
-                    self._equal(stops[0])
+                    self._equal(end)
                 if not np.all(np.isfinite(self.x)):
                     return Stop(
                         Ending.NOT_FINITE,
@@ -183,7 +198,8 @@ class _ContactMarch:
                     )
         except KeyboardInterrupt:
             return Stop(Ending.INTERRUPTED, self.t, f"interrupted by the user at {time_text(self.t)}")
-        return reached(t1)
+        _, stop = self._happen()
+        return reached(t1) if stop is None else stop
 
     def _limit(self) -> Stop | None:
         _, _, _, max_steps, time_limit = self.request.limits
@@ -215,7 +231,7 @@ class _ContactMarch:
         left = end - self.t
         h = left / max(1, round(left / self.fixed)) if left < 1.5 * self.fixed else self.fixed
         done = self.stepper.step(self.t, self.x, h, located=False)
-        self._take(done, h, end)
+        self._take_up_to_event(done, h, end)
 
     def _adaptive(self, h: float, end: float) -> float:
         """One step of a length that the tolerance allows; the next one's length."""
@@ -235,16 +251,114 @@ class _ContactMarch:
             if rest.strike < 0.5 * h * (1 - 1e-6) and rest.end_gap < -self.stepper.lengths.touch:
                 h = max(0.5 * h + rest.strike, shortest)
                 continue
+            seen = self._seen(h, rest.x)
+            if seen < h:
+                self.counts.rejected += 1
+                h = max(seen, shortest)
+                continue
             error = self._error(done.x, rest.x)
             grow: float = 0.9 * (1.0 / max(error, 1e-8)) ** (1 / 3)
             if error <= 1.0:
-                self._take(half, 0.5 * h, np.inf)
-                self._take(rest, 0.5 * h, end)
+                self._take_halves(half, rest, h, end)
                 return h * min(3.0, max(0.3, grow))
             self.counts.rejected += 1
             h = max(h * min(0.5, max(0.05, grow)), shortest)
         self._take(done, h, end)
         return h
+
+    def _seen(self, h: float, end: np.ndarray) -> float:
+        """How much of a step its forces are known in: they are looked at SAMPLES times in a run.
+
+        A step reads forces in its middle and in those of its halves. What rests takes long ones, and a short push in
+        one of them would be missed.
+        """
+        count = int(SAMPLES * h / (self.request.t1 - self.request.t0))
+        if count < 4:
+            return h
+        share = np.linspace(0.0, 1.0, 2 * (count // 2) + 1)
+        t, x = self.t + h * share, self.x + share[:, None] * (end - self.x)
+        slopes = self.road.settings.plant.rhs.core.evaluate_many(t[:, None], x, self.drive.at(t), self.quiet)[0]
+        a = np.array([self.bodies.twists(slope).ravel() for slope in slopes])
+        first, middle, last = a[0], a[count // 2], a[-1]
+        s = share[:, None]
+        line = first * (1 - s) * (1 - 2 * s) + middle * 4 * s * (1 - s) + last * s * (2 * s - 1)
+        scale = np.tile([self.speed] * 3 + [self.speed / self.size] * 3, len(self.bodies.names))
+        off = np.max(np.abs(a - line) / scale, axis=1, initial=0.0) * h > 10 * float(self.request.rtol)
+        return float(h * share[max(int(np.argmax(off)), 1)]) if off.any() else h
+
+    def _take_halves(self, half: Stepped, rest: Stepped, h: float, end: float) -> None:
+        """Take a step as two, up to where a pair of bodies opens, slips or sticks, or an event happens."""
+        t, x, modes = self.t, self.x, self.modes
+        then, cut = self._modes_behind(t + h, rest.x), h
+        for _ in range(ATTEMPTS):
+            if modes.stays(then) or not modes.located:
+                break
+            # What a force does in this time is a tenth of what the tolerance allows.
+            close = max(0.1 * float(self.request.rtol), SHORTEST) * self.fall
+            cut, beyond = modes.until(h, close, lambda tau: self._modes_behind(t + tau, self._step(t, x, tau).x))
+            then = self._modes_behind(t + beyond, self._step(t, x, beyond).x)
+            if cut > SHORTEST * self.fall:
+                half = self._step(t, x, 0.5 * cut)
+                rest = self._step(t + 0.5 * cut, half.x, 0.5 * cut)
+                h, end = cut, np.inf
+                break
+            modes.become({**then}, t, self._row(), set())  # at once
+            then, cut = self._modes_behind(t + h, rest.x), h
+        self.ahead = (
+            {**then}
+            if self._take_up_to_event(half, 0.5 * h, np.inf) and (self._take_up_to_event(rest, 0.5 * h, end))
+            else None
+        )
+
+    def _modes_behind(self, t: float, x: np.ndarray) -> dict[Pair, bool]:
+        """What presses at a moment, by a very short step from there."""
+        if self.modes.now == {} or not self.modes.located:
+            return {}
+        return self._modes_at(t, x)
+
+    def _modes_at(self, t: float, x: np.ndarray) -> dict[Pair, bool]:
+        points = self.stepper.step(
+            t, x, max(MOMENT, float(self.request.rtol)) * self.fall, located=True, moment=True
+        ).points
+        return modes_of(points, self.modes.friction)
+
+    def _settle(self, struck: set[Pair]) -> None:
+        """Which pairs press from this moment on."""
+        modes = self.modes
+        if not modes.located:
+            return
+        then = self.ahead
+        if then is None or struck:
+            then = self._modes_at(self.t, self.x)
+        modes.become(then, self.t, self._row(), struck)
+        self.ahead = None
+
+    def _step(self, t: float, x: np.ndarray, h: float) -> Stepped:
+        return self.stepper.step(t, x, h, located=self.located)
+
+    def _take_up_to_event(self, done: Stepped, h: float, end: float) -> bool:
+        """Take a step, or as much of it as lies before the first event; whether all of it was taken."""
+        t, x, events = self.t, self.x, self.events
+        if not events.passed(events.values(t + h, done.x, self._with_forces(done))):
+            self._take(done, h, end)
+            return True
+
+        def values_behind(length: float) -> np.ndarray:
+            part = self._step(t, x, length)
+            return events.values(t + length, part.x, self._with_forces(part))
+
+        cut = events.cut(values_behind, h)
+        self._take(self._step(t, x, cut) if cut < h else done, cut, end if cut == h else np.inf)
+        return cut == h
+
+    def _with_forces(self, done: Stepped) -> np.ndarray:
+        """The parameters with the forces of a step, and the impacts so far."""
+        values = self.p.copy()
+        places = self.slots.places
+        for word in ("force", "torque", "normal"):
+            values[places[word]] = done.values[places[word]]
+        values[places["impulse"]] = self.impulse[places["impulse"]]
+        return values
 
     def _ended(self, t: float, x: np.ndarray, h: float) -> tuple[Stepped, float]:
         """A step that ends where a contact closes in it, if one does."""
@@ -286,80 +400,89 @@ class _ContactMarch:
 
     # -- what was done -----------------------------------------------------------------------------------------
 
-    def _strike(self) -> None:
-        """The impacts of this moment."""
+    def _strike(self) -> set[Pair]:
+        """The impacts of this moment: the pairs that struck."""
         found = self.stepper.impacts(self.t, self.x)
         if found is None:
-            return
-        self.x, impulse = found
-        places = self.stepper.slots.places
+            return set()
+        before = self._row()
+        self.x, impulse, pairs = found
+        places = self.slots.places
         self.impulse[places["impulse"]] += impulse[places["force"]]
-        self.times.append(self.t)
-        self.rows.append(self.x)
+        self.forces[places["impulse"]] = self.impulse[places["impulse"]]
+        self.modes.strike(pairs, self.t, before, self._row())
+        self.rows.jump(self.t, self.x)
         self.crowd.append(self.t)
         recent = self.crowd[-CROWD:]
         if len(recent) == CROWD and self.t - recent[0] < 0.01 * (self.request.t1 - self.request.t0):
             self.located = False
             self.why = f"more than {CROWD} impacts followed each other before {time_text(self.t)}"
+        return pairs
+
+    def _happen(self) -> tuple[bool, Stop | None]:
+        """What events and clocks of the model do at this moment: whether anything, and where one ends the run."""
+        if not self.road.system.events:
+            return False, None
+        behind, acted, stop = self.events.act(self.t, Present(self.x, self.forces))
+        if acted:
+            self.x, self.forces = behind
+            self.p = self.forces.copy()
+            self.quiet[self.discrete] = self._without_forces(self.p)[self.discrete]
+            self.rows.jump(self.t, self.x, self.forces)
+        return acted, stop
+
+    def _row(self) -> np.ndarray:
+        """The row of this moment with the discrete variables behind it."""
+        return np.concatenate([self.x, self.forces[self.discrete]])
 
     def _take(self, done: Stepped, h: float, end: float) -> None:
         t0, x0 = self.t, self.x
-        t1 = end if end - t0 <= h * (1 + 1e-9) else t0 + h
+        t1 = float(end if end - t0 <= h * (1 + 1e-9) else t0 + h)
         x = done.x
         if self.project is not None:
             x = self.project(np.array([t1]), x, self.drive.at_time(t1), self.quiet)[0]
         if len(done.points) or self.bodies.joints is not None or not self.located:
             x = self.stepper.pushed_out(t1, x)
-        values = self.p.copy()
-        places = self.stepper.slots.places
-        for word in ("force", "torque", "normal"):
-            values[places[word]] = done.values[places[word]]
-        values[places["impulse"]] = self.impulse[places["impulse"]]
-        self.held.append((len(self.rows) - 1, t0, values))
-        self.points.append((t0, done.points))
-        self.spans.append((t0, t1, x0, x, values))
-        self.stepper.pushed = frozenset((int(a), int(b)) for _, a, b in done.points[:, :3])
+        if self.located and len(done.points) and self.paradox is None:
+            self._look_for_paradox(done.points)
+        self.forces = values = self._with_forces(done)
+        self.stepper.took(done.points, h)
         self.t, self.x = t1, x
-        self.times.append(t1)
-        self.rows.append(x)
+        self.rows.step((t0, t1), x0, x, values)
         self.counts.steps += 1
         change = np.abs(self.bodies.twists(x) - self.bodies.twists(x0))[:, :3].max(initial=0.0)
         self.rise = float(change) / h
         self.speed = max(self.speed, float(np.abs(self.bodies.twists(x)[:, :3]).max(initial=0.0)))
 
+    def _look_for_paradox(self, points: np.ndarray) -> None:
+        """Note the first point at which no finite force fits the sliding that a step begins with."""
+        joints = self.bodies.joints
+        held = None if joints is None else joints.at(self.t, self.x, self.drive.at_time(self.t), self.quiet)[0]
+        share = lifting(self.bodies, self.x, points, held, BOUNCE * self.speed)
+        worst = int(np.argmin(share))
+        if share[worst] < 0:
+            law, one, two = points[worst, :3].astype(int).tolist()
+            name = self.modes.name((law, one, two))
+            self.paradox = PainleveParadox(name, self.t, float(self.bodies.laws[law, 0]), float(share[worst]))
+
     def trajectory(self, stop: Stop, seconds: float) -> Trajectory:
         """What `dd.simulate` returns."""
         plant, counts = self.road.settings.plant, self.counts
         work = Work(counts.steps, counts.rejected, counts.rhs, 0, 0, counts.newton, seconds)
-        times, rows = np.array(self.times), np.array(self.rows)
-        dense = self._dense(plant)
-        count = self.road.system.discrete_count
-        held = None
-        if self.held:
-            first, when, values = zip(*self.held)
-            held = HeldValues(
-                np.array(first, dtype=float), np.array(when), np.array(values)[:, len(self.p) - count :].copy()
-            )
+        times, rows = np.array(self.rows.times), np.array(self.rows.rows)
+        dense, held = self.rows.dense(plant, self.drive), self.rows.held(self.road.system.discrete_count)
         save_at = self.request.save_at
         if save_at is not None and len(dense.starts):
             times = save_at[(save_at >= times[0]) & (save_at <= times[-1])]
             rows = dense.at(times)
             held = held.sampled(times) if held is not None else None
-        sizes = [b - a for a, b, *_ in self.spans]
+        sizes = self.rows.lengths
         record = ContactsStepped(
             len(self.bodies.names), self.located, min(sizes, default=0.0), max(sizes, default=0.0), counts.impacts,
-            counts.residual, counts.unsolved, counts.lessened, self.why, counts.depth,
+            counts.residual, counts.unsolved, counts.lessened, self.why, counts.depth, counts.redundant,
         )  # fmt: skip
-        outcome = Outcome(stop, MOREAU, work, (record, *self.drive.notes, *plant.notes))
+        paradox = () if self.paradox is None else (self.paradox,)
+        records = (record, *paradox, *self.drive.notes, *plant.notes)
+        told, changes = tuple(self.events.told), tuple(self.modes.changes)
+        outcome = Outcome(stop, MOREAU, work, records, told, changes, done_at_start=self.events.fired)
         return Trajectory(plant, self.drive, self.p, times, rows, stop.ending, outcome, dense, held)
-
-    def _dense(self, plant: Any) -> Dense:
-        """Cubic polynomials on the steps, from the rows and their slopes on both sides."""
-        if not self.spans:
-            return Dense.joined([], plant.row_width)
-        t0, t1 = (np.array([span[k] for span in self.spans]) for k in (0, 1))
-        x0, x1, p = (np.array([span[k] for span in self.spans]) for k in (2, 3, 4))
-        function, h = plant.rhs.core, (t1 - t0)[:, None]
-        d0, d1 = (function.evaluate_many(t[:, None], x, self.drive.at(t), p)[0] * h for t, x in ((t0, x0), (t1, x1)))
-        coefficients = np.stack([x0, d0, 3 * (x1 - x0) - 2 * d0 - d1, 2 * (x0 - x1) + d0 + d1], axis=1)
-        return Dense(t0, t1, np.ascontiguousarray(coefficients))

@@ -138,7 +138,7 @@ class TouchingBodies:
             elif g.kind == "rpy":
                 for k, place in zip(g.bodies, g.attitude):
                     q = _turned(quaternion_from_rotation(rotation_from_rpy(x[place]))[None], h * twists[[k], 3:])
-                    out[place] = _near(rpy_from_rotation(_matrix(q[0])), x[place])
+                    out[place] = _near(rpy_from_rotation(matrix_of(q[0])), x[place])
         return out
 
     # -- the core's view ---------------------------------------------------------------------------------------
@@ -161,6 +161,7 @@ class TouchingBodies:
                 inertia[k, 2, 2] = 1.0 / own[1]
             elif body.orientation is not None:
                 inertia[k] = np.linalg.inv(own[1:].reshape(3, 3))
+        self.inverse_masses = mass, inertia  # (bodies, 3) and (bodies, 3, 3), those of inertias in the bodies
         self._mass = np.where(mass > 0, 1.0 / np.where(mass > 0, mass, 1.0), 0.0)
         self._inertia = np.linalg.pinv(inertia)
         shaped = np.array(values[len(bodies) : len(bodies) + len(self.shapes)]).reshape(-1, 15)
@@ -259,7 +260,8 @@ def _turned(q: np.ndarray, turn: np.ndarray) -> np.ndarray:
     return unit
 
 
-def _matrix(q: np.ndarray) -> np.ndarray:
+def matrix_of(q: np.ndarray) -> np.ndarray:
+    """The rotation of a quaternion, from the body to the world."""
     w, x, y, z = q
     return np.array([
         [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],

@@ -1,0 +1,91 @@
+"""Forces of contacts that share a load in many ways: those of least norm.
+
+Four corners carry a box, and its motion says nothing about the share of each. Of all impulses that give the same motion
+and obey the same laws (holding points within their cones, sliding ones on them), those of least norm are unique: the
+set is convex. They are found by projecting onto the impulses of that motion and onto the cones in turn (R. Dykstra,
+J. Amer. Statist. Assoc. 78, 1983).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from daedalus.algebra.rank_decision import KNOWN, KNOWN_BY_DIFFERENCES
+
+# Projections at most; what has not converged then stays as it was found.
+PROJECTIONS = 500
+
+
+def least_norm(impulses: np.ndarray, points: np.ndarray, shape: tuple[int, float]) -> np.ndarray | None:
+    """Impulses (n, 3) in the world of least norm; None where they are unique, or were not found.
+
+    points: (n, 13), of each its two bodies, the arms from their centres, the normal from the first to the second, the
+    friction, and 1 where it slides. shape: how many bodies there are, and their size.
+    """
+    bodies, size = shape
+    ways = _ways(impulses, points)
+    if sum(way.shape[1] for way in ways) <= 1:
+        return None
+    ends = np.cumsum([way.shape[1] for way in ways])
+    effect = np.zeros((6 * bodies, int(ends[-1])))
+    for k, way in enumerate(ways):
+        own = slice(int(ends[k]) - way.shape[1], int(ends[k]))
+        for body, arm, sign in ((int(points[k, 1]), points[k, 5:8], 1.0), (int(points[k, 0]), points[k, 2:5], -1.0)):
+            if body >= 0:
+                effect[6 * body : 6 * body + 3, own] += sign * way
+                effect[6 * body + 3 : 6 * body + 6, own] += sign * np.cross(arm, way.T).T / size
+    _, singular, right = np.linalg.svd(effect, full_matrices=False)
+    rank = int(np.sum(singular > KNOWN_BY_DIFFERENCES * singular[0]))
+    if rank == effect.shape[1]:
+        return None
+    given = np.concatenate([way.T @ impulse / np.sum(way * way, axis=0) for way, impulse in zip(ways, impulses)])
+    seen = right[:rank]
+    fixed = seen.T @ (seen @ given)
+
+    def cones(p: np.ndarray) -> np.ndarray:
+        out = p.copy()
+        for k, way in enumerate(ways):
+            own = slice(int(ends[k]) - way.shape[1], int(ends[k]))
+            out[own] = _onto_cone(p[own], points[k, 11])
+        return out
+
+    tolerance = KNOWN * float(np.linalg.norm(given))
+    p, offset = fixed.copy(), np.zeros(len(fixed))
+    for _ in range(PROJECTIONS):
+        inside = cones(p + offset)
+        offset += p - inside
+        p = fixed + inside - seen.T @ (seen @ inside)
+        if np.linalg.norm(p - inside) <= tolerance:
+            return np.array([way @ p[int(e) - way.shape[1] : int(e)] for way, e in zip(ways, ends)])
+    return None
+
+
+def _ways(impulses: np.ndarray, points: np.ndarray) -> list[np.ndarray]:
+    """The directions of each impulse as columns: all of a holding point, that of a sliding one, none of an open one."""
+    ways = []
+    for impulse, point in zip(impulses, points):
+        normal = point[8:11]
+        if point[11] > 0 and not point[12]:
+            first = np.cross(normal, np.eye(3)[int(np.argmin(np.abs(normal)))])
+            first /= np.linalg.norm(first)
+            ways.append(np.column_stack([normal, first, np.cross(normal, first)]))
+        elif point[11] > 0:
+            pressed = float(normal @ impulse)
+            ways.append((impulse / pressed)[:, None] if pressed > 0 else np.zeros((3, 0)))
+        else:
+            ways.append(normal[:, None])
+    return ways
+
+
+def _onto_cone(p: np.ndarray, friction: float) -> np.ndarray:
+    """The nearest impulse in Coulomb's cone, or above zero where it has one direction."""
+    if len(p) < 2:
+        above: np.ndarray = np.maximum(p, 0.0)
+        return above
+    normal, across = float(p[0]), float(np.hypot(p[1], p[2]))
+    if across <= friction * normal:
+        return p
+    if friction * across <= -normal:
+        return np.zeros(3)
+    pressed = (normal + friction * across) / (1 + friction**2)
+    return np.array([pressed, *(friction * pressed / across * p[1:])])

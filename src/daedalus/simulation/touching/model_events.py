@@ -1,0 +1,215 @@
+"""Events, clocks and schedules of a model whose bodies touch: what is due at a moment, and what it assigns.
+
+Guards are watched from step to step. At one moment, clocks that are due act first, in the order of what they read; then
+events whose guards have passed zero, until none does. What acts together reads the values before.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from daedalus.algebra.rank_decision import EPSILON
+from daedalus.model.switching.schedule import same_instant
+from daedalus.model.variables import Code, Event
+from daedalus.simulation.inputs.read_inputs import Drive
+from daedalus.simulation.plant.plant import Plant
+from daedalus.simulation.result.ending import Ending, Stop, time_text
+from daedalus.simulation.switching.agenda import code_reads, levels_of, order_of, size_of, ticks_of
+
+# Rounds of events that trigger each other at one moment, at most: as many as the core allows.
+ROUNDS = 50
+# Attempts to end a step where a guard passes zero; bisection alone needs 52.
+ATTEMPTS = 60
+
+Told = tuple[int, float, np.ndarray, np.ndarray]
+
+
+class Present(NamedTuple):
+    """A row and the parameters, whose last entries are the discrete variables."""
+
+    x: np.ndarray
+    p: np.ndarray
+
+
+class _SampledCall:
+    """Python code of a clock with its memory of one run."""
+
+    def __init__(self, plant: Plant, code: Code) -> None:
+        system = plant.system
+        self.call, self.memory = code.call, code.memory
+        self.read = code_reads(system, plant, system, code.reads)
+        self.reads, self.writes = ([size_of(system, name) for name in names] for names in (code.reads, code.writes))
+
+    def answers(self, t: float, x: np.ndarray, u: np.ndarray, p: np.ndarray) -> np.ndarray:
+        """What it writes, below each other."""
+        flat = np.ravel(self.read.core(np.array([t]), x, u, p)[0])
+        ends = np.cumsum([size or 1 for size in self.reads])
+        parts = [part if size else float(part[0]) for size, part in zip(self.reads, np.split(flat, ends[:-1]))]
+        assert self.call is not None
+        given, self.memory = self.call(t, tuple(parts), self.memory)
+        values = [np.ravel(np.asarray(value, dtype=float)) for value in given]
+        sizes = [size or 1 for size in self.writes]
+        if [len(value) for value in values] != sizes:
+            raise ValueError(
+                f"the code of a clock returned {[len(value) for value in values]} values, expected {sizes}"
+            )
+        return np.concatenate(values) if values else np.zeros(0)
+
+
+class ModelEvents:
+    """What a model wants to do on the way of a run, beside its contacts."""
+
+    def __init__(
+        self, plant: Plant, drive: Drive, p: np.ndarray, span: tuple[float, float], fired: frozenset[str]
+    ) -> None:
+        system = plant.system
+        self.plant, self.drive, self.system = plant, drive, system
+        order = order_of(system)
+        self.guarded = [system.events[k] for k in order.events]
+        self.clocks = [system.events[k] for k in order.clocks]
+        self.places = dict(zip([e.name for e in (*self.guarded, *self.clocks)], order.all))
+        self.rows = {event.name: k for k, event in enumerate((*self.guarded, *self.clocks))}
+        self.levels = dict(zip([event.name for event in self.clocks], levels_of(system)))
+        self.width = plant.row_width
+        self.targets = {event.name: self._targets(event) for event in (*self.guarded, *self.clocks)}
+        self.codes = {e.name: _SampledCall(plant, e.manner.code) for e in self.clocks if e.manner.code is not None}
+        due = [(float(t), event) for event in self.clocks for t in ticks_of(event, span, event.name in fired)]
+        self.due = sorted(due, key=lambda tick: tick[0])
+        self.close = same_instant(*span)
+        self.fired, self.told = fired, list[Told]()
+        self.sides = np.zeros(0)
+
+    @property
+    def next_tick(self) -> float:
+        """When the next clock is due."""
+        return self.due[0][0] if self.due else np.inf
+
+    def _targets(self, event: Event) -> np.ndarray:
+        """Where what an event assigns stands in a row and the discrete variables behind it."""
+        system, found = self.system, list[int]()
+        first = system.sizes["p"] - system.discrete_count
+        names = event.resets if event.manner.code is None else event.manner.code.writes
+        for name in names:
+            place = system.place(name)
+            for letter, k in zip(place.letters, place.positions):
+                found.append(int(k) if letter == "x" else self.width + int(k) - first)
+        return np.array(found, dtype=int)
+
+    # -- guards ------------------------------------------------------------------------------------------------
+
+    def values(self, t: float, x: np.ndarray, p: np.ndarray) -> np.ndarray:
+        """The guards; empty where there are none."""
+        if not self.guarded:
+            return np.zeros(0)
+        found: np.ndarray = self.plant.guards.core(np.array([t]), x, self.drive.at_time(t), p)[0]
+        return found.ravel()[: len(self.guarded)].copy()
+
+    def begin(self, t: float, now: Present) -> None:
+        """Read the sides of all guards where the run begins."""
+        self.sides = self._sides(self.values(t, *now), np.zeros(len(self.guarded)))
+        for k, event in enumerate(self.guarded):
+            if event.manner.at_start and event.name not in self.fired and self.sides[k] * event.direction > 0:
+                self.sides[k] = -event.direction  # it counts as becoming true
+
+    def _sides(self, values: np.ndarray, before: np.ndarray) -> np.ndarray:
+        """The side of zero that each guard is on: of a condition by its law at zero, of others that before."""
+        sides: np.ndarray = np.sign(values)
+        for k, event in enumerate(self.guarded):
+            if sides[k] == 0:
+                sides[k] = event.direction * (1 if event.manner.side == 1 else -1) if event.manner.side else before[k]
+        return sides
+
+    def passed(self, values: np.ndarray) -> list[int]:
+        """The guards that have passed zero since the sides were read, in their direction."""
+        sides = self._sides(values, self.sides)
+        ways = np.array([event.direction for event in self.guarded])
+        return np.flatnonzero((sides != self.sides) & (self.sides != 0) & ((ways == 0) | (ways == sides))).tolist()
+
+    def cut(self, values_behind: Callable[[float], np.ndarray], h: float) -> float:
+        """The length of a step that ends just behind the first zero of a guard in it; h where none passes zero."""
+        end = values_behind(h)
+        for k in self.passed(end):
+            low, high, at_low, at_high, last = 0.0, h, self.sides[k], float(end[k]), 0
+            for _ in range(ATTEMPTS):
+                if high - low <= 4 * EPSILON * h:
+                    break
+                share = at_low / (at_low - at_high) if at_high != at_low else 0.5
+                middle = low + (high - low) * (share if 0.001 < share < 0.999 else 0.5)
+                values = values_behind(middle)
+                # False position with halved weights (M. Dowell, P. Jarratt, BIT 11, 1971).
+                if k in self.passed(values):
+                    high, at_high = middle, float(values[k]) or self.sides[k] * -1e-300
+                    at_low *= 0.5 if last == 1 else 1.0
+                    last = 1
+                else:
+                    low, at_low = middle, float(values[k]) or at_low
+                    at_high *= 0.5 if last == -1 else 1.0
+                    last = -1
+            h = min(h, high)
+        return h
+
+    # -- a moment ----------------------------------------------------------------------------------------------
+
+    def act(self, t: float, now: Present) -> tuple[Present, bool, Stop | None]:
+        """Everything that happens at a time: the values behind it, whether anything did, and a stop where it ends."""
+        acted = False
+        ticking = list[Event]()
+        while self.due and self.due[0][0] <= t + self.close:
+            ticking.append(self.due.pop(0)[1])
+        for level in sorted({self.levels[event.name] for event in ticking}):
+            together = [event for event in ticking if self.levels[event.name] == level]
+            try:
+                now, stop = self._assign(t, now, together)
+            except Exception as error:  # of the user's code, told as it is
+                name = next((event.name for event in together if event.name in self.codes), "")
+                trace = "".join(traceback.format_exception(error)).rstrip()
+                what = f"the code of {name!r} raised {type(error).__name__}: {error} at {time_text(t)}"
+                return now, True, Stop(Ending.CALL_FAILED, t, what, (trace,), event=name)
+            acted = True
+            if stop is not None:
+                return now, True, stop
+        for _ in range(ROUNDS):
+            values = self.values(t, *now)
+            passed = self.passed(values)
+            self.sides = self._sides(values, self.sides)
+            if not passed:
+                return now, acted, None
+            together, before = [self.guarded[k] for k in passed], now
+            now, stop = self._assign(t, now, together)
+            acted = True
+            one, two = (np.concatenate([m.x, m.p[len(m.p) - self.system.discrete_count :]]) for m in (before, now))
+            self.told += [(self.places[event.name], t, one, two) for event in together]
+            if stop is not None:
+                return now, True, stop
+            ended = next((event.name for event in together if event.terminal), None)
+            if ended is not None:
+                what = f"event {ended!r} ended the run at {time_text(t)}"
+                return now, True, Stop(Ending.EVENT, t, what, event=ended)
+        last = together[-1].name
+        what = f"events at {time_text(t)} trigger each other endlessly, the last one {last!r}"
+        return now, True, Stop(Ending.ENDLESS, t, what, (), Ending.ENDLESS.remedy, event=last)
+
+    def _assign(self, t: float, now: Present, together: Iterable[Event]) -> tuple[Present, Stop | None]:
+        """What events and clocks of one moment assign, all from the values before."""
+        u, count = self.drive.at_time(t), self.system.discrete_count
+        whole = np.concatenate([now.x, now.p[len(now.p) - count :]])
+        resets = self.plant.resets.core(np.array([t]), now.x, u, now.p)[0].reshape(-1, len(whole))
+        writer: dict[int, str] = {}
+        for event in together:
+            own = self.targets[event.name]
+            taken = next((k for k in own.tolist() if k in writer), None)
+            if taken is not None:
+                labels = [*self.system.labels["x"], *self.system.labels["p"][self.system.sizes["p"] - count :]]
+                what = f"{writer[taken]!r} and {event.name!r} both assign {labels[taken]} at {time_text(t)}"
+                stop = Stop(Ending.CONFLICT, t, what, (), Ending.CONFLICT.remedy, (labels[taken],), event=event.name)
+                return now, stop
+            writer |= dict.fromkeys(own.tolist(), event.name)
+            code = self.codes.get(event.name)
+            whole[own] = resets[self.rows[event.name], own] if code is None else code.answers(t, now.x, u, now.p)
+        p = now.p.copy()
+        p[len(p) - count :] = whole[self.width :]
+        return Present(whole[: self.width], p), None

@@ -1,0 +1,216 @@
+"""What contacts and events of a model do on the way: names, times and order, against closed forms."""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import daedalus as dd
+
+G = 9.81
+
+
+def flat(m, name="b", place=(0.0, 0.1), velocity=(0.0, 0.0), mass=1.0, sides=(0.4, 0.2), **more):
+    body = m.body(name, mass=mass, inertia=0.1, orientation="planar", position=list(place), velocity=list(velocity),
+                  **{"rotation": 0.0, "angular_velocity": 0.0, **more})  # fmt: skip
+    body.shape("box", size=list(sides))
+    return body
+
+
+def weighty(name="m"):
+    m = dd.Model(name)
+    m.gravity([0.0, -G])
+    return m
+
+
+def told(tr):
+    return [event.name for event in tr.events]
+
+
+def test_a_block_sticks_when_its_speed_is_spent():
+    m = weighty()
+    m.contact(flat(m, velocity=(3.0, 0.0)), dd.ground, friction=0.3)
+    tr = dd.simulate(m, 2.0)
+    assert told(tr) == ["b_ground.sticks"]
+    assert tr.events[0].time == pytest.approx(3.0 / (0.3 * G), abs=1e-6)
+    assert [(t.kind, t.guard) for t in tr.transitions] == [("sticks", "b_ground")]
+
+
+@pytest.mark.parametrize(("force", "name", "when"), [
+    (lambda t: [2.0 * t, 0.0], "slips", 0.3 * G / 2.0),
+    (lambda t: [0.0, 5.0 * t**2], "opens", np.sqrt(G / 5.0)),
+    (lambda t: [0.0, G * (1 - ca.cos(t))], "opens", np.pi / 2),
+])  # fmt: skip
+def test_a_contact_lets_go_when_the_force_is_enough(force, name, when):
+    m = weighty()
+    b = flat(m)
+    b.apply_force(force(m.time), at=[0.0, -0.1], frame="world")
+    m.contact(b, dd.ground, friction=0.3)
+    tr = dd.simulate(m, 2.0)
+    assert tr.events[0].name == f"b_ground.{name}"
+    assert tr.events[0].time == pytest.approx(when, abs=2e-6)
+
+
+def test_a_ball_closes_at_every_bounce():
+    m = weighty()
+    b = m.body("ball", mass=1.0, inertia=0.004, orientation="planar", position=[0, 1.1], velocity=[0, 0], rotation=0.0,
+               angular_velocity=0.0)  # fmt: skip
+    b.shape("sphere", size=0.1)
+    m.contact(b, dd.ground, restitution=0.5, friction=0.0)
+    tr = dd.simulate(m, 1.2)
+    fall = np.sqrt(2 / G)
+    assert set(told(tr)) == {"ball_ground.closes"}
+    assert [e.time for e in tr.events[:3]] == pytest.approx([fall, 2 * fall, 2.5 * fall], abs=1e-6)
+    first = tr.events[0]
+    assert float(first.after["ball.velocity"][1]) == pytest.approx(-0.5 * float(first.before["ball.velocity"][1]))
+
+
+def test_a_short_push_on_a_body_at_rest_is_not_missed():
+    push = 8.0
+
+    def force(t):
+        return ca.if_else(ca.fabs(t - 2.03) < 0.01, push, 0.0)
+
+    m = weighty()
+    b = flat(m)
+    b.apply_force([force(m.time), 0.0], at=[0.0, -0.1], frame="world")
+    m.contact(b, dd.ground, friction=0.3)
+    tr = dd.simulate(m, 4.0)
+    speed = (push - 0.3 * G) * 0.02
+    way = 0.5 * speed * 0.02 + speed**2 / (2 * 0.3 * G)
+    assert told(tr) == ["b_ground.slips", "b_ground.sticks"]
+    assert tr["b.position"][-1, 0] == pytest.approx(way, rel=2e-3)
+
+
+def test_forces_that_swing_slip_and_stick_as_dry_friction_does():
+    # The same law as m.friction, which locates its changes by complementarity of forces and accelerations.
+    m = weighty()
+    b = flat(m)
+    b.apply_force([4.0 * ca.sin(8.0 * m.time), 0.0], at=[0.0, -0.1], frame="world")
+    m.contact(b, dd.ground, friction=0.3)
+    r = dd.Model("friction")
+    x, v = r.state("x", start=0.0), r.state("v", start=0.0)
+    r.equation(r.der(x), v)
+    r.equation(r.der(v), 4.0 * ca.sin(8.0 * r.time) + r.friction("f", v, kinetic=0.3 * G))
+    one, two = dd.simulate(m, 0.6), dd.simulate(r, 0.6, rtol=1e-9)
+    assert [name.split(".")[1] for name in told(one)] == [name.split(".")[1] for name in told(two)]
+    assert [e.time for e in one.events] == pytest.approx([e.time for e in two.events], abs=2e-5)
+
+
+def test_events_and_clocks_of_the_model_act():
+    m = weighty()
+    b = flat(m, place=(0.0, 1.0), velocity=(1.0, 0.0))
+    force, low = m.discrete("force", start=0.0), m.discrete("low", start=0)
+    b.apply_force([force, 0.0])
+    m.contact(b, dd.ground, friction=0.0, restitution=0.5)
+    m.every(0.1, {"force": -5.0 * b.velocity[0]})
+    m.when(b.position[1] < 0.3, {"low": low + 1}, name="sinks")
+    tr = dd.simulate(m, 0.7)
+    assert told(tr)[:2] == ["sinks", "b_ground.closes"]
+    assert tr.events[0].time == pytest.approx(np.sqrt(2 * 0.7 / G), abs=1e-7)
+    assert tr["low"][-1] == 1
+    # The sampled loop by hand: v' = -5 v_k over each period.
+    assert tr["b.velocity"][-1, 0] == pytest.approx(0.5**7, rel=1e-6)
+
+
+def test_python_code_of_a_clock_reads_contact_forces():
+    m = weighty()
+    b = flat(m, place=(0.0, 0.3))
+    m.discrete("felt", start=0.0)
+    seen = []
+
+    def look(t, values, memory):
+        seen.append((t, *values))
+        return (values[0],), memory
+
+    m.contact(b, dd.ground, friction=0.3)
+    m.every(0.25, call=look, reads=["b_ground.normal"], writes=["felt"])
+    tr = dd.simulate(m, 1.0)
+    assert [t for t, _ in seen] == [0.0, 0.25, 0.5, 0.75, 1.0]
+    assert [f for _, f in seen] == pytest.approx([0.0, G, G, G, G], rel=1e-6, abs=1e-9)
+    assert tr["felt"][-1] == pytest.approx(G, rel=1e-6)
+
+
+@pytest.mark.parametrize("options", [{}, {"step": 1e-3}])
+def test_a_terminal_event_ends_the_run(options):
+    m = weighty()
+    b = flat(m, velocity=(3.0, 0.0))
+    m.contact(b, dd.ground, friction=0.3)
+    m.event("there", b.position[0] - 1.0, terminal=True)
+    tr = dd.simulate(m, 2.0, **options)
+    assert tr.status == "event"
+    assert tr.events[-1].name == "there"
+    assert tr["b.position"][-1, 0] == pytest.approx(1.0, abs=1e-9)
+
+
+def test_code_that_fails_keeps_what_was_computed():
+    m = weighty()
+    m.contact(flat(m, place=(0.0, 0.3)), dd.ground)
+    m.discrete("u")
+
+    def fails(t, values, memory):
+        if t > 0.4:
+            raise RuntimeError("no signal")
+        return (0.0,), memory
+
+    m.every(0.25, call=fails, reads=["b.position"], writes=["u"])
+    tr = dd.simulate(m, 1.0)
+    assert not tr.success
+    assert tr.time[-1] == 0.5
+    assert tr.status == "call_failed"
+    assert tr.outcome.stop.event == "clock_1"
+
+
+def test_dry_friction_elsewhere_in_the_model_is_refused():
+    m = weighty()
+    m.contact(flat(m), dd.ground)
+    v = m.state("v", start=1.0)
+    m.equation(m.der(v), m.friction("brake", v, kinetic=1.0))
+    with pytest.raises(dd.InputError, match=r"do not go together with m\.friction"):
+        dd.simulate(m, 1.0)
+
+
+def test_events_of_contacts_are_saved(tmp_path):
+    m = weighty()
+    m.contact(flat(m, place=(0.0, 0.6), velocity=(3.0, 0.0)), dd.ground, friction=0.3)
+    tr = dd.simulate(m, 2.0)
+    tr.save(tmp_path / "run.nc")
+    again = dd.load(tmp_path / "run.nc")
+    assert [(e.name, e.time) for e in again.events] == [(e.name, e.time) for e in tr.events]
+    assert np.array_equal(again.events[0].after["b.velocity"], tr.events[0].after["b.velocity"])
+
+
+@pytest.mark.parametrize(("friction", "direction", "paradox"), [(1.2, -1, False), (2.0, -1, True), (2.0, 1, False)])
+def test_painleves_paradox_is_named(friction, direction, paradox):
+    # A uniform rod at 60 degrees: W_nn - μ W_nd is (1 + 3 cos² - 3 μ sin cos) / m, negative from μ = 1.347 on.
+    angle = np.pi / 3
+    m = weighty()
+    b = m.body("rod", mass=1.0, inertia=4 / 12, orientation="planar", position=[0, np.sin(angle)],
+               velocity=[5.0 * direction, 0], rotation=angle, angular_velocity=0.0)  # fmt: skip
+    b.shape("sphere", size=1e-6, at=[-1.0, 0.0])
+    m.contact(b, dd.ground, friction=friction)
+    tr = dd.simulate(m, 0.02)
+    found = [record for record in tr.records if type(record).__name__ == "PainleveParadox"]
+    assert bool(found) == paradox
+    if paradox:
+        c, s = np.cos(angle), np.sin(angle)
+        assert found[0].share == pytest.approx((1 + 3 * c * c - 3 * friction * s * c) / (1 + 3 * c * c), rel=1e-4)
+
+
+def test_forces_that_are_not_unique_are_those_of_least_norm():
+    # A beam on three posts: of all shares with the same sum and moment, that of least norm is a straight line.
+    m = weighty()
+    beam = m.body("beam", mass=6.0, inertia=2.0, orientation="planar", position=[0, 1.05], velocity=[0, 0],
+                  rotation=0.0, angular_velocity=0.0)  # fmt: skip
+    beam.shape("box", size=[2.0, 0.1])
+    places = (-0.8, 0.1, 0.9)
+    for k, place in enumerate(places):
+        post = flat(m, f"post{k}", place=(place, 0.5), sides=(0.1, 1.0))
+        m.contact(beam, post, friction=0.0, name=f"load{k}")
+        m.contact(post, dd.ground, friction=0.5)
+    tr = dd.simulate(m, 0.2)
+    loads = np.array([tr[f"load{k}.normal"][-1] for k in range(3)])
+    rows = np.array([np.ones(3), places])
+    assert loads == pytest.approx(np.linalg.pinv(rows) @ [6.0 * G, 0.0], rel=1e-3)
+    assert next(record for record in tr.records if type(record).__name__ == "ContactsStepped").redundant
