@@ -8,25 +8,27 @@ from typing import NamedTuple
 
 import numpy as np
 
+from daedalus import _core
 from daedalus.differentiation.across_changes import first_part, landed, refuse_steps_past
-from daedalus.differentiation.case import Case
+from daedalus.differentiation.case import Case, core_inputs
 from daedalus.differentiation.directions import Directions
-from daedalus.differentiation.events.grazing import check_event_inputs, event_records
+from daedalus.differentiation.events.grazing import check_event_inputs, event_records, grazing_records
 from daedalus.differentiation.events.jumping_conditions import unlocated_jumps
-from daedalus.differentiation.events.smoothness import refuse_corners
-from daedalus.differentiation.instants.instant_records import instant_records, refuse_second_order_instants
+from daedalus.differentiation.events.smoothness import NoSecondDerivativesError, refuse_corners
+from daedalus.differentiation.instants.foreseen import Instant
+from daedalus.differentiation.instants.instant_maps import instant_maps_of
 from daedalus.differentiation.next_part import NextPart
 from daedalus.differentiation.parts import instant_behind, next_part
 from daedalus.differentiation.steps.discrete import run_discrete
 from daedalus.differentiation.steps.stepwise import stepwise
-from daedalus.differentiation.variational.augmented import augmented_of
-from daedalus.differentiation.variational.error_controlled import run_error_controlled
-from daedalus.differentiation.variational.implicit_variational import run_implicit
-from daedalus.differentiation.variational.recorded import RunPart, at_rest
+from daedalus.differentiation.variational.augmented import AnyAugmented, augmented_of
+from daedalus.differentiation.variational.error_controlled import event_call, moves_far, run_error_controlled
+from daedalus.differentiation.variational.recorded import Recorded, RunPart, at_rest, recorded_run
 from daedalus.differentiation.variational.residual_augmented import varied_at
 from daedalus.differentiation.variational.tangent_start import TangentStart, tangent_start
-from daedalus.integrators.methods import is_implicit
+from daedalus.integrators.methods import choose_method, is_implicit
 from daedalus.simulation.result.records import Record
+from daedalus.simulation.result.records_of_derivatives import EventsTogether
 from daedalus.simulation.run.method_choice import implicit_choice
 
 WAYS = {"variational": run_error_controlled, "discrete": run_discrete}
@@ -99,3 +101,72 @@ def _carried(part: RunPart, following: NextPart) -> tuple[np.ndarray, np.ndarray
     varied = varied_at(part.case, part.augmented.variational, t, part.recorded.y[-1])
     W = layout.curvatures(part.recorded.y[-1:])[0][: layout.n]
     return following.slopes @ varied, W[:, layout.pairs[0], layout.pairs[1]]
+
+
+# -- variational equations by implicit methods ------------------------------------------------------------------
+
+
+def run_implicit(case: Case, augmented: AnyAugmented, y0: np.ndarray) -> Recorded:
+    """Integrate y with the implicit method of the case."""
+    rows, (u, tables) = augmented.core_rows, core_inputs(case)
+    call = {name: value for name, value in case.settings.call.items() if name in ("rtol", "max_step", "max_steps")}
+    call |= {name: value for name, value in case.limits.items() if value is not None}
+    call["atol"] = rows.tolerances(case)
+    moved = rows.projection(moves_far(case)) if "projection" in case.settings.call else None
+    if moved is not None:
+        call["projection"] = moved.core
+    if tables:
+        call["tables"] = tables
+    chosen = choose_method(case.method, call["rtol"], call.get("step")).core
+
+    if rows.guards is not None:
+        call.update(event_call(case.system), guards=rows.guards.core)
+    run = _core.integrate(rows.model, chosen, case.t0, case.t1, rows.row(case, case.t0, y0), u, case.p, **call)
+    return recorded_run(case, run, rows.unpacked, rows.entry, augmented.layout.width)
+
+
+# -- instants that a derivative goes through --------------------------------------------------------------------
+
+# Rows at which the rate of a guard is looked at.
+MOST_ROWS = 50
+
+
+def refuse_second_order_instants(case: Case) -> None:
+    """Raise where something is assigned in a run of second order."""
+    if case.foreseen is None:
+        return
+    maps, instants = instant_maps_of(case), case.foreseen.instants
+    acting = [(i, k) for i in instants for k in (*(k for level in i.clocks for k in level), *(k for k, _ in i.events))]
+    acting = [(i, k) for i, k in acting if maps.own.events[k].resets]
+    if not acting:
+        return
+    if not maps.own.discrete_count and not any(i.clocks for i, _ in acting):
+        raise NoSecondDerivativesError(
+            "Second derivatives through an event are not supported.",
+            f"{', '.join(sorted({maps.own.events[k].name for _, k in acting}))} resets the state within the span",
+            because="the second derivative of the time of the event enters, with derivatives of f on both sides.",
+            remedy="order=1, or a span that ends before the event",
+        )
+    first, who = acting[0][0], [acting[0][1]]
+    raise NoSecondDerivativesError(
+        "Second derivatives through an instant are not supported.",
+        f"{instant_maps_of(case).own.events[who[0]].name} acts at t = {first.time:.6g}",
+        because="the second derivative of what is assigned, and of its time, enters.",
+        remedy="order=1, or a span that ends before it",
+    )
+
+
+def instant_records(part: RunPart, instant: Instant) -> list[Record]:
+    """Records of an instant at the end of a part; a SolverError for an event that grazes."""
+    case = part.case
+    if instant.clocks or not instant.events or instant.time == case.first_time:
+        return []
+    before = instant.events[0][1]
+    together = [event for event, seen in instant.events if np.array_equal(seen, before)]
+    t, rows = part.recorded.t, part.augmented.layout.rows(part.recorded.y)
+    if len(t) < 2:
+        return []
+    share = instant_maps_of(case).rate_share(case, together[0], t, rows, MOST_ROWS)
+    name = instant_maps_of(case).own.events[together[0]].name
+    found = grazing_records(name, instant.time, share, case.settings.rtol)
+    return [*found, EventsTogether()] if len(together) > 1 else found

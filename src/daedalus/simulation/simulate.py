@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import casadi as ca
 import numpy as np
 
+from daedalus.analysis.points.equilibrium import equilibrium
+from daedalus.errors import InputError
 from daedalus.integrators.methods import is_multistep
 from daedalus.model.mechanics.mechanics_part import touching_book
-from daedalus.model.model import Model
+from daedalus.model.model import Model, as_system
 from daedalus.model.system.system import System
 from daedalus.model.time_limit import time_limited
 from daedalus.simulation.noise.noisy_run import run_with_noise, undriven_noises
@@ -33,7 +36,6 @@ from daedalus.simulation.run.road import find_road
 from daedalus.simulation.run.sizes_of_parts import by_sizes_of_parts
 from daedalus.simulation.run.travel import travel
 from daedalus.simulation.start.guessed_start import without_guesses
-from daedalus.simulation.start.start_at_rest import start_at_rest
 
 if TYPE_CHECKING:
     from daedalus.integrators.multistep.multistep import Multistep
@@ -210,3 +212,33 @@ def _by_past_values(request: Request, method: Any, progress: Any) -> Trajectory:
     from daedalus.simulation.multistep.multistep_run import run_multistep
 
     return run_multistep(request, method, progress)
+
+
+# -- runs that begin where the model rests ----------------------------------------------------------------------
+
+
+def start_at_rest(
+    model: Model | System, word: str, inputs: Mapping[str, object] | None, parameters: Mapping[str, object] | None,
+    t0: float,
+) -> dict[str, object]:  # fmt: skip
+    """The states at rest by name, with inputs as they are at t0."""
+    if word not in ("equilibrium", "operating_point"):
+        raise InputError(
+            f"start={word!r} is not valid.",
+            because="start= takes values by name, or one of two words for a start at rest.",
+            remedy='start="equilibrium", start="operating_point", or start={"name": value}',
+        )
+    values = {name: _at(value, t0) for name, value in (inputs or {}).items()}
+    found = equilibrium(model, inputs=values, guess={"t": t0}, parameters=dict(parameters or {}))
+    return {v.name: found[v.name] for v in as_system(model).of_kind("state")}
+
+
+def _at(value: object, t0: float) -> object:
+    """An input as a number at the beginning."""
+    if isinstance(value, ca.SX) and not value.is_constant():
+        raise InputError(
+            "A start at rest takes no input that is an expression.",
+            because="the equilibrium depends on the input, and the input on the equilibrium.",
+            remedy="dd.equilibrium of the model with the loop closed",
+        )
+    return np.asarray(value(t0)) if callable(value) else value

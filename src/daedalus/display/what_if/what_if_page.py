@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, product
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,6 @@ from daedalus.display.motion.page import packed, started_viewer, whole_page
 from daedalus.display.motion.recorded_scene import Columns, drawn_book, moving_shapes
 from daedalus.display.motion.viewer_data import curves_data, panels_of
 from daedalus.display.what_if.prediction import Prediction, inputs_of, parameter_values, start_of, system_before
-from daedalus.display.what_if.trusted_region import SHARES, trusted_corners
 from daedalus.errors import DaedalusError, InputError
 from daedalus.model.names import split_index
 from daedalus.model.values import unit_of
@@ -174,3 +173,54 @@ def _page(title: str, data: dict[str, Any]) -> str:
     sliders = 'window.whatIf = new DaedalusSliders(document.getElementById("sliders"), viewer, data.what_if);'
     scripts = started_viewer(data, f"\n<script>{script}</script>", sliders)
     return whole_page(title, style, f'<form id="sliders"></form><main id="viewer"></main>\n{scripts}')
+
+
+# -- how far sliders may go together ----------------------------------------------------------------------------
+
+# Shares of the range of a slider at which re-runs are made, by the number of sliders.
+SHARES = {1: (0.25, 0.5, 0.75, 1.0), 2: (0.25, 0.5, 1.0), 3: (0.5, 1.0)}
+# With more sliders one by one and all together alone.
+SHARES_OF_MANY = (0.5, 1.0)
+
+
+def trusted_corners(agrees: Callable[[np.ndarray], bool], count: int) -> np.ndarray:
+    """The far corners of the boxes that are trusted, (boxes, count), as shares of each slider's range with their sign.
+
+    agrees: whether the prediction for a change, in shares, agrees with a re-run. A box reaches from no change to its
+    corner. Without a box no change is trusted.
+
+    Example
+    -------
+    >>> import numpy as np
+    >>> trusted_corners(lambda change: float(np.sum(change)) <= 1.0, 2)
+    array([[-1. , -1. ],
+           [-1. ,  1. ],
+           [ 0.5,  0.5],
+           [ 1. , -1. ]])
+    """
+    good: list[np.ndarray] = []
+    bad: list[np.ndarray] = []
+    for point in _lattice(count):
+        if any(_reaches(point, other) for other in bad) or not agrees(point):
+            bad.append(point)
+        else:
+            good.append(point)
+    largest = [p for p in good if not any(_reaches(q, p) and not np.array_equal(p, q) for q in good)]
+    return np.array(sorted(map(tuple, largest))).reshape(-1, count)
+
+
+def _lattice(count: int) -> list[np.ndarray]:
+    """The changes that are tried, the small ones first."""
+    if count in SHARES:
+        sides = [s * share for share in SHARES[count] for s in (-1.0, 1.0)]
+        points = [np.array(p) for p in product((0.0, *sides), repeat=count)]
+    else:
+        signs = [np.array(s) for s in product((-1.0, 1.0), repeat=count)]
+        axes = [s * row for row in np.eye(count) for s in (-1.0, 1.0)]
+        points = [share * way for share in SHARES_OF_MANY for way in (*axes, *signs)]
+    return sorted((p for p in points if np.any(p)), key=lambda p: float(np.abs(p).sum()))
+
+
+def _reaches(far: np.ndarray, near: np.ndarray) -> bool:
+    """Whether a change goes as far as another one in every slider, on the same side."""
+    return bool(np.all(np.abs(near) <= np.abs(far)) and np.all(near * far >= 0))

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from daedalus.model.values import parameter_values, plain_start
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from daedalus.model.names import split_index
+from daedalus.model.system.system import System
+from daedalus.model.values import flat_values, parameter_values, plain_start
 from daedalus.reduction.reduction_record import check_held_values
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.run.pieces import Piece
 from daedalus.simulation.run.request import Start
 from daedalus.simulation.run.reselection import with_choice
 from daedalus.simulation.run.road import Road, implicit_road
-from daedalus.simulation.start.discrete_start import with_discrete_start
 from daedalus.simulation.start.start_history import with_history
 from daedalus.simulation.start.start_row import gives, start_row
 from daedalus.simulation.start.vanishing_divisor import vanishing_divisor
@@ -49,3 +55,35 @@ def begin(road: Road, t0: float, start: Start | None, may_turn: bool = True) -> 
         raise lost.error
     # Inputs or parameters take the unknown out of an equation, which then constrains the states; or it was given.
     return begin(implicit_road(request, lost.error.facts[0]), t0, start)
+
+
+# -- start values of discrete variables -------------------------------------------------------------------------
+
+
+def with_discrete_start(system: System, p: np.ndarray, start: Any) -> tuple[np.ndarray, Any]:
+    """p with the discrete variables of a start, and the start without them.
+
+    Example
+    -------
+    >>> import numpy as np, daedalus as dd
+    >>> m = dd.Model("switch"); x = m.state("x", start=1.0); mode = m.discrete("mode", start=2)
+    >>> m.equation(m.der(x), -mode * x)
+    >>> with_discrete_start(m.freeze(), np.array([2.0]), {"mode": 1, "x": 3.0})
+    (array([1.]), {'x': 3.0})
+    """
+    names = {v.name for v in system.of_kind("discrete")}
+    if isinstance(start, Samples):
+        found = {name: start[name] for name in names if name in start}
+        rest: Any = start
+    elif isinstance(start, Mapping):
+        found = {name: value for name, value in start.items() if split_index(str(name))[0] in names}
+        rest = {name: value for name, value in start.items() if name not in found}
+    else:
+        return p, start
+    if not found:
+        return p, start
+    p = p.copy()
+    for name, value in found.items():
+        place = system.place(name)
+        p[place.positions] = flat_values(place, value, "start value")
+    return p, rest
