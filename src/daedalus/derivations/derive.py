@@ -11,10 +11,11 @@ from daedalus.derivations.parts.by_bodies import body_steps
 from daedalus.derivations.parts.by_connections import connection_steps
 from daedalus.derivations.parts.by_lagrange import lagrange_steps
 from daedalus.derivations.parts.by_linearisation import linearisation_steps
-from daedalus.derivations.parts.by_reduction import reduction_steps
+from daedalus.derivations.parts.by_reduction import is_redundant, reduction_steps
 from daedalus.derivations.parts.by_start_values import start_steps
 from daedalus.derivations.parts.in_first_order import first_order_steps
 from daedalus.derivations.planned_reduction import planned
+from daedalus.derivations.tree_energies import is_by_lagrange
 from daedalus.errors import DaedalusError, InputError
 from daedalus.model.model import Model
 from daedalus.model.names import did_you_mean
@@ -102,7 +103,7 @@ def _parts_of(book: Model) -> list[str]:
     found = []
     if not book._assembly.is_empty:
         found.append("parts")
-    if flat._mechanics.coordinates:
+    if is_by_lagrange(flat):
         found.append("lagrange")
     if flat._mechanics.bodies:
         found.append("bodies")
@@ -110,5 +111,6 @@ def _parts_of(book: Model) -> list[str]:
         if planned(book)[0].constraints:
             found.append("reduce")
     except DaedalusError:
-        pass
+        if is_redundant(book):
+            found.append("reduce")
     return [*found, "first_order"]

@@ -7,20 +7,26 @@ from collections.abc import Iterable, Sequence
 import casadi as ca
 
 from daedalus.derivations.derivation import DerivationStep
-from daedalus.derivations.formula.formula_length import operations
+from daedalus.derivations.formula.formula_length import letters, operations
 from daedalus.derivations.formula.line import FormulaLine
 from daedalus.derivations.formula.notation import Juxtaposed, Matrix, Notation, Side
 from daedalus.derivations.formula.repeated_parts import Scribe, with_named_parts
 from daedalus.derivations.formula.simplify import Wish, shortest
+from daedalus.derivations.formula.split_sides import is_negative, negated, split_terms
 from daedalus.derivations.usual_values import usual_values
 from daedalus.model.expressions import elements, symbol_key
 from daedalus.model.model import Model
+from daedalus.model.names import split_index
 
 # A derivation simplifies formulas of so many operations in all; after that only those that one reads at a glance.
 MOST_WORK, GLANCE = 5000, 60
-# Operations that the columns of a matrix may have beside each other, each counted by its longest entry, and those of
-# an entry that gets a name.
-WIDEST, LONG_ENTRY = 24, 3
+# Letters that a line of matrices may have, each column counted by its longest entry, and of an entry without a name.
+WIDEST, GAP = 88, 2
+LONG_ENTRIES = (40, 24, 14, 9)
+# Letters of a derivation where the model has a name like it.
+SCRIPT = {"L": "ℒ", "T": "𝒯", "V": "𝒱", "D": "𝒟", "E": "ℰ", "A": "𝒜", "B": "ℬ", "C": "𝒞", "M": "ℳ", "G": "𝒢", "h": "𝒷"}
+# Entries are compared by their formulas so deep.
+SAME_DEPTH = 40
 # Matrices of more rows or columns are written by their size.
 LARGEST = 16
 
@@ -41,7 +47,8 @@ class Reading:
         }
         self.constants = [*of_kind["parameter"], *of_kind["discrete"]]
         chains = [s for name in book._derivatives for s in book._derivatives[name]]
-        self._chain_end = chains
+        self.driving = [*of_kind["input"], *of_kind["algebraic"]]
+        self._letters = {*self.labels.values(), *book._variables}
         self.order = [
             *self.constants, book._time, *of_kind["algebraic"], *of_kind["state"], *chains, *of_kind["input"]
         ]  # fmt: skip
@@ -54,6 +61,36 @@ class Reading:
     def label(self, symbol: ca.SX) -> str:
         """The name of a scalar symbol."""
         return self.labels.get(symbol_key(symbol), symbol.name())
+
+    def letter(self, wanted: str) -> str:
+        """A letter of the derivation's own, such as L or T; the script letter where the model has a name like it."""
+        return SCRIPT.get(wanted, wanted) if wanted in self._letters else wanted
+
+    def equation(self, entry: ca.SX, solve: bool = True) -> FormulaLine:
+        """An equation 0 = entry as one writes it: rates on the left, inputs and algebraic unknowns on the right.
+
+        solve: whether an equation with one rate is written as the formula of that rate. One without rates is `= 0`.
+        """
+        rates = self.rates()
+        rest, moving = split_terms(entry, rates)
+        if not rates.intersection(symbol_key(s) for s in ca.symvar(entry)):
+            return self.line(entry, ca.SX(0))
+        if is_negative(entry, rates):
+            entry = negated(entry)
+            rest, moving = split_terms(entry, rates)
+        own = negated(moving)
+        if solve and own.is_symbolic():
+            return self.line(own, self.short(negated(rest)))
+        left, right = split_terms(entry, {symbol_key(s) for part in self.driving for s in elements(part)}, rates)
+        return self.line(left, self.short(right, self._multipliers()))
+
+    def rates(self) -> set[int]:
+        """The keys of all derivatives that have symbols by now."""
+        chains = self.book._derivatives
+        return {symbol_key(entry) for name in chains for s in chains[name] for entry in elements(s)}
+
+    def _multipliers(self) -> list[ca.SX]:
+        return [self.book._symbols[name] for name in self.book._mechanics.constraints if name in self.book._symbols]
 
     def short(self, expression: ca.SX, collect: Iterable[ca.SX] = (), units: Iterable[ca.SX] = ()) -> ca.SX:
         """An expression as a person would write it; one that was asked for before is not written again.
@@ -109,38 +146,63 @@ class Reading:
 def with_named_entries(scribe: Scribe, lines: list[FormulaLine]) -> tuple[list[FormulaLine], list[FormulaLine]]:
     """Lines with names in the place of long entries of wide matrices, and the lines that say what these are.
 
-    A matrix that stands behind its name, A = [...], names its entries; others do by their letter.
+    A matrix that stands behind its name, A = [...], names its entries; others do by their letter. The longest entries
+    get names first, until the line fits.
     """
-    where: list[FormulaLine] = []
-
-    def named(side: Side, letter: str) -> Side:
-        if isinstance(side, Juxtaposed):
-            return Juxtaposed(tuple(named(piece, "") for piece in side.pieces))
-        if not isinstance(side, Matrix) or not (letter or side.letter) or not _is_wide(side.entries):
-            return side
-        own = letter or side.letter
-        shown = ca.densify(side.entries)
-        for i in range(shown.shape[0]):
-            for j in range(shown.shape[1]):
-                if operations(shown[i, j]) >= LONG_ENTRY:
-                    label = f"{own}[{i},{j}]" if shown.shape[1] > 1 else f"{own}[{i}]"
-                    symbol = ca.SX.sym(label)
-                    scribe.name(symbol, label)
-                    where.append(scribe.line(symbol, shown[i, j]))
-                    shown[i, j] = symbol
-        return Matrix(shown, side.letter)
-
-    found = []
+    found, where = [], []
     for line in lines:
         is_name = isinstance(line.left, Notation) and line.left.kind == "name"
         letter = str(line.left.parts[0]) if is_name and isinstance(line.left, Notation) else ""
-        found.append(scribe.line(named(line.left, ""), named(line.right, letter), line.sign))
-    return (found, where) if where else (lines, [])
+        sides = line.left, line.right
+        named: list[FormulaLine] = []
+        for longest in LONG_ENTRIES:
+            if sum(_letters(scribe, side) for side in sides) <= WIDEST:
+                break
+            own = [_with_names(scribe, side, letter, longest, named) for side in sides]
+            sides = own[0], own[1]
+        found.append(scribe.line(*sides, line.sign) if named else line)
+        where += sorted(named, key=lambda line: _index_of(scribe, line))
+    return found, where
 
 
-def _is_wide(entries: ca.SX) -> bool:
-    if max(entries.shape) > LARGEST:
-        return False
-    dense = ca.densify(entries)
-    lengths = [max((operations(entry) for entry in elements(dense[:, j])), default=0) for j in range(dense.shape[1])]
-    return sum(lengths) > WIDEST
+def _with_names(scribe: Scribe, side: Side, letter: str, longest: int, named: list[FormulaLine]) -> Side:
+    """A side whose matrices have names in the place of entries with more letters."""
+    if isinstance(side, Juxtaposed):
+        return Juxtaposed(tuple(_with_names(scribe, piece, "", longest, named) for piece in side.pieces))
+    own = letter or (side.letter if isinstance(side, Matrix) else "")
+    if not isinstance(side, Matrix) or not own or max(side.entries.shape) > LARGEST:
+        return side
+    shown = ca.densify(side.entries)
+    known: list[tuple[ca.SX, ca.SX]] = []
+    for i in range(shown.shape[0]):
+        for j in range(shown.shape[1]):
+            entry = shown[i, j]
+            if letters(entry, scribe.labels) <= longest:
+                continue
+            symbol = next((name for name, value in known if ca.is_equal(value, entry, SAME_DEPTH)), None)
+            if symbol is None:
+                label = f"{own}[{i},{j}]" if shown.shape[1] > 1 else f"{own}[{i}]"
+                symbol = ca.SX.sym(label)
+                scribe.name(symbol, label)
+                named.append(scribe.line(symbol, entry))
+                known.append((symbol, entry))
+            shown[i, j] = symbol
+    return Matrix(shown, side.letter)
+
+
+def _index_of(scribe: Scribe, line: FormulaLine) -> tuple[str, tuple[int, ...]]:
+    """The letter and the place of a named entry."""
+    assert isinstance(line.left, ca.SX)
+    stem, index = split_index(scribe.labels[symbol_key(line.left)])
+    return stem, tuple(index or ())
+
+
+def _letters(scribe: Scribe, side: Side) -> int:
+    """The letters that the matrices of a side take beside each other."""
+    if isinstance(side, Juxtaposed):
+        return sum(_letters(scribe, piece) for piece in side.pieces)
+    if not isinstance(side, Matrix) or max(side.entries.shape) > LARGEST:
+        return GAP
+    dense = ca.densify(side.entries)
+    widths = [max(letters(e, scribe.labels) for e in elements(dense[:, j])) for j in range(dense.shape[1])]
+    return sum(widths) + GAP * (len(widths) + 1)

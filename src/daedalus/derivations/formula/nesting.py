@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 import casadi as ca
 
@@ -17,6 +17,10 @@ from daedalus.derivations.formula.polynomial import (
     scaled,
     times,
 )
+from daedalus.model.expressions import symbol_key
+
+# (sign, number, monomial, coefficient) of terms with the same variables.
+Group = tuple[float, float, Monomial, ca.SX | None]
 
 
 class Nesting:
@@ -57,20 +61,48 @@ class Nesting:
                     sign = -1.0 if all(group[0] < 0 for group in found) else 1.0
                     inside = _added([(sign * s, self._product(n, own, c)) for s, n, own, c in found])
                     terms.append((sign, self._product(1.0, monomial, inside)))
-        terms += [(s, self._product(n, own, c)) for s, n, own, c in self._by_variables(rest, constants)]
+        terms += self._joined(self._by_variables(rest, constants), constants)
         if not terms:
             return ca.SX(0)
         return self._product(1.0, shared, _added(terms)) if shared else _added(terms)
 
-    def _by_variables(
-        self, polynomial: Polynomial, constants: Collection[int]
-    ) -> list[tuple[float, float, Monomial, ca.SX | None]]:
+    def _joined(self, groups: list[Group], constants: Collection[int]) -> list[tuple[float, ca.SX]]:
+        """Groups as terms; those with the same coefficient and the same functions together: k x − k y as k (x − y).
+
+        What is alone then is joined by its coefficient: m y cos − m x sin as m (y cos − x sin).
+        """
+
+        def coefficient(group: Group) -> tuple[object, ...]:
+            _, number, own, inside = group
+            fixed = tuple((atom, e) for atom, e in own if atom in constants)
+            return number, fixed, inside is not None and symbol_key(inside)
+
+        def functions(group: Group) -> tuple[object, ...]:
+            return tuple((atom, e) for atom, e in group[2] if self.atoms.content[atom][0] != "symbol")
+
+        first = _alike(groups, lambda group: (coefficient(group), functions(group)))
+        alone = [members[0] for members in first if len(members) == 1]
+        joined = {id(members[0]): members for members in first if len(members) > 1}
+        joined |= {id(members[0]): members for members in _alike(alone, coefficient)}
+        terms = []
+        for members in (joined[id(group)] for group in groups if id(group) in joined):
+            shared = common_factor(own for _, _, own, _ in members)
+            _, number, _, inside = members[0]
+            if len(members) == 1 or not (shared or inside is not None):
+                terms += [(s, self._product(n, own, c)) for s, n, own, c in members]
+                continue
+            sign = -1.0 if all(s < 0 for s, *_ in members) else 1.0
+            total = _added([(sign * s, self._product(1.0, divided_by(own, shared), None)) for s, _, own, _ in members])
+            terms.append((sign, self._product(number, shared, total if inside is None else inside * total)))
+        return terms
+
+    def _by_variables(self, polynomial: Polynomial, constants: Collection[int]) -> list[Group]:
         """(sign, number, monomial, coefficient) of every group of terms with the same variables."""
         groups: dict[Monomial, Polynomial] = {}
         for monomial, factor in polynomial.items():
             moving = tuple((atom, e) for atom, e in monomial if atom not in constants)
             groups.setdefault(moving, {})[divided_by(monomial, moving)] = factor
-        found: list[tuple[float, float, Monomial, ca.SX | None]] = []
+        found: list[Group] = []
         for moving, coefficient in groups.items():
             shared, number = common_factor(coefficient), common_number(list(coefficient.values()))
             own = times(moving, shared)
@@ -108,7 +140,7 @@ class Nesting:
         alone = alone if self.nest else polynomial
         terms = [self._of_group(*group) for group in inside]
         plain = all(self.atoms.content[atom][0] == "symbol" for monomial in alone for atom, _ in monomial)
-        ordered = sorted(alone.items()) if plain and not terms else list(alone.items())
+        ordered = sorted(alone.items()) if plain else list(alone.items())
         return [*terms, *((factor, self._product(abs(factor), monomial, None)) for monomial, factor in ordered)]
 
     def _of_group(self, factor: Polynomial, cofactor: Polynomial) -> tuple[float, ca.SX]:
@@ -215,6 +247,14 @@ class Nesting:
         if len(parts) == 1:
             return ca.SX.unary(content[1], parts[0])
         return ca.SX.binary(content[1], *parts)
+
+
+def _alike(groups: list[Group], key: Callable[..., object]) -> list[list[Group]]:
+    """Groups with the same key together, in their order."""
+    found: dict[object, list[Group]] = {}
+    for group in groups:
+        found.setdefault(key(group), []).append(group)
+    return list(found.values())
 
 
 def _is_plainer_inside(number: float, polynomial: Polynomial) -> bool:

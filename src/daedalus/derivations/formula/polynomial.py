@@ -129,7 +129,15 @@ class Atoms:
         return scaled(self.of_atom(self._place(key, ("call", operation, parts, key[2]))), sign)
 
     def of_sum(self, polynomial: Polynomial, exponent: float) -> Polynomial:
-        """A power of a sum that stays together; its first term counts positive and without a number."""
+        """A power of a sum that stays together; its first term counts positive and without a number.
+
+        What all its terms share stands outside: 1/a + 1/b as (a + b)/(a b).
+        """
+        shared: Monomial = common_factor(polynomial) if exponent == int(exponent) else ()
+        if shared:
+            outside = {tuple((atom, own * exponent) for atom, own in shared): 1.0}
+            rest = {divided_by(monomial, shared): factor for monomial, factor in polynomial.items()}
+            return self.multiply(outside, self.of_sum(rest, exponent))
         first = min(key_of(polynomial))[1]
         number = first if exponent == int(exponent) else abs(first)
         own = {monomial: nice(factor / number) for monomial, factor in polynomial.items()}

@@ -16,7 +16,7 @@ import casadi as ca
 from daedalus.algebra.rank_decision import SAME_FORMULA
 from daedalus.derivations.formula.agreement import largest_difference
 from daedalus.derivations.formula.angles import with_squares, with_sums_of_angles, without_squares
-from daedalus.derivations.formula.formula_length import operations
+from daedalus.derivations.formula.formula_length import depth, operations
 from daedalus.derivations.formula.nesting import Nesting
 from daedalus.derivations.formula.polynomial import Atoms, Monomial, Polynomial, TooManyTerms, divided_by, times
 from daedalus.model.expressions import elements, symbol_key
@@ -29,6 +29,8 @@ MANY_TERMS = 40
 
 # A form with the factors of chosen symbols gathered may be longer than the shortest one by this factor.
 GATHERED = 1.4
+# Brackets inside brackets read badly: beyond this depth each costs so much of the length, when forms are compared.
+PLAIN_DEPTH, DEEPER = 1, 0.2
 
 
 class Wish(NamedTuple):
@@ -89,7 +91,7 @@ def shortest(entry: ca.SX, wish: Wish) -> ca.SX:
     if length == 0 or length > LONGEST:
         return entry
     found = [(entry, length, False), *_candidates(entry, wish)]
-    least = min(own for _, own, _ in found)
+    least = _least_length(found)
     # A gathered form first where it is not much longer; of equally short ones the later, which is collected.
     near = GATHERED * least + 1
     found.reverse()
@@ -98,6 +100,16 @@ def shortest(entry: ca.SX, wish: Wish) -> ca.SX:
         if own <= length and (candidate is entry or largest_difference(entry, candidate, wish.units) < SAME_FORMULA):
             return candidate
     return entry
+
+
+def _least_length(found: list[tuple[ca.SX, int, bool]]) -> float:
+    """The length of the shortest form, those with brackets inside brackets counted longer."""
+    least = float("inf")
+    for form, own, _ in sorted(found, key=lambda one: one[1]):
+        if own >= least:
+            break
+        least = min(least, own * (1 + DEEPER * max(depth(form) - PLAIN_DEPTH, 0)))
+    return least
 
 
 def _candidates(entry: ca.SX, wish: Wish) -> Iterator[tuple[ca.SX, int, bool]]:

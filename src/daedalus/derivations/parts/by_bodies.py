@@ -10,7 +10,7 @@ from daedalus.derivations.compiled_residual import compiled_residual
 from daedalus.derivations.derivation import DerivationStep
 from daedalus.derivations.formula.agreement import largest_difference
 from daedalus.derivations.formula.line import FormulaLine
-from daedalus.derivations.parts.split_sides import negated, split_terms
+from daedalus.derivations.formula.split_sides import negated, split_terms
 from daedalus.derivations.reading import Reading
 from daedalus.errors import ModelError
 from daedalus.model.expressions import concatenate, elements, symbol_key

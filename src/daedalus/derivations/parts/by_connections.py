@@ -22,6 +22,16 @@ from daedalus.reduction.forms.explicit_form import explicit_form
 from daedalus.reduction.reduce import reduce
 
 PART = "parts"
+# Equations that a sentence names.
+MOST_NAMES = 6
+# What unknowns are eliminated by, in the words of a sentence.
+BY = {
+    "shared quantities": "what joined ports share",
+    "balances": "sums at joints",
+    "signals": "signals",
+    "places": "the places of grounds and anchors",
+    "laws": "laws of parts",
+}
 
 
 class ConnectionSteps:
@@ -61,13 +71,44 @@ class ConnectionSteps:
                 lines = [self._line(e) for e in elements(short)]
                 check = max(check, largest_difference(residual, short, usual=self.read.usual))
                 yield self.read.step(PART, kind, text, [], lines, check)
+        origin = {name: kind for kind, _, rows in kinds for name in rows}
         gone = self._eliminated()
-        if gone:
-            words = counted(len(gone), "unknown")
-            text = f"{words} follow from others by one of these equations and are put in everywhere."
-            lines = [self.read.line(symbol, self.own.short(value)) for symbol, value in gone]
-            yield self.read.step(PART, "eliminated", text, [], lines, check)
+        by = self._sources([symbol for symbol, _ in gone])
+        for kind, words in BY.items():
+            own = [(pair, by[k]) for k, pair in enumerate(gone) if origin.get(by[k]) == kind]
+            if own:
+                names = [name.removeprefix("equal ").removeprefix("balance ") for _, name in own]
+                where = "; ".join(list(dict.fromkeys(names))[:MOST_NAMES])
+                where += "; …" if len(set(names)) > MOST_NAMES else ""
+                verbs = ("follows", "is") if len(own) == 1 else ("follow", "are")
+                text = f"{counted(len(own), 'unknown')} {verbs[0]} from {words} ({where})"
+                text += f" and {verbs[1]} put in everywhere."
+                lines = [self.read.line(symbol, self.own.short(value)) for (symbol, value), _ in own]
+                yield self.read.step(PART, f"eliminated by {kind}", text, [], lines, check)
         yield self._left()
+
+    def _sources(self, gone: list[ca.SX]) -> list[str]:
+        """The equation from which each eliminated unknown follows when those before it are known.
+
+        Unknowns of a loop follow from its equations together: each is counted to one of them.
+        """
+        place = {symbol_key(symbol): k for k, symbol in enumerate(gone)}
+        rates = self.read.rates()
+        rows = []
+        for name, equation in self.equations.items():
+            for entry in elements(column(equation.residual)):
+                keys = {symbol_key(s) for s in ca.symvar(entry)}
+                rows.append((name, {place[key] for key in keys if key in place}, (bool(keys & rates), len(keys))))
+        found: dict[int, str] = {}
+        rows = [row for row in rows if row[1]]
+        while rows and len(found) < len(gone):
+            # The plainest of the rows with the fewest unknowns; equations of rates are left for those.
+            best = min(range(len(rows)), key=lambda k: (len(rows[k][1]), rows[k][2]))
+            name, missing, _ = rows.pop(best)
+            own = max(missing)
+            found[own] = name
+            rows = [(other, left - {own}, rank) for other, left, rank in rows if left != {own}]
+        return [found.get(k, "") for k in range(len(gone))]
 
     def _line(self, entry: ca.SX) -> FormulaLine:
         """a − b as a = b."""
@@ -77,15 +118,19 @@ class ConnectionSteps:
 
     def _eliminated(self) -> list[tuple[ca.SX, ca.SX]]:
         """Symbols of the parts that are gone, with what they are."""
-        present = {symbol_key(s) for e in self.flat._all_equations().values() for s in ca.symvar(e.residual)}
-        outputs = self.flat._outputs
+        flat = self.flat
+        present = {symbol_key(s) for e in flat._all_equations().values() for s in ca.symvar(e.residual)}
         found = []
         for name, variable in self.joined._variables.items():
-            if variable.kind not in ("state", "algebraic") or name not in outputs or name in self.flat._variables:
+            if variable.kind not in ("state", "algebraic") or name in flat._variables:
                 continue
-            for symbol, value in zip(elements(column(self.joined._symbols[name])), elements(column(outputs[name]))):
+            same = flat._aliases.get(name)
+            value = flat._outputs.get(name) if same is None else flat._symbols.get(same)
+            if value is None:
+                continue
+            for symbol, own in zip(elements(column(self.joined._symbols[name])), elements(column(value))):
                 if symbol_key(symbol) not in present:
-                    found.append((symbol, value))
+                    found.append((symbol, own))
         return found
 
     def _left(self) -> DerivationStep:
@@ -99,9 +144,10 @@ class ConnectionSteps:
                 label = element_label(name, shape, k)
                 if label in system.equation_labels:
                     derived[label] = entry
-                lines.append(read.line(entry, ca.SX(0)))
-        text = f"{counted(len(lines), 'equation')} left, in {counted(system.sizes['x'], 'state')}"
-        text += f" and {counted(system.sizes['z'], 'algebraic unknown')}." if system.sizes["z"] else "."
+                lines.append(read.equation(entry))
+        algebraic = system.sizes["z"]
+        text = f"{counted(len(lines), 'equation')} {'is' if len(lines) == 1 else 'are'} left for the derivatives"
+        text += f" and {counted(algebraic, 'algebraic unknown')}." if algebraic else "."
         return read.step(PART, "equations left", text, [], lines, compiled_residual(system, derived))
 
     def _on_solutions(self) -> float:

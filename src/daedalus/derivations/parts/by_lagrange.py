@@ -10,14 +10,13 @@ import casadi as ca
 from daedalus.derivations.compiled_residual import compiled_residual
 from daedalus.derivations.derivation import DerivationStep
 from daedalus.derivations.formula.agreement import largest_difference
-from daedalus.derivations.formula.line import FormulaLine
 from daedalus.derivations.formula.notation import Juxtaposed, Matrix, name, rate, sign, slope
 from daedalus.derivations.numbers_along import rate_residual, slope_residual
-from daedalus.derivations.parts.split_sides import split_terms
 from daedalus.derivations.reading import Reading
+from daedalus.derivations.tree_energies import is_by_lagrange, with_tree_energies
 from daedalus.errors import ModelError
 from daedalus.model.expressions import concatenate, elements, symbol_key
-from daedalus.model.mechanics.equations_of_motion import force_sides, gradient, time_derivative
+from daedalus.model.mechanics.equations_of_motion import force_sides, gradient, inertia_sides, time_derivative
 from daedalus.model.model import Model
 
 # Larger mass matrices are not shown as matrices.
@@ -30,11 +29,12 @@ class Lagrange:
 
     def __init__(self, model: Model) -> None:
         self.book = model._flat()
-        self.written = self.book._mechanics
-        if not self.written.coordinates:
+        self.written = with_tree_energies(self.book)
+        if not is_by_lagrange(self.book):
             raise ModelError(
                 f"The model {model.name!r} has no coordinates.",
-                because="Lagrange's equations belong to coordinates with energies.",
+                because="Lagrange's equations belong to coordinates with energies; bodies and joints with velocities "
+                "of their own have Newton's and Euler's.",
                 remedy="m.coordinate(...) and m.kinetic_energy(...), or dd.derive(m) for what the model has",
             )
         self.read = Reading(self.book)
@@ -45,19 +45,22 @@ class Lagrange:
         self.multipliers = concatenate(self.book._symbols[n] for n in self.written.constraints)
         self.collect = [self.a, self.multipliers]
         self.labels = [self.read.label(s) for s in elements(self.v)]
+        self.T, self.V, self.L, self.D, self.M, self.G, self.h = map(self.read.letter, "TVLDMGh")
 
     def steps(self) -> Iterator[DerivationStep]:
         """The steps in their order."""
         read, written = self.read, self.written
         kinetic, potential = (read.short(e) for e in (written.kinetic, written.potential))
-        yield self._energy("kinetic energy", "T", "The kinetic energy as it was written, its terms collected.",
+        own = "of all bodies" if self.book._mechanics.inertia_forces else "as it was written"
+        yield self._energy("kinetic energy", self.T, f"The kinetic energy {own}, its terms collected.",
                            written.kinetic, kinetic)  # fmt: skip
-        yield self._energy("potential energy", "V", "The potential energy as it was written, its terms collected.",
+        yield self._energy("potential energy", self.V, f"The potential energy {own}, its terms collected.",
                            written.potential, potential)  # fmt: skip
         function = read.short(written.kinetic - written.potential)
         yield read.step(
             PART, "Lagrange function", "The Lagrange function is the kinetic less the potential energy.",
-            [read.line(name("L"), Juxtaposed((name("T"), sign("-"), name("V"))))], [read.line(name("L"), function)],
+            [read.line(name(self.L), Juxtaposed((name(self.T), sign("-"), name(self.V))))],
+            [read.line(name(self.L), function)],
             largest_difference(function, written.kinetic - written.potential, usual=read.usual),
         )  # fmt: skip
         yield from self._slopes(function)
@@ -75,23 +78,23 @@ class Lagrange:
     def _slopes(self, function: ca.SX) -> Iterator[DerivationStep]:
         read = self.read
         momenta = read.short(gradient(function, self.v))
-        rates_of = [read.line(slope("L", label), entry) for label, entry in zip(self.labels, elements(momenta))]
+        rates_of = [read.line(slope(self.L, label), entry) for label, entry in zip(self.labels, elements(momenta))]
         yield read.step(
-            PART, "momenta", "Differentiate the Lagrange function by every rate.", [read.line(name("L"), function)],
+            PART, "momenta", "Differentiate the Lagrange function by every rate.", [read.line(name(self.L), function)],
             rates_of, slope_residual(function, elements(self.v), momenta, read.usual),
         )  # fmt: skip
         along = read.short(time_derivative(self.book, self.written, momenta), self.collect)
         moving, speeds = self._motion(momenta)
         yield read.step(
             PART, "rates of momenta", "Differentiate these by time; every coordinate and rate moves.", rates_of,
-            [read.line(rate(slope("L", label)), entry) for label, entry in zip(self.labels, elements(along))],
+            [read.line(rate(slope(self.L, label)), entry) for label, entry in zip(self.labels, elements(along))],
             rate_residual(momenta, moving, speeds, along, read.usual),
         )  # fmt: skip
         pull = read.short(gradient(function, self.q))
         yield read.step(
             PART, "slopes", "Differentiate the Lagrange function by every coordinate.",
-            [read.line(name("L"), function)],
-            [read.line(slope("L", read.label(s)), entry) for s, entry in zip(elements(self.q), elements(pull))],
+            [read.line(name(self.L), function)],
+            [read.line(slope(self.L, read.label(s)), entry) for s, entry in zip(elements(self.q), elements(pull))],
             slope_residual(function, elements(self.q), pull, read.usual),
         )  # fmt: skip
 
@@ -112,8 +115,8 @@ class Lagrange:
             loss = read.short(gradient(written.dissipation, self.v))
             yield read.step(
                 PART, "dissipation", "Differentiate the dissipation by every rate.",
-                [read.line(name("D"), written.dissipation)],
-                [read.line(slope("D", label), entry) for label, entry in zip(self.labels, elements(loss))],
+                [read.line(name(self.D), written.dissipation)],
+                [read.line(slope(self.D, label), entry) for label, entry in zip(self.labels, elements(loss))],
                 slope_residual(written.dissipation, elements(self.v), loss, read.usual),
             )  # fmt: skip
         own = {n: e for n, e in written.applied.items() if n in written.coordinates and not e.is_zero()}
@@ -159,11 +162,9 @@ class Lagrange:
     def _equations(self) -> DerivationStep:
         """Everything put together, against the equations that the package runs."""
         read = self.read
-        known = self.book._all_equations()
-        own = [known[f"motion of {n}"].residual for n in self.written.coordinates]
-        residual = concatenate(own)
+        residual = self._residual()
         short = read.short(residual, self.collect)
-        lines = [self._sides(entry) for entry in elements(short)]
+        lines = [read.equation(entry, solve=False) for entry in elements(short)]
         lines += [
             read.line(entry, ca.SX(0))
             for c in self.written.constraints.values()
@@ -173,31 +174,37 @@ class Lagrange:
         names = [self.book._variables[n].label(k) for n in self.written.coordinates
                  for k in range(self.book._variables[n].size)]  # fmt: skip
         derived = {f"motion of {label}": line.residual for label, line in zip(names, lines)}
-        check = compiled_residual(self.book.freeze(), derived)
-        letters = [rate(slope("L", label)) for label in self.labels]
+        check = self._against_the_run(derived)
+        letters = [rate(slope(self.L, label)) for label in self.labels]
         before = [
-            read.line(Juxtaposed((letter, sign("-"), slope("L", read.label(s)))), name(f"Q_{read.label(s)}"))
+            read.line(Juxtaposed((letter, sign("-"), slope(self.L, read.label(s)))), name(f"Q_{read.label(s)}"))
             for letter, s in zip(letters, elements(self.q))
         ]
         return read.step(PART, "equations of motion", text, before, lines, check)
 
-    def _sides(self, entry: ca.SX) -> FormulaLine:
-        """Inertia on the left; inputs and multipliers on the right where they are terms of their own."""
-        wanted = {symbol_key(s) for s in elements(self.multipliers)}
-        wanted |= {
-            symbol_key(s)
-            for v in self.book._variables.values()
-            if v.kind == "input"
-            for s in elements(self.book._symbols[v.name])
-        }
-        left, right = split_terms(entry, wanted)
-        return self.read.line(left, right)
+    def _residual(self) -> ca.SX:
+        """d/dt ∂L/∂q' − ∂L/∂q less all forces."""
+        inertia, forces = inertia_sides(self.book, self.written), force_sides(self.book, self.written)
+        return concatenate(inertia[n] - forces[n] for n in self.written.coordinates)
+
+    def _against_the_run(self, derived: dict[str, ca.SX]) -> float:
+        """Derived equations against those of a run; these are solved for the accelerations of joints."""
+        solved = self.book._mechanics.accelerations
+        if not solved:
+            return compiled_residual(self.book.freeze(), derived)
+        rows = concatenate(derived.values())
+        if rows.numel() > LARGEST_MATRIX:
+            own = self.book._mechanics
+            inertia, forces = inertia_sides(self.book, own), force_sides(self.book, own)
+            run = concatenate(inertia[n] - forces[n] for n in own.coordinates)
+            return largest_difference(rows, run, usual=self.read.usual)
+        rises = elements(ca.solve(ca.jacobian(rows, self.a), rows))
+        return compiled_residual(self.book.freeze(), dict(zip(derived, rises)))
 
     def _matrices(self) -> DerivationStep:
         """M(q) q'' + h = Q + Gᵀ λ, with the mass matrix of the package's own functions as the check."""
         read = self.read
-        known = self.book._all_equations()
-        residual = concatenate(known[f"motion of {n}"].residual for n in self.written.coordinates)
+        residual = self._residual()
         mass = read.short(ca.densify(ca.jacobian(residual, self.a)))
         rest = ca.densify(ca.substitute(residual, self.a, ca.SX.zeros(self.a.shape)))
         bias = read.short(ca.densify(ca.substitute(rest, self.multipliers, ca.SX.zeros(self.multipliers.shape))))
@@ -205,11 +212,11 @@ class Lagrange:
         total = mass @ self.a + bias
         if self.multipliers.numel():
             push = read.short(-ca.densify(ca.jacobian(rest, self.multipliers)))
-            pieces += [sign("+"), Matrix(push, "G"), Matrix(self.multipliers)]
+            pieces += [sign("+"), Matrix(push, self.G), Matrix(self.multipliers)]
             total = total - push @ self.multipliers
         line = read.line(
-            Juxtaposed((Matrix(mass, "M"), Matrix(self.a))),
-            Juxtaposed((Matrix(read.short(-bias), "h"), *pieces)),
+            Juxtaposed((Matrix(mass, self.M), Matrix(self.a))),
+            Juxtaposed((Matrix(read.short(-bias), self.h), *pieces)),
         )
         text = "In matrix form: the mass matrix times the accelerations, and what moves them."
         check = largest_difference(total, residual, usual=read.usual)

@@ -20,8 +20,12 @@ from daedalus.model.system.system import System
 PART = "linearise"
 # Larger matrices are not simplified: they are written by their size.
 LARGEST = 16
-# Significant digits of numbers at a point.
-DIGITS = 6
+# Significant digits of numbers at a point; `dd.linearise` has all of them.
+DIGITS = 5
+# What is smaller than this share of a pole is rounding.
+ROUNDING = 1e-12
+# Poles that a sentence lists.
+MOST_POLES = 8
 # Names of a vector that a sentence lists.
 MOST_NAMES = 12
 
@@ -58,7 +62,7 @@ def linearisation_steps(model: Model, at: object = None, **options: Any) -> list
         found[letter] = read.short(ca.densify(slope)) if small else ca.densify(slope)
         matrix = found[letter][:, : by[letter].numel()]
         check = slope_residual(residual, elements(by[letter]), matrix if letter == "E" else -matrix, read.usual)
-        lines = [read.line(name(letter), Matrix(found[letter]))]
+        lines = [read.line(name(read.letter(letter)), Matrix(found[letter]))]
         steps.append(read.step(PART, letter, texts[letter], rows, lines, check))
     lin = linearise(model, at=at, **options)
     lines, check = [], 0.0
@@ -72,11 +76,11 @@ def linearisation_steps(model: Model, at: object = None, **options: Any) -> list
         rows, columns = (min(sizes) for sizes in zip(numbers.shape, known.shape))
         own, other = numbers[:rows, :columns], known[:rows, :columns]
         check = max(check, float(np.max(np.abs(own - other) / np.maximum(1.0, np.abs(other)), initial=0.0)))
-        lines.append(read.line(name(letter), Matrix(_shown(known))))
+        lines.append(read.line(name(read.letter(letter)), Matrix(_shown(known))))
     for letter in ("C", "D"):
         numbers = np.asarray(getattr(lin, letter))
         if numbers.size:
-            lines.append(read.line(name(letter), Matrix(_shown(numbers))))
+            lines.append(read.line(name(read.letter(letter)), Matrix(_shown(numbers))))
     text = f"At the point {_point_text(lin)} these are numbers. {_verdict(lin)}"
     steps.append(read.step(PART, "at the point", text, [], lines, check))
     return steps
@@ -94,6 +98,20 @@ def _shown(numbers: np.ndarray) -> ca.SX:
     return ca.SX(ca.sparsify(ca.DM(rounded)))
 
 
+def _shown_poles(poles: np.ndarray) -> np.ndarray:
+    """Poles without what rounding left: parts that are tiny beside the pole, and poles tiny beside the largest one.
+
+    Example
+    -------
+    >>> _shown_poles(np.array([3e-16 + 2j, 1e-17 + 0j]))
+    array([0.+2.j, 0.+0.j])
+    """
+    sizes = np.abs(poles)
+    limit = np.maximum(ROUNDING * sizes, np.finfo(float).eps * sizes.max(initial=0.0))
+    real, imaginary = (np.where(np.abs(part) > limit, part, 0.0) for part in (poles.real, poles.imag))
+    return real + 1j * imaginary
+
+
 def _unknowns(system: System) -> ca.SX:
     return concatenate([system.symbol("x"), system.symbol("z")])
 
@@ -107,10 +125,25 @@ def _verdict(lin: Any) -> str:
     poles = np.asarray(lin.poles())
     if not poles.size:
         return "There are no finite poles."
+    poles = _shown_poles(poles.astype(complex))
     worst = float(poles.real.max())
-    texts = ", ".join(f"{p.real:.4g}{f' {chr(43) if p.imag > 0 else chr(45)} {abs(p.imag):.4g}i' if p.imag else ''}"
-                      for p in poles[:8])  # fmt: skip
+    shown = [p for p in poles if p.imag >= 0]
+    texts = ", ".join(_pole_text(p) for p in shown[:MOST_POLES])
+    texts += ", …" if len(shown) > MOST_POLES else ""
     scale = max(1.0, float(np.abs(poles).max()))
     words = "asymptotically stable" if worst < -1e-9 * scale else "unstable" if worst > 1e-9 * scale else (
         "on the edge: the linearisation does not decide stability")  # fmt: skip
     return f"Poles: {texts}; {words}."
+
+
+def _pole_text(pole: complex) -> str:
+    """A real pole, or a pair of them.
+
+    Example
+    -------
+    >>> _pole_text(-2 + 0j), _pole_text(2j), _pole_text(-0.5 + 2j)
+    ('-2', '±2i', '-0.5 ± 2i')
+    """
+    if not pole.imag:
+        return f"{pole.real:.4g}"
+    return f"{pole.real:.4g} ± {pole.imag:.4g}i" if pole.real else f"±{pole.imag:.4g}i"

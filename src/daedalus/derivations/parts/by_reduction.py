@@ -14,10 +14,19 @@ from daedalus.derivations.numbers_along import rate_residual
 from daedalus.derivations.planned_reduction import planned
 from daedalus.derivations.reading import Reading
 from daedalus.derivations.usual_values import drawn_near
-from daedalus.errors import InputError
+from daedalus.errors import DaedalusError, InputError, SingularModelError
 from daedalus.model.expressions import concatenate, elements, symbol_key
 from daedalus.model.model import Model
-from daedalus.model.names import counted, derivative_name, listed, split_derivative, times_text
+from daedalus.model.names import (
+    counted,
+    derivative_name,
+    element_label,
+    listed,
+    split_derivative,
+    split_index,
+    times_text,
+)
+from daedalus.reduction.findings import RedundantConstraints
 from daedalus.reduction.reduce import STABILISATIONS, reduce
 from daedalus.reduction.rewriting import ReducedModel
 from daedalus.reduction.stabilise import damped
@@ -48,6 +57,12 @@ class ReductionSteps:
             if above is not None:
                 pairs = zip(elements(symbol), elements(above))
                 self._input_rates.update({symbol_key(entry): rate for entry, rate in pairs})
+        # What the plan does not differentiate is algebraic: forces of constraints and the like.
+        self.read.driving += [
+            self.plan.book._derivative_scalar(*unknown, 0)
+            for j, unknown in enumerate(self.plan.unknowns)
+            if self.plan.order(j) == 0
+        ]
         self.alpha, self.symbol = self._read_alpha(alpha)
         # Derivatives above those that were written have names too.
         self.read.labels.update(self.plan.book._labels())
@@ -86,7 +101,7 @@ class ReductionSteps:
 
     def _structure(self) -> DerivationStep:
         plan, read = self.plan, self.read
-        lines = [read.line(row, ca.SX(0)) for row in elements(self._short(plan.residual))]
+        lines = [read.equation(row) for row in elements(self._short(plan.residual))]
         if not plan.constraints:
             text = "Nothing has to be differentiated: the equations determine every highest derivative as they stand."
             return read.step(PART, "structure", text, lines, lines, self._written_check())
@@ -127,18 +142,18 @@ class ReductionSteps:
         before = concatenate(plan.levels[i, times - 1] for i in own)
         after = concatenate(plan.levels[i, times] for i in own)
         read.labels.update(plan.book._labels())
-        names = listed([plan.rows[i].label for i in own], 8)
+        names = f"{'equation' if len(own) == 1 else 'equations'} {listed([plan.rows[i].label for i in own], 8)}"
         word = ("once", "once more", "a third time", "a fourth time")[times - 1] if times < 5 else f"{times} times"
         highest = [i for i in own if plan.signature.c[i] == times]
         ends = "" if not highest else " It contains highest derivatives now." if len(own) == 1 else (
             f" {listed([plan.rows[i].label for i in highest], 6)} now contain highest derivatives.")  # fmt: skip
         moving, rates = self._motion(before)
-        text = f"Differentiate {names} {word}.{ends}"
+        text = f"Differentiate the {names} {word}.{ends}"
         short = self._short(after, self._unknown_symbols())
         return read.step(
             PART, f"differentiated {times_text(times)}", text,
-            [read.line(e, ca.SX(0)) for e in elements(self._short(before))],
-            [read.line(e, ca.SX(0)) for e in elements(short)],
+            [read.equation(e, solve=False) for e in elements(self._short(before))],
+            [read.equation(e, solve=False) for e in elements(short)],
             rate_residual(before, moving, rates, short, read.usual),
         )  # fmt: skip
 
@@ -170,17 +185,21 @@ class ReductionSteps:
     def _hidden(self) -> DerivationStep:
         plan, read = self.plan, self.read
         lower = plan.lower_levels
-        lines = [read.line(self._short(plan.levels[at]), ca.SX(0)) for at in lower]
+        lines = [read.equation(self._short(plan.levels[at]), solve=False) for at in lower]
         hidden = sum(times > 0 for _, times in lower)
+        other = reduce(self.model)
+        repeated = _redundancies(other)
         free = int(plan.signature.d.sum() - plan.signature.c.sum())
+        free = other.reduction.degrees_of_freedom if repeated else free
         text = (
             f"Solutions obey all of these: {counted(len(lower) - hidden, 'written constraint')} and "
             f"{counted(hidden, 'hidden one')}. {counted(free, 'start value')} may be chosen freely."
         )
-        other = reduce(self.model)
+        text += "".join(f" {str(finding)[:1].upper()}{str(finding)[1:]}." for finding in repeated)
         kept = other.constraints
         found = self._in_names_of(other, concatenate(plan.levels[at] for at in lower))
-        check = _same_set(found, concatenate(kept.values()), read.usual) if kept else 0.0
+        # Of redundant constraints the independent ones are kept: each of them is one of these.
+        check = _same_set(concatenate(kept.values()), found, read.usual, part=bool(repeated)) if kept else 0.0
         return read.step(PART, "hidden constraints", text, [], lines, check)
 
     # -- the end -----------------------------------------------------------------------------------------------
@@ -191,6 +210,9 @@ class ReductionSteps:
         if self.stabilise == "ggl":
             return self._as_reduced("Both levels of every constraint stay, with one more multiplier each (Gear, Gupta, "
                                     "Leimkuhler); the index is 2.")  # fmt: skip
+        if _redundancies(reduce(self.model)):
+            return self._as_reduced("Of the redundant constraints, independent ones are differentiated and kept, with "
+                                    "multipliers of their own. The final system:")  # fmt: skip
         plan, read = self.plan, self.read
         c = plan.signature.c
         damping: dict[int, ca.SX] = {}
@@ -215,7 +237,10 @@ class ReductionSteps:
             text = f"The highest derivative of every constraint takes its place; {ends}. The final system has index 1:"
         order = sorted(rows)
         collect = self._unknown_symbols()
-        lines = [read.line(damping.get(i, self._short(rows[i], collect)), ca.SX(0)) for i in order]
+        lines = [
+            read.line(damping[i], ca.SX(0)) if i in damping else read.equation(self._short(rows[i], collect))
+            for i in order
+        ]
         alpha = RATE if self.symbol is not None else None if self.alpha is None else float(self.alpha)
         other = reduce(self.model, stabilise=self.stabilise, alpha=alpha)
         found = self._in_names_of(other, concatenate(line.residual for line in lines))
@@ -226,30 +251,37 @@ class ReductionSteps:
     def _dummy(self) -> DerivationStep:
         n = reduce(self.model, stabilise="dummy_derivatives")
         own = n.reduction
-        text = (
-            "Dummy derivatives: the constraints and all their derivatives stay as equations. In return the derivatives "
-            f"of as many states become algebraic unknowns: {listed([f'`{s}`' for s in own.dependent], 8)}. Integrated "
-            f"are {listed([f'`{s}`' for s in own.selected], 8)}; a run changes the choice where another is better."
-        )
         plan, read = self.plan, self.read
+        known = {derivative: label for label, derivative in self._rate_names().items()}
+        dummies, integrated = (
+            [f"`{step(known.get(label, label))}`" for label in labels]
+            for labels, step in ((own.dependent, one_rate_higher), (own.selected, str))
+        )
+        text = (
+            "Dummy derivatives: the constraints and all their derivatives stay as equations. In return as many "
+            f"derivatives become algebraic unknowns of their own, which no integrator touches: {listed(dummies, 8)}. "
+            f"Integrated are {listed(integrated, 8)}; a run changes the choice where another is better."
+        )
         keep = [plan.levels[i, 0] for i in range(len(plan.rows)) if i not in plan.constraints]
         levels = [plan.levels[i, k] for i in plan.constraints for k in range(int(plan.signature.c[i]) + 1)]
-        lines = [read.line(self._short(e, self._unknown_symbols()), ca.SX(0)) for e in (*keep, *levels)]
+        lines = [read.equation(self._short(e, self._unknown_symbols())) for e in (*keep, *levels)]
         other = reduce(self.model)
         kept = concatenate(other.constraints.values())
         lower = self._in_names_of(other, concatenate(plan.levels[at] for at in plan.lower_levels))
         return read.step(PART, "dummy derivatives", text, [], lines, _same_set(lower, kept, read.usual))
 
+    def _rate_names(self) -> dict[str, str]:
+        """The states that stand for derivatives in first-order form, by the names of those: p_dot[0] is p_rate[0]."""
+        found = {}
+        for variable, k in self.plan.unknowns:
+            shape = self.plan.book._variables[variable].shape
+            for order in (1, 2, 3):
+                own = f"{variable}_rate" if order == 1 else f"{variable}_rate{order}"
+                found[element_label(derivative_name(variable, order), shape, k)] = element_label(own, shape, k)
+        return found
+
     def _as_reduced(self, text: str) -> DerivationStep:
-        n = reduce(self.model, stabilise=self.stabilise)
-        own = Reading(n)
-        rows = _rows_of(n)
-        short = concatenate(own.short(e) for e in elements(rows))
-        lines = [own.line(e, ca.SX(0)) for e in elements(short)]
-        labels = [row.label for e in n._equations.values() for row in e.rows]
-        system = n.freeze()
-        derived = {label: e for label, e in zip(labels, elements(short)) if label in set(system.equation_labels)}
-        return own.step(PART, "final system", text, [], lines, compiled_residual(system, derived))
+        return final_system(reduce(self.model, stabilise=self.stabilise), text)
 
     def _in_names_of(self, other: ReducedModel, expression: ca.SX) -> ca.SX:
         """An expression with the symbols that another model has for the same derivatives, of inputs and of states."""
@@ -265,12 +297,44 @@ class ReductionSteps:
         return self.read.short(expression, collect or ())
 
 
+def final_system(reduced: ReducedModel, text: str) -> DerivationStep:
+    """The equations of a reduced model, against those that it runs with."""
+    own = Reading(reduced)
+    short = concatenate(own.short(e) for e in elements(_rows_of(reduced)))
+    lines = [own.equation(e) for e in elements(short)]
+    labels = [row.label for e in reduced._equations.values() for row in e.rows]
+    system = reduced.freeze()
+    derived = {label: e for label, e in zip(labels, elements(short)) if label in set(system.equation_labels)}
+    return own.step(PART, "final system", text, [], lines, compiled_residual(system, derived))
+
+
+def one_rate_higher(label: str) -> str:
+    """The name of the derivative of a name, in front of its index.
+
+    Example
+    -------
+    >>> one_rate_higher("p[2]"), one_rate_higher("p_dot[2]")
+    ('p_dot[2]', 'p_ddot[2]')
+    """
+    stem, index = split_index(label)
+    origin, order = split_derivative(stem)
+    return derivative_name(origin, order + 1) + ("" if index is None else f"[{','.join(map(str, index))}]")
+
+
 def _rows_of(model: ReducedModel) -> ca.SX:
     return concatenate(e.residual for e in model._equations.values())
 
 
-def _same_set(one: ca.SX, two: ca.SX, usual: Mapping[int, float]) -> float:
-    """The largest distance from a row of one set to the nearest row of the other, at random points; signs aside."""
+def _redundancies(model: ReducedModel) -> list[RedundantConstraints]:
+    """What a reduction knows of constraints that follow from others."""
+    return [finding for finding in model.reduction.findings if isinstance(finding, RedundantConstraints)]
+
+
+def _same_set(one: ca.SX, two: ca.SX, usual: Mapping[int, float], part: bool = False) -> float:
+    """The largest distance from a row of one set to the nearest row of the other, at random points; signs aside.
+
+    part: whether the other set may have more rows.
+    """
     symbols = ca.symvar(ca.vertcat(one, two))
     function = ca.Function("both", [ca.vertcat(*symbols)], [one, two])
     draw = np.random.default_rng(1788)
@@ -284,7 +348,7 @@ def _same_set(one: ca.SX, two: ca.SX, usual: Mapping[int, float]) -> float:
         left, right = (part.full().ravel() for part in function(point))
         if np.all(np.isfinite(left)) and np.all(np.isfinite(right)):
             values.append((left, right))
-    if not values or one.numel() != two.numel():
+    if not values or one.numel() > two.numel() or (one.numel() < two.numel() and not part):
         return float("nan") if not values else float("inf")
     left, right = (np.array([pair[k] for pair in values]).T for k in (0, 1))
     worst = 0.0
@@ -302,4 +366,31 @@ def reduction_steps(model: Model, stabilise: str | None = "projection", alpha: o
             because="it sets how the constraints are kept.",
             remedy='"projection", "baumgarte", "ggl", "dummy_derivatives" or None',
         )
-    return list(ReductionSteps(model, stabilise, alpha).steps())
+    try:
+        steps = ReductionSteps(model, stabilise, alpha)
+    except SingularModelError:
+        # More constraints than unknowns in them: `dd.reduce` keeps independent ones.
+        return _redundant_steps(model, stabilise)
+    return list(steps.steps())
+
+
+def _redundant_steps(model: Model, stabilise: str | None) -> list[DerivationStep]:
+    """The steps of a model whose constraints are redundant by their structure: what is kept, and the final system."""
+    reduced = reduce(model, stabilise=stabilise)
+    own = Reading(reduced)
+    told = " ".join(f"{str(finding)[:1].upper()}{str(finding)[1:]}." for finding in _redundancies(reduced))
+    free = counted(reduced.reduction.degrees_of_freedom, "start value")
+    text = f"{told} Solutions obey these constraints, written and hidden ones; {free} may be chosen freely."
+    kept = concatenate(reduced.constraints.values())
+    lines = [own.equation(e, solve=False) for e in elements(own.short(kept))]
+    short = concatenate(line.residual for line in lines)
+    hidden = own.step(PART, "hidden constraints", text, [], lines, _same_set(short, kept, own.usual))
+    return [hidden, final_system(reduced, "With these the equations are:")]
+
+
+def is_redundant(model: Model) -> bool:
+    """Whether a model is reduced to independent ones of its constraints."""
+    try:
+        return bool(_redundancies(reduce(model)))
+    except DaedalusError:
+        return False

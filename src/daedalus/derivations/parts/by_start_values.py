@@ -17,9 +17,11 @@ from daedalus.initialisation.initialise import initialise
 from daedalus.initialisation.start import Start
 from daedalus.model.expressions import concatenate, elements, symbol_key
 from daedalus.model.model import Model
-from daedalus.model.names import counted, derivative_name, element_label, listed
+from daedalus.model.names import counted, derivative_name, element_label, listed, split_index
 
 PART = "start"
+# Significant digits of values, the Start has all; an element below this share of its vector is rounding.
+DIGITS, ROUNDING = 7, 1e-14
 
 
 def start_steps(model: Model, values: object = None, **options: Any) -> list[DerivationStep]:
@@ -38,7 +40,7 @@ def start_steps(model: Model, values: object = None, **options: Any) -> list[Der
         steps.append(read.step(PART, "guessed", text, [], _value_lines(read, start, guessed), 0.0))
     steps += _followed(model, start, read)
     left = start.largest_residual
-    lines = [read.line(_symbol(read, label), ca.SX(value)) for label, value in _all_values(start)]
+    lines = [read.line(_symbol(read, label), _shown(value)) for label, value in _all_values(start)]
     text = "All values together obey every equation and every hidden constraint."
     steps.append(read.step(PART, "consistent start", text, [], lines, left))
     return steps
@@ -59,12 +61,21 @@ def _all_values(start: Start) -> list[tuple[str, float]]:
     pairs = [(label, v) for letter in ("x", "z") for label, v in zip(system.labels[letter], start.vectors[letter])]
     seen = {label for label, _ in pairs}
     pairs += [(label, v) for label, v in zip(system.labels["xdot"], start.vectors["xdot"]) if label not in seen]
-    return [(label, float(v)) for label, v in pairs]
+    largest: dict[str, float] = {}
+    for label, v in pairs:
+        stem = split_index(label)[0]
+        largest[stem] = max(largest.get(stem, 0.0), abs(float(v)))
+    return [(label, float(v) if abs(v) > ROUNDING * largest[split_index(label)[0]] else 0.0) for label, v in pairs]
 
 
 def _value_lines(read: Reading, start: Start, labels: list[str]) -> list[FormulaLine]:
     known = dict(_all_values(start))
-    return [read.line(_symbol(read, label), ca.SX(known[label])) for label in labels]
+    return [read.line(_symbol(read, label), _shown(known[label])) for label in labels]
+
+
+def _shown(value: float) -> ca.SX:
+    """A value with as many digits as one reads."""
+    return ca.SX(float(f"{value:.{DIGITS}g}"))
 
 
 def _symbol(read: Reading, label: str) -> ca.SX:
@@ -102,7 +113,7 @@ def _followed(model: Model, start: Start, read: Reading) -> list[DerivationStep]
     fixed = [r for r in range(len(rows)) if r not in filled]
     if fixed:
         held_rows = concatenate(elements(residual)[r] for r in fixed)
-        lines = [read.line(e, ca.SX(0)) for e in elements(read.short(held_rows))]
+        lines = [read.equation(e) for e in elements(read.short(held_rows))]
         text = "These equations contain given values alone; the given values obey them."
         read.labels.update(labels)
         steps.append(read.step(PART, "obeyed", text, [], lines, _left_of(held_rows, values)))
@@ -114,12 +125,12 @@ def _followed(model: Model, start: Start, read: Reading) -> list[DerivationStep]
         words = listed([f"`{names[j]}`" for j in own], 8)
         verb = "follows from" if len(own) == 1 else "follow together from"
         short = read.short(concatenate(elements(residual)[r] for r in own_rows))
-        before = [read.line(e, ca.SX(0)) for e in elements(short)]
-        after = [read.line(symbols[j], ca.SX(known[names[j]])) for j in own if names[j] in known]
+        before = [read.equation(e) for e in elements(short)]
+        after = [read.line(symbols[j], _shown(known[names[j]])) for j in own if names[j] in known]
         read.labels.update(labels)
         block = concatenate(elements(residual)[r] for r in own_rows)
         for j, value in _solved(block, [symbols[j] for j in own], values).items():
-            after.append(read.line(symbols[own[j]], ca.SX(value)))
+            after.append(read.line(symbols[own[j]], _shown(value)))
         check = _left_of(block, values)
         steps.append(read.step(PART, "follows", f"{words} {verb} {where}.", before, [*before, *after], check))
     return steps

@@ -49,14 +49,18 @@ def first_order_steps(model: Model) -> list[DerivationStep]:
         lines = [line for b in alone for line in _lines(read, b, {})]
         steps.append(read.step(PART, "solved", text, before, lines, left))
     steps += [_solved(read, block, left) for block in rest if block not in alone]
-    lines = [line for b in (*links, *rest) for line in _lines(read, b, rates, full=True)]
-    text = "Together: the derivative of every state, and every algebraic variable, from states and inputs."
+    lines = [line for b in (*links, *rest) for line in _lines(read, b, rates)]
+    # The states first, then algebraic variables, then equations without a formula.
+    lines.sort(key=_rank)
+    text = "Together: the derivative of every state, and every algebraic variable."
+    if any(ca.depends_on(_right(line), b.symbols) for line in lines for b in rest if b.values is not None):
+        text += " What a line contains beside states and inputs has a line of its own."
     steps.append(read.step(PART, "first-order form", text, [], lines, left_over(system, blocks, read.usual)))
     return steps
 
 
 def _solved(read: Reading, block: SolvedBlock, check: float) -> DerivationStep:
-    words = listed([f"`{label}`" for label in block.unknowns], 8)
+    words = listed([f"`{label}`" for label in sorted(block.unknowns, key=_index_order)], 8)
     before = [read.line(entry, ca.SX(0)) for entry in elements(read.short(block.residual, [block.symbols]))]
     names = _equation_names(block.equations)
     if block.values is None:
@@ -82,11 +86,28 @@ def _equation_names(labels: tuple[str, ...]) -> str:
     return "; ".join(found) + ("; …" if len(labels) > 6 else "")
 
 
-def _lines(read: Reading, block: SolvedBlock, rates: dict[int, Notation], full: bool = False) -> list[FormulaLine]:
+def _right(line: FormulaLine) -> ca.SX:
+    return line.right if isinstance(line.right, ca.SX) else ca.SX(0)
+
+
+def _rank(line: FormulaLine) -> int:
+    """Derivatives of states, algebraic variables, equations."""
+    return (
+        0 if isinstance(line.left, Notation) else 1 if isinstance(line.left, ca.SX) and line.left.is_symbolic() else 2
+    )
+
+
+def _index_order(label: str) -> tuple[str, tuple[int, ...]]:
+    """Elements of one variable by their index."""
+    stem, index = split_index(label)
+    return stem, tuple(index or ())
+
+
+def _lines(read: Reading, block: SolvedBlock, rates: dict[int, Notation]) -> list[FormulaLine]:
     """What a block gives: each unknown by those before it where that is shorter, or by states and inputs alone."""
     if block.values is None or block.successive is None:
         return [read.line(entry, ca.SX(0)) for entry in elements(read.short(block.residual))]
     long = 1.5 * operations(block.successive) + 4 < operations(block.values)
-    values = block.successive if long and not full else block.values
+    values = block.successive if long else block.values
     symbols = elements(block.symbols)
     return [read.line(rates.get(symbol_key(symbols[j]), symbols[j]), values[j]) for j in block.order]

@@ -11,6 +11,7 @@ from daedalus.derivations.derivation import Derivation, DerivationStep
 from daedalus.derivations.formula.line import FormulaLine
 from daedalus.display.cards.card import card
 from daedalus.display.formulas.fitted_rows import ARTICLE, PAGE
+from daedalus.display.formulas.matrix_rows import matrix_rows
 from daedalus.display.formulas.sides import line_latex, lines_latex
 from daedalus.display.formulas.styles import Latex, MathML
 
@@ -45,8 +46,8 @@ _PREAMBLE = """\\documentclass{article}
 def step_text(step: DerivationStep) -> str:
     """A step as plain text."""
     lines = [step.text.replace("`", "")]
-    lines += [f"    {row}" for line in _printed(step.after) for row in wrapped_formula(line)]
-    lines += [f"    {row}" for line in _printed(step.where) for row in wrapped_formula(f"where {line}")]
+    lines += [f"    {row}".rstrip() for row in _printed(step.after, "")]
+    lines += [f"    {row}".rstrip() for row in _printed(step.where, "where ")]
     return "\n".join(lines)
 
 
@@ -81,9 +82,12 @@ def _terms_of(text: str, deepest: int) -> list[str]:
     return [*pieces, text[start:]]
 
 
-def _printed(lines: tuple[FormulaLine, ...]) -> list[str]:
-    texts = [str(line) for line in lines[:MOST_LINES]]
-    return [*texts, f"… and {len(lines) - MOST_LINES} more lines"] if len(lines) > MOST_LINES else texts
+def _printed(lines: tuple[FormulaLine, ...], before: str) -> list[str]:
+    """Lines in rows of print: matrices as rows below each other, others broken where they are long."""
+    rows = []
+    for line in lines[:MOST_LINES]:
+        rows += matrix_rows(line, WIDEST_TEXT) or wrapped_formula(f"{before}{line}")
+    return [*rows, f"… and {len(lines) - MOST_LINES} more lines"] if len(lines) > MOST_LINES else rows
 
 
 def derivation_text(derivation: Derivation) -> str:
@@ -97,15 +101,16 @@ def derivation_text(derivation: Derivation) -> str:
         first, *rest = step_text(step).split("\n")
         sentence = textwrap.wrap(f"{number}. {first}", WIDEST_TEXT, subsequent_indent="   ", break_long_words=False,
                                  break_on_hyphens=False)  # fmt: skip
-        lines += [*sentence, *(f"   {line}" for line in rest), f"       {check_text(step.check)}"]
+        lines += [*sentence, *(f"   {line}" for line in rest), f"       {check_text(step)}"]
     return "\n".join(lines)
 
 
-def check_text(check: float) -> str:
+def check_text(step: DerivationStep) -> str:
     """What the check of a step found."""
-    if check != check:
+    if step.check != step.check:
         return "not checked: no random point where the formulas are defined was found"
-    return f"checked: largest residual at random points {check:.1g}" if check else "checked: no difference"
+    where = "these values" if step.part == "start" else "random points"
+    return f"checked: largest residual at {where} {step.check:.1g}" if step.check else "checked: no difference"
 
 
 # -- LaTeX and Markdown ----------------------------------------------------------------------------------------
@@ -152,7 +157,7 @@ def _escaped(text: str) -> str:
     for letter in "\\{}$&#%_^~":
         text = text.replace(letter, "" if letter in "\\^~" else f"\\{letter}")
     greek = {"λ": "\\lambda", "α": "\\alpha", "τ": "\\tau", "∂": "\\partial", "²": "^2", "−": "-", "·": "\\cdot",
-             "≤": "\\le", "≥": "\\ge", "≠": "\\ne"}  # fmt: skip
+             "≤": "\\le", "±": "\\pm", "≥": "\\ge", "≠": "\\ne"}  # fmt: skip
     return "".join(f"${greek[letter]}$" if letter in greek else letter for letter in text)
 
 
@@ -169,7 +174,7 @@ def derivation_markdown(derivation: Derivation) -> str:
             lines += [f"    $${_of_markdown(line)}$$", ""]
         for line in step.where:
             lines += [f"    where $${_of_markdown(line)}$$", ""]
-        lines += [f"    *{check_text(step.check)}*", ""]
+        lines += [f"    *{check_text(step)}*", ""]
     return "\n".join(lines)
 
 
@@ -195,7 +200,7 @@ def derivation_html(derivation: Derivation, path: object = None) -> str:
         pieces += [line.to_mathml() for line in step.after]
         if step.where:
             pieces += ["<p>where</p>", *(line.to_mathml() for line in step.where)]
-        pieces.append(f"<p><small>{html.escape(check_text(step.check))}</small></p>")
+        pieces.append(f"<p><small>{html.escape(check_text(step))}</small></p>")
     text = card(derivation.title, *pieces)
     if path is not None:
         page = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{html.escape(derivation.title)}</title>'

@@ -88,6 +88,10 @@ def line_text(line: FormulaLine, longest: int | None) -> str:
     for side in (line.left, line.right):
         text = writer.side(side)
         if longest is not None and len(text) > longest:
+            if isinstance(side, Matrix):
+                rows, columns = side.entries.shape
+                sides.append(f"{text[:longest]} … ({rows} x {columns} entries)")
+                continue
             terms = writer.terms(side)
             kept: list[str] = []
             length = 0

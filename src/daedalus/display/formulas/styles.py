@@ -20,6 +20,8 @@ _LETTERS = {
     for name in _GREEK
 }  # fmt: skip
 _FROM_LETTER = {letter: f"\\{name}" for name, letter in _LETTERS.items()}
+# Script letters, which a derivation uses where the model has the plain one.
+_FROM_LETTER |= {letter: f"\\mathcal{{{plain}}}" for letter, plain in zip("ℒ𝒯𝒱𝒟ℰ𝒜ℬ𝒞ℳ𝒢", "LTVDEABCMG")} | {"𝒷": "b"}
 _ACCENTS = ("", "\\dot", "\\ddot", "\\dddot", "\\ddddot")
 _FUNCTIONS = {
     "sin": "\\sin", "cos": "\\cos", "tan": "\\tan", "exp": "\\exp", "log": "\\ln", "sinh": "\\sinh", "cosh": "\\cosh",

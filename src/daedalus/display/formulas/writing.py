@@ -16,6 +16,8 @@ LONGEST = 60_000
 # One part in so many is written as a fraction; tenths and fifths stay decimal. So are thirds: their digits do not end.
 DIVISORS, THIRDS = (2, 3, 4, 6, 8, 12), (3, 6, 9, 12)
 LARGEST_NUMERATOR = 100
+# Quarters and eighths of few parts, as energies bring them: 3/4, 5/8.
+QUARTERS, LARGEST_QUARTERS = (4, 8), 10
 # Functions whose powers are written sin²(x).
 RAISED = ("sin", "cos", "tan", "sinh", "cosh", "tanh")
 # Brackets inside brackets that are still broken.
@@ -46,6 +48,10 @@ def as_fraction(factor: float) -> tuple[float, int]:
     whole = round(1 / factor)
     if whole in DIVISORS and abs(whole * factor - 1) < 1e-14:
         return 1, whole
+    for divisor in QUARTERS:
+        above = round(factor * divisor)
+        if above % 2 and above < LARGEST_QUARTERS and factor * divisor == above:
+            return above, divisor
     for divisor in THIRDS:
         above = round(factor * divisor)
         if above % 3 and above < LARGEST_NUMERATOR and abs(factor * divisor - above) < 1e-14 * max(above, 1):

@@ -2,18 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 import casadi as ca
 
 from daedalus.model.expressions import symbol_key
 
 
-def split_terms(entry: ca.SX, wanted: set[int]) -> tuple[ca.SX, ca.SX]:
-    """A sum split in terms without some symbols and, on the other side, terms with them; signs as few as possible."""
+def split_terms(entry: ca.SX, wanted: set[int], kept: Set[int] = frozenset()) -> tuple[ca.SX, ca.SX]:
+    """A sum split in terms without some symbols and, on the other side, terms with them; signs as few as possible.
+
+        kept: symbols whose terms stay where they are.
+
+        Example
+        -------
+        >>> from collections.abc import Set
+
+    import casadi as ca
+        >>> x, u = ca.SX.sym("x"), ca.SX.sym("u")
+        >>> split_terms(2 * x - u + 3, {symbol_key(u)})
+        (SX(((2.*x)+3)), SX(u))
+    """
     plus: list[ca.SX] = []
     minus: list[ca.SX] = []
     _collect_terms(entry, 1, plus, minus)
-    left = [(s, t) for s, terms in ((1, plus), (-1, minus)) for t in terms if not _has(t, wanted)]
-    right = [(-s, t) for s, terms in ((1, plus), (-1, minus)) for t in terms if _has(t, wanted)]
+
+    def moves(term: ca.SX) -> bool:
+        return _has(term, wanted) and not _has(term, kept)
+
+    left = [(s, t) for s, terms in ((1, plus), (-1, minus)) for t in terms if not moves(t)]
+    right = [(-s, t) for s, terms in ((1, plus), (-1, minus)) for t in terms if moves(t)]
     if not left or not right:
         return entry, ca.SX(0)
     return _signed_sum(left), _signed_sum(right)
@@ -32,7 +50,7 @@ def _collect_terms(node: ca.SX, sign_of: int, plus: list[ca.SX], minus: list[ca.
             (plus if own > 0 else minus).append(node)
 
 
-def _has(term: ca.SX, wanted: set[int]) -> bool:
+def _has(term: ca.SX, wanted: Set[int]) -> bool:
     return any(symbol_key(s) in wanted for s in ca.symvar(term))
 
 
@@ -50,3 +68,11 @@ def negated(side: ca.SX) -> ca.SX:
     minus: list[ca.SX] = []
     _collect_terms(side, 1, plus, minus)
     return _signed_sum([*((1, t) for t in minus), *((-1, t) for t in plus if not t.is_zero())] or [(1, ca.SX(0))])
+
+
+def is_negative(entry: ca.SX, wanted: set[int]) -> bool:
+    """Whether a sum takes away all of its terms with some symbols."""
+    plus: list[ca.SX] = []
+    minus: list[ca.SX] = []
+    _collect_terms(entry, 1, plus, minus)
+    return not any(_has(term, wanted) for term in plus) and any(_has(term, wanted) for term in minus)

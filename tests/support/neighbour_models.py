@@ -1,0 +1,222 @@
+"""Mechanisms beside those of the lectures, each with the equations of motion that a textbook prints.
+
+Every function gives the model and the left sides of its equations, all terms on one side, accelerations collected.
+"""
+
+import casadi as ca
+
+import daedalus as dd
+
+sin, cos = ca.sin, ca.cos
+
+
+def parameters(m, names):
+    return [m.parameter(name, 1.0) for name in names.split()]
+
+
+def coordinate(m, name, start=0.3):
+    q = m.coordinate(name, start=start, rate=0.1)
+    return q, m.rate(q), m.der(m.rate(q))
+
+
+def furuta_pendulum():
+    """A pendulum on an arm that turns about the vertical (Furuta and others, 1992)."""
+    m = dd.Model("Furuta pendulum")
+    (a, ad, add), (b, bd, bdd) = coordinate(m, "alpha"), coordinate(m, "beta")
+    J, mass, L, l, g = parameters(m, "J m L l g")
+    tau = m.input("tau")
+    bob = ca.vertcat(L * cos(a) - l * sin(b) * sin(a), L * sin(a) + l * sin(b) * cos(a), l * cos(b))
+    m.kinetic_energy(J * ad**2 / 2 + mass * ca.sumsqr(m.der(bob)) / 2)
+    m.potential_energy(mass * g * l * cos(b))
+    m.generalised_force(a, tau)
+    twist = 2 * mass * l**2 * sin(b) * cos(b) * ad * bd - mass * L * l * sin(b) * bd**2
+    return m, [
+        (J + mass * L**2 + mass * l**2 * sin(b) ** 2) * add + mass * L * l * cos(b) * bdd + twist - tau,
+        mass * L * l * cos(b) * add + mass * l**2 * bdd - mass * l**2 * sin(b) * cos(b) * ad**2
+        - mass * g * l * sin(b),
+    ]  # fmt: skip
+
+
+def acrobot():
+    """Two links with a motor at the elbow (Spong, 1995)."""
+    m = dd.Model("acrobot")
+    (a, ad, add), (b, bd, bdd) = coordinate(m, "q_1"), coordinate(m, "q_2")
+    m1, m2, l1, c1, c2, I1, I2, g = parameters(m, "m_1 m_2 l_1 l_c1 l_c2 I_1 I_2 g")
+    tau = m.input("tau")
+    one = c1 * ca.vertcat(sin(a), -cos(a))
+    two = l1 * ca.vertcat(sin(a), -cos(a)) + c2 * ca.vertcat(sin(a + b), -cos(a + b))
+    m.kinetic_energy(m1 * ca.sumsqr(m.der(one)) / 2 + m2 * ca.sumsqr(m.der(two)) / 2)
+    m.kinetic_energy(I1 * ad**2 / 2 + I2 * (ad + bd) ** 2 / 2)
+    m.potential_energy(m1 * g * one[1] + m2 * g * two[1])
+    m.generalised_force(b, tau)
+    d11 = m1 * c1**2 + m2 * (l1**2 + c2**2 + 2 * l1 * c2 * cos(b)) + I1 + I2
+    d12, d22, h = m2 * (c2**2 + l1 * c2 * cos(b)) + I2, m2 * c2**2 + I2, m2 * l1 * c2 * sin(b)
+    weight = m2 * c2 * g * sin(a + b)
+    return m, [
+        d11 * add + d12 * bdd - h * bd**2 - 2 * h * ad * bd + (m1 * c1 + m2 * l1) * g * sin(a) + weight,
+        d12 * add + d22 * bdd + h * ad**2 + weight - tau,
+    ]
+
+
+def ball_on_beam():
+    """Hauser, Sastry, Kokotović (1992)."""
+    m = dd.Model("ball on beam")
+    (r, rd, rdd), (th, td, tdd) = coordinate(m, "r"), coordinate(m, "theta")
+    J, Jb, M, R, g = parameters(m, "J J_b M R g")
+    tau = m.input("tau")
+    m.kinetic_energy((Jb / R**2 + M) * rd**2 / 2 + (J + M * r**2) * td**2 / 2)
+    m.potential_energy(M * g * r * sin(th))
+    m.generalised_force(th, tau)
+    return m, [
+        (Jb / R**2 + M) * rdd + M * g * sin(th) - M * r * td**2,
+        (M * r**2 + J) * tdd + 2 * M * r * rd * td + M * g * r * cos(th) - tau,
+    ]
+
+
+def heavy_top():
+    """A symmetric top in Euler angles (Goldstein, chapter 5)."""
+    m = dd.Model("heavy top")
+    (_, pd, pdd), (th, td, tdd), (_, sd, sdd) = (coordinate(m, name) for name in ("phi", "theta", "psi"))
+    A, C, mass, g, l = parameters(m, "A C m g l")
+    m.kinetic_energy(A / 2 * (td**2 + pd**2 * sin(th) ** 2) + C / 2 * (sd + pd * cos(th)) ** 2)
+    m.potential_energy(mass * g * l * cos(th))
+    return m, [
+        (A * sin(th) ** 2 + C * cos(th) ** 2) * pdd + C * cos(th) * sdd + 2 * (A - C) * sin(th) * cos(th) * pd * td
+        - C * sin(th) * td * sd,
+        A * tdd - (A - C) * sin(th) * cos(th) * pd**2 + C * sin(th) * pd * sd - mass * g * l * sin(th),
+        C * (sdd + cos(th) * pdd - sin(th) * pd * td),
+    ]  # fmt: skip
+
+
+def planar_quadrotor():
+    m = dd.Model("planar quadrotor")
+    (x, xd, xdd), (z, zd, zdd), (th, td, tdd) = (coordinate(m, name) for name in ("x", "z", "theta"))
+    mass, J, l, g = parameters(m, "m J l g")
+    f1, f2 = m.input("f_1"), m.input("f_2")
+    m.kinetic_energy(mass * (xd**2 + zd**2) / 2 + J * td**2 / 2)
+    m.potential_energy(mass * g * z)
+    for q, force in ((x, -(f1 + f2) * sin(th)), (z, (f1 + f2) * cos(th)), (th, l * (f1 - f2))):
+        m.generalised_force(q, force)
+    return m, [mass * xdd + (f1 + f2) * sin(th), mass * zdd - (f1 + f2) * cos(th) + mass * g, J * tdd - l * (f1 - f2)]
+
+
+def spherical_pendulum():
+    m = dd.Model("spherical pendulum")
+    (th, td, tdd), (ph, pd, pdd) = coordinate(m, "theta"), coordinate(m, "phi")
+    mass, l, g = parameters(m, "m l g")
+    bob = l * ca.vertcat(sin(th) * cos(ph), sin(th) * sin(ph), -cos(th))
+    m.kinetic_energy(mass * ca.sumsqr(m.der(bob)) / 2)
+    m.potential_energy(mass * g * bob[2])
+    return m, [
+        mass * l**2 * tdd - mass * l**2 * sin(th) * cos(th) * pd**2 + mass * g * l * sin(th),
+        mass * l**2 * sin(th) ** 2 * pdd + 2 * mass * l**2 * sin(th) * cos(th) * td * pd,
+    ]
+
+
+def bead_on_a_hoop():
+    """A hoop that turns at a given speed: the energy contains the time."""
+    m = dd.Model("bead on a hoop")
+    th, _, tdd = coordinate(m, "theta")
+    mass, R, w, g = parameters(m, "m R omega g")
+    bead = R * ca.vertcat(sin(th) * cos(w * m.time), sin(th) * sin(w * m.time), -cos(th))
+    m.kinetic_energy(mass * ca.sumsqr(m.der(bead)) / 2)
+    m.potential_energy(mass * g * bead[2])
+    return m, [mass * R**2 * tdd - mass * R**2 * w**2 * sin(th) * cos(th) + mass * g * R * sin(th)]
+
+
+def two_link_arm():
+    """Craig, Introduction to Robotics, chapter 6."""
+    m = dd.Model("two-link arm")
+    (a, ad, add), (b, bd, bdd) = coordinate(m, "q_1"), coordinate(m, "q_2")
+    m1, m2, l1, l2, g = parameters(m, "m_1 m_2 l_1 l_2 g")
+    t1, t2 = m.input("tau_1"), m.input("tau_2")
+    one = l1 * ca.vertcat(cos(a), sin(a))
+    two = one + l2 * ca.vertcat(cos(a + b), sin(a + b))
+    m.kinetic_energy(m1 * ca.sumsqr(m.der(one)) / 2 + m2 * ca.sumsqr(m.der(two)) / 2)
+    m.potential_energy(g * (m1 * one[1] + m2 * two[1]))
+    m.generalised_force(a, t1)
+    m.generalised_force(b, t2)
+    inner = m2 * (l1 * l2 * cos(b) + l2**2)
+    return m, [
+        (m1 * l1**2 + m2 * (l1**2 + 2 * l1 * l2 * cos(b) + l2**2)) * add + inner * bdd
+        - m2 * l1 * l2 * sin(b) * (2 * ad * bd + bd**2) + (m1 + m2) * l1 * g * cos(a) + m2 * g * l2 * cos(a + b) - t1,
+        inner * add + m2 * l2**2 * bdd + m2 * l1 * l2 * ad**2 * sin(b) + m2 * g * l2 * cos(a + b) - t2,
+    ]  # fmt: skip
+
+
+def two_masses():
+    m = dd.Model("two masses")
+    (x, xd, xdd), (y, yd, ydd) = coordinate(m, "x_1"), coordinate(m, "x_2")
+    m1, m2, k, d = parameters(m, "m_1 m_2 k d")
+    force = m.input("F")
+    m.kinetic_energy(m1 * xd**2 / 2 + m2 * yd**2 / 2)
+    m.potential_energy(k * (x - y) ** 2 / 2)
+    m.dissipation(d * (xd - yd) ** 2 / 2)
+    m.generalised_force(x, force)
+    return m, [m1 * xdd + k * (x - y) + d * (xd - yd) - force, m2 * ydd - k * (x - y) - d * (xd - yd)]
+
+
+def slider_crank():
+    m = dd.Model("slider crank")
+    (th, td, tdd), (ph, pd, pdd), (x, xd, xdd) = (coordinate(m, name) for name in ("theta", "phi", "x"))
+    J, mass, M, r, l, g, Jr = parameters(m, "J m M r l g J_r")
+    tau = m.input("tau")
+    middle = ca.vertcat(r * cos(th) + l / 2 * cos(ph), r * sin(th) - l / 2 * sin(ph))
+    m.kinetic_energy(J * td**2 / 2 + mass * ca.sumsqr(m.der(middle)) / 2 + Jr * pd**2 / 2 + M * xd**2 / 2)
+    m.potential_energy(mass * g * middle[1])
+    gaps = [r * cos(th) + l * cos(ph) - x, r * sin(th) - l * sin(ph)]
+    m.constraint("z", ca.vertcat(*gaps))
+    m.generalised_force(th, tau)
+    z, h = m["z"], mass * r * l / 2
+    return m, [
+        (J + mass * r**2) * tdd - h * cos(th + ph) * pdd + h * sin(th + ph) * pd**2 + mass * g * r * cos(th)
+        + z[0] * r * sin(th) - z[1] * r * cos(th) - tau,
+        -h * cos(th + ph) * tdd + (Jr + mass * l**2 / 4) * pdd + h * sin(th + ph) * td**2 - mass * g * l / 2 * cos(ph)
+        + z[0] * l * sin(ph) + z[1] * l * cos(ph),
+        M * xdd + z[0],
+        *gaps,
+    ]  # fmt: skip
+
+
+def sleigh():
+    """Chaplygin's sleigh: a blade that does not slip sideways, a constraint on velocities."""
+    m = dd.Model("sleigh")
+    (_, xd, xdd), (_, yd, ydd), (th, td, tdd) = (coordinate(m, name) for name in ("x", "y", "theta"))
+    mass, J, a = parameters(m, "m J a")
+    m.kinetic_energy(mass * ((xd - a * td * sin(th)) ** 2 + (yd + a * td * cos(th)) ** 2) / 2 + J * td**2 / 2)
+    slip = -sin(th) * xd + cos(th) * yd
+    m.velocity_constraint("z", slip)
+    z = m["z"]
+    return m, [
+        mass * xdd - mass * a * (tdd * sin(th) + td**2 * cos(th)) + z * sin(th),
+        mass * ydd + mass * a * (tdd * cos(th) - td**2 * sin(th)) - z * cos(th),
+        (J + mass * a**2) * tdd + mass * a * (ydd * cos(th) - xdd * sin(th)),
+        slip,
+    ]
+
+
+def cart_with_two_pendulums():
+    m = dd.Model("cart with a double pendulum")
+    (x, xd, xdd), (a, ad, add), (b, bd, bdd) = (coordinate(m, name) for name in ("x", "theta_1", "theta_2"))
+    M, m1, m2, l1, l2, g = parameters(m, "M m_1 m_2 l_1 l_2 g")
+    force = m.input("F")
+    one = ca.vertcat(x + l1 * sin(a), l1 * cos(a))
+    two = one + l2 * ca.vertcat(sin(b), cos(b))
+    m.kinetic_energy(M * xd**2 / 2 + m1 * ca.sumsqr(m.der(one)) / 2 + m2 * ca.sumsqr(m.der(two)) / 2)
+    m.potential_energy(g * (m1 * one[1] + m2 * two[1]))
+    m.generalised_force(x, force)
+    both, turn = m1 + m2, a - b
+    return m, [
+        (M + both) * xdd + both * l1 * cos(a) * add + m2 * l2 * cos(b) * bdd - both * l1 * sin(a) * ad**2
+        - m2 * l2 * sin(b) * bd**2 - force,
+        both * l1 * cos(a) * xdd + both * l1**2 * add + m2 * l1 * l2 * cos(turn) * bdd
+        + m2 * l1 * l2 * sin(turn) * bd**2 - both * g * l1 * sin(a),
+        m2 * l2 * cos(b) * xdd + m2 * l1 * l2 * cos(turn) * add + m2 * l2**2 * bdd
+        - m2 * l1 * l2 * sin(turn) * ad**2 - m2 * g * l2 * sin(b),
+    ]  # fmt: skip
+
+
+ALL = (
+    furuta_pendulum, acrobot, ball_on_beam, heavy_top, planar_quadrotor, spherical_pendulum, bead_on_a_hoop,
+    two_link_arm, two_masses, slider_crank, sleigh, cart_with_two_pendulums,
+)  # fmt: skip
