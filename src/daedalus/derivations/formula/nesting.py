@@ -58,9 +58,13 @@ class Nesting:
                     sign, number, own, coefficient = found[0]
                     terms.append((sign, self._product(number, times(own, monomial), coefficient)))
                 else:
-                    sign = -1.0 if all(group[0] < 0 for group in found) else 1.0
-                    inside = _added([(sign * s, self._product(n, own, c)) for s, n, own, c in found])
-                    terms.append((sign, self._product(1.0, monomial, inside)))
+                    common = common_factor(own for _, _, own, _ in found)
+                    number = found[0][1] if all(n == found[0][1] for _, n, _, _ in found) else 1.0
+                    rest_of = [(s, nice(n / number), divided_by(own, common), c) for s, n, own, c in found]
+                    inner = self._joined(rest_of, constants)
+                    sign = -1.0 if all(s < 0 for s, _ in inner) else 1.0
+                    inside = _added([(sign * s, term) for s, term in inner])
+                    terms.append((sign, self._product(number, times(common, monomial), inside)))
         terms += self._joined(self._by_variables(rest, constants), constants)
         if not terms:
             return ca.SX(0)

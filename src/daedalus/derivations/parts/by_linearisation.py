@@ -23,7 +23,7 @@ LARGEST = 16
 # Significant digits of numbers at a point; `dd.linearise` has all of them.
 DIGITS = 5
 # What is smaller than this share of a pole is rounding.
-ROUNDING = 1e-12
+TINY = 1e-12
 # Poles that a sentence lists.
 MOST_POLES = 8
 # Names of a vector that a sentence lists.
@@ -107,7 +107,7 @@ def _shown_poles(poles: np.ndarray) -> np.ndarray:
     array([0.+2.j, 0.+0.j])
     """
     sizes = np.abs(poles)
-    limit = np.maximum(ROUNDING * sizes, np.finfo(float).eps * sizes.max(initial=0.0))
+    limit = np.maximum(TINY * sizes, np.finfo(float).eps * sizes.max(initial=0.0))
     real, imaginary = (np.where(np.abs(part) > limit, part, 0.0) for part in (poles.real, poles.imag))
     return real + 1j * imaginary
 

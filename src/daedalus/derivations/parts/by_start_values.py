@@ -21,7 +21,7 @@ from daedalus.model.names import counted, derivative_name, element_label, listed
 
 PART = "start"
 # Significant digits of values, the Start has all; an element below this share of its vector is rounding.
-DIGITS, ROUNDING = 7, 1e-14
+DIGITS, TINY = 7, 1e-14
 
 
 def start_steps(model: Model, values: object = None, **options: Any) -> list[DerivationStep]:
@@ -65,7 +65,7 @@ def _all_values(start: Start) -> list[tuple[str, float]]:
     for label, v in pairs:
         stem = split_index(label)[0]
         largest[stem] = max(largest.get(stem, 0.0), abs(float(v)))
-    return [(label, float(v) if abs(v) > ROUNDING * largest[split_index(label)[0]] else 0.0) for label, v in pairs]
+    return [(label, float(v) if abs(v) > TINY * largest[split_index(label)[0]] else 0.0) for label, v in pairs]
 
 
 def _value_lines(read: Reading, start: Start, labels: list[str]) -> list[FormulaLine]:
