@@ -12,7 +12,7 @@ import casadi as ca
 
 from daedalus.compilation import background
 from daedalus.compilation.choice import COMPILER_VARIABLE, chosen_compiler
-from daedalus.compilation.compiled import Compiled, Translation
+from daedalus.compilation.compiled import Compiled, NamedRows, Translation
 from daedalus.compilation.counting import count
 from daedalus.compilation.instructions import refuse_free_symbols
 from daedalus.compilation.translate import (
@@ -27,7 +27,7 @@ from daedalus.compilation.translate import (
 from daedalus.model.forking import fork_safe_lock
 from daedalus.model.interrupts import weak_values
 from daedalus.model.system.function_record import function_of, function_record
-from daedalus.model.system.instruction_list import UnknownOperationError, read_instructions
+from daedalus.model.system.instruction_list import Instructions, UnknownOperationError, read_instructions
 
 # Code of this many functions, and of this many bytes, is kept even when nobody refers to it, for callers that build the
 # same function again: those of some models. Older ones are in the disk cache, a millisecond away.
@@ -123,6 +123,26 @@ def compile_function(f: ca.Function, *, strict: bool = False, wait: bool = False
     return compiled.wait() if wait else compiled
 
 
+def compile_loops(name: str, rows: Instructions, described: Callable[[], ca.Function]) -> Compiled | None:
+    """Machine code for instructions whose formulas repeat, as loops with CasADi's bits; None for others.
+
+    described: the CasADi function that computes the same, written only when somebody asks for it.
+
+    Example
+    -------
+    >>> import casadi as ca
+    >>> x = ca.SX.sym("x", 4000)
+    >>> f = ca.Function("f", [x], [ca.sin(x)])
+    >>> compile_loops("f", read_instructions(f), lambda: f).core.kind
+    'machine code'
+    """
+    if not strict_within_reach():
+        return None
+    wish = CodeWish(True, False, chosen_compiler())
+    looping = _loops_of(rows, wish)
+    return None if looping is None else Compiled(NamedRows(name, rows, described), True, looping)
+
+
 def _is_long(f: ca.Function, wish: CodeWish) -> bool:
     """Whether a function starts on the interpreter."""
     return bool(f.is_a("SXFunction") and f.n_instructions() > wish.at_once)
@@ -154,11 +174,14 @@ def _translation(f: ca.Function, wish: CodeWish, wait: bool) -> Translation:
 
 def _as_loops(f: ca.Function, wish: CodeWish) -> Translation | None:
     """The finished translation of a long function whose formulas repeat, as those of a field do; None for others."""
-    if wish.choice not in ("auto", "llvm"):
-        return None
     try:
-        rows = read_instructions(f)
+        return _loops_of(read_instructions(f), wish)
     except UnknownOperationError:
+        return None
+
+
+def _loops_of(rows: Instructions, wish: CodeWish) -> Translation | None:
+    if wish.choice not in ("auto", "llvm"):
         return None
     key = (rows.digest(), wish)
     with _lock:

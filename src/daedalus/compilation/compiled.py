@@ -6,14 +6,23 @@ import os
 import threading
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
 
 from daedalus._core import Function as CoreFunction
 from daedalus.compilation.translate import TranslationOutcome
-from daedalus.model.system.instruction_list import sizes
+from daedalus.model.system.instruction_list import Instructions, sizes
+
+
+class NamedRows(NamedTuple):
+    """Instructions with a name, and how the CasADi function is written that computes the same."""
+
+    name: str
+    rows: Instructions
+    described: Callable[[], ca.Function]
+
 
 _alive: weakref.WeakSet[Translation] = weakref.WeakSet()
 
@@ -101,16 +110,29 @@ class Compiled:
     'machine code'
     """
 
-    def __init__(self, function: ca.Function, strict: bool, translation: Translation, quick: bool = False) -> None:
-        self.function, self.strict, self.quick = function, strict, quick
+    def __init__(
+        self, function: ca.Function | NamedRows, strict: bool, translation: Translation, quick: bool = False
+    ) -> None:
+        self._described, self.strict, self.quick = function, strict, quick
         self._translation = translation
-        size_in, size_out = sizes(function)
         work = 0 if translation.outcome is None else translation.outcome.work
-        self.core = CoreFunction(
-            function.name(), list(size_in), list(size_out),
-            function.sz_arg(), function.sz_res(), function.sz_iw(), max(function.sz_w(), work),
-        )  # fmt: skip
+        if isinstance(function, NamedRows):
+            name, size_in, size_out = function.name, function.rows.size_in, function.rows.size_out
+            places = (len(size_in), len(size_out), 0, work)
+            self._described = function.described
+        else:
+            name, (size_in, size_out) = function.name(), sizes(function)
+            places = (function.sz_arg(), function.sz_res(), function.sz_iw(), max(function.sz_w(), work))
+        self.core = CoreFunction(name, list(size_in), list(size_out), *places)
+        self.name = name
         translation.attach(self.core)
+
+    @property
+    def function(self) -> ca.Function:
+        """The CasADi function; one that was compiled from instructions is written when it is first asked for."""
+        if not isinstance(self._described, ca.Function):
+            self._described = self._described()
+        return self._described
 
     @property
     def _outcome(self) -> TranslationOutcome:
@@ -147,4 +169,4 @@ class Compiled:
         return self.core(*(np.ravel(np.asarray(array, dtype=float), order="F") for array in arrays))
 
     def __repr__(self) -> str:
-        return f"<{self.function.name()}: {self.tier}{', strict' if self.strict else ''}>"
+        return f"<{self.name}: {self.tier}{', strict' if self.strict else ''}>"

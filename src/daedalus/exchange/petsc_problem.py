@@ -32,7 +32,7 @@ class PetscProblem:
         self.labels = (*plant.system.labels["x"], *plant.system.labels["z"])
         self.start = row[: self.unknowns].copy()
         self.start_rate = np.concatenate([row[self.unknowns :], np.zeros(sizes["z"])])
-        dot, whole = (matrix.sparsity() for matrix in plant.jacobians)
+        dot, whole = plant.patterns
         self._dot = np.array(dot.row(), np.int32), np.append(dot.colind(), [dot.nnz()] * sizes["z"]).astype(np.int32)
         self._whole = np.array(whole.row(), np.int32), np.array(whole.colind(), np.int32)
 

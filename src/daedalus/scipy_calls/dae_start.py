@@ -115,7 +115,7 @@ def numeric_dae(found: DaeModel, p: np.ndarray) -> CallbackDae:
     """A traced F with its exact Jacobians on numbers."""
     plant = found.plant
     residual, jacobian = (function.core for function in plant.functions)
-    patterns = [matrix.sparsity() for matrix in plant.jacobians]
+    patterns = plant.patterns
     nothing = np.zeros(0)
 
     def jacobians(t: float, y: np.ndarray, yp: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

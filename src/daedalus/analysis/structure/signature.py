@@ -73,13 +73,30 @@ def signature(residual: ca.SX, jet: Sequence[ca.SX]) -> Signature:
     >>> s.c.tolist(), s.d.tolist(), s.index
     ([0, 1], [1, 0], 2)
     """
-    size, count = int(jet[0].numel()), int(residual.numel())
-    highest: dict[tuple[int, int], int] = {}
-    for order, symbols in enumerate(jet):
-        highest.update(dict.fromkeys(zip(*ca.jacobian_sparsity(residual, symbols).get_triplet()), order))
-    places = np.array(list(highest), dtype=int).reshape(-1, 2)
-    rows, columns = places[:, 0], places[:, 1]
-    return from_entries(count, size, rows, columns, np.array(list(highest.values()), dtype=int))
+    patterns = [ca.jacobian_sparsity(residual, symbols) for symbols in jet]
+    return signature_by_patterns(int(residual.numel()), int(jet[0].numel()), patterns)
+
+
+def signature_by_patterns(count: int, size: int, patterns: Sequence[ca.Sparsity]) -> Signature:
+    """The same by the patterns of the unknowns' derivatives of order 0, 1, ..."""
+    places, orders = np.zeros(0, np.int64), np.zeros(0, np.int64)
+    for order, pattern in enumerate(patterns):
+        height, columns = np.array(pattern.row(), np.int64), np.diff(np.array(pattern.colind(), np.int64))
+        own = height * size + np.repeat(np.arange(len(columns)), columns)
+        # Places that lower orders have, too, keep their place in the list.
+        orders[_among(places, own)] = order
+        own = own[~_among(own, places)]
+        places, orders = np.append(places, own), np.append(orders, np.full(len(own), order))
+    return from_entries(count, size, places // max(size, 1), places % max(size, 1), orders)
+
+
+def _among(numbers: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Which numbers are among others; of long lists sorting is faster than np.isin."""
+    if not len(others):
+        return np.zeros(len(numbers), bool)
+    ordered = np.sort(others)
+    found: np.ndarray = ordered[np.minimum(np.searchsorted(ordered, numbers), len(ordered) - 1)] == numbers
+    return found
 
 
 def tight_slopes(slopes: Callable[[int], ca.SX], s: Signature) -> ca.SX:

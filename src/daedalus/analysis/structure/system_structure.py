@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import casadi as ca
 
 from daedalus.analysis.structure.block_form import Block, blocks_in_order
-from daedalus.analysis.structure.signature import Signature, signature, tight_slopes
+from daedalus.analysis.structure.signature import Signature, signature_by_patterns, tight_slopes
 from daedalus.compilation.foreign_calls import calls_foreign_code, jacobian_past_calls
+from daedalus.compilation.instruction_slopes import InstructionSlopes, instruction_slopes
 from daedalus.model.lazy_values import cached_property
+from daedalus.model.system.instruction_list import UnknownOperationError, read_instructions
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 
 LETTERS = ("t", "xdot", "x", "z", "u", "p")
+# From this many instructions on a Jacobian is made from them; below, CasADi's own takes milliseconds.
+LONG_EQUATIONS = 10_000
+_LONG_GROUPS = (("xdot",), ("x", "z"))
+_by_letters = {key: tuple(LETTERS.index(letter) for letter in key) for key in _LONG_GROUPS}
 
 
 class SystemStructure:
@@ -56,10 +64,25 @@ class SystemStructure:
                 self._slopes[letters] = ca.jacobian(residual, symbols)
         return self._slopes[letters]
 
+    @cached_property
+    def long_slopes(self) -> InstructionSlopes | None:
+        """∂F/∂x' and ∂F/∂(x, z) of a large system as instructions, where these can be differentiated; else None."""
+        function = self.system.function
+        if function.n_instructions() < LONG_EQUATIONS or calls_foreign_code(function):
+            return None
+        if not self.system.residual.is_dense():
+            return None
+        with suppress(UnknownOperationError):
+            return instruction_slopes(read_instructions(function), [_by_letters[key] for key in _LONG_GROUPS])
+        return None
+
     def pattern(self, *letters: str) -> ca.Sparsity:
         """Where the symbols of some letters stand in the equations."""
         if letters not in self._patterns:
-            self._patterns[letters] = ca.jacobian_sparsity(self.system.residual, self.symbols(*letters))
+            if letters in _LONG_GROUPS and self.long_slopes is not None:
+                self._patterns[letters] = self.long_slopes.sparsity(_LONG_GROUPS.index(letters))
+            else:
+                self._patterns[letters] = ca.jacobian_sparsity(self.system.residual, self.symbols(*letters))
         return self._patterns[letters]
 
     def rows_with(self, *letters: str) -> set[int]:
@@ -75,7 +98,9 @@ class SystemStructure:
     @cached_property
     def signature(self) -> Signature:
         """Which derivatives stand in which equation, and the offsets that follow."""
-        return signature(self.system.residual, self.jet)
+        # The rates of z, which stand in no equation, are the last columns that x' has not.
+        patterns = [self.pattern("x", "z"), self.pattern("xdot")]
+        return signature_by_patterns(int(self.system.residual.numel()), self.size, patterns)
 
     @cached_property
     def jacobian(self) -> ca.SX:

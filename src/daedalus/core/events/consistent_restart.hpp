@@ -31,6 +31,25 @@ inline void move_restart(const ImplicitState& m, double* y, double part, const d
     }
 }
 
+// Whether the matrix of a restart is diagonal, as that of explicit equations is in the order of their states; the diagonal
+// is kept in the third of the spare vectors then. Fields of explicit equations need no factors for their start.
+inline bool read_diagonal(ImplicitState& m, const double* values) noexcept {
+    const Pattern& matrix = m.model.matrix;
+    if (m.group_count > 1) return false;
+    double* diagonal = m.spare + 2 * m.unknowns;
+    for (long long c = 0; c < m.unknowns; ++c) {
+        diagonal[c] = 0;
+        for (long long k = matrix.colind[static_cast<std::size_t>(c)]; k < matrix.colind[static_cast<std::size_t>(c) + 1]; ++k) {
+            if (matrix.rows[static_cast<std::size_t>(k)] == c)
+                diagonal[c] = values[k];
+            else if (values[k] != 0)
+                return false;
+        }
+        if (!(std::fabs(diagonal[c]) > std::numeric_limits<double>::min()) || !std::isfinite(diagonal[c])) return false;
+    }
+    return true;
+}
+
 inline bool factor_restart(ImplicitState& m) noexcept {
     const ImplicitModel& model = m.model;
     double* values = m.solver.values();
@@ -44,11 +63,17 @@ inline bool factor_restart(ImplicitState& m) noexcept {
     }
     for (long long k = 0; k < dots; ++k) values[model.dot_place[static_cast<std::size_t>(k)]] += m.dot[k];
     ++m.factorisations;
-    return m.solver.factor(nullptr, nullptr);
+    m.diagonal_restart = read_diagonal(m, values);
+    return m.diagonal_restart || m.solver.factor(nullptr, nullptr);
 }
 
 // In place; a state whose derivative occurs stays, and its part is a change of that.
 inline void solve_restart_matrix(Integration& s, ImplicitState& m, double* b) noexcept {
+    if (m.diagonal_restart) {
+        const double* diagonal = m.spare + 2 * m.unknowns;
+        for (long long i = 0; i < m.unknowns; ++i) b[i] /= diagonal[i];
+        return;
+    }
     m.solver.solve_own(b);
     for (long long g = 1; g < m.group_count; ++g) {
         direct(m, g - 1, b, 1, nullptr, 0);

@@ -77,7 +77,7 @@ def largest_block(system: System) -> int:
     """The number of unknowns x' and z of the largest group that depend on each other, states standing for their x'."""
     n, size = system.sizes["x"], system.sizes["x"] + system.sizes["z"]
     plant = implicit_plant_of(system)
-    places = [pair for matrix in plant.jacobians for pair in zip(*matrix.sparsity().get_triplet())]
+    places = [pair for pattern in plant.patterns for pair in zip(*pattern.get_triplet())]
     rows, columns = zip(*sorted(set(places))) if places else ((), ())
     count, _, _, _, starts, *_ = ca.Sparsity.triplet(size, size, list(rows), list(columns)).btf()
     return max((starts[b + 1] - starts[b] for b in range(count)), default=n)

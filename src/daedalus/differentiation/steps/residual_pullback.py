@@ -26,7 +26,7 @@ class ResidualPullback:
     def __init__(self, plant: ImplicitPlant, projected: bool) -> None:
         self.plant, self.system = plant, plant.system
         self.residual, self._jacobian = (function.core for function in plant.functions)
-        patterns = [matrix.sparsity().get_triplet() for matrix in plant.jacobians]
+        patterns = [pattern.get_triplet() for pattern in plant.patterns]
         self._places = [(np.array(rows, int), np.array(columns, int)) for rows, columns in patterns]
         self.symbols = {letter: self.system.symbol(letter) for letter in ARGUMENTS}
         self.arguments = [self.symbols[letter] for letter in ARGUMENTS]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -359,17 +360,21 @@ class EquationDoor(Notebook):
 
     def _check_residual(self, whole: ca.SX, name: str, what: str = "equation") -> None:
         """Refuse components that are no equations; shared subexpressions are looked at once, not per component."""
-        residuals = elements(whole)
 
         def where(k: int) -> str:
-            single = len(residuals) == 1
+            single = whole.numel() == 1
             return f"{what.capitalize()} {name!r}" if single else f"Component {k} of {what} {name!r}"
 
-        for k, residual in enumerate(residuals):
-            if operation(residual) in NOT_EQUATED:
-                _check_form(residual, where(k))
-        depends = self._with_unknowns(whole)
-        if depends is None:
+        sampled = self._with_unknowns(whole)
+        if sampled is not None:
+            for k in sampled.suspects:
+                _check_form(whole[k], where(k))
+            depends = sampled.depends
+        else:
+            residuals = elements(whole)
+            for k, residual in enumerate(residuals):
+                if operation(residual) in NOT_EQUATED:
+                    _check_form(residual, where(k))
             try:
                 seen = self._check_symbols(whole, f"{what.capitalize()} {name!r}")
             except ModelError:
@@ -382,9 +387,9 @@ class EquationDoor(Notebook):
             depends = ca.which_depends(whole, ca.vertcat(*unknowns), 1, True) if unknowns else [False] * len(residuals)
         if not all(depends):
             k = depends.index(False)
-            raise self._without_unknown(residuals[k], where(k))
+            raise self._without_unknown(whole[k], where(k))
 
-    def _with_unknowns(self, whole: ca.SX) -> list[bool] | None:
+    def _with_unknowns(self, whole: ca.SX) -> _SampledComponents | None:
         """Which components of many contain an unknown, without a look at single symbols; None where they are few, where
         a symbol is not the model's, or where a NaN comes out.
 
@@ -401,12 +406,15 @@ class EquationDoor(Notebook):
         if function.has_free():
             return None
         try:
-            values = function(*(np.linspace(0.5, 1.5, argument.numel()) for argument in arguments)).nonzeros()
+            values = function(*(np.linspace(0.5, 1.5, argument.numel()) for argument in arguments)).full().ravel()
         except RuntimeError:  # of a foreign function
             return None
         if np.isnan(values).any():
             return None
-        return list(ca.which_depends(whole, arguments[0], 1, True))
+        depends = list(ca.which_depends(whole, arguments[0], 1, True))
+        # Comparisons and logic are 0 or 1 everywhere, and constants contain nothing.
+        suspects = np.flatnonzero((values == 0) | (values == 1) | ~np.array(depends, bool))
+        return _SampledComponents(depends, suspects.tolist())
 
     def _without_unknown(self, residual: ca.SX, where: str) -> ModelError:
         names = sorted({self._label(*self._known[symbol_key(s)]) for s in ca.symvar(residual)})
@@ -416,6 +424,13 @@ class EquationDoor(Notebook):
             because="an equation determines a state, a derivative or an algebraic variable.",
             remedy="declare one of them with m.algebraic(...)",
         )
+
+
+class _SampledComponents(NamedTuple):
+    """Which components of an equation contain an unknown, and which ones may be no equations at all."""
+
+    depends: list[bool]
+    suspects: list[int]
 
 
 def _check_form(residual: ca.SX, where: str) -> None:

@@ -6,7 +6,7 @@ import functools
 import hashlib
 from array import array
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import casadi as ca
 import numpy as np
@@ -60,15 +60,21 @@ class Instructions:
     constants: array[float]
     size_in: tuple[int, ...]
     size_out: tuple[int, ...]
+    _digest: list[str] = field(default_factory=list, repr=False)
 
     def __len__(self) -> int:
         return len(self.operation)
 
     def digest(self) -> str:
         """A hash of what is computed, blind to the names of the function, its arguments and its symbols."""
+        if not self._digest:
+            self._digest.append(self._hashed())
+        return self._digest[0]
+
+    def _hashed(self) -> str:
         hashed = hashlib.sha256(repr((self.size_in, self.size_out, len(self), len(self.constants))).encode())
         for column in (self.operation, self.first, self.second, self.slot, self.constants):
-            hashed.update(column.tobytes())
+            hashed.update(memoryview(column))
         return hashed.hexdigest()
 
 

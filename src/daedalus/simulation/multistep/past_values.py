@@ -130,7 +130,7 @@ class ImplicitStepper:
         self.counts.jacobians += 1
         n = len(x)
         values = self.plant.functions[1].core(np.array([t]), slope, x, z, u, self.p)
-        patterns = [matrix.sparsity() for matrix in self.plant.jacobians]
+        patterns = self.plant.patterns
         dot, whole = (
             csc_matrix((np.array(v), np.array(s.row(), dtype=int), np.array(s.colind(), dtype=int)), shape=s.shape)
             for v, s in zip(values, patterns)

@@ -16,7 +16,7 @@ import numpy as np
 from daedalus import _core
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.analysis.structure.written_structure import VariableIndex, variable_index
-from daedalus.compilation import Compiled, compile_function
+from daedalus.compilation import Compiled, compile_function, compile_loops
 from daedalus.errors import SolverError
 from daedalus.model.expressions import nonzeros
 from daedalus.model.lazy_values import cached_property
@@ -85,13 +85,29 @@ class ImplicitPlant(Plant):
         return structure.slopes("xdot"), structure.slopes("x", "z")
 
     @cached_property
+    def patterns(self) -> tuple[ca.Sparsity, ca.Sparsity]:
+        """Where ∂F/∂x' and ∂F/∂(x, z) have entries."""
+        structure = structure_of(self.system)
+        if structure.long_slopes is not None:
+            return structure.pattern("xdot"), structure.pattern("x", "z")
+        dot, whole = (matrix.sparsity() for matrix in self.jacobians)
+        return dot, whole
+
+    @cached_property
     def functions(self) -> tuple[Compiled, Compiled]:
         """F and its Jacobians as functions of (t, x', x, z, u, p)."""
         arguments = [self.system.symbol(letter) for letter in ARGUMENTS]
         residual = self.system.function
         if not residual.sparsity_out(0).is_dense():
             residual = ca.Function("residual", arguments, [ca.densify(self.system.residual)])
-        return compile_function(residual), compile_function(ca.Function("jacobian", arguments, list(self.jacobians)))
+        compiled = compile_function(residual)
+
+        def jacobian() -> ca.Function:
+            return ca.Function("jacobian", arguments, list(self.jacobians))
+
+        slopes = structure_of(self.system).long_slopes
+        loops = None if slopes is None else compile_loops("jacobian", slopes.rows, jacobian)
+        return compiled, compile_function(jacobian()) if loops is None else loops
 
     @cached_property
     def drift(self) -> Compiled:
@@ -121,7 +137,7 @@ class ImplicitPlant(Plant):
         `dependent` are states whose derivative has the coefficient zero for the parameters of a run, `held` equations
         that have no derivative then.
         """
-        dot, whole = (matrix.sparsity() for matrix in self.jacobians)
+        dot, whole = self.patterns
         n = self.system.sizes["x"]
         patterns = (list(dot.colind()), list(dot.row()), list(whole.colind()), list(whole.row()))
         index, level = self.index.index.tolist(), self.index.level.tolist()
@@ -151,7 +167,7 @@ class ImplicitPlant(Plant):
     @cached_property
     def without_derivative(self) -> np.ndarray:
         """The states whose derivative occurs in no equation: algebraic variables by use."""
-        return np.flatnonzero(np.diff(np.array(self.jacobians[0].sparsity().colind())) == 0)
+        return np.flatnonzero(np.diff(np.array(self.patterns[0].colind())) == 0)
 
     @cached_property
     def rhs(self) -> Any:

@@ -238,7 +238,7 @@ def _checked(
     if isinstance(core, _core.ImplicitModel) and linear.form != "auto":
         wish: Any = linear.preconditioner
         if callable(wish) and isinstance(core_plant, ImplicitPlant):
-            wish = given = GivenPreconditioner(wish, core_plant.jacobians[1].sparsity())
+            wish = given = GivenPreconditioner(wish, core_plant.patterns[1])
         is_direct = choice.name in METHODS and METHODS[choice.name].family == "rosenbrock"
         core = core.with_linear(linear.form, wish, DIRECT if is_direct else CORRECTED)  # type: ignore[arg-type]
     ends = numbers["max_steps"], numbers["time_limit"]

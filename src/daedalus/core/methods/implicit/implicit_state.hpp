@@ -23,6 +23,7 @@ struct ImplicitState {
     bool has_drift = false;
     bool restarted = true;  // nothing of the past holds: the start, a breakpoint, a reset
     double restart_time = std::numeric_limits<double>::quiet_NaN();  // the last time that this was so
+    bool diagonal_restart = false;  // its matrix is diagonal
     bool singular_restart = false;  // behind a jump the equations do not determine z and x'
     // Behind a jump at this time z is still that of before: the first step finds it.
     double stale_time = std::numeric_limits<double>::quiet_NaN();
