@@ -39,6 +39,23 @@ def test_a_hard_spring_falls_from_its_upper_branch():
     assert 1.56 < 2 * np.pi * found.attrs["folds"][0] < 1.6
 
 
+def test_the_whole_resonance_curve_of_a_hard_spring():
+    """Points obey the balance of the first harmonic but for others, and folds are where multipliers pass one."""
+    found = dd.frequency_sweep(driven(0.2, 0.2), "u", np.array([0.9, 1.6]) / (2 * np.pi), amplitude=0.5, whole=True)
+    turns, size = 2 * np.pi * found["frequency"].values, found["amplitude"].sel(harmonic=1, variable="place").values
+    left = ((1 - turns**2) + 0.15 * size**2) ** 2 * size**2 + (0.2 * turns * size) ** 2
+    assert left == pytest.approx(np.full(len(turns), 0.25), rel=0.1)
+    assert found["amplitude"].dims == ("point", "harmonic", "variable")
+    high, low = 2 * np.pi * np.array(found.attrs["folds"])
+    assert np.sum(np.diff(np.sign(np.diff(turns))) != 0) == 2
+    assert high == pytest.approx(turns[np.argmax(np.diff(turns) < 0)], abs=0.01)
+    # Between the folds the response is unstable, before and behind stable.
+    changes = np.flatnonzero(np.diff(found["stable"].values.astype(int)))
+    assert len(changes) == 2
+    assert turns[changes].tolist() == pytest.approx([high, low], abs=0.01)
+    assert 1.0 < low < high < 1.6
+
+
 @pytest.mark.wide
 def test_a_hard_spring_jumps_at_its_folds():
     """Amplitudes obey the balance of the first harmonic, ((1 − ω²) + ¾ β A²)² A² + (δ ω A)² = F², but for others."""

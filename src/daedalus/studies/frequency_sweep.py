@@ -1,8 +1,8 @@
 """`dd.frequency_sweep(m, "u", frequencies)`: the response of a nonlinear model to a sine, frequency by frequency.
 
 Each point is a periodic motion, found from the one before it (see `dd.periodic`): on the way to the next frequency,
-steps are halved until the motion changes little. Where even short steps do not lead on, the branch has a fold: there
-the motion jumps, as it does on a test bench, to the one that a run settles on.
+steps are halved until the motion changes little. Where even short steps do not lead on, the branch has a fold, which
+is located by arclength: there the motion jumps, as it does on a test bench, to the one that a run settles on.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ from daedalus.model.model import Model, as_system
 from daedalus.model.names import did_you_mean, listed
 from daedalus.model.plain_numbers import plain_number
 from daedalus.model.reopened import as_model
+from daedalus.model.system.closed_loop import closed_loop
 from daedalus.model.system.system import System
 from daedalus.model.values import unit_of
 from daedalus.simulation.simulate import simulate
+from daedalus.studies.orbits.first_orbit import branch_of_orbit, is_smooth
 from daedalus.studies.orbits.periodic_orbit import PeriodicOrbit
 from daedalus.studies.periodic import periodic
 
@@ -33,6 +35,8 @@ SAMPLES = 512
 # A step is taken when the motion changes by at most this share of its size; one that is shorter than this share of the
 # frequency and still too long leads over a fold.
 LARGEST_CHANGE, SHORTEST = 0.2, 1e-5
+# A fold is looked for by arclength when steps are shorter than this share of the frequency, with so many points.
+LOOKED_FOR, MOST_POINTS, MOST_WHOLE = 0.02, 150, 2000
 # Periods that a run is given to settle behind a jump, at most.
 FIRST_PERIODS, MOST_PERIODS, SETTLED = 50, 3200, 1e-3
 
@@ -46,6 +50,7 @@ def frequency_sweep(
     harmonics: int = 5,
     outputs: str | Sequence[str] | None = None,
     both_ways: bool = False,
+    whole: bool = False,
     start: Any = None,
     inputs: Mapping[str, object] | None = None,
     parameters: Mapping[str, object] | None = None,
@@ -62,6 +67,8 @@ def frequency_sweep(
     harmonics: how many harmonics of each variable are kept. outputs: names, by default the outputs of the model, or all
         its states if it has none.
     both_ways: go up and down; the result gets a dimension "sweep" with "up" and "down".
+    whole: follow the whole resonance curve from the first frequency to the last by arclength, through its folds; the
+        result has a dimension "point" with the frequency as a coordinate, and unstable parts too.
     start: where the first run begins. inputs: values of the other inputs. parameters, simulate_options: as for
         `dd.periodic`.
 
@@ -91,7 +98,10 @@ def frequency_sweep(
     book = as_model(model).copy()
     frequency = book.parameter(FREQUENCY, float(values[0]))
     drive = bias + amplitude * ca.sin(2 * ca.pi * frequency * book.time)
-    search = _Sweep(book, {**(inputs or {}), input: drive}, dict(parameters or {}), simulate_options)
+    driven = closed_loop(as_system(book), {input: drive})
+    search = _Sweep(driven, dict(inputs or {}), dict(parameters or {}), simulate_options)
+    if whole:
+        return _resonance_curve(search, system, values, start, names, int(harmonics))
     orders = (
         [("up", np.argsort(values)), ("down", np.argsort(-values))] if both_ways else [("", np.arange(len(values)))]
     )
@@ -143,7 +153,7 @@ class _Sweep:
     """Periodic motions of one model at any frequency."""
 
     def __init__(
-        self, book: Model, inputs: dict[str, Any], parameters: dict[str, Any], options: dict[str, Any]
+        self, book: System, inputs: dict[str, Any], parameters: dict[str, Any], options: dict[str, Any]
     ) -> None:
         self.book, self.inputs, self.parameters, self.options = book, inputs, parameters, options
 
@@ -192,6 +202,16 @@ class _Sweep:
         sizes = np.maximum(sizes, 1e-9 * np.abs(first).max(axis=0, initial=0.0))
         return float(np.max(np.abs(first - second) / np.maximum(sizes, 1e-300), initial=0.0))
 
+    def _fold(self, orbit: PeriodicOrbit, now: float, end: float) -> float | None:
+        """The frequency of the next fold on the way, by arclength; None of none, or where motions switch."""
+        if not is_smooth(self.book):
+            return None
+        try:
+            ahead = branch_of_orbit(orbit, FREQUENCY, (now, end), MOST_POINTS, periodic)
+        except (InputError, SolverError):
+            return None
+        return next((point.parameter for point in ahead.points if point.kind == "fold of cycles"), None)
+
     def onward(self, begin: float, orbit: PeriodicOrbit, end: float) -> tuple[PeriodicOrbit | None, list[float]]:
         """From the motion at one frequency to that at another, and the folds on the way."""
         now, step, folds = begin, end - begin, list[float]()
@@ -202,9 +222,11 @@ class _Sweep:
                 now, orbit, step = target, found, 2 * step
                 continue
             step = (target - now) / 2
-            if abs(step) < SHORTEST * abs(now):
-                folds.append(now)
-                beyond = end if abs(end - now) <= 100 * abs(step) else now + 100 * step
+            fold = self._fold(orbit, now, end) if abs(step) < LOOKED_FOR * abs(now) else None
+            if fold is not None or abs(step) < SHORTEST * abs(now):
+                folds.append(now if fold is None else fold)
+                short = 100 * SHORTEST * abs(now) * np.sign(end - now)
+                beyond = folds[-1] + short if abs(end - folds[-1]) > abs(short) else end
                 jumped = self.settled(beyond, orbit.start)
                 if jumped is None:
                     return None, folds
@@ -233,21 +255,74 @@ def _in_order(
             orbit, jumps = search.onward(before, orbit, frequency)
             folds += jumps
         if orbit is None:
-            raise SolverError(
-                f"No periodic response of {search.book.name!r} was found at {frequency:g} Hz.",
-                f"after {MOST_PERIODS} periods the motion does not repeat itself with the period of the input",
-                because="it may be chaotic, or repeat itself after several periods only.",
-                remedy="another amplitude=, other frequencies, or start= near a periodic motion",
-            )
+            raise _no_response(search, frequency)
         before = frequency
-        shares = np.fft.rfft(search.samples(orbit, names), axis=0)[: harmonics + 1] / SAMPLES
-        sizes = np.abs(shares)
-        amplitude[k] = np.concatenate([shares[:1].real, 2 * sizes[1:]])
-        # Harmonic h begins with e^{i 2π h f t0}; a sine has the angle −π/2.
-        turned = shares * np.exp(-2j * np.pi * np.arange(harmonics + 1)[:, None] * frequency * orbit.time[0])
-        phase[k] = np.angle(turned * np.where(np.arange(harmonics + 1)[:, None] > 0, 1j, 1.0))
+        turns = frequency * float(orbit.time[0])
+        amplitude[k], phase[k] = _harmonics(search.samples(orbit, names), harmonics, turns)
         stable[k] = orbit.stable
     return amplitude, phase, stable, folds
+
+
+def _resonance_curve(
+    search: _Sweep, system: System, values: np.ndarray, start: Any, names: list[str], harmonics: int
+) -> xarray.Dataset:
+    """The whole curve between the first and the last frequency."""
+    import xarray
+
+    if len(values) < 2 or values[0] == values[-1]:
+        raise InputError(
+            "A whole resonance curve needs two frequencies.",
+            f"{len(values)} given, from {values[0]:g} to {values[-1]:g} Hz",
+            because="it is followed from the first to the last.",
+            remedy="[0.1, 2.0], in Hz",
+        )
+    if not is_smooth(search.book):
+        raise InputError(
+            f"The whole resonance curve of {system.name!r} cannot be followed.",
+            "it has events or conditions",
+            because="the curve is followed by collocation, whose polynomials do not jump.",
+            remedy="whole=False, with both_ways=True for what lies between jumps",
+        )
+    first = search.settled(float(values[0]), start)
+    if first is None:
+        raise _no_response(search, float(values[0]))
+    branch = branch_of_orbit(first, FREQUENCY, (float(values[0]), float(values[-1])), MOST_WHOLE, periodic)
+    found = [_harmonics(branch.samples(k, names, SAMPLES), harmonics) for k in range(len(branch.period))]
+    dims = ["point", "harmonic", "variable"]
+    folds = [point.parameter for point in branch.points if point.kind == "fold of cycles"]
+    return xarray.Dataset(
+        {
+            "amplitude": (dims, np.array([sizes for sizes, _ in found])),
+            "phase": (dims, np.array([angles for _, angles in found]), {"units": "rad"}),
+            "stable": ("point", branch.stable),
+        },
+        coords={
+            "frequency": ("point", branch[FREQUENCY], {"units": "Hz"}),
+            "harmonic": np.arange(harmonics + 1),
+            "variable": names,
+            "unit": ("variable", [unit_of(system, name) for name in names]),
+        },
+        attrs={"title": system.name, "folds": folds, "ended": branch.ended.replace(FREQUENCY, "the frequency")},
+    )
+
+
+def _harmonics(samples: np.ndarray, harmonics: int, turns: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+    """Amplitudes and phases (harmonics + 1, names) of samples of one period that begins after so many turns."""
+    shares = np.fft.rfft(samples, axis=0)[: harmonics + 1] / len(samples)
+    orders = np.arange(harmonics + 1)[:, None]
+    # Harmonic h begins with e^{i 2π h f t0}; a sine has the angle −π/2.
+    turned = shares * np.exp(-2j * np.pi * orders * turns)
+    sizes = np.concatenate([shares[:1].real, 2 * np.abs(shares[1:])])
+    return sizes, np.angle(turned * np.where(orders > 0, 1j, 1.0))
+
+
+def _no_response(search: _Sweep, frequency: float) -> SolverError:
+    return SolverError(
+        f"No periodic response of {search.book.name!r} was found at {frequency:g} Hz.",
+        f"after {MOST_PERIODS} periods the motion does not repeat itself with the period of the input",
+        because="it may be chaotic, or repeat itself after several periods only.",
+        remedy="another amplitude=, other frequencies, or start= near a periodic motion",
+    )
 
 
 def _dataset(

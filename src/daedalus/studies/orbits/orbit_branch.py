@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from daedalus.analysis.points.partial_derivatives import partial_derivatives
 from daedalus.errors import InputError
 from daedalus.model.names import counted
 from daedalus.model.system.system import System
@@ -88,6 +89,29 @@ class SpecialOrbit:
         return other
 
 
+def sampled_orbit(problem: Any, orbit: Any, names: Sequence[str], count: int) -> np.ndarray:
+    """Values of states, algebraic variables and outputs at equal shares of one period, (count, names)."""
+    times = problem.begin + orbit.period * orbit.mesh
+    at = problem.begin + orbit.period * np.arange(count) / count
+    x, rates, z = orbit.values.between(times, at)
+    system = problem.system
+    columns = dict(zip((*system.labels["x"], *system.labels["z"]), np.hstack([x, z]).T))
+    if any(name not in columns for name in names):
+        derivatives = partial_derivatives(system)
+        p, held = problem.numbers(orbit.parameter)
+        function, _ = derivatives._readout
+        outputs = function.core.evaluate_many(*problem.collocation.vectors(at, rates, x, z, p, held))[0]
+        columns |= dict(zip(derivatives.output_labels, outputs.T))
+    unknown = [name for name in names if name not in columns]
+    if unknown:
+        raise InputError(
+            f"{unknown[0]} is not a variable of an orbit of {system.name!r}.",
+            f"there are {', '.join(columns)}"[:200],
+            remedy="elements of states, algebraic variables and outputs by name",
+        )
+    return np.array([columns[name] for name in names]).T
+
+
 class OrbitBranch(Mapping[str, np.ndarray]):
     """The result of `dd.branch` of an orbit or a Hopf point: periodic orbits over a parameter.
 
@@ -162,6 +186,21 @@ class OrbitBranch(Mapping[str, np.ndarray]):
         at = times[0] + orbit.period * np.linspace(0, 1, LOOKED)
         found: tuple[np.ndarray, np.ndarray, np.ndarray] = orbit.values.between(times, at)
         return found
+
+    def samples(self, k: int, names: Sequence[str], count: int) -> np.ndarray:
+        """Values of states, algebraic variables and outputs at equal shares of one period of an orbit, (count, names).
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> m = dd.Model("circle"); x = m.state("x", 2, start=[1.0, 0.0]); r = m.parameter("r", 1.0)
+        >>> pull = r - x[0] ** 2 - x[1] ** 2
+        >>> m.equation([m.der(x)[0], m.der(x)[1]], [pull * x[0] - x[1], pull * x[1] + x[0]])
+        >>> orbits = dd.branch(dd.periodic(m, period=6.2), "r", (1.0, 2.0))
+        >>> orbits.samples(0, ["x[0]"], 4).shape
+        (4, 1)
+        """
+        return sampled_orbit(self._walk.problem, self._orbits[k], names, count)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
