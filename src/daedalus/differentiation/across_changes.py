@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import casadi as ca
 import numpy as np
 
 from daedalus.differentiation.case import Case
@@ -168,7 +169,8 @@ def behind_change(case: Case, change: Change, t: float, row: np.ndarray) -> Next
     if timed and (which not in led or which >= conditions.located):
         moves = _moved_in_time(case, timed[0], t, row)
     else:
-        moves = time_slopes(case, event_of(case, which), t, row) if led else _moved_by_stairs(case, which, t, row)
+        own = event_of(case, which)
+        moves = time_slopes(case, own, t, row) if led else _moved_by_stairs(case, case.system.guards[own], t, row)
     other = {k: time_slopes(case, event_of(case, k), t, row) for k in led[1:]}
     apart = [k for k, own in other.items() if not np.allclose(moves, own, rtol=1e-6) and np.all(np.isfinite(own))]
     told = which if which in changed else changed[0]
@@ -193,18 +195,21 @@ def _moved_in_time(case: Case, which: int, t: float, row: np.ndarray) -> np.ndar
     """∂τ/∂(x, u, p) of a condition that time and parameters decide, wherever it stands."""
     modes, n = stretch_of(case).modes, len(case.x0)
     assert modes is not None
-    _, slope = expression_slopes(case, conditions_of(stretch_of(case).system).guard(which, modes), t, row)
+    guard = conditions_of(stretch_of(case).system).guard(which, modes)
+    value, slope = expression_slopes(case, guard, t, row)
+    if not _is_met(case, value, slope, row):  # it jumps across zero, where a stair in it takes a step
+        return _moved_by_stairs(case, guard, t, row)
     return np.asarray(-slope[1:] / (slope[0] + slope[1 : 1 + n] @ row[-n:]))
 
 
-def _moved_by_stairs(case: Case, which: int, t: float, row: np.ndarray) -> np.ndarray:
-    """∂τ/∂(x, u, p) of a condition that changes away from zero: that of the stair in it that takes a step there.
+def _moved_by_stairs(case: Case, guard: ca.SX, t: float, row: np.ndarray) -> np.ndarray:
+    """∂τ/∂(x, u, p) of a guard that changes its sign away from zero: that of the stair in it that takes a step there.
 
     The ramp fmod(t, T) falls where t/T is a whole number, at a moment that the state does not move. Without such a
     stair an input has jumped, at a time that is given.
     """
     n = len(case.x0)
-    for steps in stairs_of(case.system.guards[event_of(case, which)]):
+    for steps in stairs_of(guard):
         value, slope = expression_slopes(case, steps, t, row)
         rate = slope[0] + slope[1 : 1 + n] @ row[-n:]
         if rate and _is_met(case, value - round(value), slope, row):
