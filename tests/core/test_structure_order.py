@@ -102,7 +102,7 @@ def structures(draw: st.DrawFn) -> sparse.csc_array:
     return sparse.csc_array(matrix)
 
 
-@settings(max_examples=examples(20), deadline=None)
+@settings(max_examples=examples(20, 6), deadline=None)
 @given(matrix=structures(), turn=st.sampled_from([1.0, 1 + 2j]), seed=st.integers(0, 1000))
 def test_agrees_with_superlu(matrix: sparse.csc_array, turn: complex, seed: int) -> None:
     """Backward error at rounding level, and the answer of another factorisation."""

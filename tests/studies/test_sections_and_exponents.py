@@ -24,7 +24,7 @@ def van_der_pol(mu=1.0):
     return m, x, y
 
 
-@settings(max_examples=examples(20) // 2, deadline=None)
+@settings(max_examples=examples(10, 3), deadline=None)
 @given(st.lists(st.floats(-1.5, 0.8), min_size=2, max_size=3, unique=True), st.integers(0, 99))
 def test_exponents_of_linear_systems_are_real_parts_of_eigenvalues(rates, seed):
     turn = np.random.default_rng(seed).standard_normal((len(rates), len(rates))) + 2 * np.eye(len(rates))
