@@ -1,0 +1,85 @@
+"""Boxes that fall on the ground and onto each other: CPU seconds for one second of motion, and how deep they go in."""
+
+import time
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+HALF, GAP, FRICTION, GRAVITY = 0.1, 0.36, 0.5, 9.81
+
+
+def measure(options: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """One record: CPU seconds for a second of motion and the deepest overlap, m; option count."""
+    count = options["count"]
+    ours, depth = by_daedalus(count)
+    record: dict[str, Any] = {"ours": ours, "depth": depth}
+    if find_spec("mujoco") is not None:
+        # The longest step of MuJoCo that goes in no deeper than we do; its shortest one where none does.
+        for step in (5e-3, 2e-3, 1e-3, 5e-4):
+            theirs, deep = by_mujoco(count, step)
+            record |= {"mujoco": theirs, "mujoco_depth": deep, "mujoco_step": step}
+            if deep <= depth:
+                break
+    yield record
+
+
+def timed(call: Callable[[], Any]) -> tuple[float, Any]:
+    """CPU seconds of one call, and what it gives."""
+    began = time.process_time()
+    given = call()
+    return time.process_time() - began, given
+
+
+def places(count: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Positions and quaternions of boxes in layers, each turned in another way."""
+    draw, side = np.random.default_rng(0), int(np.ceil(count**0.5 / 2))
+    found = []
+    for k in range(count):
+        layer, rest = divmod(k, side * side)
+        q = draw.normal(size=4)
+        place = np.array([GAP * (rest // side), GAP * (rest % side), 0.2 + GAP * layer])
+        found.append((place, q / np.linalg.norm(q)))
+    return found
+
+
+def by_daedalus(count: int) -> tuple[float, float]:
+    import daedalus as dd
+
+    m = dd.Model("boxes")
+    m.gravity([0.0, 0.0, -GRAVITY])
+    side = 2 * HALF
+    for k, (place, q) in enumerate(places(count)):
+        body = m.body(f"b{k}", mass=1.0, inertia=dd.inertia.box(1.0, side, side, side), position=place,
+                      velocity=[0.0, 0.0, 0.0], rotation=q, angular_velocity=[0.0, 0.0, 0.0])  # fmt: skip
+        body.shape("box", size=[side] * 3)
+    m.contact("all", friction=FRICTION)
+    dd.simulate(m, 0.01)
+    seconds, tr = timed(lambda: dd.simulate(m, 1.0))
+    return seconds, next(record.depth for record in tr.records if type(record).__name__ == "ContactsStepped")
+
+
+def by_mujoco(count: int, step: float) -> tuple[float, float]:
+    import mujoco  # type: ignore[import-not-found,unused-ignore]
+
+    geom = f'friction="{FRICTION} 0 0" condim="3"'
+    bodies = "".join(
+        f'<body pos="{p[0]} {p[1]} {p[2]}" quat="{q[0]} {q[1]} {q[2]} {q[3]}"><freejoint/>'
+        f'<geom type="box" size="{HALF} {HALF} {HALF}" mass="1" {geom}/></body>'
+        for p, q in places(count)
+    )
+    text = f'<mujoco><option timestep="{step}" gravity="0 0 -{GRAVITY}" cone="elliptic"/><worldbody>'
+    model = mujoco.MjModel.from_xml_string(
+        f'{text}<geom type="plane" size="50 50 1" {geom}/>{bodies}</worldbody></mujoco>'
+    )
+    data = mujoco.MjData(model)
+
+    def run() -> float:
+        deep = 0.0
+        for _ in range(round(1.0 / step)):
+            mujoco.mj_step(model, data)
+            deep = max(deep, -min((contact.dist for contact in data.contact), default=0.0))
+        return deep
+
+    return timed(run)
