@@ -4,6 +4,7 @@ import casadi as ca
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.components import converters
 from tests.support.rings import examples
 
 import daedalus as dd
@@ -68,3 +69,18 @@ def test_the_duty_of_a_converter():
     ]
     difference = (ends[0]["store.voltage"][-1] - ends[1]["store.voltage"][-1]) / 2e-5
     assert found.d("store.voltage", "duty") == pytest.approx(difference, rel=1e-5)
+
+
+@pytest.mark.parametrize("name", ["boost", *(pytest.param(n, marks=pytest.mark.wide) for n in ("buck_boost", "sepic"))])
+def test_diodes_that_turn_with_the_gate(name):
+    """Steps end at their corners where the derivatives find no way across."""
+    m, span = getattr(converters, name)(kind="parameter"), 7.3e-5
+    start = dict.fromkeys(m.freeze().labels["x"], 0.0)
+    duty = {"boost": 0.5, "buck_boost": 0.4, "sepic": 0.5}[name]
+    found = dd.sensitivities(m, span, start=start, wrt=("parameters",))
+    ends = [
+        dd.simulate(m, span, start=start, parameters={"duty": duty + side * 1e-6}, rtol=1e-10, atol=1e-12)
+        for side in (1, -1)
+    ]
+    difference = (ends[0]["c1.voltage"][-1] - ends[1]["c1.voltage"][-1]) / 2e-6
+    assert found.d("c1.voltage", "duty") == pytest.approx(difference, rel=1e-5)

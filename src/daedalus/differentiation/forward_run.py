@@ -23,6 +23,7 @@ from daedalus.differentiation.steps.discrete import run_discrete
 from daedalus.differentiation.steps.stepwise import stepwise
 from daedalus.differentiation.variational.augmented import AnyAugmented, augmented_of
 from daedalus.differentiation.variational.error_controlled import event_call, moves_far, run_error_controlled
+from daedalus.differentiation.variational.finished import DerivativesStoppedError
 from daedalus.differentiation.variational.recorded import Recorded, RunPart, at_rest, recorded_run
 from daedalus.differentiation.variational.residual_augmented import varied_at
 from daedalus.differentiation.variational.tangent_start import TangentStart, tangent_start
@@ -50,12 +51,18 @@ def differentiate(case: Case, order: int, directions: Directions, by: str) -> Fo
     if order == 2:
         refuse_corners(case.system)
         refuse_second_order_instants(case)
-    return _in_parts(case, order, directions, by)
+    try:
+        return _in_parts(case, order, directions, by, corners=by == "discrete")
+    except DerivativesStoppedError:
+        # Coefficients jump at the corner of a diode: Newton's method of a step that meets it may find no way.
+        if by == "discrete" or case.foreseen is None or not case.foreseen.stretches:
+            raise
+        return _in_parts(case, order, directions, by, corners=True)
 
 
-def _in_parts(case: Case, order: int, directions: Directions, by: str) -> ForwardRun:
+def _in_parts(case: Case, order: int, directions: Directions, by: str, corners: bool) -> ForwardRun:
     original = case
-    case = first_part(case, by == "discrete")
+    case = first_part(case, corners)
     check_event_inputs(case)
     begin = start = tangent_start(case, directions, order)
     run = run_implicit if is_implicit(case.method) and by == "variational" else WAYS[by]

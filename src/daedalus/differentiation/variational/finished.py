@@ -10,6 +10,10 @@ from daedalus.simulation.result.ending import ENDINGS
 from daedalus.simulation.run.stop_reason import stop_of
 
 
+class DerivativesStoppedError(SolverError):
+    """A run of the variational equations that stopped before its end."""
+
+
 def check_finished(case: Case, run: Any, entry: int | None = None, width: int = 0) -> None:
     """Raise a SolverError where the run did not get to its end.
 
@@ -22,4 +26,5 @@ def check_finished(case: Case, run: Any, entry: int | None = None, width: int = 
     facts = [stop.sentence]
     if sensitive:
         facts.append("it is a sensitivity that stopped the run; the states alone may go on")
-    raise SolverError(f"The run of {case.system.name!r} with its derivatives stopped early.", facts, remedy=stop.advice)
+    what = f"The run of {case.system.name!r} with its derivatives stopped early."
+    raise DerivativesStoppedError(what, facts, remedy=stop.advice)
