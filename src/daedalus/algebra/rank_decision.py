@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 EPSILON = float(np.finfo(float).eps)
 
+# The least size that anything is divided by: numbers that large after it still have an inverse.
+NOT_ZERO = 1e-300
+
 # -- tolerances ------------------------------------------------------------------------------------------------
 
 # A sum that is smaller than this share of its terms is rounding: some hundred roundings of double precision.

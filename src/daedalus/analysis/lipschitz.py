@@ -18,7 +18,7 @@ from functools import partial
 import casadi as ca
 import numpy as np
 
-from daedalus.algebra.rank_decision import EPSILON, SAME_FORMULA
+from daedalus.algebra.rank_decision import EPSILON, NOT_ZERO, SAME_FORMULA
 from daedalus.analysis.interval_arithmetic import range_over
 from daedalus.analysis.structure.symbolic_solve import solved_for
 from daedalus.errors import InputError, SolverError
@@ -279,7 +279,7 @@ def _bounded(
     lows, highs = low[None, :], high[None, :]
     bounds, entries = _norm_bounds(function, lows, highs, n)
     usual = np.subtract(*within_reach(low, high)[::-1])
-    while len(bounds) < MOST_BOXES and bounds.max() > CLOSE * lower + 1e-300:
+    while len(bounds) < MOST_BOXES and bounds.max() > CLOSE * lower + NOT_ZERO:
         # Cut the worse half of the boxes across their relatively widest side.
         count = max(1, min(len(bounds) // 2, MOST_BOXES - len(bounds)))
         worst = np.argsort(bounds)[-count:]

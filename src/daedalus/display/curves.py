@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from daedalus.algebra.rank_decision import NOT_ZERO
 from daedalus.model.switching.delays import BEFORE, SIGNAL, TIME
 from daedalus.model.values import unit_of
 from daedalus.simulation.result.labelled_samples import element_columns
@@ -211,7 +212,7 @@ def _without_copies(curves: list[DrawnCurve]) -> list[DrawnCurve]:
 
 
 def _is_copy(curve: DrawnCurve, other: DrawnCurve) -> bool:
-    near = SAME * max(curve.size, 1e-300)
+    near = SAME * max(curve.size, NOT_ZERO)
     if not np.isfinite(curve.values).all():
         return False
     return bool(

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from daedalus.algebra.newton_steps import full_newton
+from daedalus.algebra.rank_decision import NOT_ZERO
 from daedalus.display.planar_field import PlanarField
 from daedalus.model.frozen_mapping import FrozenMapping
 
@@ -142,7 +143,7 @@ def _newton_step(field: PlanarField, at: np.ndarray) -> np.ndarray:
     step = np.full_like(at, np.nan)
     step[usable] = -np.einsum("nij,nj->ni", np.linalg.pinv(slope[usable]), value[usable])
     length = np.max(np.abs(step), axis=1, keepdims=True)
-    return step * np.minimum(1.0, LONGEST_STEP / np.maximum(length, 1e-300))
+    return step * np.minimum(1.0, LONGEST_STEP / np.maximum(length, NOT_ZERO))
 
 
 def _usual_speed(field: PlanarField) -> np.ndarray:
@@ -152,7 +153,7 @@ def _usual_speed(field: PlanarField) -> np.ndarray:
     speed = speed[np.all(np.isfinite(speed), axis=1)]
     if not len(speed):
         return np.ones(2)
-    return np.maximum(np.median(speed, axis=0), np.maximum(1e-3 * np.max(speed, axis=0), 1e-300))
+    return np.maximum(np.median(speed, axis=0), np.maximum(1e-3 * np.max(speed, axis=0), NOT_ZERO))
 
 
 def _each_once(field: PlanarField, points: np.ndarray) -> np.ndarray:

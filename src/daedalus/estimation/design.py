@@ -20,6 +20,7 @@ from daedalus.model.model import Model, as_system
 from daedalus.model.names import counted
 from daedalus.model.plain_numbers import plain_number
 from daedalus.model.signals import signal
+from daedalus.model.switching.schedule import SAME_TIME
 from daedalus.model.system.system import System
 from daedalus.model.values import unit_of
 from daedalus.optimisation.description.unknown import Unknown
@@ -28,8 +29,6 @@ from daedalus.simulation.run.request import read_span
 # Levels of a chosen input, as shares of the way from its lower to its upper bound, beside its guess.
 LEVELS = (0.0, 0.5, 1.0)
 MOST_SWEEPS = 6
-# Times that differ by less than this share of a candidate's distance are one.
-SAME = 1e-9
 MOST_CANDIDATES = 10_000
 
 
@@ -142,9 +141,9 @@ def _places_apart(ends: tuple[float, float], samples: int, candidates: int, spac
     if not (least >= 0 and np.isfinite(least)):
         raise InputError("spacing must be a time of at least 0.", f"got {spacing!r}", remedy="spacing=0.1")
     length = abs(ends[1] - ends[0])
-    apart = max(1, int(np.ceil(least * (candidates - 1) / length - SAME))) if candidates > 1 and length > 0 else 1
+    apart = max(1, int(np.ceil(least * (candidates - 1) / length - SAME_TIME))) if candidates > 1 and length > 0 else 1
     if (samples - 1) * apart > candidates - 1:
-        fits = (samples - 1) * least <= length * (1 + SAME)
+        fits = (samples - 1) * least <= length * (1 + SAME_TIME)
         raise InputError(
             f"{samples} samples do not fit.",
             f"{least:g} s between two of them, {counted(candidates, 'candidate')} over {length:g} s",
@@ -161,7 +160,7 @@ def _places_apart(ends: tuple[float, float], samples: int, candidates: int, spac
 def _enough(length: float, least: float, samples: int) -> int:
     """Candidates with so small a distance that the samples have room."""
     most = min(MOST_CANDIDATES, np.ceil(length / max(length / (samples - 1) - least, length / MOST_CANDIDATES)))
-    enough = (n for n in range(samples, int(most)) if (samples - 1) * np.ceil(least * n / length - SAME) <= n)
+    enough = (n for n in range(samples, int(most)) if (samples - 1) * np.ceil(least * n / length - SAME_TIME) <= n)
     return next(enough, int(most)) + 1
 
 

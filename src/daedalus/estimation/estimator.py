@@ -16,12 +16,11 @@ from daedalus.estimation.model_noise import noise_density, without_noise
 from daedalus.estimation.propagation import Propagation
 from daedalus.model.model import Model, as_system
 from daedalus.model.plain_numbers import plain_number, plain_vector
+from daedalus.model.switching.schedule import SAME_TIME
 from daedalus.model.system.system import System
 from daedalus.model.values import unit_of
 
 KINDS = ("ekf", "mhe")
-# Times that differ by less than this share of the interval are one moment.
-SAME = 1e-9
 
 
 class Estimator:
@@ -206,7 +205,7 @@ class Estimator:
 
     def _late(self, measured: np.ndarray, driven: bool, time: float) -> None:
         """Take in measurements of an earlier moment, and go on from there through what is remembered."""
-        moments, slack = self._moments, SAME * self._model.every
+        moments, slack = self._moments, SAME_TIME * self._model.every
         if time < moments[0].time - slack or driven:
             raise InputError(
                 f"The measurements of t = {time:g} are too late."

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from daedalus.algebra.rank_decision import KNOWN_BY_DIFFERENCES
+from daedalus.algebra.rank_decision import KNOWN_BY_DIFFERENCES, NOT_ZERO
 
 # A belief with a spread of more than a thousand times the value says nothing.
 BELIEVED = 1e-3
@@ -62,7 +62,7 @@ def seen_directions(
     singular, rows = np.linalg.svd(scaled)[1:]
     padded = np.concatenate([singular, np.zeros(len(theta) - len(singular))])
     believed = np.linalg.norm(scaled[len(scaled) - priors :] @ rows.T, axis=0)
-    return sizes, rows, padded, (padded > KNOWN_BY_DIFFERENCES * max(padded[0], 1e-300)) | (believed > BELIEVED)
+    return sizes, rows, padded, (padded > KNOWN_BY_DIFFERENCES * max(padded[0], NOT_ZERO)) | (believed > BELIEVED)
 
 
 def linear_covariance(slopes: np.ndarray, theta: np.ndarray, priors: int = 0) -> np.ndarray:

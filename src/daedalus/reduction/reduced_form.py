@@ -8,6 +8,7 @@ from dataclasses import replace
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.rank_decision import NOT_ZERO
 from daedalus.model.expressions import concatenate
 from daedalus.model.model import Model
 from daedalus.model.notebook import Equation
@@ -92,7 +93,7 @@ def _contradictions(book: Model, levels: Mapping[str, Equation]) -> list[Finding
     slopes = ca.jacobian(expression, concatenate(symbols))
     function = ca.Function("levels", [concatenate(symbols)], [expression, slopes])
     left, matrix = function(values)
-    size = abs(matrix.sparse()) @ np.maximum(np.abs(values), 1e-3) + 1e-300
+    size = abs(matrix.sparse()) @ np.maximum(np.abs(values), 1e-3) + NOT_ZERO
     found: list[Finding] = []
     ends = np.cumsum([0, *(own[name].numel() for name in known)])
     for name, a, b in zip(known, ends, ends[1:]):

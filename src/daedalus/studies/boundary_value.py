@@ -14,6 +14,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.algebra.damped_newton import damped_newton
+from daedalus.algebra.rank_decision import NOT_ZERO
 from daedalus.analysis.points.operating_point import read_point
 from daedalus.compilation import compile_function
 from daedalus.differentiation.differentiable_system import flowing_system
@@ -261,9 +262,9 @@ class _BoundaryCollocation:
         """The largest difference from a solution on half the steps, in shares of the sizes of the states."""
         values, p = self.collocation.split(unknowns, len(mesh) - 1)
         before, p_old = self.collocation.split(coarse, len(old) - 1)
-        sizes = np.maximum(np.abs(before.x).max(axis=0), 1e-300)
+        sizes = np.maximum(np.abs(before.x).max(axis=0), NOT_ZERO)
         gap = float(np.max(np.abs(values.x[np.searchsorted(mesh, old)] - before.x) / sizes))
-        return max(gap, float(np.max(np.abs(p - p_old) / np.maximum(np.abs(p), 1e-300), initial=0.0)))
+        return max(gap, float(np.max(np.abs(p - p_old) / np.maximum(np.abs(p), NOT_ZERO), initial=0.0)))
 
 
 def _zero(row: Any) -> ca.SX:

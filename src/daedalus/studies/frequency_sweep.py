@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.rank_decision import NOT_ZERO
 from daedalus.errors import InputError, SolverError
 from daedalus.model.model import Model, as_system
 from daedalus.model.names import did_you_mean, listed
@@ -200,7 +201,7 @@ class _Sweep:
         first, second = self.samples(one, labels), self.samples(other, labels)
         sizes = np.maximum(np.ptp(first, axis=0), np.ptp(second, axis=0))
         sizes = np.maximum(sizes, 1e-9 * np.abs(first).max(axis=0, initial=0.0))
-        return float(np.max(np.abs(first - second) / np.maximum(sizes, 1e-300), initial=0.0))
+        return float(np.max(np.abs(first - second) / np.maximum(sizes, NOT_ZERO), initial=0.0))
 
     def _fold(self, orbit: PeriodicOrbit, now: float, end: float) -> float | None:
         """The frequency of the next fold on the way, by arclength; None of none, or where motions switch."""

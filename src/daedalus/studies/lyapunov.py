@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from daedalus.algebra.rank_decision import range_of_projector
+from daedalus.algebra.rank_decision import NOT_ZERO, range_of_projector
 from daedalus.differentiation.sensitivities import sensitivities
 from daedalus.errors import InputError, SolverError
 from daedalus.model.model import Model, as_system
@@ -86,7 +86,7 @@ def lyapunov(
         if frame is None:
             frame = _first_frame(np.asarray(sens.projector), int(count), system)
         grown, sizes = np.linalg.qr(sens.M @ frame)
-        growth = np.log(np.maximum(np.abs(np.diag(sizes)), 1e-300))
+        growth = np.log(np.maximum(np.abs(np.diag(sizes)), NOT_ZERO))
         if np.max(np.abs(growth)) > LARGEST_GROWTH and until - now > SMALLEST * (end - begin):
             interval = (until - now) / 2
             continue

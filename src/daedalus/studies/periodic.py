@@ -16,7 +16,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from daedalus.algebra.rank_decision import range_of_projector
+from daedalus.algebra.rank_decision import NOT_ZERO, range_of_projector
 from daedalus.analysis.points.complete_point import complete_point
 from daedalus.analysis.points.operating_point import read_point
 from daedalus.differentiation.differentiable_system import assigns, flowing_system
@@ -185,7 +185,7 @@ class _Shooting:
             length = max(length, abs(change) / period)
             if not np.isfinite(length):
                 break
-            damping, taken = min(1.0, 0.5 / max(length, 1e-300) if abs(change) > 0.5 * period else 1.0), None
+            damping, taken = min(1.0, 0.5 / max(length, NOT_ZERO) if abs(change) > 0.5 * period else 1.0), None
             misses = self._misses(nodes, pieces, sizes)
             while damping >= SMALLEST_DAMPING:
                 trial, longer = nodes + damping * step, period + damping * change
@@ -327,7 +327,7 @@ class _Shooting:
         if not self.driven:
             # The first node stays in the plane across the motion.
             weight = phase.rate / sizes**2
-            weight = weight / max(float(np.linalg.norm(weight * sizes)), 1e-300)
+            weight = weight / max(float(np.linalg.norm(weight * sizes)), NOT_ZERO)
             matrix[-1, : first[1]] = weight @ pieces[0].free
             right = np.append(right, -weight @ (nodes[0] - phase.point))
         # Levenberg and Marquardt's term goes to zero with what the nodes miss: along a family of orbits, such as those

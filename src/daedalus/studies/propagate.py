@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from daedalus.algebra.rank_decision import NOT_ZERO
 from daedalus.ensembles.ensemble import Ensemble
 from daedalus.ensembles.sweep import DEFAULT_SAMPLES, sweep
 from daedalus.errors import InputError, SolverError
@@ -48,7 +49,7 @@ class _Uncertain(NamedTuple):
     def directions(self) -> np.ndarray:
         """(n, k): a normal vector of k independent numbers times this has the covariance."""
         values, vectors = np.linalg.eigh(self.covariance)
-        kept = values > NOTHING * max(float(values.max(initial=0.0)), 1e-300)
+        kept = values > NOTHING * max(float(values.max(initial=0.0)), NOT_ZERO)
         return np.asarray(vectors[:, kept] * np.sqrt(values[kept]))
 
 

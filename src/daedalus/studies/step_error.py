@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from daedalus.algebra.rank_decision import EPSILON
+from daedalus.algebra.rank_decision import EPSILON, NOT_ZERO
 from daedalus.errors import InputError, SolverError
 from daedalus.integrators.methods import METHODS, is_multistep
 from daedalus.integrators.multistep.multistep import Multistep
@@ -124,7 +124,7 @@ def step_error(
             raise _did_not_arrive(system, run.stop_reason)
         gaps.append([float(run[name][-1]) - float(right[name][len(sizes) - 1 - k]) for name in labels])
     norms = np.linalg.norm(np.array(gaps).reshape(len(sizes), -1), axis=1)
-    size = max(float(np.linalg.norm([right[name][0] for name in labels])), 1e-300)
+    size = max(float(np.linalg.norm([right[name][0] for name in labels])), NOT_ZERO)
     order = fitted_order(sizes, norms, norms > LEFT_OUT * size)
     errors = FrozenMapping(dict(zip(labels, gaps[0])))
     name = method if isinstance(method, str) else named.name or type(method).__name__

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from daedalus.algebra.rank_decision import NOT_ZERO
 from daedalus.analysis.linear.axis_names import Selection
 from daedalus.errors import InputError
 
@@ -146,7 +147,7 @@ def fine_frequencies(loop: Any) -> np.ndarray:
     near = (np.abs(places.imag)[:, None] + np.abs(places.real)[:, None] * BESIDE[None, :]).ravel()
     w = np.unique(np.concatenate([w, near[near > w[0]]]))
     # On a pole of the imaginary axis there is no value.
-    on_axis = np.abs(places.imag[np.abs(places.real) <= 1e-12 * np.maximum(sizes.max(initial=1.0), 1e-300)])
+    on_axis = np.abs(places.imag[np.abs(places.real) <= 1e-12 * np.maximum(sizes.max(initial=1.0), NOT_ZERO)])
     return w[~np.isin(w, on_axis)]
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from daedalus.algebra.rank_decision import NOT_ZERO
 from daedalus.differentiation.instants.instant_maps import instant_maps_of
 from daedalus.differentiation.result.sensitivity_samples import SensitivitySamples
 from daedalus.differentiation.variational.recorded import Recorded, RunPart, joined_record
@@ -142,7 +143,7 @@ class DifferentiatedRun(SensitivitySamples):
         times = plain_array(t, "The times of at()", unit="s")
         flat = np.ascontiguousarray(times.reshape(-1))
         ends = sorted((float(self._recorded.t[0]), float(self._recorded.t[-1])))
-        slack = 1e-12 * max(abs(ends[0]), abs(ends[1]), 1e-300)
+        slack = 1e-12 * max(abs(ends[0]), abs(ends[1]), NOT_ZERO)
         if (
             flat.size == 0
             or not np.all(np.isfinite(flat))

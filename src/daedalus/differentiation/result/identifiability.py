@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from daedalus.algebra.rank_decision import KNOWN_BY_DIFFERENCES
+from daedalus.algebra.rank_decision import KNOWN_BY_DIFFERENCES, NOT_ZERO
 from daedalus.differentiation.result.differentiated_run import DifferentiatedRun
 from daedalus.errors import InputError, SolverError
 
@@ -36,7 +36,7 @@ class Ranking:
 
     def __repr__(self) -> str:
         width = max((len(name) for name in self.names), default=0)
-        largest = max(self.influence.max(initial=0.0), 1e-300)
+        largest = max(self.influence.max(initial=0.0), NOT_ZERO)
         bars = ("█" * max(1, round(24 * value / largest)) if value > 0 else "" for value in self.influence)
         return "\n".join(f"{n.ljust(width)}  {v:9.3g}  {bar}" for n, v, bar in zip(self.names, self.influence, bars))
 
@@ -55,7 +55,7 @@ def rank(sens: DifferentiatedRun, of: object = None) -> Ranking:
             values.append(what.value(samples._point))
     S, y = np.concatenate(slopes, axis=1), np.concatenate(values, axis=1)
     size_y = np.sqrt(np.mean(y**2, axis=0))
-    floor = 1e-12 * max(size_y.max(initial=0.0), 1e-300)
+    floor = 1e-12 * max(size_y.max(initial=0.0), NOT_ZERO)
     scaled = S * sens._directions.sizes(sens.system, sens._case.p) / np.maximum(size_y, floor)[None, :, None]
     # A quantity that stays zero has no size of its own.
     scaled[:, size_y <= floor] = 0.0
@@ -83,7 +83,7 @@ def correlation(
     sizes = sens._directions.sizes(sens.system, sens._case.p)[sens._directions.columns("p")]
     scaled = F * sizes[:, None] * sizes[None, :]
     eigenvalues, vectors = np.linalg.eigh(scaled)
-    if not eigenvalues[0] > BLIND * max(eigenvalues[-1], 1e-300):
+    if not eigenvalues[0] > BLIND * max(eigenvalues[-1], NOT_ZERO):
         share = np.abs(vectors[:, 0])
         blind = [labels[k] for k in np.argsort(-share) if share[k] > 0.1 * share.max()]
         raise SolverError(

@@ -15,7 +15,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.algebra.damped_newton import damped_newton, sizes_of_equations
-from daedalus.algebra.rank_decision import SINGULAR
+from daedalus.algebra.rank_decision import NOT_ZERO, SINGULAR
 from daedalus.differentiation.case import Case, hybrid_case, nominal_again
 from daedalus.differentiation.directions import Directions
 from daedalus.differentiation.events.jumping_conditions import jumping_conditions
@@ -113,7 +113,7 @@ def verify(sens: DifferentiatedRun) -> Verification:
     checks = [_against_differences(sens, chart, steps, S, size)]
     checks.append(_against_adjoint(case, directions, steps, S, size))
     own = sens._slopes[0] * size / case.system.nominal["x"][:, None]
-    gap = np.abs(own - scaled).max(initial=0.0) / max(np.abs(scaled).max(initial=0.0), 1e-300)
+    gap = np.abs(own - scaled).max(initial=0.0) / max(np.abs(scaled).max(initial=0.0), NOT_ZERO)
     rtol = case.settings.call["rtol"]
     allowed = 1e-9 if sens.how == "discrete" else _of_the_flow(rtol, scaled)
     checks.append(Check("the steps differentiated", gap, allowed, _compared(sens, case, gap > allowed)))
@@ -186,7 +186,7 @@ def _against_differences(
             errors.append(np.abs((ends[0] - ends[1]) / (2 * step) / nominal_x - reference).max())
         if through_events and not np.isfinite(errors).any():
             return _not_made("differences", "runs nearby do not get to the end with a tight tolerance")
-        scale = max(np.abs(reference).max(), 1e-300)
+        scale = max(np.abs(reference).max(), NOT_ZERO)
         slopes.append(_slope(np.array(errors), scale))
         worst = max(worst, min(errors) / scale)
     found = [slope for slope in slopes if slope is not None]
@@ -269,7 +269,7 @@ def _against_adjoint(
     scalar = ca.dot(ca.DM(weights), case.system.symbol("x"))
     found = pulled_back(*_segments(steps), directions, scalar)
     forward, reverse = weights @ S * size, found._columns * size
-    gap = np.abs(forward - reverse).max(initial=0.0) / max(np.abs(weights) @ np.abs(S * size).max(axis=1), 1e-300)
+    gap = np.abs(forward - reverse).max(initial=0.0) / max(np.abs(weights) @ np.abs(S * size).max(axis=1), NOT_ZERO)
     return Check("the adjoint", float(gap), ADJOINT)
 
 
@@ -294,7 +294,7 @@ def _second_order(
     nominal_x = sens._case.system.nominal["x"]
     own = np.einsum("ijk,j,k->i", sens._curvatures[0], a, b) / nominal_x
     spread = np.abs(sens._curvatures[0] * size[:, None] * size[None, :]).max(initial=0.0)
-    scale = max(np.abs(own).max(), 1e-3 * spread, 1e-300)
+    scale = max(np.abs(own).max(), 1e-3 * spread, NOT_ZERO)
     gaps = []
     for step in SECOND_INCREMENTS:
         one, other = (

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from daedalus import _core
+from daedalus.algebra.rank_decision import NOT_ZERO
 from daedalus.differentiation.case import Case, core_inputs
 from daedalus.differentiation.steps.frozen_steps import breakpoints, pieces, run_on_steps
 from daedalus.differentiation.steps.stepwise import family_of
@@ -122,12 +123,12 @@ def implicit_on_steps(case: Case, times: np.ndarray, atol: np.ndarray) -> list[t
     rounding errors where large terms cancel in a small variable: then those count in nominal values. Rosenbrock steps
     begin with z solved for, of which an error would be left.
     """
-    step, rtol, family = max(abs(float(times[-1] - times[0])), 1e-300), case.settings.call["rtol"], family_of(case)
+    step, rtol, family = max(abs(float(times[-1] - times[0])), NOT_ZERO), case.settings.call["rtol"], family_of(case)
     method = choose_method(case.method, rtol, step).core
     factor = min(1.0, EXACT / rtol) if family == "rosenbrock" else 1.0
     options = {"rtol": factor * rtol, "atol": factor * atol}
     n = len(case.x0)
     smallest = (nominal_settings(case).call["atol"][:n] / case.system.nominal["x"]).min(initial=rtol)
-    coarse = {**options, "atol": options["atol"] * max(1.0, rtol / max(smallest, 1e-300))}
+    coarse = {**options, "atol": options["atol"] * max(1.0, rtol / max(smallest, NOT_ZERO))}
     methods = [method, _with_full_newton(case.method)] if family == "radau" else [method]
     return [(each, numbers) for numbers in (options, coarse) for each in methods]

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from daedalus import _core
+from daedalus.algebra.rank_decision import NOT_ZERO
 from daedalus.errors import SolverError
 from daedalus.simulation.result.ending import ENDINGS, Ending
 
@@ -41,7 +42,7 @@ def run_on_steps(
     """
     t0, t1 = float(times[0]), float(times[-1])
     call = {
-        "step": max(2.0 * abs(t1 - t0), 1e-300),
+        "step": max(2.0 * abs(t1 - t0), NOT_ZERO),
         "tables": [*tables, breakpoints(times)],
         "projection": projection,
     }

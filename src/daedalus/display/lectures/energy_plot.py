@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from daedalus.algebra.rank_decision import NOT_ZERO
 from daedalus.display.look import TIME_LABEL, Axes, look, panel_of
 from daedalus.studies.energy_over_time import EnergyOverTime
 
@@ -38,9 +39,9 @@ def plot_energy(found: EnergyOverTime, ax: Axes | None, change: bool) -> Any:
 def _keep_readable(ax: Any, found: EnergyOverTime) -> None:
     """Cut a method whose energy explodes, so that the others stay visible."""
     starts = [float(values[0]) for values in found.energy.values()]
-    calm = [v for v in found.energy.values() if np.ptp(v) <= BLOWN_UP * max(np.abs(starts).max(), 1e-300)]
+    calm = [v for v in found.energy.values() if np.ptp(v) <= BLOWN_UP * max(np.abs(starts).max(), NOT_ZERO)]
     if len(calm) in (0, len(found.energy)):
         return
     low, high = min(float(v.min()) for v in calm), max(float(v.max()) for v in calm)
-    room = max(high - low, 0.1 * abs(high), 1e-300)
+    room = max(high - low, 0.1 * abs(high), NOT_ZERO)
     ax.set_ylim(low - room, high + 2 * room)

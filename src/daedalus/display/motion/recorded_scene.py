@@ -7,6 +7,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.rank_decision import NOT_ZERO
 from daedalus.display.motion.automatic_shapes import shapes_of
 from daedalus.display.motion.mesh_files import read_mesh
 from daedalus.display.motion.scene import MovingShape, Scene
@@ -159,7 +160,7 @@ def _to_axis(axes: np.ndarray) -> Any:
     """The smallest rotations that take z to each axis."""
     from scipy.spatial.transform import Rotation
 
-    unit = axes / np.maximum(np.linalg.norm(axes, axis=1, keepdims=True), 1e-300)
+    unit = axes / np.maximum(np.linalg.norm(axes, axis=1, keepdims=True), NOT_ZERO)
     quaternions = np.stack([-unit[:, 1], unit[:, 0], np.zeros(len(unit)), 1 + unit[:, 2]], axis=1)
     opposite = np.linalg.norm(quaternions, axis=1) < 1e-9
     quaternions[opposite] = [1.0, 0.0, 0.0, 0.0]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from daedalus.algebra.rank_decision import NOT_ZERO
 from daedalus.display.motion.animation import frame_times
 from daedalus.display.motion.page import json_text
 from daedalus.display.motion.recorded_scene import recorded_scene
@@ -109,7 +110,7 @@ class LiveView(Onlooker):
         some = samples if len(chosen) == count else rows_of(samples, chosen)
         data = _view([some], [self._label], some.time, self._moves, [samples])
         begin, end = self._span
-        halvings = math.floor(-math.log2(max(self._share(float(samples.time[-1])), 1e-300)))
+        halvings = math.floor(-math.log2(max(self._share(float(samples.time[-1])), NOT_ZERO)))
         return {**data, "until": begin + (end - begin) * 0.5**halvings}
 
     def _share(self, t: float) -> float:

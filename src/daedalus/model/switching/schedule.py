@@ -20,6 +20,8 @@ from daedalus.model.system.plain_record import PlainRecord
 # Two times that differ by less than this share are one instant, as for the core: those of clocks are products of
 # decimals, those of guards sums of steps.
 SAME_INSTANT = 8 * EPSILON
+# Times that users write in nine digits and more, by this share of their span or interval.
+SAME_TIME = 1e-9
 
 
 def same_instant(*times: float) -> float:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from daedalus.algebra.rank_decision import CLEAR_GAP, STILL, null_space
+from daedalus.algebra.rank_decision import CLEAR_GAP, NOT_ZERO, STILL, null_space
 from daedalus.model.system.equation_row import Role
 from daedalus.model.system.sampled_points import ARGUMENTS, PointsNearStart
 from daedalus.model.system.system import System
@@ -111,7 +111,7 @@ def _null_space(matrix: np.ndarray) -> np.ndarray | None:
 def _split(matrices: list[np.ndarray], rank: int) -> tuple[list[int], list[int]]:
     """Independent columns, and those that follow from them; of columns that serve as well the first are taken."""
     stacked = np.vstack(matrices)
-    rest = stacked / np.maximum(np.linalg.norm(stacked, axis=0), 1e-300)
+    rest = stacked / np.maximum(np.linalg.norm(stacked, axis=0), NOT_ZERO)
     first: list[int] = []
     for _ in range(rank):
         left = np.linalg.norm(rest, axis=0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.rank_decision import NOT_ZERO
 from daedalus.model.expressions import concatenate, elements, symbol_key
 from daedalus.optimisation.program.gauss_newton import cost_curvature, summands
 from daedalus.optimisation.transcription.problem_stage import ProblemStage
@@ -82,7 +83,7 @@ def _bending(stage: ProblemStage, cost: ca.SX, v: ca.SX, size: np.ndarray) -> in
         if not np.isfinite(curvature).all():
             continue
         eigenvalues = np.linalg.eigvalsh(curvature)
-        if eigenvalues[0] < -SEMIDEFINITE * max(eigenvalues[-1], -eigenvalues[0], 1e-300):
+        if eigenvalues[0] < -SEMIDEFINITE * max(eigenvalues[-1], -eigenvalues[0], NOT_ZERO):
             return -1
     return 0
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.rank_decision import NOT_ZERO
 from daedalus.initialisation.wording import number
 from daedalus.model.expressions import concatenate
 from daedalus.model.values import unit_of
@@ -226,6 +227,6 @@ class _Group:
             worst = int(np.argmax(np.where(np.isnan(short), np.inf, short)))
             # A small obstacle is judged where it is, not by the way to it.
             span = along[worst] if part.between else along.max()
-            share = float(np.nan_to_num(short[worst], nan=np.inf)) / max(float(span), *bounds, 1e-300)
+            share = float(np.nan_to_num(short[worst], nan=np.inf)) / max(float(span), *bounds, NOT_ZERO)
             found.append(Miss(part, share, float(own[worst]), float(vectors["t"][worst + part.since_start, 0])))
         return found

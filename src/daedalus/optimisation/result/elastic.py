@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from daedalus.algebra.rank_decision import NOT_ZERO
 from daedalus.optimisation.program.draft import OBJECTIVE, Draft, PlacedBlock
 from daedalus.optimisation.program.ipopt import solve_with_ipopt
 from daedalus.optimisation.program.program import Program, assembled, joined
@@ -148,7 +149,7 @@ class _Elastic:
     def shares_of_pressure(self, part: Relaxed, kept: Sequence[Relaxed]) -> np.ndarray:
         """Where a part presses when all of its set give way."""
         forces = np.abs(self.solved(kept).multipliers[part.rows])
-        pressed: np.ndarray = part.shares[forces > 1e-3 * max(float(forces.max(initial=0.0)), 1e-300)]
+        pressed: np.ndarray = part.shares[forces > 1e-3 * max(float(forces.max(initial=0.0)), NOT_ZERO)]
         return pressed
 
     def durations(self, outcome: ProgramOutcome) -> tuple[float, ...]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import casadi as ca
 import numpy as np
 
-from daedalus.algebra.rank_decision import SINGULAR
+from daedalus.algebra.rank_decision import NOT_ZERO, SINGULAR
 from daedalus.initialisation.freedom import row_reduced
 from daedalus.model.expressions import column, concatenate, elements, symbol_key
 from daedalus.model.system.once import once
@@ -174,8 +174,8 @@ def _forms(system: System, x: ca.SX, rates: ca.SX) -> list[ca.SX]:
     samples = samples[np.isfinite(samples).all(axis=1)]
     if len(samples) < monomials.numel():
         return []
-    _, sizes, right = np.linalg.svd(samples / max(np.abs(samples).max(), 1e-300))
-    rank = int(np.sum(sizes > SINGULAR * max(sizes[0], 1e-300)))
+    _, sizes, right = np.linalg.svd(samples / max(np.abs(samples).max(), NOT_ZERO))
+    rank = int(np.sum(sizes > SINGULAR * max(sizes[0], NOT_ZERO)))
     return [_written(row, monomials) for row in _tidied(right[rank:])]
 
 

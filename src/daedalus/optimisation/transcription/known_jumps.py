@@ -16,6 +16,7 @@ from daedalus.initialisation.wording import number
 from daedalus.model.expressions import concatenate, elements, operation, symbol_key
 from daedalus.model.names import counted
 from daedalus.model.signals import Signal
+from daedalus.model.switching.schedule import SAME_TIME
 from daedalus.optimisation.description.description import Description
 from daedalus.optimisation.description.unknown import Unknown
 from daedalus.optimisation.transcription.inputs_at_points import written_formula
@@ -25,8 +26,6 @@ from daedalus.simulation.switching.solved_times import BRANCHING, JUMPING, solve
 
 # Operations whose values jump; those that only bend (the smaller, the larger, the size) need no node.
 CONDITIONS = frozenset(JUMPING) - frozenset(BRANCHING)
-# Shares of the duration that differ by less, or by the rounding of times, are one node.
-SAME = 1e-9
 # Both sides of a jump differ by more than this times what the signal changes as far away beside it: a signal that is
 # smooth there changes about as much on all three stretches.
 STEEPER = 10.0
@@ -160,7 +159,7 @@ def _jumping(function: ca.Function, p: np.ndarray, times: np.ndarray, length: fl
 
 
 def _same(description: Description) -> float:
-    return max(SAME, description.rounding)
+    return max(SAME_TIME, description.rounding)
 
 
 def shares_of(times: np.ndarray, description: Description) -> np.ndarray:

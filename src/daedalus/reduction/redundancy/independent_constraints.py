@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.rank_decision import NOT_ZERO
 from daedalus.analysis.points.motion_samples import MovingModel
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.errors import DaedalusError
@@ -165,7 +166,7 @@ def _forces_alone(moving: MovingModel, states: list[MotionPlace], rank: int) -> 
     zero = {letter: np.zeros(system.sizes[letter]) for letter in ("xdot", "z")}
     for state in states:
         slopes = function(state.t, zero["xdot"], state.x, zero["z"], state.u, state.p).full()
-        size = max(np.abs(slopes).max(), 1e-300)
+        size = max(np.abs(slopes).max(), NOT_ZERO)
         if not np.all(np.isfinite(slopes)) or rank_of_rows(slopes[np.any(slopes, axis=1)] / size) > rank:
             return False
     return not ca.depends_on(slope, system.symbol("z"))

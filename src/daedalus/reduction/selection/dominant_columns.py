@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from daedalus.algebra.rank_decision import REDUNDANT
+from daedalus.algebra.rank_decision import NOT_ZERO, REDUNDANT
 from daedalus.deadline import poll
 
 # Entries of X above this call for other columns; below it the earlier ones stay.
@@ -84,7 +84,7 @@ def partners(matrix: np.ndarray, columns: Sequence[int], allowed: np.ndarray) ->
 
     part = np.abs(matrix[:, list(columns)])
     fits = allowed[:, list(columns)]
-    cost = np.where(fits, -np.log(np.maximum(part / part.max(initial=1e-300), 1e-150)), 1e6)
+    cost = np.where(fits, -np.log(np.maximum(part / part.max(initial=NOT_ZERO), 1e-150)), 1e6)
     _, places = linear_sum_assignment(cost)
     return [int(columns[place]) for place in places]
 

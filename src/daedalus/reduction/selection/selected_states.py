@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import casadi as ca
 import numpy as np
 
-from daedalus.algebra.rank_decision import weakest
+from daedalus.algebra.rank_decision import NOT_ZERO, weakest
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.errors import SingularModelError
 from daedalus.model.expressions import concatenate, elements
@@ -196,13 +196,13 @@ def _without_choice(system: System) -> System:
 
 
 def _lengths(matrix: np.ndarray) -> np.ndarray:
-    return np.maximum(np.linalg.norm(matrix, axis=1), 1e-300)
+    return np.maximum(np.linalg.norm(matrix, axis=1), NOT_ZERO)
 
 
 def _independence(matrix: np.ndarray) -> float:
     """The smallest singular value of the rows, each divided by its length."""
     values = weakest((matrix / _lengths(matrix)[:, None])[None]).values
-    return float(max(values[0], 1e-300))
+    return float(max(values[0], NOT_ZERO))
 
 
 def _group(system: System, choice: StateChoice) -> ChoicePositions:

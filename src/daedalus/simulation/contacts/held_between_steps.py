@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from daedalus.algebra.rank_decision import NOT_ZERO
 from daedalus.simulation.contacts.contact_run import Contacts
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.result.recorded_run import Dense
@@ -50,7 +51,7 @@ def stops_where_broken(done: Trajectory, contacts: Contacts | None, span: tuple[
 def _looks(dense: Dense, apart: float, most: int) -> np.ndarray:
     """Times between the ends of all steps."""
     lengths = np.abs(dense.ends - dense.starts)
-    counts = np.maximum(np.ceil(lengths / max(apart, 1e-300)), FEWEST)
+    counts = np.maximum(np.ceil(lengths / max(apart, NOT_ZERO)), FEWEST)
     counts = np.maximum(counts * min(1.0, most / counts.sum()), 1.0).astype(int)
     step = np.repeat(np.arange(len(counts)), counts)
     within = (np.arange(len(step)) - np.repeat(np.cumsum(counts) - counts, counts) + 0.5) / counts[step]

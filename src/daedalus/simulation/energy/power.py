@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from daedalus.algebra.rank_decision import NOT_ZERO
 from daedalus.errors import InputError
 from daedalus.model.lazy_values import cached_property
 from daedalus.model.plain_numbers import plain_array
@@ -143,7 +144,7 @@ def _window(trajectory: RecordedRun, from_time: object, until: object) -> tuple[
         return float(trajectory._times[0]), float(trajectory._times[0])
     begin, end = float(starts[0]), float(ends[-1])
     low, high = min(begin, end), max(begin, end)
-    slack = 1e-12 * max(abs(low), abs(high), 1e-300)
+    slack = 1e-12 * max(abs(low), abs(high), NOT_ZERO)
     found = []
     for given, whole in ((from_time, begin), (until, end)):
         value = whole if given is None else float(plain_array(given, "A time of energy_balance()", unit="s"))
@@ -254,5 +255,5 @@ def _instants(piece: RecordedRun, times: np.ndarray) -> np.ndarray:
         np.abs(instants[np.minimum(place, len(instants) - 1)] - times),
         np.abs(instants[np.maximum(place - 1, 0)] - times),
     )
-    close: np.ndarray = nearest <= SAME_INSTANT * np.maximum(np.abs(times), 1e-300)
+    close: np.ndarray = nearest <= SAME_INSTANT * np.maximum(np.abs(times), NOT_ZERO)
     return close

@@ -10,6 +10,7 @@ import numpy as np
 
 from daedalus.errors import InputError
 from daedalus.model.signals import KINDS, Signal
+from daedalus.model.switching.schedule import SAME_TIME
 from daedalus.model.system.plain_record import PlainRecord, checked_integer, checked_list, misfit
 from daedalus.model.system.system import System
 from daedalus.simulation.energy.ledger_functions import with_ledger
@@ -25,8 +26,6 @@ from daedalus.simulation.result.records import Record
 from daedalus.simulation.result.records_as_data import from_data
 from daedalus.simulation.result.trajectory import Trajectory
 
-# Times that differ by less than this share of the largest are one.
-SAME = 1e-9
 # Of conditions; files from before have none of them.
 OF_TRANSITIONS = ("turns", "surfaces", "rests", "done_at_start")
 
@@ -124,7 +123,7 @@ def _check_times(told: PlainRecord, dense: Dense, times: np.ndarray) -> None:
             raise told.misfit("starts", "steps between the rows", 0)
         return
     along = np.concatenate([np.stack([dense.starts, dense.ends], axis=1).ravel(), times])
-    direction, slack = np.sign(dense.ends[-1] - dense.starts[0]) or 1.0, SAME * np.abs(along).max()
+    direction, slack = np.sign(dense.ends[-1] - dense.starts[0]) or 1.0, SAME_TIME * np.abs(along).max()
     steps, rows = direction * along[: 2 * len(dense.starts)], direction * times
     if np.any(np.diff(steps) < -slack) or np.any(np.diff(rows) < -slack):
         raise told.misfit("times", "times that follow each other", times.tolist()[:4])

@@ -12,6 +12,7 @@ from typing import Literal
 
 import numpy as np
 
+from daedalus.algebra.rank_decision import NOT_ZERO
 from daedalus.model.event_purpose import EventPurpose
 from daedalus.model.switching.schedule import SAME_INSTANT
 from daedalus.model.variables import Event
@@ -181,7 +182,7 @@ def moment(piece: RecordedRun, t: float, side: Literal["left", "right"]) -> Samp
     starts, ends = piece.dense_spans
     near = starts if side == "right" else ends
     place = int(np.argmin(np.abs(near - t)))
-    if abs(near[place] - t) > SAME_INSTANT * max(abs(t), 1e-300):  # no step begins or ends here
+    if abs(near[place] - t) > SAME_INSTANT * max(abs(t), NOT_ZERO):  # no step begins or ends here
         return piece.at(t)
     return moments(piece, np.array([place]), side, scalar=True)
 

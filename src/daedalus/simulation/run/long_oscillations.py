@@ -12,6 +12,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.rank_decision import NOT_ZERO
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.compilation import Compiled, compile_function
 from daedalus.model.expressions import concatenate
@@ -47,7 +48,7 @@ def long_oscillations(settings: Settings, drive: Drive, run: Any, p: np.ndarray)
     lasting = np.ones(len(periods))
     if drive.moves or ca.depends_on(system.residual, system.symbol("t")):
         rows = np.unique(np.linspace(0, len(run.t) - 1, LOOKS).astype(int))
-        sizes = np.maximum(x.max(axis=0) - x.min(axis=0), 1e-300)
+        sizes = np.maximum(x.max(axis=0) - x.min(axis=0), NOT_ZERO)
         moments = Samples(plant, drive, p, np.asarray(run.t)[rows], np.asarray(run.x)[rows])
         lasting = lasting_share(moments, abs(float(run.t[-1] - run.t[0])), sizes)
     if not (periods * lasting >= long).any():

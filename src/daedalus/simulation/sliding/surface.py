@@ -14,7 +14,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.algebra.newton_steps import full_newton
-from daedalus.algebra.rank_decision import SAME_FORMULA, SINGULAR
+from daedalus.algebra.rank_decision import NOT_ZERO, SAME_FORMULA, SINGULAR
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.deadline import poll
 from daedalus.model.expressions import concatenate, contains, divided, elements, symbol_key
@@ -198,7 +198,7 @@ class Surface:
         """A state moved across the surface by a part of the nominal values, to the side where g > 0 if positive."""
         nominal = self.system.nominal["x"]
         slope = self._at(t, self._unknowns(t, x, u, p, guess), x, u, p)[1] * nominal
-        return np.asarray(x + away * nominal * slope / max(float(np.abs(slope).max()), 1e-300))
+        return np.asarray(x + away * nominal * slope / max(float(np.abs(slope).max()), NOT_ZERO))
 
     def rate(self, t: float, y: np.ndarray, x: np.ndarray, u: np.ndarray, p: np.ndarray) -> float:
         """ġ with x' and z in y."""

@@ -12,6 +12,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
+from daedalus.algebra.rank_decision import NOT_ZERO
 from daedalus.model.names import counted
 from daedalus.studies.branches.curve import LARGEST_TURN, CurvePoint, ImplicitCurve, next_length
 
@@ -112,7 +113,7 @@ class CurveWalk(ABC, Generic[Step, Special]):
 
     def _advanced(self, step: Step, length: float) -> tuple[Step, list[Special], float] | str:
         """The next step with what lies between and the length of the one behind it, or why there is none."""
-        length = min(length, PARAMETER_STEP * self.width / max(abs(float(step.point.tangent[-1])), 1e-300))
+        length = min(length, PARAMETER_STEP * self.width / max(abs(float(step.point.tangent[-1])), NOT_ZERO))
         while length >= self.smallest:
             after = self.stepped(step, length)
             if after is None or after.point.turn < LARGEST_TURN:
@@ -151,7 +152,7 @@ class CurveWalk(ABC, Generic[Step, Special]):
         if found is None:
             return None
         # Where a branch goes to infinity at a limit, Newton's method may end on another one.
-        size = np.maximum(np.maximum(np.abs(first), np.abs(last)), 1e-300)
+        size = np.maximum(np.maximum(np.abs(first), np.abs(last)), NOT_ZERO)
         way, whole = (float(np.linalg.norm((one - first) / size)) for one in (found.point.unknowns, last))
         return found if way <= BEYOND * whole else None
 
@@ -164,7 +165,7 @@ class CurveWalk(ABC, Generic[Step, Special]):
                 continue
             gap = (point.unknowns - base) / sizes
             both = float(np.linalg.norm(gap) * np.linalg.norm(along / sizes))
-            if float(gap @ (along / sizes)) > ENTERED * max(both, 1e-300):
+            if float(gap @ (along / sizes)) > ENTERED * max(both, NOT_ZERO):
                 # The tangent along the branch that is entered, away from the base.
                 return curve.through(point.unknowns, gap * sizes)
         return None

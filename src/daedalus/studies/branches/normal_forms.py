@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from daedalus.algebra.rank_decision import ROUNDING, SINGULAR
+from daedalus.algebra.rank_decision import NOT_ZERO, ROUNDING, SINGULAR
 from daedalus.studies.branches.rest_equations import RestEquations
 
 # A pitchfork's quadratic term is this small beside the others; a transcritical point's is not.
@@ -107,7 +107,7 @@ def crossing_form(rest: RestEquations, Y: np.ndarray, tangent: np.ndarray) -> Cr
         return float(weight @ rest.second(y, a, d, e).real)
 
     c11, c12, c22 = form(first, first), form(first, second), form(second, second)
-    largest = max(abs(c11), abs(c12), abs(c22), 1e-300)
+    largest = max(abs(c11), abs(c12), abs(c22), NOT_ZERO)
     # α = 1 is a root: c₁₁ = 0 up to rounding. The other: α 2 c₁₂ + β c₂₂ = 0.
     other = -c22 * first + 2 * c12 * second
     if np.linalg.norm(other / size) == 0:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from daedalus.algebra.rank_decision import NOT_ZERO
 from daedalus.analysis.points.complete_point import Entry
 from daedalus.analysis.points.operating_point import OperatingPoint
 from daedalus.analysis.points.steady_state_search import bounds
@@ -136,7 +137,7 @@ class Walk(CurveWalk[RestStep, Seen]):
         """How fast real parts move from one point to another."""
         one, other = np.sort(seen.eigenvalues.real), np.sort(last.eigenvalues.real)
         way = sum(self._gap(a, b) for a, b in zip(self.passed, [*self.passed[1:], last]))
-        self.rates = np.abs(other - one) / max(way, 1e-300) if len(one) == len(other) else None
+        self.rates = np.abs(other - one) / max(way, NOT_ZERO) if len(one) == len(other) else None
 
     def _gap(self, one: RestStep, other: RestStep) -> float:
         step = (other.point.unknowns - one.point.unknowns) / self.sizes(one.point.unknowns)
@@ -247,7 +248,7 @@ class Walk(CurveWalk[RestStep, Seen]):
         """Whether a point lies between two others, in the direction from one to the other."""
         begin = first.point.unknowns
         gap = (last.point.unknowns - begin) / self.sizes(begin)
-        share = float(np.sum((Y - begin) / self.sizes(begin) * gap) / max(np.sum(gap**2), 1e-300))
+        share = float(np.sum((Y - begin) / self.sizes(begin) * gap) / max(np.sum(gap**2), NOT_ZERO))
         return -slack <= share <= 1 + slack
 
     def ending(self, steps: Sequence[RestStep], after: RestStep) -> str:

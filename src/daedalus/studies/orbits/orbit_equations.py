@@ -15,7 +15,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from daedalus.algebra.rank_decision import leading_rows
+from daedalus.algebra.rank_decision import NOT_ZERO, leading_rows
 from daedalus.analysis.points.complete_point import Entry
 from daedalus.compilation import compile_function
 from daedalus.model.expressions import concatenate
@@ -201,7 +201,7 @@ class OrbitEquations:
         # Closing, with a multiplier for everything that is kept.
         kept, by_x, by_a = (part[self.kept] for part in problem.kept(values.x[0], orbit.parameter))
         directions = by_x * self.size_x**2
-        directions = directions / np.maximum(np.linalg.norm(directions / self.size_x, axis=1, keepdims=True), 1e-300)
+        directions = directions / np.maximum(np.linalg.norm(directions / self.size_x, axis=1, keepdims=True), NOT_ZERO)
         closes = values.x[-1] - values.x[0] + directions.T @ orbit.closing
         ends = np.zeros((n + k + 1, len(Y)))
         own = np.arange(n)
@@ -287,7 +287,7 @@ class OrbitEquations:
             # Two multipliers are one: the direction that is not the flow's.
             pair = (free @ vectors[:, order[:2]]).real
             scaled_pair = pair / self.size_x[:, None]
-            across = scaled_pair - np.outer(flow, flow @ scaled_pair) / max(float(flow @ flow), 1e-300)
+            across = scaled_pair - np.outer(flow, flow @ scaled_pair) / max(float(flow @ flow), NOT_ZERO)
             first = pair[:, int(np.argmax(np.linalg.norm(across, axis=0)))]
         first = first / np.linalg.norm(first / self.size_x)
         steps, inside = self.transitions(orbit)

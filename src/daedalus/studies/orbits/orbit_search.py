@@ -8,6 +8,7 @@ import numpy as np
 
 from daedalus.algebra.damped_newton import STALLED
 from daedalus.algebra.newton_steps import Solve, halved_newton
+from daedalus.algebra.rank_decision import NOT_ZERO
 from daedalus.studies.collocation import cut
 from daedalus.studies.orbits.orbit_equations import OrbitEquations, OrbitProblem, OrbitValues
 
@@ -99,7 +100,7 @@ def _newton(equations: OrbitEquations, orbit: OrbitValues) -> tuple[OrbitValues,
         return float(np.linalg.norm(step / sizes) / len(sizes) ** 0.25)
 
     def longest(step: np.ndarray) -> float:
-        return float(min(1.0, 0.5 * orbit.period / max(abs(step[equations.at_period]), 1e-300)))
+        return float(min(1.0, 0.5 * orbit.period / max(abs(step[equations.at_period]), NOT_ZERO)))
 
     done = halved_newton(
         linearised, first[:-1], length, most=MOST_STEPS, tolerance=CONVERGED, stalled=STALLED, longest=longest

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from daedalus.algebra.rank_decision import NOT_ZERO
 from daedalus.errors import SolverError
 from daedalus.studies.branches.curve import CurvePoint, ImplicitCurve
 from daedalus.studies.branches.curve_walk import CurveWalk
@@ -340,7 +341,7 @@ class OrbitWalk(CurveWalk[OrbitStep, SpecialOrbit]):
 
 def _outside(multipliers: np.ndarray, side: int) -> int:
     """How many real multipliers lie beyond 1 or -1."""
-    real = multipliers.real[np.abs(multipliers.imag) <= 1e-9 * np.maximum(np.abs(multipliers), 1e-300)]
+    real = multipliers.real[np.abs(multipliers.imag) <= 1e-9 * np.maximum(np.abs(multipliers), NOT_ZERO)]
     return int(np.sum(side * real > 1))
 
 
@@ -351,12 +352,12 @@ def _next_to(multipliers: np.ndarray, side: int) -> float:
 
 
 def _pairs_outside(multipliers: np.ndarray) -> int:
-    pairs = multipliers[multipliers.imag > 1e-9 * np.maximum(np.abs(multipliers), 1e-300)]
+    pairs = multipliers[multipliers.imag > 1e-9 * np.maximum(np.abs(multipliers), NOT_ZERO)]
     return int(np.sum(np.abs(pairs) > 1))
 
 
 def _pair_next_to_circle(multipliers: np.ndarray) -> float:
-    pairs = multipliers[multipliers.imag > 1e-9 * np.maximum(np.abs(multipliers), 1e-300)]
+    pairs = multipliers[multipliers.imag > 1e-9 * np.maximum(np.abs(multipliers), NOT_ZERO)]
     if not len(pairs):
         return float("nan")
     return float(np.abs(pairs[int(np.argmin(np.abs(np.abs(pairs) - 1)))]) - 1)

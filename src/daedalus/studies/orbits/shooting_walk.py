@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from daedalus.algebra.rank_decision import NOT_ZERO
 from daedalus.analysis.points.complete_point import complete_point
 from daedalus.analysis.points.operating_point import read_point
 from daedalus.errors import InputError, SolverError
@@ -101,7 +102,7 @@ class ShootingEquations:
         if walk.driven:
             return Shot(key, residual, np.column_stack([M - np.eye(n), by_parameter]), M)
         weight = self.rate / self.size_x**2
-        weight = weight / max(float(np.linalg.norm(weight * self.size_x)), 1e-300)
+        weight = weight / max(float(np.linalg.norm(weight * self.size_x)), NOT_ZERO)
         top = np.column_stack([M - np.eye(n), walk.rate(end, float(Y[-1])), by_parameter])
         matrix = np.vstack([top, [*weight, 0.0, 0.0]])
         return Shot(key, np.append(residual, weight @ (Y[:n] - self.reference)), matrix, M)

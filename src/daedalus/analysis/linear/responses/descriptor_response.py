@@ -15,6 +15,7 @@ from math import factorial
 
 import numpy as np
 
+from daedalus.algebra.rank_decision import NOT_ZERO
 from daedalus.analysis.linear.axis_names import positions
 from daedalus.analysis.linear.pencils.linear_dae import LinearDae
 from daedalus.analysis.linear.pencils.weierstrass import Weierstrass
@@ -90,7 +91,7 @@ def _slow_start(system: LinearDae, start: object, at_start: np.ndarray) -> tuple
     wanted = np.array(values) - parts.fast[places] @ at_start
     s, *_ = np.linalg.lstsq(parts.slow[places], wanted, rcond=None)
     gap = np.abs(parts.slow[places] @ s - wanted)
-    if np.any(gap > NOTHING * (1e-300 + np.abs(values).max(initial=0.0) + np.abs(wanted).max(initial=0.0))):
+    if np.any(gap > NOTHING * (NOT_ZERO + np.abs(values).max(initial=0.0) + np.abs(wanted).max(initial=0.0))):
         worst = int(np.argmax(gap))
         raise InputError(
             "The start values do not obey the equations.",

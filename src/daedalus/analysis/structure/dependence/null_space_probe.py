@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from daedalus.algebra.rank_decision import EPSILON, STILL, RankDecision, decide_rank
+from daedalus.algebra.rank_decision import EPSILON, NOT_ZERO, STILL, RankDecision, decide_rank
 from daedalus.algebra.shortened_steps import augmented_factors
 from daedalus.deadline import poll
 
@@ -50,7 +50,7 @@ class NullSpaceProbe:
         missing = count - self._samples.shape[1]
         if missing > 0:
             drawn = self._draw.standard_normal((self.columns, missing))
-            drawn /= np.maximum(np.linalg.norm(drawn, axis=0), 1e-300)
+            drawn /= np.maximum(np.linalg.norm(drawn, axis=0), NOT_ZERO)
             for _ in range(PASSES if self._factors is not None else 0):
                 right = np.vstack([drawn, np.zeros((self._matrix.shape[0], missing))])
                 drawn = self._factors.solve(right)[: self.columns]

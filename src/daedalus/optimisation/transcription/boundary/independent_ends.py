@@ -15,7 +15,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.algebra.manifold import Manifold
-from daedalus.algebra.rank_decision import STILL, null_space
+from daedalus.algebra.rank_decision import NOT_ZERO, STILL, null_space
 from daedalus.model.names import counted
 from daedalus.optimisation.transcription.boundary.reference_ends import ReferenceEnds
 from daedalus.optimisation.transcription.invariants import KeptQuantities
@@ -157,7 +157,7 @@ class _KeptSurface:
 
         found = Manifold(kept, self.size).nearest(x, free).values if len(free) else x
         left, slopes = kept(found)
-        size = np.maximum(np.abs(slopes * self.size).sum(axis=1), np.abs(self._wanted) + 1e-300)
+        size = np.maximum(np.abs(slopes * self.size).sum(axis=1), np.abs(self._wanted) + NOT_ZERO)
         return found if np.all(np.abs(left) <= OFF * size) else None
 
     def singular(self, x: np.ndarray, states: tuple[int, ...]) -> tuple[int, np.ndarray, np.ndarray]:
