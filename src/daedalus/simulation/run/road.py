@@ -36,7 +36,7 @@ from daedalus.simulation.result.records_of_methods import ImplicitChosen, Method
 from daedalus.simulation.run.method_choice import implicit_choice, runs_smoothly
 from daedalus.simulation.run.request import Options, Request, checked_numbers
 from daedalus.simulation.run.settings import Settings, settings_for
-from daedalus.simulation.switching.jumps_on_states import jumps_on_states, switches_on_algebraics
+from daedalus.simulation.switching.jumps_on_conditions import jumps_on_states, switches_on_algebraics
 
 if TYPE_CHECKING:
     from daedalus.integrators.tableaux.tableau import Tableau

@@ -286,7 +286,7 @@ def _guards_of_states(system: System) -> tuple[ca.Function, list[int]]:
         if all(symbol_key(s) in known for s in reads) and ca.depends_on(guard, own[1]):
             moving.append(k)
     places: list[int] = []
-    values = _values_at_random(*(guards[k] for k in moving))
+    values = values_at_random(*(guards[k] for k in moving))
     for n, k in enumerate(moving):
         before = values[:, [j for j in range(n) if moving[j] in places]]
         if not _one_ratio(before, values[:, [n]]).any():
@@ -310,7 +310,7 @@ def condition_like(system: System, guard: ca.SX) -> int:
 
 def of_one_ratio(guards: Sequence[ca.SX], guard: ca.SX) -> list[int]:
     """Which of some guards are zero together with another one."""
-    values = _values_at_random(guard, *guards)
+    values = values_at_random(guard, *guards)
     return [int(k) for k in np.flatnonzero(_one_ratio(values[:, 1:], values[:, :1]))]
 
 
@@ -320,7 +320,7 @@ def _all_in_states(system: System) -> list[ca.SX]:
     return [] if found is None else _in_states(system, _unfolded(list(found.guards), found, {}))
 
 
-def _values_at_random(*guards: ca.SX) -> np.ndarray:
+def values_at_random(*guards: ca.SX) -> np.ndarray:
     """Guards at four random places of all symbols that they contain, (4, guards)."""
     whole = ca.densify(concatenate(guards))
     symbols = ca.vertcat(ca.SX(0, 1), *ca.symvar(whole))
