@@ -532,6 +532,7 @@ class Plan:
         watch_stiffness: float = 0.0,
         kinked: bool = False,
         junctions: bool = False,
+        moving_mass: bool = False,
         memory_limit: int | None = None,
         sides: Sequence[int] = ...,
         at_start: Sequence[int] = ...,

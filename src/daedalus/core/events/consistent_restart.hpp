@@ -249,6 +249,8 @@ inline bool solve_restart(Integration& s, double* y, bool moved) noexcept {
         return true;
     }
     copy(y, s.n, m.spare_row);
+    // Rows between steps, which no run goes on from, need no corrections below the rounding errors of their terms.
+    const bool of_row = s.t0 == s.t1 && s.last_step != 0;
     double before = std::numeric_limits<double>::infinity();
     for (int round = 0; round < most_corrections; ++round) {
         weigh_restart(s, m, m.spare_row);
@@ -256,7 +258,8 @@ inline bool solve_restart(Integration& s, double* y, bool moved) noexcept {
         if (!std::isfinite(size)) break;
         const bool stagnant = size <= rounding_enough && size > 0.5 * before;
         before = size;
-        if (size > consistent_enough && !stagnant && !is_rounding_left(s, m, m.spare_row, few_digits)) continue;
+        const bool rounded = of_row && is_rounding_left(s, m, m.spare_row, few_digits);
+        if (size > consistent_enough && !stagnant && !rounded) continue;
         copy(m.spare_row, s.n, y);
         return true;
     }

@@ -256,7 +256,7 @@ void make_plan(Plan* place, nb::handle model, nb::handle method, double rtol, nb
                OptionalNumber time_limit, nb::handle guards, std::vector<long long> directions,
                std::vector<long long> actions, std::vector<long long> occurrences, nb::handle resets,
                nb::handle projection, nb::handle restart, long long switches, bool keep_steps, double watch_stiffness,
-               bool kinked, bool junctions, std::optional<long long> memory_limit, std::vector<long long> sides,
+               bool kinked, bool junctions, bool moving_mass, std::optional<long long> memory_limit, std::vector<long long> sides,
                std::vector<long long> at_start, long long discretes, std::vector<unsigned char> is_read,
                std::vector<long long> levels, std::vector<unsigned char> writes, bool from_start,
                nb::handle contacts, std::vector<unsigned char> is_contact, std::vector<unsigned char> may_slide,
@@ -269,7 +269,7 @@ void make_plan(Plan* place, nb::handle model, nb::handle method, double rtol, nb
         set_tolerances(atol, rtol, plan);
         plan.request.keep_steps = keep_steps, plan.request.rows_at_jumps = rows_at_jumps;
         plan.request.watch_stiffness = watch_stiffness;
-        plan.request.kinked = kinked, plan.request.junctions = junctions;
+        plan.request.kinked = kinked, plan.request.junctions = junctions, plan.request.moving_mass = moving_mass;
         if (memory_limit) plan.request.memory_limit = *memory_limit;
         plan.directions = std::move(directions);
         plan.actions = std::move(actions);
@@ -299,7 +299,7 @@ nb::class_<Plan> bind_plan(nb::module_& module) {
              "time_limit"_a = nb::none(), "guards"_a = nb::none(), "directions"_a = nb::list(), "actions"_a = nb::list(),
              "occurrences"_a = nb::list(), "resets"_a = nb::none(), "projection"_a = nb::none(),
              "restart"_a = nb::none(), "switches"_a = 0, "keep_steps"_a = true, "watch_stiffness"_a = 0.0,
-             "kinked"_a = false, "junctions"_a = false, "memory_limit"_a = nb::none(), "sides"_a = nb::list(), "at_start"_a = nb::list(),
+             "kinked"_a = false, "junctions"_a = false, "moving_mass"_a = false, "memory_limit"_a = nb::none(), "sides"_a = nb::list(), "at_start"_a = nb::list(),
              "discretes"_a = 0, "is_read"_a = nb::list(), "levels"_a = nb::list(), "writes"_a = nb::list(),
              "from_start"_a = false, "contacts"_a = nb::none(), "is_contact"_a = nb::list(),
              "may_slide"_a = nb::list(), "rows_at_jumps"_a = false);

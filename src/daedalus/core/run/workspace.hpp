@@ -52,7 +52,7 @@ struct Request {
     bool rows_at_jumps = false;
     double watch_stiffness = 0;  // steps to come from which on another method pays where stability limits them; 0: none
     bool kinked = false;
-    bool junctions = false;
+    bool junctions = false, moving_mass = false;
     std::span<const double> save_at;
     std::span<const Table* const> tables;
     const Function* guards = nullptr;
@@ -100,7 +100,7 @@ public:
         s.fixed_step = request.fixed_step, s.first_step = request.first_step;
         s.max_step = request.max_step, s.max_steps = request.max_steps;
         s.watch_stiffness = request.watch_stiffness, s.kinked = request.kinked;
-        s.junctions = request.junctions;
+        s.junctions = request.junctions, s.moving_mass = request.moving_mass;
         add_stops(request);
 
         double* atol = carve(lanes);

@@ -253,6 +253,7 @@ struct Integration {
     double watch_stiffness = 0;  // as in a Request
     bool kinked = false;  // the equations have kinks or jumps, or may have
     bool junctions = false;  // they have junctions: monotone laws that turn within a trillionth of what flows
+    bool moving_mass = false;  // dF/dx' is no constant matrix
     int stiff_steps = 0, easy_steps = 0, damped_steps = 0;
     bool accepted = false, taken = true;  // how an implicit attempt ended
     void* implicit = nullptr;             // what the implicit method remembers

@@ -163,16 +163,19 @@ def settings_of(
     *limits: Any,
     locate_switches: bool = False,
     linear: LinearWay = AUTO,
+    takes_slopes: bool = False,
 ) -> Settings:
     """The settings of a run, from memory where they were used before; what means nothing is refused.
 
-    `limits` are step, max_step, first_step, max_steps and time_limit.
+    `limits` are step, max_step, first_step, max_steps and time_limit. takes_slopes: Rosenbrock methods take x' as
+    unknowns where what stands before it moves; derivatives of their steps are not written for that.
     """
+    further = (locate_switches, linear, takes_slopes)
     try:
         hash((method, rtol, atol, limits))
     except TypeError:  # atol by name cannot be looked up
-        return _checked(system, method, rtol, atol, limits, locate_switches, linear)
-    return once(system, _checked, method, rtol, atol, limits, locate_switches, linear)
+        return _checked(system, method, rtol, atol, limits, *further)
+    return once(system, _checked, method, rtol, atol, limits, *further)
 
 
 def settings_for(request: Request, system: System, method: str | Tableau) -> Settings:
@@ -186,12 +189,13 @@ def settings_for(request: Request, system: System, method: str | Tableau) -> Set
         *request.limits,
         locate_switches=locate,
         linear=request.options.linear,
+        takes_slopes=True,
     )
 
 
 def _checked(
     system: System, method: str | Tableau, rtol: float, atol: object, limits: tuple[Any, ...], locate: bool,
-    linear: LinearWay,
+    linear: LinearWay, takes_slopes: bool,
 ) -> Settings:  # fmt: skip
     numbers = checked_numbers(rtol, limits)
     choice = choose_method(method, rtol, numbers["step"])
@@ -199,6 +203,8 @@ def _checked(
     plant: Plant = implicit_plant_of(system) if implicit else plant_of(system)
     if isinstance(plant, ImplicitPlant):
         check_fits(plant, method)
+        if not takes_slopes:
+            _check_mass(plant, choice.name)
     tolerance = row_tolerance(system, atol) if implicit else absolute_tolerance(system, atol)
     call = {"atol": tolerance, **{k: v for k, v in numbers.items() if v is not None}}
     notes: tuple[Record, ...]
@@ -228,6 +234,8 @@ def _checked(
         if switches_of(system) is not None and not by_time:
             call["kinked"] = True
         call["junctions"] = has_junctions(core_plant.system)
+        if choice.name in METHODS and METHODS[choice.name].family == "rosenbrock":
+            call["moving_mass"] = bool(varying_mass(core_plant.system))
     core_method = choice.core
     if takes_momenta(method):
         core_method, more = _momentum_step(system, choice.name)
@@ -417,8 +425,6 @@ def check_fits(plant: ImplicitPlant, method: str | Tableau) -> None:
             because=why or "each derivative of the constraints costs an order, and none is left.",
             remedy='dd.simulate(dd.reduce(m), ...), or method="auto"',
         )
-    if name in METHODS and METHODS[name].family == "rosenbrock":
-        _check_mass(plant, name)
 
 
 def caveats(plant: ImplicitPlant, method: str | Tableau) -> tuple[Record, ...]:
@@ -449,11 +455,11 @@ def _ability(method: str | Tableau, index: int) -> tuple[str, int, str]:
 
 
 def _check_mass(plant: ImplicitPlant, name: str) -> None:
-    moving = varying_mass(plant.system)
+    moving = varying_mass(plant.system) if name in METHODS and METHODS[name].family == "rosenbrock" else []
     if moving:
         raise InputError(
             f"The method {name!r} does not fit this model.",
             f"what stands before the derivatives depends on {', '.join(moving[:6])}",
-            because="a Rosenbrock method keeps its order only where M x' = f(t, x, z) has a constant M.",
+            because="steps of a Rosenbrock method are differentiated only where M x' = f(t, x, z) has a constant M.",
             remedy='method="radau5", or m.algebraic variables for the derivatives',
         )

@@ -8,6 +8,12 @@
 // A stiffly accurate method linearises F about its last stage W_s, and w_new = W_s + k_s; so the end has the derivative
 //   x'_new = k_s / (h gamma) + v_s,   F(t_new, x'_new, w_new) = O(|k_s| (h + |k_s|))
 // with no further evaluation. Inside the step x' is the derivative of the dense output.
+//
+// Where dF/dx' moves (charges of junctions, F nonlinear in x'), the method solves x' = y, 0 = F(t, y, x, z) with the slopes y
+// as algebraic unknowns, which is of index 1 again. They leave the linear systems as they are:
+//   (F_x' / (h gamma) + F_w) k_i = -F(t + alpha_i h, Y_i, W_i) - F_x' (v_i - Y_i) - h gamma_i dF/dt
+//   l_i = k_i / (h gamma) + v_i - Y_i,   Y_i = y + sum_j a_ij l_j,   y_new = Y_s + l_s = x'_new as above
+// with F_x', F_w, dF/dt at (t, y, w).
 #pragma once
 
 #include <algorithm>
@@ -40,6 +46,8 @@ struct RosenbrockState : ImplicitState {
     double* next;      // the same at the end of the step
     double* drift_now; // dF/dt
     double* error;
+    // Where dF/dx' moves: changes of the slopes by stages, the slopes of one stage, and dF/dx' times a vector.
+    double *slope_changes, *begin_slopes, *slopes, *apart, *turned_mass;
 
     // What is known, and at what time, until a restart.
     bool first_known = false, next_known = false, linearised = false;
@@ -66,6 +74,8 @@ struct RosenbrockState : ImplicitState {
         stage = memory.carve(lanes), rate = memory.carve(lanes), none = memory.carve(lanes);
         first = memory.carve(lanes), next = memory.carve(lanes), drift_now = memory.carve(lanes);
         error = memory.carve(lanes);
+        slope_changes = memory.carve(t.stages * lanes), begin_slopes = memory.carve(lanes);
+        slopes = memory.carve(lanes), apart = memory.carve(lanes), turned_mass = memory.carve(lanes);
     }
 };
 
@@ -114,7 +124,7 @@ struct Rosenbrock {
                            finite ? Status::step_too_small : Status::not_finite);
         }
         // The next step begins with this evaluation anyway; a step out of the domain of the model is no step.
-        if (!finite_at(s, m, s.t_new, m.none, s.x_new, m.next))
+        if (!finite_at(s, m, s.t_new, rate_known(s, m, s.x_new), s.x_new, m.next))
             return s.abort_called ? Status::aborted : shorter(s, m, cut_if_not_finite, Status::not_finite);
         m.next_known = !s.has_projection, m.next_time = s.t_new;
         accept(s, m, h, root, quotient);
@@ -187,7 +197,7 @@ private:
             m.first_known = m.next_known && m.next_time == s.t;
             if (m.first_known)
                 std::swap(m.first, m.next);
-            else if (!finite_at(s, m, s.t, m.none, s.x, m.first))
+            else if (!finite_at(s, m, s.t, rate_known(s, m, s.x), s.x, m.first))
                 return Outcome::no_start;
             m.first_known = true, m.next_known = false, m.first_time = s.t;
         }
@@ -205,13 +215,13 @@ private:
             const double root = std::sqrt(std::numeric_limits<double>::epsilon());
             const double wish = std::fmax(root * std::fabs(h), 16 * spacing(s.t));
             const double later = s.t + std::copysign(wish, h), apart = later - s.t;
-            if (!finite_at(s, m, later, m.none, s.x, m.drift_now)) return false;
+            if (!finite_at(s, m, later, rate_known(s, m, s.x), s.x, m.drift_now)) return false;
             for (long long i = 0; i < m.unknowns; ++i) m.drift_now[i] = (m.drift_now[i] - m.first[i]) / apart;
             return true;
         }
         set_time(s, s.t);
         write_rates(s.inputs, s.t);
-        m.drift.arg[1] = m.none, m.drift.arg[2] = s.x, m.drift.arg[3] = s.x + m.states;
+        m.drift.arg[1] = rate_known(s, m, s.x), m.drift.arg[2] = s.x, m.drift.arg[3] = s.x + m.states;
         if (m.model.columns.products) {
             evaluate_columns(s, m, m.drift, m.model.columns.drift, {m.none, s.x, s.inputs.u}, m.drift_now);
             return !first_not_finite(m.drift_now, m.unknowns, m.bad_row);
@@ -234,24 +244,49 @@ private:
             m.factored_step = h;
             m.refines = m.may_refine && sum_loses_digits(s, m, matrix_factor);
         }
+        if (s.moving_mass) copy(s.x + m.unknowns, m.states, m.begin_slopes);
         for (int i = 0; i < method.stages; ++i) {
             double* k = m.k + i * m.lanes;
             const double* residual = m.first;
             if (i > 0) {
                 // The rate stands for M sum_j c_ij k_j / h.
                 add_rows_twice(m.lanes, s.x, method.a[i], -1 / h, method.c[i], i, m.k, m.stage, m.rate);
-                if (!finite_at(s, m, s.t + method.alpha[i] * h, m.rate, m.stage, k)) return Outcome::not_finite;
+                if (s.moving_mass) add_rows(m.lanes, m.begin_slopes, method.a[i], i, m.slope_changes, m.slopes);
+                const double* rate = s.moving_mass ? m.slopes : m.rate;
+                if (!finite_at(s, m, s.t + method.alpha[i] * h, rate, m.stage, k)) return Outcome::not_finite;
                 residual = k;
+            } else if (s.moving_mass) {
+                std::fill(m.rate, m.rate + m.lanes, 0.0);
+                copy(m.begin_slopes, m.lanes, m.slopes);
             }
+            if (s.moving_mass) turn_mass(m);
             const double part = h * method.gamma[i];
             DAEDALUS_SIMD
             for (long long r = 0; r < m.lanes; ++r) k[r] = -residual[r] - part * m.drift_now[r];
+            if (s.moving_mass)
+                for (long long r = 0; r < m.unknowns; ++r) k[r] -= m.turned_mass[r];
             if (m.refines)
                 solve_refined(s, m, m.solver, matrix_factor, k);
             else
                 solve_step_matrix(s, m, m.solver, matrix_factor, k);
+            if (s.moving_mass) {
+                double* change = m.slope_changes + i * m.lanes;
+                for (long long r = 0; r < m.states; ++r) change[r] = matrix_factor * k[r] + m.rate[r] - m.slopes[r];
+            }
         }
         return Outcome::done;
+    }
+
+    // The derivative that F is taken at: none where dF/dx' is constant, since x' stands for itself then.
+    static const double* rate_known(const Integration& s, const RosenbrockState& m, const double* row) noexcept {
+        return s.moving_mass ? row + m.unknowns : m.none;
+    }
+
+    // dF/dx' (v_i - Y_i), by the Jacobian of the step.
+    static void turn_mass(RosenbrockState& m) noexcept {
+        double* apart = m.apart;
+        for (long long r = 0; r < m.states; ++r) apart[r] = m.rate[r] - m.slopes[r];
+        multiply_mass(m, 1, apart, m.turned_mass);
     }
 
     static void write_end(Integration& s, RosenbrockState& m, double h) noexcept {
