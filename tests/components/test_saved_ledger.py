@@ -31,8 +31,8 @@ def test_a_run_read_back_keeps_its_ledger(kept, tmp_path):
     assert str(again.energy_balance()) == str(tr.energy_balance())
 
 
-def test_a_model_without_parts_keeps_none(tmp_path):
-    known = catalogue.load("mass_spring")
+def test_a_model_without_parts_and_energies_keeps_none(tmp_path):
+    known = catalogue.load("van_der_pol")
     dd.simulate(known.model, 1.0).save(tmp_path / "run.nc")
     with pytest.raises(dd.InputError, match="has no energy balance"):
         dd.load(tmp_path / "run.nc").power()

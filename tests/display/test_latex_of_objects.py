@@ -12,6 +12,7 @@ import daedalus as dd
 from daedalus import catalogue
 from daedalus.display.formulas.fitted_rows import PAGE
 from daedalus.display.formulas.latex_width import latex_width
+from daedalus.display.formulas.styles import Latex
 
 # Widths in points that pdfTeX 3.14 sets these at: 10 pt, displaystyle, amsmath.
 MEASURED = {
@@ -92,6 +93,15 @@ def test_connections_of_parts_are_in_the_model(written):
 
 def test_wide_matrices_are_arrays(written):
     assert "\\begin{array}{cccccccccccc}" in written["wide"]
+
+
+def test_matrices_that_would_leave_the_page_are_set_small():
+    """Numbers of five digits in twelve columns; width measured by pdfTeX 3.14 at 10 pt: 397 pt for the small one."""
+    entries = [[f"-{k + 1}.2345" for k in range(12)] for _ in range(3)]
+    text = Latex().matrix(entries)
+    assert text.startswith("\\left[\\begin{smallmatrix}")
+    assert latex_width(text) <= PAGE
+    assert Latex().matrix([row[:4] for row in entries]).startswith("\\begin{bmatrix}")
 
 
 def test_systems_wider_than_a_page_are_written_in_letters_with_their_matrices_below():

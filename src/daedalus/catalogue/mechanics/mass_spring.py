@@ -1,4 +1,4 @@
-"""A mass on a spring: m x'' = -k x.
+"""A mass on a spring by its energies: m x'' = -k x.
 
 The energy ½ m x'² + ½ k x² is conserved and x(t) = x(0) cos ωt + x'(0)/ω sin ωt with ω² = k/m; the reference is this
 formula, evaluated with 40 digits.
@@ -20,14 +20,15 @@ def build() -> KnownSystem:
     {'mass': 0.5, 'stiffness': 8.0}
     """
     m = Model("mass_spring")
-    position = m.state("position", start=0.1, rate=0.0, unit="m", nominal=0.1)
+    position = m.coordinate("position", start=0.1, rate=0.0, unit="m", nominal=0.1)
     mass = m.parameter("mass", 0.5, unit="kg")
     stiffness = m.parameter("stiffness", 8.0, unit="N/m")
-    velocity = m.der(position)
-    m.equation(mass * m.der(velocity), -stiffness * position, name="Newton")
+    kinetic, potential = 0.5 * mass * m.rate(position) ** 2, 0.5 * stiffness * position**2
+    m.kinetic_energy(kinetic)
+    m.potential_energy(potential)
     m.draw("spring", [-0.3, 0], to=[position, 0], radius=0.02, name="spring")
     m.draw("box", [position, 0], size=[0.08, 0.08, 0.08], name="mass")
-    m.output("energy", 0.5 * mass * velocity**2 + 0.5 * stiffness * position**2)
+    m.output("energy", kinetic + potential)
     return KnownSystem(
         m,
         span=(0.0, 10.0),

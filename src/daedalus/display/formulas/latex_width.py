@@ -11,7 +11,7 @@ LETTER, CAPITAL, DIGIT, OPERATOR, BRACKET, GAP = 5.7, 7.2, 5.0, 12.2, 5.5, 1.7
 GROWN = 3.5
 # What is raised or lowered, and what stands in a fraction inside a fraction, is smaller.
 SMALL = 0.75
-COLUMN_GAP = 10.0
+COLUMN_GAP, SMALL_GAP = 10.0, 3.0
 _SPACES = {"\\,": GAP, "\\;": 2.8, "\\quad": 10.0, "\\qquad": 20.0, "\\left": 0.0, "\\right": 0.0, "\\!": -GAP}
 _SILENT = ("\\displaystyle", "\\bigl", "\\bigr", "\\text", "\\mathrm", "\\mathbf", "\\operatorname", "&")
 _ACCENTS = ("\\dot", "\\ddot", "\\dddot", "\\ddddot")
@@ -132,7 +132,9 @@ class _Measured:
             if token == "\\end":
                 self._name()
                 break
-        return sum(columns) + COLUMN_GAP * max(len(columns) - 1, 0) + 2 * BRACKET
+        small = name == "smallmatrix"
+        gap, size = (SMALL_GAP, SMALL) if small else (COLUMN_GAP, 1.0)
+        return size * sum(columns) + gap * max(len(columns) - 1, 0) + 2 * BRACKET
 
     def _name(self) -> str:
         return "".join(iter(self._next, "}")).lstrip("{")

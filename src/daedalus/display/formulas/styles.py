@@ -71,6 +71,8 @@ def is_word_rate(label: str) -> bool:
 
 # amsmath sets matrices of so many columns (MaxMatrixCols); arrays have no limit.
 WIDEST_MATRIX = 10
+# Points of a matrix that has room on a page beside its name.
+WIDEST_ROW = 440.0
 
 
 class Text:
@@ -285,13 +287,16 @@ class Latex(Text):
         return f"\\begin{{cases}} {rows} \\end{{cases}}"
 
     def matrix(self, rows: list[list[str]]) -> str:
-        """In square brackets; rows with fractions stand apart."""
+        """In square brackets; rows with fractions stand apart; in small print where it would leave the page."""
         apart = "[4pt]" if any("\\frac" in entry for row in rows for entry in row) else ""
         inside = f" \\\\{apart} ".join(" & ".join(row) for row in rows)
         columns = max(map(len, rows), default=0)
+        text = f"\\begin{{bmatrix}} {inside} \\end{{bmatrix}}"
         if columns > WIDEST_MATRIX:
-            return f"\\left[\\begin{{array}}{{{'c' * columns}}} {inside} \\end{{array}}\\right]"
-        return f"\\begin{{bmatrix}} {inside} \\end{{bmatrix}}"
+            text = f"\\left[\\begin{{array}}{{{'c' * columns}}} {inside} \\end{{array}}\\right]"
+        if latex_width(text) <= WIDEST_ROW:
+            return text
+        return f"\\left[\\begin{{smallmatrix}} {inside} \\end{{smallmatrix}}\\right]"
 
     def large_matrix(self, rows: int, columns: int, entries: int) -> str:
         """Its size, and how many of its entries are not zero."""
