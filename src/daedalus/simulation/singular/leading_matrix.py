@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from daedalus.algebra.rank_decision import FULL_RANK, ROUNDING
+from daedalus.algebra.rank_decision import ROUNDING
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.compilation import Compiled
 from daedalus.model.system.once import once
@@ -27,7 +27,7 @@ from daedalus.simulation.result.recorded_run import Dense
 from daedalus.simulation.result.records import Record
 from daedalus.simulation.result.records_on_the_way import NotDetermined
 from daedalus.simulation.result.samples import Samples
-from daedalus.simulation.singular.rank_watch import LONGEST
+from daedalus.simulation.singular.rank_watch import LONGEST, constraining
 
 # Larger blocks are not followed, nor more numbers than this along one run.
 LARGEST, NUMBERS = 24, 2e6
@@ -167,14 +167,11 @@ def _is_regular_beside(block: LeadingBlock, steps: Samples) -> bool:
 
 def _blocks(system: System) -> list[LeadingBlock]:
     """The blocks of a system that may become singular on the way of a run."""
-    if len(system.rows) > FULL_RANK or system.choices:
+    constrains = constraining(system)
+    if constrains is None:
         return []
-    structure = structure_of(system)
+    structure, plant = structure_of(system), implicit_plant_of(system)
     offsets = structure.signature
-    if not offsets.regular:
-        return []
-    plant = implicit_plant_of(system)
-    constrains = np.array([row.times > 0 for row in system.rows], dtype=bool) | (offsets.c > 0)
     names = (system.labels["xdot"], structure.labels)
     moving = ca.vertcat(*(system.symbol(letter) for letter in ("t", "xdot", "x", "z", "u")))
     found, single = list[LeadingBlock](), list[tuple[ca.SX, ca.SX, str, str]]()
@@ -195,10 +192,10 @@ def _blocks(system: System) -> list[LeadingBlock]:
         needs_inputs = bool(ca.depends_on(block, system.symbol("u")))
         found.append(LeadingBlock(equations, unknowns, plant._compiled("leading", both), needs_inputs))
     for first in range(0, len(single), TOGETHER):
-        entries, sizes_of, names, of = zip(*single[first : first + TOGETHER], strict=True)
+        entries, sizes_of, equations, unknowns = zip(*single[first : first + TOGETHER], strict=True)
         needs_inputs = bool(ca.depends_on(ca.vertcat(*entries), system.symbol("u")))
         compiled = plant._compiled("leading", ca.vertcat(*entries, *sizes_of))
-        found.append(LeadingBlock(names, of, compiled, needs_inputs, is_diagonal=True))
+        found.append(LeadingBlock(equations, unknowns, compiled, needs_inputs, is_diagonal=True))
     return found
 
 

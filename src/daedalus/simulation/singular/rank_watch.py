@@ -93,16 +93,23 @@ def rank_watch_of(plant: Plant) -> RankWatch | None:
     return once(plant.system, _measured, plant.is_implicit)
 
 
+def constraining(system: System) -> np.ndarray | None:
+    """Which equations are constraints, as they stand or differentiated; None where blocks of them are not followed."""
+    if system.choices or len(system.rows) > FULL_RANK:
+        return None
+    offsets = structure_of(system).signature
+    return np.array([row.times > 0 for row in system.rows], dtype=bool) | (offsets.c > 0) if offsets.regular else None
+
+
 def _measured(system: System, implicit: bool) -> RankWatch | None:
     plant: Plant = implicit_plant_of(system) if implicit else plant_of(system)
-    differentiated = np.array([row.times > 0 for row in system.rows], dtype=bool)
     hidden = isinstance(plant, ImplicitPlant) and plant.index.largest > 1
-    if system.choices or len(differentiated) > FULL_RANK or not (hidden or differentiated.any()):
+    if not (hidden or any(row.times > 0 for row in system.rows)):
+        return None
+    constrains = constraining(system)
+    if constrains is None:
         return None
     structure = structure_of(system)
-    if not structure.signature.regular:
-        return None
-    constrains = differentiated | (structure.signature.c > 0)
     wanted = [block for block in structure.blocks if constrains[block.equations].any()]
     rows = [row for block in wanted for row in block.equations.tolist()]
     columns = [column for block in wanted for column in block.unknowns.tolist()]

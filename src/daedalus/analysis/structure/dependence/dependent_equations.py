@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import casadi as ca
 import numpy as np
@@ -27,9 +26,6 @@ from daedalus.analysis.structure.system_jacobian import jacobians_at, system_jac
 from daedalus.deadline import poll
 from daedalus.model.expressions import elements
 from daedalus.model.system.equation_row import EquationRow, Role, Source
-
-if TYPE_CHECKING:
-    pass
 
 # How far jets nearby lie from the one asked for, in sizes of the unknowns; nearer ones where none is found.
 DISTANCES = (0.02, 0.005, 0.001)
