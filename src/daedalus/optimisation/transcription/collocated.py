@@ -21,7 +21,7 @@ from daedalus.optimisation.transcription.boundary.ends import add_ends
 from daedalus.optimisation.transcription.boundary.independent_ends import IndependentEnd
 from daedalus.optimisation.transcription.conditions_at_points import conditions_at_points
 from daedalus.optimisation.transcription.cost_along_the_way import cost_along_the_way
-from daedalus.optimisation.transcription.node_conditions import add_node_conditions
+from daedalus.optimisation.transcription.node_conditions import add_node_conditions, without_kinks
 from daedalus.optimisation.transcription.problem_draft import ProblemDraft, add_carried
 from daedalus.optimisation.transcription.problem_stage import ProblemStage, stage_of
 from daedalus.optimisation.transcription.program_layout import ProgramLayout
@@ -72,13 +72,14 @@ def _add_dynamics(made: ProblemDraft) -> None:
     widths = mesh.widths[mesh.point_interval][:, None]
     weights = [np.broadcast_to(-widths, defects.shape), np.ones(equations.shape), np.ones(conditions.shape)]
     running = stage.expression(description.running)
+    bindings = made.point_bindings()
     if not running.is_zero():
-        results.append(stage.length * running)
-        rows.append(np.full((count, 1), OBJECTIVE))
-        weights.append(mesh.point_weights[:, None])
-    draft.add_block(
-        ca.vertcat(*results), made.point_bindings(), np.concatenate(rows, axis=1), np.concatenate(weights, axis=1)
-    )
+        smooth, bounds, sides = without_kinks(made, running, mesh.point_shares)
+        results += [smooth.sides, stage.length * smooth.cost]
+        rows += [sides, np.full((count, 1), OBJECTIVE)]
+        weights += [np.ones(sides.shape), mesh.point_weights[:, None]]
+        bindings.append((smooth.bounds, bounds))
+    draft.add_block(ca.vertcat(*results), bindings, np.concatenate(rows, axis=1), np.concatenate(weights, axis=1))
     # The slopes of the polynomials are linear in the states.
     for scheme, own, points in mesh.by_degree():
         columns = np.concatenate([layout.nodes[own, None], layout.points[points]], axis=1)  # (intervals, d + 1, states)

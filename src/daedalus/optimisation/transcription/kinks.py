@@ -1,0 +1,129 @@
+"""Costs with kinks, such as |u| for fuel or max(0, x), written so that derivatives exist everywhere.
+
+A cost that grows with |e| is least where s is as small as s >= e and s >= -e allow, with s in the place of |e|:
+
+    min c |e|   =   min c s   with   s >= e,  s >= -e      for c > 0
+
+Likewise max(a, b) with s >= a and s >= b, min(a, b) = -max(-a, -b), and the length of a vector with s² >= x² + y², one
+around the other where that is written. Searches by derivatives stop at kinks; on the right there are none. Where the
+cost falls with |e|, or not in proportion, the kink stays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import casadi as ca
+import numpy as np
+
+from daedalus.model.expressions import elements, symbol_key
+
+KINKS = (ca.OP_FABS, ca.OP_FMAX, ca.OP_FMIN, ca.OP_SQRT)
+# A cost with more operations is taken as it is.
+MOST_OPERATIONS = 20_000
+
+
+@dataclass(frozen=True)
+class SmoothCost:
+    """A cost of the symbols of a problem and of `bounds`, each of which is at least as large as its `sides`.
+
+    bounds: (k, 1); sides: (m, 1), each minus its bound, so that it may not be positive. lower: of the bounds.
+    """
+
+    cost: ca.SX
+    bounds: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
+    sides: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
+    lower: tuple[float, ...] = ()
+
+
+def smooth_cost(cost: ca.SX, constants: ca.SX, values: np.ndarray) -> SmoothCost:
+    """A cost without the kinks that it grows with; `constants`: symbols that a search does not move, with values.
+
+    Example
+    -------
+    >>> u, x = ca.SX.sym("u"), ca.SX.sym("x")
+    >>> found = smooth_cost(2 * ca.fabs(u) + x**2, ca.SX(0, 1), np.zeros((1, 0)))
+    >>> found.bounds.numel(), found.sides.numel()
+    (1, 2)
+    >>> smooth_cost(x**2 - ca.fabs(u), ca.SX(0, 1), np.zeros((1, 0))).bounds.numel()
+    0
+    """
+    plain = SmoothCost(cost)
+    symbols = ca.symvar(cost)
+    written = ca.Function("cost", symbols, [cost])
+    count = written.n_instructions()
+    if count > MOST_OPERATIONS or not any(written.instruction_id(k) in KINKS for k in range(count)):
+        return plain
+    kept: set[int] = set()
+    while True:
+        found, order = _rewritten(written, symbols, kept)
+        wrong = [place for j, place in enumerate(order) if not _presses(found, j, constants, values)]
+        if not wrong:
+            return found if order else plain
+        kept |= set(wrong)
+
+
+def _rewritten(written: ca.Function, symbols: list[ca.SX], kept: set[int]) -> tuple[SmoothCost, list[int]]:
+    """The cost with a bound in the place of each kink but those that are kept; where these kinks were."""
+    work: list[ca.SX] = [ca.SX(0)] * written.sz_w()
+    bounds, sides, lower, order = [ca.SX(0, 1)], [ca.SX(0, 1)], list[float](), list[int]()
+    cost = ca.SX(0)
+    for k in range(written.n_instructions()):
+        operation, into, of = written.instruction_id(k), written.instruction_output(k), written.instruction_input(k)
+        if operation == ca.OP_CONST:
+            work[into[0]] = ca.SX(written.instruction_constant(k))
+        elif operation == ca.OP_INPUT:
+            work[into[0]] = symbols[of[0]]
+        elif operation == ca.OP_OUTPUT:
+            cost = work[of[0]]
+        elif k not in kept and _is_kink(operation, work[of[0]]):
+            a, bound = work[of[0]], ca.SX.sym(f"bound_{k}")
+            sign = -1.0 if operation == ca.OP_FMIN else 1.0
+            if operation == ca.OP_SQRT:
+                sides.append(a - bound**2)
+            else:
+                sides += [sign * a - bound, sign * (-a if operation == ca.OP_FABS else work[of[1]]) - bound]
+            bounds.append(bound)
+            order.append(k)
+            lower.append(-np.inf if operation in (ca.OP_FMAX, ca.OP_FMIN) else 0.0)
+            work[into[0]] = sign * bound
+        elif len(of) == 1:
+            work[into[0]] = ca.SX.unary(operation, work[of[0]])
+        else:
+            work[into[0]] = ca.SX.binary(operation, work[of[0]], work[of[1]])
+    return SmoothCost(cost, ca.vertcat(*bounds), ca.vertcat(*sides), tuple(lower)), order
+
+
+def _is_kink(operation: int, a: ca.SX) -> bool:
+    """Whether an operation has a kink: a root has one where it is that of squares alone."""
+    if operation != ca.OP_SQRT:
+        return operation in KINKS
+    terms = [a]
+    while terms:
+        term = terms.pop()
+        kind, parts = term.op() if not term.is_leaf() else None, [term.dep(k) for k in range(term.n_dep())]
+        if kind == ca.OP_ADD:
+            terms += parts
+        elif not (kind == ca.OP_SQ or (kind == ca.OP_MUL and ca.is_equal(parts[0], parts[1], 2))):
+            return False
+    return True
+
+
+def _presses(found: SmoothCost, j: int, constants: ca.SX, values: np.ndarray) -> bool:
+    """Whether the cost, or another bound, grows with a bound in proportion, wherever a search goes, and none falls."""
+    known = {symbol_key(s) for s in elements(constants)}
+    # Of its own sides a bound is subtracted; those of others that hold it are larger with it.
+    own = [k for k, side in enumerate(elements(found.sides)) if _owner(found, side) == j]
+    others = [side for k, side in enumerate(elements(found.sides)) if k not in own]
+    slopes = ca.jacobian(ca.vertcat(found.cost, *others), found.bounds[j])
+    slopes = ca.densify(slopes)
+    if any(symbol_key(s) not in known for s in ca.symvar(slopes)):
+        return False
+    at = np.asarray(ca.Function("slopes", [constants], [slopes]).map(len(values))(values.T))
+    at = at.reshape(slopes.numel(), len(values), order="F") if at.size else at
+    return bool(np.all(at >= 0) and np.all(at.sum(axis=0) > 0))
+
+
+def _owner(found: SmoothCost, side: ca.SX) -> int:
+    """Which bound a side belongs to: the last that it holds, because what lies around a kink comes behind it."""
+    return max(k for k, bound in enumerate(elements(found.bounds)) if ca.depends_on(side, bound))
