@@ -1,5 +1,7 @@
 """Statements of the source documents that no other test is about, each shown by numbers."""
 
+from itertools import pairwise
+
 import casadi as ca
 import numpy as np
 import pytest
@@ -230,3 +232,37 @@ def test_example_22_is_refused_by_name():
     assert set(dd.analyse(m).undetermined) >= {"x1", "x2"}
     with pytest.raises(dd.DaedalusError, match="force"):
         dd.simulate(m, 1.0)
+
+
+@pytest.mark.document("002", "F(x', x, z, u) = 0 is a DAE where ∂F/∂x' is rank deficient", "`dd.analyse`")
+@pytest.mark.parametrize("factor", [0.0, 1.0])
+def test_rank_deficient_slopes_make_a_dae(factor):
+    """x' + y' = −x, x' + (1 + factor) y' = −y: ∂F/∂x' has the determinant `factor`."""
+    m = dd.Model("two")
+    x, y = m.state("x", start=1.0), m.state("y", start=1.0)
+    m.equation(m.der(x) + m.der(y), -x)
+    m.equation(m.der(x) + (1 + factor) * m.der(y), -y)
+    assert dd.analyse(m).is_dae == (factor == 0)
+
+
+@pytest.mark.document("002", "solvable for x' and z where [∂F/∂x' ∂F/∂z] has full rank", "`dd.analyse`")
+@pytest.mark.parametrize("slope", [0.0, 1.0])
+def test_full_rank_by_derivatives_and_algebraic_variables_is_solvable(slope):
+    """x' + z = 0, x' + (1 + slope) z = x: the matrix has the determinant `slope`."""
+    m = dd.Model("pair")
+    x, z = m.state("x", start=1.0), m.algebraic("z")
+    m.equation(m.der(x) + z, 0)
+    m.equation(m.der(x) + (1 + slope) * z, x)
+    assert dd.analyse(m).directly_solvable == bool(slope)
+
+
+@pytest.mark.document("002", "the differential index counts differentiations down to an ODE", "`report.index`")
+@pytest.mark.parametrize("length", [1, 2, 3, 4])
+def test_the_index_of_a_chain_is_its_length(length):
+    """x1' = x0, x2' = x1, …, and the last is given: one differentiation for every rate."""
+    m = dd.Model("chain")
+    x = [m.state(f"x{k}") for k in range(length)]
+    for below, above in pairwise(x):
+        m.equation(m.der(above), below)
+    m.equation(x[-1], m.time**5)
+    assert dd.analyse(m).index == length

@@ -245,11 +245,13 @@ def test_one_language_of_effort_and_flow(domain):
     assert abs(tr.energy_balance().error) < 10 * rtol
 
 
+@pytest.mark.document("002", "units of pressure: Pa, bar, psi, and Pa m³/s is a power", "`dd.units.convert`")
 def test_units_of_the_table():
     """A flow is a volume a second (the document prints kg/m³), and 1 psi is 6894.757 Pa (it prints 6897)."""
     m = dd.Model("units")
     m.add(H.FlowSource("source", flow=1.0))
     assert m.variables["source.flow"].unit == "m^3/s"
     assert dd.units.convert(1.0, "psi", "Pa") == pytest.approx(6894.757, abs=1e-3)
+    assert dd.units.convert(1.0, "bar", "Pa") == pytest.approx(1e5)
     power = dd.units.convert(1.0, "Pa*m^3/s", "W")
     assert power == pytest.approx(1.0)

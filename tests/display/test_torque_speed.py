@@ -60,6 +60,7 @@ def test_the_drive_leaves_the_unstable_point_and_returns_to_the_stable_one(push,
     assert away == pytest.approx(stable.speed, abs=1e-6) if end == "rises" else away < 0
 
 
+@pytest.mark.document("002", "motor and load: stable where the net torque falls with the speed", "`dd.torque_speed`")
 def test_the_slope_difference_is_that_of_document_002():
     w = ca.SX.sym("w")
     (point,) = torque_speed(10 - w, 0.09 * w**2, (0, 12)).points
