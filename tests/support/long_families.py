@@ -8,6 +8,7 @@ more than 35 ms a case. Those of documents, layout, public names and reached ref
 # fmt: off
 ONE_OF = {
     2: {
+        "test_random_piles_keep_their_balances",
         "test_a_bounce_between_two_models", "test_a_choke_and_a_resistor_on_a_sine",
         "test_a_condition_that_changes_where_a_clock_ticks_still_moves",
         "test_a_converter_runs_with_a_discrete_duty_as_with_a_parameter",
@@ -104,6 +105,7 @@ ONE_OF = {
         "test_whether_a_run_passes_does_not_hang_on_a_last_digit", "test_windows_pass_their_stretched_position",
     },
     3: {
+        "test_reactions_of_sliding_joints_from_either_side",
         "test_a_daemon_thread_inside_the_core",
         "test_a_level_that_a_delayed_signal_passes_at_its_corner_is_told_once", "test_a_lossy_gear_turns_and_locks",
         "test_a_moment_belongs_to_one_side_however_it_is_asked_for", "test_a_pendulum_comes_to_rest_at_its_stop",
