@@ -22,7 +22,7 @@ from daedalus.model.names import split_index
 MOST_WORK, GLANCE = 5000, 60
 # Letters that a line of matrices may have, each column counted by its longest entry, and of an entry without a name.
 WIDEST, GAP = 88, 2
-LONG_ENTRIES = (40, 24, 14, 9)
+LONG_ENTRIES = (40, 24, 14, 9, 7)
 # Letters of a derivation where the model has a name like it.
 SCRIPT = {"L": "ℒ", "T": "𝒯", "V": "𝒱", "D": "𝒟", "E": "ℰ", "A": "𝒜", "B": "ℬ", "C": "𝒞", "M": "ℳ", "G": "𝒢", "h": "𝒷"}
 # Entries are compared by their formulas so deep.

@@ -36,6 +36,7 @@ _PREAMBLE = """\\documentclass{article}
 \\usepackage{amsmath}
 \\usepackage[margin=2cm]{geometry}
 \\allowdisplaybreaks
+\\setlength{\\parindent}{0pt}
 \\begin{document}
 """
 
