@@ -214,3 +214,26 @@ def test_redundant_constraints_of_a_mechanism_by_every_method(method):
     assert tr.success
     assert tr["p"][-1] == pytest.approx(reference["p"][-1], abs=1e-5)
     assert [tr["rod"][-1], tr["again"][-1]] == pytest.approx([reference["rod"][-1], reference["again"][-1]], rel=1e-4)
+
+
+@pytest.mark.parametrize("again", [lambda c, q: c * ca.exp(q[0]), lambda c, q: c * (2 + q[1] ** 2) + c**2])
+def test_a_constraint_that_repeats_another_only_where_both_hold(again):
+    """A pendulum written as equations, held twice: the slopes of both are parallel on the circle alone."""
+
+    def pendulum(held):
+        m = dd.Model("pendulum")
+        q, v, force = m.state("q", 2, start=[1.0, 0.0]), m.state("v", 2, start=[0.0, 0.0]), m.algebraic("force", held)
+        c = ca.sumsqr(q) - 1
+        constraints = ca.vertcat(c, again(c, q))[:held]
+        m.equation(m.der(q), v)
+        m.equation(m.der(v), ca.vertcat(0, -9.81) - ca.jacobian(constraints, q).T @ force)
+        m.equation(constraints, name="held")
+        return m
+
+    once, twice = pendulum(1), pendulum(2)
+    end = dd.simulate(once, 1.0, rtol=1e-9, atol=1e-11)["q"][-1]
+    for method in ("auto", "radau5"):
+        tr = dd.simulate(twice, 1.0, method=method, rtol=1e-8, atol=1e-10)
+        assert tr.success, tr.stop_reason
+        assert tr["q"][-1] == pytest.approx(end, abs=1e-6)
+        assert told(tr)

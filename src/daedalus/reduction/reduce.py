@@ -130,6 +130,10 @@ def reduced_with(
         if alone is None:
             raise
         return _alone(alone, reduced_with(alone, given, index, stabilise, alpha, tear), original)
+    if redundancy is None and known is not None and _singular_at_start(known):
+        alone = independent_equations(original)
+        if alone is not None:
+            return _alone(alone, reduced_with(alone, given, index, stabilise, alpha, tear), original)
 
     def finished(planned: Callable[[bool], ReductionPlan]) -> ReducedModel:
         plan = planned(both_levels)
@@ -180,10 +184,12 @@ def _planned(
         if redundancy is None:
             raise
         return None, redundancy
-    doubtful = bool(model._mechanics.constraints) and any(
-        isinstance(finding, SingularAtStart) for finding in plan.findings
-    )
+    doubtful = bool(model._mechanics.constraints) and _singular_at_start(plan)
     return plan, redundancy_of(model, written) if doubtful else None
+
+
+def _singular_at_start(plan: ReductionPlan) -> bool:
+    return any(isinstance(finding, SingularAtStart) for finding in plan.findings)
 
 
 def _with_findings(plan: ReductionPlan, findings: tuple[Finding, ...]) -> ReductionPlan:

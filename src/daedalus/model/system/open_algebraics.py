@@ -73,9 +73,12 @@ def smallest_taken(system: System) -> tuple[str, ...]:
     rows = [k for k, row in enumerate(system.rows) if row.role is Role.SMALLEST]
     if not rows:
         return ()
-    unknowns, labels = ca.vertcat(system.symbol("x"), system.symbol("z")), (*system.labels["x"], *system.labels["z"])
-    columns = ca.jacobian_sparsity(system.residual[rows], unknowns).get_triplet()[1]
-    return tuple(labels[k] for k in sorted(set(columns)))
+    # Shares of algebraic unknowns may depend on states.
+    for letter in ("z", "x"):
+        columns = ca.jacobian_sparsity(system.residual[rows], system.symbol(letter)).get_triplet()[1]
+        if columns:
+            return tuple(system.labels[letter][k] for k in sorted(set(columns)))
+    return ()
 
 
 def as_written(system: System) -> System:

@@ -8,6 +8,7 @@ equations for the latter, of which the smallest values are taken (`model.smalles
 
 from __future__ import annotations
 
+import casadi as ca
 import numpy as np
 
 from daedalus.algebra.rank_decision import FULL_NULL_SPACE
@@ -27,6 +28,7 @@ from daedalus.model.system.once import once, remembered
 from daedalus.model.system.repeated_rows import repeated_rows
 from daedalus.model.system.system import System
 from daedalus.reduction.findings import EquationsSetApart
+from daedalus.reduction.redundancy.redundant_rows import rank_of_rows, scaled
 from daedalus.reduction.rewriting import ReducedModel, equation_rows, keep_rows, scalar_rows, write_rows, written_out
 
 
@@ -50,9 +52,14 @@ def with_independent_equations(system: System) -> System:
 @remembered
 def independent_equations(system: System) -> ReducedModel | None:
     """The notebook without equations that follow from others; None where nothing is singular, or the motion is open."""
-    if not system.sizes["z"] or system.sizes["x"] + system.sizes["z"] > FULL_NULL_SPACE or not _always_singular(system):
+    if not system.sizes["z"] or system.sizes["x"] + system.sizes["z"] > FULL_NULL_SPACE:
         return None
-    repeated = repeated_rows(system) or _repeated_differentiated(system)
+    if _always_singular(system):
+        repeated = repeated_rows(system) or _repeated_differentiated(system)
+    elif _constraints_meet(system):
+        repeated = repeated_rows(system)
+    else:
+        return None
     written = written_out(as_model(system))
     rows, residuals = equation_rows(written), scalar_rows(written)
     place = {row.level: i for i, row in enumerate(rows)}
@@ -79,6 +86,20 @@ def _always_singular(system: System) -> bool:
         return True
     p = np.nan_to_num(np.array(system.start["p"], dtype=float), nan=1.0)
     return bool(once(system, WrittenStructure).singular_blocks(p))
+
+
+def _constraints_meet(system: System) -> bool:
+    """Whether written constraints of the states have dependent slopes at the start, though not everywhere.
+
+    So have c(x) = 0 and exp(x) c(x) = 0. Those of mechanics are chosen along the motion (`Redundancy`).
+    """
+    alone = structure_of(system).rows_without("xdot", "z", "u")
+    if len(alone) < 2 or as_model(system)._mechanics.constraints:
+        return False
+    slopes = ca.Function("slopes", [system.symbol(k) for k in "txp"], [structure_of(system).slopes("x")[alone, :]])
+    x = np.nan_to_num(np.where(np.isnan(system.start["x"]), system.guessed_start, system.start["x"]))
+    matrix = slopes(0.0, x, system.start["p"]).full()
+    return bool(np.isfinite(matrix).all()) and rank_of_rows(scaled(matrix)) < len(matrix)
 
 
 def _repeated_differentiated(system: System) -> list[int]:
