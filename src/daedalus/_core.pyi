@@ -55,7 +55,11 @@ class ColumnProducts:
 
 class ImplicitModel:
     def with_linear(
-        self, form: Literal["dense", "sparse", "krylov"], preconditioner: Any = None, accuracy: float = 1e-9
+        self,
+        form: Literal["best", "dense", "sparse", "krylov"],
+        preconditioner: Any = None,
+        accuracy: float = 1e-9,
+        cells: Sequence[int] = (),
     ) -> ImplicitModel: ...
     def __init__(
         self,
@@ -418,7 +422,9 @@ class LinearSolver:
         colind: Sequence[int],
         rows: Sequence[int],
         complex: bool = False,
-        form: Literal["best", "dense", "sparse", "krylov", "multigrid"] = "best",
+        form: Literal["best", "dense", "sparse", "krylov", "multigrid", "block_ilu", "banded", "chosen"] = "best",
+        cells: Sequence[int] = (),
+        most_operations: float = 1.5e9,
     ) -> None: ...
     def factor(
         self, values: ArrayLike, row_scale: ArrayLike | None = None, column_scale: ArrayLike | None = None

@@ -40,6 +40,9 @@ _OF_FIELD = {
         "bridge_rectifier", "buck_converter", "rlc_ladder", "quarter_car", "heated_house", "driven_arm",
         "amplifier_of_parts", "ring_modulator_of_parts",
     ),
+    "fields": (
+        "heat_rod", "burgers", "brusselator_2d", "transmission_line", "power_grid",
+    ),
 }  # fmt: skip
 FIELDS = {name: field for field, names in _OF_FIELD.items() for name in names}
 SYSTEMS = tuple(FIELDS)

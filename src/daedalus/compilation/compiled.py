@@ -113,7 +113,8 @@ class Compiled:
     def __init__(
         self, function: ca.Function | NamedRows, strict: bool, translation: Translation, quick: bool = False
     ) -> None:
-        self._described, self.strict, self.quick = function, strict, quick
+        self.strict, self.quick = strict, quick
+        self._described: ca.Function | Callable[[], ca.Function]
         self._translation = translation
         work = 0 if translation.outcome is None else translation.outcome.work
         if isinstance(function, NamedRows):
@@ -121,6 +122,7 @@ class Compiled:
             places = (len(size_in), len(size_out), 0, work)
             self._described = function.described
         else:
+            self._described = function
             name, (size_in, size_out) = function.name(), sizes(function)
             places = (function.sz_arg(), function.sz_res(), function.sz_iw(), max(function.sz_w(), work))
         self.core = CoreFunction(name, list(size_in), list(size_out), *places)

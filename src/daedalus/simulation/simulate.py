@@ -100,9 +100,11 @@ def simulate(
     linear: how implicit steps solve linear systems: "dense", "sparse" (factors), "krylov" (GMRES: memory follows the
         entries of the matrix, not their fill), or "auto". If GMRES stops converging, factors take over and `tr.notes`
         says so; `tr.work.linear` has the counts.
-    preconditioner: that of "krylov": "ilu" (incomplete factors, the default), "amg" (algebraic multigrid, for fields
-        in which diffusion dominates), or a function f(J, gamma) that returns a function solve(r) for about
-        (M - gamma J)^-1 r, with J = -∂F/∂(x, z) as a SciPy matrix and M = ∂F/∂x' (the identity of x' = f).
+    preconditioner: that of "krylov": "ilu" (incomplete factors), "block_ilu" (the same with the unknowns of a cell
+        eliminated together), "banded" (factors of the band, exact for fields on a line), "amg" (algebraic multigrid,
+        for fields in which diffusion dominates), or a function f(J, gamma) that returns a function solve(r) for about
+        (M - gamma J)^-1 r, with J = -∂F/∂(x, z) as a SciPy matrix and M = ∂F/∂x' (the identity of x' = f). By
+        default the size and the pattern of the matrix decide.
 
     If a run meets NaN or diverges, it ends and keeps its data; `tr.stop_reason` names the time and the variable. If the
     mass matrix is singular at the start, a SingularModelError names the part. If a run passes a dead centre on its

@@ -344,6 +344,17 @@ MACHINES = {
     ),
 }  # fmt: skip
 VERDICTS += [pytest.param(name, {}, verdict, id=name) for name, verdict in MACHINES.items()]
+FIELDS = {
+    "heat_rod": Verdict("explicit ODE", 0, 16, **ODE, is_linear=True),
+    "burgers": Verdict("explicit ODE", 0, 24, **ODE, is_linear=False),
+    "brusselator_2d": Verdict("explicit ODE", 0, 72, **ODE, is_linear=False),
+    "transmission_line": Verdict("explicit ODE", 0, 31, **ODE, is_linear=True),
+    "power_grid": Verdict(
+        "semi-explicit DAE", 1, 8, structural_index=1, is_linear=False, directly_solvable=True,
+        algebraic=tuple(f"load_angle[{k}]" for k in range(8)),
+    ),
+}  # fmt: skip
+VERDICTS += [pytest.param(name, {}, verdict, id=name) for name, verdict in FIELDS.items()]
 
 
 @pytest.mark.parametrize(("name", "options", "verdict"), VERDICTS)

@@ -81,8 +81,8 @@ def signature_by_patterns(count: int, size: int, patterns: Sequence[ca.Sparsity]
     """The same by the patterns of the unknowns' derivatives of order 0, 1, ..."""
     places, orders = np.zeros(0, np.int64), np.zeros(0, np.int64)
     for order, pattern in enumerate(patterns):
-        height, columns = np.array(pattern.row(), np.int64), np.diff(np.array(pattern.colind(), np.int64))
-        own = height * size + np.repeat(np.arange(len(columns)), columns)
+        height, begins = np.array(pattern.row(), np.int64), np.array(pattern.colind(), np.int64)
+        own = height * size + np.repeat(np.arange(len(begins) - 1), begins[1:] - begins[:-1])
         # Places that lower orders have, too, keep their place in the list.
         orders[_among(places, own)] = order
         own = own[~_among(own, places)]

@@ -1,13 +1,15 @@
 // A x = b by iteration: GMRES with an approximate inverse whose memory follows the entries of the matrix, not their fill.
 //
 // GMRES restarted (Y. Saad, M. H. Schultz, SIAM J. Sci. Stat. Comput. 7, 1986), preconditioned from the right by ILU(0),
-// by algebraic multigrid or by what was given from outside. Rows are scaled by their largest entries. False where it goes nowhere: a pivot is missing or vanishes, or
-// iterations stop to gain.
+// entry by entry or by blocks, by a band, by algebraic multigrid or by what was given from outside. Rows are scaled by their
+// largest entries. False where it goes nowhere: a pivot is missing or vanishes, or iterations stop to gain.
 #pragma once
 
 #include <cmath>
 
 #include "linear/compact_pattern.hpp"
+#include "linear/preconditioners/band_factors.hpp"
+#include "linear/preconditioners/block_factors.hpp"
 #include "linear/preconditioners/multigrid.hpp"
 #include "linear/preconditioners/preconditioner.hpp"
 
@@ -38,6 +40,11 @@ public:
                 const std::int32_t i = matrix.rows[p], at = next[i]++;
                 column_[at] = c, source_[at] = p;
             }
+        const std::vector<std::int32_t> alone;
+        const bool fits = wish.cells && wish.cells->size() == static_cast<std::size_t>(n_);
+        const std::vector<std::int32_t>& cells = fits ? *wish.cells : alone;
+        if (wish.kind == Preconditioning::block_factors) return blocks_.make(n_, begin_.data(), column_.data(), cells);
+        if (wish.kind == Preconditioning::band) return band_.make(n_, begin_.data(), column_.data(), cells);
         return wish.kind != Preconditioning::incomplete_factors || factors_.make(n_, begin_.data(), column_.data());
     }
 
@@ -55,11 +62,15 @@ public:
         if (wish.kind == Preconditioning::given) return true;
         if (wish.kind == Preconditioning::multigrid)
             return multigrid_.factor(n_, begin_.data(), column_.data(), scaled_values_.data());
+        if (wish.kind == Preconditioning::block_factors) return blocks_.factor(scaled_values_.data());
+        if (wish.kind == Preconditioning::band) return band_.factor(scaled_values_.data());
         return factors_.factor(scaled_values_.data());
     }
 
     // Entries of what preconditions.
     long long nonzeros() const noexcept {
+        if (wish.kind == Preconditioning::block_factors) return blocks_.nonzeros();
+        if (wish.kind == Preconditioning::band) return band_.nonzeros();
         return wish.kind == Preconditioning::multigrid ? multigrid_.nonzeros() : begin_[n_];
     }
 
@@ -70,7 +81,7 @@ public:
         const double wanted = wish.accuracy * norm(v);
         if (wanted == 0) return true;
         double before = wanted / wish.accuracy;
-        for (int round = 0; round < most_restarts; ++round) {
+        for (int round = 0; round < wish.most_restarts; ++round) {
             if (round > 0) {
                 multiply(x, v);
                 for (std::int32_t i = 0; i < n_; ++i) v[i] = difference(scaled(b[i], scale_[i]), v[i]);
@@ -92,7 +103,7 @@ public:
     PreconditionerWish wish;
 
 private:
-    static constexpr int restart = 40, most_restarts = 12;
+    static constexpr int restart = 40;
     static constexpr double least_gain = 0.5;
 
     // out = R A x
@@ -108,6 +119,8 @@ private:
     void precondition(Number* y) noexcept {
         if (wish.kind == Preconditioning::multigrid) return multigrid_.solve(y);
         if (wish.kind == Preconditioning::incomplete_factors) return factors_.solve(y);
+        if (wish.kind == Preconditioning::block_factors) return blocks_.solve(y);
+        if (wish.kind == Preconditioning::band) return band_.solve(y);
         for (std::int32_t i = 0; i < n_; ++i) y[i] = scaled(y[i], 1 / scale_[i]);
         if constexpr (is_complex<Number>) {
             for (std::int32_t i = 0; i < n_; ++i) part_[i] = y[i].real();
@@ -221,6 +234,8 @@ private:
     Block<Number> scaled_values_, basis_, x_, work_;
     Block<double> scale_, part_;
     IncompleteFactors<Number> factors_;
+    BlockFactors<Number> blocks_;
+    BandFactors<Number> band_;
     Multigrid<Number> multigrid_;
     // Of one cycle: columns of the Hessenberg matrix, what is left over, and rotations.
     Block<Number> upper_, left_, sine_;

@@ -4,7 +4,8 @@
 // measured; a bad one is refined,
 //   x <- x + A^-1 (b - A x),
 // and so is every further answer of that factorisation (Skeel 1980; Arioli, Demmel, Duff 1989). If kept pivots are to
-// blame, they are chosen again on the present values. On request systems are solved by iteration instead.
+// blame, they are chosen again on the present values. On request systems are solved by iteration instead, and so are
+// large ones whose factors would take too many operations, where a model allows for it.
 #pragma once
 
 #include <limits>
@@ -26,7 +27,9 @@ public:
     explicit LinearSolver(const Pattern& pattern, MatrixForm form = MatrixForm::best, const PreconditionerWish& wish = {})
         : dense_(form == MatrixForm::best ? better_dense(pattern)
                                          : form == MatrixForm::dense && pattern.n <= largest_dense),
-          krylov_(form == MatrixForm::krylov) {
+          krylov_(form == MatrixForm::krylov),
+          undecided_(form == MatrixForm::best && wish.kind == Preconditioning::multigrid && !dense_),
+          wish_(wish) {
         if (!matrix_.make(pattern) || !values_.make(matrix_.nonzeros) || !right_.make(matrix_.n) ||
             !first_answer_.make(matrix_.n) ||
             !(dense_ ? dense_lu_.make(matrix_) : error_.make(matrix_) && sparse_lu_.make(matrix_)) ||
@@ -42,6 +45,7 @@ public:
     // Factors R A C, with diagonal scales R and C (none: ones). False: singular, not finite, or no memory for pivots.
     bool factor(const double* row_scale, const double* column_scale) noexcept {
         ++factorisations;
+        if (undecided_) decide();
         if (krylov_ && krylov_solver_.factor(values_.data())) {
             row_scale_ = row_scale, column_scale_ = column_scale, measuring_ = false;
             return true;
@@ -93,6 +97,15 @@ private:
                                  : sparse_lu_.factor(values_.data(), row_scale, column_scale);
         orderings = dense_ ? dense_lu_.orderings : sparse_lu_.orderings;
         return done;
+    }
+
+    // Iterations where factors would take too long; what they would take is known by structure.
+    DAEDALUS_COLD void decide() noexcept {
+        undecided_ = false;
+        // Nobody asked for iterations: where they are many, factors are the better way after all.
+        wish_.most_restarts = 2;
+        krylov_ = static_cast<double>(sparse_lu_.predicted_operations()) > wish_.most_operations &&
+                  krylov_solver_.make(matrix_, wish_);
     }
 
     // Iterations go nowhere: from here on factors solve.
@@ -167,7 +180,8 @@ private:
     }
 
     CompactPattern matrix_;
-    bool dense_ = true, krylov_ = false, gave_up_ = false, measuring_ = true;
+    bool dense_ = true, krylov_ = false, undecided_ = false, gave_up_ = false, measuring_ = true;
+    PreconditionerWish wish_;
     const double *row_scale_ = nullptr, *column_scale_ = nullptr;  // of the last factorisation
     int spared_ = 0;
     Block<Number> values_, right_, first_answer_;

@@ -89,17 +89,31 @@ public:
 
     // Multiplications with subtraction of one factorisation.
     long long operations() const noexcept { return operations_; }
+    // The same by structure alone, before there are values; zero where the pattern has no such order.
+    DAEDALUS_COLD long long predicted_operations() noexcept {
+        if (by_structure_ != Structure::unknown || n_ < StructureOrder::least_unknowns || !find_structure()) return 0;
+        return operations_;
+    }
 
     long long orderings = 0;
 
 private:
+    // Looked for once, by whoever asks first.
+    bool find_structure() noexcept {
+        if (!searched_) {
+            searched_ = true;
+            has_structure_ = structure_.find(*matrix_) == Choice::made;
+            if (has_structure_) fill_ = structure_.tree.fill(), operations_ = structure_.tree.operations();
+        }
+        return has_structure_;
+    }
+
     // The order of the structure, where there is one; false: pivots have to be chosen by value.
     DAEDALUS_COLD bool follow_structure(const Number* values, const double* row_scale, const double* column_scale) noexcept {
         if (by_structure_ == Structure::no || n_ < StructureOrder::least_unknowns) return false;
         if (by_structure_ == Structure::unknown) {
             by_structure_ = Structure::no;
-            if (structure_.find(*matrix_) != Choice::made) return false;
-            fill_ = structure_.tree.fill(), operations_ = structure_.tree.operations();
+            if (!find_structure()) return false;
             // Short rows: an order by value is found as fast, and has runs of pivots of one shape.
             if (operations_ <= ShortFactors<Number>::operations_a_place * fill_) return false;
             if (!front_factors_.write(*matrix_, structure_)) return false;
@@ -197,6 +211,7 @@ private:
     bool ordered_ = false, fresh_ = false, short_ = false, by_fronts_ = false, rows_given_ = false,
          columns_given_ = false;
     Structure by_structure_ = Structure::unknown;
+    bool searched_ = false, has_structure_ = false;
     Elimination elimination_;
     StructureOrder structure_;
     ShortFactors<Number> short_factors_;

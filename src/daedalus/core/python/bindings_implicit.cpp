@@ -103,14 +103,19 @@ bool apply_given(void* context, double* r) noexcept {
 }
 
 PythonImplicitModel with_linear(const PythonImplicitModel& self, const std::string& form, nb::object preconditioner,
-                                double accuracy) {
+                                double accuracy, std::vector<std::int32_t> cells) {
     if (!(accuracy > 0 && accuracy < 1)) refuse("an accuracy lies between 0 and 1");
+    if (!cells.empty() && static_cast<long long>(cells.size()) != self.core.unknowns) refuse("each unknown has one cell");
     PythonImplicitModel other = self;
     PreconditionerWish& wish = other.core.preconditioner;
     wish = {};
     wish.accuracy = accuracy;
     if (nb::isinstance<nb::str>(preconditioner)) {
-        if (nb::cast<std::string>(preconditioner) == "amg") wish.kind = Preconditioning::multigrid;
+        const auto name = nb::cast<std::string>(preconditioner);
+        if (name == "amg") wish.kind = Preconditioning::multigrid;
+        if (name == "block_ilu") wish.kind = Preconditioning::block_factors;
+        if (name == "banded") wish.kind = Preconditioning::band;
+        wish.cells = std::make_shared<const std::vector<std::int32_t>>(std::move(cells));
     } else if (!preconditioner.is_none()) {
         wish.kind = Preconditioning::given;
         wish.given = {preconditioner.ptr(), prepare_given, apply_given};
@@ -122,6 +127,8 @@ PythonImplicitModel with_linear(const PythonImplicitModel& self, const std::stri
         other.core.form = MatrixForm::sparse;
     else if (form == "krylov")
         other.core.form = MatrixForm::krylov;
+    else if (form == "best")
+        other.core.form = MatrixForm::best;
     else
         refuse("linear systems are solved dense, sparse or by krylov");
     return other;
@@ -318,7 +325,8 @@ void construct_tableau(ImplicitTableau* self, nb::object a, nb::object b, nb::ob
 void bind_implicit(nb::module_& module) {
     using namespace nb::literals;
     nb::class_<PythonImplicitModel>(module, "ImplicitModel")
-        .def("with_linear", with_linear, "form"_a, "preconditioner"_a = nb::none(), "accuracy"_a = 1e-9)
+        .def("with_linear", with_linear, "form"_a, "preconditioner"_a = nb::none(), "accuracy"_a = 1e-9,
+             "cells"_a = std::vector<std::int32_t>())
         .def("__init__", construct_model, "residual"_a, "jacobian"_a, "states"_a, "unknowns"_a, "dot_colind"_a,
              "dot_rows"_a, "all_colind"_a, "all_rows"_a, "index"_a = nb::list(), "level"_a = nb::list(),
              "drift"_a = nb::none(), "dependent"_a = nb::list(), "held"_a = nb::list(), "columns"_a = nb::list(),

@@ -13,21 +13,25 @@ namespace daedalus {
 namespace {
 
 MatrixForm form_named(const std::string& name) {
-    if (name == "best") return MatrixForm::best;
+    if (name == "best" || name == "chosen") return MatrixForm::best;
     if (name == "dense") return MatrixForm::dense;
     if (name == "sparse") return MatrixForm::sparse;
-    if (name == "krylov" || name == "multigrid") return MatrixForm::krylov;
+    if (name == "krylov" || name == "multigrid" || name == "block_ilu" || name == "banded") return MatrixForm::krylov;
     throw nb::value_error("form is 'best', 'dense' or 'sparse'");
 }
 
 class PythonLinearSolver {
 public:
     PythonLinearSolver(long long n, std::vector<long long> colind, std::vector<long long> rows, bool complex,
-                       const std::string& form)
+                       const std::string& form, std::vector<std::int32_t> cells, double most_operations)
         : pattern_{n, std::move(colind), std::move(rows)}, complex_(complex), kernels_(DAEDALUS_BEST(linear_kernels(complex))) {
         check_columns(pattern_.colind, pattern_.rows, n, n, "the matrix");
         PreconditionerWish wish;
-        if (form == "multigrid") wish.kind = Preconditioning::multigrid;
+        wish.most_operations = most_operations;
+        if (form == "multigrid" || form == "chosen") wish.kind = Preconditioning::multigrid;
+        if (form == "block_ilu") wish.kind = Preconditioning::block_factors;
+        if (form == "banded") wish.kind = Preconditioning::band;
+        wish.cells = std::make_shared<const std::vector<std::int32_t>>(std::move(cells));
         solver_ = kernels_.make(pattern_, form_named(form), wish);
         if (!solver_) throw std::bad_alloc();
     }
@@ -103,8 +107,10 @@ void bind_linear(nb::module_& module) {
     using namespace nb::literals;
     using Solver = PythonLinearSolver;
     nb::class_<Solver>(module, "LinearSolver")
-        .def(nb::init<long long, std::vector<long long>, std::vector<long long>, bool, const std::string&>(), "n"_a,
-             "colind"_a, "rows"_a, "complex"_a = false, "form"_a = "best")
+        .def(nb::init<long long, std::vector<long long>, std::vector<long long>, bool, const std::string&,
+                      std::vector<std::int32_t>, double>(),
+             "n"_a, "colind"_a, "rows"_a, "complex"_a = false, "form"_a = "best", "cells"_a = std::vector<std::int32_t>(),
+             "most_operations"_a = PreconditionerWish().most_operations)
         .def("factor", &Solver::factor, "values"_a, "row_scale"_a = nb::none(), "column_scale"_a = nb::none())
         .def("solve", &Solver::solve, "b"_a)
         .def("time_factor", &Solver::time_factor, "repetitions"_a)

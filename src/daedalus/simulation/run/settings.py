@@ -39,7 +39,16 @@ from daedalus.simulation.result.records_of_methods import (
     NotSymplectic,
     ToleranceTightened,
 )
-from daedalus.simulation.run.linear_way import AUTO, CORRECTED, DIRECT, GivenPreconditioner, LinearWay
+from daedalus.simulation.run.linear_way import (
+    AUTO,
+    CORRECTED,
+    DIRECT,
+    MAY_ITERATE,
+    GivenPreconditioner,
+    LinearWay,
+    cells_of,
+    chosen_preconditioner,
+)
 from daedalus.simulation.run.method_choice import implicit_cost
 from daedalus.simulation.run.request import Request, checked_numbers
 from daedalus.simulation.singular.rank_watch import rank_watch_of
@@ -243,12 +252,19 @@ def _checked(
     chosen = (core_method, choice.name, reason_of(method, choice.name, rtol, numbers["step"]))
     core = _core_model(core_plant, choice.name)
     given = None
-    if isinstance(core, _core.ImplicitModel) and linear.form != "auto":
-        wish: Any = linear.preconditioner
+    may_choose = linear.form == "auto" and system.sizes["x"] + system.sizes["z"] >= MAY_ITERATE
+    if isinstance(core, _core.ImplicitModel) and (linear.form != "auto" or may_choose):
+        cells = np.zeros(0, np.int32)
+        if isinstance(core_plant, ImplicitPlant) and linear.form == "krylov":
+            cells = cells_of(core_plant.system)
+            linear = chosen_preconditioner(linear, cells, core_plant.patterns[1])
+        wish: Any = "amg" if may_choose else linear.preconditioner
         if callable(wish) and isinstance(core_plant, ImplicitPlant):
             wish = given = GivenPreconditioner(wish, core_plant.patterns[1])
         is_direct = choice.name in METHODS and METHODS[choice.name].family == "rosenbrock"
-        core = core.with_linear(linear.form, wish, DIRECT if is_direct else CORRECTED)  # type: ignore[arg-type]
+        accuracy = DIRECT if is_direct else CORRECTED
+        form: Any = "best" if may_choose else linear.form
+        core = core.with_linear(form, wish, accuracy, cells.tolist())
     ends = numbers["max_steps"], numbers["time_limit"]
     return Settings(
         plant, core, *chosen, rtol, *ends, call, core_plant, switches, notes, restart=restart, contacts=contacts,

@@ -1,0 +1,1 @@
+"""Fields and networks: few formulas, repeated over many cells, sections or buses."""
