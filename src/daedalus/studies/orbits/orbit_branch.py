@@ -10,6 +10,7 @@ import numpy as np
 
 from daedalus.analysis.points.partial_derivatives import partial_derivatives
 from daedalus.errors import InputError
+from daedalus.model.lazy_values import cached_property
 from daedalus.model.names import counted
 from daedalus.model.system.system import System
 
@@ -27,7 +28,9 @@ class SpecialOrbit:
     """A special orbit of a branch, such as a period doubling. `print` shows it in words.
 
     kind: "fold of cycles", "period doubling", "torus" or "branch point". parameter: its value. period: that of the
-    orbit. multipliers: Floquet's. sentence: all of it in words.
+    orbit. multipliers: Floquet's. sentence: all of it in words. coefficient: of the normal form, found when it is read:
+    of a period doubling and of a torus that of the cube (negative: what is born is stable, supercritical), of a fold of
+    cycles that of the square; NaN of models with constraints or events, and of branch points.
     """
 
     kind: str
@@ -44,6 +47,13 @@ class SpecialOrbit:
 
     def __str__(self) -> str:
         return self.sentence
+
+    @cached_property
+    def coefficient(self) -> float:
+        """The coefficient of the normal form, for a critical motion beside the orbit of mean square one."""
+        from daedalus.studies.orbits.cycle_forms import cycle_coefficient
+
+        return cycle_coefficient(self.kind, self._step.equations, self._step.orbit, self.multipliers)
 
     @property
     def eigenvalues(self) -> np.ndarray:
