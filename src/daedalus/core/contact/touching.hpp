@@ -24,10 +24,10 @@ inline constexpr double same_depth = 1e-7;
 // Corners that are clipped to one point differ by rounding, in sizes of the box.
 inline constexpr double same_corner = 1e-10;
 
-enum class ShapeKind : int { plane = 0, sphere = 1, capsule = 2, box = 3 };
+enum class ShapeKind : int { plane = 0, sphere = 1, capsule = 2, box = 3, ellipsoid = 4 };
 
 // A shape at its place in the world. Sizes: a sphere's radius; a capsule's radius and the half of its straight part,
-// which lies along z; the halves of a box's sides. The matter of a plane is below its z axis.
+// which lies along z; the halves of a box's sides or of an ellipsoid's axes. The matter of a plane is below its z axis.
 struct Placed {
     ShapeKind kind = ShapeKind::sphere;
     Vector3 size, at;
@@ -164,6 +164,45 @@ inline void plane_and_ball(Touches& out, const Placed& plane, const Vector3& cen
     if (height - radius <= limit) out.push_back({n, centre - (0.5 * (height + radius)) * n, height - radius});
 }
 
+// A plane and an ellipsoid: the point whose normal is against that of the plane.
+inline void plane_and_ellipsoid(Touches& out, const Placed& plane, const Placed& b, double limit) {
+    const Vector3 n = plane.turn.column(2), own = turned_back(b.turn, n);
+    const Vector3 stretched{b.size.x * own.x, b.size.y * own.y, b.size.z * own.z};
+    const double reach = norm(stretched);
+    const Vector3 lowest{b.size.x * stretched.x, b.size.y * stretched.y, b.size.z * stretched.z};
+    plane_and_ball(out, plane, b.at - (1.0 / reach) * (b.turn * lowest), 0.0, limit);
+}
+
+// A ball and an ellipsoid: the foot x of the ball's centre y has x_k = a_k² y_k / (a_k² + t), where t is the largest root
+// of Σ (a_k y_k / (a_k² + t))² = 1, found by bisection (D. Eberly, Distance from a point to an ellipsoid, 2013).
+inline void ball_and_ellipsoid(Touches& out, const Vector3& centre, double radius, const Placed& b, double limit) {
+    const Vector3 y = turned_back(b.turn, centre - b.at);
+    int least = 0;
+    for (int k = 1; k < 3; ++k)
+        if (b.size[k] < b.size[least]) least = k;
+    double low = -b.size[least] * b.size[least], high = 0.0;
+    for (int k = 0; k < 3; ++k) high = std::max(high, b.size[k] * norm(y));
+    for (int step = 0; step < 200 && high - low > rounding * (std::fabs(low) + std::fabs(high)); ++step) {
+        const double t = 0.5 * (low + high);
+        double sum = 0.0;
+        for (int k = 0; k < 3; ++k) {
+            const double share = b.size[k] * y[k] / (b.size[k] * b.size[k] + t);
+            sum += share * share;
+        }
+        if (sum > 1) low = t;
+        else high = t;
+    }
+    Vector3 foot, out_of;
+    for (int k = 0; k < 3; ++k) {
+        const double square = b.size[k] * b.size[k], below = square + high;
+        // In the middle of it, the nearest point is at the end of the shortest axis.
+        foot[k] = below > rounding * square ? square * y[k] / below : std::copysign(b.size[k], y[k]);
+        out_of[k] = foot[k] / square;
+    }
+    const Vector3 n = b.turn * ((-1.0 / norm(out_of)) * out_of);
+    add(out, centre + radius * n, b.at + b.turn * foot, n, limit);
+}
+
 struct Clipped {
     std::array<Vector3, 16> points;
     int count = 0;
@@ -269,6 +308,7 @@ inline void touches(Touches& out, const Placed& a, const Placed& b, double limit
                 plane_and_ball(out, a, b.at + (end * b.size.y) * b.turn.column(2), b.size.x, limit);
         else if (b.kind == ShapeKind::box)
             for (int k = 0; k < 8; ++k) plane_and_ball(out, a, corner(b, k), 0.0, limit);
+        else if (b.kind == ShapeKind::ellipsoid) plane_and_ellipsoid(out, a, b, limit);
     } else if (a.kind == ShapeKind::sphere) {
         if (b.kind == ShapeKind::sphere) balls(out, a.at, a.size.x, b.at, b.size.x, limit);
         else if (b.kind == ShapeKind::capsule) {
@@ -276,7 +316,8 @@ inline void touches(Touches& out, const Placed& a, const Placed& b, double limit
             const double length = dot(half, half);
             const double t = length > 0 ? clamp_one(dot(a.at - b.at, half) / length) : 0.0;
             balls(out, a.at, a.size.x, b.at + t * half, b.size.x, limit);
-        } else ball_and_box(out, a.at, a.size.x, b, limit);
+        } else if (b.kind == ShapeKind::ellipsoid) ball_and_ellipsoid(out, a.at, a.size.x, b, limit);
+        else ball_and_box(out, a.at, a.size.x, b, limit);
     } else if (a.kind == ShapeKind::capsule) {
         if (b.kind == ShapeKind::capsule) capsules(out, a, b, limit);
         else capsule_and_box(out, a, b, limit);

@@ -71,6 +71,11 @@ private:
     static Vector3 reach(const Placed& s) {
         if (s.kind == ShapeKind::sphere) return {s.size.x, s.size.x, s.size.x};
         Vector3 r;
+        if (s.kind == ShapeKind::ellipsoid) {
+            for (int i = 0; i < 3; ++i)
+                r[i] = std::hypot(s.size.x * s.turn(i, 0), s.size.y * s.turn(i, 1), s.size.z * s.turn(i, 2));
+            return r;
+        }
         for (int i = 0; i < 3; ++i)
             r[i] = s.kind == ShapeKind::capsule
                        ? s.size.x + s.size.y * std::fabs(s.turn(i, 2))

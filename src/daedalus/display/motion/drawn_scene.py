@@ -313,7 +313,9 @@ def _solid(camera: Camera, shape: MovingShape, row: np.ndarray, unit: float) -> 
             [[-half[0], -half[1], 0], [half[0], -half[1], 0], [half[0], half[1], 0], [-half[0], half[1], 0]]
         )
         return local @ turn.T + row[:3], [(0, 1, 2, 3)]
-    if shape.mesh is not None:
+    if kind == "ellipsoid":
+        local, faces = BALL[0] * np.array([sizes["size"][min(k, len(sizes["size"]) - 1)] for k in range(3)]), BALL[1]
+    elif shape.mesh is not None:
         local, faces = shape.mesh[0] * sizes.get("scale", [1.0])[0], shape.mesh[1]
     else:
         size = sizes.get("size", [0.1 * unit])
@@ -325,6 +327,21 @@ def _solid(camera: Camera, shape: MovingShape, row: np.ndarray, unit: float) -> 
 CORNERS = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
 # Seen from outside, counted against the clock.
 BOX_FACES = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
+
+
+def _round_solid(around: int = 24, along: int = 12) -> tuple[np.ndarray, list[tuple[int, ...]]]:
+    """A ball of diameter one: rings of points from pole to pole, and the faces between them."""
+    height, turn = np.linspace(-np.pi / 2, np.pi / 2, along + 1), np.linspace(0, 2 * np.pi, around, endpoint=False)
+    rings = [0.5 * np.array([np.cos(h) * np.cos(a), np.cos(h) * np.sin(a), np.sin(h)]) for h in height for a in turn]
+    faces = [
+        (k * around + i, k * around + (i + 1) % around, (k + 1) * around + (i + 1) % around, (k + 1) * around + i)
+        for k in range(along)
+        for i in range(around)
+    ]
+    return np.array(rings), faces
+
+
+BALL = _round_solid()
 
 
 def _thin(camera: Camera, place: np.ndarray) -> float:

@@ -61,6 +61,6 @@ class Scene:
         spread = max(float(np.max(high - low)), 1e-9)
         # Outliers that lie close are no outliers.
         near = np.all((places > low - spread) & (places < high + spread), axis=1)
-        pad = max((max(size) for s in self.shapes for size in s.sizes.values() if s.kind in ("box", "sphere", "mesh")),
-                  default=0.0) / 2  # fmt: skip
+        solids = [s for s in self.shapes if s.kind in ("box", "sphere", "ellipsoid", "mesh")]
+        pad = max((max(size) for s in solids for size in s.sizes.values()), default=0.0) / 2
         return places[near].min(axis=0) - pad, places[near].max(axis=0) + pad

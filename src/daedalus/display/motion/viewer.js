@@ -112,7 +112,7 @@ class DaedalusViewer {
       } });
     follow.append(made("option", { value: "", text: "follow nothing" }));
     const names = new Set((this.runs[0] || { shapes: [] }).shapes
-      .filter((s) => ["box", "sphere", "point", "cylinder", "mesh"].includes(s.kind)).map((s) => s.name));
+      .filter((s) => ["box", "sphere", "ellipsoid", "point", "cylinder", "mesh"].includes(s.kind)).map((s) => s.name));
     for (const name of names) follow.append(made("option", { value: name, text: `follow ${name}` }));
     follow.value = data.follow || "";
     const groups = [...new Set(this.runs.flatMap((run) => run.shapes.map((s) => s.group)))]
@@ -518,7 +518,7 @@ function leastSize(object, shape) {
     const { x, y } = sizeOf(object);
     return { least: shape.kind === "rod" ? LEAST_ROD : LEAST_BODY, radius: Math.max(x, y) / 2 };
   }
-  if (!["box", "sphere", "point", "cylinder", "mesh", "joint", "hinge"].includes(shape.kind)) return {};
+  if (!["box", "sphere", "ellipsoid", "point", "cylinder", "mesh", "joint", "hinge"].includes(shape.kind)) return {};
   return { least: shape.kind === "joint" || shape.kind === "hinge" ? LEAST_BODY / 2 : LEAST_BODY, radius: sizeOf(object).length() / 2 };
 }
 
@@ -562,6 +562,10 @@ const SHAPE_MAKERS = {
       new THREE.LineBasicMaterial({ color: 0x222222, transparent: true, opacity: 0.35 }));
     mesh.add(edges);
     return mesh;
+  },
+  ellipsoid: ({ size, material }) => {
+    const ball = new THREE.SphereGeometry(0.5, 40, 24);
+    return new THREE.Mesh(ball.scale(...[0, 1, 2].map((k) => size.size[k] ?? size.size[1])), material);
   },
   sphere: ({ size, material }) => new THREE.Mesh(new THREE.SphereGeometry(size.radius[0], 32, 20), material),
   point: ({ size, unit, material }) =>

@@ -25,7 +25,7 @@ LONGEST_ARROW = 0.6
 # What travels this many times its own size is followed.
 FAR = 10.0
 # Shapes that have a colour of their own, one after the other; the rest are of the run's first colour or grey.
-COLOURED = ("box", "sphere", "cylinder", "mesh", "point")
+COLOURED = ("box", "sphere", "ellipsoid", "cylinder", "mesh", "point")
 GREY = "#8a949e"
 DASHES: tuple[list[int], ...] = ([], [6, 3], [2, 3], [8, 3, 2, 3])
 # Share of a curve's range that is not seen: what happens between two times and is less needs no envelope.

@@ -244,8 +244,9 @@ class Body:
 
         Parameters
         ----------
-        kind: "sphere", "box", "capsule" or "plane". In the plane a sphere is a disc, and a plane a line.
-        size: a sphere's radius; the sides of a box; the radius of a capsule and the length of its straight part, along
+        kind: "sphere", "box", "capsule", "ellipsoid" or "plane". In the plane a sphere is a disc, and a plane a line.
+        size: a sphere's radius; the sides of a box; the three axes of an ellipsoid, end to end, which touches planes
+            and spheres (two in the plane); the radius of a capsule and the length of its straight part, along
             z (x in the plane). A plane has none: it has matter below its z axis (y in the plane). In m.
         at: the middle of the shape in body coordinates, m; the centre of mass by default.
         rotation: its axes seen from the body: a matrix or a quaternion, in the plane an angle.

@@ -291,7 +291,7 @@ class BodyContactDoor(DrawingDoor):
                 raise ModelError(f"{where} takes no size.", because="a plane is endless.", remedy="leave size out")
             return ca.SX.zeros(3)
         words = {"sphere": "its radius", "capsule": "its radius and the length of its straight part"}
-        told = words.get(kind, "its sides")
+        told = words.get(kind, "its axes" if kind == "ellipsoid" else "its sides")
         given = column(self._expression(0.0 if size is None else size, f"{where}'s size"))
         self._check_parameters(given, f"{where}'s size")
         if size is None or given.numel() != wanted:
@@ -353,7 +353,7 @@ class BodyContactDoor(DrawingDoor):
         """Put the shape among those that animations show."""
         place: Any = body if body is not None else at
         own: dict[str, Any] = {"offset": at[: body.size] if body is not None and not at.is_zero() else None}
-        if body is None or (body.orientation is not None and (not flat or kind == "box")):
+        if body is None or (body.orientation is not None and (not flat or kind in ("box", "ellipsoid"))):
             own["rotation"] = turn
         if kind == "plane":
             self.draw("plane", in_space(body.point(at[: body.size])) if body is not None else at,
@@ -361,6 +361,9 @@ class BodyContactDoor(DrawingDoor):
         elif kind == "box":
             sides = 2 * size if not flat else ca.vertcat(2 * size[:2], 0.2 * ca.fmin(size[0], size[1]))
             self.draw("box", place, size=sides, **own)
+        elif kind == "ellipsoid":
+            axes = 2 * size if not flat else ca.vertcat(2 * size[:2], 2 * ca.fmin(size[0], size[1]))
+            self.draw("ellipsoid", place, size=axes, **own)
         elif kind == "sphere":
             self.draw("sphere", place, radius=size[0], **{k: v for k, v in own.items() if not flat or k == "offset"})
         else:

@@ -31,6 +31,7 @@ _PLACED = ("offset", "rotation")
 SHAPES = {
     "box": ShapeKind(("at", "size"), _PLACED),
     "sphere": ShapeKind(("at", "radius"), _PLACED),
+    "ellipsoid": ShapeKind(("at", "size"), _PLACED),
     "cylinder": ShapeKind(("at", "radius", "length"), (*_PLACED, "axis")),
     "point": ShapeKind(("at",), ("offset", "radius")),
     "rod": ShapeKind(("at", "to"), ("radius",)),
@@ -106,9 +107,9 @@ class DrawingDoor(JointDoor):
     ) -> None:
         """Add a shape to animations. Bodies, joints and rods without a shape are drawn automatically.
 
-        Shapes: "box" (size), "sphere" (radius), "cylinder" (radius, length, axis), "point", "rod" and "spring" (at,
-        to), "line" (through), "arrow" (vector, such as a force), "frame", "trace", "plane" (axis: its normal), "mesh"
-        (file).
+        Shapes: "box" and "ellipsoid" (size), "sphere" (radius), "cylinder" (radius, length, axis), "point", "rod" and
+        "spring" (at, to), "line" (through), "arrow" (vector, such as a force), "frame", "trace", "plane" (axis: its
+        normal), "mesh" (file).
 
         Parameters
         ----------
@@ -152,7 +153,7 @@ class DrawingDoor(JointDoor):
             settings["coils"] = int(coils)
         if file is not None:
             settings["file"] = str(Path(file).resolve())
-        covers = shape in ("box", "sphere", "cylinder", "mesh")
+        covers = shape in ("box", "sphere", "ellipsoid", "cylinder", "mesh")
         self._changed()
         self._sketch.shapes[label] = WrittenShape(
             label, shape, fields, settings, body.name if body is not None and covers else "", flat

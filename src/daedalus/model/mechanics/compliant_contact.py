@@ -69,7 +69,13 @@ def _points(
 ) -> Iterator[PointOfContact]:
     at_one, turn_one = _placed(first, one)
     at_two, turn_two = _placed(second, two)
-    if two.kind == "plane":
+    if two.kind == "plane" and one.kind == "ellipsoid":
+        normal = turn_two[:, 2]
+        stretched = one.size * (turn_one.T @ normal)
+        lowest = at_one - turn_one @ (one.size * stretched) / ca.norm_2(stretched)
+        height = ca.dot(normal, lowest - at_two)
+        yield lowest - height / 2 * normal, normal, height
+    elif two.kind == "plane":
         for centre, radius in _ends(one, at_one, turn_one, first.size == 2):
             normal = turn_two[:, 2]
             height = ca.dot(normal, centre - at_two)

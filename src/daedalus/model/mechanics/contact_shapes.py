@@ -8,8 +8,10 @@ from typing import Any
 import casadi as ca
 
 # The numbers that give the size of each shape: in space, and in the plane.
-SIZES = {"plane": (0, 0), "sphere": (1, 1), "capsule": (2, 2), "box": (3, 2)}
+SIZES = {"plane": (0, 0), "sphere": (1, 1), "capsule": (2, 2), "box": (3, 2), "ellipsoid": (3, 2)}
 KINDS = tuple(SIZES)
+# What an ellipsoid can touch: its distance to others has no closed form here.
+BESIDE_ELLIPSOID = ("plane", "sphere")
 # What a law of contact consists of, in the order of `BodyContact.law`.
 LAW = ("friction", "restitution", "rolling_friction", "spinning_friction", "stiffness", "damping")
 
@@ -21,7 +23,7 @@ class ContactShape:
     name: str
     body: str
     kind: str
-    size: ca.SX  # 3: radius; radius and half the straight part; halves of the sides
+    size: ca.SX  # 3: radius; radius and half the straight part; halves of the sides or axes
     at: ca.SX
     rotation: ca.SX
 

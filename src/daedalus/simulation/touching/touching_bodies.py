@@ -14,7 +14,7 @@ from daedalus.errors import InputError
 from daedalus.geometry.euler_angles import rotation_from_rpy, rpy_from_rotation
 from daedalus.geometry.quaternions import quaternion_from_rotation
 from daedalus.model.expressions import concatenate
-from daedalus.model.mechanics.contact_shapes import KINDS, LAW
+from daedalus.model.mechanics.contact_shapes import BESIDE_ELLIPSOID, KINDS, LAW, ContactShape
 from daedalus.model.mechanics.equations_of_motion import time_derivative
 from daedalus.model.names import element_label
 from daedalus.model.system.system import System
@@ -190,6 +190,7 @@ class TouchingBodies:
 
         def write(one: str, two: str, law: int) -> None:
             for i, j in product(by_body.get(self.index.get(one, -1), []), by_body.get(self.index.get(two, -1), [])):
+                _check_distance(self.shapes[i], self.shapes[j])
                 table[i, j] = table[j, i] = law
 
         for law, contact in enumerate(self.contacts):
@@ -245,6 +246,18 @@ class ForceSlots:
         values[force] = sums[:, : force.shape[1]]
         values[torque] = sums[:, 6 - torque.shape[1] : 6]
         values[self.places["normal"]] = sums[:, 6:]
+
+
+def _check_distance(one: ContactShape, two: ContactShape) -> None:
+    """Refuse an ellipsoid beside what its distance to is not known."""
+    for own, other in ((one, two), (two, one)):
+        if own.kind == "ellipsoid" and other.kind not in BESIDE_ELLIPSOID:
+            raise InputError(
+                f"The {own.name} cannot touch the {other.name}.",
+                f"they are an ellipsoid and {'another one' if other.kind == 'ellipsoid' else 'a ' + other.kind}",
+                because="the distance of an ellipsoid is known to planes and spheres.",
+                remedy="m.contact for each pair that touches, or spheres in place of one of them",
+            )
 
 
 def _turned(q: np.ndarray, turn: np.ndarray) -> np.ndarray:

@@ -45,7 +45,7 @@ struct ContactWorld {
             world.inverse_inertia.push_back(read9(inertia.data() + 9 * k));
         }
         for (std::size_t k = 0; k < shapes; ++k) {
-            check(kinds.data()[k] >= 0 && kinds.data()[k] <= 3, "a kind of shape");
+            check(kinds.data()[k] >= 0 && kinds.data()[k] <= static_cast<int>(contact::ShapeKind::ellipsoid), "a kind of shape");
             check(owners.data()[k] < static_cast<std::int64_t>(bodies), "a body");
             world.shapes.push_back(Shape{static_cast<contact::ShapeKind>(kinds.data()[k]), static_cast<int>(owners.data()[k]),
                                          read3(size.data() + 3 * k), read3(at.data() + 3 * k), read9(turn.data() + 9 * k)});
