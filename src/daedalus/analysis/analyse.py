@@ -19,7 +19,7 @@ from daedalus.analysis.structure.hidden_constraints import FoundConstraint, cons
 from daedalus.analysis.structure.jets.consistent_jet import Jet, JetStart, jet_start
 from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
 from daedalus.analysis.structure.joined_index import joined_index
-from daedalus.analysis.structure.judgement import judge, structure_warnings
+from daedalus.analysis.structure.judgement import judge, structure_warnings, without_slopes
 from daedalus.analysis.structure.regimes import regime_warnings
 from daedalus.analysis.structure.signature import Signature
 from daedalus.analysis.structure.structural_repair import repaired_structure
@@ -135,7 +135,8 @@ def _report(array: DerivativeArray, s: Signature, found: Examination, notes: lis
     surplus = system.part(Surplus)
     if surplus is not None:
         notes += _surplus_notes(surplus)
-    determined = not len(free.loose) or (bool(judged.multipliers) and not judged.undetermined)
+    felt = bool(judged.multipliers) and not judged.undetermined and not len(without_slopes(array, found, free.loose))
+    determined = not len(free.loose) or felt
     settled = found.whole.settled if judged.multipliers and found.whole is not None else found.index
     return Report(
         **_common(array, s, jet),

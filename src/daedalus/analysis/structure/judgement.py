@@ -110,6 +110,15 @@ def _special_point(
     return [f"at this point {what}{left_open}; nearby that is not so: another point in at= gives the index"]
 
 
+def without_slopes(array: DerivativeArray, found: Examination, unknowns: np.ndarray) -> np.ndarray:
+    """Those of some unknowns that no equation feels at a jet, as multipliers of redundant constraints are felt."""
+    _, slopes = array.function(0)(*found.jet.arguments(1))
+    largest = abs(slopes.sparse()).multiply(np.tile(found.start.size, 2)).max(axis=0).toarray().ravel()
+    own = np.asarray(unknowns, dtype=int)
+    silent: np.ndarray = own[np.maximum(largest[own], largest[own + array.size]) < FLAT]
+    return silent
+
+
 def structure_warnings(array: DerivativeArray, s: Signature, found: Examination) -> list[str]:
     """Where pattern and numbers disagree."""
     labels, structure = found.structure.array.equation_labels, found.structure

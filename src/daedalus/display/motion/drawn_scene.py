@@ -329,7 +329,7 @@ CORNERS = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in
 BOX_FACES = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
 
 
-def _round_solid(around: int = 24, along: int = 12) -> tuple[np.ndarray, list[tuple[int, ...]]]:
+def _round_solid(around: int = 24, along: int = 12) -> tuple[np.ndarray, Any]:
     """A ball of diameter one: rings of points from pole to pole, and the faces between them."""
     height, turn = np.linspace(-np.pi / 2, np.pi / 2, along + 1), np.linspace(0, 2 * np.pi, around, endpoint=False)
     rings = [0.5 * np.array([np.cos(h) * np.cos(a), np.cos(h) * np.sin(a), np.sin(h)]) for h in height for a in turn]
