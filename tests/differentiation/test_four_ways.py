@@ -18,7 +18,7 @@ SHARE = 0.2
 # must be those of its fast oscillations, which nothing but a change of the start sets in motion. Transistors of the
 # adder rest on corners of their laws at the start; the nodes of a load's bulk do not reach them. What moves the
 # instants at which a converter switches is amplified by its snubber to more than steps for the states can resolve.
-# A rod that cools in its slowest mode has steps for that one.
+# A rod that cools in its slowest mode needs shorter steps for the others, which a change of the start sets in motion.
 OWN = {
     "robertson": {"method": "radau5", "share": 1e-8},
     "chemical_akzo": {"method": "radau5"},
@@ -41,7 +41,7 @@ OWN = {
     "ring_modulator_of_parts": {"method": "radau5", "share": 0.1},
     "buck_converter": {"share": 0.05, "wrt": ("start", "source.voltage", "choke.inductance", "load.resistance")},
     "two_bit_adder": {"method": "radau5", "share": 1e-4, "wrt": ("charge[2]", "charge[3]")},
-    "heat_rod": {"wrt": ("conduction",)},
+    "heat_rod": {"max_step": 1e-4},
 }
 # Systems that explicit methods run, by implicit ones as well: an ODE, index 1, 2 and 3 after reduction, fixed steps.
 ALSO_IMPLICIT = {

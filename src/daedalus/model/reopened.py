@@ -70,7 +70,9 @@ def _written_again(system: System) -> Model:
         book._derivatives[variable.name] = _chain(system, variable)
         book._register_chain(variable.name)
     # Rows that say that one state is the derivative of another are made anew by every snapshot.
-    written = [k for k, row in enumerate(system.rows) if not _is_link(system, k)]
+    links = sum(order - 1 for orders in system.orders.values() for order in orders)
+    first = len(system.rows) - links  # they stand behind all others, one for each rate that is a state
+    written = [k for k, row in enumerate(system.rows) if row.role is not Role.DERIVATIVE or k < first]
     rows, residual = [system.rows[k] for k in written], elements(system.residual)
     book._equations = by_equation(rows, [residual[k] for k in written])
     book._outputs, book._output_units = system.outputs, dict(system.output_units)
@@ -102,12 +104,6 @@ def _chain(system: System, variable: Variable) -> list[ca.SX]:
                 scalars[k] = rates[place[variable.name, k, order - 1]]
         chain.append(_shaped(scalars, variable))
     return chain
-
-
-def _is_link(system: System, k: int) -> bool:
-    """Whether a row was made by the snapshot: those stand behind all others, one for each rate that is a state."""
-    links = sum(order - 1 for orders in system.orders.values() for order in orders)
-    return system.rows[k].role is Role.DERIVATIVE and k >= len(system.rows) - links
 
 
 def _kept(expressions: dict[str, ca.SX], rows: tuple[object, ...]) -> dict[str, Equation]:

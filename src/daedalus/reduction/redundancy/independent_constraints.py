@@ -19,6 +19,7 @@ from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.errors import DaedalusError
 from daedalus.model.event_purpose import EventPurpose
 from daedalus.model.expressions import column, concatenate, elements
+from daedalus.model.mechanics.mechanics_part import Mechanics
 from daedalus.model.model import Model
 from daedalus.model.notebook import WrittenEvent
 from daedalus.model.reopened import as_model
@@ -151,6 +152,9 @@ def redundancy_at_start(system: System) -> Redundancy | None:
     >>> found.listed(found.first.dependent)
     'again'
     """
+    mechanics = system.part(Mechanics)
+    if mechanics is None or not isinstance(mechanics.book, Model):  # a model of equations, which may be large
+        return None
     model = as_model(system)
     return redundancy_of(model, written_out(model)) if model._mechanics.constraints else None
 
