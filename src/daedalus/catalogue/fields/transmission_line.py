@@ -34,9 +34,10 @@ def build(sections: Any = 16) -> KnownSystem:
     v = m.state("v", count, start=np.zeros(count), unit="V")
     i = m.state("i", count - 1, start=np.zeros(count - 1), unit="A")
     wave, resistance = m.parameter("wave_resistance", 1.0, unit="ohm"), m.parameter("resistance", 0.1, unit="ohm")
+    capacitance, inductance = m.parameter("capacitance", 1.0, unit="F"), m.parameter("inductance", 1.0, unit="H")
     into, out = (ca.sin(5 * m.time) - v[0]) / wave, v[count - 1] / wave
-    m.equation(m.der(v), count * (ca.vertcat(into, i) - ca.vertcat(i, out)), name="charge")
-    m.equation(m.der(i), count * (v[:-1] - v[1:]) - resistance * i, name="flux")
+    m.equation(m.der(v), count / capacitance * (ca.vertcat(into, i) - ca.vertcat(i, out)), name="charge")
+    m.equation(m.der(i), (count * (v[:-1] - v[1:]) - resistance * i) / inductance, name="flux")
     return KnownSystem(
         m,
         span=(0.0, 2.0),
