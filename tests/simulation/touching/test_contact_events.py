@@ -214,3 +214,20 @@ def test_forces_that_are_not_unique_are_those_of_least_norm():
     rows = np.array([np.ones(3), places])
     assert loads == pytest.approx(np.linalg.pinv(rows) @ [6.0 * G, 0.0], rel=1e-3)
     assert next(record for record in tr.records if type(record).__name__ == "ContactsStepped").redundant
+
+
+@pytest.mark.parametrize("cut", ["clock", "event", "between"])
+def test_two_joined_runs_equal_one(cut):
+    m = weighty()
+    b = flat(m, place=(0.0, 0.2), velocity=(1.0, 0.0))
+    force, far, ticks = m.discrete("force", start=0.0), m.discrete("far", start=0), m.discrete("ticks", start=0)
+    b.apply_force([force, 0.0])
+    m.contact(b, dd.ground, friction=0.1, restitution=0.3)
+    m.every(0.15, {"force": -2.0 * b.velocity[0], "ticks": ticks + 1})
+    m.when(b.position[0] > 0.2, {"far": far + 1}, name="passes")
+    whole = dd.simulate(m, 0.4)
+    passed = next(event.time for event in whole.events if event.name == "passes")
+    when = {"clock": 0.15, "event": passed, "between": 0.2}[cut]
+    rest = dd.simulate(m, (when, 0.4), start=dd.simulate(m, when).end)
+    assert (rest["ticks"][-1], rest["far"][-1]) == (whole["ticks"][-1], whole["far"][-1]) == (3, 1)
+    assert rest["b.position"][-1] == pytest.approx(whole["b.position"][-1], abs=1e-7)

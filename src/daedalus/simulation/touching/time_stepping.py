@@ -267,10 +267,10 @@ class _ContactMarch:
         return h
 
     def _seen(self, h: float, end: np.ndarray) -> float:
-        """How much of a step its forces are known in: they are looked at SAMPLES times in a run.
+        """The part of a step in which its forces are smooth, by SAMPLES looks at them in a whole run.
 
-        A step reads forces in its middle and in those of its halves. What rests takes long ones, and a short push in
-        one of them would be missed.
+        A step evaluates the forces at its middle and at the middle of each half. Steps of bodies at rest are long, and
+        a short push between these times would be missed.
         """
         count = int(SAMPLES * h / (self.request.t1 - self.request.t0))
         if count < 4:
