@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -13,7 +13,7 @@ from daedalus.errors import InputError, ModelError
 from daedalus.model.switching.schedule import same_instant
 from daedalus.model.system.once import By, once
 from daedalus.model.system.system import System
-from daedalus.model.variables import Code, Event
+from daedalus.model.variables import Event
 from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.switching.guard_times import passages, timed_guards
 
@@ -229,8 +229,8 @@ def _codes(plant: Plant, core_plant: Plant, order: Order) -> tuple[list[Any], di
             )
         sizes = [[size_of(system, each) for each in names] for names in (code.reads, code.writes)]
         codes[name] = _core.SampledCode(code.call, code.memory, *sizes)
-        reads, targets = once(core_plant.system, code_reads, core_plant, system, code.reads), _targets(plant, code)
-        calls.append((reads.core, codes[name], targets))
+        reads = once(core_plant.system, code_reads, core_plant, system, code.reads)
+        calls.append((reads.core, codes[name], assigned_places(plant, code.writes)))
     return calls, codes
 
 
@@ -258,10 +258,10 @@ def code_reads(system: System, plant: Plant, names_of: System, names: tuple[str,
     return plant.compiled_values("reads", ca.vertcat(ca.SX(0, 1), *columns))
 
 
-def _targets(plant: Plant, code: Code) -> list[int]:
-    """Places in a row of the resets: states, then discrete variables behind the whole row."""
+def assigned_places(plant: Plant, names: Iterable[str]) -> list[int]:
+    """Places of what is assigned in a row of the resets: states, then discrete variables behind the whole row."""
     system, found = plant.system, []
-    for name in code.writes:
+    for name in names:
         place = system.place(name)
         for letter, k in zip(place.letters, place.positions):
             first = system.sizes["p"] - system.discrete_count

@@ -18,7 +18,7 @@ from daedalus.model.variables import Code, Event
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.result.ending import Ending, Stop, time_text
-from daedalus.simulation.switching.agenda import code_reads, levels_of, order_of, size_of, ticks_of
+from daedalus.simulation.switching.agenda import assigned_places, code_reads, levels_of, order_of, size_of, ticks_of
 
 # Rounds of events that trigger each other at one moment, at most: as many as the core allows.
 ROUNDS = 50
@@ -90,14 +90,8 @@ class ModelEvents:
 
     def _targets(self, event: Event) -> np.ndarray:
         """Where what an event assigns stands in a row and the discrete variables behind it."""
-        system, found = self.system, list[int]()
-        first = system.sizes["p"] - system.discrete_count
         names = event.resets if event.manner.code is None else event.manner.code.writes
-        for name in names:
-            place = system.place(name)
-            for letter, k in zip(place.letters, place.positions):
-                found.append(int(k) if letter == "x" else self.width + int(k) - first)
-        return np.array(found, dtype=int)
+        return np.array(assigned_places(self.plant, names), dtype=int)
 
     # -- guards ------------------------------------------------------------------------------------------------
 
