@@ -13,10 +13,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import casadi as ca
 import numpy as np
 
-from daedalus.algebra.rank_decision import NOT_ZERO, range_of_projector
+from daedalus.algebra.rank_decision import KNOWN_BY_DIFFERENCES, NOT_ZERO, range_of_projector
 from daedalus.analysis.points.complete_point import complete_point
 from daedalus.analysis.points.operating_point import read_point
 from daedalus.differentiation.differentiable_system import assigns, flowing_system
@@ -31,6 +30,7 @@ from daedalus.studies.orbits.first_orbit import is_smooth, orbit_problem, sample
 from daedalus.studies.orbits.one_period import OrbitUnknowns, first_values, run_over, unknowns_of
 from daedalus.studies.orbits.orbit_search import solved_orbit
 from daedalus.studies.orbits.periodic_orbit import OrbitQuestion, PeriodicOrbit
+from daedalus.studies.orbits.return_time import beat_of, depends_on_time, return_beats, return_time
 
 # Pieces that are tried one after the other: more of them hold a motion that parts fast.
 PIECES, PARTS_FAST = (1, 4, 16), 50.0
@@ -38,6 +38,8 @@ MOST_STEPS, SMALLEST_DAMPING = 40, 1 / 64
 # Newton's method ends when a correction is at most this share of the sizes of the states, or when the pieces meet as
 # closely after a correction that was small already; rounding may keep it above.
 CONVERGED, STALLED, NEARLY = 1e-10, 1e-7, 1e-4
+# Along a family of orbits, corrections end where the pieces meet as closely as runs are known: this many times rtol.
+AS_RUNS = 100
 # From so many periods later a driven motion is searched for once more: modes and currents have found their ways then.
 SETTLES = 16
 # A whole correction is taken where it leaves this part of what the pieces miss.
@@ -47,8 +49,6 @@ FALLS = 0.5
 MOST_WORK = 100
 # The motion found has to close within this share of the sizes when it is run by itself, in one piece.
 CLOSES = 1e-5
-# A motion has come back when it passes its start in the same direction within this share of how far it was away.
-BACK, MOST_DOUBLINGS = 0.25, 14
 
 
 def periodic(
@@ -67,7 +67,8 @@ def periodic(
     model: the model; DAEs of any index, events and switching are allowed.
     start: a point near the orbit: values by name, or `tr.end` of a run that has settled; by default the model's start.
     period: for an autonomous model a guess; by default it is estimated from a run. For a model that depends on time
-        (inputs, clocks, time in an equation), the period of the excitation or a multiple of it.
+        (inputs, schedules, time in an equation), the period of the excitation or a multiple of it. If only clocks
+        depend on time, a run shows by default after how many ticks the motion repeats.
     inputs, parameters: as in `dd.simulate`. begin: the start time.
     simulate_options: rtol (1e-10), atol (1e-12), method and others of `dd.simulate`.
 
@@ -84,17 +85,21 @@ def periodic(
     (0.2, [0.043214])
     """
     system = as_system(model)
-    driven = _depends_on_time(system, inputs)
+    driven = depends_on_time(system, inputs)
     options = {"inputs": inputs, "parameters": parameters, "rtol": 1e-10, "atol": 1e-12, **simulate_options}
     if period is None:
-        if driven:
+        beat = beat_of(system, inputs) if driven else None
+        if driven and beat is None:
             raise InputError(
                 "A driven model needs a period.",
                 f"{system.name!r} depends on time",
                 because="its motion repeats itself with the period of what drives it, or a multiple of it.",
                 remedy="dd.periodic(m, period=0.02)",
             )
-        period, start = _return_time(model, start, begin, options)
+        if beat is None:
+            period, start = return_time(model, start, begin, options)
+        else:
+            period, start = return_beats(model, start, begin, options, beat)
     if not isinstance(period, (int, float, np.number)) or not np.isfinite(period) or period <= 0:
         raise InputError(f"{period!r} is not a period.", because="it is a positive time.", remedy="period=0.02")
     question = OrbitQuestion(model, inputs, parameters, begin, simulate_options)
@@ -124,14 +129,6 @@ def _by_shooting(
             if pieces == PIECES[-1] or search.parting < PARTS_FAST:
                 raise
     raise AssertionError("the last number of pieces returns or raises")
-
-
-def _depends_on_time(system: System, inputs: Mapping[str, Any] | None) -> bool:
-    """Whether the equations, a clock or an input know what time it is."""
-    t = system.symbol("t")
-    expressions = ca.veccat(system.residual, system.guards, system.resets)
-    varying = any(callable(value) or np.ndim(value) > 1 for value in (inputs or {}).values())
-    return bool(ca.depends_on(expressions, t)) or varying or any(event.is_clock for event in system.events)
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,6 +163,7 @@ class _Shooting:
         self.unknowns: OrbitUnknowns | None = None
         self.labels: tuple[str, ...] = ()
         self.parting = 0.0  # the largest entry of a derivative so far
+        self.family = 0  # directions in which the orbits next to one close too
 
     def solved(self, start: Any, period: float) -> PeriodicOrbit:
         """The orbit, after the check that it closes."""
@@ -181,6 +179,8 @@ class _Shooting:
                     return self._orbit(nodes, period, pieces, sizes, iteration)
                 continue
             step, change = self._newton(nodes, period, pieces, sizes, phase)
+            if self.family and self._misses(nodes, pieces, sizes) <= AS_RUNS * float(self.options["rtol"]):
+                return self._orbit(nodes, period, pieces, sizes, iteration)
             length = float(np.max(np.abs(step / sizes)))
             length = max(length, abs(change) / period)
             if not np.isfinite(length):
@@ -336,8 +336,16 @@ class _Shooting:
         weights = [np.linalg.norm(piece.free / sizes[:, None], axis=0) for piece in pieces]
         scale = np.concatenate([*weights, [] if self.driven else [1 / period]])
         term = self._misses(nodes, pieces, sizes) if held is None else held
-        matrix = np.vstack([matrix, term * np.diag(scale)])
-        solution = np.linalg.lstsq(matrix, np.append(right, np.zeros(columns)), rcond=None)[0]
+        left, values, directions = np.linalg.svd(matrix / scale, full_matrices=False)
+        shares = left.T @ right
+        # Near an orbit of a family, derivatives are too rough to tell how far the next one is: such directions are left
+        # out, unless the pieces would miss each other in them.
+        near = values <= KNOWN_BY_DIFFERENCES * values.max(initial=NOT_ZERO)
+        lost = float(np.linalg.norm(shares[near])) > 0.1 * float(np.linalg.norm(right))
+        self.family = 0 if self.driven else int(np.count_nonzero(near))
+        weak = near if self.family and (not lost or term <= AS_RUNS * float(self.options["rtol"])) else values <= 0
+        factors = np.where(weak, 0.0, values / np.maximum(values**2 + term**2, NOT_ZERO))
+        solution = directions.T @ (factors * shares) / scale
         step = np.array([piece.free @ solution[first[k] : first[k + 1]] for k, piece in enumerate(pieces)])
         return step, 0.0 if self.driven else float(solution[-1])
 
@@ -440,38 +448,3 @@ def _by_collocation(
     except (SolverError, InputError, ModelError):
         # Multiple shooting tries what collocation cannot, and tells what is wrong.
         return None
-
-
-def _return_time(
-    model: Model | System, start: Any, begin: float, options: dict[str, Any]
-) -> tuple[float, dict[str, float]]:
-    """How long a motion takes until it passes a point again in the same direction, and that point."""
-    span = 1.0
-    system = as_system(model)
-    for _ in range(MOST_DOUBLINGS):
-        run = simulate(model, (begin, begin + span), start=start, **{**options, "progress": False, "rtol": 1e-7})
-        times = np.linspace(begin, begin + span, 2001)
-        if not run.success:
-            break
-        seen = run.at(times)
-        x = np.array([np.asarray(seen[label]).ravel() for label in system.labels["x"]]).T
-        # The motion settles in its first half; where it is then is where it is watched from.
-        middle = len(times) // 2
-        size = np.maximum(np.ptp(x[middle:], axis=0), 1e-12)
-        offset = (x - x[middle]) / size
-        forward = offset[middle + 1]
-        height = offset @ forward
-        away = np.linalg.norm(offset, axis=1)
-        farthest = np.maximum.accumulate(away[middle:])
-        for k in range(middle + 2, len(times) - 1):
-            if height[k] < 0 <= height[k + 1] and away[k] < BACK * farthest[k - middle]:
-                share = -height[k] / (height[k + 1] - height[k])
-                point = {label: float(value) for label, value in zip(system.labels["x"], x[middle])}
-                return float(times[k] + share * (times[1] - times[0]) - times[middle]), point
-        span *= 2
-    raise SolverError(
-        f"No period of {system.name!r} was found.",
-        f"followed until t = {begin + span:.6g}",
-        because="the motion does not come back to where it was.",
-        remedy="period= with a guess, and start= near the orbit",
-    )

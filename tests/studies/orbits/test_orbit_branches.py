@@ -235,3 +235,32 @@ def _fold():
     x, a = m.state("x", start=-1.0), m.parameter("a", -1.0)
     m.equation(m.der(x), -a - x**2)
     return m
+
+
+@pytest.mark.wide
+def test_orbits_of_a_squid_axon():
+    """Hodgkin and Huxley's folds and period doublings: J. Guckenheimer, I. S. Labouriau, Bull. Math. Biol. 55 (1993).
+
+    Between the first two, multipliers of 26 and 1 meet, become a pair and come apart on the other side of the circle.
+    """
+    m = dd.Model("axon")
+    current = m.parameter("I", 0.0)
+    V, a, h, n = (m.state(name, start=value) for name, value in zip("Vahn", (0.0, 0.05, 0.6, 0.32)))
+    m.equation(
+        m.der(V), current - 120 * a**3 * h * (V - 115) - 36 * n**4 * (V + 12) - 0.3 * (V - 10.599)
+    )  # fmt: skip
+    rates = {
+        a: (0.1 * (25 - V) / (ca.exp((25 - V) / 10) - 1), 4 * ca.exp(-V / 18)),
+        h: (0.07 * ca.exp(-V / 20), 1 / (ca.exp((30 - V) / 10) + 1)),
+        n: (0.01 * (10 - V) / (ca.exp((10 - V) / 10) - 1), 0.125 * ca.exp(-V / 80)),
+    }
+    for gate, (opens, closes) in rates.items():
+        m.equation(m.der(gate), opens * (1 - gate) - closes * gate)
+    rest = dd.branch(m, "I", (0.0, 20.0))
+    branch = dd.branch(rest.points[0], "I", (7.0, 10.0))
+    assert [point.kind for point in branch.points] == [
+        "fold of cycles", "period doubling", "period doubling", "fold of cycles",
+    ]  # fmt: skip
+    assert np.allclose([point.parameter for point in branch.points], [7.84655, 7.84954, 7.92198, 7.92199], atol=1e-5)
+    for point in branch.points[1:3]:
+        assert min(abs(point.multipliers + 1)) < 1e-3

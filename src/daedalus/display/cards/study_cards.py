@@ -63,10 +63,9 @@ def orbit_card(orbit: PeriodicOrbit) -> str:
         ends = f"{values.min():.5g} to {values.max():.5g}"
         rows.append((variable.name, unit_text(variable.unit), small_curves(times, values), ends))
     multipliers = ", ".join(_complex(value) for value in orbit.multipliers[:8])
-    kind = "stable" if orbit.stable else "unstable"
     return card(
         f"{tr.system.name}: periodic orbit",
-        paragraph(f"period {orbit.period:.8g} s, {kind}"),
+        paragraph(f"period {orbit.period:.8g} s, {orbit.kind}"),
         table(("name", "unit", "one period", "range"), rows),
         section("Floquet multipliers", paragraph(multipliers)),
         section("notes", listing(orbit.notes, 6)),

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 
 from daedalus.analysis.points.equilibrium import equilibrium
-from daedalus.errors import InputError
+from daedalus.errors import InputError, SolverError
 from daedalus.model.mechanics.mechanics_part import refuse_touching
 from daedalus.model.model import Model, as_system
 from daedalus.model.names import listed
@@ -57,7 +57,8 @@ def branch(
     model: a model, whose equilibria are followed. An orbit of `dd.periodic` or a Hopf point of another branch, in which
         case periodic orbits are followed, with folds of cycles, period doublings, tori and branch points.
     parameter: the name of a scalar parameter or input.
-    span: its range; the branch starts at the first value and ends where it leaves the range on either side.
+    span: its range; the branch starts at the first value and ends where it leaves the range on either side. If no
+        equilibrium is found at the first value, it is followed both ways from the model's own value of the parameter.
     start: a guess for the first equilibrium: values by name, or `tr.end` of a run.
     inputs, parameters: values by name of all others; an orbit and a Hopf point bring their own.
     most_points: the largest number of points.
@@ -91,20 +92,34 @@ def branch(
     refuse_delays(system, "dd.branch")
     refuse_touching(system, "dd.branch")
     entry, ends = moved_entry(system, parameter), read_range(parameter, span)
-    first = {parameter: float(span[0])}
     given = dict(inputs or {}), dict(parameters or {})
-    given[0 if entry[0] == "u" else 1].update(first)
-    rest_point = equilibrium(system, given[0] or None, start, given[1] or None)
+    own = given[0 if entry[0] == "u" else 1]
+    value: Any = own.get(parameter, system.start["p"][entry[1]] if entry[0] == "p" else np.nan)
+    own[parameter] = float(span[0])
+    notes: list[str] = []
+    try:
+        rest_point = equilibrium(system, given[0] or None, start, given[1] or None)
+    except SolverError:
+        # The model rests at its own value, perhaps, from which the branch goes both ways.
+        if not (isinstance(value, (int, float)) and ends[0] < value < ends[1]):
+            raise
+        own[parameter] = float(value)
+        rest_point = equilibrium(system, given[0] or None, start, given[1] or None)
+        notes.append(
+            f"no equilibrium was found at {parameter} = {span[0]:g}; the branch was followed both ways from {value:g}"
+        )
     rest = RestEquations(system, rest_point, [entry])
     direction = np.zeros(rest.n + 1)
     direction[-1] = float(span[1]) - float(span[0])
-    notes = list(rest_point.notes)
+    inside = bool(notes)
+    notes += rest_point.notes
     if rest_point.free:
         notes.append(
             f"{listed(rest_point.free)} may be anywhere and {_stays(rest_point.free)} where the first point has it"
         )
     traced = Walk(rest, parameter, ends, most_points)
-    return traced.along(np.append(rest.y, rest.a), direction, tuple(notes))
+    follow = traced.both_ways if inside else traced.along
+    return follow(np.append(rest.y, rest.a), direction, tuple(notes))
 
 
 def _stays(names: tuple[str, ...]) -> str:

@@ -312,16 +312,28 @@ class Walk(CurveWalk[RestStep, Seen]):
                 because="Newton's method falls back onto the first one from every distance tried.",
                 remedy="dd.branch(m, ..., start={...}) with values on the other branch",
             )
-        rows: Any = [Y]
-        spectra: list[np.ndarray | None] = [np.array(point.eigenvalues)]
-        found: tuple[SpecialPoint, ...] = ()
-        if len(halves) == 2:
-            rows, spectra = [*halves[0]._rows[::-1], Y], [*halves[0].eigenvalues.known[::-1], *spectra]
-            found = halves[0].points[::-1]
-        rows, spectra = np.array([*rows, *halves[-1]._rows]), [*spectra, *halves[-1].eigenvalues.known]
-        ended = " ".join(dict.fromkeys(half.ended for half in halves))
-        joined = Branch(self.rest, self.name, rows, Spectra(self.rest, rows, spectra), ended, (), self.neutral)
-        joined.points = (*found, *halves[-1].points)
+        middle = [Y], [np.array(point.eigenvalues)]
+        return self._joined(halves[0] if len(halves) == 2 else None, middle, halves[-1], ())
+
+    def both_ways(self, Y: np.ndarray, direction: np.ndarray, notes: tuple[str, ...]) -> Branch:
+        """The branch through a point, from its end against a direction to that along it."""
+        back, forth = (self.along(Y, sign * direction, ()) for sign in (-1.0, 1.0))
+        return self._joined(back, ([], []), forth, notes, twice=1)
+
+    def _joined(
+        self, back: Branch | None, middle: Any, forth: Branch, notes: tuple[str, ...], twice: int = 0
+    ) -> Branch:
+        """One branch of two halves from the middle, the first one backwards; twice: rows that both begin with."""
+        rows, spectra = middle
+        points: tuple[SpecialPoint, ...] = ()
+        if back is not None:
+            rows = [*back._rows[twice:][::-1], *rows]
+            spectra = [*list(back.eigenvalues)[twice:][::-1], *spectra]
+            points = back.points[::-1]
+        rows, spectra = np.array([*rows, *forth._rows]), [*spectra, *forth.eigenvalues.known]
+        ended = " ".join(dict.fromkeys(half.ended for half in (back, forth) if half is not None))
+        joined = Branch(self.rest, self.name, rows, Spectra(self.rest, rows, spectra), ended, notes, self.neutral)
+        joined.points = (*points, *forth.points)
         return joined
 
     def followed(self, point: SpecialPoint, name: str, span: object) -> FollowedPoints:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from daedalus.algebra.rank_decision import NOT_ZERO
+from daedalus.algebra.rank_decision import KNOWN_BY_DIFFERENCES, NOT_ZERO
 from daedalus.errors import SolverError
 from daedalus.studies.branches.curve import CurvePoint, ImplicitCurve
 from daedalus.studies.branches.curve_walk import CurveWalk
@@ -28,6 +28,8 @@ TOO_LARGE = 1.6
 LOCATED = 1e-9
 # A multiplier this near to the unit circle is on it.
 ON_CIRCLE = 1e-6
+# A special orbit that was located has a multiplier within this distance of 1 or -1.
+NEAR_SIDE = 1e-3
 # An orbit has shrunk to a point of rest when it moves by this share of what it moved at most.
 SHRUNK = 0.02
 # A branch is closed when an orbit is the first one to this share of the sizes.
@@ -214,11 +216,10 @@ class OrbitWalk(CurveWalk[OrbitStep, SpecialOrbit]):
         turns = before.point.tangent[-1] * after.point.tangent[-1] < 0
         if turns:
             tests.append(("fold of cycles", lambda step: float(step.point.tangent[-1])))
-        doubled = _outside(old, -1) != _outside(new, -1)
-        if doubled:
-            tests.append(("period doubling", lambda step: _next_to(self.nontrivial(step.multipliers), -1)))
-        if not turns and _outside(old, 1) != _outside(new, 1):
-            tests.append(("branch point", lambda step: _next_to(self.nontrivial(step.multipliers), 1)))
+        if _beyond(old, -1) * _beyond(new, -1) < 0:
+            tests.append(("period doubling", lambda step: _beyond(self.nontrivial(step.multipliers), -1)))
+        if not turns and _beyond(old, 1) * _beyond(new, 1) < 0:
+            tests.append(("branch point", lambda step: _beyond(self.nontrivial(step.multipliers), 1)))
         if _pairs_outside(old) != _pairs_outside(new):
             tests.append(("torus", lambda step: _pair_next_to_circle(self.nontrivial(step.multipliers))))
         change = abs(self.unstable(after.multipliers) - self.unstable(before.multipliers))
@@ -226,7 +227,7 @@ class OrbitWalk(CurveWalk[OrbitStep, SpecialOrbit]):
             located = self.located(before, after, length, test)
             if located is None and kind == "torus":
                 continue  # a pair that became two real ones outside of the circle has not crossed it
-            if located is None:
+            if located is None or not _fits(kind, self.nontrivial(located[1].multipliers)):
                 return None
             found.append((located[0], kind, located[1]))
             explained += 2 if kind == "torus" else 1
@@ -339,16 +340,21 @@ class OrbitWalk(CurveWalk[OrbitStep, SpecialOrbit]):
         return OrbitStep(equations, orbit, point, equations.multipliers(orbit))
 
 
-def _outside(multipliers: np.ndarray, side: int) -> int:
-    """How many real multipliers lie beyond 1 or -1."""
-    real = multipliers.real[np.abs(multipliers.imag) <= 1e-9 * np.maximum(np.abs(multipliers), NOT_ZERO)]
-    return int(np.sum(side * real > 1))
+def _beyond(multipliers: np.ndarray, side: int) -> float:
+    """A continuous number that is zero where a real multiplier is 1 or -1, and changes its sign there.
+
+    It is det(M - side I) with its factors cut to one; pairs that meet on the real axis do not change its sign.
+    """
+    return float(np.prod((multipliers - side) / (1 + np.abs(multipliers))).real)
 
 
-def _next_to(multipliers: np.ndarray, side: int) -> float:
-    """The real part of the multiplier that is nearest to 1 or -1, less that."""
-    nearest = multipliers[int(np.argmin(np.abs(multipliers - side)))]
-    return float(nearest.real - side)
+def _fits(kind: str, multipliers: np.ndarray) -> bool:
+    """Whether a multiplier is where the kind of a special orbit wants it."""
+    side = {"period doubling": -1, "branch point": 1}.get(kind)
+    if side is None:
+        return True
+    known = max(NEAR_SIDE, KNOWN_BY_DIFFERENCES * float(np.max(np.abs(multipliers))))
+    return float(np.min(np.abs(multipliers - side))) <= known
 
 
 def _pairs_outside(multipliers: np.ndarray) -> int:

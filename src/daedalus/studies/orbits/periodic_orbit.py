@@ -14,6 +14,10 @@ from daedalus.model.system.system import System
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.result.trajectory import Trajectory
 
+# Multipliers within these distances of the unit circle count as on it: what derivatives of a run at rtol 1e-10 are
+# known to, and its root for a double multiplier 1.
+ON_CIRCLE, TWICE_ONE = 1e-7, 3e-4
+
 
 @dataclass(frozen=True, eq=False)
 class OrbitQuestion:
@@ -32,7 +36,8 @@ class PeriodicOrbit:
     Attributes
     ----------
     period: its length in time. multipliers: (k,) complex, Floquet's, largest first; of an autonomous model the trivial
-    1 is among them. stable: whether all others are inside the unit circle. start: values by name at the beginning.
+    1 is among them. stable: whether all others are inside the unit circle. neutral: whether none is outside but some
+    are on it, as for the orbits of a pendulum without friction. start: values by name at the beginning.
     trajectory: the run over one period. residual: how far it is from closing, relative to the size of the states.
     iterations: steps of Newton's method. notes: what was done. question: the model and values that it belongs to;
     `dd.branch(orbit, "mu", (0, 2))` follows it over a parameter.
@@ -71,11 +76,34 @@ class PeriodicOrbit:
     @property
     def stable(self) -> bool:
         """Whether the orbit is stable: all multipliers except the trivial one are inside the unit circle."""
-        values = list(self.multipliers)
-        if not self.driven and values:
-            nearest = int(np.argmin(np.abs(np.array(values) - 1)))
-            values.pop(nearest)
-        return bool(np.all(np.abs(values) < 1))
+        return bool(np.all(self._sides() < 0))
+
+    @property
+    def neutral(self) -> bool:
+        """Whether multipliers beside the trivial one are on the unit circle, and none is outside."""
+        sides = self._sides()
+        return bool(np.all(sides <= 0) and np.any(sides == 0))
+
+    def _sides(self) -> np.ndarray:
+        """-1, 0 or 1 for each multiplier beside the trivial one: inside, on or outside the unit circle.
+
+        A double multiplier 1 is known to the root of what the derivative is known to.
+        """
+        values = self.multipliers
+        if not self.driven and len(values):
+            values = np.delete(values, int(np.argmin(np.abs(values - 1))))
+        twice = np.abs(values - 1) <= (0.0 if self.driven else TWICE_ONE)
+        width = np.where(twice, TWICE_ONE, ON_CIRCLE)
+        beyond = np.abs(values) - 1
+        sides: np.ndarray = np.where(np.abs(beyond) <= width, 0, np.sign(beyond))
+        return sides
+
+    @property
+    def kind(self) -> str:
+        """ "stable", "unstable" or "neutral", in words."""
+        if self.neutral:
+            return "neutral" if self.driven else "neutral, one of a family"
+        return "stable" if self.stable else "unstable"
 
     def at(self, t: object) -> Samples:
         """Values at any time; the motion is continued periodically."""
@@ -93,14 +121,12 @@ class PeriodicOrbit:
         return orbit_card(self)
 
     def __repr__(self) -> str:
-        kind = "stable" if self.stable else "unstable"
-        return f"PeriodicOrbit({self.trajectory.system.name!r}: period {self.period:.10g}, {kind})"
+        return f"PeriodicOrbit({self.trajectory.system.name!r}: period {self.period:.10g}, {self.kind})"
 
     def __str__(self) -> str:
         largest = ", ".join(f"{abs(value):.4g}" for value in self.multipliers[:6])
         lines = [
-            f"Periodic orbit of {self.trajectory.system.name!r}: period {self.period:.10g}, "
-            f"{'stable' if self.stable else 'unstable'}",
+            f"Periodic orbit of {self.trajectory.system.name!r}: period {self.period:.10g}, {self.kind}",
             f"  moduli of the Floquet multipliers: {largest}{', …' if len(self.multipliers) > 6 else ''}",
             f"  closes within {self.residual:.2g} of the sizes of its states, {counted(self.iterations, 'iteration')}",
         ]

@@ -1,0 +1,116 @@
+"""How long a motion takes until it is back where it was, seen in a run: a first guess of its period."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from math import gcd, lcm
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from daedalus.algebra.rank_decision import NOT_ZERO
+from daedalus.errors import SolverError
+from daedalus.model.model import Model, as_system
+from daedalus.model.system.system import System
+from daedalus.simulation.simulate import simulate
+
+# A motion has come back when it passes its start in the same direction within this share of how far it was away.
+# Within the second one, across its way, it has passed the very start of a run, whose rtol is smaller.
+BACK, BACK_AT_START, MOST_DOUBLINGS = 0.25, 1e-6, 14
+# A sampled motion is watched for so many beats of its clocks, and is back within this share of its range.
+MOST_BEATS, SAME_BEAT = 1024, 0.02
+
+
+def depends_on_time(system: System, inputs: Mapping[str, Any] | None) -> bool:
+    """Whether the equations, a clock or an input know what time it is."""
+    t = system.symbol("t")
+    expressions = ca.veccat(system.residual, system.guards, system.resets)
+    varying = any(callable(value) or np.ndim(value) > 1 for value in (inputs or {}).values())
+    return bool(ca.depends_on(expressions, t)) or varying or any(event.is_clock for event in system.events)
+
+
+def beat_of(system: System, inputs: Mapping[str, Any] | None) -> float | None:
+    """The time after which all clocks tick together; None where something else depends on time."""
+    expressions = ca.veccat(system.residual, system.guards, system.resets)
+    varying = any(callable(value) or np.ndim(value) > 1 for value in (inputs or {}).values())
+    if varying or ca.depends_on(expressions, system.symbol("t")):
+        return None
+    periods = [e.manner.schedule.period for e in system.events if e.manner.schedule is not None]
+    if None in periods:
+        return None
+    parts = [Fraction(repr(float(period))) for period in periods if period is not None]
+    return float(Fraction(lcm(*(f.numerator for f in parts)), gcd(*(f.denominator for f in parts))))
+
+
+def return_time(
+    model: Model | System, start: Any, begin: float, options: dict[str, Any]
+) -> tuple[float, dict[str, float]]:
+    """How long a motion takes until it passes a point again in the same direction, and that point."""
+    span = 1.0
+    system = as_system(model)
+    for _ in range(MOST_DOUBLINGS):
+        run = simulate(model, (begin, begin + span), start=start, **{**options, "progress": False, "rtol": 1e-9})
+        times = np.linspace(begin, begin + span, 2001)
+        if not run.success:
+            break
+        seen = run.at(times)
+        x = np.array([np.asarray(seen[label]).ravel() for label in system.labels["x"]]).T
+        # A motion that passes its start again has its period; others settle in the first half of a run, and where they
+        # are then is where they are watched from.
+        for origin in (0, len(times) // 2):
+            size = np.maximum(np.ptp(x[origin:], axis=0), 1e-12)
+            offset = (x - x[origin]) / size
+            height, away = offset @ offset[origin + 1], np.linalg.norm(offset, axis=1)
+            farthest = np.maximum.accumulate(away[origin:])
+            for k in range(origin + 2, len(times) - 1):
+                if not (height[k] < 0 <= height[k + 1] and away[k] < BACK * farthest[k - origin]):
+                    continue
+                t = times[k] - height[k] / (height[k + 1] - height[k]) * (times[1] - times[0])
+                passed = run.at(float(t))
+                miss = [float(passed[label]) for label in system.labels["x"]] - x[origin]
+                if origin == 0 and _across(miss / size, offset[1]) > BACK_AT_START * farthest[k]:
+                    continue
+                point = {label: float(value) for label, value in zip(system.labels["x"], x[origin])}
+                return float(t - times[origin]), point
+        span *= 2
+    raise SolverError(
+        f"No period of {system.name!r} was found.",
+        f"followed until t = {begin + span:.6g}",
+        because="the motion does not come back to where it was.",
+        remedy="period= with a guess, and start= near the orbit",
+    )
+
+
+def _across(miss: np.ndarray, way: np.ndarray) -> float:
+    """The length of a vector across a direction."""
+    along = way / max(float(np.linalg.norm(way)), NOT_ZERO)
+    return float(np.linalg.norm(miss - (miss @ along) * along))
+
+
+def return_beats(
+    model: Model | System, start: Any, begin: float, options: dict[str, Any], beat: float
+) -> tuple[float, dict[str, float]]:
+    """After how many beats of its clocks a motion is back where it was, as a time, and the values there."""
+    system = as_system(model)
+    labels = [*system.labels["x"], *(v.name for v in system.of_kind("discrete") if not v.shape)]
+    for count in (MOST_BEATS // 4, MOST_BEATS):
+        run = simulate(model, (begin, begin + count * beat), start=start, **{**options, "progress": False})
+        if not run.success:
+            break
+        # Before the ticks, where a run begins too.
+        times = np.nextafter(begin + beat * np.arange(1, count + 1), begin)
+        seen = run.at(times)
+        x = np.array([np.asarray(seen[label], dtype=float).ravel() for label in labels]).T
+        size = np.maximum(np.ptp(x[count // 2 :], axis=0), 1e-9 * np.abs(x).max(axis=0, initial=NOT_ZERO) + NOT_ZERO)
+        for k in range(1, count // 4 + 1):
+            later, before = x[-2 * k :], x[-3 * k : -k]
+            if np.all(np.abs(later - before) <= SAME_BEAT * size):
+                return k * beat, dict(zip(labels, x[-1].tolist()))
+    raise SolverError(
+        f"No period of {system.name!r} was found.",
+        f"its clocks tick together every {beat:g} s; followed until t = {begin + count * beat:.6g}",
+        because="the motion does not come back to where it was.",
+        remedy=f"period= with a multiple of {beat:g}, and start= near the orbit",
+    )
