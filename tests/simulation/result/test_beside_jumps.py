@@ -186,6 +186,35 @@ def test_conditions_of_outputs_alone_have_two_rows(method: str, tmp_path: Path) 
             assert np.trapezoid(one["gated"], one.time) == pytest.approx(area, abs=1e-9)
 
 
+@pytest.mark.parametrize("method", ["auto", "radau5", "bdf", "rodas5p"])
+def test_outputs_that_step_have_two_rows_at_every_step(method: str) -> None:
+    """Gates and stairs of time, stairs of states and conditions on unknowns, many in one step of the run."""
+    rng = np.random.default_rng(5)
+    for period, rate, level in zip(rng.uniform(0.05, 0.4, 3), rng.uniform(0.5, 2.0, 3), rng.uniform(-0.8, 0.8, 3)):
+        m = dd.Model("stairs")
+        x, z = m.state("x", start=0.0), m.algebraic("z")
+        m.equation(m.der(x), rate)
+        m.equation(z + 0.1 * z**3, ca.sin(3 * x))
+        width = 0.3 * float(period)
+        m.output("gate", ca.if_else(ca.fmod(m.time, float(period)) < width, 2.0, -1.0))
+        m.output("stairs", ca.floor(3 * m.time))
+        m.output("places", ca.ceil(4 * x) + ca.fmod(x, 0.3))
+        m.output("unknown", ca.if_else(z > float(level), 1.0, 0.0))
+        tr = dd.simulate(m, 2.0, method=method)
+        t = (np.arange(400_000) + 0.5) * 2.0 / 400_000
+        sine = level + 0.1 * level**3
+        expected = {
+            "gate": np.where(np.fmod(t, period) < width, 2.0, -1.0),
+            "stairs": np.floor(3 * t),
+            "places": np.ceil(4 * rate * t) + np.fmod(rate * t, 0.3),
+            "unknown": np.sin(3 * rate * t) > sine,
+        }
+        # An explicit method knows z by a formula of its own only.
+        for name, values in expected.items():
+            if name != "unknown" or tr.method != "dop853":
+                assert np.trapezoid(tr[name], tr.time) == pytest.approx(2 * np.mean(values), abs=1e-4), name
+
+
 def test_an_output_of_something_that_rests_adds_no_rows() -> None:
     m = dd.Model("brake")
     v = m.state("v", start=1.0)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+from pathlib import Path
+
 import casadi as ca
 import numpy as np
 import pytest
 from support.state_machines import instants, machine, told
 
 import daedalus as dd
+from daedalus.simulation.result.joined_trajectory import joined
 
 SPAN = 2.0
 EXACT = {"rtol": 1e-9, "atol": 1e-11}
@@ -114,3 +119,45 @@ def test_bounces_go_on() -> None:
                 two = dd.simulate(m, (s, 2.5), start=start, **EXACT)
                 assert two.end["n"] == one.end["n"], s
                 assert two.end["h"] == pytest.approx(float(one.end["h"]), abs=1e-6)
+
+
+def written_down(seed: int) -> dd.Model:
+    """An oscillation that a random combination of two conditions counts, and a clock."""
+    rng = np.random.default_rng(seed)
+    m, w = dd.Model("counted"), float(rng.uniform(2.0, 5.0))
+    x, v = m.state("x", start=1.0), m.state("v", start=0.0)
+    n, ticks = m.discrete("n", start=0), m.discrete("ticks", start=0)
+    m.equation(m.der(x), v)
+    m.equation(m.der(v), -w * w * x)
+    first, second = x > float(rng.uniform(-0.5, 0.5)), v > float(rng.uniform(-0.5, 0.5))
+    kinds = (dd.all_of(first, second), dd.negate(dd.any_of(first, second)), dd.all_of(first, dd.negate(second)))
+    m.when(kinds[seed % 3], {"n": n + 1}, name="counted")
+    m.every(0.3, {"ticks": ticks + n})
+    return m
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_runs_go_on_from_files_pickles_and_copies(seed: int, tmp_path: Path) -> None:
+    """Discrete variables, what fired, modes of conditions: an instant has them wherever it is kept."""
+    m = written_down(seed)
+    one = dd.simulate(m, 4.0, method=np.str_("radau5"))
+    one.save(tmp_path / "run.nc")
+    kept = {"file": dd.load(tmp_path / "run.nc"), "pickle": pickle.loads(pickle.dumps(one))}
+    for t in [event.time for event in one.events if event.name == "counted"] + [0.3 * 4]:
+        moments = {name: run.at(t) for name, run in kept.items()}
+        moments |= {"pickled": pickle.loads(pickle.dumps(one.at(t))), "copied": copy.deepcopy(one.at(t))}
+        for way, moment in moments.items():
+            assert moment["n"] == one.at(t)["n"], way
+            two = dd.simulate(m, (t, 4.0), start=moment, method="radau5")
+            assert [float(two.end[name]) for name in ("n", "ticks")] == [float(one.end[n]) for n in ("n", "ticks")], way
+
+
+def test_moments_of_several_pieces_are_kept() -> None:
+    """Their parts belong to pieces of different methods."""
+    m = dd.Model("decay")
+    x = m.state("x", start=1.0)
+    m.equation(m.der(x), -x)
+    first = dd.simulate(m, 1.0, method="tsit5")
+    run = joined([first, dd.simulate(m, (1.0, 2.0), start=first.end, method="radau5")])
+    kept = pickle.loads(pickle.dumps(run.at([0.5, 1.5, 0.7])))
+    np.testing.assert_array_equal(kept["x"], run.at([0.5, 1.5, 0.7])["x"])

@@ -88,6 +88,9 @@ class JoinedSamples(Joined):
         super().__init__(first._plant, first._drive, first._parameters, times, np.empty((len(times), 0)))
         self._parts, self._order = parts, order
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return JoinedSamples, (self._parts, self._order, self._times)
+
 
 class JoinedTrajectory(Joined, Trajectory):
     """What `dd.simulate` returns where the method or the equations were changed on the way; `pieces` has the parts.

@@ -19,7 +19,7 @@ from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.plants import plant_for_rows
 from daedalus.simulation.result.ending import ENDINGS, Obstacle, Stop
 from daedalus.simulation.result.event_records import ContactChange, TransitionKind, TurnedCondition
-from daedalus.simulation.result.held_values import HeldValues
+from daedalus.simulation.result.held_values import HeldModes, HeldValues
 from daedalus.simulation.result.joined_trajectory import joined
 from daedalus.simulation.result.recorded_run import COUNTED, Dense, Outcome, Work
 from daedalus.simulation.result.records import Record
@@ -80,7 +80,8 @@ class SavedArrays:
 
 
 def _rebuilt_piece(told: PlainRecord, arrays: SavedArrays, system: System) -> Trajectory:
-    told.only(("stop", "method", "records", "work", "events", "contacts", "tables", "system", *OF_TRANSITIONS))
+    known = ("stop", "method", "records", "work", "events", "contacts", "tables", "system", "conditions")
+    told.only((*known, *OF_TRANSITIONS))
     x = arrays.get("x", None, None)
     width = x.shape[1]
     sizes = system.sizes
@@ -110,8 +111,9 @@ def _rebuilt_piece(told: PlainRecord, arrays: SavedArrays, system: System) -> Tr
     )
     parameters = arrays.get("parameters", sizes["p"])
     held = _rebuilt_held(told, arrays, system.discrete_count) if system.discrete_count else None
+    modes = _rebuilt_modes(told, arrays)
     plant = plant_for_rows(system, x)
-    return Trajectory(plant, drive, parameters, times, x, outcome.stop.ending, outcome, dense, held)
+    return Trajectory(plant, drive, parameters, times, x, outcome.stop.ending, outcome, dense, held, modes)
 
 
 def _check_times(told: PlainRecord, dense: Dense, times: np.ndarray) -> None:
@@ -148,10 +150,21 @@ def _rebuilt_delays(told: PlainRecord, arrays: SavedArrays, system: System) -> D
 
 def _rebuilt_held(told: PlainRecord, arrays: SavedArrays, count: int) -> HeldValues:
     """The discrete variables along the run."""
-    times = arrays.get("held_times", None)
+    return _rebuilt_changes(told, arrays, "held", count)
+
+
+def _rebuilt_modes(told: PlainRecord, arrays: SavedArrays) -> HeldModes | None:
+    """The modes of the conditions along the run; files of earlier versions keep none."""
+    conditions = tuple(told.texts("conditions")) if "conditions" in told else ()
+    return HeldModes(conditions, _rebuilt_changes(told, arrays, "mode", len(conditions))) if conditions else None
+
+
+def _rebuilt_changes(told: PlainRecord, arrays: SavedArrays, what: str, count: int) -> HeldValues:
+    """Values that hold from some times on."""
+    times = arrays.get(f"{what}_times", None)
     if not len(times):
-        raise told.misfit("held_times", "at least one time", 0)
-    return HeldValues(arrays.get("held_rows", len(times)), times, arrays.get("held_values", len(times), count))
+        raise told.misfit(f"{what}_times", "at least one time", 0)
+    return HeldValues(arrays.get(f"{what}_rows", len(times)), times, arrays.get(f"{what}_values", len(times), count))
 
 
 def _rebuilt_stop(stop: PlainRecord) -> Stop:

@@ -61,7 +61,10 @@ class Samples:
     def __reduce__(self) -> tuple[Any, ...]:
         drive, renews = self._drive.sampled(self._times), self._plant.is_implicit and self._renews
         rows = (self._times, self._x, self._scalar, renews)
-        return _kept_samples, (self._plant.system, drive, self._parameters, *rows)
+        # What makes it the moment that it is: before or after what happens there.
+        later = None if self._later is None else self._later()
+        moment = (self._held, self._fired, self._modes, later, self._beside_jumps)
+        return _kept_samples, (self._plant.system, drive, self._parameters, *rows, *moment)
 
     @property
     def run_data(self) -> MomentData:
@@ -270,12 +273,17 @@ class Samples:
 
 
 def _kept_samples(
-    system: System, drive: Drive, parameters: np.ndarray, times: np.ndarray, x: np.ndarray, scalar: bool, renews: bool
-) -> Samples:
+    system: System, drive: Drive, parameters: np.ndarray, times: np.ndarray, x: np.ndarray, scalar: bool, renews: bool,
+    held: np.ndarray | None = None, fired: frozenset[str] = frozenset(), modes: ConditionModes | None = None,
+    later: Samples | None = None, beside: BesideJumps | None = None,
+) -> Samples:  # fmt: skip
     """Samples as pickles hold them."""
     from daedalus.simulation.plant.plants import plant_for_rows
 
-    return Samples(plant_for_rows(system, x), drive, parameters, times, x, scalar).renewing(lambda: renews)
+    then = None if later is None else lambda: later
+    found = Samples(plant_for_rows(system, x), drive, parameters, times, x, scalar, held, fired, then)
+    found._modes, found._look_beside = modes, lambda: beside
+    return found.renewing(lambda: renews)
 
 
 # Forces of constraints in the rows of implicit runs: solved for anew from the states, which are far more exact.

@@ -59,6 +59,7 @@ def _described_piece(tr: RecordedRun) -> tuple[Arrays, dict[str, Any]]:
         "parameters": tr._parameters,
         "step_counts": outcome.step_counts,
         **_held(tr),
+        **_modes(tr),
         **_delayed(tr),
         "constants": drive.constants,
     }
@@ -72,7 +73,7 @@ def _described_piece(tr: RecordedRun) -> tuple[Arrays, dict[str, Any]]:
         arrays[f"contact_{k}"] = np.stack([change.before, change.after])
     description = {
         "stop": fields_of(outcome.stop),
-        "method": outcome.method,
+        "method": str(outcome.method),
         "records": [as_data(record) for record in outcome.records],
         "work": vars(outcome.work),
         "events": [[int(index), float(t)] for index, t, *_ in outcome.events],
@@ -81,6 +82,7 @@ def _described_piece(tr: RecordedRun) -> tuple[Arrays, dict[str, Any]]:
         "surfaces": list(outcome.surfaces),
         "rests": outcome.rests,
         "done_at_start": sorted(outcome.done_at_start),
+        "conditions": [] if tr.run_data.held_modes is None else list(tr.run_data.held_modes.conditions),
         "tables": [
             {"slots": list(slots), "kind": table.kind, "shape": list(table.shape)} for table, slots in drive.tables
         ],
@@ -101,3 +103,11 @@ def _held(tr: RecordedRun) -> Arrays:
     """The discrete variables along a run."""
     held = tr._held_values
     return {} if held is None else {"held_rows": held.rows, "held_times": held.times, "held_values": held.values}
+
+
+def _modes(tr: RecordedRun) -> Arrays:
+    """The modes of the conditions along a run."""
+    modes = tr.run_data.held_modes
+    if modes is None:
+        return {}
+    return {"mode_rows": modes.held.rows, "mode_times": modes.held.times, "mode_values": modes.held.values}

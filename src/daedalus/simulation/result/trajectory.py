@@ -15,7 +15,7 @@ from daedalus.simulation.energy.ledger_functions import ledger_record, with_ledg
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.plants import plant_for_rows
 from daedalus.simulation.result.ending import Ending
-from daedalus.simulation.result.held_values import HeldValues
+from daedalus.simulation.result.held_values import HeldModes, HeldValues
 from daedalus.simulation.result.labelled_samples import to_dataframe, to_dataset
 from daedalus.simulation.result.recorded_run import Dense, Outcome, RecordedRun
 from daedalus.simulation.result.saved_run import save
@@ -403,7 +403,8 @@ class Trajectory(RecordedRun):
         drive = self._drive.sampled(np.concatenate([dense.starts, dense.ends, self._times]))
         arrays = (self._parameters, self._times, self._x)
         ledger = ledger_record(self.system)
-        return _restore, (self.system, drive, *arrays, self.status, self.outcome, dense, self._held_values, ledger)
+        held = (self._held_values, ledger, self._held_modes)
+        return _restore, (self.system, drive, *arrays, self.status, self.outcome, dense, *held)
 
 
 def _restore(
@@ -417,7 +418,8 @@ def _restore(
     dense: Dense,
     held: HeldValues | None = None,
     ledger: dict[str, Any] | None = None,
+    modes: HeldModes | None = None,
 ) -> Trajectory:
     """A trajectory from its plain parts, as pickles hold them."""
     system = with_ledger(system, ledger)
-    return Trajectory(plant_for_rows(system, x), drive, parameters, times, x, status, outcome, dense, held)
+    return Trajectory(plant_for_rows(system, x), drive, parameters, times, x, status, outcome, dense, held, modes)

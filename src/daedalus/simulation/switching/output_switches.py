@@ -1,29 +1,33 @@
 """Conditions that outputs alone contain: two rows share the time at which one changes, as for those of the equations.
 
-No step ends there: outputs never change a run. The time is found on the dense output, between two of its samples at
-which the condition differs, and the rows on both sides of it are added to those of the steps.
+No step ends there: outputs never change a run. What time alone decides is solved for, as in the equations. The other
+times are found on the dense output, between two of its samples at which a condition differs; samples come closer until
+no more changes appear. The rows on both sides of each are added to those of the steps.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
 
 from daedalus.deadline import undisturbed
+from daedalus.errors import SolverError
 from daedalus.model.expressions import concatenate
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
-from daedalus.reduction.switches import LETTERS, SWITCHING, switches_of
+from daedalus.reduction.switches import LETTERS, STAIRS, SWITCHING, switches_of
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.result.held_values import HeldValues
 from daedalus.simulation.result.recorded_run import Dense
 from daedalus.simulation.sliding.surface import switches_in_states
+from daedalus.simulation.switching.condition_times import condition_times
 
-# Samples inside each step, changes in a run, and halvings of the time between two samples.
-WITHIN, MOST_CHANGES, HALVINGS = 8, 1000, 60
+# Samples inside each step at first and at most, changes in a run, and halvings of the time between two samples.
+WITHIN, MOST_WITHIN, MOST_CHANGES, HALVINGS = 8, 256, 10_000, 60
 # Outputs with more conditions, or more operations, are left alone: to look through them would take longer than the run.
 MOST_CONDITIONS, MOST_INSTRUCTIONS = 40, 4000
 # Guards smaller than this part of their largest value have no sign: something rests there.
@@ -38,35 +42,48 @@ class RowsWithChanges(NamedTuple):
     held: HeldValues | None
 
 
+class _OutputConditions(NamedTuple):
+    """The conditions that no equation has."""
+
+    guards: ca.Function | None  # of those that states decide, as a function of (t, x', x, z, u, p)
+    of_unknowns: np.ndarray  # which of them read z or x'
+    clock: ca.Function | None  # the values of those that time alone decides, as a function of (t, p)
+
+
 def with_output_switches(
     plant: Plant, drive: Drive, p: np.ndarray, run: Any, held: HeldValues | None
 ) -> RowsWithChanges | None:
     """The rows of a core run with two for each change of a condition in outputs alone; None where there is none."""
     with undisturbed():  # the run is there already
-        guards = once(plant.system, _guards_of_outputs)
-    if guards is None or not run.steps:
+        own = once(plant.system, _conditions_of_outputs)
+    if own is None or not run.steps:
         return None
     dense, old, x = Dense(*run.dense()), run.t, run.x
-    look = _Look(guards, plant, drive, p, dense, held)
-    part = np.arange(WITHIN) / WITHIN
-    times = np.append((dense.starts[:, None] + part * (dense.ends - dense.starts)[:, None]).ravel(), dense.ends[-1])
-    found = look.changes(times)
     forward = -1.0 if dense.ends[-1] < dense.starts[0] else 1.0
-    found = found[~np.isin(found, old)][:MOST_CHANGES]
-    if not len(found):
+    found = np.zeros(0)
+    with undisturbed():
+        if own.guards is not None:
+            found = _Look(own, plant, drive, p, dense, held).all_changes()
+        if own.clock is not None:
+            span = (float(dense.starts[0]), float(dense.ends[-1]))
+            with suppress(SolverError):  # too many of them to be listed
+                found = np.union1d(found, condition_times(plant.system, own.clock, p, span)[0][1:])
+    found = found[np.argsort(forward * found)][:MOST_CHANGES]
+    # Two rows for each, of which steps that end there have one or both.
+    first, behind = (np.searchsorted(forward * old, forward * found, side=side) for side in ("left", "right"))
+    missing = np.where(found == old[0], 0, np.maximum(2 - (behind - first), 0))
+    if not missing.any():
         return None
-    places = np.searchsorted(forward * old, forward * found, side="right")
-    where, rows = np.repeat(places, 2), np.repeat(dense.at(found), 2, axis=0)
+    where, times = np.repeat(behind, missing), np.repeat(found, missing)
+    rows = dense.at(times)[:, : x.shape[1]]
     if held is not None:
-        shift = 2 * np.searchsorted(places, held.rows, side="right")
+        shift = np.searchsorted(where, held.rows, side="right")
         held = HeldValues(held.rows + shift, held.times, held.values)
-    return RowsWithChanges(
-        np.insert(old, where, np.repeat(found, 2)), np.insert(x, where, rows[:, : x.shape[1]], axis=0), held
-    )
+    return RowsWithChanges(np.insert(old, where, times), np.insert(x, where, rows, axis=0), held)
 
 
-def _guards_of_outputs(system: System) -> ca.Function | None:
-    """The guards of conditions that no equation has, in what a row of an explicit run knows."""
+def _conditions_of_outputs(system: System) -> _OutputConditions | None:
+    """The conditions that no equation has, in what a row of an explicit run knows where that can be."""
     if not system.outputs:
         return None
     arguments = [system.symbol(letter) for letter in LETTERS]
@@ -75,12 +92,17 @@ def _guards_of_outputs(system: System) -> ca.Function | None:
         return None
     own = switches_of(system)
     known = () if own is None else (*own.conditions, *own.on_time)
-    named, clock = switches_in_states(system)
+    named, timed = switches_in_states(system)
     guards = [guard for text, guard in named if text not in known]
-    guards += [value - 0.5 for text, value in clock if text not in known]
+    clock = [value for text, value in timed if text not in known]
+    if not guards and not clock:
+        return None
     open_ = ca.vertcat(system.symbol("xdot"), system.symbol("z"))
-    guards = [guard for guard in guards if not ca.depends_on(guard, open_)]
-    return ca.Function("guards", arguments, [ca.densify(concatenate(guards))]) if guards else None
+    return _OutputConditions(
+        ca.Function("guards", arguments, [ca.densify(concatenate(guards))]) if guards else None,
+        np.array([bool(ca.depends_on(guard, open_)) for guard in guards], dtype=bool),
+        ca.Function("clock", [arguments[0], arguments[-1]], [ca.densify(concatenate(clock))]) if clock else None,
+    )
 
 
 def _conditions(expression: ca.SX) -> int:
@@ -89,27 +111,51 @@ def _conditions(expression: ca.SX) -> int:
     count = function.n_instructions()
     if count > MOST_INSTRUCTIONS:
         return MOST_CONDITIONS + 1
-    return sum(function.instruction_id(k) in SWITCHING for k in range(count))
+    return sum(function.instruction_id(k) in SWITCHING | STAIRS.keys() for k in range(count))
 
 
 class _Look:
     """The guards along the dense output of a run."""
 
     def __init__(
-        self, guards: ca.Function, plant: Plant, drive: Drive, p: np.ndarray, dense: Dense, held: HeldValues | None
+        self,
+        own: _OutputConditions,
+        plant: Plant,
+        drive: Drive,
+        p: np.ndarray,
+        dense: Dense,
+        held: HeldValues | None,
     ) -> None:
-        self._guards, self._states = guards, plant.row_parts["x"]
+        assert own.guards is not None
+        self._guards, self._parts = own.guards, plant.row_parts
         self._drive, self._p, self._dense, self._held = drive, p, dense, held
+        # Rows of an explicit method know neither z nor x'.
+        self._chosen = np.flatnonzero(~own.of_unknowns | ("z" in self._parts and "xdot" in self._parts))
 
     def at(self, times: np.ndarray) -> np.ndarray:
         """The guards at times, (times, guards)."""
-        x, u = self._dense.at(times)[:, self._states].T, self._drive.at(times).T
+        rows, u = self._dense.at(times).T, self._drive.at(times).T
         p = np.repeat(self._p[:, None], len(times), axis=1)
         if self._held is not None:
             held = self._held.at(times).T
             p[len(p) - len(held) :] = held
-        zeros = [np.zeros((self._guards.size1_in(k), len(times))) for k in (1, 3)]
-        return np.asarray(self._guards.map(len(times))(times[None, :], zeros[0], x, zeros[1], u, p).full().T)
+        rates, x, z = (
+            rows[self._parts[letter]] if letter in self._parts else np.zeros((self._guards.size1_in(k), len(times)))
+            for k, letter in ((1, "xdot"), (2, "x"), (3, "z"))
+        )
+        return np.asarray(self._guards.map(len(times))(times[None, :], rates, x, z, u, p).full().T)[:, self._chosen]
+
+    def all_changes(self) -> np.ndarray:
+        """The times at which guards have another sign, found with samples ever closer until no more appear."""
+        starts, ends, within = self._dense.starts, self._dense.ends, WITHIN
+        found, looked = np.zeros(0), False
+        while len(self._chosen) and within <= MOST_WITHIN:
+            part = np.arange(within) / within
+            more = self.changes(np.append((starts[:, None] + part * (ends - starts)[:, None]).ravel(), ends[-1]))
+            if looked and len(more) <= len(found):
+                break
+            found, looked, within = more, True, 2 * within
+        return found
 
     def changes(self, times: np.ndarray) -> np.ndarray:
         """The first times at which guards have another sign, between some times."""
