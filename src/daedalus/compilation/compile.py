@@ -5,7 +5,7 @@ from __future__ import annotations
 import copyreg
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import casadi as ca
@@ -15,6 +15,7 @@ from daedalus.compilation.choice import COMPILER_VARIABLE, chosen_compiler
 from daedalus.compilation.compiled import Compiled, NamedRows, Translation
 from daedalus.compilation.counting import count
 from daedalus.compilation.instructions import refuse_free_symbols
+from daedalus.compilation.prologue import NO_PROLOGUE, Prologue, prologue, work_for
 from daedalus.compilation.translate import (
     CodeWish,
     TranslationOutcome,
@@ -74,7 +75,9 @@ class _RecentCode:
 _recent = _RecentCode()
 
 
-def compile_function(f: ca.Function, *, strict: bool = False, wait: bool = False, quick: bool = False) -> Compiled:
+def compile_function(
+    f: ca.Function, *, strict: bool = False, wait: bool = False, quick: bool = False, seldom: Iterable[int] = ()
+) -> Compiled:
     """Machine code for an SX function, behind CasADi's C signature.
 
     Up to 3000 instructions are compiled at once, and longer functions too where they repeat a few formulas, as fields
@@ -94,6 +97,8 @@ def compile_function(f: ca.Function, *, strict: bool = False, wait: bool = False
         the order of operations nor what happens to infinities and NaN.
     wait: return only when the final code is in place.
     quick: compile in a third of the time, up to 9000 instructions at once; calls then take up to half as long again.
+    seldom: numbers of inputs that stay the same over many calls, as parameters do over a run. What follows from them
+        alone is computed when they have changed, where that saves much; results are the same to the bit.
 
     Raises InputError for a function with symbols that are not among its inputs.
 
@@ -105,7 +110,7 @@ def compile_function(f: ca.Function, *, strict: bool = False, wait: bool = False
     >>> norm([2.0, 3.0, 6.0])
     (array([7.]),)
     """
-    wish = CodeWish(bool(strict), bool(quick), chosen_compiler())
+    wish = CodeWish(bool(strict), bool(quick), chosen_compiler(), tuple(sorted(seldom)))
     if _is_long(f, wish):
         wish, wait = (wish._replace(strict=True), wait) if strict_within_reach() else (wish, True)
     identity = (f.__hash__(), wish)
@@ -113,7 +118,7 @@ def compile_function(f: ca.Function, *, strict: bool = False, wait: bool = False
         compiled = _by_object.get(identity)
     if compiled is None:
         refuse_free_symbols(f)
-        compiled = Compiled(f, wish.strict, _translation(f, wish, wait), wish.quick)
+        compiled = Compiled(f, wish.strict, _translation(f, wish, wait), wish.quick, wish.seldom)
         if wait:
             # Only then may others find it: until its code is there it has not even the interpreter.
             compiled.wait()
@@ -153,11 +158,15 @@ def _translation(f: ca.Function, wish: CodeWish, wait: bool) -> Translation:
     if wish.choice == "interpreter":
         return _finished(left_to_interpreter(f, f"{COMPILER_VARIABLE} asks for the interpreter"))
     if _is_long(f, wish):
-        looping = _as_loops(f, wish)
+        looping = _as_loops(f, wish._replace(seldom=()))
         if looping is not None:
             return looping
+        early = _prologue_of(f, wish)
+        chosen = wish if early.rows else wish._replace(seldom=())
         meanwhile = None if wait else interpreted(f, "its machine code is being compiled in the background")
-        translation = Translation(lambda own: _long_outcome(own, f, wish), meanwhile)
+        translation = Translation(
+            lambda own: _long_outcome(own, f, chosen), meanwhile, work_for(early, f.sz_w()) if early.rows else 0
+        )
         if not wait:
             background.submit(_finish_if_wanted(weakref.ref(translation)))
         return translation
@@ -165,11 +174,24 @@ def _translation(f: ca.Function, wish: CodeWish, wait: bool) -> Translation:
         rows = read_instructions(f)
     except UnknownOperationError as unknown:
         return _finished(left_to_interpreter(f, str(unknown)))
-    translation = _shared((rows.digest(), wish), Translation(lambda own: translate(f, rows, wish)))
+    early = prologue(rows, wish.seldom) if wish.seldom else NO_PROLOGUE
+    chosen = wish if early.rows else wish._replace(seldom=())
+    work = work_for(early, f.sz_w()) if early.rows else 0
+    translation = _shared((rows.digest(), chosen), Translation(lambda own: translate(f, rows, chosen), None, work))
     translation.finish()
     with _lock:
         _recent.drop_oldest()
     return translation
+
+
+def _prologue_of(f: ca.Function, wish: CodeWish) -> Prologue:
+    """What of a long function is computed early."""
+    if not wish.seldom:
+        return NO_PROLOGUE
+    try:
+        return prologue(read_instructions(f), wish.seldom)
+    except UnknownOperationError:
+        return NO_PROLOGUE
 
 
 def _as_loops(f: ca.Function, wish: CodeWish) -> Translation | None:
@@ -230,12 +252,12 @@ def _finish_if_wanted(wanted: weakref.ref[Translation]) -> Callable[[], None]:
     return job
 
 
-def _compiled_again(record: Mapping[str, Any], strict: bool, quick: bool = False) -> Compiled:
-    return compile_function(function_of(record), strict=strict, quick=quick)
+def _compiled_again(record: Mapping[str, Any], strict: bool, quick: bool = False, seldom: Any = ()) -> Compiled:
+    return compile_function(function_of(record), strict=strict, quick=quick, seldom=seldom)
 
 
-def _reduced(compiled: Compiled) -> tuple[Callable[..., Compiled], tuple[dict[str, Any], bool, bool]]:
-    return _compiled_again, (function_record(compiled.function), compiled.strict, compiled.quick)
+def _reduced(compiled: Compiled) -> tuple[Callable[..., Compiled], tuple[dict[str, Any], bool, bool, tuple[int, ...]]]:
+    return _compiled_again, (function_record(compiled.function), compiled.strict, compiled.quick, compiled.seldom)
 
 
 # A compiled function travels as its formula, and comes back through this door.

@@ -34,9 +34,13 @@ class Translation:
     """
 
     def __init__(
-        self, work: Callable[[Translation], TranslationOutcome], meanwhile: TranslationOutcome | None = None
+        self,
+        work: Callable[[Translation], TranslationOutcome],
+        meanwhile: TranslationOutcome | None = None,
+        memory: int = 0,
     ) -> None:
         self.outcome = meanwhile
+        self.memory = memory  # numbers of working memory that its code needs, whatever the outcome says
         self._work: Callable[[Translation], TranslationOutcome] | None = work
         self._working = threading.Lock()
         self._attaching = threading.Lock()
@@ -93,6 +97,7 @@ class Compiled:
 
     core: the _core.Function, for the integrators; it gets a new address when a long function has been compiled.
     strict: whether the code is bit-identical to CasADi's interpreter. quick: whether it was compiled without effort.
+    seldom: inputs that were said to stay the same over many calls.
 
     Pickling keeps the formulas of the function, and is refused where they are more than arithmetic; the process that
     unpickles it compiles it, or finds it in the disk cache.
@@ -111,12 +116,17 @@ class Compiled:
     """
 
     def __init__(
-        self, function: ca.Function | NamedRows, strict: bool, translation: Translation, quick: bool = False
+        self,
+        function: ca.Function | NamedRows,
+        strict: bool,
+        translation: Translation,
+        quick: bool = False,
+        seldom: tuple[int, ...] = (),
     ) -> None:
-        self.strict, self.quick = strict, quick
+        self.strict, self.quick, self.seldom = strict, quick, seldom
         self._described: ca.Function | Callable[[], ca.Function]
         self._translation = translation
-        work = 0 if translation.outcome is None else translation.outcome.work
+        work = max(translation.memory, 0 if translation.outcome is None else translation.outcome.work)
         if isinstance(function, NamedRows):
             name, size_in, size_out = function.name, function.rows.size_in, function.rows.size_out
             places = (len(size_in), len(size_out), 0, work)

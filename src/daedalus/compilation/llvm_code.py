@@ -14,6 +14,7 @@ import casadi as ca
 from daedalus.compilation.instructions import crossing_rows, needed_rows, use_counts
 from daedalus.compilation.inverse_error_function import inverse_error_function
 from daedalus.compilation.operations import COPIES, ZERO, literal, operand_count, operations, power
+from daedalus.compilation.prologue import COMPARISON, EarlyPlaces, early_call, early_places, prologue
 from daedalus.model.system.instruction_list import Instructions, UnknownOperationError
 
 ENTRY = "evaluate"
@@ -31,11 +32,16 @@ _FILL = "llvm.memset.p0.i64"
 
 
 class Style(NamedTuple):
-    """How to write: strict or fast, with fused multiply-add or without, rows per chunk."""
+    """How to write: strict or fast, with fused multiply-add or without, rows per chunk.
+
+    seldom: inputs that seldom change; what follows from them is kept in the working memory from `base` on.
+    """
 
     strict: bool
     fuse: bool
     chunk: int
+    seldom: tuple[int, ...] = ()
+    base: int = 0
 
 
 class _CodePlan:
@@ -54,6 +60,21 @@ class _CodePlan:
         if style.fuse and not style.strict:
             self._fuse(style.chunk)
         self.swallowed = set(self.swallows.values())
+        self.early: frozenset[int] = frozenset()
+        self.places: EarlyPlaces | None = None
+        if style.seldom:
+            self._hoist(style)
+
+    def _hoist(self, style: Style) -> None:
+        """Rows that are computed early; a product is rounded with its sum, wherever that is."""
+        early = prologue(self.rows, style.seldom)
+        early = early.without([b for a, b in self.swallows.items() if b in early.rows and a not in early.rows])
+        if early.rows:
+            self.early, self.places = early.rows, early_places(self.rows, early, style.chunk, style.base)
+
+    def kept_at(self, row: int) -> int | None:
+        """Where in the working memory an early value is kept."""
+        return None if self.places is None else self.places.values.get(row)
 
     def _fuse(self, chunk: int) -> None:
         """Pair a·b ± c where nothing else reads the product and both rows lie in one chunk."""
@@ -70,7 +91,7 @@ class _CodePlan:
 class _Chunk:
     """The lines of one chunk of rows, written in one pass, and what they refer to."""
 
-    def __init__(self, plan: _CodePlan, start: int, stop: int) -> None:
+    def __init__(self, plan: _CodePlan, start: int, stop: int, early: bool = False) -> None:
         self.plan, self.rows = plan, plan.rows
         self.lines: list[str] = []
         self.calls: set[str] = set()
@@ -86,7 +107,7 @@ class _Chunk:
         self._zeros: list[tuple[int, int]] = []
         self._accesses = 0
         for row in range(start, stop):
-            if plan.needed[row]:
+            if plan.needed[row] and (row in plan.early) == early:
                 self._write(row)
         self._fill_zeros()
 
@@ -114,7 +135,10 @@ class _Chunk:
         else:
             word = self._plain(row, op)
         self._words[row] = word
-        if row in plan.crossing:
+        if row in plan.early:
+            if (place := plan.kept_at(row)) is not None:
+                self._store(row, "%w", place, word)
+        elif row in plan.crossing:
             self._store(row, "%w", rows.slot[row], word)
 
     def _plain(self, row: int, op: int) -> str:
@@ -168,7 +192,8 @@ class _Chunk:
                 self.inputs.add(rows.first[row])
                 word = self._load(row, f"%in{rows.first[row]}", rows.second[row])
             else:
-                word = self._load(row, "%w", rows.slot[row])
+                place = self.plan.kept_at(row)
+                word = self._load(row, "%w", rows.slot[row] if place is None else place)
             self._words[row] = word
         return word
 
@@ -245,21 +270,41 @@ def declarations(calls: set[str], strict: bool) -> list[str]:
 
 def _one_module(plan: _CodePlan) -> str:
     chunk = _Chunk(plan, 0, len(plan.rows))
-    lines = [
-        *stand_ins(plan.rows),
+    calls, before, inputs = chunk.calls, list[str](), chunk.inputs
+    lines = stand_ins(plan.rows)
+    if plan.places is not None:
+        early = _Chunk(plan, 0, len(plan.rows), early=True)
+        lines += _function("early0", early, "@zeros")
+        calls, inputs = calls | early.calls, inputs | {number for number, *_ in plan.places.inputs}
+        before = early_call(plan.places, ["call void @early0(ptr %arg, ptr %res, ptr %w)"])
+        lines.append(COMPARISON)
+    lines += [
         f"define i32 @{ENTRY}({ENTRY_PARAMETERS}) nounwind {{",
-        *pointers("%arg", "%in", chunk.inputs, "@zeros"),
+        *pointers("%arg", "%in", inputs, "@zeros"),
         *pointers("%res", "%out", chunk.outputs, "@unwanted"),
+        *before,
         *chunk.lines,
         "ret i32 0\n}",
-        *declarations(chunk.calls, plan.strict),
+        *declarations(calls, plan.strict),
     ]
     return "\n".join(lines)
 
 
-def _entry_module(rows: Instructions, chunks: int) -> str:
-    """The function that replaces null pointers and calls the chunks one after another."""
-    lines = [*stand_ins(rows), f"define i32 @{ENTRY}({ENTRY_PARAMETERS}) nounwind {{"]
+def _function(name: str, chunk: _Chunk, instead_of_null: str = "") -> list[str]:
+    """A chunk as a function of its own."""
+    return [
+        f"define void @{name}({_CHUNK_PARAMETERS}) nounwind noinline {{",
+        *pointers("%arg", "%in", chunk.inputs, instead_of_null),
+        *pointers("%res", "%out", chunk.outputs),
+        *chunk.lines,
+        "ret void\n}",
+    ]
+
+
+def _entry_module(plan: _CodePlan, chunks: int, early: int) -> str:
+    """The function that replaces null pointers and calls the chunks one after another, early ones where needed."""
+    rows = plan.rows
+    lines = [*stand_ins(rows), *([COMPARISON] if early else ()), f"define i32 @{ENTRY}({ENTRY_PARAMETERS}) nounwind {{"]
     for array, word, stand_in, count in (
         ("%arg", "%in", "@zeros", len(rows.size_in)),
         ("%res", "%out", "@unwanted", len(rows.size_out)),
@@ -269,8 +314,12 @@ def _entry_module(rows: Instructions, chunks: int) -> str:
         for i in range(count):
             lines.append(f"{word}{i}.to = getelementptr inbounds ptr, ptr {array}.safe, i64 {i}")
             lines.append(f"store ptr {word}{i}, ptr {word}{i}.to, align 8")
-    lines += [f"call void @chunk{i}(ptr %arg.safe, ptr %res.safe, ptr %w)" for i in range(chunks)]
-    lines.append("ret i32 0\n}")
+    calls = {name: [f"call void @{name}{i}(ptr %arg.safe, ptr %res.safe, ptr %w)" for i in range(count)]
+             for name, count in (("early", early), ("chunk", chunks))}  # fmt: skip
+    if plan.places is not None:
+        lines += early_call(plan.places, calls["early"])
+    lines += [*calls["chunk"], "ret i32 0\n}"]
+    lines += [f"declare void @early{i}(ptr, ptr, ptr)" for i in range(early)]
     lines += [f"declare void @chunk{i}(ptr, ptr, ptr)" for i in range(chunks)]
     return "\n".join(lines)
 
@@ -279,18 +328,14 @@ def _chunk_modules(plan: _CodePlan, style: Style) -> Iterator[str]:
     """A module for each chunk; values that cross chunks travel in the work vector."""
     rows = plan.rows
     starts = range(0, len(rows), style.chunk)
-    for number, start in enumerate(starts):
-        chunk = _Chunk(plan, start, min(len(rows), start + style.chunk))
-        lines = [
-            f"define void @chunk{number}({_CHUNK_PARAMETERS}) nounwind noinline {{",
-            *pointers("%arg", "%in", chunk.inputs),
-            *pointers("%res", "%out", chunk.outputs),
-            *chunk.lines,
-            "ret void\n}",
-            *declarations(chunk.calls, plan.strict),
-        ]
-        yield "\n".join(lines)
-    yield _entry_module(rows, len(starts))
+    early = 0
+    for is_early in (True, False) if plan.early else (False,):
+        for number, start in enumerate(starts):
+            chunk = _Chunk(plan, start, min(len(rows), start + style.chunk), is_early)
+            name = f"early{number}" if is_early else f"chunk{number}"
+            early += is_early
+            yield "\n".join([*_function(name, chunk), *declarations(chunk.calls, plan.strict)])
+    yield _entry_module(plan, len(starts), early)
 
 
 def modules(rows: Instructions, style: Style) -> Iterator[str]:

@@ -32,12 +32,13 @@ class CodeWish(NamedTuple):
     """How a function is to be translated: with CasADi's bits or not, without effort or not, and by whom.
 
     quick: LLVM hardly looks for registers. A third of the time to compile, calls take up to half as long again: for
-    functions that are called some thousand times, not millions.
+    functions that are called some thousand times, not millions. seldom: inputs that seldom change.
     """
 
     strict: bool
     quick: bool
     choice: str
+    seldom: tuple[int, ...] = ()
 
     @property
     def at_once(self) -> int:
@@ -104,7 +105,7 @@ def translate(f: ca.Function, rows: Instructions, wish: CodeWish) -> Translation
         if strict and not strict_within_reach():
             raise UnknownOperationError("CasADi's mathematical library is out of reach on this system")
         if choice in ("auto", "llvm"):
-            outcome = _with_llvm(rows, wish, reasons)
+            outcome = _with_llvm(rows, wish, reasons, f.sz_w())
         if outcome is None and choice in ("auto", "c"):
             outcome = _with_c_compiler(f, rows, strict, reasons)
     except UnknownOperationError as unknown:
@@ -116,8 +117,11 @@ def translate(f: ca.Function, rows: Instructions, wish: CodeWish) -> Translation
     return outcome._replace(reason=reason, seconds=time.perf_counter() - started, uncached=uncached)
 
 
-def _with_llvm(rows: Instructions, wish: CodeWish, reasons: list[str]) -> TranslationOutcome | None:
-    """Machine code by llvmlite, from the disk cache if it is there; None, with a reason, where that fails."""
+def _with_llvm(rows: Instructions, wish: CodeWish, reasons: list[str], base: int) -> TranslationOutcome | None:
+    """Machine code by llvmlite, from the disk cache if it is there; None, with a reason, where that fails.
+
+    base: how many numbers of working memory CasADi uses.
+    """
     strict, whole = wish.strict, len(rows) <= wish.at_once
     level = 0 if wish.quick else 2 if whole else 1
     try:
@@ -126,9 +130,10 @@ def _with_llvm(rows: Instructions, wish: CodeWish, reasons: list[str]) -> Transl
         reasons.append(f"llvmlite cannot be imported ({error})")
         return None
     try:
-        key = _key("llvm", rows, strict, level, host, ca.CasadiMeta.version())
+        hoisted = (wish.seldom, base) if wish.seldom else ()
+        key = _key("llvm", rows, strict, level, host, ca.CasadiMeta.version(), *hoisted)
         chunk = wish.at_once if whole else CHUNK
-        style = Style(strict, host.has_fused_multiply_add, chunk)
+        style = Style(strict, host.has_fused_multiply_add, chunk, wish.seldom, base)
 
         def compiled() -> list[bytes]:
             objects = []

@@ -24,11 +24,13 @@ from daedalus.model.system.system import System
 from daedalus.reduction.switches import switches_of
 from daedalus.simulation.plant.held_levels import held_levels
 from daedalus.simulation.plant.invariant_projection import invariant_projection
-from daedalus.simulation.plant.plant import Plant
+from daedalus.simulation.plant.plant import SELDOM, Plant
 from daedalus.simulation.plant.projection import CORRECTIONS, correction, projected_state
 from daedalus.simulation.result.records_of_models import InvariantsNotKept
 
 ARGUMENTS = ("t", "xdot", "x", "z", "u", "p")
+# Parameters and discrete variables stay the same from step to step.
+SELDOM_IN_RESIDUAL = (ARGUMENTS.index("p"),)
 
 
 class ImplicitPlant(Plant):
@@ -76,7 +78,7 @@ class ImplicitPlant(Plant):
 
     def _compiled(self, name: str, expression: ca.SX, *more: ca.SX) -> Compiled:
         arguments = [self.system.symbol("t"), self._y, self.system.symbol("u"), self.system.symbol("p"), *more]
-        return compile_function(ca.Function(name, arguments, [ca.densify(self.in_rows(expression))]))
+        return compile_function(ca.Function(name, arguments, [ca.densify(self.in_rows(expression))]), seldom=SELDOM)
 
     @cached_property
     def jacobians(self) -> tuple[ca.SX, ca.SX]:
@@ -100,14 +102,14 @@ class ImplicitPlant(Plant):
         residual = self.system.function
         if not residual.sparsity_out(0).is_dense():
             residual = ca.Function("residual", arguments, [ca.densify(self.system.residual)])
-        compiled = compile_function(residual)
+        compiled = compile_function(residual, seldom=SELDOM_IN_RESIDUAL)
 
         def jacobian() -> ca.Function:
             return ca.Function("jacobian", arguments, list(self.jacobians))
 
         slopes = structure_of(self.system).long_slopes
         loops = None if slopes is None else compile_loops("jacobian", slopes.rows, jacobian)
-        return compiled, compile_function(jacobian()) if loops is None else loops
+        return compiled, compile_function(jacobian(), seldom=SELDOM_IN_RESIDUAL) if loops is None else loops
 
     @cached_property
     def drift(self) -> Compiled:
@@ -115,7 +117,9 @@ class ImplicitPlant(Plant):
         structure, slopes = structure_of(self.system), ca.SX.sym("udot", self.system.sizes["u"])
         moved = structure.slopes("t") + ca.mtimes(structure.slopes("u"), slopes)
         arguments = [self.system.symbol(letter) for letter in ARGUMENTS]
-        return compile_function(ca.Function("drift", [*arguments, slopes], [ca.densify(moved)]))
+        return compile_function(
+            ca.Function("drift", [*arguments, slopes], [ca.densify(moved)]), seldom=SELDOM_IN_RESIDUAL
+        )
 
     @cached_property
     def model(self) -> Any:

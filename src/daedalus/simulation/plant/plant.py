@@ -23,6 +23,9 @@ from daedalus.reduction.reduction_record import Reduction
 from daedalus.simulation.result.records import Record
 from daedalus.simulation.result.records_of_models import Reduced, SmallestTaken
 
+# Parameters and discrete variables, the last of (t, y, u, p), stay the same from step to step.
+SELDOM = (3,)
+
 
 class Plant(ABC):
     """What a run needs of a system: functions of (t, x, u, p), each with the object that the core takes as `core`.
@@ -59,7 +62,7 @@ class Plant(ABC):
 
     def _compiled(self, name: str, expression: ca.SX, *more: ca.SX) -> Compiled:
         arguments = [*(self.system.symbol(letter) for letter in ("t", "x", "u", "p")), *more]
-        return compile_function(ca.Function(name, arguments, [ca.densify(expression)]))
+        return compile_function(ca.Function(name, arguments, [ca.densify(expression)]), seldom=SELDOM)
 
     @property
     def deep_columns(self) -> np.ndarray:
