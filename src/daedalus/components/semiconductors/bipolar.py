@@ -18,6 +18,7 @@ from daedalus.components.semiconductors.junction import (
     inner_state,
     junction_voltage,
     larger,
+    layer_current,
 )
 from daedalus.components.semiconductors.temperature import junction_at, saturation_growth, thermal_voltage, warming
 from daedalus.model.assembly.component import Keyword
@@ -180,8 +181,15 @@ class _Writing:
         if q.collector_leakage is not None:
             leak_c = leak_c + exponential(at.collector_leakage, vbc, at.vt * q.collector_leakage_emission)
         qb = _base_charge(q, vbe, vbc, forward, reverse)
-        base = forward / at.forward_gain + reverse / at.reverse_gain + leak_e + leak_c
-        return base, self._delayed(forward / qb) - reverse / qb - reverse / at.reverse_gain - leak_c, qb
+        back = reverse / at.reverse_gain
+        base = forward / at.forward_gain + back + leak_e + leak_c
+        early = self._delayed(forward / qb) - reverse / qb if self._is_late else (forward - reverse) / qb
+        return base, early - back - leak_c, qb
+
+    @property
+    def _is_late(self) -> bool:
+        """Whether the forward current arrives late."""
+        return self.q.excess_phase is not None and self.q.forward_transit_time is not None
 
     def _delayed(self, transported: ca.SX) -> ca.SX:
         """The forward current as it arrives at the collector, after the delay d = φ τ_F of its excess phase φ.
@@ -190,8 +198,6 @@ class _Writing:
         (P. B. Weil, L. P. McNamee, IEEE Transactions on Circuits and Systems 25 (1978) 114-116).
         """
         m, q = self.m, self.q
-        if q.excess_phase is None or q.forward_transit_time is None:
-            return transported
         delay = q.excess_phase * ca.pi / 180 * q.forward_transit_time
         names = ("transported_current", "transported_slope")
         m._assembly.inner.update(names)
@@ -225,7 +231,7 @@ class _Writing:
         into_e = into_c = power = ca.SX(0)
         held_e, held_c = list[ca.SX](), list[ca.SX]()
         if at.emitter_layer is not None:
-            into_e = displacement(m, at.emitter_layer.charge, [vbe[0]], [vbe[1]])
+            into_e = layer_current(m, at.emitter_layer, vbe[0], vbe[1])
             m.stored(at.emitter_layer.energy(vbe[0]))
             held_e.append(at.emitter_layer.charge(vbe[0]))
         if q.forward_transit_time is not None:
@@ -241,7 +247,7 @@ class _Writing:
             inner = at.collector_layer
             if q.inner_base_share is not None:
                 inner = inner._replace(capacitance=inner.capacitance * q.inner_base_share)
-            into_c = displacement(m, inner.charge, [vbc[0]], [vbc[1]])
+            into_c = layer_current(m, inner, vbc[0], vbc[1])
             m.stored(inner.energy(vbc[0]))
             held_c.append(inner.charge(vbc[0]))
         if q.reverse_transit_time is not None:
@@ -280,7 +286,7 @@ class _Writing:
             layer = layer._replace(capacitance=layer.capacitance * (1 - self.q.inner_base_share))
             own = inner_state(self.m, "outer_junction")
             self.m.equation(own, self.outer_voltage, name="outer junction")
-            self.outer = displacement(self.m, layer.charge, [own], [own])
+            self.outer = layer_current(self.m, layer, own, own)
             self.m.stored(layer.energy(own))
             self.m._quantity("outer_charge", self.sign * layer.charge(own), "C")
         return self.outer
@@ -292,7 +298,7 @@ class _Writing:
         port = self.m.port("substrate", "electrical")
         own = inner_state(self.m, "substrate_junction")
         self.m.equation(own, self.sign * (port.voltage - self.collector_inside), name="substrate junction")
-        into = displacement(self.m, self.at.substrate_layer.charge, [own], [own])
+        into = layer_current(self.m, self.at.substrate_layer, own, own)
         self.m.equation(port.current, self.sign * into, name="substrate")
         self.m.stored(self.at.substrate_layer.energy(own))
         self.m._quantity("substrate_charge", self.sign * self.at.substrate_layer.charge(own), "C")

@@ -17,6 +17,7 @@ from daedalus.components.semiconductors.junction import (
     inner_state,
     junction_voltage,
     larger,
+    layer_current,
 )
 from daedalus.components.semiconductors.temperature import (
     junction_at,
@@ -145,7 +146,7 @@ def _write_exponential(m: Any, q: Any) -> None:
         m.equation(current, through, name="law")
     else:
         held = ca.SX(0) if layer is None else layer.charge(v)
-        charging = ca.SX(0) if layer is None else displacement(m, layer.charge, [v], [inner])
+        charging = ca.SX(0) if layer is None else layer_current(m, layer, v, inner)
         m.stored(ca.SX(0) if layer is None else layer.energy(v))
         if q.transit_time is not None:
             forward = partial(_law, q, saturation, slope, None)

@@ -10,11 +10,11 @@ from daedalus.components.semiconductors.card_component import CardComponent
 from daedalus.components.semiconductors.diode import LEAK
 from daedalus.components.semiconductors.junction import (
     Depletion,
-    displacement,
     exponential,
     inner_state,
     junction_voltage,
     larger,
+    layer_current,
     size_and_sign,
     smaller,
 )
@@ -82,7 +82,7 @@ def _gate_junction(m: Any, q: Any, end: str, voltage: Any) -> tuple[ca.SX, ca.SX
     lost = v * current
     if capacitance is not None:
         layer = Depletion(capacitance, q.gate_potential, 0.5, q.forward_share)
-        current = current + displacement(m, layer.charge, [v], [own])
+        current = current + layer_current(m, layer, v, own)
         m.stored(layer.energy(v))
         m._quantity(f"gate_{end}_charge", (1 if q.polarity == "n" else -1) * layer.charge(v), "C")
     return v, current, lost

@@ -35,28 +35,29 @@ def _voltage(drive: ca.SX, critical: Any, slope: Any) -> ca.SX:
     """V(w) = v_c + v_t f(s), written so that small voltages have small rounding errors.
 
     The two forms v_c + v_t (ln(1 + e) − 1/e), exact where e is large, and w + v_t (ln(1 + e) − e), exact where it is
-    small, are equal; their mean with the weights e and 1/e is exact for both.
+    small, are equal; their mean with the weights e and 1/e, whose sum is 2 √(s² / 4 + 1), is exact for both.
     """
     s = (drive - critical) / slope
-    grown, shrunk = _grown(s), _grown(-s)
-    mean = (shrunk * drive + grown * critical - 2 * slope) / (grown + shrunk)
+    root, grown, shrunk = _grown(s)
+    mean = (shrunk * drive + grown * critical - 2 * slope) / (2 * root)
     return ca.SX(slope * (ca.log1p(grown) + RIDGE * s) + mean)
 
 
-def _grown(s: ca.SX) -> ca.SX:
-    """e(s) = s / 2 + √(s² / 4 + 1), without rounding errors of s far below zero.
+def _grown(s: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
+    """√(s² / 4 + 1), e(s) = s / 2 + √(s² / 4 + 1) and 1 / e(s), without rounding errors far from zero.
 
     e is a = √ + s / 2 and 1 / b with b = √ − s / 2; one of them has lost its digits far from zero. Their mean with the
-    weights a² and b² is exact for both.
+    weights a² and b², whose sum is s² + 2, is exact for both.
     """
     root = ca.sqrt(s**2 / 4 + 1)
     a, b = root + s / 2, root - s / 2
-    return (a**3 + b) / (a**2 + b**2)
+    weight = 1 / (s**2 + 2)
+    return root, (a**3 + b) * weight, (b**3 + a) * weight
 
 
 def _taken(s: ca.SX) -> ca.SX:
     """s − f(s), without rounding errors of s far below zero, where a breakdown of 1000 V does not matter."""
-    grown = _grown(s)
+    _, grown, _ = _grown(s)
     return grown - ca.log1p(grown) - RIDGE * s
 
 
@@ -112,6 +113,11 @@ def exponential(saturation: Any, voltage: Any, slope: Any) -> ca.SX:
     return saturation * (ca.exp(voltage / slope) - 1)
 
 
+def layer_current(m: Any, layer: Depletion, voltage: ca.SX, state: Any) -> ca.SX:
+    """The current into a depletion layer, C(v) v'."""
+    return ca.SX(layer.slope(voltage) * m.der(state))
+
+
 def displacement(m: Any, charge: Callable[..., ca.SX], voltages: Sequence[ca.SX], states: Sequence[Any]) -> ca.SX:
     """The current into a charge Q(v, ...): ∂Q/∂v v' + ..., slopes at the voltages as functions of the drives."""
     symbols = [ca.SX.sym(f"v{k}") for k in range(len(voltages))]
@@ -135,6 +141,13 @@ class Depletion(NamedTuple):
         low, high = smaller(v, edge), larger(v, edge)
         beyond = (high - edge) * (flat + m / (2 * pb) * (high + edge)) / steep
         return ca.SX(self.capacitance * (pb * _power_integral(1 - low / pb, 1 - m) + beyond))
+
+    def slope(self, v: Any) -> ca.SX:
+        """C = dQ/dv in F: that at the edge grows in proportion to what lies beyond."""
+        pb, m = self.potential, self.grading
+        low = smaller(v, self.share * pb)
+        beyond = (v - low) * (m / (pb * (1 - self.share) ** (1 + m)))
+        return ca.SX(self.capacitance * (ca.exp(-m * ca.log(1 - low / pb)) + beyond))
 
     def energy(self, v: Any) -> ca.SX:
         """∫ v C dv from zero, in J."""

@@ -10,11 +10,11 @@ import casadi as ca
 from daedalus.components.semiconductors.card_component import CardComponent
 from daedalus.components.semiconductors.junction import (
     Depletion,
-    displacement,
     exponential,
     inner_state,
     junction_voltage,
     larger,
+    layer_current,
     size_and_sign,
     smaller,
 )
@@ -276,7 +276,7 @@ class _Writing:
         current = exponential(q.bulk_saturation_current, v, vt) + q.bulk_conductance * v
         self.lost = self.lost + v * current
         for layer in layers:
-            current = current + displacement(m, layer.charge, [v], [own])
+            current = current + layer_current(m, layer, v, own)
             m.stored(layer.energy(v))
         if layers:
             m._quantity(f"bulk_{end}_charge", sign * sum((layer.charge(v) for layer in layers), ca.SX(0)), "C")
