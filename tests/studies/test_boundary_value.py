@@ -126,3 +126,47 @@ def test_conditions_may_be_equations():
         dd.boundary_value(m, (0, 1), lambda at: [at(0)["x"] <= 1, at(1)["x"]])
     with pytest.raises(dd.InputError, match="True or False"):
         dd.boundary_value(m, (0, 1), lambda at: [True, at(1)["x"]])
+
+
+@pytest.mark.parametrize(("pressure", "stress"), [(0.0, 0.4695999), (0.5, 0.9276800)])
+def test_boundary_layer_from_a_poor_guess(pressure, stress):
+    """Falkner and Skan, f''' + f f'' + β (1 - f'²) = 0 (D. R. Hartree 1937); Newton's method alone fails from there."""
+    m = dd.Model("boundary layer")
+    f, g, h = m.state("f", start=0.0), m.state("g", start=0.0), m.state("h", start=0.5)
+    m.equation([m.der(f), m.der(g), m.der(h)], [g, h, -f * h - pressure * (1 - g**2)])
+    sol = dd.boundary_value(m, (0, 8), lambda at: [at(0)["f"], at(0)["g"], at(8)["g"] - 1])
+    assert float(sol.at(0.0)["h"]) == pytest.approx(stress, abs=1e-6)
+
+
+def test_troesch_with_a_steep_end():
+    """y'' = 20 sinh(20 y): y'(0) = 1.648773182e-8 (S. M. Roberts, J. S. Shipman, J. Comput. Phys. 10, 1972)."""
+    m = second_order("Troesch", lambda y, m: 20 * ca.sinh(20 * y))
+    sol = dd.boundary_value(m, (0, 1), both_ends(0, 1), rtol=1e-8)
+    assert float(sol.at(0.0)["y_dot"]) == pytest.approx(1.648773182e-8, rel=1e-4)
+
+
+def test_tip_of_a_beam():
+    """A cantilever under P L²/E I = 1: the tip sinks by 0.30172 (K. E. Bisshopp, D. C. Drucker 1945)."""
+    m = dd.Model("beam")
+    x, y, slope, bend = (m.state(name, start=0.0) for name in ("x", "y", "slope", "bend"))
+    m.equation([m.der(x), m.der(y), m.der(slope), m.der(bend)], [ca.cos(slope), ca.sin(slope), bend, ca.cos(slope)])
+    sol = dd.boundary_value(m, (0, 1), lambda at: [at(0)["x"], at(0)["y"], at(0)["slope"], at(1)["bend"]])
+    assert float(sol.at(1.0)["y"]) == pytest.approx(-0.30172, abs=1e-5)
+
+
+@pytest.mark.parametrize("epsilon", [1e-2, 1e-4, 1e-6])
+def test_shock_layer(epsilon):
+    """ε y'' + t y' = -ε π² cos πt - π t sin πt (U. Ascher, J. Christiansen, R. D. Russell 1981): an error function."""
+    from scipy.special import erf
+
+    m = dd.Model("shock")
+    y = m.state("y", start=-1.0, rate=0.0)
+    t = m.time
+    m.equation(
+        epsilon * m.der(m.der(y)),
+        -t * m.der(y) - epsilon * np.pi**2 * ca.cos(np.pi * t) - np.pi * t * ca.sin(np.pi * t),
+    )
+    sol = dd.boundary_value(m, (-1, 1), lambda at: [at(-1)["y"] + 2, at(1)["y"]])
+    times, width = np.linspace(-1, 1, 201), np.sqrt(2 * epsilon)
+    exact = np.cos(np.pi * times) + erf(times / width) / erf(1 / width)
+    assert np.abs(sol.at(times)["y"] - exact).max() < 1e-6

@@ -26,12 +26,15 @@ from daedalus.model.plain_numbers import result_at
 from daedalus.model.system.system import System
 from daedalus.simulation.run.request import read_span
 from daedalus.studies.boundary_solution import BoundarySolution
+from daedalus.studies.branches.root_by_continuation import root_by_continuation
 from daedalus.studies.collocation import STAGES, Collocation, MeshValues, cut
 from daedalus.studies.interval_matrix import IntervalMatrix
 
-FIRST_INTERVALS, MOST_INTERVALS, MOST_REFINEMENTS = 8, 4000, 14
+FIRST_INTERVALS, MOST_INTERVALS, MOST_REFINEMENTS = 8, 4000, 30
 # An interval that misses by more than this many tolerances is cut in three, by less in two.
 FAR = 100.0
+# Steps of Newton's method at most, and the scaled residual of what is solved.
+MOST_STEPS, SOLVES = 60, 1e-6
 
 
 def boundary_value(
@@ -230,13 +233,17 @@ class _BoundaryCollocation:
         steps = np.tile(size_x / (self.span[1] - self.span[0]), (N, STAGES, 1))
         sizes = MeshValues(np.tile(size_x, (N + 1, 1)), steps, np.tile(size_z, (N, STAGES, 1)))
         nominal = np.concatenate([self.collocation.joined(sizes), np.maximum(np.abs(p), 1e-3)])
-        root = damped_newton(lambda v: self._equations(mesh, v), unknowns, nominal, limit=60)
-        if not root.converged or root.worst > 1e-6:
+        root = damped_newton(lambda v: self._equations(mesh, v), unknowns, nominal, limit=MOST_STEPS)
+        if not root.converged or root.worst > SOLVES:
+            reached = root_by_continuation(lambda v: self._equations(mesh, v)[:2], unknowns, nominal)
+            if reached is not None:
+                root = damped_newton(lambda v: self._equations(mesh, v), reached, nominal, limit=MOST_STEPS)
+        if not root.converged or root.worst > SOLVES:
             raise SolverError(
                 f"The boundary value problem of {self.system.name!r} was not solved.",
                 f"{counted(root.iterations, 'iteration')} on {counted(N, 'interval')}, largest scaled residual "
                 f"{root.worst:.2g}",
-                because="Newton's method does not converge from the guess, or there is no solution.",
+                because="neither Newton's method nor continuation from the guess led to a solution, or there is none.",
                 remedy="guess={...} with numbers or functions of time, and better guesses in free=",
             )
         return root.values, root.iterations

@@ -78,6 +78,12 @@ class IntervalMatrix:
         ends = np.vstack([self.ends, row])
         return _factored(self.block, self.tail, ends, self.inner, np.ones(ends.shape[1]))
 
+    def with_column(self, column: np.ndarray) -> IntervalMatrix:
+        """The matrix with one more unknown of the whole motion."""
+        rows, height = self.N * (self.inner + self.n), self.inner + self.n
+        tail = np.concatenate([self.tail, column[:rows].reshape(self.N, height, 1)], axis=2)
+        return IntervalMatrix(self.block, tail, np.column_stack([self.ends, column[rows:]]), self.inner)
+
     def without_last(self) -> Solve | None:
         """Solves the square system in which the last unknown is held; None of a singular one."""
         tail, ends = np.ascontiguousarray(self.tail[:, :, :-1]), np.ascontiguousarray(self.ends[:, :-1])
