@@ -1,6 +1,10 @@
 """Derivations of systems that no formula was tuned for, against the equations that textbooks print."""
 
+import json
+from pathlib import Path
+
 import casadi as ca
+import numpy as np
 import pytest
 from tests.support import neighbour_models as neighbours
 from tests.support.lecture_models import dc_motor
@@ -9,8 +13,11 @@ import daedalus as dd
 from daedalus import catalogue
 from daedalus.derivations.formula.agreement import largest_difference
 from daedalus.derivations.formula.formula_length import operations
+from daedalus.model.expressions import symbol_key
 
 LONGER = 1.3
+# Left sides of the equations of motion at random points by Kane's method: bodies and forces, no energies.
+STORED = json.loads((Path(__file__).parents[1] / "support" / "neighbour_motions.json").read_text(encoding="utf-8"))
 
 
 def motion(model):
@@ -30,6 +37,19 @@ def test_equations_of_motion_are_those_of_the_textbook_and_as_short(make):
     found = [line.residual for line in motion(m).after]
     assert largest_difference(ca.vertcat(*found), ca.vertcat(*printed)) < 1e-12
     assert operations(ca.vertcat(*found)) <= LONGER * operations(ca.vertcat(*printed))
+
+
+@pytest.mark.parametrize("make", neighbours.ALL, ids=lambda make: make.__name__)
+def test_the_printed_equations_are_those_of_kanes_method(make):
+    """The formulas above are not taken from memory alone: SymPy has the same numbers from bodies and forces."""
+    m, printed = make()
+    rows = ca.vertcat(*printed)
+    symbols, labels = ca.symvar(rows), m._labels()
+    names = [labels[symbol_key(symbol)] for symbol in symbols]
+    left = ca.Function("left", [ca.vertcat(*symbols)], [rows])
+    for point in STORED["systems"][make.__name__]:
+        found = left([point["values"][name] for name in names]).full().ravel()[: len(point["left"])]
+        np.testing.assert_allclose(found, point["left"], rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize(

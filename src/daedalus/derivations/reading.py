@@ -12,7 +12,13 @@ from daedalus.derivations.formula.line import FormulaLine
 from daedalus.derivations.formula.notation import Juxtaposed, Matrix, Notation, Side
 from daedalus.derivations.formula.repeated_parts import Scribe, with_named_parts
 from daedalus.derivations.formula.simplify import Wish, shortest
-from daedalus.derivations.formula.split_sides import is_negative, negated, split_terms
+from daedalus.derivations.formula.split_sides import (
+    denominator_of_sum,
+    is_negative,
+    negated,
+    split_terms,
+    with_first,
+)
 from daedalus.derivations.usual_values import usual_values
 from daedalus.model.expressions import elements, symbol_key
 from daedalus.model.model import Model
@@ -75,14 +81,37 @@ class Reading:
         rest, moving = split_terms(entry, rates)
         if not rates.intersection(symbol_key(s) for s in ca.symvar(entry)):
             return self.line(entry, ca.SX(0))
-        if is_negative(entry, rates):
+        leading = self._highest_rates(entry)
+        if is_negative(entry, leading):
             entry = negated(entry)
             rest, moving = split_terms(entry, rates)
         own = negated(moving)
         if solve and own.is_symbolic():
             return self.line(own, self.short(negated(rest)))
         left, right = split_terms(entry, {symbol_key(s) for part in self.driving for s in elements(part)}, rates)
-        return self.line(left, self.short(right, self._multipliers()))
+        return self.line(with_first(left, leading), self.short(right, self._multipliers()))
+
+    def cleared(self, entry: ca.SX) -> ca.SX:
+        """0 = entry times a constant below a sum with rates, where that is as short: (u − i')/R − i as u − i' − R i.
+
+        What it is multiplied by are products of parameters, which a model may not set to zero.
+        """
+        rates, constants = self.rates(), {symbol_key(s) for part in self.constants for s in elements(part)}
+        below = denominator_of_sum(entry, rates)
+        if below is None or any(symbol_key(s) not in constants for s in ca.symvar(below)):
+            return entry
+        found = self.short(entry * below, [s for own in self.book._derivatives.values() for s in own])
+        return found if operations(found) <= operations(entry) else entry
+
+    def _highest_rates(self, entry: ca.SX) -> set[int]:
+        """The keys of the derivatives of highest order in an expression."""
+        present = {symbol_key(s) for s in ca.symvar(entry)}
+        orders: dict[int, set[int]] = {}
+        for chain in self.book._derivatives.values():
+            for order, symbol in enumerate(chain):
+                own = {symbol_key(s) for s in elements(symbol)} & present
+                orders.setdefault(order, set()).update(own)
+        return next((orders[order] for order in sorted(orders, reverse=True) if orders[order]), set())
 
     def rates(self) -> set[int]:
         """The keys of all derivatives that have symbols by now."""

@@ -12,6 +12,7 @@ from daedalus.derivations.formula.polynomial import (
     Polynomial,
     common_factor,
     divided_by,
+    factor_of_all,
     key_of,
     nice,
     scaled,
@@ -27,11 +28,13 @@ class Nesting:
     """Writes polynomials as CasADi expressions, equal parts once.
 
     collect: atoms whose factors are gathered before all others, in that order: accelerations, multipliers.
-    nest: whether factors that only some terms share come out too.
+    nest: whether factors that only some terms share come out too. apart: whether terms keep denominators of their own;
+    otherwise sums are written over one denominator.
     """
 
-    def __init__(self, atoms: Atoms, collect: Collection[int] = (), nest: bool = True) -> None:
+    def __init__(self, atoms: Atoms, collect: Collection[int] = (), nest: bool = True, apart: bool = False) -> None:
         self.atoms, self.collect, self.nest = atoms, list(collect), nest
+        self._shared = factor_of_all if apart else common_factor
         self._written: dict[object, ca.SX] = {}
         self._weights: dict[int, int] = {}
 
@@ -123,8 +126,8 @@ class Nesting:
             return ca.SX(0)
         if len(polynomial) == 1:
             ((monomial, factor),) = polynomial.items()
-            return self._product(factor, monomial, None) if factor > 0 else -self._product(-factor, monomial, None)
-        shared = common_factor(polynomial)
+            return self._product(factor, monomial, None) if factor > 0 else self._negative(-factor, monomial)
+        shared = self._shared(polynomial)
         number = common_number(list(polynomial.values()))
         if not self.nest:
             shared, number = tuple((a, e) for a, e in shared if e < 0), 1.0
@@ -212,6 +215,15 @@ class Nesting:
             parts = [] if content[0] == "symbol" else [content[1]] if content[0] == "sum" else content[2]
             self._weights[atom] = 1 + sum(sum(1 + len(m) for m in part) for part in parts)
         return self._weights[atom]
+
+    def _negative(self, factor: float, monomial: Monomial) -> ca.SX:
+        """−factor times a product; the sign goes into a sum that takes away: −(a − b) c as (b − a) c."""
+        for atom, exponent in monomial:
+            content = self.atoms.content[atom]
+            if exponent == 1 and content[0] == "sum" and any(value < 0 for value in content[1].values()):
+                rest = divided_by(monomial, ((atom, exponent),))
+                return self._product(factor, rest, self.write(scaled(content[1], -1.0)))
+        return -self._product(factor, monomial, None)
 
     # -- products ----------------------------------------------------------------------------------------------
 

@@ -169,10 +169,22 @@ class Atoms:
         total: Polynomial = {}
         for first, left in one.items():
             for second, right in two.items():
-                monomial = times(first, second)
-                total[monomial] = total.get(monomial, 0.0) + left * right
+                monomial, number = self._without_whole_roots(times(first, second))
+                total[monomial] = total.get(monomial, 0.0) + left * right * number
         largest = max((abs(value) for value in total.values()), default=0.0)
         return {m: nice(v) for m, v in total.items() if abs(v) > ROUNDING**2 * largest and v}
+
+    def _without_whole_roots(self, monomial: Monomial) -> tuple[Monomial, float]:
+        """√(a b) √(a b) as a b: products that were kept together for a root, where the root is gone."""
+        number = 1.0
+        for atom, exponent in monomial:
+            content = self.content[atom]
+            if content[0] == "sum" and len(content[1]) == 1 and exponent == int(exponent):
+                ((inside, factor),) = content[1].items()
+                monomial = divided_by(monomial, ((atom, exponent),))
+                monomial = times(monomial, tuple((own, power * exponent) for own, power in inside))
+                number *= factor**exponent
+        return monomial, number
 
     def power(self, base: Polynomial, exponent: float) -> Polynomial:
         """A power: of one term its factors', of a sum multiplied out where that is wanted."""
@@ -184,9 +196,13 @@ class Atoms:
         if len(base) == 1:
             ((monomial, factor),) = base.items()
             safe = all(own != int(own) or own % 2 for _, own in monomial) and len(monomial) <= 1
-            if whole or (factor > 0 and safe):
-                # √(x²) is |x|, not x: only whole powers, and roots of single odd powers, go into a product.
+            ends = whole or nice(factor**exponent) * 12 == round(nice(factor**exponent) * 12)
+            if whole or (factor > 0 and safe and ends):
+                # √(x²) is |x|, not x: only whole powers, and roots of single odd powers, go into a product. √(2 x)
+                # stays together, its number would have no end outside.
                 return {tuple((atom, own * exponent) for atom, own in monomial): nice(factor**exponent)}
+            if factor > 0 and safe and monomial:
+                return self.of_atom(self._place(("sum", key_of(base)), ("sum", base)), exponent)
             return self.of_sum(base, exponent)
         if whole and exponent > 0 and self.expand:
             total = base
@@ -235,3 +251,20 @@ def common_factor(monomials: Iterable[Monomial]) -> Monomial:
         both = {atom: min(shared.get(atom, 0.0), own.get(atom, 0.0)) for atom in {*shared, *own}}
         shared = {atom: exponent for atom, exponent in both.items() if exponent}
     return tuple(sorted((shared or {}).items()))
+
+
+def factor_of_all(monomials: Iterable[Monomial]) -> Monomial:
+    """The largest monomial that every one of some has: powers of one sign in all of them.
+
+    Example
+    -------
+    >>> factor_of_all([((0, 2.0), (1, -1.0)), ((0, 1.0),)])
+    ((0, 1.0),)
+    """
+    every = [dict(monomial) for monomial in monomials]
+    found = []
+    for atom, exponent in (every[0] if every else {}).items():
+        own = [powers.get(atom, 0.0) for powers in every]
+        if all(power * exponent > 0 for power in own):
+            found.append((atom, min(own, key=abs)))
+    return tuple(sorted(found))

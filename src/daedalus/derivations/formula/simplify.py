@@ -19,6 +19,7 @@ from daedalus.derivations.formula.angles import with_squares, with_sums_of_angle
 from daedalus.derivations.formula.formula_length import depth, operations
 from daedalus.derivations.formula.nesting import Nesting
 from daedalus.derivations.formula.polynomial import Atoms, Monomial, Polynomial, TooManyTerms, divided_by, times
+from daedalus.derivations.formula.split_sides import without_leading_minus
 from daedalus.model.expressions import elements, symbol_key
 
 # Expressions with more operations than these are left as they are: nobody reads them.
@@ -90,6 +91,7 @@ def shortest(entry: ca.SX, wish: Wish) -> ca.SX:
     length = operations(entry)
     if length == 0 or length > LONGEST:
         return entry
+    entry = without_leading_minus(entry)
     found = [(entry, length, False), *_candidates(entry, wish)]
     least = _least_length(found)
     # A gathered form first where it is not much longer; of equally short ones the later, which is collected.
@@ -127,10 +129,17 @@ def _candidates(entry: ca.SX, wish: Wish) -> Iterator[tuple[ca.SX, int, bool]]:
                 if not plain:
                     yield _measured(Nesting(atoms, (), nest=False).write(form), False)
                 yield _measured(Nesting(atoms, (), nest=True).write(form), False)
+                if _has_denominators(form):
+                    yield _measured(Nesting(atoms, (), nest=False, apart=True).write(form), False)
+                    yield _measured(Nesting(atoms, (), nest=True, apart=True).write(form), False)
                 if gathered or constants:
                     yield _measured(Nesting(atoms, gathered).collected(form, constants), expand)
         except TooManyTerms:
             continue
+
+
+def _has_denominators(polynomial: Polynomial) -> bool:
+    return any(exponent < 0 for monomial in polynomial for _, exponent in monomial)
 
 
 def _measured(expression: ca.SX, gathered: bool) -> tuple[ca.SX, int, bool]:

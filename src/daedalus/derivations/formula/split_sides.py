@@ -12,16 +12,14 @@ from daedalus.model.expressions import symbol_key
 def split_terms(entry: ca.SX, wanted: set[int], kept: Set[int] = frozenset()) -> tuple[ca.SX, ca.SX]:
     """A sum split in terms without some symbols and, on the other side, terms with them; signs as few as possible.
 
-        kept: symbols whose terms stay where they are.
+    kept: symbols whose terms stay where they are.
 
-        Example
-        -------
-        >>> from collections.abc import Set
-
-    import casadi as ca
-        >>> x, u = ca.SX.sym("x"), ca.SX.sym("u")
-        >>> split_terms(2 * x - u + 3, {symbol_key(u)})
-        (SX(((2.*x)+3)), SX(u))
+    Example
+    -------
+    >>> import casadi as ca
+    >>> x, u = ca.SX.sym("x"), ca.SX.sym("u")
+    >>> split_terms(2 * x - u + 3, {symbol_key(u)})
+    (SX(((2.*x)+3)), SX(u))
     """
     plus: list[ca.SX] = []
     minus: list[ca.SX] = []
@@ -76,3 +74,68 @@ def is_negative(entry: ca.SX, wanted: set[int]) -> bool:
     minus: list[ca.SX] = []
     _collect_terms(entry, 1, plus, minus)
     return not any(_has(term, wanted) for term in plus) and any(_has(term, wanted) for term in minus)
+
+
+def with_first(side: ca.SX, wanted: set[int]) -> ca.SX:
+    """A sum whose terms with some symbols come first, as far as they are added.
+
+    Example
+    -------
+    >>> import casadi as ca
+    >>> x, v = ca.SX.sym("x"), ca.SX.sym("v")
+    >>> with_first(2 * x + 3 * v, {symbol_key(v)})
+    SX(((3*v)+(2.*x)))
+    """
+    plus: list[ca.SX] = []
+    minus: list[ca.SX] = []
+    _collect_terms(side, 1, plus, minus)
+    plus.sort(key=lambda term: not _has(term, wanted))
+    minus.sort(key=lambda term: not _has(term, wanted))
+    return _signed_sum([*((1, t) for t in plus), *((-1, t) for t in minus)])
+
+
+def denominator_of_sum(entry: ca.SX, wanted: set[int]) -> ca.SX | None:
+    """What divides a sum with some symbols, the first of the terms of an expression that is such a fraction.
+
+    Example
+    -------
+    >>> import casadi as ca
+    >>> u, v, r = (ca.SX.sym(name) for name in "uvr")
+    >>> denominator_of_sum((u - v) / r - u, {symbol_key(v)}), denominator_of_sum(v / r - u, {symbol_key(v)})
+    (SX(r), None)
+    """
+    plus: list[ca.SX] = []
+    minus: list[ca.SX] = []
+    _collect_terms(entry, 1, plus, minus)
+    for term in (*plus, *minus):
+        is_fraction = not term.is_constant() and not term.is_symbolic() and term.op() == ca.OP_DIV
+        if is_fraction and _is_sum(term.dep(0)) and _has(term.dep(0), wanted):
+            return term.dep(1)
+    return None
+
+
+def _is_sum(node: ca.SX) -> bool:
+    return not node.is_constant() and not node.is_symbolic() and node.op() in (ca.OP_ADD, ca.OP_SUB)
+
+
+def without_leading_minus(entry: ca.SX) -> ca.SX:
+    """−(a − b)/c as (b − a)/c.
+
+    Example
+    -------
+    >>> import casadi as ca
+    >>> a, b, c = (ca.SX.sym(name) for name in "abc")
+    >>> without_leading_minus(-((a - b) / c)), without_leading_minus(-((a + b) / c))
+    (SX(((b-a)/c)), SX((-((a+b)/c))))
+    """
+    if entry.is_constant() or entry.is_symbolic() or entry.op() != ca.OP_NEG:
+        return entry
+    inside = entry.dep(0)
+    is_fraction = not inside.is_constant() and not inside.is_symbolic() and inside.op() == ca.OP_DIV
+    above = inside.dep(0) if is_fraction else inside
+    plus: list[ca.SX] = []
+    minus: list[ca.SX] = []
+    _collect_terms(above, 1, plus, minus)
+    if not minus:
+        return entry
+    return negated(above) / inside.dep(1) if is_fraction else negated(above)

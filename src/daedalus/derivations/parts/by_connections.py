@@ -68,7 +68,7 @@ class ConnectionSteps:
             if rows:
                 residual = concatenate(column(r) for r in rows.values())
                 short = self.read.short(residual)
-                lines = [self._line(e) for e in elements(short)]
+                lines = [self._line(*own) for own in zip(elements(residual), elements(short))]
                 check = max(check, largest_difference(residual, short, usual=self.read.usual))
                 yield self.read.step(PART, kind, text, [], lines, check)
         origin = {name: kind for kind, _, rows in kinds for name in rows}
@@ -110,8 +110,12 @@ class ConnectionSteps:
             rows = [(other, left - {own}, rank) for other, left, rank in rows if left != {own}]
         return [found.get(k, "") for k in range(len(gone))]
 
-    def _line(self, entry: ca.SX) -> FormulaLine:
-        """a − b as a = b."""
+    def _line(self, written: ca.SX, entry: ca.SX) -> FormulaLine:
+        """a − b as a = b; a quantity that was written as the left side stays there."""
+        if not written.is_constant() and not written.is_symbolic() and written.op() == ca.OP_SUB:
+            own, right = written.dep(0), written.dep(1)
+            if own.is_symbolic() and not ca.depends_on(right, own):
+                return self.read.line(own, self.read.short(right))
         if not entry.is_constant() and not entry.is_symbolic() and entry.op() == ca.OP_SUB:
             return self.read.line(entry.dep(0), entry.dep(1))
         return self.read.line(entry, ca.SX(0))
@@ -144,7 +148,7 @@ class ConnectionSteps:
                 label = element_label(name, shape, k)
                 if label in system.equation_labels:
                     derived[label] = entry
-                lines.append(read.equation(entry))
+                lines.append(read.equation(read.cleared(entry)))
         algebraic = system.sizes["z"]
         text = f"{counted(len(lines), 'equation')} {'is' if len(lines) == 1 else 'are'} left for the derivatives"
         text += f" and {counted(algebraic, 'algebraic unknown')}." if algebraic else "."

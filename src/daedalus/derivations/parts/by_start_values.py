@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import casadi as ca
@@ -39,11 +40,25 @@ def start_steps(model: Model, values: object = None, **options: Any) -> list[Der
         text = f"{counted(len(guessed), 'value')} guessed that no equation moves."
         steps.append(read.step(PART, "guessed", text, [], _value_lines(read, start, guessed), 0.0))
     steps += _followed(model, start, read)
-    left = start.largest_residual
+    left = _all_left(start)
     lines = [read.line(_symbol(read, label), _shown(value)) for label, value in _all_values(start)]
     text = "All values together obey every equation and every hidden constraint."
     steps.append(read.step(PART, "consistent start", text, [], lines, left))
     return steps
+
+
+def _all_left(start: Start) -> float:
+    """What is left of all equations of the model at a start."""
+    system = start.system
+    values: dict[int, float] = {}
+    sizes: dict[int, float] = {}
+    for letter in ("t", "xdot", "x", "z", "u", "p"):
+        keys = [symbol_key(s) for s in elements(system.symbol(letter))]
+        own = [start.time] if letter == "t" else np.asarray(start.vectors[letter], dtype=float).ravel()
+        values |= dict(zip(keys, map(float, own)))
+        if letter in ("xdot", "x", "z"):
+            sizes |= dict(zip(keys, map(float, system.nominal["x" if letter == "xdot" else letter])))
+    return _left_of(ca.densify(system.residual), values, sizes)
 
 
 def _named(start: Start, word: str) -> list[str]:
@@ -107,6 +122,7 @@ def _followed(model: Model, start: Start, read: Reading) -> list[DerivationStep]
         return []
     texts = [plan.level(i, k).label for i, k in rows]
     values = {symbol_key(s): _known_value(start, labels[symbol_key(s)], known) for s in ca.symvar(residual)}
+    sizes = _nominals(book, ca.symvar(residual))
     steps = []
     pattern = ca.jacobian_sparsity(residual, concatenate(symbols))
     filled = set(pattern.row())
@@ -116,7 +132,7 @@ def _followed(model: Model, start: Start, read: Reading) -> list[DerivationStep]
         lines = [read.equation(e) for e in elements(read.short(held_rows))]
         text = "These equations contain given values alone; the given values obey them."
         read.labels.update(labels)
-        steps.append(read.step(PART, "obeyed", text, [], lines, _left_of(held_rows, values)))
+        steps.append(read.step(PART, "obeyed", text, [], lines, _left_of(held_rows, values, sizes)))
     free = sorted(filled)
     matrix = ca.jacobian_sparsity(concatenate(elements(residual)[r] for r in free), concatenate(symbols))
     for own_free, own in _blocks(matrix, len(free), len(symbols)):
@@ -131,7 +147,7 @@ def _followed(model: Model, start: Start, read: Reading) -> list[DerivationStep]
         block = concatenate(elements(residual)[r] for r in own_rows)
         for j, value in _solved(block, [symbols[j] for j in own], values).items():
             after.append(read.line(symbols[own[j]], _shown(value)))
-        check = _left_of(block, values)
+        check = _left_of(block, values, sizes)
         steps.append(read.step(PART, "follows", f"{words} {verb} {where}.", before, [*before, *after], check))
     return steps
 
@@ -173,6 +189,16 @@ def _is_unknown(book: Model, symbol: ca.SX) -> bool:
     return variable != "t" and book._variables[variable].kind in ("state", "algebraic")
 
 
+def _nominals(book: Model, symbols: list[ca.SX]) -> dict[int, float]:
+    """The nominal values of states and algebraic variables by the keys of some symbols, of their derivatives too."""
+    found = {}
+    for symbol in symbols:
+        if _is_unknown(book, symbol):
+            variable, k, _ = book._known[symbol_key(symbol)]
+            found[symbol_key(symbol)] = (book._variables[variable].nominal or (1.0,))[k if k else 0]
+    return found
+
+
 def _label(book: Model, symbol: ca.SX) -> str:
     variable, k, order = book._known[symbol_key(symbol)]
     if variable == "t":
@@ -190,9 +216,20 @@ def _known_value(start: Start, label: str, known: dict[str, float]) -> float:
         return float("nan")
 
 
-def _left_of(expression: ca.SX, values: dict[int, float]) -> float:
-    """What is left of some equations at the start; NaN where a value in them is unknown."""
+def _left_of(expression: ca.SX, values: dict[int, float], sizes: Mapping[int, float]) -> float:
+    """What is left of some equations at the start, in units of the equations; NaN where a value in them is unknown.
+
+    An equation is measured by Σ |∂F/∂v| size, at least one: the size of a value is its own or its nominal value, in
+    which `dd.initialise` solves.
+    """
     symbols = ca.symvar(expression)
-    numbers = [values.get(symbol_key(symbol), np.nan) for symbol in symbols]
-    found = ca.Function("left", [ca.vertcat(*symbols)], [expression])(numbers).full()
-    return float("nan") if np.any(np.isnan(found)) else float(np.max(np.abs(found), initial=0.0))
+    keys = [symbol_key(symbol) for symbol in symbols]
+    numbers = np.array([values.get(key, np.nan) for key in keys])
+    known = ca.vertcat(*symbols) if symbols else ca.SX(0, 1)
+    slopes = ca.jacobian(expression, known)
+    found, moved = (part.full() for part in ca.Function("left", [known], [expression, slopes])(numbers))
+    if np.any(np.isnan(found)):
+        return float("nan")
+    own = np.maximum(np.abs(numbers), [sizes.get(key, 0.0) for key in keys])
+    units = np.nan_to_num(np.abs(moved), nan=0.0, posinf=0.0) @ own
+    return float(np.max(np.abs(found.ravel()) / np.maximum(1.0, units), initial=0.0))

@@ -39,6 +39,11 @@ def _snapped(number: float) -> float:
     return float(whole) if whole and abs(number - whole) < 1e-14 * abs(whole) else number
 
 
+def _ends(number: float) -> bool:
+    """Whether a root is written with few digits: that of 4 or 0.25, not that of 2."""
+    return abs(number - float(f"{number:.6g}")) < 1e-14 * number
+
+
 class Ordered:
     """Expressions of one model in normal form, in one table.
 
@@ -137,8 +142,9 @@ class Ordered:
             entry = self._entries[place]
             if factor == 0.0 and exponent > 0:
                 return 0.0, self.one
-            # A number comes out of a power where that is safe: a whole exponent, or a positive number.
-            if factor != 1.0 and (exponent == int(exponent) or factor > 0) and (factor or exponent > 0):
+            # A number comes out of a power where that is safe: a whole exponent, or a positive number whose root ends.
+            ends = exponent == int(exponent) or (factor > 0 and (entry == ("product", ()) or _ends(factor**exponent)))
+            if factor != 1.0 and ends and (factor or exponent > 0):
                 number *= factor**exponent
             elif factor != 1.0:
                 place = self._place(("sum", ((factor, place),)))

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import casadi as ca
 
+from daedalus.derivations.formula.formula_length import operations
 from daedalus.derivations.formula.line import FormulaLine
 from daedalus.derivations.formula.notation import Juxtaposed, Matrix, Notation, Side
 from daedalus.display.formulas.fitted_rows import PAGE, FittedEquation, FittedSide, fitted_rows
@@ -13,6 +14,7 @@ from daedalus.display.formulas.model_equations import broken
 from daedalus.display.formulas.normal_form import Ordered
 from daedalus.display.formulas.styles import Latex, MathML, Text
 from daedalus.display.formulas.writing import FormulaWriter
+from daedalus.model.names import counted
 
 # Letters of a piece that is not broken on a page: a phone has room for it.
 NARROW = 30
@@ -82,7 +84,8 @@ class SideWriter:
 
 
 def line_text(line: FormulaLine, longest: int | None) -> str:
-    """Plain text; sides that are longer than anyone reads are cut, with the number of their terms."""
+    """Plain text; sides that are longer than anyone reads are cut, with the number of their terms,
+    or of the operations of one long term."""
     writer = SideWriter(line.labels, Text())
     sides = []
     for side in (line.left, line.right):
@@ -100,9 +103,14 @@ def line_text(line: FormulaLine, longest: int | None) -> str:
                 if kept and length > longest:
                     break
                 kept.append(term)
-            text = f"{style_row(kept)[:longest]} … ({len(terms)} terms)"
+            count = f"{len(terms)} terms" if len(terms) > 1 else counted(_operations(side), "operation")
+            text = f"{style_row(kept)[:longest]} … ({count})"
         sides.append(text)
     return f"{sides[0]} {line.sign} {sides[1]}"
+
+
+def _operations(side: Side) -> int:
+    return operations(side) if isinstance(side, ca.SX) else 0
 
 
 def style_row(terms: list[str]) -> str:

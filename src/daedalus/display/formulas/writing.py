@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -59,6 +60,28 @@ def as_fraction(factor: float) -> tuple[float, int]:
     return factor, 1
 
 
+# Roots and multiples of π that a number is compared with, and how large the whole numbers beside them may be.
+RADICANDS, LARGEST_BESIDE = (2, 3, 5, 6, 7, 10, 11, 13, 14, 15), 12
+KNOWN_BY_DIGITS = 4e-15
+
+
+def as_radical(factor: float) -> tuple[int, int, int] | None:
+    """(a, r, b) of a positive number a √r / b, with r = 0 for a π / b; None where it is neither.
+
+    Example
+    -------
+    >>> as_radical(3**0.5 / 2), as_radical(2**0.5), as_radical(6.283185307179586), as_radical(0.866)
+    ((1, 3, 2), (1, 2, 1), (2, 0, 1), None)
+    """
+    for radicand in (*RADICANDS, 0):
+        share = factor / (math.sqrt(radicand) if radicand else math.pi)
+        for below in range(1, LARGEST_BESIDE + 1):
+            above = round(share * below)
+            if 0 < above <= LARGEST_BESIDE and abs(share * below - above) < KNOWN_BY_DIGITS * above:
+                return above, radicand, below
+    return None
+
+
 @dataclass(frozen=True)
 class TwoCases:
     """One value where a condition holds, and another where it does not."""
@@ -109,14 +132,13 @@ class FormulaWriter:
             factors = entry[1] if entry[0] == "product" else ((place, 1.0),)
             above = [(base, exponent) for base, exponent in factors if exponent > 0]
             below = [(base, -exponent) for base, exponent in factors if exponent < 0]
-            numerator, denominator = as_fraction(abs(factor))
-            number = [self.style.number(numerator)] if numerator != 1.0 or not above else []
+            upper, lower = self._number(abs(factor))
+            number = [self.style.product(upper)] if upper else [self.style.number(1.0)] if not above else []
             pieces = [piece for own in above for piece in self._broken(*own, widest, depth)]
             for own in below:
                 first, *rest = self._broken(*own, widest, depth)
                 pieces += [f"{self.style.sign('/')}{first}", *rest]
-            if denominator > 1:
-                pieces.append(f"{self.style.sign('/')}{self.style.number(denominator)}")
+            pieces += [f"{self.style.sign('/')}{own}" for own in lower]
             # A sign and a number stay with what they belong to.
             found += ["".join([*signs, *number, *pieces[:1]]), *pieces[1:]]
         return found
@@ -234,13 +256,9 @@ class FormulaWriter:
         factors = entry[1] if entry[0] == "product" else ((place, 1.0),)
         above = [(base, exponent) for base, exponent in factors if exponent > 0]
         below = [(base, -exponent) for base, exponent in factors if exponent < 0]
-        lower = []
-        numerator, denominator = as_fraction(factor)
-        if denominator > 1:
-            lower, factor = [style.number(denominator)], float(numerator)
-        texts = [self._factor(base, exponent, len(above) + (factor != 1.0)) for base, exponent in above]
-        if factor != 1.0 or not texts:
-            texts.insert(0, style.number(factor))
+        number, lower = self._number(factor)
+        texts = [*number, *(self._factor(base, exponent, len(above) + len(number)) for base, exponent in above)]
+        texts = texts or [style.number(1.0)]
         lower += [self._factor(base, exponent, len(below) + len(lower)) for base, exponent in below]
         self._left -= 2
         if lower:
@@ -250,6 +268,19 @@ class FormulaWriter:
         entry = self.table[above[0][0]] if above else entry
         alone = above and entry[0] in ("sum", "relation", "if") and above[0][1] == 1.0
         return texts[0], SUM if alone else ATOM
+
+    def _number(self, factor: float) -> tuple[list[str], list[str]]:
+        """A positive number as factors above and below: 2/3, √3/2, π; nothing for one."""
+        style = self.style
+        numerator, denominator = as_fraction(factor)
+        radical = None if denominator > 1 or factor == round(factor) else as_radical(factor)
+        if radical is None:
+            above = [style.number(numerator)] if numerator != 1.0 else []
+        else:
+            numerator, radicand, denominator = radical
+            above = [style.number(numerator)] if numerator > 1 else []
+            above.append(style.root(style.number(radicand)) if radicand else style.name("pi"))
+        return above, [style.number(denominator)] if denominator > 1 else []
 
     def _factor(self, base: int, exponent: float, beside: int) -> str:
         """A power of an entry that stands beside others."""
