@@ -8,14 +8,14 @@ from tests.support.carts_and_poles import CartAndPole
 
 import daedalus as dd
 from daedalus.scipy_calls import dae_check, dae_repeated, solve_dae
-from daedalus.scipy_calls.ivp_task import Ask, TracedTask
+from daedalus.scipy_calls.ivp_task import Ask, Task
 
 ONE = CartAndPole(cart=1e-3, pole=1.0, length=1.0, gravity=9.81, span=2.0, angle=np.pi / 2)
 
 
 def coarse_steps(monkeypatch, factor):
     """Whole runs take tolerances that are coarser by this factor than those they are asked for; checks do not."""
-    run = TracedTask.run
+    run = Task.run
 
     def coarser(task, ask, guards, fired):
         settings = ask.settings
@@ -23,7 +23,7 @@ def coarse_steps(monkeypatch, factor):
             settings = replace(settings, rtol=factor * settings.rtol, atol=factor * settings.atol)
         return run(task, Ask(ask.t0, ask.t1, settings, ask.save_at), guards, fired)
 
-    monkeypatch.setattr(TracedTask, "run", coarser)
+    monkeypatch.setattr(Task, "run", coarser)
 
 
 def solved(rtol, **more):

@@ -1,4 +1,4 @@
-"""A function F(t, y, y') that cannot be traced, as an implicit model of the core: Python callbacks and differences.
+"""A function F(t, y, y') that cannot be traced, on numbers: its Jacobians by differences, and what occurs where.
 
 Jacobians are the user's or forward differences with steps √ε of a component's size; a start is judged by central ones.
 Which derivatives occur in which equation, and so the structural index, is read off the Jacobians at the start and at
@@ -9,15 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import casadi as ca
 import numpy as np
 
-from daedalus import _core
 from daedalus.algebra.rank_decision import CENTRAL, ONE_SIDED
-from daedalus.analysis.structure.signature import Signature, signature
-from daedalus.scipy_calls.dae_model import equation_levels
+from daedalus.analysis.structure.signature import Signature, signature_by_patterns
 from daedalus.tracing.trace import nearby
 
 Residual = Callable[[float, np.ndarray, np.ndarray], np.ndarray]
@@ -48,26 +45,6 @@ class CallbackDae:
     def size(self) -> int:
         """How many components y has."""
         return len(self.dot)
-
-    def core(self, index: np.ndarray, numbers: int) -> Any:
-        """The implicit model of the core, for given indices of the components."""
-        n = self.size
-        sizes = [1, n, n, 0, 0, numbers]
-        dot_rows, dot_starts = _compressed(self.dot)
-        all_rows, all_starts = _compressed(np.ones((n, n), dtype=bool))
-        residual = _core.Function("F", sizes, [n], 0, 0, 0, 0)
-        residual.set_python(lambda t, yp, y, z, u, p: self.residual(float(t[0]), np.array(y), np.array(yp)))
-        jacobian = _core.Function("jacobian", sizes, [len(dot_rows), n * n], 0, 0, 0, 0)
-
-        def nonzeros(t: np.ndarray, yp: np.ndarray, y: np.ndarray, *_: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            whole, dot = self.jacobians(float(t[0]), np.array(y), np.array(yp))
-            return dot.T[self.dot.T], whole.T.ravel()
-
-        jacobian.set_python(nonzeros)
-        scales: tuple[list[int], list[int]] = ([], [])
-        if index.max() > 1:
-            scales = (index.tolist(), equation_levels(index, self.structure).tolist())
-        return _core.ImplicitModel(residual, jacobian, n, n, dot_starts, dot_rows, all_starts, all_rows, *scales)
 
 
 def callback_dae(
@@ -141,14 +118,7 @@ def _occurrences(
 
 def _structure(dot: np.ndarray, whole: np.ndarray) -> Signature:
     """The signature of equations in which these entries occur."""
-    n = len(dot)
-    y, rate = ca.SX.sym("y", n), ca.SX.sym("rate", n)
-    both, symbols = np.hstack([whole, dot]), ca.vertcat(y, rate)
-    rows = [ca.sum1(symbols[np.flatnonzero(occurs).tolist()]) for occurs in both]
-    return signature(ca.vertcat(*rows), [y, rate])
-
-
-def _compressed(occurs: np.ndarray) -> tuple[list[int], list[int]]:
-    """Rows and column starts of a pattern in compressed columns."""
-    starts = np.concatenate([[0], np.cumsum(occurs.sum(axis=0))])
-    return np.nonzero(occurs.T)[1].tolist(), starts.tolist()
+    patterns = [
+        ca.Sparsity.triplet(*occurs.shape, *(k.tolist() for k in np.nonzero(occurs))) for occurs in (whole, dot)
+    ]
+    return signature_by_patterns(len(dot), len(dot), patterns)

@@ -17,7 +17,7 @@ from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.analysis.structure.written_structure import VariableIndex
 from daedalus.errors import SingularModelError
 from daedalus.model.lazy_values import cached_property
-from daedalus.model.model import Model
+from daedalus.model.model import Model, as_system
 from daedalus.model.system.system import System
 from daedalus.scipy_calls.ivp_function import Formula
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
@@ -28,13 +28,13 @@ from daedalus.simulation.plant.plants import implicit_plant_of
 class DaeModel:
     """A model with the state y, the parameters p and the equation F; `given` are indices that the user knows."""
 
-    model: Model
+    model: Model | System
     given: np.ndarray | None = None
 
     @cached_property
     def system(self) -> System:
         """The model, frozen."""
-        return self.model.freeze()
+        return as_system(self.model)
 
     @cached_property
     def structure(self) -> Signature:

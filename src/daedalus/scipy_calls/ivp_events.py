@@ -58,9 +58,13 @@ class Guards:
     """All event functions of a run as one guard function of the core; formulas if every one could be traced."""
 
     def __init__(
-        self, events: list[EventFunction], problem: Problem, arguments: Arguments, row: np.ndarray, rates: bool
-    ) -> None:
-        """`row` is y, or (y, y') for an implicit model; `rates`: whether events may take y' too."""
+        self, events: list[EventFunction], problem: Problem, arguments: Arguments, row: np.ndarray, rates: bool,
+        inputs: int = 0,
+    ) -> None:  # fmt: skip
+        """`row` is y, or (y, y') for an implicit model; `rates`: whether events may take y' too.
+
+        `inputs`: how many the model has, which events do not read.
+        """
         n, end, args = problem.y0.size, problem.span[1], problem.args
         start = (problem.span[0], row)
         self.events = events
@@ -83,9 +87,9 @@ class Guards:
         if not events:
             self.core = None
         elif self.reason:
-            self.core = self._callback(row.size, arguments)
+            self.core = self._callback(row.size, inputs, arguments)
         else:
-            self.core = _joined(formulas, row.size).core
+            self.core = _joined(formulas, row.size, inputs).core
 
     def values(self, t: float, y: np.ndarray) -> np.ndarray:
         """All guards at one point."""
@@ -101,8 +105,8 @@ class Guards:
                     remedy="one event function for each of them",
                 )
 
-    def _callback(self, n: int, arguments: Arguments) -> Any:
-        core = _core.Function("events", [1, n, 0, arguments.values.size], [len(self.events)], 4, 1, 0, 0)
+    def _callback(self, n: int, inputs: int, arguments: Arguments) -> Any:
+        core = _core.Function("events", [1, n, inputs, arguments.values.size], [len(self.events)], 4, 1, 0, 0)
         core.set_python(lambda t, y, u, p: self.values(float(t[0]), np.array(y)))
         return core
 
@@ -168,16 +172,16 @@ def _on_numbers(
     return original
 
 
-def _joined(formulas: list[Formula], width: int) -> Any:
+def _joined(formulas: list[Formula], width: int, inputs: int) -> Any:
     """One compiled function of (t, row, u, p) whose rows are the formulas."""
-    t, y, u, p = formulas[0].symbols
-    if len(formulas) == 1 and y.numel() == width:
+    t, y, nothing, p = formulas[0].symbols
+    if len(formulas) == 1 and y.numel() == width and not inputs:
         return formulas[0].compiled
-    key = ("guards", width, tuple(id(formula) for formula in formulas[1:]))
+    key = ("guards", width, inputs, tuple(id(formula) for formula in formulas[1:]))
     if len(formulas) == 1 and key in formulas[0].kept:
         return formulas[0].kept[key]
-    row = ca.SX.sym("row", width)
-    values = [formula.function(t, row[: formula.symbols[1].numel()], u, p) for formula in formulas]
+    row, u = ca.SX.sym("row", width), ca.SX.sym("u", inputs)
+    values = [formula.function(t, row[: formula.symbols[1].numel()], nothing, p) for formula in formulas]
     compiled = compile_function(ca.Function("events", [t, row, u, p], [ca.vertcat(*values)]))
     if len(formulas) == 1:
         formulas[0].kept[key] = compiled

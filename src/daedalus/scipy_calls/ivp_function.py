@@ -41,12 +41,6 @@ class Formula:
         """The formula as machine code behind the core's signature."""
         return compile_function(self.function)
 
-    @cached_property
-    def jacobian(self) -> tuple[Compiled, ca.Sparsity]:
-        """df/dy as machine code that gives its nonzeros, and where they stand."""
-        matrix = ca.jacobian(self.expression, self.symbols[1])
-        return compile_function(ca.Function("jacobian", self.symbols, [matrix])), matrix.sparsity()
-
     def at(self, p: np.ndarray) -> Callable[[float, np.ndarray], np.ndarray]:
         """The formula as a function of (t, y) for given numbers."""
         nothing = np.zeros(0)

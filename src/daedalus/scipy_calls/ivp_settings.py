@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -52,10 +53,10 @@ def read_problem(fun: Any, t_span: Any, y0: Any, t_eval: Any, args: Any) -> Prob
         t0, t1 = map(float, t_span)
     except (TypeError, ValueError) as error:
         raise IvpValueError("`t_span` must be two numbers.", f"got {t_span!r}", remedy="t_span=(0, 10)") from error
-    if np.isnan(t0) or np.isnan(t1) or np.isinf(t0):
+    if math.isnan(t0) or math.isnan(t1) or math.isinf(t0):
         raise IvpValueError("`t_span` must be two numbers.", f"got ({t0}, {t1})", remedy="t_span=(0, 10)")
     start = np.asarray(y0)
-    if not np.issubdtype(start.dtype, np.complexfloating):
+    if start.dtype.kind != "c":
         start = start.astype(float)
     if start.ndim != 1:
         raise IvpValueError(
@@ -136,7 +137,7 @@ def read_settings(method: Any, problem: Problem, options: dict[str, Any]) -> Ivp
         raise IvpValueError(
             "`atol` has wrong shape.", f"shape {atol.shape} for {n} unknowns", remedy=f"one number, or {n} of them"
         )
-    if not np.all(atol >= 0):
+    if not (atol >= 0).all():
         raise IvpValueError("`atol` must be positive.", f"got {atol}", remedy="atol=1e-6")
     _check_steps(step, first_step, max_step, length)
     if isinstance(method, str) and method in IMPLICIT:
@@ -148,8 +149,8 @@ def read_settings(method: Any, problem: Problem, options: dict[str, Any]) -> Ivp
         warnings.warn(f"The following arguments have no effect for a chosen solver: {names}.", stacklevel=4)
     asked = EXPLICIT.get(method, method) if isinstance(method, str) else method
     name, core = _core_method(method, asked, rtol, step)
-    largest = None if np.isinf(max_step) else float(max_step)
-    given, taken = np.maximum(np.broadcast_to(atol, (n,)), SMALLEST), name if asked == "auto" else asked
+    largest = None if math.isinf(max_step) else float(max_step)
+    given, taken = np.maximum(np.full(n, atol), SMALLEST), name if asked == "auto" else asked
     return IvpSettings(name, taken, core, float(rtol), given, step, first_step, largest)
 
 

@@ -39,7 +39,7 @@ from daedalus.scipy_calls.ivp_function import Formula, find_formula
 from daedalus.scipy_calls.ivp_result import IvpResult
 from daedalus.scipy_calls.ivp_run import run_in_core
 from daedalus.scipy_calls.ivp_settings import IvpSettings, Problem, read_problem
-from daedalus.scipy_calls.ivp_task import CoreTask, Task, TracedTask
+from daedalus.scipy_calls.ivp_task import Task, called_task
 from daedalus.simulation.plant.constant_mass import varying_mass
 from daedalus.simulation.start.implicit_start import ATOL, RTOL
 
@@ -143,7 +143,9 @@ def solve_dae(
     if needs_constant_mass:
         check_constant_mass(settings.name, found.moving)
     wanted_events, row = read_events(events), found.task.row
-    guards = None if wanted_events is None else Guards(wanted_events, problem, arguments, row, form.mass is None)
+    guards = None
+    if wanted_events is not None:
+        guards = Guards(wanted_events, problem, arguments, row, form.mass is None, found.task.inputs.size)
     reason = reason if formula is not None else f"called as a Python function: {reason}"
     about = {
         "index": found.index,
@@ -204,7 +206,7 @@ def _traced(
     labels = varying_mass(found.system) if needs_constant_mass and form.mass is None else []
     moving = [label.replace("y_dot", "yp") for label in labels]
     constant = given_as_numbers and found.constant_jacobians
-    task = TracedTask(row, arguments.values, implicit=True, rates=True, constant_jacobians=constant, found=found)
+    task = Task(found, row, arguments.values, implicit=True, rates=True, constant_jacobians=constant)
     settle = lambda start: traced_start(found, start, arguments.values)  # noqa: E731
     return _Ready(task, of_system, found.plant.index.index.copy(), (note, moved), moving, settle)
 
@@ -221,8 +223,8 @@ def _called(
     of_system, own, note = callback_index(found, wanted, indices)
     row, moved = callback_start(found, wanted, own)
     moving = [] if form.mass is not None or found.constant_dot else ["t, y or yp"]
-    p, constant = arguments.values, is_constant_jacobian(jac, form)
-    task = CoreTask(row, p, implicit=True, rates=True, constant_jacobians=constant, model=found.core(own, p.size))
+    constant = is_constant_jacobian(jac, form)
+    task = called_task(found, row, arguments.values, own, rates=True, constant_jacobians=constant)
     return _Ready(task, of_system, own, (note, moved), moving, None)
 
 
@@ -241,7 +243,7 @@ def traced_index(found: DaeModel, t: float, row: np.ndarray, p: np.ndarray) -> t
         or found.plant.model.consistent(t, row, np.zeros(0), p, RTOL, np.full(len(row), ATOL)) is not None
     ):
         return structural, ""
-    actual = once(found.model.freeze(), _index_at, found, By(p, p.tobytes()), By((t, row)))
+    actual = once(found.system, _index_at, found, By(p, p.tobytes()), By((t, row)))
     if actual is None:
         return structural, f"the index is {structural} by structure; ranks at the start do not confirm it"
     note = (

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from daedalus import _core
-from daedalus.analysis.points.partial_derivatives import full_matrix
-from daedalus.integrators.methods import METHODS, is_implicit
+from daedalus.integrators.methods import is_implicit
+from daedalus.scipy_calls.called_model import CalledFunction, Shape, called_model, large_model
 from daedalus.scipy_calls.dae_arguments import is_matrix
 from daedalus.scipy_calls.dae_callbacks import callback_dae
 from daedalus.scipy_calls.dae_model import ode_model
@@ -20,9 +19,9 @@ from daedalus.scipy_calls.ivp_function import Formula, find_formula
 from daedalus.scipy_calls.ivp_result import IvpResult
 from daedalus.scipy_calls.ivp_run import run_in_core
 from daedalus.scipy_calls.ivp_settings import IMPLICIT, Problem, read_problem, read_settings, why_scipy
-from daedalus.scipy_calls.ivp_task import CoreTask, Task, TracedTask
+from daedalus.scipy_calls.ivp_task import Task, called_task
 
-# A formula of more unknowns runs by itself with an explicit method: to make a model of 2000 equations takes 0.13 s, as
+# A formula of more unknowns is called as a whole by an explicit method: to look into 2000 equations takes 0.13 s, as
 # long as to trace, compile and run them, and no rule of the road is about y' = f(t, y) with such a method.
 MOST_ON_ROAD = 300
 
@@ -95,7 +94,7 @@ def solve_ivp(
     }  # fmt: skip
     aside = why_scipy(method, problem, options)
     if aside:
-        return run_scipy(fun, problem.span, problem.y0, method, reason=aside, traced=False, **call)
+        return run_scipy(fun, problem.span, problem.y0, method, reason=aside, **call)
     settings = read_settings(method, problem, options)
     original = _on_numbers(fun, problem, vectorized)
     # Whatever the function raises at the start is the user's, and passes through unchanged.
@@ -105,14 +104,16 @@ def solve_ivp(
         fun, original, problem.y0.size, problem.start, problem.span[1], arguments, vectorized
     )
     if settings.core is None:
-        if formula is None or IMPLICIT[method] not in METHODS:
-            return _run_scipy(fun, problem, method, formula, reason, arguments, call)
+        if formula is None:
+            read_events(events)
+            why = f"called as a Python function by SciPy's {method}: {reason}"
+            return run_scipy(fun, problem.span, problem.y0, method, reason=why, **call)
         method = IMPLICIT[method]
         settings = read_settings(method, problem, options)
     known = is_implicit(method) and is_matrix(options.get("jac"))
     task = _task(formula, original, problem, arguments, is_implicit(method), known)
     wanted = read_events(events)
-    guards = None if wanted is None else Guards(wanted, problem, arguments, task.row, rates=False)
+    guards = None if wanted is None else Guards(wanted, problem, arguments, task.row, False, task.inputs.size)
     about = {
         "traced": formula is not None,
         "reason": f"called as a Python function: {reason}" if formula is None else reason,
@@ -146,13 +147,6 @@ def _on_numbers(
     return original
 
 
-def _callback(original: Callable[[float, np.ndarray], np.ndarray], problem: Problem, arguments: Arguments) -> Any:
-    n = problem.y0.size
-    core = _core.Function("fun", [1, n, 0, arguments.values.size], [n], 4, 1, 0, 0)
-    core.set_python(lambda t, y, u, p: original(float(t[0]), np.array(y)))
-    return core
-
-
 def _task(
     formula: Formula | None, original: Callable[[float, np.ndarray], np.ndarray], problem: Problem,
     arguments: Arguments, implicit: bool, known: bool,
@@ -165,50 +159,22 @@ def _task(
     p = arguments.values
     row = np.concatenate([y0, original(t0, y0)]) if implicit else y0
     if formula is not None and not implicit and y0.size > MOST_ON_ROAD:
-        return CoreTask(row, p, model=formula.compiled.core)
+        return Task(large_model(formula), row, p)
     if formula is not None:
         model = ode_model(formula)
-        return TracedTask(row, p, implicit, constant_jacobians=known and model.constant_jacobians, found=model)
+        return Task(model, row, p, implicit, constant_jacobians=known and model.constant_jacobians)
     if not implicit:
-        return CoreTask(row, p, model=_callback(original, problem, arguments))
+        return Task(called_model(Shape(y0.size, p.size)), row, p, called=CalledFunction(original))
 
     def residual(t: float, y: np.ndarray, yp: np.ndarray) -> np.ndarray:
         return yp - original(t, y)
 
     found = callback_dae(residual, None, (t0, y0, row[y0.size :]), problem.span[1])
-    return CoreTask(row, p, implicit=True, model=found.core(np.ones(y0.size, dtype=int), p.size))
+    return called_task(found, row, p, np.ones(y0.size, dtype=int))
 
 
-def _run_scipy(
-    fun: Callable[..., Any],
-    problem: Problem,
-    method: str,
-    formula: Formula | None,
-    reason: str,
-    arguments: Arguments,
-    call: dict[str, Any],
-) -> IvpResult:
-    """SciPy's implicit methods, on the compiled function and its exact Jacobian where there is a formula."""
-    read_events(call["events"])
-    if formula is None:
-        why = f"called as a Python function by SciPy's {method}: {reason}"
-        return run_scipy(fun, problem.span, problem.y0, method, reason=why, traced=False, **call)
-    compiled = formula.at(arguments.values)
-    options, jacobian = with_exact_jacobian(formula, arguments.values, method, call["options"])
-    why = f"traced; SciPy's {method} runs on the compiled function and {jacobian}"
-    call = {**call, "options": options, "vectorized": False}
-    return run_scipy(
-        lambda t, y, *args: compiled(t, y), problem.span, problem.y0, method, reason=why, traced=True, **call
-    )
-
-
-# The part of `solve_ivp` that SciPy still does: implicit methods, complex values, solver classes of the user's own.
-#
-# SciPy is imported here only. Where the right-hand side was traced, SciPy gets the compiled formula and its exact
-# Jacobian.
-
-# From here on a Jacobian goes to SciPy as a sparse matrix, where fewer than this part of its entries can be nonzero.
-_SPARSE_SIZE, _SPARSE_PART = 50, 0.1
+# The part of `solve_ivp` that SciPy still does: its implicit methods on functions that cannot be traced, complex
+# values, solver classes of the user's own. SciPy is imported here only.
 
 
 def run_scipy(
@@ -218,7 +184,6 @@ def run_scipy(
     method: Any,
     *,
     reason: str,
-    traced: bool,
     **call: Any,
 ) -> IvpResult:
     """SciPy's own `solve_ivp` with all its keywords; its result with ours added."""
@@ -227,29 +192,4 @@ def run_scipy(
     options = call.pop("options")
     found = solve_ivp(fun, span, y0, method=method, **call, **options)
     name = method if isinstance(method, str) else method.__name__
-    return IvpResult({**found, "traced": traced, "reason": reason, "method": f"SciPy {name}"})
-
-
-def with_exact_jacobian(
-    formula: Formula, p: np.ndarray, method: str, options: dict[str, Any]
-) -> tuple[dict[str, Any], str]:
-    """The options with the compiled Jacobian, unless the user gave one (or a banded form of it); and that in words."""
-    taken = [name for name in ("jac", "lband", "uband") if options.get(name) is not None]
-    if taken:
-        return options, f"its {taken[0]}= as given"
-    compiled, sparsity = formula.jacobian
-    core, nothing = compiled.core, np.zeros(0)
-    n = sparsity.size1()
-    rows, starts = np.array(sparsity.row()), np.array(sparsity.colind())
-    if method != "LSODA" and n >= _SPARSE_SIZE and len(rows) < _SPARSE_PART * n * n:
-        from scipy.sparse import csc_matrix
-
-        def sparse(t: float, y: np.ndarray, *args: Any) -> Any:
-            return csc_matrix((core(np.array([t]), y, nothing, p)[0], rows, starts), shape=(n, n))
-
-        return {**options, "jac": sparse}, "its exact sparse Jacobian"
-
-    def dense(t: float, y: np.ndarray, *args: Any) -> np.ndarray:
-        return full_matrix(sparsity, core(np.array([t]), y, nothing, p)[0])
-
-    return {**options, "jac": dense}, "its exact Jacobian"
+    return IvpResult({**found, "traced": False, "reason": reason, "method": f"SciPy {name}"})

@@ -10,6 +10,7 @@ from daedalus.model.system.system import System
 from daedalus.reduction.forms.explicit_form import ExplicitForm
 from daedalus.reduction.forms.no_form import NoForm
 from daedalus.reduction.forms.solved_form import find_solved_form
+from daedalus.simulation.plant.called_plant import CalledEquations, CalledPlant
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.plant.linear_plant import LinearPlant
@@ -28,6 +29,9 @@ def plant_of(system: System) -> Plant:
 @remembered
 def find_plant(system: System) -> Plant | NoForm:
     """The plant of a system, made once and kept with it, or why x' and z have neither formulas nor a linear solve."""
+    called = system.part(CalledEquations)
+    if called is not None:
+        return CalledPlant(system, called)
     form = find_solved_form(system)
     if isinstance(form, NoForm):
         return form

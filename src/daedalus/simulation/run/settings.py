@@ -24,6 +24,7 @@ from daedalus.model.variables import Event
 from daedalus.reduction.switches import switches_of
 from daedalus.simulation.contacts.contact_run import Contacts, has_contacts
 from daedalus.simulation.contacts.gap_projection import gap_projection
+from daedalus.simulation.plant.called_plant import CalledEquations
 from daedalus.simulation.plant.constant_mass import varying_mass
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
@@ -209,7 +210,8 @@ def _checked(
     numbers = checked_numbers(rtol, limits)
     choice = choose_method(method, rtol, numbers["step"])
     implicit = is_implicit(method)
-    plant: Plant = implicit_plant_of(system) if implicit else plant_of(system)
+    called = system.part(CalledEquations) is not None
+    plant: Plant = implicit_plant_of(system) if implicit and not called else plant_of(system)
     if isinstance(plant, ImplicitPlant):
         check_fits(plant, method)
         if not takes_slopes:
@@ -245,6 +247,8 @@ def _checked(
         call["junctions"] = has_junctions(core_plant.system)
         if choice.name in METHODS and METHODS[choice.name].family == "rosenbrock":
             call["moving_mass"] = bool(varying_mass(core_plant.system))
+    elif implicit:
+        call["kinked"] = True  # there may be conditions inside
     core_method = choice.core
     if takes_momenta(method):
         core_method, more = _momentum_step(system, choice.name)

@@ -30,6 +30,8 @@ def small_states(settings: Settings, run: Any) -> tuple[BelowTolerance | FewDigi
     if len(x) == 0:
         return ()
     largest, atol = np.abs(x).max(axis=0, initial=0.0), np.asarray(settings.call["atol"])[: x.shape[1]]
+    if (largest >= RESOLVED * atol).all():
+        return ()
     moves = moving(x, largest.max(initial=0.0))
     small, few = (largest < atol) & moves, (largest >= atol) & (largest < RESOLVED * atol) & moves
     if not (small | few).any() or np.all(x == x[0]):
