@@ -1,15 +1,20 @@
-"""Tests of the compilation run without the user's disk cache unless they bring a folder of their own."""
+"""Tests of the compilation run without a disk cache unless they bring one, and with all the effort that users get."""
 
 from collections.abc import Callable, Iterator
 
 import pytest
 
 from daedalus.compilation import compile as door
+from daedalus.compilation import translate
+
+# Read at import, before tests that are about other things lower it.
+MOST_EFFORT = translate.MOST_EFFORT
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _no_disk_cache() -> Iterator[None]:
+def _as_users_compile() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(translate, "MOST_EFFORT", MOST_EFFORT)
         patch.setenv("DAEDALUS_CACHE", "off")
         patch.delenv("DAEDALUS_COMPILER", raising=False)
         yield

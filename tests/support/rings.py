@@ -42,6 +42,11 @@ def run_everything(chosen: bool) -> None:
     _everything = chosen
 
 
+def everything() -> bool:
+    """Whether `wide` tests run too."""
+    return _everything
+
+
 def examples(count: int, usual: int = USUAL_EXAMPLES) -> int:
     """How many random examples a law gets: `count` in `make test-all`, at most `usual` in `make test`: twelve, or fewer
     where an example takes a quarter of a second."""
