@@ -17,7 +17,7 @@ import numpy as np
 
 from daedalus.algebra.rank_decision import KNOWN, KNOWN_BY_DIFFERENCES
 from daedalus.simulation.touching.least_norm_forces import least_norm
-from daedalus.simulation.touching.touching_bodies import ForceSlots, JointRows, TouchingBodies
+from daedalus.simulation.touching.touching_bodies import ForceSlots, JointRows, TouchingBodies, cross
 
 
 class Effort(NamedTuple):
@@ -317,7 +317,7 @@ class ContactStepper:
             which = np.where(side >= 0, self.slots.table[law, side], -1)
             own = np.flatnonzero(which >= 0)
             push, slot = sign * force[own], which[own]
-            torque = np.cross(place[own] - poses[side[own], :3], push) + sign * turn[own]
+            torque = cross(place[own] - poses[side[own], :3], push) + sign * turn[own]
             np.add.at(sums, slot, np.column_stack([push, torque, normal[own]]))
         self.slots.write(values, sums)
         table = np.column_stack([

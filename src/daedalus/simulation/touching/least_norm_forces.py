@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from daedalus.algebra.rank_decision import KNOWN, KNOWN_BY_DIFFERENCES
+from daedalus.simulation.touching.touching_bodies import cross
 
 # Projections at most; what has not converged then stays as it was found.
 PROJECTIONS = 500
@@ -33,7 +34,7 @@ def least_norm(impulses: np.ndarray, points: np.ndarray, shape: tuple[int, float
         for body, arm, sign in ((int(points[k, 1]), points[k, 5:8], 1.0), (int(points[k, 0]), points[k, 2:5], -1.0)):
             if body >= 0:
                 effect[6 * body : 6 * body + 3, own] += sign * way
-                effect[6 * body + 3 : 6 * body + 6, own] += sign * np.cross(arm, way.T).T / size
+                effect[6 * body + 3 : 6 * body + 6, own] += sign * cross(arm, way.T).T / size
     _, singular, right = np.linalg.svd(effect, full_matrices=False)
     rank = int(np.sum(singular > KNOWN_BY_DIFFERENCES * singular[0]))
     if rank == effect.shape[1]:
@@ -66,9 +67,9 @@ def _ways(impulses: np.ndarray, points: np.ndarray) -> list[np.ndarray]:
     for impulse, point in zip(impulses, points):
         normal = point[8:11]
         if point[11] > 0 and not point[12]:
-            first = np.cross(normal, np.eye(3)[int(np.argmin(np.abs(normal)))])
+            first = cross(normal, np.eye(3)[int(np.argmin(np.abs(normal)))])
             first /= np.linalg.norm(first)
-            ways.append(np.column_stack([normal, first, np.cross(normal, first)]))
+            ways.append(np.column_stack([normal, first, cross(normal, first)]))
         elif point[11] > 0:
             pressed = float(normal @ impulse)
             ways.append((impulse / pressed)[:, None] if pressed > 0 else np.zeros((3, 0)))

@@ -11,7 +11,7 @@ import numpy as np
 
 from daedalus.algebra.rank_decision import KNOWN_BY_DIFFERENCES
 from daedalus.model.mechanics.contact_shapes import LAW
-from daedalus.simulation.touching.touching_bodies import TWIST, TouchingBodies, matrix_of
+from daedalus.simulation.touching.touching_bodies import TWIST, TouchingBodies, cross, matrix_of
 
 
 def inverse_masses(bodies: TouchingBodies, joints: np.ndarray | None) -> np.ndarray:
@@ -50,7 +50,7 @@ def lifting(
             if body >= 0:
                 at, arm = body * TWIST, points[k, 3:6] - poses[body, :3]
                 rows[:, at : at + 3] = sign * np.eye(3)
-                rows[:, at + 3 : at + 6] = -sign * np.cross(np.eye(3), arm).T @ matrix_of(poses[body, 3:])
+                rows[:, at + 3 : at + 6] = -sign * cross(np.eye(3), arm).T @ matrix_of(poses[body, 3:])
         slip = rows @ twists
         slip -= (slip @ normal) * normal
         speed = float(np.linalg.norm(slip))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 # How many numbers of a law the core takes: friction, restitution, rolling, spinning, and a velocity.
 CORE_LAW = 4
-TWIST = 6
+TWIST, POSE = 6, 7
 
 
 @dataclass
@@ -39,6 +39,22 @@ class _BodyGroup:
     attitude: list[list[int]] = field(default_factory=list)
     spin: list[list[int]] = field(default_factory=list)
 
+    def pairs(self, places: list[list[int]], first: int, width: int) -> list[tuple[int, int]]:
+        """Places in a row, each with its place in a table of all bodies, of which `first` is a body's first column."""
+        return [(own, width * k + first + j) for k, row in zip(self.bodies, places) for j, own in enumerate(row)]
+
+
+class _Gathering(NamedTuple):
+    """Numbers that a row and a table of all bodies share: where they stand in each."""
+
+    in_row: np.ndarray
+    in_table: np.ndarray
+
+    @staticmethod
+    def of(pairs: list[tuple[int, int]]) -> _Gathering:
+        in_row, in_table = np.array(pairs, dtype=np.intp).reshape(-1, 2).T.copy()
+        return _Gathering(in_row, in_table)
+
 
 class TouchingBodies:
     """Bodies with masses and shapes as numbers, and how rows, poses and twists turn into each other."""
@@ -51,6 +67,9 @@ class TouchingBodies:
         self.contacts = [c for c in written.touching.values() if not c.compliant]
         self.size = max((written.bodies[name].size for name in self.names), default=3)
         self._groups = self._read_groups(book)
+        self._velocities, self._places, self._moved = self._gatherings()
+        # Quaternions and the like are computed body by body.
+        self._turning = [g for g in self._groups if g.kind is not None]
         self.shapes = sorted(written.shapes.values(), key=lambda s: self.index.get(s.body, -1))
         # A second one looks at the end of a step while the first keeps its contacts.
         self.world, self.scout, self.laws, self.lengths = self._made(p)
@@ -88,15 +107,23 @@ class TouchingBodies:
                 own.spin.append(where(f"{name}.angular_velocity", 3))
         return list(groups.values())
 
+    def _gatherings(self) -> tuple[_Gathering, _Gathering, _Gathering]:
+        """Where velocities stand among twists, positions among poses, and what velocities move along among twists."""
+        velocities, places, moved = [], [], []
+        for g in self._groups:
+            first = 5 if g.kind == "planar" else 3
+            velocities += [*g.pairs(g.velocity, 0, TWIST), *g.pairs(g.spin, first, TWIST)]
+            places += [*g.pairs(g.position, 0, POSE), *(g.pairs(g.attitude, 3, POSE) if g.kind == "quaternion" else [])]
+            moved += [*g.pairs(g.position, 0, TWIST), *(g.pairs(g.attitude, 5, TWIST) if g.kind == "planar" else [])]
+        return _Gathering.of(velocities), _Gathering.of(places), _Gathering.of(moved)
+
     def poses(self, x: np.ndarray) -> np.ndarray:
         """Positions and quaternions, (bodies, 7)."""
-        out = np.zeros((len(self.names), 7))
+        out = np.zeros((len(self.names), POSE))
         out[:, 3] = 1.0
-        for g in self._groups:
-            out[np.ix_(g.bodies, range(g.size))] = x[g.position]
-            if g.kind == "quaternion":
-                out[g.bodies, 3:] = x[g.attitude]
-            elif g.kind == "planar":
+        out.ravel()[self._places.in_table] = x[self._places.in_row]
+        for g in self._turning:
+            if g.kind == "planar":
                 half = 0.5 * x[g.attitude][:, 0]
                 out[g.bodies, 3], out[g.bodies, 6] = np.cos(half), np.sin(half)
             elif g.kind == "rpy":
@@ -107,33 +134,22 @@ class TouchingBodies:
     def twists(self, x: np.ndarray) -> np.ndarray:
         """Velocities in the world and angular velocities in the body, (bodies, 6)."""
         out = np.zeros((len(self.names), TWIST))
-        for g in self._groups:
-            out[np.ix_(g.bodies, range(g.size))] = x[g.velocity]
-            if g.kind == "planar":
-                out[g.bodies, 5] = x[g.spin][:, 0]
-            elif g.kind is not None:
-                out[g.bodies, 3:] = x[g.spin]
+        out.ravel()[self._velocities.in_table] = x[self._velocities.in_row]
         return out
 
     def with_twists(self, x: np.ndarray, twists: np.ndarray) -> np.ndarray:
         """The row with other velocities."""
         out = x.copy()
-        for g in self._groups:
-            out[g.velocity] = twists[np.ix_(g.bodies, range(g.size))]
-            if g.kind == "planar":
-                out[g.spin] = twists[g.bodies, 5][:, None]
-            elif g.kind is not None:
-                out[g.spin] = twists[g.bodies, 3:]
+        out[self._velocities.in_row] = twists.ravel()[self._velocities.in_table]
         return out
 
     def moved(self, x: np.ndarray, twists: np.ndarray, h: float, into: np.ndarray | None = None) -> np.ndarray:
         """The row with bodies moved by constant twists over a time; other entries as `into` has them."""
         out = x.copy() if into is None else into.copy()
-        for g in self._groups:
-            out[g.position] = x[g.position] + h * twists[np.ix_(g.bodies, range(g.size))]
-            if g.kind == "planar":
-                out[g.attitude] = x[g.attitude] + h * twists[g.bodies, 5][:, None]
-            elif g.kind == "quaternion":
+        in_row, in_table = self._moved
+        out[in_row] = x[in_row] + h * twists.ravel()[in_table]
+        for g in self._turning:
+            if g.kind == "quaternion":
                 out[g.attitude] = _turned(x[g.attitude], h * twists[g.bodies, 3:])
             elif g.kind == "rpy":
                 for k, place in zip(g.bodies, g.attitude):
@@ -260,6 +276,14 @@ def _check_distance(one: ContactShape, two: ContactShape) -> None:
             )
 
 
+def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Cross products of vectors in space along the last axis; NumPy's takes ten times as long, for its axes."""
+    out = np.empty(a.shape if a.ndim >= b.ndim else b.shape)
+    for k, i, j in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
+        out[..., k] = a[..., i] * b[..., j] - a[..., j] * b[..., i]
+    return out
+
+
 def _turned(q: np.ndarray, turn: np.ndarray) -> np.ndarray:
     """Quaternions (n, 4) turned by rotation vectors (n, 3) in the body frame, of unit length."""
     angle = np.linalg.norm(turn, axis=1, keepdims=True)
@@ -268,7 +292,7 @@ def _turned(q: np.ndarray, turn: np.ndarray) -> np.ndarray:
     a, b = q[:, 0], q[:, 1:]
     out = np.empty_like(q)
     out[:, 0] = a * w - np.sum(b * v, axis=1)
-    out[:, 1:] = a[:, None] * v + w[:, None] * b + np.cross(b, v)
+    out[:, 1:] = a[:, None] * v + w[:, None] * b + cross(b, v)
     unit: np.ndarray = out / np.linalg.norm(out, axis=1, keepdims=True)
     return unit
 
