@@ -30,9 +30,11 @@ from daedalus.optimisation.program.stage_structure import StageStructure, stage_
 from daedalus.optimisation.result.plan import Plan
 from daedalus.optimisation.search.consistent_states import consistent_states
 from daedalus.optimisation.search.convexity import is_convex
+from daedalus.optimisation.search.hidden_inputs import in_the_middle, tilted, unused_inputs
 from daedalus.optimisation.search.initial_guess import initial_guess
 from daedalus.optimisation.search.mesh_rounds import on_finer_meshes
 from daedalus.optimisation.search.other_starts import (
+    DURATIONS,
     INTERVALS,
     MOST_VARIABLES,
     best_of,
@@ -40,7 +42,7 @@ from daedalus.optimisation.search.other_starts import (
     local_optimum,
     other_guess,
 )
-from daedalus.optimisation.search.patience import searched
+from daedalus.optimisation.search.patience import searched, within
 from daedalus.optimisation.transcription.boundary.independent_ends import possible_ends
 from daedalus.optimisation.transcription.boundary.reference_ends import ReferenceEnds, first_guess, fixed_states
 from daedalus.optimisation.transcription.chain_positions import chain_positions
@@ -58,14 +60,12 @@ LEADS_NOWHERE = (ProgramEnding.INFEASIBLE, ProgramEnding.SMALL_STEP, ProgramEndi
 MOST_ENDS = 2
 # Searches that came to no end from the guess; a motion of the model may lead further.
 GAVE_UP = (ProgramEnding.MANY_ITERATIONS, ProgramEnding.FAILED, ProgramEnding.SMALL_STEP, ProgramEnding.NOT_FINITE)
+# From the guess alone so many iterations are taken before other kinds of guesses are tried.
+MOST_FROM_THE_GUESS = 300
 # Steps double the digits: where so many are not enough, the last solution was too far.
 MOST_STEPS = 12
 # Multipliers beyond this size count relative to it (A. Wächter, L. T. Biegler, Math. Programming 106 (2006), eq. 5).
 LARGE = 100.0
-# An input that moves by no more than this part of its range was not used.
-STILL = 1e-6
-# Guesses move by this part of the range of an input, or of its nominal value where it has no bounds.
-TILT = 0.1
 # The cost has to fall by this part of itself for another plan to be taken.
 BETTER = 1e-6
 
@@ -89,6 +89,18 @@ class Solving:
     def _guess(self) -> np.ndarray:
         made = self.transcription
         return initial_guess(made.stage, made.layout, self.ends, self.kept, made.program.shape[0])
+
+    def _begins(self) -> list[np.ndarray]:
+        """The guess, and the same for other durations where that is unknown."""
+        made, duration = self.transcription, self.description.duration
+        if not isinstance(duration, Unknown):
+            return [self.begin]
+        found = [self.begin]
+        for part in DURATIONS:
+            other = replace(duration, guess=float(np.clip(part * duration.guess, duration.lower, duration.upper)))
+            stage = replace(made.stage, description=replace(made.stage.description, duration=other))
+            found.append(initial_guess(stage, made.layout, self.ends, self.kept, made.program.shape[0]))
+        return found
 
     def moved(self, description: Description) -> Solving | None:
         """The same program from another start; None where more than the values at the start would change.
@@ -177,24 +189,33 @@ class Solving:
         return None
 
     def _from_a_motion(self, settings: SolveSettings, outcome: ProgramOutcome) -> ProgramOutcome | None:
-        """What is found from a motion of the model with the inputs of the guess, not from a line between its ends."""
-        program = self.transcription.program
-        guess = Plan(
-            self.model, self.transcription, replace(outcome, w=self.begin), program.parameters, self.begin, self.again
-        )
+        """What is found from motions of the model, not from a line between its ends.
+
+        Their inputs are those of the guess, or in the middle of their bounds: where no end is given those of the guess
+        hold the start.
+        """
+        program, done, seconds = self.transcription.program, outcome.iterations, outcome.seconds
+        for begin in (self.begin, in_the_middle(self.transcription, self.begin)):
+            near = self._beginning_at_a_motion(replace(outcome, w=begin))
+            left = within(settings, 0, seconds)
+            if near is None or left is None:
+                continue
+            found = searched(program, near, left, self.description.system.name)
+            done, seconds = done + found.iterations, seconds + found.seconds
+            if found.success:
+                return replace(found, iterations=done, seconds=seconds)
+        return None
+
+    def _beginning_at_a_motion(self, guess: ProgramOutcome) -> np.ndarray | None:
+        """A guess with the motion that the inputs of another one lead to; None where there is none."""
         try:
-            motion = guess.replay().trajectory
+            motion = self._plan_of(guess).replay().trajectory
             if not motion.success:
                 return None
-            near = Solving(self.model, replace(self.description, trajectory=motion), settings, self.mesh)
+            near = Solving(self.model, replace(self.description, trajectory=motion), self.settings, self.mesh)
         except DaedalusError:
             return None
-        if near.transcription.program.shape != program.shape:
-            return None
-        if settings.time_limit is not None:
-            settings = replace(settings, time_limit=max(settings.time_limit - outcome.seconds, 1e-3))
-        found = searched(program, near.begin, settings, self.description.system.name)
-        return replace(found, iterations=outcome.iterations + found.iterations) if found.success else None
+        return near.begin if near.transcription.program.shape == self.transcription.program.shape else None
 
     def _with_hidden_inputs(self, settings: SolveSettings, outcome: ProgramOutcome) -> tuple[ProgramOutcome, list[str]]:
         """A better plan that uses inputs which a symmetry has hidden from the search, where there is one."""
@@ -230,8 +251,7 @@ class Solving:
     def _coarse(self, settings: SolveSettings) -> Solving | None:
         """The problem on few intervals, where other ways are looked for; None where the user leads, or it is large."""
         described = self.description
-        led = described.guesses or described.trajectory is not None or settings.options
-        if led or not isinstance(described.duration, Unknown):
+        if described.guesses or described.trajectory is not None or settings.options:
             return None
         count = min(INTERVALS, described.intervals)
         if self.transcription.program.shape[0] * count > MOST_VARIABLES * self.mesh.intervals:
@@ -242,25 +262,47 @@ class Solving:
         """A cheaper plan from other starts, where one is found with little work; and what was not looked for."""
         if is_convex(self.transcription.program, first.w):
             return first, []
-        coarse = self._coarse(settings)
+        coarse = self._coarse(settings) if isinstance(self.description.duration, Unknown) else None
         if coarse is None:
             return first, [local_optimum(0)]
         left = None if settings.time_limit is None else settings.time_limit - first.seconds
-        guess, tried = cheaper_guess(coarse.transcription, coarse.begin, settings, left)
+        guess, tried = cheaper_guess(coarse.transcription, coarse._begins(), settings, left)
         if guess is None:
             return first, [local_optimum(tried)]
         plan = self._plan_of(first)
-        way = Plan(
-            self.model, coarse.transcription, guess, coarse.transcription.program.parameters, coarse.begin, coarse.again
-        )
-        near = Solving(self.model, replace(self.description, trajectory=way), self.settings, self.mesh)
-        if left is not None:
-            settings = replace(settings, time_limit=max(left - guess.seconds, 1e-3))
-        found = searched(self.transcription.program, near.begin, settings, self.description.system.name)
+        found = self._along(coarse, guess, settings, left)
         if (not is_better(found, first) and plan.success) or not self._plan_of(found).success:
             return first, [local_optimum(tried)]
         whole = replace(found, iterations=first.iterations + found.iterations, seconds=first.seconds + found.seconds)
         return whole, [local_optimum(tried, (first.objective, found.objective))]
+
+    def _along(
+        self, coarse: Solving, guess: ProgramOutcome, settings: SolveSettings, left: float | None
+    ) -> ProgramOutcome:
+        """What is found on the whole mesh from a plan on a coarse one; `left`: seconds for both."""
+        way = coarse._plan_of(guess)
+        near = Solving(self.model, replace(self.description, trajectory=way), self.settings, self.mesh)
+        if left is not None:
+            settings = replace(settings, time_limit=max(left - guess.seconds, 1e-3))
+        return searched(self.transcription.program, near.begin, settings, self.description.system.name)
+
+    def _from_elsewhere(
+        self, settings: SolveSettings, first: ProgramOutcome
+    ) -> tuple[ProgramOutcome | None, list[str]]:
+        """A plan from another start, where the first search found none."""
+        coarse, left = self._coarse(settings), within(settings, first.iterations, first.seconds)
+        if coarse is None or left is None:
+            return None, []
+        guess, tried = cheaper_guess(coarse.transcription, coarse._begins(), left, left.time_limit, any_plan=True)
+        if guess is None:
+            return None, []
+        found = self._along(coarse, guess, left, left.time_limit)
+        if not found.success:
+            return None, []
+        iterations, seconds = first.iterations + found.iterations, first.seconds + guess.seconds + found.seconds
+        told = f"other start {tried}" if tried else "a plan on a coarse mesh"
+        note = f"the search from the guess found no plan ({first.ending.value}); from {told} it found this one"
+        return replace(found, iterations=iterations, seconds=seconds), [note]
 
     def _plan_of(self, outcome: ProgramOutcome) -> Plan:
         program = self.transcription.program
@@ -289,6 +331,25 @@ class Solving:
         # What counts is looked at once more, by the means of every search.
         return found if found is not None and optimality_error(program, found) <= settings.accuracy else None
 
+    def _searched_everywhere(self, settings: SolveSettings) -> tuple[ProgramOutcome, list[str]]:
+        """What is found from the guess and, where that leads nowhere, from guesses of other kinds; notes."""
+        alone = bool(settings.options) or self.last is not None or settings.starts == 1
+        most = settings.most_iterations if alone else min(settings.most_iterations, MOST_FROM_THE_GUESS)
+        outcome, notes = self._with_ipopt(replace(settings, most_iterations=most)), list[str]()
+        if outcome.ending in LEADS_NOWHERE:
+            outcome = self._towards_other_ends(settings) or outcome
+        if outcome.ending in GAVE_UP and self.last is None and self.description.trajectory is None:
+            outcome = self._from_a_motion(replace(settings, most_iterations=most), outcome) or outcome
+        if outcome.ending in (*LEADS_NOWHERE, *GAVE_UP) and not alone:
+            other, notes = self._from_elsewhere(settings, outcome)
+            outcome = other or outcome
+        more = within(settings, outcome.iterations, outcome.seconds)
+        if outcome.ending is ProgramEnding.MANY_ITERATIONS and not alone and more is not None:
+            found = searched(self.transcription.program, self.begin, more, self.description.system.name, patience=most)
+            iterations, seconds = outcome.iterations + found.iterations, outcome.seconds + found.seconds
+            outcome = replace(found, iterations=iterations, seconds=seconds)
+        return outcome, notes
+
     def _search(self, settings: SolveSettings) -> Plan:
         notes: list[str] = []
         outcome = self._still_solved(settings)
@@ -302,11 +363,8 @@ class Solving:
             if outcome is None and settings.solver == "fatrop":
                 notes.append(f"ipopt took over from fatrop: {reason}")
         if outcome is None:
-            outcome = self._with_ipopt(settings)
-        if outcome.ending in LEADS_NOWHERE:
-            outcome = self._towards_other_ends(settings) or outcome
-        if outcome.ending in GAVE_UP and self.last is None and self.description.trajectory is None:
-            outcome = self._from_a_motion(settings, outcome) or outcome
+            outcome, told = self._searched_everywhere(settings)
+            notes += told
         if outcome.success and self.last is None and not settings.options:
             outcome, told = self._with_hidden_inputs(settings, outcome)
             notes += told
@@ -437,46 +495,6 @@ def optimality_error(program: Program, outcome: ProgramOutcome) -> float:
     return max(float(np.abs(still).max(initial=0.0)) / shrink, missed, pressed / shrink)
 
 
-# Inputs that a search leaves at their guess because a symmetry hides them, and a guess that breaks the symmetry.
-#
-# A body that is to turn about one of its axes gets there by a torque about this axis alone, and the slope of the cost
-# by the other torques is zero along all of this way: a search that begins with them at zero ends at a saddle point,
-# though a way with all three may be faster (K. D. Bilimoria, B. Wie, Journal of Guidance, Control, and Dynamics 16,
-# 1993).
-
-
-def unused_inputs(made: Transcription, begin: np.ndarray, outcome: ProgramOutcome) -> list[np.ndarray]:
-    """The variables of each input that is where the guess was throughout; empty where no input moved or all did."""
-    inputs = _variables_of_inputs(made)
-    still = [bool(np.all(np.abs(outcome.w[own] - begin[own]) <= STILL * _ranges(made, own))) for own in inputs]
-    return [own for own, is_still in zip(inputs, still) if is_still] if not all(still) else []
-
-
-def tilted(made: Transcription, begin: np.ndarray, inputs: list[np.ndarray]) -> np.ndarray:
-    """A guess with these inputs moved, each by another amount, within their bounds."""
-    found, program = begin.copy(), made.program
-    for k, own in enumerate(inputs):
-        # The golden ratio spreads the amounts evenly over both signs, none of them small.
-        share = (0.618034 * (k + 1)) % 1.0 - 0.5
-        moved = begin[own] + TILT * _ranges(made, own) * (share + np.copysign(0.5, share))
-        found[own] = np.clip(moved, program.lower[own], program.upper[own])
-    return found
-
-
 def is_better(other: ProgramOutcome, outcome: ProgramOutcome) -> bool:
     """Whether another search found a plan of lower cost."""
     return other.success and other.objective < outcome.objective - BETTER * max(abs(outcome.objective), BETTER)
-
-
-def _variables_of_inputs(made: Transcription) -> list[np.ndarray]:
-    layout, stage = made.layout, made.stage
-    held = [layout.inputs[:, k] for k in range(len(stage.constant))]
-    columns = [stage.model_states + k for k in range(len(stage.linear))]
-    linear = [np.concatenate([layout.nodes[:, k], layout.points[..., k].ravel()]) for k in columns]
-    return [np.unique(own[own >= 0]) for own in (*held, *linear) if np.any(own >= 0)]
-
-
-def _ranges(made: Transcription, own: np.ndarray) -> np.ndarray:
-    program = made.program
-    width = program.upper[own] - program.lower[own]
-    return np.asarray(np.where(np.isfinite(width) & (width > 0), width, program.scale[own]))

@@ -99,9 +99,10 @@ def _outcome(
     if fixed.any():
         # Fixed variables are taken out of the search: what they would be worth follows from stationarity.
         gradient, jacobian = program.first(w, parameters)
-        pull = gradient + np.bincount(
-            program.jacobian_column, jacobian * multipliers[program.jacobian_row], minlength=len(w)
-        )
+        with np.errstate(invalid="ignore"):  # at a point where the functions are not finite
+            pull = gradient + np.bincount(
+                program.jacobian_column, jacobian * multipliers[program.jacobian_row], minlength=len(w)
+            )
         pressing = np.where(fixed, -pull, pressing)
     objective = found["objective"] if solved else program.values(w, parameters)[0]
     return ProgramOutcome("ipopt", ending, found["iterations"], w, float(objective), multipliers, pressing, seconds)

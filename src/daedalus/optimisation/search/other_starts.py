@@ -24,6 +24,8 @@ from daedalus.optimisation.transcription.collocated import Transcription
 
 # How many waves bend a state, and the largest power of e that a duration is multiplied with.
 WAVES, LONGER = 3, 1.0
+# Durations that are tried before starts by chance, as parts of the guess.
+DURATIONS = (3.0, 1 / 3.0, 10.0)
 # Optima whose costs differ by less than this part are one.
 SAME_COST = 1e-4
 # The coarse mesh of the starts that nobody asked for, how many there are at most, the iterations of each and those of
@@ -38,8 +40,9 @@ def other_guess(made: Transcription, begin: np.ndarray, draw: np.random.Generato
     found, program, layout = begin.copy(), made.program, made.layout
     free = np.isfinite(program.lower) & np.isfinite(program.upper)
     inputs = layout.inputs[layout.inputs >= 0]
-    bounded = inputs[free[inputs]]
+    bounded, others = inputs[free[inputs]], inputs[~free[inputs]]
     found[bounded] = draw.uniform(program.lower[bounded], program.upper[bounded])
+    found[others] += program.scale[others] * draw.normal(size=len(others))
     for k in range(made.stage.model_states):
         nodes, points = layout.nodes[:, k], layout.points[..., k] if layout.points.size else np.zeros(0, dtype=int)
         size = float(np.abs(begin[nodes]).max()) or float(program.scale[nodes].max())
@@ -77,17 +80,23 @@ def best_of(
 
 
 def cheaper_guess(
-    made: Transcription, begin: np.ndarray, settings: SolveSettings, time_limit: float | None
-) -> tuple[ProgramOutcome | None, int]:
-    """The cheapest of some optima on a coarse mesh where it is cheaper than that of the guess; how many were tried."""
+    made: Transcription, begins: Sequence[np.ndarray], settings: SolveSettings, time_limit: float | None, *,
+    any_plan: bool = False,
+) -> tuple[ProgramOutcome | None, int]:  # fmt: skip
+    """The cheapest of some optima on a coarse mesh where it is cheaper than that of the guess; how many were tried.
+
+    begins: the guess, and others that are tried before those by chance.
+    any_plan: the first that is found, also from the guess: where the whole problem has none so far.
+    """
     program, draw = made.program, np.random.default_rng(settings.seed)
-    left, seconds = MOST_WORK // program.shape[0], 0.0
+    # Where there is no plan yet, more work is well spent.
+    left, seconds = (3 if any_plan else 1) * MOST_WORK // program.shape[0], 0.0
     found: list[ProgramOutcome] = []
-    for k in range(1 + OTHERS):
+    for k in range(len(begins) + OTHERS):
         rest = None if time_limit is None else time_limit - seconds
         if left <= 0 or (rest is not None and rest <= 0):
             break
-        at = other_guess(made, begin, draw) if k else begin
+        at = begins[k] if k < len(begins) else other_guess(made, begins[0], draw)
         own = solve_with_ipopt(
             program, at, tolerance=max(settings.accuracy, 1e-6), most_iterations=min(PATIENCE, left), time_limit=rest
         )
@@ -95,8 +104,10 @@ def cheaper_guess(
             break
         left, seconds = left - own.iterations, seconds + own.seconds
         found.append(own)
-    if not found:
-        return None, 0
+        if any_plan and own.success:
+            return replace(own, seconds=seconds), k
+    if not found or any_plan:
+        return None, max(0, len(found) - 1)
     first, tried = found[0], len(found) - 1
     best = min((own for own in found[1:] if own.success), key=lambda own: own.objective, default=None)
     if best is None or (first.success and not best.objective < first.objective - CLEARLY * abs(first.objective)):

@@ -26,34 +26,72 @@ from daedalus.optimisation.program.program_outcome import ProgramEnding, Program
 FIRST = 100
 STEPS: tuple[dict[str, Any], ...] = ({}, {"alpha_for_y": "primal"})
 
+# Slopes beyond this size come from multipliers that grow without end; after so many such iterations nothing comes back,
+# and factorisations that have to look for pivots everywhere take a hundred times as long.
+LOST, MOST_LOST = 1e14, 5
+
 # (most iterations, options, seconds left) -> what was found
 Search = Callable[[int, dict[str, Any], float | None], ProgramOutcome]
 
 
 def searched(
-    program: Program, begin: np.ndarray, settings: SolveSettings, name: str, warm: ProgramOutcome | None = None
-) -> ProgramOutcome:
-    """What IPOPT finds from a point, with its iterations told; options that were given are taken as they are."""
+    program: Program, begin: np.ndarray, settings: SolveSettings, name: str, warm: ProgramOutcome | None = None,
+    patience: int = FIRST,
+) -> ProgramOutcome:  # fmt: skip
+    """What IPOPT finds from a point, with its iterations told; options that were given are taken as they are.
+
+    patience: iterations of the first search.
+    """
     listener = listener_of(settings.progress, name)
 
     def search(most: int, options: dict[str, Any], seconds: float | None) -> ProgramOutcome:
-        return solve_with_ipopt(
+        watch = _Lost(listener)
+        found = solve_with_ipopt(
             program, begin, warm=warm, tolerance=settings.accuracy, most_iterations=most, time_limit=seconds,
-            listener=listener, options=options,
+            listener=watch, options=options,
         )  # fmt: skip
+        return replace(found, ending=ProgramEnding.DIVERGED) if watch.lost else found
 
     try:
         if settings.options or warm is not None:
             return search(settings.most_iterations, settings.options, settings.time_limit)
-        return patient_search(search, settings.most_iterations, settings.time_limit)
+        return patient_search(search, settings.most_iterations, settings.time_limit, patience)
     finally:
         if isinstance(listener, IterationLine):
             listener.close()
 
 
-def patient_search(search: Search, most_iterations: int, time_limit: float | None = None) -> ProgramOutcome:
+class _Lost:
+    """Listens to a search, tells another listener, and ends the search where its multipliers grow without end."""
+
+    def __init__(self, listener: Callable[[int, float, float, float], bool] | None) -> None:
+        self._listener, self._count, self.lost = listener, 0, False
+
+    def __call__(self, iteration: int, objective: float, violation: float, stationarity: float) -> bool:
+        """Whether to go on."""
+        self._count = self._count + 1 if stationarity > LOST else 0
+        self.lost = self._count >= MOST_LOST
+        if self.lost:
+            return False
+        return self._listener is None or self._listener(iteration, objective, violation, stationarity)
+
+
+def within(settings: SolveSettings, iterations: int, seconds: float) -> SolveSettings | None:
+    """The settings of another search after so many iterations and seconds; None where nothing is left."""
+    most, limit = settings.most_iterations - iterations, settings.time_limit
+    rest = None if limit is None else limit - seconds
+    return (
+        None
+        if most <= 0 or (rest is not None and rest <= 0)
+        else replace(settings, most_iterations=most, time_limit=rest)
+    )
+
+
+def patient_search(
+    search: Search, most_iterations: int, time_limit: float | None = None, patience: int = FIRST
+) -> ProgramOutcome:
     """What the first search finds that succeeds, or the last; its iterations and seconds are those of all."""
-    began, done, patience = time.perf_counter(), 0, FIRST
+    began, done = time.perf_counter(), 0
     outcomes: list[ProgramOutcome] = []
     while True:
         left = None if time_limit is None else max(time_limit - (time.perf_counter() - began), 1e-3)

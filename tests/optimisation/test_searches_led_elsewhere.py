@@ -1,0 +1,130 @@
+"""Problems whose first search leads nowhere: guesses of other kinds find the plan, and the plan says so."""
+
+import casadi as ca
+import numpy as np
+import pytest
+from tests.support.optima import begun, ode
+
+import daedalus as dd
+
+
+def particle(duration: object) -> dd.OptimalControl:
+    """A particle in an electric field: where the input is zero the first slope of its motion is zero as well.
+
+    D. E. Chang, N. Petit, P. Rouchon, Time-optimal control of a particle in a dielectrophoretic system, IEEE
+    Transactions on Automatic Control 51 (2006).
+    """
+    m, _, _ = ode("x y", "u", lambda x, y, u: [y * u - 0.75 * u**2, u - y], [1.0, 0.0])
+    ocp = begun(m, duration, 60, x=2.0)
+    ocp.minimise(final=ocp.duration)
+    return ocp
+
+
+@pytest.mark.parametrize("bounded", ["by a bound", "by conditions"])
+def test_a_motion_without_a_slope_at_the_guess_is_found(bounded):
+    ocp = particle(dd.unknown(1.0, 0.1, 50.0))
+    u = ocp.model["u"]
+    if bounded == "by a bound":
+        ocp.bound(u, -1.0, 1.0)
+    else:
+        ocp.subject_to(u <= 1)
+        ocp.subject_to(u >= -1)
+    plan = ocp.solve()
+    assert plan.success, plan
+    # On 400 intervals: 7.81135.
+    assert plan.duration == pytest.approx(7.81135, rel=5e-4)
+    assert any("the search from the guess found no plan" in note for note in plan.notes)
+
+
+def test_a_car_moves_sideways_by_turning():
+    """Beside itself: no input moves it there directly."""
+
+    def rates(x, y, angle, v, a, bend):
+        return [v * ca.cos(angle), v * ca.sin(angle), v * bend, a]
+
+    m, _, _ = ode("x y angle v", "a bend", rates, [0.0, 0.0, 0.0, 0.0])
+    ocp = begun(m, dd.unknown(5.0, 0.1, 50.0), 40, x=0.0, y=1.0, angle=0.0, v=0.0)
+    for name in ("v", "a", "bend"):
+        ocp.bound(name, -1.0, 1.0)
+    ocp.minimise(final=ocp.duration)
+    plan = ocp.solve()
+    assert plan.success, plan
+    assert plan.duration < 4.92
+    replayed = plan.replay().trajectory
+    np.testing.assert_allclose([replayed[name][-1] for name in ("x", "y", "angle", "v")], [0, 1, 0, 0], atol=1e-5)
+
+
+def ascent(guess: float, bound: float | None) -> dd.OptimalControl:
+    """Into an orbit of 185 km over a flat Earth: A. E. Bryson, Y.-C. Ho (1975), 2.4; tan u is linear in time."""
+
+    def rates(x, y, v, w, u):
+        return [v, w, 20 * ca.cos(u), 20 * ca.sin(u) - 9.81]
+
+    m, _, (u,) = ode("x y v w", "u", rates, [0.0] * 4)
+    ocp = begun(m, dd.unknown(guess, 1.0, 1000.0), 50, y=185e3, v=7796.7, w=0.0)
+    if bound is not None:
+        ocp.bound(u, -bound, bound)
+    ocp.minimise(final=ocp.duration)
+    return ocp
+
+
+@pytest.mark.parametrize(
+    ("guess", "bound"),
+    [
+        (100.0, np.pi / 2),
+        pytest.param(400.0, None, marks=pytest.mark.wide),
+        pytest.param(100.0, None, marks=pytest.mark.wide),
+        pytest.param(100.0, 3.2, marks=pytest.mark.wide),
+        pytest.param(600.0, None, marks=pytest.mark.wide),
+    ],
+)
+def test_a_duration_far_from_the_guess_is_found(guess, bound):
+    plan = ascent(guess, bound).solve()
+    assert plan.success, plan
+    assert plan.duration == pytest.approx(456.8577, rel=2e-5)
+
+
+@pytest.mark.wide
+def test_a_problem_without_ends_begins_at_a_motion():
+    """Protein from a fed reactor: S. Park, W. F. Ramirez, AIChE Journal 34 (1988); R. Luus: 32.68 with finer inputs."""
+
+    def rates(protein, total, cells, food, volume, u):
+        growth, made = 21.87 * food / (food + 0.4) / (food + 62.5), food * ca.exp(-5 * food) / (0.1 + food)
+        released, thinning = 4.75 * growth / (0.12 + growth), u / volume
+        return [
+            released * (total - protein) - thinning * protein, made * cells - thinning * total,
+            (growth - thinning) * cells, -7.3 * growth * cells - thinning * (food - 20), u,
+        ]  # fmt: skip
+
+    m, (protein, *_, volume), _ = ode("protein total cells food volume", "u", rates, [0.0, 0.0, 1.0, 5.0, 1.0])
+    ocp = begun(m, 15.0, 60)
+    ocp.bound("u", 0.0, 2.0)
+    ocp.minimise(final=-protein * volume)
+    plan = ocp.solve()
+    assert plan.success, plan
+    assert plan.objective == pytest.approx(-32.68, rel=2e-3)
+
+
+@pytest.mark.wide
+def test_many_turns_round_a_planet_are_planned_from_a_motion():
+    def rates(r, angle, v, w, u):
+        return [v, w / r, w**2 / r - 1 / r**2 + 0.01 * ca.sin(u), -v * w / r + 0.01 * ca.cos(u)]
+
+    m, (r, _, v, w), _ = ode("r angle v w", "u", rates, [1.0, 0.0, 0.0, 1.0])
+    ocp = begun(m, 50.0, 60)
+    ocp.subject_to(v == 0, at="end")
+    ocp.subject_to(w == 1 / ca.sqrt(r), at="end")
+    ocp.minimise(final=-r)
+    plan = ocp.solve()
+    assert plan.success, plan
+    # On 400 intervals: 3.40557.
+    assert plan.objective == pytest.approx(-3.40557, rel=1e-3)
+
+
+def test_what_cannot_be_is_still_said():
+    """Other starts make nothing possible that is not."""
+    m, _, (u,) = ode("x v", "u", lambda x, v, u: [v, u], [0.0, 0.0])
+    ocp = begun(m, 1.0, 20, x=1.0, v=0.0)
+    ocp.bound(u, -1.0, 1.0)
+    ocp.minimise(running=u**2)
+    assert not ocp.solve().success
