@@ -87,3 +87,17 @@ def test_an_estimator_takes_the_noise_of_the_model():
     for y in (0.1, -0.2, 0.4):
         assert one([y], [1.0]) == pytest.approx(other([y], [1.0]), abs=1e-12)
     assert one.covariance == pytest.approx(other.covariance, abs=1e-14)
+
+
+def test_first_passages_without_a_step():
+    """Runs that an event ends at different times are compared up to the earlier one; every sweep has the times."""
+    m = dd.Model("well")
+    x, w = m.state("x", start=-1.0), m.noise("w", 2.0)
+    m.equation(m.der(x), x - x**3 + w)
+    m.event("over", x, direction=1, terminal=True)
+    once = dd.simulate(m, 6.0, seed=2)
+    again = dd.simulate(m, 6.0, seed=2, save_at=[5.0])
+    assert again.end.time == once.end.time < 3.0
+    en = dd.sweep(m, 6.0, seeds=3, step=0.01)
+    singles = [float(dd.simulate(m, 6.0, seed=k, step=0.01).end.time) for k in range(3)]
+    assert np.allclose(en["end_time"].values, singles)

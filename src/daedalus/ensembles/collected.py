@@ -54,8 +54,8 @@ def joined_results(found: list[CaseResults]) -> CaseResults:
 class KeptCases:
     """All results side by side, taken in block by block in the order of the cases; NaN where a case has no data."""
 
-    def __init__(self, cases: Cases, columns: Sequence[Column], times: np.ndarray, end_only: bool) -> None:
-        self.cases, self.columns, self.end_only = cases, columns, end_only
+    def __init__(self, cases: Cases, columns: Sequence[Column], times: np.ndarray) -> None:
+        self.cases, self.columns = cases, columns
         width = sum(column.width for column in columns)
         check_memory(
             8 * cases.count * len(times) * (width + 1),
@@ -88,7 +88,7 @@ class KeptCases:
         for values in self._values:
             values[self._taken :] = np.nan
         rows = [values.reshape(*shape, *values.shape[1:]) for values in self._values]
-        ends = self._end.reshape(shape) if self.end_only else None
+        ends = self._end.reshape(shape)
         reasons = self._reason_texts(finished).reshape(shape)
         return case_variables(self.cases, self.columns, rows, self._success.reshape(shape), reasons, ends)
 
@@ -169,14 +169,12 @@ def units_of(column: Column) -> dict[str, str]:
 
 
 def case_variables(
-    cases: Cases, columns: Sequence[Column], rows: Sequence[Any], success: Any, reasons: Any, ends: Any = None
+    cases: Cases, columns: Sequence[Column], rows: Sequence[Any], success: Any, reasons: Any, ends: Any
 ) -> tuple[Variables, Variables]:
     """Variables over the cases, and the values of every axis along its dimension as coordinates."""
     dims, coordinates = list(cases.dims), Variables()
     found: Variables = {c.name: ([*dims, "time", *c.dims], values, units_of(c)) for c, values in zip(columns, rows)}
-    found |= {"success": (dims, success), "stop_reason": (dims, reasons)}
-    if ends is not None:
-        found["end_time"] = (dims, ends)
+    found |= {"success": (dims, success), "stop_reason": (dims, reasons), "end_time": (dims, ends)}
     for k, axis in enumerate(cases.axes):
         inner = [] if axis.is_scalar else [f"{axis.name}_index"]
         coordinates[cases.names[k]] = ([dims[k] if cases.product else "case", *inner], axis.values)

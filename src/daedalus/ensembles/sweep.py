@@ -88,7 +88,7 @@ def sweep(
         path is the one that `dd.simulate(..., seed=k)` computes with the same step. Without it, all cases have the
         noise of `seed=0`.
     options: all options of `simulate`. `save_at` defaults to 201 equally spaced times; `save_at="end"` keeps only the
-        last row (an event may end a run early, see `en["end_time"]`).
+        last row. An event may end a run early: `en["end_time"]` is when each case ended.
 
     If a case fails, its missing values are NaN and `en.stop_reason` holds the reason; the others continue. Ctrl-C
     returns what was computed. Raises an InputError at once if the result would not fit into memory.
@@ -141,20 +141,20 @@ def sweep(
     finished = f"reached {time_text(t1)}"
     if keep == "there" and statistics is None:
         if isinstance(way, OnGpu):
-            return _left_there(way, opened, cases, end_only, finished)
+            return _left_there(way, opened, cases, finished)
         if isinstance(way, OnCluster):
-            made = dask_variables(way.to_be(), cases, opened.reader.columns, len(opened.times), finished, end_only)
+            made = dask_variables(way.to_be(), cases, opened.reader.columns, len(opened.times), finished)
             return Ensemble(_dataset_to_be(opened, made, f"{way.note(cases.count, 0)}, when somebody asks"))
-    collected = _collected(cases, opened, statistics, end_only)
+    collected = _collected(cases, opened, statistics)
     left = _run(way, opened, cases.count, _workers(workers), wants_progress(progress), collected)
     return Ensemble(_dataset_to_be(opened, collected.variables(finished), way.note(cases.count, left)))
 
 
-def _collected(cases: Cases, opened: OpenSweep, statistics: tuple[Statistic, ...] | None, end_only: bool) -> Collected:
+def _collected(cases: Cases, opened: OpenSweep, statistics: tuple[Statistic, ...] | None) -> Collected:
     """Where results go."""
     columns, times = opened.reader.columns, opened.times
     if statistics is None:
-        return KeptCases(cases, columns, times, end_only)
+        return KeptCases(cases, columns, times)
     return SummarisedCases(cases, columns, times, statistics)
 
 
@@ -172,12 +172,12 @@ def _run(way: WayOfCases, opened: OpenSweep, count: int, workers: int, show: boo
     return left
 
 
-def _left_there(way: OnGpu, opened: OpenSweep, cases: Cases, end_only: bool, finished: str) -> Ensemble:
+def _left_there(way: OnGpu, opened: OpenSweep, cases: Cases, finished: str) -> Ensemble:
     """A result that stays on the GPU until it is looked at."""
     there, fetched = way.stay(cases.count)
 
     def data() -> Any:
-        found, collected = fetched(), _collected(cases, opened, None, end_only)
+        found, collected = fetched(), _collected(cases, opened, None)
         collected.take(range(cases.count), found)
         return _dataset_to_be(opened, collected.variables(finished), way.note(cases.count, found.left))()
 
@@ -251,7 +251,6 @@ def dask_variables(
     columns: Sequence[Column],
     times: int,
     finished: str,
-    end_only: bool,
 ) -> tuple[Variables, Variables]:
     """The variables and the coordinates of a Dataset.
 
@@ -267,7 +266,7 @@ def dask_variables(
     rows = [joined([p.rows[k] for p in results], (times, *column.shape), float) for k, column in enumerate(columns)]
     success = joined([part.success for part in results], (), bool)
     texts = joined([reasons(part, finished) for part in results], (), object)
-    ends = joined([part.ends for part in results], (), float) if end_only else None
+    ends = joined([part.ends for part in results], (), float)
     return case_variables(cases, columns, rows, success, texts, ends)
 
 

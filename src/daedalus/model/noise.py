@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import casadi as ca
+import numpy as np
 
 from daedalus.errors import ModelError
 from daedalus.model.names import check_name
@@ -45,7 +46,8 @@ class NoiseDoor(DelayDoor):
         intensity: the spectral density q. The increment of the noise over a time dt has the variance q dt. Pass one
             number, or one per element. For an intensity that depends on states or parameters, multiply the symbol by
             an expression: `sigma * x * m.noise("w")`.
-        shape: `()` scalar, `n` column, `(rows, columns)` matrix; elements are independent.
+        shape: `()` scalar, `n` column, `(rows, columns)` matrix; elements are independent. By default one element for
+            each number of the intensity.
         calculus: "ito" or "stratonovich": what a product such as x w means, if x depends on w.
 
         Example
@@ -105,6 +107,8 @@ def _written(name: str, spread: object, shape: Any, what: str, kind: str) -> _Wr
             remedy=f'the square root of the expression times m.noise("{name}"), whose intensity is 1',
         )
     dims = check_shape(shape, name)
+    if dims == () and isinstance(spread, (list, tuple, np.ndarray)) and np.ndim(spread) == 1:
+        dims = (len(spread),)
     values = flatten_values(spread, dims, name, what)
     if any(value is None or value < 0 for value in values):
         raise ModelError(

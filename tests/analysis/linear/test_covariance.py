@@ -51,3 +51,13 @@ def test_sampled_systems():
 def test_wrong_uses_are_told(call, kind, text):
     with pytest.raises(kind, match=text):
         call()
+
+
+def test_the_intensity_is_that_of_the_model():
+    """x' = -2 x + w with the density 0.5: the variance is 0.5 / 4; other inputs are no noise."""
+    m = dd.Model("filter")
+    x, u, w, e = m.state("x", start=0.0), m.input("u"), m.noise("w", 0.5), m.noise("e", [0.1, 0.3])
+    m.equation(m.der(x), -2 * x + u + w + e[0] + e[1])
+    lin = dd.linearise(m, inputs={"u": 0.0})
+    assert dd.covariance(lin)[0, 0] == pytest.approx((0.5 + 0.1 + 0.3) / 4, rel=1e-12)
+    assert dd.covariance(lin, {"w": 1.0})[0, 0] == pytest.approx(0.25, rel=1e-12)

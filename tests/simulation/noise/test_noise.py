@@ -234,7 +234,7 @@ def redrawn():
         (lambda: dd.simulate(ornstein_uhlenbeck(), 1.0, step=1e-9), InputError, "would take 1e\\+09 values"),
         (lambda: ornstein_uhlenbeck(-1.0), ModelError, "The intensity of w is negative"),
         (lambda: dd.Model().noise("w", ca.SX.sym("q")), ModelError, "The intensity of w is an expression"),
-        (lambda: dd.Model().noise("w", [1.0, 2.0]), ModelError, "wrong shape"),
+        (lambda: dd.Model().noise("w", [1.0, 2.0], 3), ModelError, "wrong shape"),
         (lambda: dd.Model().noise("w", calculus="other"), ModelError, "not a calculus of noise"),
         (lambda: dd.Model().sampled_noise("w", every=0.0), ModelError, "not a time between two values"),
         (redrawn, InputError, "gives two values for one time"),

@@ -15,19 +15,21 @@ from daedalus.analysis.linear.lti import LTI
 from daedalus.analysis.linear.responses.discrete_lti import DiscreteLTI
 from daedalus.analysis.linear.riccati import weights
 from daedalus.errors import InputError, SolverError
+from daedalus.model.names import element_label
 
 # A variable counts as one that white noise reaches directly where its share of the noise is above this.
 DIRECT = 1e-12
 
 
-def covariance(lin: LTI | DescriptorSystem | DiscreteLTI, intensity: object = 1.0) -> np.ndarray:
+def covariance(lin: LTI | DescriptorSystem | DiscreteLTI, intensity: object = None) -> np.ndarray:
     """Compute the stationary covariance of the states of a linear system whose inputs are white noise, exactly.
 
     Parameters
     ----------
     lin: a stable system: `dd.linearise(m)`, a `dd.LTI`, a `dd.DescriptorSystem`, or a sampled system of `discretise`.
     intensity: the spectral density of the inputs: a number for all, a diagonal, a matrix, or numbers by name (zero for
-        other inputs). For a sampled system it is the covariance of one sample.
+        other inputs). By default that of `m.noise` in the model that was linearised, and 1 for all inputs of a system
+        without a model. For a sampled system it is the covariance of one sample.
 
     Returns an array in the order of `lin.states`. The variance of a variable that contains the white noise itself is
     infinite.
@@ -37,7 +39,7 @@ def covariance(lin: LTI | DescriptorSystem | DiscreteLTI, intensity: object = 1.
     >>> import daedalus as dd
     >>> m = dd.Model("oscillator"); x = m.state("x", start=0.0); v = m.state("v", start=0.0); w = m.noise("w", 0.4)
     >>> m.equation([m.der(x), m.der(v)], [v, -4 * x - 0.5 * v + w])
-    >>> dd.covariance(dd.linearise(m), 0.4).diagonal().round(12).tolist()
+    >>> dd.covariance(dd.linearise(m)).diagonal().round(12).tolist()
     [0.1, 0.4]
     """
     density = _density(lin, intensity)
@@ -89,7 +91,7 @@ def _density(lin: Any, intensity: object) -> np.ndarray:
             f"got {type(lin).__name__}",
             remedy="dd.covariance(dd.linearise(m), intensity)",
         )
-    found = weights(intensity, lin.inputs, "input")
+    found = weights(_intensity_of(lin) if intensity is None else intensity, lin.inputs, "input")
     if np.any(np.linalg.eigvalsh(found) < -1e-12 * np.abs(found).max(initial=0.0)):
         raise InputError(
             "The intensity is not that of a noise.",
@@ -98,6 +100,18 @@ def _density(lin: Any, intensity: object) -> np.ndarray:
             remedy="a symmetric matrix without negative eigenvalues",
         )
     return found
+
+
+def _intensity_of(lin: Any) -> object:
+    """The intensities of the noises in the model that a system comes from, by name; 1 where there is no model."""
+    system = getattr(getattr(lin, "point", None), "system", None)
+    if system is None or not system.noises:
+        return 1.0
+    known = {
+        element_label(v.name, v.shape, k): v.noise.spread[k]
+        for v in system.noises if v.noise.is_white for k in range(v.size)
+    }  # fmt: skip
+    return {name: value for name, value in known.items() if name in lin.inputs}
 
 
 def _stationary(A: np.ndarray, B: np.ndarray, density: np.ndarray, sampled: bool = False) -> np.ndarray:

@@ -13,13 +13,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from daedalus.algebra.rank_decision import NOT_ZERO
 from daedalus.errors import InputError
 from daedalus.model.system.system import System
 from daedalus.model.variables import Variable
 from daedalus.simulation.noise.ito_drift import noises_commute, with_ito_drift
 from daedalus.simulation.noise.noise_signals import NoisePath, cells, noise_paths
 from daedalus.simulation.result.joined_trajectory import joined
-from daedalus.simulation.result.records_of_methods import NoiseDrawn
+from daedalus.simulation.result.records_of_methods import LongOscillation, NoiseDrawn
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.request import Request, checked_numbers
 
@@ -89,10 +90,10 @@ class _NoisyRuns:
         """The noise, white noise held over a step."""
         return noise_paths(self.noises, self.request.t0, self.request.t1, step, self.seed)
 
-    def trajectory(self, step: float | None) -> Trajectory:
+    def trajectory(self, step: float | None, compared: bool = False) -> Trajectory:
         """The run with a step; its rows are where white noise changes, unless others are asked for."""
         request = self.request
-        save_at = request.save_at
+        save_at = None if compared else request.save_at
         if save_at is None and step is not None and any(_is_white(v) for v in self.noises):
             save_at = self._grid(step)
         inputs = {**(request.inputs or {}), **self.paths(step)}
@@ -109,13 +110,14 @@ class _NoisyRuns:
         t0, t1 = self.request.t0, self.request.t1
         step = 2.0 ** math.floor(math.log2((t1 - t0) / FIRST_STEPS))
         wanted = max(float(self.request.rtol), LARGEST_CHANGE)
-        before = self.trajectory(step)
+        before = self.trajectory(step, compared=True)
         while True:
-            after = self.trajectory(step / 2)
-            change = _change(before, after)
+            after = self.trajectory(step / 2, compared=True)
+            change = _change(before, after, t0)
             step, before = step / 2, after
             if not after.success or change <= wanted or (t1 - t0) / step >= MOST_STEPS:
-                return self.told(after, step, change, wanted)
+                asked = after if self.request.save_at is None else self.trajectory(step)
+                return self.told(asked, step, change, wanted)
 
     def told(
         self, whole: Trajectory, step: float | None, change: float | None = None, wanted: float | None = None
@@ -127,19 +129,26 @@ class _NoisyRuns:
             white, sampled, self.seed, step if white else None, self.drift, change, wanted, self.commutes
         )
         first, *rest = whole.pieces
-        noted = first.remade(first.status, replace(first.outcome, records=(*first.outcome.records, record)))
+        # Noise leads the phase of what it shakes.
+        kept = [one for one in first.outcome.records if not (white and isinstance(one, LongOscillation))]
+        noted = first.remade(first.status, replace(first.outcome, records=(*kept, record)))
         return joined([noted, *rest]) if rest else noted
 
 
-def _change(before: Trajectory, after: Trajectory) -> float:
+def _change(before: Trajectory, after: Trajectory, t0: float) -> float:
     """How far two runs are apart at the rows of the first, in root mean squares of each state."""
     if not (before.success and after.success):
         return math.inf
     system: System = before.system
-    seen = after.at(np.asarray(before.time))
-    largest = 0.0
+    # An event may have ended the runs at different times.
+    ends = float(before.end.time), float(after.end.time)
+    largest = abs(ends[1] - ends[0]) / max(ends[1] - t0, NOT_ZERO)
+    both = np.asarray(before.time) <= min(ends)
+    if not both.any():
+        return largest
+    seen = after.at(np.asarray(before.time)[both])
     for name in system.labels["x"]:
-        one, other = (np.asarray(values[name], dtype=float) for values in (before, seen))
+        one, other = np.asarray(before[name], dtype=float)[both], np.asarray(seen[name], dtype=float)
         size = math.sqrt(float(np.mean(other**2)))
         apart = math.sqrt(float(np.mean((one - other) ** 2)))
         largest = max(largest, apart / size if size > 0 else (0.0 if apart == 0 else math.inf))
