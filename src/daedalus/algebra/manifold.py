@@ -13,7 +13,7 @@ import numpy as np
 from daedalus.algebra.damped_newton import Equations, Root, damped_newton, sizes_of_equations
 from daedalus.algebra.least_change import Arrival, Scaled, by_sparse_steps, least_change
 from daedalus.algebra.newton_steps import full_newton
-from daedalus.algebra.rank_decision import FULL_IN_LOOPS
+from daedalus.algebra.rank_decision import FULL_IN_LOOPS, NOT_ZERO
 
 # A share of the squares of slopes: their rounding errors are a ten-thousandth of it.
 REPEATED = 1e-12
@@ -116,6 +116,6 @@ def _shortest_steps(slopes: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     """
     across = slopes.transpose(0, 2, 1)
     products = slopes @ across
-    size = np.trace(products, axis1=1, axis2=2)[:, None, None] + np.finfo(float).tiny
+    size = np.trace(products, axis1=1, axis2=2)[:, None, None] + NOT_ZERO
     weights = np.linalg.solve(products + REPEATED * size * np.eye(products.shape[1]), wanted[..., None])
     return np.asarray((across @ weights)[..., 0])

@@ -389,7 +389,7 @@ def weakest(matrices: np.ndarray, usual: np.ndarray | None = None) -> Weakest:
         scaled, scales = balanced(np.where(np.isfinite(usual), usual, 0.0))
         matrices = scales.rows[:, None] * matrices * scales.columns
         smallest = weakest(scaled[None]).values[0] if np.isfinite(usual).all() else np.nan
-        base = float(np.maximum(smallest, np.finfo(float).tiny))
+        base = float(np.maximum(smallest, NOT_ZERO))
     finite = np.isfinite(matrices).all(axis=(1, 2))
     count = min(matrices.shape[1:])
     left, values, right = np.linalg.svd(np.where(finite[:, None, None], matrices, 0.0), full_matrices=False)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from daedalus.algebra.rank_decision import EPSILON
 from daedalus.errors import InputError
 from daedalus.estimation.experiments import Experiment, read_experiments
 from daedalus.estimation.fit_result import Fit
@@ -28,7 +29,7 @@ RTOL, ATOL = 1e-8, 1e-11
 # Weights of several outputs without a given noise are found from the residuals, in so many rounds at most.
 ROUNDS, SETTLED = 8, 1e-4
 # Noise of less than this share of the data cannot be told from rounding.
-EXACT = float(np.finfo(float).eps)
+EXACT = EPSILON
 
 
 def fit(

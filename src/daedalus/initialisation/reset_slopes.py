@@ -13,7 +13,7 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
-from daedalus.algebra.rank_decision import SINGULAR
+from daedalus.algebra.rank_decision import NOT_ZERO, SINGULAR
 from daedalus.analysis.structure.jets.jet_equations import JetEquations
 from daedalus.errors import SolverError
 from daedalus.initialisation.behind_reset import Behind
@@ -63,7 +63,7 @@ def _functions(eq: JetEquations) -> ca.Function:
 
 def _solved(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
     """The shortest solution; directions that leave the constraints have none, and are of no use to anybody."""
-    scale = 1 / np.maximum(np.abs(matrix).max(axis=1, initial=0.0), np.finfo(float).tiny)[:, None]
+    scale = 1 / np.maximum(np.abs(matrix).max(axis=1, initial=0.0), NOT_ZERO)[:, None]
     return np.linalg.lstsq(scale * matrix, scale * right, rcond=SINGULAR)[0]
 
 

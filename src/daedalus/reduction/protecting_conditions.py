@@ -18,6 +18,7 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.newton_steps import full_newton
 from daedalus.deadline import poll
 from daedalus.model.system.instruction_list import Instructions
 from daedalus.model.system.once import KeptByKey
@@ -289,16 +290,22 @@ class _Trial:
 
     def _corrected(self, number: int, y: np.ndarray) -> _Beside | None:
         """The place moved onto the surface by Newton's method, in sizes of its numbers."""
-        free = np.zeros(len(self._number))
-        for _ in range(CORRECTIONS):
-            poll("conditions that change")
+        free, side = np.zeros(len(self._number)), np.zeros_like(y)
+        scale = np.maximum(np.abs(y), 1e-3)
+
+        def correction(y: np.ndarray) -> np.ndarray | None:
+            nonlocal side, scale
             guards, slopes = self._guards(y, free, free)
             value, slope = float(guards[number]), slopes[number, :].full().ravel() * self._moving
             scale = np.maximum(np.abs(y), 1e-3)
             steep = float(np.sum((slope * scale) ** 2))
             if not np.isfinite(value + steep) or steep == 0:
                 return None
-            if abs(value) <= 1e-12 * np.sqrt(steep):
-                return _Beside(y, BESIDE * scale**2 * slope / np.sqrt(steep))
-            y = y - value * scale**2 * slope / steep
-        return None
+            side = scale**2 * slope / np.sqrt(steep)
+            return -value / np.sqrt(steep) * side
+
+        def length(step: np.ndarray, _: np.ndarray) -> float:
+            return float(np.linalg.norm(step / scale))
+
+        found = full_newton(correction, y, length, most=CORRECTIONS, tolerance=1e-12)
+        return _Beside(found.values, BESIDE * side) if found.converged else None

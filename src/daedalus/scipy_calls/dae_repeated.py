@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from daedalus.algebra.rank_decision import NOT_ZERO
 from daedalus.scipy_calls.dae_check import FINEST, MOST, StepCheck
 from daedalus.scipy_calls.ivp_result import DenseSolution, IvpResult
 from daedalus.scipy_calls.ivp_settings import IvpSettings
@@ -137,7 +138,7 @@ class RepeatedRuns:
     def apart(self, one: np.ndarray, other: np.ndarray, times: np.ndarray) -> Apart:
         """The largest difference of two runs at these times."""
         distance = np.abs(one - other)
-        allowed = self.asked.atol[:, None] + self.asked.rtol * np.abs(other) + np.finfo(float).tiny
+        allowed = self.asked.atol[:, None] + self.asked.rtol * np.abs(other) + NOT_ZERO
         share = np.where((self.index < FORCES)[:, None], distance / allowed, 0.0)
         component, k = np.unravel_index(int(np.argmax(share)), share.shape)
         return Apart(float(share[component, k]), float(times[k]), int(component), float(distance[component, k]))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from daedalus.algebra.rank_decision import NOT_ZERO
 from daedalus.scipy_calls.ivp_ending import FAILED, code_of, message_of
 from daedalus.scipy_calls.ivp_events import Guards
 from daedalus.scipy_calls.ivp_result import DenseSolution, IvpResult
@@ -83,7 +84,7 @@ def _part(rows: np.ndarray, columns: slice) -> np.ndarray:
 def _small_step(task: Task, t0: float, settings: IvpSettings) -> float:
     """A first step that moves y by a hundredth of its size (Hairer, Nørsett, Wanner I, II.4)."""
     y = task.row[: task.size]
-    scale = settings.atol + settings.rtol * np.abs(y) + np.finfo(float).tiny
+    scale = settings.atol + settings.rtol * np.abs(y) + NOT_ZERO
     size, speed = np.linalg.norm(y / scale), np.linalg.norm(task.slope(t0) / scale)
     return float(0.01 * size / speed) if min(size, speed) > 1e-5 and np.isfinite(speed) else 1e-6
 

@@ -30,8 +30,7 @@ from daedalus.simulation.run.judge import raise_stopped
 from daedalus.simulation.run.pieces import Piece, read_piece
 from daedalus.simulation.run.request import LIMITS, check_step, read_request
 from daedalus.simulation.run.road import Road, find_road
-from daedalus.simulation.run.stiff_start import begun_anew, stiffness_at_start
-from daedalus.simulation.run.travel import travel_from, travelled
+from daedalus.simulation.run.travel import travel_begun, travel_from
 from daedalus.simulation.singular.rank_watch import rank_watch_of
 from daedalus.simulation.start.consistent_start import is_off
 from daedalus.simulation.start.vanishing_divisor import vanishing_divisor
@@ -243,11 +242,7 @@ class PreparedRun:
             begun = read_piece(piece, run, request.t1, request.save_at is not None, codes)
             if len(stops_where_broken(begun, road.settings.contacts, request.span)):
                 return travel_from(road, piece)
-            found = stiffness_at_start(road, piece, begun)
-            if found is not None:
-                anew = begun_anew(road, piece, found)
-                return travel_from(anew.road, anew.first)
-            return travelled(road, piece, begun)
+            return travel_begun(road, piece, begun)
 
     def _road_with(self, u: Numbers, p: Numbers) -> Road:
         """The road with other numbers, by name too, as pieces that follow read them."""

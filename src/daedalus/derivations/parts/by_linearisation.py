@@ -7,6 +7,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.rank_decision import EPSILON
 from daedalus.analysis.linear.linearisation import row_order
 from daedalus.analysis.linear.linearise import linearise
 from daedalus.derivations.derivation import DerivationStep
@@ -107,7 +108,7 @@ def _shown_poles(poles: np.ndarray) -> np.ndarray:
     array([0.+2.j, 0.+0.j])
     """
     sizes = np.abs(poles)
-    limit = np.maximum(TINY * sizes, np.finfo(float).eps * sizes.max(initial=0.0))
+    limit = np.maximum(TINY * sizes, EPSILON * sizes.max(initial=0.0))
     real, imaginary = (np.where(np.abs(part) > limit, part, 0.0) for part in (poles.real, poles.imag))
     return real + 1j * imaginary
 

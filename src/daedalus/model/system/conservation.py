@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from daedalus.algebra.rank_decision import independent_rows
+from daedalus.algebra.rank_decision import NOT_ZERO, independent_rows
 from daedalus.errors import ModelError
 from daedalus.model.expressions import concatenate
 from daedalus.model.system.equation_row import EquationRow, Role
@@ -62,7 +62,7 @@ class Rates:
         return [
             Broken(label, float(rate), float(abs(rate) / size), place)
             for label, rate, size in zip(self._labels, rates, sizes)
-            if abs(rate) > CANCELLED * size + np.finfo(float).tiny
+            if abs(rate) > CANCELLED * size + NOT_ZERO
         ]
 
     def broken(

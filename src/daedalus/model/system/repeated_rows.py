@@ -5,7 +5,7 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
-from daedalus.algebra.rank_decision import independent_rows
+from daedalus.algebra.rank_decision import NOT_ZERO, independent_rows
 from daedalus.model.system.sampled_points import ARGUMENTS, CANCELLED, PointsNearStart
 from daedalus.model.system.system import System
 
@@ -41,6 +41,6 @@ def repeated_rows(system: System) -> list[int]:
     for point in PointsNearStart(system, kept).draw(seed=1958):
         left, slopes = (part.full() for part in look.call(point))
         size = np.abs(slopes).max(axis=1) * max(1.0, *(np.abs(part).max(initial=0.0) for part in point))
-        if np.any(np.abs(left[:, 0]) > CANCELLED * (size + np.finfo(float).tiny)):
+        if np.any(np.abs(left[:, 0]) > CANCELLED * (size + NOT_ZERO)):
             return []
     return sorted(repeated)

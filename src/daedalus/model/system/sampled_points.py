@@ -9,6 +9,7 @@ import numpy as np
 
 from daedalus.algebra.damped_newton import damped_newton, sizes_of_equations
 from daedalus.algebra.manifold import Manifold
+from daedalus.algebra.rank_decision import NOT_ZERO
 from daedalus.model.system.system import System
 
 ARGUMENTS = ("t", "xdot", "x", "z", "u", "p")
@@ -27,7 +28,7 @@ class Points:
     def __init__(self, system: System, residual: ca.SX, kept: ca.SX) -> None:
         symbols = {letter: system.symbol(letter) for letter in ARGUMENTS}
         self.arguments = list(symbols.values())
-        self._size = np.maximum(np.abs(system.nominal["x"]), np.finfo(float).tiny)
+        self._size = np.maximum(np.abs(system.nominal["x"]), NOT_ZERO)
         self._count, self._others = symbols["x"].numel(), symbols["z"].numel()
         solved = ca.vertcat(symbols["xdot"], symbols["z"])
         x = symbols["x"]

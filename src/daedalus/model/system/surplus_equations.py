@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from daedalus.algebra.rank_decision import EPSILON, independent_rows
+from daedalus.algebra.rank_decision import EPSILON, NOT_ZERO, independent_rows
 from daedalus.model.system.sampled_points import (
     ARGUMENTS,
     CANCELLED,
@@ -89,7 +89,7 @@ def _all_hold(system: System, chosen: list[int], kept: list[int], implied: list[
             values, allowed, steep = (part.full().ravel() for part in look.call(point))
             # Where all terms are zero, x' and z are so to rounding of the largest of them.
             solved = np.abs(np.concatenate([point[1], point[3]])).max(initial=0.0)
-            if not np.all(np.abs(values) <= CANCELLED * allowed + ROUNDINGS * steep * solved + np.finfo(float).tiny):
+            if not np.all(np.abs(values) <= CANCELLED * allowed + ROUNDINGS * steep * solved + NOT_ZERO):
                 return False
     return seen >= SAMPLES // 2
 

@@ -6,7 +6,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.algebra.newton_steps import full_newton, newton_of_many
-from daedalus.algebra.rank_decision import ROUNDING
+from daedalus.algebra.rank_decision import NOT_ZERO, ROUNDING
 from daedalus.model.expressions import concatenate, elements
 from daedalus.model.lazy_values import cached_property
 from daedalus.optimisation.transcription.along_rows import AlongRows
@@ -102,11 +102,11 @@ class StageFunctions:
                 return None
             normal = matrices.transpose(0, 2, 1) @ matrices
             size = np.trace(normal, axis1=1, axis2=2)[:, None, None]
-            normal += (UNSETTLED * size + np.finfo(float).tiny) * np.eye(len(scale))
+            normal += (UNSETTLED * size + NOT_ZERO) * np.eye(len(scale))
             return np.asarray(np.linalg.solve(normal, matrices.transpose(0, 2, 1) @ left[..., None])[..., 0] * scale)
 
         def length(step: np.ndarray, row: np.ndarray) -> float:
-            return float(np.abs(step).max(initial=0.0) / max(np.abs(row).max(initial=0.0), np.finfo(float).tiny))
+            return float(np.abs(step).max(initial=0.0) / max(np.abs(row).max(initial=0.0), NOT_ZERO))
 
         begin = np.concatenate([u[:, :held], x[:, n : n + linear], z], axis=1)
         x, z, u = spread(full_newton(correction, begin, length, most=4, tolerance=UNSETTLED).values)

@@ -15,6 +15,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus import _core
+from daedalus.algebra.rank_decision import NOT_ZERO
 from daedalus.compilation import compile_function
 from daedalus.errors import SolverError
 from daedalus.model.expressions import nonzeros
@@ -31,7 +32,7 @@ def invariant_projection(system: System, kept: ca.SX) -> SimpleNamespace:
     jacobian = ca.jacobian(kept, x)
     moved = sorted(set(jacobian.sparsity().get_triplet()[1]))
     resting = sorted(set(range(x.numel())) - set(moved))
-    nominal = np.maximum(np.abs(system.nominal["x"]), np.finfo(float).tiny)
+    nominal = np.maximum(np.abs(system.nominal["x"]), NOT_ZERO)
     weights = ca.diag(ca.SX(ca.DM(1.0 / nominal[moved] ** 2)))
     count, states = kept.numel(), len(moved)
     steep = jacobian[:, moved]

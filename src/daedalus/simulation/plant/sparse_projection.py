@@ -13,6 +13,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus import _core
+from daedalus.algebra.rank_decision import NOT_ZERO
 from daedalus.compilation import Compiled, compile_function
 from daedalus.errors import SolverError
 from daedalus.model.expressions import concatenate
@@ -56,7 +57,7 @@ def _core_projection(
         [place[row] for row, _ in rows.velocities],
         functions["motion"].core,
         others,
-        np.maximum(np.abs(system.nominal["x"]), np.finfo(float).tiny),
+        np.maximum(np.abs(system.nominal["x"]), NOT_ZERO),
     )
 
 

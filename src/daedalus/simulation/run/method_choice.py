@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from daedalus.algebra.rank_decision import EPSILON
 from daedalus.analysis.structure.written_structure import variable_index
 from daedalus.model.signals import Signal
 from daedalus.model.system.system import System
@@ -24,7 +25,7 @@ MANY, LOOSE = 500, 1e-5
 TIGHT = 1e-6
 # Explicit steps that a run by an implicit method costs at that tolerance: it takes 30 to 300, each for two or three.
 COST = 300.0
-TINY = float(np.finfo(float).eps)
+TINY = EPSILON
 
 
 def implicit_choice(

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from daedalus.algebra.rank_decision import EPSILON
 from daedalus.deadline import OutOfTime, current_deadline
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
@@ -26,7 +27,7 @@ from daedalus.simulation.run.settings import SMALLEST
 from daedalus.simulation.run.small_states import RESOLVED, moving
 
 # Rounding errors of the largest state, in its last digits, that smaller ones may feel.
-NOISE = 64 * np.finfo(float).eps
+NOISE = 64 * EPSILON
 # A run with tolerances below these errors may take so many times the steps of the one before, and a few more.
 AT_MOST_TIMES, FEW_STEPS = 4, 1000
 # A run is made again so often at most.

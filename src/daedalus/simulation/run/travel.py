@@ -28,11 +28,19 @@ def travel(road: Road, progress: Any = None, cancel: Any = None) -> Trajectory:
         return travel_from(known.road, known.first, progress, cancel)
     first = begin(road, request.t0, request.start) if known is None else known.first
     begun = run_piece(first, request.t1, request.save_at, progress, cancel)
+    if known is None:
+        keep_beginning(road, Beginning(road, first))
+    return travel_begun(road, first, begun, progress, cancel)
+
+
+def travel_begun(road: Road, first: Piece, begun: Trajectory, progress: Any = None, cancel: Any = None) -> Trajectory:
+    """The run of a road whose first piece is there: begun anew where that was stiff from its start on, or gone on with.
+
+    `dd.simulate` and prepared runs both come here behind their first piece.
+    """
     try:
         found = stiffness_at_start(road, first, begun)
         if found is None:
-            if known is None:
-                keep_beginning(road, Beginning(road, first))
             return travelled(road, first, begun, progress, cancel)
         anew = begun_anew(road, first, found)
     except OutOfTime as reason:

@@ -14,6 +14,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.rank_decision import NOT_ZERO
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.integrators.methods import METHODS
 from daedalus.reduction.switches import LETTERS, Switches, switches_of
@@ -90,4 +91,4 @@ def is_kink(done: Trajectory, switches: Switches, which: int) -> bool:
     nominal = np.concatenate([np.zeros(twin.sizes["x"]), twin.nominal["x"], twin.nominal["z"]])
     flat = np.concatenate([np.asarray(v, dtype=float) for v in values[1:4]])
     scale = np.max(np.abs(terms) * np.maximum(np.abs(flat), nominal), axis=1, initial=0.0)
-    return bool(np.all(np.abs(change[:, 0]) <= SAME * np.maximum(scale, np.finfo(float).tiny)))
+    return bool(np.all(np.abs(change[:, 0]) <= SAME * np.maximum(scale, NOT_ZERO)))

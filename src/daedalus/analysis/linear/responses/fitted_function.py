@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from daedalus.algebra.rank_decision import NOT_ZERO
 from daedalus.errors import InputError, SolverError
 from daedalus.model.plain_numbers import result_at
 
@@ -53,7 +54,7 @@ def fit_function(function: Callable[[float], Any], times: np.ndarray, size: int,
     """
     waiting = [(a, b, MOST_HALVINGS) for a, b in _first_intervals(times)][::-1]
     breaks, coefficients, jumps = [float(times[0])], [], []
-    largest = np.full(size, np.finfo(float).tiny)
+    largest = np.full(size, NOT_ZERO)
     while waiting:
         start, end, halvings = waiting.pop()
         values = np.array([_value(function, start + point * (end - start), size, name) for point in _POINTS])
