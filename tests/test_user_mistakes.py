@@ -201,6 +201,32 @@ def test_a_drive_that_turns_moves_steadily():
     assert found["speed"] == pytest.approx(10.0)
 
 
+@pytest.mark.parametrize("by_parts", [False, True])
+def test_shafts_that_turn_together_move_steadily(by_parts):
+    """Neither angle alone is free, both together are: the rates are told, and what is told works."""
+    m = dd.Model("shafts")
+    if by_parts:
+        parts = dd.components.rotational
+        a, b = m.add(parts.Inertia("a", inertia=1.0)), m.add(parts.Inertia("b", inertia=2.0))
+        spring, damper = m.add(parts.Spring("s", stiffness=10.0)), m.add(parts.Damper("d", damping=0.1))
+        drive, ground = m.add(parts.TorqueSource("t", torque=1.0)), m.add(parts.Ground("g"))
+        m.connect(drive.shaft, a.shaft, spring.shaft_a)
+        m.connect(spring.shaft_b, b.shaft, damper.shaft_a)
+        m.connect(damper.shaft_b, ground.shaft)
+        names = "a.angle", "b.angle"
+    else:
+        a, b = m.state("a", start=0.0, rate=0.0), m.state("b", start=0.0, rate=0.0)
+        m.equation(m.der(m.der(a)), 1.0 - 10.0 * ca.sin(a - b))
+        m.equation(m.der(m.der(b)), 10.0 * ca.sin(a - b) - 0.1 * m.der(b))
+        names = "a", "b"
+    with pytest.raises(dd.SolverError, match="moves steadily") as error:
+        dd.equilibrium(m)
+    assert f"they move together, at {names[0]}_dot = 10, {names[1]}_dot = 10" in str(error.value)
+    found = dd.equilibrium(m, fixed=eval(error.value.remedy.removeprefix("fixed=").partition("}")[0] + "}"))
+    assert found[names[1] + "_dot"] == pytest.approx(10.0)
+    assert found[names[0]] - found[names[1]] == pytest.approx(0.1, rel=0.01)
+
+
 def rough_four_bar(guessed):
     wrap = dd.guess if guessed else (lambda value: value)
     m = dd.Model("four bar")
@@ -261,3 +287,14 @@ def test_infinite_measurements_are_refused():
     m.equation(m.der(x), -k * x)
     with pytest.raises(dd.InputError, match="has an infinite value"):
         dd.fit(m, {"time": [0.0, 0.5, 1.0], "x": [1.0, np.inf, 0.1]}, ["k"])
+
+
+@pytest.mark.parametrize("times", [True, [True], [0.0, True], np.array([True]), (0.5, False)])
+def test_truth_values_are_no_times(times):
+    m = dd.Model("decay")
+    x = m.state("x", start=1.0)
+    m.equation(m.der(x), -x)
+    with pytest.raises(dd.InputError, match="save_at is a list of times"):
+        dd.simulate(m, 1.0, save_at=times)
+    with pytest.raises(dd.InputError, match="are not numbers"):
+        dd.simulate(m, 1.0).at(times)

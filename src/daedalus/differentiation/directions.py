@@ -14,7 +14,7 @@ import numpy as np
 from daedalus.errors import InputError
 from daedalus.model.input_rates import refuse_rates, system_rates
 from daedalus.model.names import did_you_mean
-from daedalus.model.plain_numbers import plain_array
+from daedalus.model.plain_numbers import plain_times
 from daedalus.model.switching.held_states import HeldStates
 from daedalus.model.system.system import System
 
@@ -122,7 +122,7 @@ def read_grid(grid: int | Sequence[float] | np.ndarray | None, t0: float, t1: fl
         return None
     if isinstance(grid, (int, np.integer)) and not isinstance(grid, bool) and grid > 0:
         return np.linspace(t0, t1, int(grid) + 1)
-    times = plain_array(grid, "The times of the grid", "s")
+    times = plain_times(grid, "The times of the grid")
     ordered = times.ndim == 1 and len(times) > 1 and np.all(np.diff(times) * np.sign(t1 - t0) > 0)
     if not ordered or times[0] != t0 or times[-1] != t1:
         raise InputError(

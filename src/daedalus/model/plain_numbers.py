@@ -105,6 +105,38 @@ def plain_array(values: Any, what: str, unit: str = "") -> np.ndarray:
         raise _no_numbers(what, f"{values!r}"[:80]) from None
 
 
+def plain_times(values: Any, what: str) -> np.ndarray:
+    """Times in s as an array of doubles; True and False are no times.
+
+    Example
+    -------
+    >>> plain_times([0, 0.5], "The times").tolist()
+    [0.0, 0.5]
+    >>> plain_times([True], "The times")
+    Traceback (most recent call last):
+    daedalus.errors.InputError: The times are not numbers.
+      got True
+      Try: a list or array of finite numbers
+    """
+    found = _truth_in(values)
+    if found is not None:
+        raise _no_numbers(what, repr(bool(found)))
+    return plain_array(values, what, unit="s")
+
+
+def _truth_in(values: Any) -> Any:
+    """The first True or False among values, None where there is none."""
+    if isinstance(values, (bool, np.bool_)):
+        return values
+    if isinstance(values, np.ndarray):
+        if values.dtype.kind == "b" and values.size:
+            return values.flat[0]
+        values = values.ravel().tolist() if values.dtype == object else ()
+    if not isinstance(values, (list, tuple)) or (values and all(type(value) is float for value in values)):
+        return None
+    return next((found for value in values if (found := _truth_in(value)) is not None), None)
+
+
 def _is_real(value: object) -> bool:
     return value is None or (
         (isinstance(value, (int, float)) or hasattr(value, "__float__"))

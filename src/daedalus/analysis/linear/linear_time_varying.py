@@ -21,7 +21,7 @@ from daedalus.analysis.structure.jets.differentiated_equations import is_determi
 from daedalus.errors import InputError, SolverError
 from daedalus.model.input_rates import refuse_rates
 from daedalus.model.names import counted, listed
-from daedalus.model.plain_numbers import plain_array, plain_number
+from daedalus.model.plain_numbers import plain_number, plain_times
 from daedalus.model.signals import Signal
 from daedalus.model.system.place import Place
 from daedalus.model.system.system import System
@@ -110,7 +110,7 @@ class LinearTimeVarying:
         return self._stacked("D", t)
 
     def _stacked(self, name: str, t: object) -> np.ndarray:
-        times = plain_array(t, "The times", "s")
+        times = plain_times(t, "The times")
         if times.ndim == 0:
             return getattr(self.at(float(times)), name)
         return np.array([getattr(self.at(float(moment)), name) for moment in times])

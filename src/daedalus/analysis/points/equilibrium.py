@@ -18,8 +18,8 @@ from daedalus.analysis.points.complete_point import (
 )
 from daedalus.analysis.points.equilibrium_sweep import EquilibriumSweep, swept
 from daedalus.analysis.points.operating_point import OperatingPoint, put, read_point
+from daedalus.analysis.points.steady_motion import steady_motion
 from daedalus.analysis.points.steady_state_search import search
-from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.errors import InputError, SolverError
 from daedalus.model.expressions import concatenate
 from daedalus.model.mechanics.mechanics_part import refuse_touching
@@ -188,10 +188,7 @@ def equilibrium(
     while True:
         root, outside, found_by = search(system, vectors, unknowns)
         if not root.solved or len(outside):
-            turning = _turning(system, root, unknowns, sought)
-            if turning and _moves_steadily(system, vectors, unknowns, turning):
-                raise _steady_motion(system, [labels[unknowns.index(("x", k))] for k in turning])
-            raise _failure(system, root, labels, outside)
+            raise steady_motion(system, vectors, unknowns, sought, root) or _failure(system, root, labels, outside)
         scatter(vectors, unknowns, root.values)
         if not switch(system, vectors, switched):
             break
@@ -253,39 +250,6 @@ def _hold(system: System, vectors: dict[str, np.ndarray], fixed: Mapping[str, ob
                 vectors["xdot"][derivative_of[k]] = vectors["x"][k]
                 held.add(("xdot", derivative_of[k]))
     return held
-
-
-# -- steady motion ---------------------------------------------------------------------------------------------
-
-
-def _turning(system: System, root: Root, unknowns: list[Entry], sought: list[Entry]) -> list[int]:
-    """States that stand in no equation, only their derivatives do, held at zero: the angle of a drive that turns."""
-    loose = [unknowns[k] for k in root.loose()] if root.null.shape[1] else []
-    linked = {state for _, state in linked_states(system)}
-    cyclic = np.diff(structure_of(system).pattern("x").colind()) == 0
-    return [k for letter, k in loose if letter == "x" and cyclic[k] and k not in linked and ("xdot", k) not in sought]
-
-
-def _moves_steadily(system: System, vectors: dict[str, np.ndarray], unknowns: list[Entry], turning: list[int]) -> bool:
-    """Whether the equations hold with the rates of some states open and these states anywhere."""
-    own = {letter: values.copy() for letter, values in vectors.items()}
-    rates = [("xdot", k) for k in turning]
-    others = [entry for entry in unknowns if entry not in [("x", k) for k in turning]]
-    root, outside, _ = search(system, own, [*others, *rates])
-    return bool(root.solved and not len(outside))
-
-
-def _steady_motion(system: System, names: list[str]) -> SolverError:
-    """The error for what does not come to rest but moves at a steady rate."""
-    rates = [f'"{name}_dot"' for name in names]
-    held = [f'"{name}"' for name in names]
-    return SolverError(
-        f"{system.name!r} has no equilibrium, because it moves steadily.",
-        f"{listed(names)} would have to be at rest, and nothing stops it" if len(names) == 1 else
-        f"{listed(names)} would have to be at rest, and nothing stops them",
-        because="with these inputs the equations hold at a constant rate, not at rest.",
-        remedy=f"fixed=[{', '.join(held)}], solve_for=[{', '.join(rates)}], which leaves the rate open",
-    )  # fmt: skip
 
 
 # -- errors ----------------------------------------------------------------------------------------------------

@@ -53,6 +53,7 @@ inline bool read_diagonal(ImplicitState& m, const double* values) noexcept {
 inline bool factor_restart(ImplicitState& m) noexcept {
     const ImplicitModel& model = m.model;
     double* values = m.solver.values();
+    m.solver_factor = 0;
     for (long long k = 0; k < model.matrix.nonzeros(); ++k) values[k] = 0;
     const auto alls = static_cast<long long>(model.all_place.size()), dots = static_cast<long long>(model.dot_place.size());
     long long column = 0;

@@ -256,6 +256,10 @@ void bind_run(nb::module_& module) {
             return nb::make_tuple(used ? c.krylov ? "krylov" : c.dense ? "dense" : "sparse" : "", c.fill, c.operations,
                                   c.orderings, c.iterations, c.gave_up);
         })
+        .def_prop_ro("growing", [](const PythonRun& self) {
+            const GrowingMode& mode = self.record->implicit.growing;
+            return nb::make_tuple(static_cast<int>(mode.kind), mode.time, mode.rate, mode.frequency, mode.component);
+        })
         .def_prop_ro("seconds", [](const PythonRun& self) { return self.record->seconds; })
         .def_prop_ro("last_step", [](const PythonRun& self) { return self.record->last_step; })
         .def_prop_ro("turns", [](const PythonRun& self) { return self.record->turns; })

@@ -27,7 +27,7 @@ Kernels implicit() noexcept {
     found.work = [](const void* implicit) noexcept {
         const auto* state = static_cast<const ImplicitState*>(implicit);
         return ImplicitWork{state->jacobians, state->factorisations, state->newton, state->newton_failures,
-                            state->solver.one().fill(), state->solver.one().counts()};
+                            state->solver.one().fill(), state->solver.one().counts(), state->modes.told};
     };
     found.consistent = make_consistent;
     return found;

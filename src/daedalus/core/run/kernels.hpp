@@ -1,6 +1,7 @@
 // The steppers of every method behind plain functions, compiled for every instruction set.
 #pragma once
 
+#include "state/growing_mode.hpp"
 #include "state/integration.hpp"
 
 namespace daedalus {
@@ -10,6 +11,7 @@ struct ImplicitWork {
     long long jacobians = 0, factorisations = 0, newton = 0, newton_failures = 0;
     long long factor_size = 0;  // nonzeros of L and U in the last real factor of a single stage
     SolverCounts linear;        // of the solver that made it
+    GrowingMode growing;
 };
 
 enum class Method { tsit5, dopri5, dop853, bs3, general, radau, rosenbrock, bdf, implicit_tableau, lobatto, sdirk };

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "methods/explicit/defect.hpp"
+#include "methods/implicit/growing_modes.hpp"
 #include "methods/step_control.hpp"
 #include "run/between_steps.hpp"
 #include "state/integration.hpp"
@@ -281,14 +282,26 @@ inline Status attempt_adaptive(Integration& s) noexcept {
     return complete<M>(s);
 }
 
+// Whether a method leaves its state without real factors of a F_x' + F_w.
+template <class M>
+inline bool has_no_factors(Integration& s) noexcept {
+    if constexpr (requires { M::has_no_factors(s); })
+        return M::has_no_factors(s);
+    else
+        return false;
+}
+
 template <class M>
 inline Status attempt_implicit(Integration& s) noexcept {
+    const double longest = implicit_of(s).modes.longest;
+    if (longest > 0 && std::fabs(s.h) > longest) s.h = std::copysign(longest, s.h);
     const bool reaches_end = plan_step(s);
     if (s.t_new == s.t) return Status::step_too_small;
     const double planned = s.h;
     s.dense_known = false;
     const Status status = M::attempt(s);
     if (status != Status::going || !s.accepted) return status;
+    if (steps_over_growth(s, implicit_of(s), has_no_factors<M>(s))) return Status::going;
     // A step shortened by a stop says nothing against the length that was planned.
     if (reaches_end && std::fabs(s.h) < std::fabs(planned)) s.h = planned;
     if constexpr (!requires { M::dense_on_demand; }) ensure_dense<M>(s);

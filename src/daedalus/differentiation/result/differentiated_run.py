@@ -16,7 +16,7 @@ from daedalus.differentiation.variational.residual_augmented import varied_at
 from daedalus.differentiation.variational.tangent_start import TangentStart
 from daedalus.errors import InputError
 from daedalus.model.lazy_values import cached_property
-from daedalus.model.plain_numbers import plain_array
+from daedalus.model.plain_numbers import plain_times
 from daedalus.model.system.system import System
 from daedalus.simulation.result.ending import reached
 from daedalus.simulation.result.event_records import named_events
@@ -140,7 +140,7 @@ class DifferentiatedRun(SensitivitySamples):
         >>> dd.sensitivities(m, 1.0, rtol=1e-9).at([0.0, 0.5]).M.round(6).ravel().tolist()
         [1.0, 0.606531]
         """
-        times = plain_array(t, "The times of at()", unit="s")
+        times = plain_times(t, "The times of at()")
         flat = np.ascontiguousarray(times.reshape(-1))
         ends = sorted((float(self._recorded.t[0]), float(self._recorded.t[-1])))
         slack = 1e-12 * max(abs(ends[0]), abs(ends[1]), NOT_ZERO)

@@ -7,7 +7,7 @@ so that another could begin is not an event of the whole.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
 from typing import Any
 
@@ -18,7 +18,7 @@ from daedalus.model.lazy_values import cached_property
 from daedalus.simulation.result.ending import Ending
 from daedalus.simulation.result.recorded_run import EventRecord, Outcome, Work
 from daedalus.simulation.result.records import Record
-from daedalus.simulation.result.records_of_methods import BelowTolerance, FewDigits, LongOscillation
+from daedalus.simulation.result.records_of_methods import BelowTolerance, FewDigits, GrowingModeMet, LongOscillation
 from daedalus.simulation.result.records_on_the_way import DeadCentresPassed
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.result.trajectory import Trajectory
@@ -130,8 +130,10 @@ class JoinedTrajectory(Joined, Trajectory):
             work=sum((outcome.work for outcome in outcomes), Work()),
             # How large a state gets is seen in the whole run alone.
             records=(
-                *_with_one_of_places(
-                    [record for record in records if not isinstance(record, (*SMALL, LongOscillation))]
+                *_with_one_of_modes(
+                    _with_one_of_places(
+                        [record for record in records if not isinstance(record, (*SMALL, LongOscillation))]
+                    )
                 ),
                 *_small_everywhere([outcome.records for outcome in outcomes]),
                 *_oscillations([record for record in records if isinstance(record, LongOscillation)]),
@@ -199,6 +201,17 @@ def _with_one_of_places(records: list[Record]) -> tuple[Record, ...]:
         times = tuple(t for record in records if isinstance(record, DeadCentresPassed) for t in record.times)
         records[places[0]] = DeadCentresPassed(times)
     return tuple(record for k, record in enumerate(records) if k not in places[1:])
+
+
+def _with_one_of_modes(records: tuple[Record, ...]) -> Iterator[Record]:
+    """Records with the first alone of each kind of growing mode: pieces meet the same one again."""
+    told = set()
+    for record in records:
+        if isinstance(record, GrowingModeMet):
+            if record.kind in told:
+                continue
+            told.add(record.kind)
+        yield record
 
 
 def _small_everywhere(records: Sequence[Sequence[Record]]) -> tuple[Record, ...]:

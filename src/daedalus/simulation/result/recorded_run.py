@@ -11,7 +11,7 @@ import numpy as np
 from daedalus import _core
 from daedalus.errors import InputError
 from daedalus.model.lazy_values import cached_property
-from daedalus.model.plain_numbers import plain_array
+from daedalus.model.plain_numbers import plain_times
 from daedalus.model.switching.schedule import same_instant
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
@@ -422,7 +422,7 @@ class RecordedRun(Samples):
         >>> dd.simulate(m, 1.0).at([0.5, 1.0])["h"].round(6).tolist()
         [0.25, 1.0]
         """
-        times = plain_array(t, "The times of at()", unit="s")
+        times = plain_times(t, "The times of at()")
         flat = np.ascontiguousarray(times.reshape(-1))
         low, high = self._reach()
         if np.isnan(low) or flat.size == 0 or not np.all(np.isfinite(flat)):

@@ -260,6 +260,43 @@ class LongOscillation(Record):
 
 
 @dataclass(frozen=True)
+class GrowingModeMet(Record):
+    """A disturbance that grows like e^(rate · t), and what the run made of it.
+
+    kind: "rest" where the state stands on an unstable rest; "followed" where steps were kept short enough to resolve
+    it; "passed" where it was followed until rounding errors would have shown, and did not show. variable: the state
+    that it moves most. frequency: in rad/s, 0 where it does not oscillate.
+
+    >>> print(GrowingModeMet("rest", "x", 0.0, 0.5, 0.0))
+    the state stands on an unstable rest at t = 0: a disturbance, of x above all, grows by a factor e every 2 s ...
+    """
+
+    kind: str
+    variable: str
+    time: float
+    rate: float
+    frequency: float
+
+    def __str__(self) -> str:
+        turns = f", oscillating at {self.frequency:.3g} rad/s" if self.frequency else ""
+        grows = f"grows by a factor e every {1 / self.rate:.3g} s (rate {self.rate:.3g} 1/s{turns})"
+        if self.kind == "rest":
+            return (
+                f"the state stands on an unstable rest at t = {self.time:.6g}: a disturbance, of {self.variable} above "
+                f"all, {grows}, but nothing disturbs it here; to see where it goes, start slightly beside it"
+            )
+        if self.kind == "passed":
+            return (
+                f"a disturbance of {self.variable} {grows} from t = {self.time:.6g} on: short steps followed it until "
+                "rounding errors would have shown, and it did not show; later steps are longer than it resolves"
+            )
+        return (
+            f"a disturbance of {self.variable} {grows} from t = {self.time:.6g} on: steps are short enough to follow "
+            "it, and the result depends on the last digits of the start"
+        )
+
+
+@dataclass(frozen=True)
 class SizesOfParts(Record):
     """States of parts that turned out small, so that the run was made again with tolerances in units of their sizes.
 

@@ -7,6 +7,7 @@ A driven motion is led where it forgets its past: errors of the last steps count
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import casadi as ca
@@ -94,12 +95,8 @@ def lasting_share(rows: Samples, span: float, sizes: np.ndarray) -> np.ndarray:
     count = system.sizes["x"]
     if count + system.sizes["z"] > LARGEST:
         return np.ones(count)
-    vectors = [rows._vector(letter) for letter in ("xdot", "x", "z", "u", "p")]
     slowest = []
-    for k, t in enumerate(rows._times):
-        flat = _linearised(system)(np.array([t]), *(np.asarray(v[k], dtype=float) for v in vectors))
-        widths = (count, count + system.sizes["z"], count)
-        mass, stiffness, kept = (np.reshape(e, (-1, width), order="F") for e, width in zip(flat, widths))
+    for mass, stiffness, kept in linearised_at(rows):
         found = _slowest(mass, stiffness, kept, sizes, INFINITE / span)
         if found is not None:
             slowest.append(found)
@@ -113,6 +110,21 @@ def _slowest(
     mass: np.ndarray, stiffness: np.ndarray, kept: np.ndarray, sizes: np.ndarray, fastest: float
 ) -> np.ndarray | None:
     """The largest growth of the modes that each state takes part in; None where a row has no modes."""
+    found = modes_of(mass, stiffness, kept, fastest)
+    if found is None:
+        return None
+    growth = np.full(mass.shape[1], -fastest)
+    for value, mode in zip(found[0], found[1].T):
+        parts = np.abs(mode) / sizes
+        takes_part = parts >= TAKES_PART * parts.max()
+        growth[takes_part] = np.maximum(growth[takes_part], value.real)
+    return growth
+
+
+def modes_of(
+    mass: np.ndarray, stiffness: np.ndarray, kept: np.ndarray, fastest: float
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """The finite μ of E v μ = A v below `fastest`, and the states of each v as columns; None where there are none."""
     from scipy.linalg import eig, null_space
 
     count = mass.shape[1]
@@ -131,12 +143,19 @@ def _slowest(
             values, modes = alpha[finite] / beta[finite], modes[:count, finite]
     except (np.linalg.LinAlgError, ValueError):  # singular there
         return None
-    growth = np.full(count, -fastest)
-    for value, mode in zip(values, modes.T):
-        parts = np.abs(mode) / sizes
-        takes_part = parts >= TAKES_PART * parts.max()
-        growth[takes_part] = np.maximum(growth[takes_part], value.real)
-    return growth
+    return values, modes
+
+
+def linearised_at(rows: Samples) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """∂F/∂x', ∂F/∂(x, z) and the slopes of the invariants at each of some rows."""
+    system = rows._plant.system
+    count = system.sizes["x"]
+    vectors = [rows._vector(letter) for letter in ("xdot", "x", "z", "u", "p")]
+    for k, t in enumerate(rows._times):
+        flat = _linearised(system)(np.array([t]), *(np.asarray(v[k], dtype=float) for v in vectors))
+        widths = (count, count + system.sizes["z"], count)
+        mass, stiffness, kept = (np.reshape(e, (-1, width), order="F") for e, width in zip(flat, widths))
+        yield mass, stiffness, kept
 
 
 @remembered

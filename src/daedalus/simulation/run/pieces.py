@@ -44,6 +44,7 @@ from daedalus.simulation.result.records_of_methods import LinearSystems, MethodC
 from daedalus.simulation.result.records_on_the_way import BrokenBetweenSteps, SwitchesLocated
 from daedalus.simulation.result.rows_between_steps import keep_between_steps
 from daedalus.simulation.result.trajectory import Trajectory
+from daedalus.simulation.run.growing_modes import growing_modes
 from daedalus.simulation.run.long_oscillations import long_oscillations
 from daedalus.simulation.run.onlooker import Onlooker
 from daedalus.simulation.run.settings import Settings
@@ -408,6 +409,7 @@ def explain(
     told = settings.notes + passages(settings.plant, drive, run.t, run.x, p)
     told += undetermined_places(settings.plant, drive, p, run)
     told += held_at_start(settings.plant, drive, run, p, fired)
+    told += growing_modes(settings, drive, run, p)
     if stop.ending.success or not stop.ending.final:
         told += small_states(settings, run) + long_oscillations(settings, drive, run, p)
     if settings.plant.system.events and settings.watched is None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from daedalus.errors import InputError
 from daedalus.model.model import Model, as_system
-from daedalus.model.plain_numbers import by_name, plain_array, without_unit
+from daedalus.model.plain_numbers import by_name, plain_times, without_unit
 from daedalus.model.system.system import System
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.run.linear_way import AUTO, LinearWay, read_linear
@@ -166,7 +166,7 @@ def read_save_at(save_at: object, t0: float, t1: float) -> np.ndarray | None:
     if save_at is None:
         return None
     try:
-        times = plain_array(save_at, "The times of save_at", unit="s")
+        times = plain_times(save_at, "The times of save_at")
     except InputError as error:
         raise _not_times(error.facts[0]) from None
     if times.ndim == 0:

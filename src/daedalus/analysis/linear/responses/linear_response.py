@@ -10,7 +10,7 @@ from daedalus.analysis.linear.responses.matrix_exponential import exact_step
 from daedalus.analysis.linear.responses.piecewise_inputs import PiecewiseInputs
 from daedalus.errors import InputError
 from daedalus.model.names import counted
-from daedalus.model.plain_numbers import plain_array
+from daedalus.model.plain_numbers import plain_times
 
 
 def march(A: np.ndarray, B: np.ndarray, inputs: PiecewiseInputs, start: np.ndarray) -> np.ndarray:
@@ -49,7 +49,7 @@ def _equal_steps(grid: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def check_times(times: object) -> np.ndarray:
     """The times of a response as an array, (nt,), increasing."""
     try:
-        values = np.array(plain_array(times, "The times", unit="s"))
+        values = np.array(plain_times(times, "The times"))
     except InputError:
         values = np.full(1, np.nan)
     if values.ndim != 1 or len(values) == 0 or not np.all(np.isfinite(values)):

@@ -6,6 +6,7 @@
 
 #include "machine/arena.hpp"
 #include "methods/implicit/between_nodes.hpp"
+#include "methods/implicit/mode_search.hpp"
 #include "model/block_solver.hpp"
 #include "model/column_products.hpp"
 #include "model/implicit_model.hpp"
@@ -46,6 +47,8 @@ struct ImplicitState {
     double *point_rate = nullptr, *point = nullptr, *column_own = nullptr, *column_values = nullptr;
     double *direction_rate = nullptr, *direction = nullptr;
     BlockSolver<double> solver;
+    double solver_factor = 0;  // a of its factors of a F_x' + F_w, 0 where it holds another matrix or none
+    ModeSearch modes;
 
     // For looks between the ends of a step: where, what they find, a row, and one over what is allowed.
     BetweenNodes between;
@@ -78,6 +81,7 @@ struct ImplicitState {
           spare_row(memory.carve(m.unknowns + m.states)),
           group_count(static_cast<long long>(m.columns.groups.size())),
           solver(m.matrix, m, 1),
+          modes(memory, m.block_states(), m.unknowns, m.states),
           between_lanes(padded(m.unknowns)),
           between_off(memory.carve((most_looks + most_checks + 1) * between_lanes)),
           between_row(memory.carve(padded(m.unknowns + m.states))),
@@ -195,7 +199,9 @@ inline bool factor_matrix(ImplicitState& m, BlockSolver<Number>& solver, Number 
     const GivenPreconditioner& given = m.model.preconditioner.given;
     if (given.prepare && !given.prepare(given.context, m.all, 1 / std::abs(a))) return false;
     const bool scaled = m.model.higher_index;
-    return solver.factor(scaled ? m.row_scale : nullptr, scaled ? m.column_scale : nullptr);
+    const bool done = solver.factor(scaled ? m.row_scale : nullptr, scaled ? m.column_scale : nullptr);
+    if constexpr (!is_complex<Number>) m.solver_factor = done ? a : 0;
+    return done;
 }
 
 // The unit of time in which short steps are short. A run of microseconds has no second in it: measured in seconds, errors

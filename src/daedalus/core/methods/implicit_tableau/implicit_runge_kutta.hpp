@@ -27,6 +27,8 @@ struct ImplicitRungeKutta {
         return *static_cast<const StepState*>(static_cast<const ImplicitState*>(s.implicit));
     }
     static int degree(Integration& s) { return of(s).tableau.degree(); }
+    // Those of the stages are no factors of one step.
+    static bool has_no_factors(Integration&) noexcept { return true; }
     static int control_order(const Integration& s) { return of(s).tableau.control_order; }
 
     // Fixed steps: stages to rounding. Otherwise to a hundredth of the tolerance, which no estimate notices.
@@ -220,6 +222,7 @@ private:
         const double scaled = m.step * m.tableau.gamma;
         if (!m.tableau.last_matrix_filters) {
             double* values = m.solver.values();
+            m.solver_factor = 0;
             const long long first_z = model.matrix.colind[static_cast<std::size_t>(model.block_states())];
             for (long long k = 0; k < model.matrix.nonzeros(); ++k) values[k] = 0;
             for (std::size_t k = 0; k < model.all_place.size(); ++k)

@@ -93,6 +93,8 @@ struct Radau : IncrementStep<Radau, RadauState> {
             error[i] = method.weight * (method.alpha[0] * error[i] - method.beta[0] * m.stage[i]);
     }
 
+    static bool has_no_factors(Integration& s) noexcept { return !of(s).method.has_real; }
+
     // With the real matrix, or the first complex one, whose imaginary part is left in `stage`.
     static void solve_one(Integration& s, RadauState& m, double* b) noexcept {
         const double h = m.factored_step;

@@ -1,0 +1,58 @@
+"""Modes that grow in a run: what the core followed or stepped over, and rests that a disturbance would leave.
+
+Long steps of implicit methods damp a mode e^(λ t), Re λ > 0, that they do not resolve, and a state that stands exactly
+on an unstable rest stays there with any method. The core finds modes by the factors of its steps and resolves those
+that the motion meets (methods/implicit/growing_modes.hpp); what it cannot decide is told with its rate.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from daedalus.simulation.inputs.read_inputs import Drive
+from daedalus.simulation.result.records_of_methods import GrowingModeMet
+from daedalus.simulation.result.samples import Samples
+from daedalus.simulation.run.long_oscillations import INFINITE, LARGEST, linearised_at, modes_of
+from daedalus.simulation.run.settings import Settings
+
+# As the core numbers them.
+KINDS = ("", "rest", "followed", "passed")
+# The limits of the core: a state that moves by less, in units of its tolerance or of its last digit, is at rest; a mode
+# grows where its rate is this share of its size, and by so many powers of e in the run.
+IN_TOLERANCES, IN_DIGITS = 1e-4, 64.0
+GROWS, WORTH_TELLING = 1e-4, 3.0
+# Rates below this share of the fastest mode may be rounding errors of one that neither grows nor decays.
+ROUNDING = 1e-6
+
+
+def growing_modes(settings: Settings, drive: Drive, run: Any, p: np.ndarray) -> tuple[GrowingModeMet, ...]:
+    """The record of a mode that grows, where a core run met one or rests where one would grow."""
+    plant = settings.plant
+    labels = plant.system.labels["x"]
+    kind, time, rate, frequency, component = run.growing
+    if kind and component < len(labels):
+        return (GrowingModeMet(KINDS[kind], labels[component], time, rate, frequency),)
+    x = run.x[:, plant.row_parts["x"]]
+    count, span = x.shape[1], abs(float(run.t[-1] - run.t[0])) if len(run.t) else 0.0
+    if count == 0 or span == 0.0 or len(labels) != count or count + plant.system.sizes["z"] > LARGEST:
+        return ()
+    tolerance = np.asarray(settings.call["atol"])[:count] + settings.rtol * np.abs(x[0])
+    still = np.maximum(IN_TOLERANCES * tolerance, IN_DIGITS * np.finfo(float).eps * np.abs(x[0]))
+    if (np.abs(x - x[0]) > still).any():
+        return ()
+    rows = Samples(plant, drive, p, np.asarray(run.t)[:1], np.asarray(run.x)[:1])
+    for matrices in linearised_at(rows):
+        found = modes_of(*matrices, INFINITE / span)
+        if found is None or not len(found[0]):
+            return ()
+        values, modes = found
+        grows = values.real > np.maximum(GROWS * np.abs(values), ROUNDING * np.abs(values).max())
+        grows &= values.real * span > WORTH_TELLING
+        if grows.any():
+            k = int(np.argmax(np.where(grows, values.real, -np.inf)))
+            most = int(np.argmax(np.abs(modes[:, k]) / tolerance))
+            size = float(values[k].real), abs(float(values[k].imag))
+            return (GrowingModeMet("rest", labels[most], float(run.t[0]), *size),)
+    return ()
