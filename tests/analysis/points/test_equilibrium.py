@@ -217,10 +217,21 @@ def test_equations_that_contradict_each_other():
     m = dd.Model("contradiction")
     x, y = m.state("x", start=0.0), m.state("y", start=0.0)
     m.equation(m.der(x), x + y, name="first")
-    m.equation(m.der(y), x + y - 1, name="second")
+    m.equation(m.der(y), 1 - x - y, name="second")
     text = refused(lambda: equilibrium(m))
     assert "the equations leave undetermined: x, y" in text
     assert "Because the equations contradict each other near the point reached." in text
+
+
+def test_equations_that_contradict_each_other_at_rest_alone():
+    """x + y = ½ for ever, with x' = ½ and y' = −½."""
+    m = dd.Model("drift")
+    x, y = m.state("x", start=0.0), m.state("y", start=0.0)
+    m.equation(m.der(x), x + y, name="first")
+    m.equation(m.der(y), x + y - 1, name="second")
+    assert "they move together, at x_dot = 0.5, y_dot = -0.5" in refused(lambda: equilibrium(m))
+    found = equilibrium(m, fixed={"x": 0, "x_dot": 0.5, "y_dot": -0.5})
+    assert found["y"] == pytest.approx(0.5)
 
 
 def test_guess_outside_the_domain():

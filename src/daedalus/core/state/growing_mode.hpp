@@ -4,14 +4,14 @@
 namespace daedalus {
 
 struct GrowingMode {
-    enum class Kind {
+    enum class Growth {
         none,
         rest,      // the state stands still on an unstable rest
         followed,  // steps are kept short, so that it is resolved
         passed,    // it was followed until rounding errors would have shown, and is not met
     };
 
-    Kind kind = Kind::none;
+    Growth kind = Growth::none;
     double time = 0;
     double rate = 0, frequency = 0;  // the real and the imaginary part of lambda, 1/s
     long long component = -1;        // the state that it moves most, in units of the tolerance

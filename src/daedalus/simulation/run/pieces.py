@@ -44,12 +44,12 @@ from daedalus.simulation.result.records_of_methods import LinearSystems, MethodC
 from daedalus.simulation.result.records_on_the_way import BrokenBetweenSteps, SwitchesLocated
 from daedalus.simulation.result.rows_between_steps import keep_between_steps
 from daedalus.simulation.result.trajectory import Trajectory
-from daedalus.simulation.run.growing_modes import growing_modes
 from daedalus.simulation.run.long_oscillations import long_oscillations
 from daedalus.simulation.run.onlooker import Onlooker
 from daedalus.simulation.run.settings import Settings
 from daedalus.simulation.run.small_states import small_states
 from daedalus.simulation.run.stop_reason import ended_from_outside, refused_contacts, refused_reset, sliding, stop_of
+from daedalus.simulation.singular.growing_modes import growing_modes
 from daedalus.simulation.singular.leading_matrix import undetermined_places
 from daedalus.simulation.singular.leading_over import until
 from daedalus.simulation.sliding.rest import with_rests

@@ -228,8 +228,8 @@ inline bool steps_over_growth(Integration& s, ImplicitState& m, bool has_none) n
     }
     const double size = std::hypot(mode.rate, mode.frequency);
     if (rests) {
-        mode.kind = GrowingMode::Kind::rest;
-        if (search.told.kind == GrowingMode::Kind::none) search.told = mode;
+        mode.kind = GrowingMode::Growth::rest;
+        if (search.told.kind == GrowingMode::Growth::none) search.told = mode;
         search.longest = 0;
         return false;
     }
@@ -237,7 +237,7 @@ inline bool steps_over_growth(Integration& s, ImplicitState& m, bool has_none) n
     // Followed for long, and steps would like to be longer: it is not met.
     if (follows && search.followed > longest_pursuit && std::fabs(h) >= 0.5 * search.longest) {
         search.longest = 0, search.passed = size, ++search.pursuits;
-        search.told.kind = GrowingMode::Kind::passed;
+        search.told.kind = GrowingMode::Growth::passed;
         return false;
     }
     if (follows) {
@@ -247,8 +247,8 @@ inline bool steps_over_growth(Integration& s, ImplicitState& m, bool has_none) n
     // Times that steps would have to tell apart are one: nothing can follow it.
     if (longest < fewest_spacings * spacing(s.t)) return false;
     search.longest = longest, search.rate = mode.rate, search.followed = 0;
-    mode.kind = GrowingMode::Kind::followed;
-    if (search.told.kind != GrowingMode::Kind::followed) search.told = mode;
+    mode.kind = GrowingMode::Growth::followed;
+    if (search.told.kind != GrowingMode::Growth::followed) search.told = mode;
     ++s.rejected;
     m.restarted = true;
     s.accepted = false;

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "linear/hessenberg_eigenvalues.hpp"
+#include "machine/hessenberg_eigenvalues.hpp"
 #include "machine/arena.hpp"
 #include "state/growing_mode.hpp"
 

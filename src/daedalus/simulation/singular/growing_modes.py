@@ -24,7 +24,7 @@ KINDS = ("", "rest", "followed", "passed")
 IN_TOLERANCES, IN_DIGITS = 1e-4, 64.0
 GROWS, WORTH_TELLING = 1e-4, 3.0
 # Rates below this share of the fastest mode may be rounding errors of one that neither grows nor decays.
-ROUNDING = 1e-6
+AT_AXIS = 1e-6
 
 
 def growing_modes(settings: Settings, drive: Drive, run: Any, p: np.ndarray) -> tuple[GrowingModeMet, ...]:
@@ -48,7 +48,7 @@ def growing_modes(settings: Settings, drive: Drive, run: Any, p: np.ndarray) -> 
         if found is None or not len(found[0]):
             return ()
         values, modes = found
-        grows = values.real > np.maximum(GROWS * np.abs(values), ROUNDING * np.abs(values).max())
+        grows = values.real > np.maximum(GROWS * np.abs(values), AT_AXIS * np.abs(values).max())
         grows &= values.real * span > WORTH_TELLING
         if grows.any():
             k = int(np.argmax(np.where(grows, values.real, -np.inf)))
