@@ -4,6 +4,9 @@ import casadi as ca
 import numpy as np
 import pytest
 import scipy.linalg
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.support.rings import examples
 
 import daedalus as dd
 
@@ -35,7 +38,8 @@ def test_the_motion_of_two_multipliers_in_one_combination():
     check(m, [end, 2 * end], np.array([1, 2]) / 5 * (22 / 3) * end)
     report = dd.analyse(m)
     assert report.undetermined == ["l[0]", "l[1]"]
-    assert not report.solvable
+    assert report.solvable
+    assert report.index == 2
     assert "l[0], l[1] do not influence the motion: a run takes the values of least norm" in report.notes
 
 
@@ -237,3 +241,36 @@ def test_a_constraint_that_repeats_another_only_where_both_hold(again):
         assert tr.success, tr.stop_reason
         assert tr["q"][-1] == pytest.approx(end, abs=1e-6)
         assert told(tr)
+
+
+def accepted(verb, m):
+    try:
+        verb(m)
+    except dd.DaedalusError:
+        return False
+    return True
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=examples(60, 12))
+def test_analyses_starts_and_runs_agree_on_what_is_solvable(seed):
+    """Random linear models with an equation too few: states feel all, some or none of what is left open."""
+    random = np.random.default_rng(seed)
+    n = int(random.integers(2, 5))
+    m = dd.Model("one too few")
+    x, z = m.state("x", 2, start=[1.0, 0.5]), m.algebraic("z", n)
+    constraints = random.integers(-2, 3, (n - 1, n))
+    # Rows in the span of the constraints do not feel what they leave open; others do.
+    felt = random.integers(-1, 2, (2, n - 1)) @ constraints
+    if random.random() < 0.3:
+        felt = felt + random.integers(-1, 2, (2, n))
+    m.equation(m.der(x), -x + ca.mtimes(ca.DM(felt.astype(float)), z))
+    m.equation(ca.mtimes(ca.DM(constraints.astype(float)), z), random.integers(-2, 3, n - 1) * x[0])
+    report = dd.analyse(m)
+    assert report.undetermined or report.non_unique_multipliers
+    starts = accepted(dd.initialise, m)
+    runs = {accepted(lambda m, method=method: dd.simulate(m, 0.1, method=method), m) for method in ("auto", "radau5")}
+    assert {report.solvable, starts} == runs
+    assert (report.index is not None) == report.solvable
+    if report.solvable:
+        assert "yes for the motion" in " ".join(str(report).split())

@@ -82,7 +82,24 @@ def analyse(
         rod, differentiated twice: ...
       ranks: ...
     """
-    system, smallest = _snapshot(model)
+    whole = _snapshot(model)
+    system, smallest = as_written(whole), smallest_taken(whole)
+    found = _analysed(system, at, inputs, parameters, smallest)
+    if smallest and not found.overdetermined:
+        # With those of least norm it is another system, which has what runs and starts solve.
+        settled = _analysed(whole, at, inputs, parameters, ())
+        found = replace(found, solvable=settled.solvable, index=settled.index)
+    return replace(found, joined=joined_index(model)) if isinstance(model, Model) else found
+
+
+def _analysed(
+    system: System,
+    at: object,
+    inputs: Mapping[str, object] | None,
+    parameters: Mapping[str, object] | None,
+    smallest: tuple[str, ...],
+) -> Report:
+    """The report of a system as it is; smallest: unknowns that it leaves open and the motion does not feel."""
     vectors = read_point(system, at, inputs, parameters)
     array = DerivativeArray(system)
     s = structure_of(system).signature
@@ -91,15 +108,11 @@ def analyse(
     told = f"{listed(smallest)} {do} not influence the motion: a run takes the values of least norm"
     notes = [told] if smallest else []
     examination = examine_away_from_special_values(array, s, start, vectors, notes)
-    found = _structural_report(array, s, start) if examination is None else _report(array, s, examination, notes)
-    return replace(found, joined=joined_index(model)) if isinstance(model, Model) else found
+    return _structural_report(array, s, start) if examination is None else _report(array, s, examination, notes)
 
 
-def _snapshot(model: Model | System) -> tuple[System, tuple[str, ...]]:
-    """The system of a model as it is written, also where the number of equations does not fit.
-
-    With it the unknowns that it leaves open while the motion does not feel them, by name.
-    """
+def _snapshot(model: Model | System) -> System:
+    """The system of a model, also where the number of equations does not fit."""
     if isinstance(model, Model):
         try:
             system = model.freeze()
@@ -108,10 +121,9 @@ def _snapshot(model: Model | System) -> tuple[System, tuple[str, ...]]:
 
             if not any(v.kind in ("state", "algebraic") for v in model.variables.values()):
                 raise
-            system = freeze(model, square=False)
-    else:
-        system = as_system(model)
-    return as_written(system), smallest_taken(system)
+            return freeze(model, square=False)
+        return system
+    return as_system(model)
 
 
 def _report(array: DerivativeArray, s: Signature, found: Examination, notes: list[str]) -> Report:

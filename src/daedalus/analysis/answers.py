@@ -26,13 +26,15 @@ def answers(report: Report) -> dict[str, str]:
 
 
 def _is_solvable(report: Report) -> bool:
-    return report.solvable and report.index is not None and not report.overdetermined and not report.undetermined
+    return report.solvable and report.index is not None and not report.overdetermined
 
 
 def _posed(report: Report) -> str:
     what = "every derivative and algebraic unknown" if report.algebraic else "every derivative"
     if report.overdetermined:
         return f"no: {listed(report.overdetermined, NAMED)} cannot all hold"
+    if report.undetermined and _is_solvable(report):
+        return f"yes for the motion: it does not feel {listed(report.undetermined, NAMED)}, which nothing determines"
     if report.undetermined:
         return f"no: nothing determines {listed(report.undetermined, NAMED)}"
     if report.non_unique_multipliers:
@@ -62,6 +64,8 @@ def _index(report: Report) -> str:
     if report.non_unique_multipliers:
         after = f"follow after differentiating {times_text(report.index)} at most"
         return f"{report.index}: derivatives {after}, the multipliers below only in their sum"
+    if report.undetermined:
+        return f"{report.index}, with the unknowns that are left open taken from their least norm"
     if report.directly_solvable:
         return "1: dF/dx' is singular, and [dF/dx' dF/dz] is not, so x' and z follow from the equations as written"
     times = times_text(report.index)
@@ -84,6 +88,8 @@ def _start(report: Report) -> str:
 def _solution(report: Report) -> str:
     if not _is_solvable(report):
         return "mend the model first"
+    if report.undetermined:
+        return "dd.simulate takes the values of least norm of what is left open"
     if not report.is_dae:
         return "by any method as written" if report.kind == "explicit ODE" else (
             "by implicit methods as written, by explicit ones after solving for x'")  # fmt: skip
