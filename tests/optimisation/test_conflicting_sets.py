@@ -148,3 +148,73 @@ def test_a_state_that_cannot_come_back_is_told_as_a_change():
     (part,) = plan.explain().conflicts
     assert part.name == "the change of x over the period"
     assert part.needed == pytest.approx(np.exp(-1.0) - 1.0, abs=1e-6)
+
+
+def test_a_set_that_can_hold_after_all_is_not_told():
+    """A weak motor cannot swing a pendulum up; one that pushes hard to one side can, which a local search misses."""
+
+    def problem(lower, upper, end):
+        m = dd.Model("pendulum")
+        angle, torque = m.state("angle", start=0.0, rate=0.0), m.input("torque")
+        m.equation(m.der(m.der(angle)), -9.81 * np.sin(angle) + torque)
+        ocp = dd.OptimalControl(m, duration=2.0, intervals=30)
+        ocp.start()
+        ocp.finish(end)
+        ocp.bound(torque, lower, upper)
+        ocp.minimise(running=torque**2)
+        return ocp.solve(most_iterations=100)
+
+    plan = problem(-2.0, 2.0, {"angle": np.pi, "angle_dot": 0.0})
+    assert not plan.success
+    told = {(part.name, part.side): part for part in plan.explain().conflicts}
+    assert set(told) == {("torque", "lower"), ("torque", "upper"), ("angle", "lower")}
+    assert all(part.short > 0.1 for part in told.values())
+    assert problem(-2.0, told["torque", "upper"].needed + 0.01, {"angle": np.pi}).success
+
+
+def moved(duration=1.0, **ends):
+    m = dd.Model("cart")
+    x, v, u = m.state("x", start=0.0), m.state("v", start=0.0), m.input("u")
+    m.equation([m.der(x), m.der(v)], [v, u])
+    ocp = dd.OptimalControl(m, duration, 20)
+    ocp.start()
+    if ends:
+        ocp.finish(ends)
+    ocp.minimise(running=u**2)
+    return ocp, x, v, u
+
+
+def told_by(ocp):
+    plan = ocp.solve(most_iterations=200)
+    assert not plan.success
+    told = plan.explain()
+    return {(part.name, part.side): part for part in told.conflicts}, str(told)
+
+
+def test_conflicts_with_integrals_durations_and_instants():
+    # A way of 1 in a second takes u = 6 - 12 t, whose square has the integral 12, a little more with held inputs.
+    ocp, _, _, u = moved(x=1.0, v=0.0)
+    ocp.subject_to(ocp.integral(u**2) <= 6, name="energy")
+    told, _ = told_by(ocp)
+    assert set(told) == {("energy", "upper"), ("x", "lower"), ("v", "upper")}
+    assert told["energy", "upper"].needed == pytest.approx(12.0, rel=4e-3)
+    # With full acceleration and braking it takes two seconds.
+    ocp, *_, u = moved(dd.unknown(1.0, 0.1, 1.5), x=1.0, v=0.0)
+    ocp.bound(u, -1.0, 1.0)
+    told, _ = told_by(ocp)
+    assert set(told) == {("u", "lower"), ("u", "upper"), ("x", "lower"), ("v", "upper"), ("the duration", "upper")}
+    assert told["the duration", "upper"].needed == pytest.approx(2.0, abs=1e-5)
+    assert told["x", "lower"].needed == pytest.approx(0.5625, abs=1e-5)
+    # From 0.2 half way, the rest of 0.8 takes 1.6 on each side.
+    ocp, x, _, u = moved(2.0, x=1.0, v=0.0)
+    ocp.subject_to(x <= 0.2, at=0.5, name="gate")
+    ocp.bound(u, -1.5, 1.5)
+    told, _ = told_by(ocp)
+    assert set(told) == {("gate", "upper"), ("x", "lower"), ("v", "upper"), ("u", "lower")}
+    assert told["u", "lower"].needed == pytest.approx(-1.6, abs=1e-5)
+    # What differs from zero by rounding is told as zero.
+    ocp, x, *_ = moved()
+    ocp.periodic()
+    ocp.subject_to(ocp.at_end(x) - ocp.at_start(x) >= 1, name="way")
+    told, text = told_by(ocp)
+    assert "way >= 1 at 1 s: 1 short, would have to be 0\n" in text

@@ -33,6 +33,8 @@ PRESSES = 1e-6
 NEARNESS = (1e-2, 1e-3, 1e-4)
 # What gives way is known where two weights lead to the same sum, to this part of it.
 SETTLED = 1e-3
+# Searches are local: a set that they take for a contradiction may turn out to hold, and is then looked for once more.
+MOST_ROUNDS = 5
 # A duration without its upper bound may be so many times as long.
 LONGEST = 100.0
 
@@ -80,17 +82,27 @@ def contradiction(transcriptions: Sequence[Transcription], begin: np.ndarray) ->
     if first.objective <= HOLDS:
         return Contradiction(True, (), problem.durations(first))
     problem.begin_at(first)
-    kept = problem.pressing(first)
-    if not problem.cannot_hold(kept):
-        kept = list(problem.parts)
+    candidates = problem.pressing(first)
+    for _ in range(MOST_ROUNDS):
+        kept = _irreducible(problem, candidates)
+        conflicts = tuple(
+            ConflictPart(part, problem.needed(part, kept), problem.shares_of_pressure(part, kept)) for part in kept
+        )
+        if kept and not problem.holds_somewhere(kept):
+            return Contradiction(True, conflicts, problem.durations(first))
+        # A search found what earlier ones had not: the set can hold after all.
+        candidates, problem.in_doubt = list(problem.parts), True
+    return Contradiction(False, (), problem.durations(first))
+
+
+def _irreducible(problem: _Elastic, candidates: list[Relaxed]) -> list[Relaxed]:
+    """What is left of conditions that cannot hold together when those that are not needed for that are taken away."""
+    kept = candidates if problem.cannot_hold(candidates) else list(problem.parts)
     for part in list(kept):
         rest = [other for other in kept if other is not part]
         if problem.cannot_hold(rest):
             kept = rest
-    conflicts = [
-        ConflictPart(part, problem.needed(part, kept), problem.shares_of_pressure(part, kept)) for part in kept
-    ]
-    return Contradiction(True, tuple(conflicts), problem.durations(first))
+    return kept
 
 
 class _Elastic:
@@ -106,6 +118,8 @@ class _Elastic:
         self._begin = np.concatenate([begin, beside])
         self._nearest = self._begin
         self._solved: dict[tuple[int, ...], ProgramOutcome] = {}
+        self._points: list[tuple[np.ndarray, np.ndarray]] = []  # that were found, and by how much parts are missed
+        self.in_doubt = False  # whether some search took for a contradiction what is none
 
     def begin_at(self, outcome: ProgramOutcome) -> None:
         """Look from here for the least by which other sets give way: what is left of this one is near.
@@ -136,17 +150,27 @@ class _Elastic:
 
     def cannot_hold(self, asked: Sequence[Relaxed]) -> bool:
         """Whether the least by which these give way is known, and is not zero."""
+        if self.holds_somewhere(asked):
+            return False
+        starts = [self._nearest]
+        if self.in_doubt:
+            starts += [min(self._nearest_points(asked), key=lambda pair: pair[0])[1], self._begin]
+        gives = [self._least(asked, begin) for begin in starts]
+        return min(gives) > HOLDS if any(np.isfinite(gives)) else False
+
+    def _least(self, asked: Sequence[Relaxed], begin: np.ndarray) -> float:
+        """The least by which these give way near a point; infinite where it is not known."""
         own, last, before = self._asking(asked, asked), None, np.inf
-        begin = np.clip(self._nearest, own.lower, own.upper)
+        begin = np.clip(begin, own.lower, own.upper)
         for nearness in NEARNESS:
             found = self._ended(own, begin, nearness, last)
             if found.success:
                 gives = self._given(found)
                 if gives <= HOLDS or abs(gives - before) <= SETTLED * gives:
-                    return gives > HOLDS
+                    return gives
                 begin, last, before = found.w, found, gives
         found = self.solved(asked)
-        return found.success and found.objective > HOLDS
+        return found.objective if found.success else np.inf
 
     def _ended(
         self, program: Program, begin: np.ndarray, nearness: float = 0.0, warm: ProgramOutcome | None = None
@@ -155,10 +179,32 @@ class _Elastic:
         parameters = program.parameters.copy()
         parameters[self._centre], parameters[self._nearness] = begin[: len(self._centre)], nearness
         # Multipliers take IPOPT's usual step: for a crane with weak motors 1470 iterations instead of 2400.
-        return solve_with_ipopt(
+        found = solve_with_ipopt(
             program, begin, tolerance=1e-7, parameters=parameters, most_iterations=500, warm=warm,
             options={"alpha_for_y": "primal"},
         )  # fmt: skip
+        if found.success:
+            self._points.append((found.w, self._missed_at(found.w)))
+        return found
+
+    def _missed_at(self, w: np.ndarray) -> np.ndarray:
+        """By how much every part is missed at a point, as shares of their sizes."""
+        program = self._program
+        rows, missed = program.values(w)[1], []
+        for part in self.parts:
+            sign, given = (1.0, program.row_lower) if part.side == "lower" else (-1.0, program.row_upper)
+            short = sign * (given[part.rows] - rows[part.rows]) + w[part.variable]
+            missed.append(max(float(short.max()), 0.0) / program.scale[part.variable])
+        return np.array(missed)
+
+    def holds_somewhere(self, asked: Sequence[Relaxed]) -> bool:
+        """Whether these hold at a point that some search has found."""
+        return min((missed for missed, _ in self._nearest_points(asked)), default=np.inf) <= HOLDS
+
+    def _nearest_points(self, asked: Sequence[Relaxed]) -> list[tuple[float, np.ndarray]]:
+        """By how much these are missed at every point that was found, and the points."""
+        own = [k for k, part in enumerate(self.parts) if any(part is other for other in asked)]
+        return [(float(missed[own].sum()), w) for w, missed in self._points]
 
     def _given(self, outcome: ProgramOutcome) -> float:
         """By how much all parts together give way, as shares of their sizes."""
@@ -175,8 +221,18 @@ class _Elastic:
         """By how much a part would have to give way for the others of its set to hold."""
         found = self.solved(kept, [part])
         if not found.success:
-            found = self.solved(kept)
+            found = self._nearby(kept, [part]) or self.solved(kept)
         return float(found.w[part.variable])
+
+    def _nearby(self, asked: Sequence[Relaxed], yielding: Sequence[Relaxed]) -> ProgramOutcome | None:
+        """What is found by searches that stay near the last point, the last of them the freest."""
+        own = self._asking(asked, yielding)
+        begin, found = np.clip(self._nearest, own.lower, own.upper), None
+        for nearness in NEARNESS:
+            ended = self._ended(own, begin, nearness)
+            if ended.success:
+                begin, found = ended.w, ended
+        return found
 
     def shares_of_pressure(self, part: Relaxed, kept: Sequence[Relaxed]) -> np.ndarray:
         """Where a part presses when all of its set give way."""

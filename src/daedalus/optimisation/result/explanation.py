@@ -17,6 +17,8 @@ from daedalus.optimisation.transcription.program_layout import values_of
 
 # Multipliers below this share of the largest belong to bounds that do not press.
 PRESSES = 1e-4
+# Bounds smaller than this part of what is missing are zeros.
+ROUNDED = 1e-6
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,8 @@ class Shortfall:
     @property
     def needed(self) -> float:
         """What the bound would have to be."""
-        return self.bound + (self.short if self.side == "upper" else -self.short)
+        found = self.bound + (self.short if self.side == "upper" else -self.short)
+        return 0.0 if abs(found) < ROUNDED * self.short else found
 
     def __str__(self) -> str:
         unit = f" {self.unit}" if self.unit else ""
@@ -47,11 +50,13 @@ class Shortfall:
         )  # fmt: skip
         # The duration and parameters belong to no instant.
         when = "" if np.isnan(self.begin) else when
-        what = f"{self.name} {'<=' if self.side == 'upper' else '>='} {number(self.bound, 6)}{unit}{when}"
+        bound = 0.0 if abs(self.bound) < ROUNDED * self.short else self.bound
+        what = f"{self.name} {'<=' if self.side == 'upper' else '>='} {number(bound, 6)}{unit}{when}"
         if self.short:
             needed = f"would have to be {number(self.needed, 4)}{unit}"
             return f"{what}: {number(self.short, 3)}{unit} short, {needed}"
-        return f"{what}: worth {number(self.price, 3)} a unit"
+        # How much is missing is not known where no search finds it.
+        return f"{what}: worth {number(self.price, 3)} a unit" if self.price else what
 
 
 @dataclass(frozen=True)
