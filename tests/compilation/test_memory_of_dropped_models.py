@@ -140,6 +140,60 @@ def plan(k):
     problem.finish({"x": 1, "v": 0})
     problem.solve()
 
+def parts(k):
+    R, m = dd.components.rotational, dd.Model(f"parts{k}")
+    motor = m.add(R.TorqueSource("motor", torque=1.0 + 1e-3 * k))
+    first, gear = m.add(R.Inertia("first", inertia=0.1)), m.add(R.Gear("gear", reduction=5 + 1e-3 * k, efficiency=0.9))
+    last = m.add(R.Inertia("last", inertia=1.0))
+    m.connect(motor.shaft, first.shaft, gear.shaft_a)
+    m.connect(gear.shaft_b, last.shaft)
+    dd.simulate(m, 0.1).energy_balance()
+
+def reduced(k):
+    m, length = dd.Model(f"reduced{k}"), 1 + 1e-3 * k
+    x, y, v, w = (m.state(name, start=start) for name, start in (("x", length), ("y", 0.0), ("v", 0.0), ("w", 0.0)))
+    rod = m.algebraic("rod")
+    for state, rate in ((x, v), (y, w), (v, -rod * x), (w, -rod * y - 9.81)):
+        m.equation(m.der(state), rate)
+    m.equation(x * x + y * y, length**2)
+    forms = ("projection", "ggl", "dummy_derivatives", "baumgarte")
+    dd.simulate(dd.reduce(m, index=2 if k % 4 == 1 else 1, stabilise=forms[k % 4]), 0.05)
+
+def controller(k):
+    m = dd.Model(f"controller{k}")
+    x, v, u = m.state("x", start=0.0), m.state("v", start=0.0), m.input("u")
+    m.equation(m.der(x), v)
+    m.equation(m.der(v), u * (1 + 1e-3 * k) - 0.1 * ca.sin(x))
+    problem = dd.OptimalControl(m, 1.0, intervals=8)
+    problem.minimise(running=x * x + u * u)
+    problem.bound(u, -1, 1)
+    dd.Controller(problem, every=0.1)({"x": 1.0, "v": 0.0})
+
+def estimator(k):
+    dd.Estimator(with_parameter(k), outputs=["x"], start={"x": 1.0}, start_covariance=0.1, process_noise=0.1,
+                 measurement_noise=0.1, every=0.1)([1.0])
+
+def late(k):
+    m = dd.Model(f"late{k}")
+    x = m.state("x", start=1.0)
+    m.equation(m.der(x), -m.delay(x, 0.02 + 1e-5 * k, name="before"))
+    dd.simulate(m, 0.1)
+
+def kept(k):
+    import tempfile
+    with tempfile.TemporaryDirectory() as folder:
+        dd.simulate(with_parameter(k), 0.1).save(folder + "/run.nc")
+        dd.load(folder + "/run.nc").at(0.05)["x"]
+
+def clocks(k):
+    m = dd.Model(f"clocks{k}")
+    x, n = m.state("x", start=1.0), m.discrete("n", start=0)
+    m.discrete("seen", start=0)
+    m.equation(m.der(x), -x * (1 + 1e-3 * k))
+    m.every(0.01, {"n": n + 1})
+    m.every(0.03, call=lambda t, values, memory: ((values[0] + k,), memory), reads=["x"], writes=["seen"])
+    dd.simulate(m, 0.1)
+
 kinds, first, count = [globals()[name] for name in sys.argv[1].split()], int(sys.argv[2]), int(sys.argv[3])
 for kind in kinds:
     for k in range(first):
@@ -150,8 +204,9 @@ for kind in kinds:
     print(kind.__name__, round((in_use() - before) / count), flush=True)
 """
 
-SIMULATED = ("plain", "algebraic", "pendulum", "driven", "network", "events", "netlist", "body", "friction")
-KINDS = (*SIMULATED, "function", "derivative", "sweep", "fit", "plan")
+SIMULATED = ("plain", "algebraic", "pendulum", "driven", "network", "events", "netlist", "body", "friction", "parts")
+OF_RUNS = ("reduced", "late", "kept", "clocks")
+KINDS = (*SIMULATED, *OF_RUNS, "function", "derivative", "sweep", "fit", "plan", "controller", "estimator")
 
 
 def left_behind(kinds, first, count):

@@ -116,3 +116,25 @@ def test_rates_by_name_go_to_states_that_stand_for_them():
     half = dd.simulate(m, 0.5, start={"q_dot": [1.0, 2.0]}, rtol=1e-8).end
     tr = dd.simulate(n, (0.5, 1.0), start=half, rtol=1e-8)
     assert tr["q"][-1] == pytest.approx([np.cos(1) + np.sin(1), 2 * np.sin(1)], abs=1e-6)
+
+
+@pytest.mark.parametrize("form", [None, "projection", "ggl", "dummy_derivatives", "baumgarte"])
+def test_a_start_found_with_other_inputs_begins_a_run(form: str | None) -> None:
+    """Multipliers and accelerations follow from the inputs of the run: those of the start belong to its own."""
+    m = dd.Model("driven pendulum")
+    x, y, v, w = (m.state(name, start=value) for name, value in (("x", 0.6), ("y", -0.8), ("v", 0.0), ("w", 0.0)))
+    rod, push = m.algebraic("rod"), m.input("push")
+    m.equation(m.der(x), v)
+    m.equation(m.der(y), w)
+    m.equation(m.der(v), -rod * x + push)
+    m.equation(m.der(w), -rod * y - 9.81)
+    m.equation(x * x + y * y, 1.0)
+    run = m if form is None else dd.reduce(m, index=2 if form == "ggl" else 1, stabilise=form)
+    expected = dd.simulate(m, 0.3, inputs={"push": 40.0}).end
+    for method in ("auto", "radau5"):
+        tr = dd.simulate(run, 0.3, start=dd.initialise(run, inputs={"push": 0.0}), inputs={"push": 40.0}, method=method)
+        assert tr.success, tr.stop_reason
+        # x x'' + y y'' = -(v² + w²) at rest: rod = 0.6 push + 0.8 g
+        assert float(tr["rod"][0]) == pytest.approx(0.6 * 40.0 + 0.8 * 9.81, rel=1e-6)
+        for name in ("x", "y", "v", "w"):
+            assert float(tr.end[name]) == pytest.approx(float(expected[name]), abs=2e-5)

@@ -80,7 +80,7 @@ def first_row(
     their size given states may be off the constraints; they begin on them. `switched`: the plant with modes that runs.
     """
     system, plain = plant.system, start is None or type(start) is dict
-    if not plain and isinstance(start, Start) and _begins(start, system, t0, p):
+    if not plain and isinstance(start, Start) and _begins(start, system, t0, drive, p):
         return start.row
     if not plain and isinstance(start, (Samples, Start)):
         row = continued_row(system, start, drive, t0, p)
@@ -120,9 +120,11 @@ def _exact_row(asked: RowRequest, at_once: bool) -> np.ndarray:
     return _row_of(initialise(asked.source, asked.start, **asked.values)) if row is None else row
 
 
-def _begins(start: Start, system: System, t0: float, p: np.ndarray) -> bool:
-    """Whether a start was made for this system, time and parameters."""
-    return start.system is system and start.time == t0 and start.vectors["p"].tobytes() == p.tobytes()
+def _begins(start: Start, system: System, t0: float, drive: Drive, p: np.ndarray) -> bool:
+    """Whether a start was made for this system, time, inputs and parameters."""
+    if start.system is not system or start.time != t0 or start.vectors["p"].tobytes() != p.tobytes():
+        return False
+    return np.array_equal(start.vectors["u"], drive.at_time(t0))
 
 
 def _solved(asked: RowRequest) -> np.ndarray | None:
