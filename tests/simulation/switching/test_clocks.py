@@ -304,3 +304,28 @@ def test_wrong_uses(write, text):
     with pytest.raises(dd.ModelError) as refused:
         write(m)
     assert str(refused.value).splitlines()[0] == text
+
+
+@pytest.mark.parametrize(("first", "then", "holds"), [(5.0, 0.0, False), (0.0, 5.0, True)])
+@pytest.mark.parametrize("method", ["auto", "radau5"])
+def test_whether_a_condition_holds_at_the_start_is_read_at_the_start(first, then, holds, method):
+    """The level is a discrete variable, which is another one at the end."""
+    m = dd.Model("level")
+    x, level, n = m.state("x", start=1.0), m.discrete("level", start=first), m.discrete("n", start=0)
+    m.equation(m.der(x), -0.01 * x)
+    m.when(x > level, {"n": n + 1}, name="over")
+    m.schedule([1.0], {"level": then})
+    tr = dd.simulate(m, 2.0, method=method)
+    assert any("'over' holds at the start" in note for note in tr.notes) == holds
+    assert tr.end["n"] == (not holds)
+
+
+def test_a_condition_that_a_clock_makes_true_at_the_start_is_no_condition_that_waits():
+    m = dd.Model("level")
+    x, level, n = m.state("x", start=1.0), m.discrete("level", start=5.0), m.discrete("n", start=0)
+    m.equation(m.der(x), -0.01 * x)
+    m.when(x > level, {"n": n + 1}, name="over")
+    m.every(10.0, {"level": 0.0})
+    tr = dd.simulate(m, 2.0)
+    assert tr.end["n"] == 1
+    assert not any("'over' holds at the start" in note for note in tr.notes)

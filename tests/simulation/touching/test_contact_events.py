@@ -231,3 +231,17 @@ def test_two_joined_runs_equal_one(cut):
     rest = dd.simulate(m, (when, 0.4), start=dd.simulate(m, when).end)
     assert (rest["ticks"][-1], rest["far"][-1]) == (whole["ticks"][-1], whole["far"][-1]) == (3, 1)
     assert rest["b.position"][-1] == pytest.approx(whole["b.position"][-1], abs=1e-7)
+
+
+def test_a_condition_that_holds_at_the_start_is_told_as_without_contacts():
+    """It waits until it becomes true again."""
+    m = weighty()
+    body = flat(m, velocity=(3.0, 0.0))
+    m.contact(body, dd.ground, friction=0.3)
+    n = m.discrete("n", start=0)
+    m.when(body.velocity[0] > 1.0, {"n": n + 1}, name="fast")
+    m.when(body.velocity[0] < 1.0, {"n": n + 1}, name="slow")
+    tr = dd.simulate(m, 2.0)
+    assert "the condition of 'fast' holds at the start: it acts when it becomes true again" in tr.notes
+    assert not any("'slow'" in note for note in tr.notes)
+    assert tr.end["n"] == 1

@@ -280,7 +280,8 @@ def read_piece(
         times, x, held = more
     if not sampled and jumps_at_end(settings, drive, p, run, (begin, t1)):
         times, x = (run.t, run.x) if times is None or x is None else (times, x)
-        times, x = np.append(times, times[-1]), np.concatenate([x, x[-1:]])
+        if len(times) < 2 or times[-2] != times[-1]:
+            times, x = np.append(times, times[-1]), np.concatenate([x, x[-1:]])
     done = Trajectory(
         plant, drive, p, times, x, ENDINGS[run.status],
         lambda: explain(run, settings, drive, p, (begin, t1), why, codes, fired), run, held, modes,

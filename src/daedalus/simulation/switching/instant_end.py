@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from daedalus.model.system.system import System
+from daedalus.model.variables import Event
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.result.ending import ENDINGS, Ending, Stop, time_text
@@ -52,11 +53,20 @@ def held_at_start(
     events = [system.events[k] for k in order_of(system).events]
     if fired is None or not any(e.direction for e in events) or not len(run.t) or plant.guards.function.n_in() != 4:
         return ()
-    t = run.t[:1]
+    t, count = run.t[:1], system.discrete_count
+    if count:  # those of the first row, whatever they are at the end
+        p = np.concatenate([p[: len(p) - count], run.held[2][0, :count]])
     values = np.ravel(plant.guards.core.evaluate_many(t[:, None], run.x[:1], drive.at(t), p)[0])
+    # Some become true by what clocks do there.
+    at_once = {system.events[k].name for k, time, *_ in run.events if time == t[0]}
+    return past_at_start(events, values, fired | at_once)
+
+
+def past_at_start(events: Sequence[Event], values: np.ndarray, fired: frozenset[str]) -> tuple[Record, ...]:
+    """The records for events with these values of their guards at the start; fired: what happened there."""
     return tuple(
         PastAtStart(event.name, bool(event.manner.side))
-        for event, value in zip(events, values)
+        for event, value in zip(events, values.tolist())
         if event.name not in fired and not event.manner.at_start and not event.purpose.watches_constraints
         if event.manner.contact is None
         if event.direction * value > 0 or (value == 0 and event.manner.side == 1)

@@ -18,7 +18,9 @@ from daedalus.model.variables import Code, Event
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.result.ending import Ending, Stop, time_text
+from daedalus.simulation.result.records import Record
 from daedalus.simulation.switching.agenda import assigned_places, code_reads, levels_of, order_of, size_of, ticks_of
+from daedalus.simulation.switching.instant_end import past_at_start
 
 # Rounds of events that trigger each other at one moment, at most: as many as the core allows.
 ROUNDS = 50
@@ -82,6 +84,7 @@ class ModelEvents:
         self.close = same_instant(*span)
         self.fired, self.told = fired, list[Told]()
         self.sides = np.zeros(0)
+        self.past: tuple[Record, ...] = ()  # what is told of the start
 
     @property
     def next_tick(self) -> float:
@@ -104,7 +107,9 @@ class ModelEvents:
 
     def begin(self, t: float, now: Present) -> None:
         """Read the sides of all guards where the run begins."""
-        self.sides = self._sides(self.values(t, *now), np.zeros(len(self.guarded)))
+        values = self.values(t, *now)
+        self.sides = self._sides(values, np.zeros(len(self.guarded)))
+        self.past = past_at_start(self.guarded, values, self.fired)
         for k, event in enumerate(self.guarded):
             if event.manner.at_start and event.name not in self.fired and self.sides[k] * event.direction > 0:
                 self.sides[k] = -event.direction  # it counts as becoming true

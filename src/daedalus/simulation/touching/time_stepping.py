@@ -482,7 +482,7 @@ class _ContactMarch:
             counts.residual, counts.unsolved, counts.lessened, self.why, counts.depth, counts.redundant,
         )  # fmt: skip
         paradox = () if self.paradox is None else (self.paradox,)
-        records = (record, *paradox, *self.drive.notes, *plant.notes)
+        records = (record, *paradox, *self.events.past, *self.drive.notes, *plant.notes)
         told, changes = tuple(self.events.told), tuple(self.modes.changes)
         outcome = Outcome(stop, MOREAU, work, records, told, changes, done_at_start=self.events.fired)
         return Trajectory(plant, self.drive, self.p, times, rows, stop.ending, outcome, dense, held)
