@@ -176,3 +176,9 @@ def test_arrays_that_contradict_others_are_refused(write, name, values, tmp_path
     assert name.split("/")[1] in caught.value.facts[0] or "times" in caught.value.facts[0]
     assert caught.value.because
     assert caught.value.remedy
+
+
+@pytest.mark.parametrize("given", [None, 3, [], b"run.nc"])
+def test_what_is_no_path_is_refused(given):
+    with pytest.raises(dd.InputError, match="A saved result is loaded from a path"):
+        dd.load(given)

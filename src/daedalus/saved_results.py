@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from daedalus.ensembles.ensemble import Ensemble
 from daedalus.ensembles.saved_ensemble import KIND as ENSEMBLE
 from daedalus.ensembles.saved_ensemble import dataset_of
+from daedalus.errors import InputError
 from daedalus.model.system.plain_record import PlainRecord
 from daedalus.simulation.result.rebuilt_run import cannot_be_rebuilt, run_of
 from daedalus.simulation.result.sealed_record import not_a_run, read_record
@@ -63,6 +65,8 @@ def load(path: str | Path) -> Any:
     >>> dd.load(file).stop_reason
     'reached t = 1'
     """
+    if not isinstance(path, (str, PathLike)):
+        raise InputError("A saved result is loaded from a path.", f"got {type(path).__name__}", remedy='"run.nc"')
     place = Path(path)
     try:
         found = read_record(place)

@@ -159,3 +159,11 @@ def test_limits_of_files_can_be_stops() -> None:
     body = f'<body name="rod">{hinge}<geom type="capsule" fromto="0 0 0 0 0 -1" size="0.05" mass="2"/></body>'
     m = dd.read_mjcf(f"<mujoco><worldbody>{body}</worldbody></mujoco>", stops=1.0)
     assert {"hinge.lower_stop", "hinge.upper_stop"} <= set(m.variables)
+
+
+@pytest.mark.parametrize("element", ["default", "body"])
+def test_elements_that_are_nested_too_deeply_are_refused(element):
+    inner = f"<{element}>" * 3000 + f"</{element}>" * 3000
+    text = f"<mujoco>{inner}</mujoco>" if element == "default" else f"<mujoco><worldbody>{inner}</worldbody></mujoco>"
+    with pytest.raises(dd.InputError, match=r"The elements of the MJCF text are nested too deeply\."):
+        dd.read_mjcf(text)

@@ -19,7 +19,7 @@ from daedalus.geometry.quaternions import rotation_from_quaternion
 from daedalus.geometry.rotations import rot_x, rot_y, rot_z
 from daedalus.model.model import Model
 from daedalus.robots import geom_mass
-from daedalus.robots.file_elements import Element, numbers, parsed, plain_name, read_robot_file
+from daedalus.robots.file_elements import Element, RobotFile, numbers, parsed, plain_name, read_robot_file
 from daedalus.robots.links_and_joints import FileJoint, FileLink, FileShape, RobotDescription, built
 
 MOST_INCLUDES = 100
@@ -87,13 +87,14 @@ def read_mjcf(path_or_text: str | Path, stops: float | None = None) -> Model:
     ['drive']
     """
     file = read_robot_file(path_or_text, "MJCF")
-    root = _included(file.root, file.folder)
-    reading = _MjcfReading(RobotDescription(root.get("model") or "robot"))
-    _settings(root, reading)
-    for world in root.findall("worldbody"):
-        for element in world:
-            _world_element(element, reading)
-    _actuators(root, reading)
+    try:
+        root, reading = _read(file)
+    except RecursionError:
+        raise InputError(
+            f"The elements of {file.name} are nested too deeply.",
+            because="each body or class inside another one is read within it, and Python's stack ends.",
+            remedy="fewer bodies in a row, or a higher sys.setrecursionlimit",
+        ) from None
     for element in root:
         if element.tag not in ("compiler", "option", "default", "worldbody", "actuator", "size", "visual", "statistic"):
             reading.robot.unsupported += [f"<{element.tag}>: <{part.tag}>" for part in element] or [f"<{element.tag}>"]
@@ -101,6 +102,18 @@ def read_mjcf(path_or_text: str | Path, stops: float | None = None) -> Model:
     for motor in reading.motors:
         _write_motor(model, motor)
     return model
+
+
+def _read(file: RobotFile) -> tuple[Element, _MjcfReading]:
+    """The whole tree of a file, and the robot that it describes."""
+    root = _included(file.root, file.folder)
+    reading = _MjcfReading(RobotDescription(root.get("model") or "robot"))
+    _settings(root, reading)
+    for world in root.findall("worldbody"):
+        for element in world:
+            _world_element(element, reading)
+    _actuators(root, reading)
+    return root, reading
 
 
 def _write_motor(model: Model, motor: FileMotor) -> None:
