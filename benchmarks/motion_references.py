@@ -200,6 +200,42 @@ def cart_with_two_pendulums(w: World) -> None:
     w.loads += [(cart, F * w.N.x), (one, -m1 * g * w.N.y), (two, -m2 * g * w.N.y)]
 
 
+def kapitza_pendulum(w: World) -> None:
+    (ph,) = w.q
+    m, l, g, a, omega = letters("m l g a omega")
+    bob = w.particle(m, l * sin(ph), -l * cos(ph) + a * cos(omega * dynamicsymbols._t))
+    w.loads.append((bob, -m * g * w.N.y))
+
+
+def segway(w: World) -> None:
+    x, th = w.q
+    M, m, J, I, l, r, g, tau = letters("M m J I l r g tau")
+    w.particle(M, x)
+    wheel = w.turning(-w.u[0] / r, J)  # rolls forward: clockwise
+    centre = w.point(x + l * sin(th), l * cos(th))
+    body = w.turning(-w.u[1], I, centre, m)
+    # The motor turns the wheel forward and the body back.
+    w.loads += [(centre, -m * g * w.N.y), (wheel, -tau * w.N.z), (body, tau * w.N.z)]
+
+
+def reaction_wheel_pendulum(w: World) -> None:
+    th, _ = w.q
+    m1, m2, l1, l2, I1, I2, g, tau = letters("m_1 m_2 l_1 l_2 I_1 I_2 g tau")
+    one, two = (w.point(l * sin(th), l * cos(th)) for l in (l1, l2))
+    rod, wheel = w.turning(-w.u[0], I1, one, m1), w.turning(-w.u[0] - w.u[1], I2, two, m2)
+    w.loads += [(one, -m1 * g * w.N.y), (two, -m2 * g * w.N.y), (rod, tau * w.N.z), (wheel, -tau * w.N.z)]
+
+
+def quadrotor_with_load(w: World) -> None:
+    x, z, th, al = w.q
+    M, J, m, L, g, f, tau = letters("M J m L g f tau")
+    centre = w.point(x, z)
+    frame = w.turning(w.u[2], J, centre, M)
+    load = w.particle(m, x + L * sin(al), z - L * cos(al))
+    thrust = f * (-sin(th) * w.N.x + cos(th) * w.N.y)
+    w.loads += [(centre, thrust - M * g * w.N.y), (load, -m * g * w.N.y), (frame, tau * w.N.z)]
+
+
 SYSTEMS: dict[Callable[[World], None], tuple[str, str]] = {
     furuta_pendulum: ("alpha beta", "J m L l g tau"),
     acrobot: ("q_1 q_2", "m_1 m_2 l_1 l_c1 l_c2 I_1 I_2 g tau"),
@@ -213,6 +249,10 @@ SYSTEMS: dict[Callable[[World], None], tuple[str, str]] = {
     slider_crank: ("theta phi x", "J m M r l g J_r tau z[0] z[1]"),
     sleigh: ("x y theta", "m J a z"),
     cart_with_two_pendulums: ("x theta_1 theta_2", "M m_1 m_2 l_1 l_2 g F"),
+    kapitza_pendulum: ("phi", "m l g a omega t"),
+    segway: ("x theta", "M m J I l r g tau"),
+    reaction_wheel_pendulum: ("theta phi", "m_1 m_2 l_1 l_2 I_1 I_2 g tau"),
+    quadrotor_with_load: ("x z theta alpha", "M J m L g f tau"),
 }
 
 

@@ -191,3 +191,13 @@ def test_start_values_are_told_with_digits_one_reads():
     text = str(dd.derive(catalogue.load("slider_crank").model, "start"))
     assert "e-16" not in text.split("checked")[0]
     assert "at these values" in text
+
+
+def test_solutions_are_not_divided_by_what_vanishes():
+    """Elimination through sin α cos α would divide by zero for a load that hangs straight down."""
+    m, _ = neighbours.quadrotor_with_load()
+    lines = {str(line).split(" = ")[0]: line for line in dd.derive(m, "first_order").equations}
+    for line in lines.values():
+        symbols = ca.symvar(line.right)
+        values = [0.0 if symbol.name().startswith("alpha") else 0.7 for symbol in symbols]
+        assert np.isfinite(float(ca.Function("f", [ca.vertcat(*symbols)], [line.right])(values)))

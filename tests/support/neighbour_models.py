@@ -216,7 +216,73 @@ def cart_with_two_pendulums():
     ]  # fmt: skip
 
 
+def kapitza_pendulum():
+    """A pendulum whose pivot shakes up and down (Landau and Lifshitz, Mechanics, section 30)."""
+    m = dd.Model("Kapitza's pendulum")
+    ph, _, pdd = coordinate(m, "phi")
+    mass, l, g, a, w = parameters(m, "m l g a omega")
+    bob = ca.vertcat(l * sin(ph), -l * cos(ph) + a * cos(w * m.time))
+    m.kinetic_energy(mass * ca.sumsqr(m.der(bob)) / 2)
+    m.potential_energy(mass * g * bob[1])
+    return m, [mass * l**2 * pdd + mass * l * g * sin(ph) - mass * l * a * w**2 * sin(ph) * cos(w * m.time)]
+
+
+def segway():
+    """A body on two driven wheels that roll."""
+    m = dd.Model("Segway")
+    (x, xd, xdd), (th, td, tdd) = coordinate(m, "x"), coordinate(m, "theta")
+    M, mass, J, I, l, r, g = parameters(m, "M m J I l r g")
+    tau = m.input("tau")
+    body = ca.vertcat(x + l * sin(th), l * cos(th))
+    m.kinetic_energy(M * xd**2 / 2 + J * (xd / r) ** 2 / 2 + mass * ca.sumsqr(m.der(body)) / 2 + I * td**2 / 2)
+    m.potential_energy(mass * g * body[1])
+    m.generalised_force(x, tau / r)
+    m.generalised_force(th, -tau)
+    return m, [
+        (M + mass + J / r**2) * xdd + mass * l * cos(th) * tdd - mass * l * sin(th) * td**2 - tau / r,
+        mass * l * cos(th) * xdd + (mass * l**2 + I) * tdd - mass * l * g * sin(th) + tau,
+    ]
+
+
+def reaction_wheel_pendulum():
+    """Spong, Corke, Lozano (2001)."""
+    m = dd.Model("reaction wheel pendulum")
+    (th, td, tdd), (_, pd, pdd) = coordinate(m, "theta"), coordinate(m, "phi")
+    m1, m2, l1, l2, I1, I2, g = parameters(m, "m_1 m_2 l_1 l_2 I_1 I_2 g")
+    tau = m.input("tau")
+    m.kinetic_energy((m1 * l1**2 + m2 * l2**2 + I1) * td**2 / 2 + I2 * (td + pd) ** 2 / 2)
+    m.potential_energy((m1 * l1 + m2 * l2) * g * cos(th))
+    m.generalised_force(m["phi"], tau)
+    return m, [
+        (m1 * l1**2 + m2 * l2**2 + I1 + I2) * tdd + I2 * pdd - (m1 * l1 + m2 * l2) * g * sin(th),
+        I2 * tdd + I2 * pdd - tau,
+    ]
+
+
+def quadrotor_with_load():
+    """A planar quadrotor that carries a mass on a rod (Sreenath, Lee, Kumar, 2013)."""
+    m = dd.Model("quadrotor with load")
+    (x, xd, xdd), (z, zd, zdd), (th, td, tdd), (al, ad, add) = (
+        coordinate(m, name) for name in ("x", "z", "theta", "alpha")
+    )
+    M, J, mass, L, g = parameters(m, "M J m L g")
+    f, tau = m.input("f"), m.input("tau")
+    load = ca.vertcat(x + L * sin(al), z - L * cos(al))
+    m.kinetic_energy(M * (xd**2 + zd**2) / 2 + J * td**2 / 2 + mass * ca.sumsqr(m.der(load)) / 2)
+    m.potential_energy(M * g * z + mass * g * load[1])
+    for q, force in ((x, -f * sin(th)), (z, f * cos(th)), (th, tau)):
+        m.generalised_force(q, force)
+    h = mass * L
+    return m, [
+        (M + mass) * xdd + h * cos(al) * add - h * sin(al) * ad**2 + f * sin(th),
+        (M + mass) * zdd + h * sin(al) * add + h * cos(al) * ad**2 + (M + mass) * g - f * cos(th),
+        J * tdd - tau,
+        h * cos(al) * xdd + h * sin(al) * zdd + h * L * add + h * g * sin(al),
+    ]
+
+
 ALL = (
     furuta_pendulum, acrobot, ball_on_beam, heavy_top, planar_quadrotor, spherical_pendulum, bead_on_a_hoop,
-    two_link_arm, two_masses, slider_crank, sleigh, cart_with_two_pendulums,
+    two_link_arm, two_masses, slider_crank, sleigh, cart_with_two_pendulums, kapitza_pendulum, segway,
+    reaction_wheel_pendulum, quadrotor_with_load,
 )  # fmt: skip

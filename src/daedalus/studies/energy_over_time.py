@@ -90,6 +90,7 @@ def energy_over_time(
     time: dict[str, np.ndarray] = {}
     energy: dict[str, np.ndarray] = {}
     failed: dict[str, str] = {}
+    first: DaedalusError | None = None
     for method in methods:
         name = method if isinstance(method, str) else method.name or type(method).__name__
         options = {"progress": False, **options}
@@ -97,6 +98,7 @@ def energy_over_time(
             tr = simulate(model, span, method=method, step=step, **options)
         except DaedalusError as error:
             failed[name] = str(error).splitlines()[0]
+            first = first or error
             continue
         if step is None and tr.success:
             rows = np.linspace(tr.time[0], tr.time[-1], ROWS)
@@ -105,6 +107,8 @@ def energy_over_time(
         if not tr.success:
             failed[name] = tr.stop_reason
     if not energy:
+        if first is not None and len(set(failed.values())) == 1:
+            raise first  # all methods say the same, such as an input without a value
         told = [f"{name}: {reason}" for name, reason in failed.items()]
         raise InputError("No method ran this model.", "; ".join(told) or "none was given", remedy='methods=["auto"]')
     return EnergyOverTime(system.name, time, energy, failed)

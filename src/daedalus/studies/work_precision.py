@@ -149,15 +149,19 @@ def _order_of(method: Any) -> int | None:
 
 def _right(model: Any, span: Any, options: dict[str, Any]) -> Any:
     reasons = []
+    first: DaedalusError | None = None
     for method in RIGHT:
         try:
             run = simulate(model, span, method=method, rtol=TIGHT, atol=1e-3 * TIGHT, progress=False, **options)
         except DaedalusError as error:
             reasons.append(str(error).split("\n")[0])
+            first = first or error
             continue
         if run.success:
             return run
         reasons.append(run.stop_reason)
+    if first is not None and len(set(reasons)) == 1:
+        raise first  # all methods say the same, such as an input without a value
     raise SolverError(
         "No reference solution was found to measure errors against.",
         reasons[:3],

@@ -6,7 +6,7 @@ The loop of G with negative feedback is on its border where G(iω) = −1. Where
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,8 @@ from daedalus.errors import InputError
 
 # Frequencies that are looked at in each decade, and how many decades beyond the slowest and fastest pole or zero.
 IN_A_DECADE, BEYOND = 60, 3.0
+# A gain that differs from one by less is one: the loop is on its border.
+ON_BORDER = 1e-9
 # Beside a lightly damped pole or zero, in units of its distance from the imaginary axis.
 BESIDE = np.array([-8.0, -4.0, -2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 4.0, 8.0])
 
@@ -50,8 +52,13 @@ class Margins:
     gain_crossings: tuple[tuple[float, float], ...]
     phase_crossings: tuple[tuple[float, float], ...]
 
+    @property
+    def on_border(self) -> bool:
+        """Whether the closed loop has a pole on the imaginary axis as it is: the curve runs through −1."""
+        return any(abs(np.log(factor)) < ON_BORDER for _, factor in self.gain_crossings)
+
     def __str__(self) -> str:
-        head = "Stable" if self.stable else "Unstable"
+        head = "On the border" if self.on_border else "Stable" if self.stable else "Unstable"
         gain = f"gain margin {self.gain:.4g} at {self.gain_frequency:.4g}"
         phase = f"phase margin {self.phase:.1f}° at {self.phase_frequency:.4g}"
         told = [gain if np.isfinite(self.gain) else "any gain", phase if np.isfinite(self.phase) else "any phase"]
@@ -76,7 +83,8 @@ def margins_of(loop: Any) -> Margins:
     for k in np.flatnonzero(_changes(np.abs(values) - 1)):
         frequency = _root(lambda x: abs(at(x)) - 1, w[k], w[k + 1])
         phases.append((frequency, float((np.degrees(np.angle(at(frequency))) + 360) % 360 - 180)))
-    return _chosen(gains, phases, bool(np.all(closed_poles(loop, 1.0).real < 0)))
+    found = _chosen(gains, phases, bool(np.all(closed_poles(loop, 1.0).real < 0)))
+    return replace(found, stable=False) if found.on_border else found
 
 
 def _at_the_ends(loop: Any) -> list[tuple[float, float]]:

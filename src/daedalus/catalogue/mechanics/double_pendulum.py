@@ -1,6 +1,8 @@
-"""Two point masses on two rods in a plane, as M(q) q'' = h(q, q') in the angles from the hanging vertical.
+"""Two point masses on two rods in a plane, by their energies in the angles from the hanging vertical.
 
-With q = (a, b), c = cos(a - b), s = sin(a - b):
+    T = ½ m1 ‖p1'‖² + ½ m2 ‖p2'‖²,  V = g (m1 y1 + m2 y2),  p1 = l1 (sin a, −cos a),  p2 = p1 + l2 (sin b, −cos b)
+
+With c = cos(a − b), s = sin(a − b) this is
 
     [ (m1 + m2) l1²  m2 l1 l2 c ] [ a'' ]   [ -m2 l1 l2 s b'² - (m1 + m2) g l1 sin a ]
     [ m2 l1 l2 c     m2 l2²     ] [ b'' ] = [  m2 l1 l2 s a'² - m2 g l2 sin b        ]
@@ -30,24 +32,18 @@ def build() -> KnownSystem:
     (array([ 1.5, -0.5]), ('energy',))
     """
     m = Model("double_pendulum")
-    angle = m.state("angle", 2, start=[1.5, -0.5], rate=[0.0, 0.0], unit="rad")
+    angle = m.coordinate("angle", 2, start=[1.5, -0.5], rate=[0.0, 0.0], unit="rad")
     mass = m.parameter("mass", [1.0, 0.5], unit="kg")
     length = m.parameter("length", [1.0, 0.8], unit="m")
     gravity = m.parameter("gravity", 9.81, unit="m/s^2")
 
-    rate = m.der(angle)
-    acceleration = m.der(rate)
-    total, gap = mass[0] + mass[1], angle[0] - angle[1]
-    lever = mass[1] * length[0] * length[1]
-    weight = gravity * ca.vertcat(total, mass[1]) * length
-    matrix = ca.blockcat(
-        [[total * length[0] ** 2, lever * ca.cos(gap)], [lever * ca.cos(gap), mass[1] * length[1] ** 2]]
-    )
-    swirl = lever * ca.sin(gap) * ca.vertcat(-(rate[1] ** 2), rate[0] ** 2)
-    m.equation(matrix @ acceleration, swirl - weight * ca.sin(angle), name="Lagrange")
-
     elbow = ca.vertcat(length[0] * ca.sin(angle[0]), -length[0] * ca.cos(angle[0]))
     tip = elbow + ca.vertcat(length[1] * ca.sin(angle[1]), -length[1] * ca.cos(angle[1]))
+    kinetic = 0.5 * mass[0] * ca.sumsqr(m.der(elbow)) + 0.5 * mass[1] * ca.sumsqr(m.der(tip))
+    potential = gravity * (mass[0] * elbow[1] + mass[1] * tip[1])
+    m.kinetic_energy(kinetic)
+    m.potential_energy(potential)
+
     m.draw("rod", [0, 0], to=elbow, name="upper rod")
     m.draw("rod", elbow, to=tip, name="lower rod")
     m.draw("point", elbow, name="elbow")
@@ -55,7 +51,7 @@ def build() -> KnownSystem:
     m.draw("trace", tip, name="tip path")
     m.output("elbow", elbow)
     m.output("tip", tip)
-    m.output("energy", 0.5 * rate.T @ matrix @ rate - weight.T @ ca.cos(angle))
+    m.output("energy", kinetic + potential)
     return KnownSystem(
         m,
         span=(0.0, 5.0),

@@ -6,12 +6,15 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import casadi as ca
+import numpy as np
 
 from daedalus.derivations.formula.formula_length import operations
 from daedalus.model.expressions import elements, symbol_key
 
 # Larger systems, or longer entries on the way, are left to numbers.
 LARGEST, LONGEST = 8, 300
+# Where sines, cosines and variables themselves are zero.
+SPECIAL, NO_PIVOT = (0.0, np.pi / 2), 1e-12
 
 Shorten = Callable[[ca.SX], ca.SX]
 
@@ -79,7 +82,7 @@ def solve_by_hand(
 def _pivot(
     rows: list[list[ca.SX]], open_rows: list[int], open_columns: list[int], constants: set[int]
 ) -> tuple[int, int] | None:
-    """The entry to divide by: numbers, then constants, then the shortest; few other entries in its line."""
+    """The entry to divide by: numbers, then constants, then what is nowhere zero, then the shortest."""
     best, choice = None, None
     for i in open_rows:
         filled = sum(not rows[i][c].is_zero() for c in open_columns)
@@ -91,7 +94,23 @@ def _pivot(
             moving = sum(symbol_key(s) not in constants for s in symbols)
             # A sum may vanish, a product of constants does not.
             sums = not entry.is_constant() and not entry.is_symbolic() and entry.op() in (ca.OP_ADD, ca.OP_SUB)
-            rank = (moving > 0, sums, filled, operations(entry), len(symbols), i != j, i, j)
+            gone = moving > 0 and _vanishes(entry, symbols, constants)
+            rank = (moving > 0, gone, sums, filled, operations(entry), len(symbols), i != j, i, j)
             if best is None or rank < best:
                 best, choice = rank, (i, j)
     return choice
+
+
+def _vanishes(entry: ca.SX, symbols: list[ca.SX], constants: set[int]) -> bool:
+    """Whether an entry is zero where one of its variables is zero or a right angle: sin x cos y, not m + sin² x."""
+    function = ca.Function("entry", [ca.vertcat(*symbols)], [entry])
+    draw = np.random.default_rng(1788)
+    for k, symbol in enumerate(symbols):
+        if symbol_key(symbol) in constants:
+            continue
+        for special in SPECIAL:
+            values = draw.uniform(0.2, 1.6, len(symbols))
+            values[k] = special
+            if abs(float(function(values))) < NO_PIVOT:
+                return True
+    return False

@@ -29,7 +29,7 @@ MANY_TERMS = 40
 
 
 # A form with the factors of chosen symbols gathered may be longer than the shortest one by this factor.
-GATHERED = 1.4
+GATHERED = 1.6
 # Brackets inside brackets read badly: beyond this depth each costs so much of the length, when forms are compared.
 PLAIN_DEPTH, DEEPER = 1, 0.2
 

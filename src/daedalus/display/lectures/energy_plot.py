@@ -12,15 +12,18 @@ from daedalus.studies.energy_over_time import EnergyOverTime
 
 # Energies that grow beyond this factor of the start leave the picture.
 BLOWN_UP = 20.0
+# Methods that keep the energy lie on each other: dashes leave the lines below visible.
+DASHES: tuple[Any, ...] = ("-", (0, (6, 2)), (2, (4, 4)), (0, (1, 2)))
 
 
 @look()
 def plot_energy(found: EnergyOverTime, ax: Axes | None, change: bool) -> Any:
     """One line per method; with `change` the distance from the start in a logarithmic axis."""
     figure, ax = panel_of(ax, (7.2, 4.2))
-    for name, values in found.energy.items():
+    for k, (name, values) in enumerate(found.energy.items()):
         shown = np.abs(values - values[0]) if change else values
         ax.plot(found.time[name], np.where(shown > 0, shown, np.nan) if change else shown,
+                linestyle=DASHES[k % len(DASHES)],
                 label=f"{name}: ended early" if name in found.failed else name)  # fmt: skip
     for name in found.failed:
         if name not in found.energy:

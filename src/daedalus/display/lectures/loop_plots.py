@@ -8,6 +8,7 @@ import numpy as np
 
 from daedalus.analysis.linear.margins import Margins, closed_poles, fine_frequencies, margins_of, state_space
 from daedalus.display.look import COLOURS, Axes, draw_axes, look, panel_of
+from daedalus.model.names import counted
 
 # Nyquist's curve is shown out to this size: an integrator has none.
 FARTHEST = 4.0
@@ -22,6 +23,8 @@ MARGIN = 0.6
 CORNER, ROUNDS, MOST_POINTS = 0.04, 6, 8000
 # Decibels below the rest of a curve to which notches are drawn.
 DEEPEST_NOTCH = 40.0
+# Halvings of the gains between which real poles of the closed loop meet.
+BISECTIONS = 40
 
 
 @look()
@@ -107,6 +110,8 @@ def _mark_margins(
 
 
 def _title(found: Margins) -> str:
+    if found.on_border:
+        return "on the border of stability with negative feedback"
     return "stable with negative feedback" if found.stable else "unstable with negative feedback"
 
 
@@ -134,7 +139,8 @@ def plot_nyquist(loop: Any, ax: Axes | None) -> Any:
         ax.plot([np.cos(angle)], [np.sin(angle)], "s", color=COLOURS[2], label=f"phase margin {found.phase:.1f}°")
     ax.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal", xlabel="Re G(iω)", ylabel="Im G(iω)")
     right = int(np.sum(np.asarray(loop.poles()).real > 0))
-    ax.set_title(f"{_title(found)}, {right} open-loop poles to the right" if right else _title(found))
+    open_poles = f", {counted(right, 'open-loop pole')} to the right" if right else ""
+    ax.set_title(f"{_title(found)}{open_poles}")
     ax.legend(loc="upper right", fontsize="small")
     return figure
 
@@ -155,7 +161,7 @@ def _arrow(ax: Any, values: np.ndarray, reach: float) -> None:
 @look()
 def plot_root_locus(loop: Any, gains: np.ndarray | None, ax: Axes | None) -> Any:
     """The poles of the closed loop u = −k y while k grows: from the poles (crosses) to the zeros (circles)."""
-    chosen = default_gains(loop) if gains is None else gains
+    chosen = with_break_points(loop, default_gains(loop) if gains is None else gains)
     branches = locus(loop, chosen)
     poles, zeros = np.asarray(state_space(loop).poles()), np.asarray(state_space(loop).zeros())
     figure, ax = panel_of(ax, (6.4, 5.6))
@@ -185,6 +191,24 @@ def default_gains(loop: Any) -> np.ndarray:
     size = size[np.isfinite(size) & (size > 0)]
     middle = -np.log10(np.median(size)) if len(size) else 0.0
     return np.concatenate([[0.0], np.logspace(middle - 2 * DECADES, middle + DECADES, GAINS)])
+
+
+def with_break_points(loop: Any, gains: np.ndarray) -> np.ndarray:
+    """Gains, with those just before and behind the ones at which real poles meet and leave the axis, or come to it."""
+
+    def is_real(gain: float) -> int:
+        found = closed_poles(loop, gain)
+        return int(np.sum(found.imag == 0))
+
+    counts, more = [is_real(float(gain)) for gain in gains], []
+    for low, high, before, after in zip(gains, gains[1:], counts, counts[1:]):
+        if before == after:
+            continue
+        for _ in range(BISECTIONS):
+            middle = (low + high) / 2
+            low, high = (middle, high) if is_real(middle) == before else (low, middle)
+        more += [low, high]
+    return np.unique(np.concatenate([gains, more]))
 
 
 def locus(loop: Any, gains: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ from daedalus.model.system.system import System
 from daedalus.reduction.reduce import reduce
 
 # Inches a row or column and a letter beside it, and the smallest and largest side of a panel.
-PLACE, LETTER, SMALLEST, LARGEST = 0.32, 0.085, 2.5, 9.0
+PLACE, LETTER, SMALLEST, LARGEST = 0.32, 0.1, 2.5, 9.0
 
 
 @look()

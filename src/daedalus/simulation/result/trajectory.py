@@ -341,6 +341,28 @@ class Trajectory(RecordedRun):
         times = [float(event.time) for event in self.events]
         return plot_steps(self.steps, self.work, self.method, times, ax)
 
+    def plot_drift(self, ax: Any = None) -> Any:
+        """Draw how far the run leaves each constraint over time; `tr.drift(series=True)` has the numbers.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> m = dd.reduce(dd.catalogue.load("slider_crank").model, stabilise=None)
+        >>> figure = dd.simulate(m, 0.5).plot_drift()
+        >>> figure.axes[0].get_ylabel()
+        'violation'
+        """
+        from daedalus.display.lectures.drift_plot import plot_drift
+
+        series = self.drift(series=True)
+        if not series:
+            raise InputError(
+                "This model has no constraints that a run could leave.",
+                because="every equation has a derivative, and no invariant is declared.",
+                remedy='m.invariant(...), or dd.energy_over_time(m, ["euler", "gauss2"]).plot()',
+            )
+        return plot_drift(self.time, series, f"drift of {self.system.name} by {self.method}", ax)
+
     def stored_energy(self) -> np.ndarray:
         """The energy that the model stores, in J at the times of the run: kinetic, potential, and that of parts.
 
