@@ -71,7 +71,6 @@ class CaseRuns:
         self._limit = settings.time_limit
         self._plain = plain and rank_watch_of(settings.plant) is None
         self._tables = road.drive.core_tables() if road.drive.tables else None
-        self._switches = settings.switches is not None or settings.stops is not None
         self._span, self._save_at = road.request.span, road.request.save_at
         self.vectors = self._written_at_once()
 
@@ -164,11 +163,7 @@ class CaseRuns:
         """A run whose numbers are vectors; one that needs a second look becomes a trajectory."""
         drive = self._drive(p)
         tables = self._tables if drive is self.road.drive else drive.core_tables()
-        core_u, core_p = u, p
-        if self._switches:
-            settings = self.road.settings
-            core_u, tables = settings.core_inputs(u, tables, p, self.road.request.span)
-            core_p = settings.core_parameters(p)
+        core_u, core_p, tables = self.road.settings.core_numbers(u, p, tables, self.road.request.span)
         run = self._core(*self._span, x, core_u, core_p, self._save_at, tables, None, self.cancel)
         if self._plain and run.status == _FINISHED:
             return PlainRun(run.x, u, p, run.rhs_calls)

@@ -88,7 +88,8 @@ class PreparedRun:
         self._p, self._u = parameter_values(road.system, parameters), drive.constants
         self._tables = drive.core_tables() if drive.tables else None
         self._begins_anywhere = settings.begins_anywhere
-        self._has_modes = settings.switches is not None or settings.stops is not None
+        is_plain = settings.switches is None and settings.stops is None  # a call in a loop does not ask again
+        self._core_numbers = None if is_plain else settings.core_numbers
         self._has_events = bool(road.system.events)
         self._discretes = road.system.discrete_count
         if self._discretes:
@@ -188,12 +189,9 @@ class PreparedRun:
     def _run(self, x0: Numbers, u: Numbers, p: Numbers) -> tuple[Any, np.ndarray, Mapping[str, Any] | None]:
         """The first piece in the core, the row it began with, and the code that ran in it."""
         row = x0 if x0 is not None and self._begins_anywhere else self._row(x0, u, p)
-        inputs, tables = self._u if u is None else u, self._tables
-        parameters = self._p if p is None else p
-        if self._has_modes:
-            settings = self._road.settings
-            inputs, tables = settings.core_inputs(inputs, tables, parameters, self._span)
-            parameters = settings.core_parameters(parameters)
+        inputs, parameters, tables = self._u if u is None else u, self._p if p is None else p, self._tables
+        if self._core_numbers is not None:
+            inputs, parameters, tables = self._core_numbers(inputs, parameters, tables, self._span)
         agenda = self._agenda(row, u, p) if self._has_events else None
         core = None if agenda is None else agenda.core
         run = self._plan.run(*self._span, row, inputs, parameters, self._saves, tables, None, None, core)

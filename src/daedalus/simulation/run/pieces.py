@@ -207,10 +207,7 @@ def run_piece(
         call = {**settings.call, **kinked, **(limits or {})}
         plan = _core.Plan(rhs, settings.core_method, **call, rows_at_jumps=True)
     tables = drive.core_tables() if drive.tables else None
-    core_p, u = p, drive.constants
-    if settings.switches is not None or settings.stops is not None:
-        core_p = settings.core_parameters(p)
-        u, tables = settings.core_inputs(u, tables, p, (begin, t1))
+    u, core_p, tables = settings.core_numbers(drive.constants, p, tables, (begin, t1))
     agenda = None
     if settings.plant.system.events:
         known: list[int] = []

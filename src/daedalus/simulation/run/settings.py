@@ -131,23 +131,22 @@ class Settings:
         """Whether a run may pass places where branches of the motion cross."""
         return rank_watch_of(self.plant) is not None
 
-    def core_parameters(self, p: np.ndarray) -> np.ndarray:
-        """p as the core takes it: the modes of switches follow, which it finds itself."""
-        return p if self.switches is None else np.concatenate([p, np.zeros(self.switches.count)])
+    def core_numbers(
+        self, u: np.ndarray, p: np.ndarray, tables: list[Any] | None, span: tuple[float, float]
+    ) -> tuple[np.ndarray, np.ndarray, list[Any] | None]:
+        """u, p and tables as the core takes them.
 
-    def core_inputs(
-        self, u: np.ndarray, tables: list[Any] | None, p: np.ndarray, span: tuple[float, float]
-    ) -> tuple[np.ndarray, list[Any] | None]:
-        """u and its tables as the core takes them: conditions on time follow, held until they change."""
+        Conditions on time follow u, held until they change; the modes of switches, which it finds itself, follow p.
+        """
         if self.stops is not None:
             times, _ = condition_times(self.plant.system, self.stops, p, span)
-            return u, [*(tables or []), _core.Table(times, np.zeros((len(times), 0)), [], False)]
-        if self.switches is None or self.switches.clock is None:
-            return u, tables
-        times, values = condition_times(self.core_plant.system, self.switches.clock, p, span)
-        first, slots = values[0 if span[1] >= span[0] else -1], list(range(len(u), len(u) + values.shape[1]))
-        own = [_core.Table(times, values, slots, False)] if len(times) > 1 else []
-        return np.concatenate([u, first]), [*(tables or []), *own] or None
+            tables = [*(tables or []), _core.Table(times, np.zeros((len(times), 0)), [], False)]
+        elif self.switches is not None and self.switches.clock is not None:
+            times, values = condition_times(self.core_plant.system, self.switches.clock, p, span)
+            first, slots = values[0 if span[1] >= span[0] else -1], list(range(len(u), len(u) + values.shape[1]))
+            own = [_core.Table(times, values, slots, False)] if len(times) > 1 else []
+            u, tables = np.concatenate([u, first]), [*(tables or []), *own] or None
+        return u, p if self.switches is None else np.concatenate([p, np.zeros(self.switches.count)]), tables
 
     def values_in_time(
         self, p: np.ndarray, span: tuple[float, float], end: float
