@@ -30,6 +30,10 @@ REACHED = 1e-8
 MOST_ITERATIONS = 200
 # Postures tried where the first ends in a local minimum; drawn from one seed, so that answers repeat.
 RESTARTS = 12
+# What loops are off by counts this many times as much as what targets miss.
+LOOPS = 1e3
+# Steps that close loops which are nearly closed.
+MOST_CLOSING = 10
 
 
 @dataclass(frozen=True)
@@ -110,13 +114,6 @@ def inverse_kinematics(
             remedy="dd.inverse_kinematics(m, ...) with m = dd.read_urdf(...)",
         )
     robot = model.robot()
-    if model._mechanics.constraints:
-        raise ModelError(
-            "Inverse kinematics of closed loops is not available.",
-            f"constraints: {listed(list(model._mechanics.constraints), 6)}",
-            because="the joints of a loop depend on each other.",
-            remedy='dd.initialise(m, {"body.position": ...}) of the model in body coordinates',
-        )
     search = _PostureSearch(model, robot, _read(robot, targets), limits)
     preferred = search.preferred(start or {})
     return search.answer(preferred)
@@ -137,6 +134,8 @@ class _PostureSearch:
         # Positions that a velocity moves alone: all but those of quaternions.
         self.column = self._columns()
         self.reach = self._reach()
+        # Loops and joints that follow others stay as they are where a target is out of reach.
+        self.closes, self.weight = list(model._mechanics.constraints), LOOPS * self.reach
 
     def _bound(self, element: str, which: str, default: float) -> float:
         name, _, rest = element.partition("[")
@@ -194,7 +193,20 @@ class _PostureSearch:
                 best = other
         if best.size <= REACHED * self.reach:
             best = self._nearer(best, preferred)
+        elif self.closes:
+            best = self._at(self._closed(best.values))
         return self._told(best)
+
+    def _closed(self, q: np.ndarray) -> np.ndarray:
+        """The nearest posture whose loops close, as far as limits allow; Gauss–Newton from one that is close."""
+        for _ in range(MOST_CLOSING):
+            kept, by_v = self.robot._call("constraints", q)
+            by_v = np.reshape(by_v, (len(np.ravel(kept)), -1))
+            step = -np.linalg.pinv(by_v, rcond=1e-8) @ np.ravel(kept)
+            q = self._moved(q, step)
+            if np.abs(step).max(initial=0.0) < 1e-14:
+                break
+        return q
 
     def _descend(self, q: np.ndarray) -> Descent:
         """Levenberg–Marquardt with limits from one posture."""
@@ -241,6 +253,10 @@ class _PostureSearch:
             else:
                 rows.append(self.reach * np.asarray(rotation_log(pose[:3, :3] @ value.T)))
                 slopes.append(self.reach * jacobian[3:])
+        if self.closes:
+            kept, by_v = self.robot._call("constraints", q)
+            rows.append(self.weight * np.ravel(kept))
+            slopes.append(self.weight * np.reshape(by_v, (-1, slopes[0].shape[1])))
         return Descent(q, np.concatenate(rows), np.concatenate(slopes))
 
     def _free(self, q: np.ndarray, slope: np.ndarray) -> np.ndarray:
@@ -281,6 +297,9 @@ class _PostureSearch:
             if part * (1 if what == "position" else self.reach) > REACHED * self.reach:
                 unit = "m are" if what == "position" else "rad are"
                 lost.append(f"{frame}.{what} is out of reach: {part:.4g} {unit} missing")
+        open_by = float(np.linalg.norm(tried.left[3 * len(self.targets) :])) / self.weight
+        if self.closes and open_by > REACHED:
+            lost.append(f"{listed(self.closes, 6)} cannot hold there: off by {open_by:.4g}")
         labels = self.robot.labels["q"]
         held = tuple(labels[k] for k in self.column if tried.values[k] in (self.lower[k], self.upper[k]))
         if lost and held:

@@ -204,7 +204,7 @@ def _groups(description: RobotDescription, ordered: Sequence[FileJoint]) -> dict
         parts = []
         for link, (turn, place) in group.poses.items():
             body = description.links.get(link)
-            if body is not None and body.mass:
+            if body is not None and (body.mass or np.any(body.inertia)):
                 parts.append((body.mass, place + turn @ body.centre, turn @ body.inertia @ turn.T))
         group.mass = sum(mass for mass, _, _ in parts)
         if group.mass:
@@ -238,8 +238,24 @@ def _check_masses(description: RobotDescription, groups: dict[str, _HeldTogether
                 remedy=f"<inertial> of {joint.child!r}, or a fixed joint",
             )
     for group in groups.values():
-        if group.name and group.mass and np.any(group.inertia):
-            check_inertia(ca.DM(group.inertia), group.name)
+        if group.name and np.any(group.inertia):
+            _check_tensor(description, group)
+
+
+def _check_tensor(description: RobotDescription, group: _HeldTogether) -> None:
+    """Refuse an inertia with which a body would turn the wrong way; tell one that no real body has."""
+    moments = np.linalg.eigvalsh(group.inertia)
+    # Moments of a speck of the mass a micrometre wide are zero, also with a sign.
+    if np.abs(moments).max() <= 1e-12 * group.mass:
+        group.inertia = np.zeros((3, 3))
+    elif moments[0] < -1e-9 * moments[2]:
+        check_inertia(ca.DM(group.inertia), group.name)
+    elif moments[2] - moments[0] - moments[1] > 1e-9 * moments[2]:
+        a, b, c = moments
+        description.unsupported.append(
+            f"the inertia of {group.name!r}: {c:.4g} kg m² is more than {a:.4g} + {b:.4g}, as of no real body; it is "
+            "used as it is"
+        )
 
 
 def _write_joint(
@@ -299,6 +315,13 @@ def _free_start(model: Model, joint: FileJoint) -> None:
 
 def _write_mimic(model: Model, description: RobotDescription, mimic: MimicJoint) -> None:
     tree = model._mechanics.tree
+    fixed = {joint.name for joint in description.joints if joint.kind == "fixed"}
+    if mimic.joint in fixed:
+        description.unsupported.append(f"<mimic> of the fixed joint {mimic.joint!r}")
+        return
+    if mimic.other in fixed and mimic.joint in tree and tree[mimic.joint].size == 1:
+        model.constraint(f"{mimic.joint}.mimic", model[tree[mimic.joint].coordinate] - mimic.offset)
+        return
     for name in (mimic.joint, mimic.other):
         if name not in tree or tree[name].size != 1:
             raise InputError(

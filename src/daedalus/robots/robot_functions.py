@@ -8,6 +8,7 @@ Springs, dampers, frictions and inputs of the model are not part of them: τ is 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 import casadi as ca
@@ -70,6 +71,7 @@ class RobotFunctions:
             "momentum": self._momentum,
             "energy": self._energy,
             "rate": self._rate,
+            "constraints": self._constraints,
             "forward_dynamics_derivatives": self._forward_derivatives,
             "inverse_dynamics_derivatives": self._inverse_derivatives,
         }
@@ -102,9 +104,51 @@ class RobotFunctions:
 
     def _forward_dynamics(self) -> ca.Function:
         s = self.symbols
-        self._check_open("forward_dynamics")
-        found = forward_dynamics(s.tree.links, s.v, s.tau, s.tree.gravity, s.armature)
-        return _function("forward_dynamics", {"q": s.q, "v": s.v, "tau": s.tau}, {"a": found})
+        return _function("forward_dynamics", {"q": s.q, "v": s.v, "tau": s.tau}, {"a": self._accelerations()})
+
+    def _accelerations(self) -> ca.SX:
+        """v' of the tree; where constraints hold, with the forces by which J v' + J' v = 0."""
+        s = self.symbols
+        free = forward_dynamics(s.tree.links, s.v, s.tau, s.tree.gravity, s.armature)
+        held = self._held()
+        if held is None:
+            return free
+        by_q = ca.jacobian(held, s.q)
+        jacobian = by_q @ self._tangents()
+        drift = ca.jtimes(ca.jtimes(held, s.q, s.rate), s.q, s.rate)
+        # What v' gains by a unit of each force: the recursion at rest, without weight.
+        still, rest = ca.SX.zeros(s.v.numel()), ca.SX.zeros(3)
+        links = [replace(link, drift=ca.substitute(link.drift, s.v, still)) for link in s.tree.links]
+        felt = ca.horzcat(*(forward_dynamics(links, still, row.T, rest, s.armature) for row in ca.vertsplit(jacobian)))
+        forces = symmetric_inverse(jacobian @ felt) @ (-drift - jacobian @ free)
+        return ca.densify(free + felt @ forces)
+
+    def _constraints(self) -> ca.Function:
+        """What loops and joints that follow others keep at zero, and its slopes by v."""
+        s, held = self.symbols, self._held()
+        kept = ca.SX(0, 1) if held is None else held
+        slopes = ca.jacobian(kept, s.q) @ self._tangents()
+        return _function("constraints", {"q": s.q}, {"way": ca.densify(kept), "J": ca.densify(slopes)})
+
+    def _held(self) -> ca.SX | None:
+        """The constraints as functions of q; refuses those that are none."""
+        s, constraints = self.symbols, self.model._mechanics.constraints
+        if not constraints:
+            return None
+        found = numbered(self.model, [ca.vec(c.expression) for c in constraints.values()])
+        known = {symbol_key(x) for x in ca.vertsplit(s.q)}
+        wrong = [
+            name for (name, c), x in zip(constraints.items(), found)
+            if c.kind != "holonomic" or any(symbol_key(y) not in known for y in ca.symvar(x))
+        ]  # fmt: skip
+        if wrong:
+            raise ModelError(
+                "The accelerations of this robot are not a function of q, v and tau alone.",
+                f"constraints: {listed(wrong, 6)}",
+                because="they hold more than positions of joints.",
+                remedy="m.mechanics().accelerations(...), or dd.simulate(m, ...)",
+            )
+        return concatenate(found)
 
     def _inverse_dynamics(self) -> ca.Function:
         s = self.symbols
@@ -134,12 +178,27 @@ class RobotFunctions:
     def _forward_derivatives(self) -> ca.Function:
         """a' by tangents of q, by v and by τ: M⁻¹ times those of inverse dynamics at a, with the opposite sign."""
         s = self.symbols
-        self._check_open("derivatives.forward_dynamics")
+        if self._held() is not None:
+            return self._held_derivatives()
         found = forward_dynamics(s.tree.links, s.v, s.tau, s.tree.gravity, s.armature)
         by_q, by_v = (ca.substitute(x, s.a, found) for x in self._tau_slopes())
         matrix = mass_matrix(s.tree.links, s.v.numel()) + ca.diag(s.armature)
         inverse = symmetric_inverse(matrix)
         outputs = {"by_q": -inverse @ by_q, "by_v": -inverse @ by_v, "by_tau": inverse}
+        return _function(
+            "forward_dynamics_derivatives",
+            {"q": s.q, "v": s.v, "tau": s.tau},
+            {name: ca.densify(value) for name, value in outputs.items()},
+        )
+
+    def _held_derivatives(self) -> ca.Function:
+        """The same with constraints, from the accelerations themselves."""
+        s, found = self.symbols, self._accelerations()
+        outputs = {
+            "by_q": ca.jacobian(found, s.q) @ self._tangents(),
+            "by_v": ca.jacobian(found, s.v),
+            "by_tau": ca.jacobian(found, s.tau),
+        }
         return _function(
             "forward_dynamics_derivatives",
             {"q": s.q, "v": s.v, "tau": s.tau},
@@ -170,16 +229,6 @@ class RobotFunctions:
     def _rate(self) -> ca.Function:
         s = self.symbols
         return _function("rate", {"q": s.q, "v": s.v}, {"q_dot": s.rate})
-
-    def _check_open(self, name: str) -> None:
-        held = list(self.model._mechanics.constraints)
-        if held:
-            raise ModelError(
-                f"{name} of a robot with closed loops is not a function of q, v and tau alone.",
-                f"constraints: {listed(held, 6)}",
-                because="the forces of the constraints act as well.",
-                remedy="m.mechanics().accelerations(...), or dd.simulate(m, ...)",
-            )
 
     # -- places ------------------------------------------------------------------------------------------------
 

@@ -165,8 +165,9 @@ class TreeDoor(BodyDoor):
     # -- links of files ----------------------------------------------------------------------------------------
 
     def _link_body(self, name: str, mass: float, inertia: np.ndarray) -> Body:
-        """A body of a tree; unlike `m.body` it may have no mass where something behind it has."""
-        if mass > 0 and np.all(np.linalg.eigvalsh(inertia) > 0):
+        """A body of a tree; unlike `m.body` it may have no mass where something behind it has, and any moments."""
+        least, middle, most = np.linalg.eigvalsh(inertia)
+        if mass > 0 and least > 0 and most <= least + middle:
             return self.body(name, mass=mass, inertia=inertia)
         check_name(name, "body")
         for what, size, unit in (("position", 3, "m"), ("velocity", 3, "m/s"), ("angular_velocity", 3, "rad/s")):
