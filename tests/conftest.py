@@ -81,7 +81,7 @@ def pytest_collection_finish():
     # One level for all code, that of least effort: it has the same bits (`test_random_graphs.py`), and a fresh clone
     # compiles thousands of functions in half the time. Tests of the compilation, and `make test-all`, take all of it.
     if not rings.everything() and "daedalus" in sys.modules:
-        importlib.import_module("daedalus.compilation.translate").MOST_EFFORT = 0
+        importlib.import_module("daedalus.compilation.machine_code").MOST_EFFORT = 0
 
 
 @pytest.hookimpl(tryfirst=True)

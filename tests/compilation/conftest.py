@@ -5,16 +5,16 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from daedalus.compilation import compile as door
-from daedalus.compilation import translate
+from daedalus.compilation import machine_code
 
 # Read at import, before tests that are about other things lower it.
-MOST_EFFORT = translate.MOST_EFFORT
+MOST_EFFORT = machine_code.MOST_EFFORT
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _as_users_compile() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(translate, "MOST_EFFORT", MOST_EFFORT)
+        patch.setattr(machine_code, "MOST_EFFORT", MOST_EFFORT)
         patch.setenv("DAEDALUS_CACHE", "off")
         patch.delenv("DAEDALUS_COMPILER", raising=False)
         yield

@@ -25,6 +25,8 @@ LLVM_LOCK = fork_safe_lock()
 
 _library_numbers = itertools.count()
 
+# How hard LLVM's code generator tries at most, 0 to 2; values are the same at every level.
+MOST_EFFORT = 2
 # How many libraries share a linker: about as many as a model has functions.
 _SERVED = 16
 

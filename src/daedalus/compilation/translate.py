@@ -24,8 +24,6 @@ AT_ONCE_QUICK = 9000
 # Longer ones are cut: up to here the time per instruction hardly grows with the length of a piece, and longer pieces
 # pass fewer values through memory; a piece takes about 0.1 s, which is as long as the end of a process has to wait.
 CHUNK = 2000
-# How hard LLVM tries at most, 0 to 2; the values are the same at every level.
-MOST_EFFORT = 2
 # To be raised whenever the generated code changes, so that older entries of the disk cache are not used.
 CODE_VERSION = 2
 
@@ -125,7 +123,7 @@ def _with_llvm(rows: Instructions, wish: CodeWish, reasons: list[str], base: int
     base: how many numbers of working memory CasADi uses.
     """
     strict, whole = wish.strict, len(rows) <= wish.at_once
-    level = min(MOST_EFFORT, 0 if wish.quick else 2 if whole else 1)
+    level = min(machine_code.MOST_EFFORT, 0 if wish.quick else 2 if whole else 1)
     try:
         host = machine_code.host()
     except (ImportError, OSError) as error:

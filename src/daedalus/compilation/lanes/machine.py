@@ -42,9 +42,9 @@ def kernel_code(text: str) -> machine_code.MachineCode:
 
     Raises RuntimeError where LLVM gives up, ImportError or OSError where it is missing.
     """
-    host = machine_code.host()
-    key = hashlib.sha256(repr((CODE_VERSION, "lanes", host, text)).encode()).hexdigest()
-    machine = machine_code.target_machine(2)
+    host, level = machine_code.host(), machine_code.MOST_EFFORT
+    key = hashlib.sha256(repr((CODE_VERSION, "lanes", host, level, text)).encode()).hexdigest()
+    machine = machine_code.target_machine(level)
     return disk_cache.code_of(
         key,
         lambda objects: machine_code.link(objects, strict=False),
