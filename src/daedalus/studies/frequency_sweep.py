@@ -203,19 +203,25 @@ class _Sweep:
         sizes = np.maximum(sizes, 1e-9 * np.abs(first).max(axis=0, initial=0.0))
         return float(np.max(np.abs(first - second) / np.maximum(sizes, NOT_ZERO), initial=0.0))
 
-    def _fold(self, orbit: PeriodicOrbit, now: float, end: float) -> float | None:
-        """The frequency of the next fold on the way, by arclength; None of none, or where motions switch."""
+    def _fold(self, orbit: PeriodicOrbit, now: float, end: float) -> tuple[float | None, float]:
+        """The frequency of the next fold on the way, by arclength, and how far the way was looked at.
+
+        No frequency where there is no fold, or where motions switch.
+        """
         if not is_smooth(self.book):
-            return None
+            return None, end
         try:
             ahead = branch_of_orbit(orbit, FREQUENCY, (now, end), MOST_POINTS, periodic)
         except (InputError, SolverError):
-            return None
-        return next((point.parameter for point in ahead.points if point.kind == "fold of cycles"), None)
+            return None, now
+        fold = next((point.parameter for point in ahead.points if point.kind == "fold of cycles"), None)
+        return fold, float(ahead[FREQUENCY][-1])
 
     def onward(self, begin: float, orbit: PeriodicOrbit, end: float) -> tuple[PeriodicOrbit | None, list[float]]:
         """From the motion at one frequency to that at another, and the folds on the way."""
         now, step, folds = begin, end - begin, list[float]()
+        # Up to where there is known to be no fold.
+        clear = begin
         while now != end:
             target = end if abs(end - now) <= abs(step) else now + step
             found = self.orbit(target, orbit.start)
@@ -223,7 +229,9 @@ class _Sweep:
                 now, orbit, step = target, found, 2 * step
                 continue
             step = (target - now) / 2
-            fold = self._fold(orbit, now, end) if abs(step) < LOOKED_FOR * abs(now) else None
+            fold = None
+            if abs(step) < LOOKED_FOR * abs(now) and (target - clear) * np.sign(end - begin) > 0:
+                fold, clear = self._fold(orbit, now, end)
             if fold is not None or abs(step) < SHORTEST * abs(now):
                 folds.append(now if fold is None else fold)
                 short = 100 * SHORTEST * abs(now) * np.sign(end - now)
@@ -231,7 +239,7 @@ class _Sweep:
                 jumped = self.settled(beyond, orbit.start)
                 if jumped is None:
                     return None, folds
-                now, orbit, step = beyond, jumped, end - beyond
+                now, orbit, step, clear = beyond, jumped, end - beyond, beyond
         return orbit, folds
 
 
