@@ -126,12 +126,17 @@ def crowd():
     return m
 
 
+@pytest.fixture(scope="module")
+def derived_crowd():
+    return dd.derive(crowd())
+
+
 @pytest.mark.parametrize("of", ["model", "system", "derivation", "markdown"])
-def test_no_row_is_wider_than_a_page(of):
+def test_no_row_is_wider_than_a_page(of, derived_crowd):
     m = crowd()
     text = {
-        "model": m.to_latex, "system": m.freeze().to_latex, "derivation": lambda: dd.derive(m).to_latex(),
-        "markdown": lambda: dd.derive(m).to_markdown(),
+        "model": m.to_latex, "system": m.freeze().to_latex, "derivation": derived_crowd.to_latex,
+        "markdown": derived_crowd.to_markdown,
     }[of]()  # fmt: skip
     rows = re.split(r"\\\\\s|\n", text)
     widths = [latex_width(row) for row in rows if "=" in row or "quad" in row]

@@ -79,7 +79,7 @@ def fits(method, known):
 @lru_cache
 def has_explicit_form(name):
     """Whether derivatives and algebraic variables are expressions of the states, if need be after reduction."""
-    known = catalogue.load(name)
+    known = loaded(name)
     try:
         dd.prepare(known.model, known.span, inputs=known.inputs)
     except (dd.SolverError, dd.ModelError):
@@ -108,10 +108,14 @@ RUNS = [
 ]
 
 
+# The runs of a system follow each other: it is analysed and reduced once.
+loaded = lru_cache(maxsize=1)(catalogue.load)
+
+
 @lru_cache(maxsize=4)
 def run(name, method, rtol):
     """A known system and its trajectory; absolute tolerances a thousand times smaller, for small components."""
-    known = catalogue.load(name)
+    known = loaded(name)
     if not fits(method, known):
         pytest.skip(f"{method} does not solve {name}")
     trajectory = dd.simulate(

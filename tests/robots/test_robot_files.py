@@ -25,7 +25,7 @@ def pendulum(joint: str = "", link: str = LINK.format(name="rod"), more: str = "
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("base", ["fixed", "free"])
-def test_there_and_back(seed: int, base: str) -> None:
+def test_urdf_there_and_back(seed: int, base: str) -> None:
     one = dd.read_urdf(random_urdf(seed), base=base)
     two = dd.read_urdf(one.to_urdf(), base=base)
     a, b = one.robot(), two.robot()

@@ -9,7 +9,7 @@ over the known systems leaves the largest of them to the wide ring, unless it sh
 that is shown at the first tolerance.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -110,9 +110,28 @@ def _mark_long_families(items: Iterable[pytest.Item]) -> None:
             families[item.path, item.originalname].append(item)
     every = {name: share for share, names in ONE_OF.items() for name in names}
     for (_, name), members in families.items():
-        for k, item in enumerate(members):
-            if k % every.get(name, 1):
+        chosen = _balanced(members, every.get(name, 1))
+        for item in members:
+            if item not in chosen:
                 item.add_marker(pytest.mark.wide)
+
+
+def _balanced(members: list[pytest.Item], share: int) -> list[pytest.Item]:
+    """Of every so many members that follow each other the one whose parameters have come least often, or the first.
+
+    Of a product of 40 models and 2 forms every second member in its order would be one form of all models.
+    """
+    if share == 1:
+        return members
+    seen: Counter[tuple[str, object]] = Counter()
+    chosen = []
+    for first in range(0, len(members), share):
+        values = {item: [(name, _key(value)) for name, value in item.callspec.params.items()] for item in
+                  members[first : first + share]}  # fmt: skip
+        least = min(values, key=lambda item: sum(seen[value] for value in values[item]))
+        seen.update(values[least])
+        chosen.append(least)
+    return chosen
 
 
 def _key(value: object) -> object:

@@ -70,8 +70,12 @@ def test_jumps_are_told_from_corners():
     m.equation(m.der(x), smooth - ca.sign(y))
     m.equation(m.der(y), ca.if_else(x * y > 2, 1.0, x) + ca.if_else(m.time > k, 1.0, 0.0))
     assert jumping_conditions(m.freeze()) == ("y > 0", "y < 0", "x*y > 2", "k < t")
-    assert jumping_conditions(catalogue.load("nand_gate").model.freeze()) == ()
-    assert jumping_conditions(catalogue.load("medical_akzo").model.freeze()) == ()
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize("name", ["nand_gate", "medical_akzo"])
+def test_large_systems_have_corners_alone(name):
+    assert jumping_conditions(catalogue.load(name).model.freeze()) == ()
 
 
 @pytest.mark.parametrize("by", ["variational", "discrete"])

@@ -41,7 +41,7 @@ def test_a_block_sticks_when_its_speed_is_spent():
 @pytest.mark.parametrize(("force", "name", "when"), [
     (lambda t: [2.0 * t, 0.0], "slips", 0.3 * G / 2.0),
     (lambda t: [0.0, 5.0 * t**2], "opens", np.sqrt(G / 5.0)),
-    (lambda t: [0.0, G * (1 - ca.cos(t))], "opens", np.pi / 2),
+    pytest.param(lambda t: [0.0, G * (1 - ca.cos(t))], "opens", np.pi / 2, marks=pytest.mark.wide),
 ])  # fmt: skip
 def test_a_contact_lets_go_when_the_force_is_enough(force, name, when):
     m = weighty()
