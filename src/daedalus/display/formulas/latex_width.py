@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 
 _TOKEN = re.compile(r"\\[a-zA-Z]+\*?|\\.|[^\s]")
@@ -20,6 +21,7 @@ _WORDS = ("\\sin", "\\cos", "\\tan", "\\exp", "\\ln", "\\sinh", "\\cosh", "\\tan
           "\\min", "\\max")  # fmt: skip
 
 
+@functools.lru_cache(maxsize=4096)
 def latex_width(text: str) -> float:
     """The width of a formula in points, set at 10 pt.
 
