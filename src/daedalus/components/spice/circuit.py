@@ -42,6 +42,7 @@ _WORDS: dict[str, tuple[int, int | None, tuple[str, ...] | None]] = {
 # What may stand behind the formula of a B element.
 _OPTIONS = re.compile(r"(?:\s+(?:tc1|tc2|temp|dtemp|reciproctc|m)\s*=\s*(?:\{[^}]*\}|'[^']*'|\S+))+\s*$")
 GROUND = frozenset({"0", "gnd"})
+PULLING = 1e-3  # the resistance through which .nodeset pulls, in ohm: sources at the same node win
 
 
 def model_of(
@@ -70,6 +71,11 @@ def model_of(
     for k, (node, voltage) in enumerate(() if above else purpose.held, 1):
         source = electrical.VoltageSource(f"holding_{k}", voltage=voltage)
         circuit.add(source, f"holding_{k}", {"plus": node, "minus": "0"})
+    for k, (node, voltage) in enumerate(() if above else purpose.pulled, 1):
+        source, path = electrical.VoltageSource(f"pulling_{k}", voltage=voltage), f"pulled {k}"
+        circuit.add(source, f"pulling_{k}", {"plus": path, "minus": "0"})
+        resistor = electrical.Resistor(f"pulling_path_{k}", resistance=PULLING)
+        circuit.add(resistor, f"pulling_path_{k}", {"plus": path, "minus": node})
     circuit.join(top=not above)
     netlist.small[id(circuit.m)] = circuit.small
     netlist.inner[id(circuit.m)] = circuit

@@ -9,7 +9,9 @@ PULSE, PWL, EXP, SFFM. Names are in lower case; `v_node` is the voltage of a nod
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from daedalus.components.semiconductors.device_cards import SpiceWarning
 from daedalus.components.spice.circuit import model_of
@@ -17,7 +19,7 @@ from daedalus.components.spice.netlist import Netlist
 from daedalus.components.spice.netlist_size import check_size
 from daedalus.components.spice.netlist_text import read_cards
 from daedalus.components.spice.purpose import OVER_TIME, STEADY, Purpose
-from daedalus.components.spice.steady_start import held_nodes, write_start
+from daedalus.components.spice.steady_start import guess_of, held_nodes, write_start
 from daedalus.errors import ModelError
 from daedalus.model.expressions import described
 from daedalus.model.model import Model
@@ -85,8 +87,23 @@ def model_over_time(netlist: Netlist) -> Model:
     steady = circuit_for(netlist, STEADY) if netlist.has_lines else m
     if (held := held_nodes(netlist, steady)) is not None:
         steady = circuit_for(netlist, Purpose(steady=netlist.has_lines, held=held))
-    write_start(netlist, m, steady, is_held=held is not None)
+    guess = None
+    if not netlist.transient.starts_given:
+        guess = start_guess(netlist, steady, Purpose(steady=netlist.has_lines, held=held or ()))
+    write_start(netlist, m, steady, guess, is_held=held is not None)
     return m
+
+
+def start_guess(netlist: Netlist, m: Model, purpose: Purpose) -> Any:
+    """Where .nodeset wants the search for the operating point of a circuit for a purpose to begin, by name."""
+
+    def pulled(nodes: tuple[tuple[str, float], ...]) -> Model:
+        known = netlist.words, netlist.elements
+        m = circuit_for(netlist, replace(purpose, pulled=nodes))
+        netlist.words, netlist.elements = known
+        return m
+
+    return guess_of(netlist, m, pulled)
 
 
 def circuit_for(netlist: Netlist, purpose: Purpose) -> Model:

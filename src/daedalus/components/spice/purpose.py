@@ -11,7 +11,8 @@ class Purpose:
 
     steady: lines as they are where nothing changes. at_rest: sources with their steady value. driven: the sources that
     have an input of their own beside it. noisy: with an input for every source of noise. held: nodes of the circuit
-    itself that a source holds at a voltage, as .ic does while the operating point is sought.
+    itself that a source holds at a voltage, as .ic does while the operating point is sought. pulled: the same through a
+    small resistance, as .nodeset does while the search begins.
     """
 
     steady: bool = False
@@ -19,6 +20,7 @@ class Purpose:
     driven: frozenset[str] = frozenset()
     noisy: bool = False
     held: tuple[tuple[str, float], ...] = ()
+    pulled: tuple[tuple[str, float], ...] = ()
 
     @property
     def is_small(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -27,11 +27,11 @@ def held_nodes(netlist: Netlist, m: Model) -> tuple[tuple[str, float], ...] | No
     return tuple((node, value) for node, (value, _) in netlist.given.items())
 
 
-def write_start(netlist: Netlist, m: Model, steady: Model, is_held: bool = False) -> None:
+def write_start(netlist: Netlist, m: Model, steady: Model, guess: Any, is_held: bool = False) -> None:
     """Write the operating point, or what the netlist gives, into the states and as guesses into all else.
 
-    steady: the model with its lines as they are where nothing changes; the model itself where it has none. is_held:
-    whether sources in it hold the nodes of .ic.
+    steady: the model with its lines as they are where nothing changes; the model itself where it has none. guess: where
+    the search begins. is_held: whether sources in it hold the nodes of .ic.
     """
     held = {} if is_held else _held(netlist, steady)
     labels = m._flat().freeze().labels if is_held else {"x": (), "z": ()}
@@ -39,7 +39,7 @@ def write_start(netlist: Netlist, m: Model, steady: Model, is_held: bool = False
     if netlist.transient.starts_given:
         starts: Mapping[str, float] = _given_start(steady, held, own)
     else:
-        starts = operating_point(steady, held, guesses_of(netlist, steady), own)
+        starts = operating_point(steady, held, guess, own)
     for name, value in starts.items():
         variable = m._variables.get(name)
         if variable is None or variable.size != 1:
@@ -62,7 +62,7 @@ def _given_start(m: Model, held: Mapping[str, float], further: Sequence[str]) ->
 
 
 def operating_point(
-    m: Model, held: Mapping[str, float], guesses: Mapping[str, float], further: Sequence[str] = ()
+    m: Model, held: Mapping[str, float], guess: Any = None, further: Sequence[str] = ()
 ) -> dict[str, float]:
     """States and algebraic variables at rest by name; `held` states stay, and their rates are what is found instead.
 
@@ -70,7 +70,6 @@ def operating_point(
     """
     rates = [f"{name}_dot" for name in held]
     try:
-        guess = guess_with_held(m, guesses) if guesses else None
         point = equilibrium(m, fixed=dict(held), solve_for=rates, guess=guess)
     except SolverError as error:
         raise SolverError(
@@ -101,14 +100,20 @@ def _held(netlist: Netlist, m: Model) -> dict[str, float]:
     return found
 
 
-def guesses_of(netlist: Netlist, m: Model) -> dict[str, float]:
-    """Where .nodeset wants the search to begin; nodes whose voltage follows from others have none."""
-    system, found = m._flat().freeze(), dict[str, float]()
-    for node, (value, _) in netlist.guessed.items():
-        name = _variable_of(m, netlist.words.get(node, ""))
-        if name in system.places:
-            found[name] = value
-    return found
+def guess_of(netlist: Netlist, m: Model, pulled: Callable[[tuple[tuple[str, float], ...]], Model]) -> Any:
+    """Where .nodeset wants the search for the operating point to begin; None where it says nothing.
+
+    pulled: the same circuit with sources that pull nodes to voltages. Nodes that are variables need none.
+    """
+    nodes = tuple((node, value) for node, (value, _) in netlist.guessed.items() if node in netlist.words)
+    if not nodes:
+        return None
+    system = m._flat().freeze()
+    names = [_variable_of(m, netlist.words[node]) for node, _ in nodes]
+    if all(name in system.places for name in names):
+        return guess_with_held(m, dict(zip(names, (value for _, value in nodes))))
+    point = equilibrium(pulled(nodes))
+    return {name: float(np.asarray(point[name])) for letter in ("x", "z") for name in system.labels[letter]}
 
 
 def _variable_of(m: Model, word: str) -> str:

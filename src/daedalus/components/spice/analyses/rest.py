@@ -9,13 +9,11 @@ from typing import Any
 import numpy as np
 
 from daedalus.analysis.points.equilibrium import Equilibrium, equilibrium
-from daedalus.analysis.points.held_guess import guess_with_held
 from daedalus.components.spice.analyses.analysis_cards import Sweep
 from daedalus.components.spice.analyses.named_values import shown_names
-from daedalus.components.spice.from_spice import circuit_for
+from daedalus.components.spice.from_spice import circuit_for, start_guess
 from daedalus.components.spice.netlist import Netlist
 from daedalus.components.spice.purpose import AT_REST
-from daedalus.components.spice.steady_start import guesses_of
 from daedalus.model.model import Model
 
 _WORD = {"v": "voltage", "i": "current", "r": "resistance"}
@@ -27,8 +25,7 @@ def rest(
     """The operating point of a circuit; .nodeset, or a point nearby, is where the search begins."""
     guess: Any = near
     if near is None:
-        told = guesses_of(netlist, m)
-        guess = guess_with_held(m, told) if told else None
+        guess = start_guess(netlist, m, AT_REST)
     return equilibrium(m, guess=guess, parameters=parameters)
 
 
