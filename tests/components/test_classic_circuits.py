@@ -15,13 +15,15 @@ KNOWN = json.loads(NUMBERS.read_text(encoding="utf-8"))["circuits"]
 WITHOUT_POINT = {"relaxation", "timer", "line"}
 # Oscillators and edges of picoseconds differ in phase: the others are compared point by point.
 OSCILLATORS = {"astable", "ring_oscillator", "relaxation", "colpitts", "rc_snubber", "cmos_relaxation"}
+# One sample lies on an edge of 20 ns: ngspice's steps of 0.3 ns come within 0.4 mV of ours there, of 5 ns within 2 mV.
+OSCILLATORS |= {"emitter_coupled_astable"}
 # The stored waveforms of these two stay within 50 µV of zero and say nothing.
 OSCILLATORS |= {"sepic", "three_phase_inverter"}
 EVERYDAY = [
     "half_wave", "full_bridge_rectifier", "doubler", "zener_regulator", "class_ab", "cascaded_mirror", "darlington",
     "buck", "boost", "multiplier", "transformer", "warm_amplifier", "substrate_pair", "rtl_inverters",
     "differential_pair", "flyback", "gate_oxide", "lc_ladder", "timer", "jfet_oscillator", "darlington_relay",
-    "tunnel_diode", "excess_phase", "controlled_rectifier",
+    "tunnel_diode", "excess_phase", "controlled_rectifier", "log_amplifier", "half_wave_inductive", "sram_cell",
 ]  # fmt: skip
 SLOW = sorted(set(KNOWN) - set(EVERYDAY))
 ALL = [*EVERYDAY, *(pytest.param(name, marks=pytest.mark.wide) for name in SLOW)]

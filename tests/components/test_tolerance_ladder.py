@@ -20,7 +20,9 @@ SLOW = (
     "flip_flop", "flyback", "foldback_regulator", "four_layer_oscillator", "full_bridge_inverter", "monostable",
     "phase_shift", "power_factor", "rtl_inverters", "schmitt", "schmitt_bc547", "sepic", "series_regulator",
     "source_follower_2n5457", "storage_time", "substrate_pair", "thyristor_dimmer", "timer", "ttl_gate",
-    "warm_amplifier", "widlar", "wien",
+    "warm_amplifier", "widlar", "wien", "baxandall", "boost_snubber", "brokaw", "cockcroft_walton", "crowbar",
+    "folded_cascode", "gilbert", "gyrator", "half_wave_inductive", "instrumentation", "ldo", "log_amplifier", "r2r_dac",
+    "sample_hold", "sram_cell", "three_phase_overlap",
 )  # fmt: skip
 CIRCUITS = [*EVERYDAY, *(pytest.param(name, marks=pytest.mark.wide) for name in SLOW)]
 
