@@ -7,7 +7,7 @@ from tests.components.circuit_of_parts import circuit_of_parts, is_plain
 
 import daedalus as dd
 
-EVERYDAY = {"half_wave", "emitter_follower", "jfet_amplifier", "cmos_nand", "zener_regulator"}
+EVERYDAY = {"half_wave", "emitter_follower", "jfet_amplifier", "zener_regulator"}
 PLAIN = [file.stem for file in sorted(FOLDER.glob("*.cir")) if is_plain(file.stem)]
 ALL = [name if name in EVERYDAY else pytest.param(name, marks=pytest.mark.wide) for name in PLAIN]
 SHARE = 21  # of the 61 sample times, from the beginning
