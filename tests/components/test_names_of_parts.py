@@ -1,10 +1,13 @@
 """Every variable that a part wrote can be read in every result, whatever connections made of it."""
 
+import pickle
+
 import numpy as np
 import pytest
 from random_networks import network
 
 import daedalus as dd
+from daedalus.simulation.result.joined_trajectory import joined
 
 
 def names_of(m):
@@ -151,3 +154,69 @@ def test_a_sweep_has_all_names(tmp_path):
         for name in ("c1.voltage", "c2.voltage", "r.voltage", "r.plus.voltage", "c2.minus.voltage", "c2.current"):
             assert np.isfinite(result[name].values).all()
         assert result["r.voltage"].values == pytest.approx(result["c1.voltage"].values)
+
+
+def check_eliminated(seed, tmp_path):
+    """All names of a network in what elimination leaves of it: in runs, files, pickles, pieces and sweeps."""
+    m = network(seed)
+    n = dd.eliminate(m)
+    expected, tr = dd.simulate(m, 0.5), dd.simulate(n, 0.5)
+    tr.save(tmp_path / "run.nc")
+    runs = {"run": tr, "loaded": dd.load(tmp_path / "run.nc"), "pickled": pickle.loads(pickle.dumps(tr))}
+    first = dd.simulate(n, 0.25)
+    runs["joined"] = joined([first, dd.simulate(n, (0.25, 0.5), start=first.end, method="radau5")])
+    for word, run in runs.items():
+        for name in names_of(m):
+            size = np.abs(expected[name]).max()
+            assert run[name][-1] == pytest.approx(expected[name][-1], rel=1e-3, abs=1e-5 + 1e-4 * size), (word, name)
+        assert run.energy_balance().lost == pytest.approx(expected.energy_balance().lost, rel=1e-3, abs=1e-6), word
+    value = next(iter(n.parameters))
+    en = dd.sweep(n, 0.5, over={value: [float(tr[value][-1])]}, save_at="end")
+    for name, variable in m.variables.items():
+        if variable.kind not in ("parameter", "input") and not name.endswith(("charge", "flux", "momentum")):
+            found = en[name].values.ravel()[-1]
+            assert found == pytest.approx(expected[name][-1], rel=1e-3, abs=1e-5 + 1e-4 * np.abs(expected[name]).max())
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_networks_without_their_unknowns(seed, tmp_path):
+    check_eliminated(seed, tmp_path)
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize("seed", range(5, 25))
+def test_more_networks_without_their_unknowns(seed, tmp_path):
+    check_eliminated(seed, tmp_path)
+
+
+def test_inductors_in_a_row_without_their_unknowns(tmp_path):
+    """The voltage between them has two names; elimination made an output of one, and the other had no value."""
+    C, m = dd.components.electrical, dd.Model("inductors")
+    v, ground, r = (
+        m.add(C.VoltageSource("v", voltage=1.0)),
+        m.add(C.Ground("ground")),
+        m.add(C.Resistor("r", resistance=1.0)),
+    )
+    first, second = m.add(C.Inductor("first", inductance=1.0)), m.add(C.Inductor("second", inductance=2.0))
+    m.connect(v.plus, first.plus)
+    m.connect(first.minus, second.plus)
+    m.connect(second.minus, r.plus)
+    m.connect(r.minus, v.minus, ground.pin)
+    tr = dd.simulate(dd.eliminate(m), 0.5)
+    tr.save(tmp_path / "run.nc")
+    loaded = dd.load(tmp_path / "run.nc")
+    # i' = (1 - i) / 3: two thirds of 1 - i are left for the second one and the resistor takes i.
+    expected = 1 - np.exp(-0.5 / 3) / 3
+    for run in (tr, loaded):
+        assert run["second.plus.voltage"][-1] == pytest.approx(expected, rel=1e-5)
+        assert run["first.minus.voltage"][-1] == pytest.approx(expected, rel=1e-5)
+    assert loaded.energy_balance().lost == pytest.approx(tr.energy_balance().lost)
+
+
+def test_a_sweep_says_how_charges_are_kept():
+    m = two_capacitors()
+    options = {"over": {"r.resistance": [1.0, 2.0]}, "start": {"c1.voltage": 5.0}, "save_at": [0.0, 1.0]}
+    with pytest.raises(dd.InputError, match=r"The sweep has not kept c1\.charge\."):
+        dd.sweep(m, 1.0, **options)["c1.charge"]
+    kept = dd.sweep(m, 1.0, outputs=["c1.charge", "c1.voltage"], **options)
+    assert kept["c1.charge"].values == pytest.approx(kept["c1.voltage"].values)

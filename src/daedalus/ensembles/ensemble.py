@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from daedalus.ensembles.columns import derivative_name
-from daedalus.ensembles.further_names import name_behind
+from daedalus.ensembles.further_names import is_on_request, name_behind
 from daedalus.ensembles.gpu.device_array import DeviceArray
 from daedalus.ensembles.gpu.results_there import ResultsThere
 from daedalus.ensembles.saved_ensemble import save_dataset
@@ -65,6 +65,12 @@ class Ensemble:
                 raise InputError(
                     f"The sweep has not kept {name}.",
                     because="derivatives are only kept where you ask for them.",
+                    remedy=f'dd.sweep(..., outputs=["{name}", ...])',
+                )
+            if is_on_request(self.data.attrs, name):
+                raise InputError(
+                    f"The sweep has not kept {name}.",
+                    because="charges, fluxes and momenta of parts are only kept where you ask for them.",
                     remedy=f'dd.sweep(..., outputs=["{name}", ...])',
                 )
             raise InputError(f"The sweep has no variable {name!r}.", remedy=did_you_mean(name, names))

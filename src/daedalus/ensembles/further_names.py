@@ -10,7 +10,7 @@ from daedalus.model.names import split_index
 from daedalus.model.system.system import System
 
 # Under which attribute a Dataset has them.
-FURTHER_NAMES = "further_names"
+FURTHER_NAMES, ON_REQUEST = "further_names", "on_request"
 
 
 def further_names(system: System) -> dict[str, str]:
@@ -23,7 +23,19 @@ def further_names(system: System) -> dict[str, str]:
     >>> further_names(m.freeze())
     {}
     """
-    return {FURTHER_NAMES: json.dumps(system.aliases)} if system.aliases else {}
+    told = {FURTHER_NAMES: json.dumps(system.aliases)} if system.aliases else {}
+    return {**told, ON_REQUEST: json.dumps(system.on_request)} if system.on_request else told
+
+
+def is_on_request(attributes: Mapping[Any, Any], name: str) -> bool:
+    """Whether a name is a charge, momentum or the like of a part, which a sweep keeps where it is asked for.
+
+    Example
+    -------
+    >>> is_on_request({"on_request": '["c.charge"]'}, "c.charge"), is_on_request({}, "c.charge")
+    (True, False)
+    """
+    return name in json.loads(attributes.get(ON_REQUEST, "[]"))
 
 
 def name_behind(attributes: Mapping[Any, Any], name: str) -> str:

@@ -132,6 +132,14 @@ def rewritten(model: Model, variables: Mapping[str, Variable | None]) -> Reduced
     return twin
 
 
+def keep_further_names(n: Model) -> None:
+    """Make outputs of the further names of variables that have become outputs: a further name is one of a variable."""
+    gone = {name: own for name, own in n._aliases.items() if own in n._outputs and own not in n._variables}
+    n._outputs.update({name: n._outputs[own] for name, own in gone.items()})
+    n._output_units.update({name: n._output_units[own] for name, own in gone.items() if own in n._output_units})
+    n._aliases = {name: own for name, own in n._aliases.items() if name not in gone}
+
+
 def substituted(book: Model, old: ca.SX, new: ca.SX) -> None:
     """Replace symbols in everything that is written in a notebook."""
     if not old.numel():

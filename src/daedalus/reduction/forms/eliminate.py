@@ -27,6 +27,7 @@ from daedalus.reduction.rewriting import (
     ReducedModel,
     equation_rows,
     has_derivative,
+    keep_further_names,
     read_model,
     rewritten,
     scalar_rows,
@@ -122,6 +123,7 @@ def _put_in(book: ReducedModel, origins: list[EquationRow], rows: list[ca.SX], w
     write_rows(n, [origins[i] for i in rest], [rows[i] for i in rest])
     substituted(n, z, values)
     n._outputs.update(zip(wanted, divided(values, [book._symbols[name] for name in wanted])))
+    keep_further_names(n)
     return n
 
 

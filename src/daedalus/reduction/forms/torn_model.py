@@ -19,6 +19,7 @@ from daedalus.reduction.rewriting import (
     ReducedModel,
     equation_rows,
     has_derivative,
+    keep_further_names,
     part_of,
     rewritten,
     scalar_rows,
@@ -109,4 +110,5 @@ def _declared(
     for name in touched:
         whole = concatenate(new[c] for c in by_name[name])
         n._outputs[name] = ca.reshape(whole, *book._symbols[name].shape)
+    keep_further_names(n)
     return n, new

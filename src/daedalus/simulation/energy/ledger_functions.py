@@ -51,11 +51,12 @@ class LedgerFunctions:
         record.only(("parts", "names", "rated", "stores", "formulas"))
         parts, names = tuple(record.texts("parts")), tuple(record.texts("names"))
         for name in names:
+            if name == "t" or split_index(name)[0] in system.outputs:  # which elimination makes of variables
+                continue
             try:
                 system.place(name)
             except InputError as error:
-                if name != "t":
-                    raise record.misfit("names", "quantities of the model", name) from error
+                raise record.misfit("names", "quantities of the model", name) from error
         symbols = ca.SX.sym("values", len(names))
         rows = read_expressions(record.part("formulas"), [symbols])
         if [row.shape for row in rows] != [(4 * len(parts), 1)]:
