@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import daedalus as dd
+from daedalus.analysis.structure.system_structure import structure_of
+from daedalus.scipy_calls.called_model import CalledFunction, Shape, called_model
 
 
 def pendulum(t, y, yp):
@@ -125,3 +127,13 @@ def test_fixed_steps_of_called_functions_go_on_with_a_jacobian_for_each_stage():
     called = dd.solve_dae(noting(pendulum, seen), (0, 2), start, method="radau5", step=step)
     assert (traced.success, called.success, called.traced) == (True, True, False)
     np.testing.assert_allclose(called.y[:4, -1], traced.y[:4, -1], atol=1e-5)
+
+
+def test_expressions_of_called_equations_have_values_and_slopes():
+    called = CalledFunction(lambda t, y: np.array([y[1], -np.sin(y[0])]))
+    system = called_model(Shape(2, 0)).system
+    point = [0.0, [0.0, 0.0], [0.3, 1.0], [], called.input, []]
+    np.testing.assert_allclose(system.function(*point).full().ravel(), [-1.0, np.sin(0.3)])
+    symbols = [system.symbol(letter) for letter in ("t", "xdot", "x", "z", "u", "p")]
+    slopes = ca.Function("slopes", symbols, [structure_of(system).slopes("x")])(*point).full()
+    np.testing.assert_allclose(slopes, [[0, -1], [np.cos(0.3), 0]], atol=1e-6)

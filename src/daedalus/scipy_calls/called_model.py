@@ -145,7 +145,7 @@ class _Node(ca.Callback):
     def __init__(self, sizes: Sequence[int], size: int) -> None:
         ca.Callback.__init__(self)
         self.sizes, self.size = sizes, size
-        self.construct("called", {})
+        self.construct("called", {"enable_fd": True})
 
     def get_n_in(self) -> int:
         """How many arguments."""

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from daedalus.algebra.rank_decision import EPSILON
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.result.records_of_methods import GrowingModeMet
 from daedalus.simulation.result.samples import Samples
@@ -39,7 +40,7 @@ def growing_modes(settings: Settings, drive: Drive, run: Any, p: np.ndarray) -> 
     if count == 0 or span == 0.0 or len(labels) != count or count + plant.system.sizes["z"] > LARGEST:
         return ()
     tolerance = np.asarray(settings.call["atol"])[:count] + settings.rtol * np.abs(x[0])
-    still = np.maximum(IN_TOLERANCES * tolerance, IN_DIGITS * np.finfo(float).eps * np.abs(x[0]))
+    still = np.maximum(IN_TOLERANCES * tolerance, IN_DIGITS * EPSILON * np.abs(x[0]))
     if (np.abs(x - x[0]) > still).any():
         return ()
     rows = Samples(plant, drive, p, np.asarray(run.t)[:1], np.asarray(run.x)[:1])
