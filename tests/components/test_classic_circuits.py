@@ -22,8 +22,8 @@ OSCILLATORS |= {"sepic", "three_phase_inverter"}
 EVERYDAY = [
     "half_wave", "full_bridge_rectifier", "doubler", "zener_regulator", "class_ab", "cascaded_mirror", "darlington",
     "buck", "boost", "multiplier", "transformer", "warm_amplifier", "substrate_pair", "rtl_inverters",
-    "differential_pair", "flyback", "gate_oxide", "lc_ladder", "timer", "jfet_oscillator", "darlington_relay",
-    "tunnel_diode", "excess_phase", "controlled_rectifier", "log_amplifier", "half_wave_inductive", "sram_cell",
+    "differential_pair", "flyback", "lc_ladder", "timer", "jfet_oscillator", "tunnel_diode", "excess_phase",
+    "controlled_rectifier", "log_amplifier", "half_wave_inductive", "sram_cell",
 ]  # fmt: skip
 SLOW = sorted(set(KNOWN) - set(EVERYDAY))
 ALL = [*EVERYDAY, *(pytest.param(name, marks=pytest.mark.wide) for name in SLOW)]

@@ -24,7 +24,7 @@ ABOUT_METHODS = ("tests/core", "tests/integrators")
 LARGE_SYSTEMS = {
     *("two_bit_adder", "wheelset", "bridge_rectifier", "water_tube", "nand_gate", "fekete", "medical_akzo", "beam"),
     *("emep", "andrews", "flexible_slider_crank", "ring_modulator", "ring_modulator_of_parts", "amplifier_of_parts"),
-    "brusselator_2d",
+    *("brusselator_2d", "bricard"),
 }
 # Where they run by default too, but for the two circuits of transistors that take many seconds.
 MAIN_PROMISE, LARGEST = "tests/promises/test_known_systems.py", {"two_bit_adder", "nand_gate"}
