@@ -4,7 +4,7 @@ Chosen by the processor time of each test (`processor_time.py`): families with a
 more than 35 ms a case. Those of documents, layout, public names and reached references are not among them.
 """
 
-# Every how many cases of a family one runs by default, beginning with the first.
+# Every how many cases of a family one runs by default; the values of each parameter take turns (`rings.py`).
 # fmt: off
 ONE_OF = {
     2: {
