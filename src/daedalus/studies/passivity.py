@@ -23,7 +23,8 @@ from daedalus.errors import DaedalusError, InputError
 from daedalus.model.expressions import column, concatenate, elements, symbol_key
 from daedalus.model.mechanics.mechanical_ledger import mechanical_energy
 from daedalus.model.model import Model
-from daedalus.model.names import split_derivative, split_index
+from daedalus.model.names import counted, listed, split_derivative, split_index
+from daedalus.model.printing import expression_text
 from daedalus.model.system.system import System
 from daedalus.reduction.forms.explicit_form import explicit_form
 from daedalus.reduction.forms.linearity import is_linear
@@ -33,6 +34,8 @@ from daedalus.reduction.rewriting import read_model
 POINTS = 60
 # What is smaller than this share of the powers at a point is rounding.
 NO_POWER = 1e-9
+# The least singular value of the constraints beside the largest at states that are judged.
+DEAD_CENTRE = 1e-2
 # Half the width of the boxes that states are drawn from where the energy is asked for a lower bound.
 FAR = (10.0, 1000.0)
 # D + Dᵀ of a system without feedthrough is raised to this share of the gain while P is looked for.
@@ -70,7 +73,8 @@ def passivity(
     ----------
     model: with energies (kinetic and potential) or bodies, or a linear model or `dd.LTI`.
     inputs, outputs: names in pairs whose products are powers, such as a force and the velocity of its point, "q_dot";
-        by default all inputs and all outputs.
+        by default all inputs, with the velocities that they work on where they are forces on coordinates, else with
+        all outputs.
 
     Example
     -------
@@ -92,21 +96,27 @@ def passivity(
     names_in = _list(inputs) or [v.name for v in system.of_kind("input")]
     names_out = _list(outputs) or list(system.outputs)
     u = concatenate(column(book._lookup(name)) for name in names_in)
-    y = concatenate(_output(book, system, name) for name in names_out)
+    flat = book._flat()
+    worked_on = _velocities(flat, u) if outputs is None else None
+    if worked_on is not None:
+        y, names_out = worked_on, [_velocity_text(flat, entry) for entry in elements(worked_on)]
+    else:
+        y = concatenate(_output(book, system, name) for name in names_out)
     if not u.numel() or u.numel() != y.numel():
+        known = [*system.outputs, *system.labels["x"]]
+        counts = (u.numel(), "input", names_in), (y.numel(), "output", names_out)
         raise InputError(
             "Inputs and outputs do not come in pairs.",
-            f"{u.numel()} inputs ({', '.join(names_in)}), {y.numel()} outputs ({', '.join(names_out)})",
+            ", ".join(f"{counted(n, word)}{f' ({listed(own, 6)})' if own else ''}" for n, word, own in counts),
             because="the product of each input with its output is a power.",
-            remedy='dd.passivity(m, ["force"], ["x_dot"])',
+            remedy=f"dd.passivity(m, {names_in[0]!r}, {known[-1]!r})" if names_in and known else 'm.input("force")',
         )
-    flat = book._flat()
     energy = mechanical_energy(flat)[0] if flat._mechanics.positions else ca.SX(0)
     if not energy.is_constant():
         found = _of_energy(book, energy, u, y, names_in, names_out)
         if found.passive:
             return found
-        if not _linear(system):
+        if worked_on is not None or not _linear(system):
             return found
     if _linear(system):
         return _of_matrices(_state_space(book, names_in, names_out), names_out)
@@ -116,6 +126,23 @@ def passivity(
         because="a storage function is needed, and only linear models have one that can be computed.",
         remedy="m.kinetic_energy(...) and m.potential_energy(...), or dd.passivity(dd.linearise(m).reduced())",
     )
+
+
+def _velocities(flat: Model, u: ca.SX) -> ca.SX | None:
+    """What inputs work on: ∂(Σ Q q')/∂u of forces Q on coordinates; None where an input is no such force."""
+    applied = {n: e for n, e in flat._mechanics.applied.items() if n in flat._mechanics.coordinates}
+    if not applied or not u.numel():
+        return None
+    power = sum((ca.dot(column(e), column(flat._derivative_symbol(n, 1))) for n, e in applied.items()), ca.SX(0))
+    found = ca.densify(ca.gradient(power, u))
+    if ca.depends_on(found, u) or any(entry.is_zero() for entry in elements(found)):
+        return None
+    return found
+
+
+def _velocity_text(flat: Model, entry: ca.SX) -> str:
+    text = expression_text(entry, flat._labels())
+    return f"({text})" if " " in text else text
 
 
 def _list(names: str | Iterable[str] | None) -> list[str] | None:
@@ -226,7 +253,11 @@ def _on_constraints(nearest: ca.Function | None, x: np.ndarray, p: np.ndarray) -
         return value.ravel(), slopes
 
     corrected = Manifold(kept, np.ones(len(x))).near(x)
-    return corrected.values if corrected.solved else None
+    if not corrected.solved:
+        return None
+    # Beside a dead centre what is left of the constraints is enlarged into a power.
+    sizes = np.linalg.svd(kept(corrected.values)[1], compute_uv=False)
+    return corrected.values if sizes.min(initial=np.inf) > DEAD_CENTRE * sizes.max(initial=0.0) else None
 
 
 # -- by matrices -----------------------------------------------------------------------------------------------

@@ -13,6 +13,9 @@ from daedalus.model.names import listed
 if TYPE_CHECKING:
     import xarray
 
+# What rounding leaves of a pole at zero, beside the largest one.
+ROUNDING_LEFT = 1e-15
+
 
 def by_real_part(poles: np.ndarray) -> np.ndarray:
     """Complex numbers in order of real part, then imaginary part."""
@@ -27,12 +30,29 @@ def complex_text(value: complex) -> str:
     return f"{value.real:.4g} {'+' if value.imag > 0 else '-'} {abs(value.imag):.4g}j"
 
 
+def without_rounding(poles: np.ndarray) -> np.ndarray:
+    """Poles whose parts are zero where rounding alone is left, beside the largest pole.
+
+    Example
+    -------
+    >>> import numpy as np
+    >>> without_rounding(np.array([-2e-18, 0.7 + 1e-17j])).tolist()
+    [0j, (0.7+0j)]
+    """
+    values = np.asarray(poles, dtype=complex)
+    finite = np.abs(values[np.isfinite(values)])
+    least = ROUNDING_LEFT * finite.max(initial=0.0)
+    real, imag = (np.where(np.abs(part) <= least, 0.0, part) for part in (values.real, values.imag))
+    return real + 1j * imag
+
+
 def describe(equations: str, states: Names, inputs: Names, outputs: Names, poles: np.ndarray, note: str = "") -> str:
     """A linear system in a few lines: its equations, names and poles."""
     lines = [equations]
     for kind, names in (("states", states), ("inputs", inputs), ("outputs", outputs)):
         lines.append(f"  {kind}: {listed(names) or 'none'}")
-    lines.append(f"  poles: {listed([complex_text(pole) for pole in poles]) or 'none'}{note}")
+    texts = [complex_text(pole) for pole in without_rounding(poles)]
+    lines.append(f"  poles: {listed(texts) or 'none'}{note}")
     return "\n".join(lines)
 
 
