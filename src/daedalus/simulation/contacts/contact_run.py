@@ -130,7 +130,8 @@ def _of_index_1(plant: Plant) -> System:
     """The system that the laws are taken from."""
     if not plant.is_implicit:
         return plant.system
-    if variable_index(plant.system).largest <= 1:
+    # Where some states are chosen the others have no rates of their own.
+    if variable_index(plant.system).largest <= 1 and not plant.system.choices:
         return plant.system
     found = solvable(plant.system)
     if isinstance(found, NoForm):
