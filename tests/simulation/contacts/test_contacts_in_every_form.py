@@ -10,7 +10,7 @@ FORMS = (None, "projection", "ggl", "dummy_derivatives", "baumgarte")
 
 
 def geared(seed, coordinates, stop):
-    """Two masses joined by a ratio, one of them braked or stopped; with two coordinates and a constraint, or with one."""
+    """Two masses joined by a ratio, one of them braked or stopped: two coordinates and a constraint, or one."""
     rng = np.random.default_rng(seed)
     ratio, first, second = (float(value) for value in rng.uniform([0.2, 0.5, 0.5], [0.8, 2.0, 2.0]))
     level, push, rate = (float(value) for value in rng.uniform([0.2, 1.0, 1.0], [0.8, 2.0, 3.0]))
