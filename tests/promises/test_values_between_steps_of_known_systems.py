@@ -36,14 +36,15 @@ BESIDE_WORST_ROW = {
 # of emep some components move a thousand times faster than the rest, and estimates, filtered twice there, do not see
 # them: rows are off by up to 60 tolerances, and 16 to 55 more were measured between them.
 MOST_OF = {("andrews", "cash_karp"): 20.0} | {("emep", method): 70.0 for method in ("auto", *METHODS)}
-# Forces in the bars of the windows have poles at their dead centres, which no tolerance resolves.
-POLES = {("four_bar_windows", "auto")}
+# Forces in the bars of the windows have poles at their dead centres, which no tolerance resolves: explicit methods,
+# which solve forces from places, have up to 2300 tolerances there (radau5, whose forces are of the steps, 6). Places
+# count.
+POLES = {("four_bar_windows", method) for method in ("auto", "dopri5", "tsit5", "dop853", "cash_karp")}
 
 
 def marks_of(name, method):
     """Where a run belongs."""
-    at_poles = [pytest.mark.xfail(reason="forces have poles", strict=True)] if (name, method) in POLES else []
-    return at_poles if (name, method) in SAMPLE else [*at_poles, pytest.mark.wide]
+    return [] if (name, method) in SAMPLE else [pytest.mark.wide]
 
 
 RUNS = [
@@ -63,7 +64,8 @@ def test_values_between_steps_are_as_good_as_the_steps(name, method):
         known.model, known.span, start=known.start, inputs=known.inputs, method=method, rtol=RTOL, atol=ATOL
     )
     assert tr.success
-    excess, where = worst_between(fine, tr, RTOL, ATOL, among_rows=(name, method) in BESIDE_WORST_ROW)
+    kinds = ("state",) if (name, method) in POLES else ("state", "algebraic")
+    excess, where = worst_between(fine, tr, RTOL, ATOL, among_rows=(name, method) in BESIDE_WORST_ROW, kinds=kinds)
     assert excess < MOST_OF.get((name, method), MOST), where
 
 

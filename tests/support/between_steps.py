@@ -26,7 +26,7 @@ def fine_run(name):
     return known, dd.simulate(known.model, known.span, method="radau9", **call)
 
 
-def worst_between(fine, tr, rtol, atol, seed=2, among_rows=False):
+def worst_between(fine, tr, rtol, atol, seed=2, among_rows=False, kinds=("state", "algebraic")):
     """(excess, name): the most by which a value between steps is worse than the steps it lies between, in tolerances.
 
     Errors of both ends, which pile up along a run, are no matter of what lies between them, and are taken off. The size
@@ -41,7 +41,7 @@ def worst_between(fine, tr, rtol, atol, seed=2, among_rows=False):
     ends = np.clip(np.searchsorted(rows, times), 1, len(rows) - 1)[:, None] + np.array([-1, 0])
     worst = (0.0, "")
     for variable in tr.system.variables:
-        if variable.kind not in ("state", "algebraic"):
+        if variable.kind not in kinds:
             continue
         key = variable.name
         exact = np.asarray(fine[key]).reshape(len(fine.time), -1)[inner]

@@ -63,7 +63,7 @@ def slide_along(road: Road, first: Piece, done: Trajectory) -> Next:
         return None
     below = system.part(Sliding)
     if below is not None and below.rests:
-        return _too_many(t, surface.condition)
+        return _rests_too(road, done, t, which) or _too_many(t, surface.condition)
     base = system if below is None else below.base
     try:
         met = _met_at(done, base, t, [surface])
@@ -113,6 +113,19 @@ def _together(road: Road, done: Trajectory, base: System, t: float, met: set[int
     return _piece(road, done, sliding_along(base, kept), t, x, found.y if kept == surfaces else None)
 
 
+def _rests_too(road: Road, done: Trajectory, t: float, which: int) -> Piece | None:
+    """The rest of a run that rests on one surface and comes to rest on another one, as tanks run empty one by one."""
+    surface, u, p = once(done.system, Surface, which), done._drive.at_time(t), done._parameters
+    if surface.of_unknowns:
+        return None
+    try:
+        x = surface.nearest(t, np.array(done._source.end)[done._plant.row_parts["x"]], u, p)
+        rest = once(done.system, resting_system, which) if leads_to_rest(surface, t, x, u, p, None) else None
+    except Undetermined:
+        return None
+    return None if rest is None else _piece(road, done, rest, t, x, None)
+
+
 def _alone(road: Road, done: Trajectory, t: float, which: int) -> Next:
     """The rest of a run that met one surface."""
     system, surface = done.system, once(done.system, Surface, which)
@@ -141,7 +154,8 @@ def come_to_rest(road: Road, first: Piece, done: Trajectory) -> Next:
     """
     system, found = done.system, switches_of(done.system)
     unsolved = done.status.is_unsolved or done.status is Ending.NOT_FINITE
-    if found is None or not unsolved or system.part(Sliding) is not None:
+    below = system.part(Sliding)
+    if found is None or not unsolved or (below is not None and not below.rests):
         return None
     t, end = float(done.end.time), np.array(done._source.end)[done._plant.row_parts["x"]]
     u, p = done._drive.at_time(t), done._parameters
@@ -169,6 +183,8 @@ def leave_surface(road: Road, first: Piece, done: Trajectory) -> Next:
     face, which = divmod(events[-1][0] - len(done.system.events) + LEAVING * sliding.depth, LEAVING)
     base, level = sliding.base, levels_of(done.system)[face]
     try:
+        if sliding.rests and sliding.depth > 1:
+            return _resting_on_others(road, done, t, x, face)
         met, left = (_met_at(done, base, t, []), condition_like(base, level.guard)) if not sliding.rests else ({0}, 0)
         if len(met) == 1:
             return _piece(road, done, sliding.outside, t, _beside(done, sliding, which, t, x), None)
@@ -180,6 +196,21 @@ def leave_surface(road: Road, first: Piece, done: Trajectory) -> Next:
         return _together(road, done, base, t, met, {left: side})
     except (NotDecided, Undetermined):
         return _too_many(t, level.condition)
+
+
+def _resting_on_others(road: Road, done: Trajectory, t: float, x: np.ndarray, face: int) -> Piece:
+    """The rest of a run that leaves one of the surfaces that it rests on."""
+    levels, u, p = levels_of(done.system), done._drive.at_time(t), done._parameters
+    side = float(np.sign(levels[face].rate(t, slopes_of(done.system).at(t, x, u, p), x, u, p)))
+    system = done.system.part(Sliding).base
+    for k, level in enumerate(levels):
+        if k != face:
+            rest = once(system, resting_system, condition_like(system, level.guard))
+            if rest is None:
+                raise Undetermined
+            system = rest
+    x = levels[face].moved(side * LEAVES, t, x, u, p, None) if side else x
+    return _piece(road, done, system, t, x, None)
 
 
 def _beside(done: Trajectory, sliding: Sliding, which: int, t: float, x: np.ndarray) -> np.ndarray:

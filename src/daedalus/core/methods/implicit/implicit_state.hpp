@@ -41,6 +41,7 @@ struct ImplicitState {
     bool reach_known = false;
     double* spare;         // three vectors of unknowns
     double* spare_row;     // a row (x, z, x')
+    double* beside_point;  // three vectors of unknowns, for slopes by differences
     // For models with columns: where the last Jacobians are from; what their functions give; a direction d', d.
     const long long group_count;
     double point_time = 0;
@@ -79,6 +80,7 @@ struct ImplicitState {
           reach(memory.carve(m.unknowns)),
           spare(memory.carve(3 * m.unknowns)),
           spare_row(memory.carve(m.unknowns + m.states)),
+          beside_point(memory.carve(3 * m.unknowns)),
           group_count(static_cast<long long>(m.columns.groups.size())),
           solver(m.matrix, m, 1),
           modes(memory, m.block_states(), m.unknowns, m.states),
@@ -145,6 +147,30 @@ inline void keep_point(ImplicitState& m, double t, const double* rate, const dou
     copy(w, m.unknowns, m.point);
 }
 
+// A slope that is not finite, such as that of sqrt(max(h, 0)) at h <= 0, is taken by a difference: the columns of dF/d(x, z)
+// that have such a slope, each by one evaluation. A slope that is too steep would let Newton's method end too soon.
+DAEDALUS_COLD void mend_slopes(Integration& s, ImplicitState& m, double t, const double* rate, const double* w) noexcept {
+    const Pattern& pattern = m.model.matrix;
+    double *at_point = m.beside_point, *beside = at_point + m.unknowns, *moved = beside + m.unknowns;
+    if (!residual_at(s, m, t, rate, w, at_point)) return;
+    copy(w, m.unknowns, moved);
+    const long long *place = m.model.all_place.data(), *ends = pattern.colind.data() + 1, *rows = pattern.rows.data();
+    const auto count = static_cast<long long>(m.model.all_place.size());
+    for (long long k = 0, next = 0, column = 0; k < count; k = next) {
+        while (ends[column] <= place[k]) ++column;
+        bool finite = true;
+        for (next = k; next < count && place[next] < ends[column]; ++next) finite = finite && std::isfinite(m.all[next]);
+        if (finite) continue;
+        // Half its size away it is on the same side of zero; from zero, to where it goes.
+        const bool goes_up = column < m.states && rate[column] * s.direction > 0;
+        moved[column] = w[column] != 0 ? 0.5 * w[column] : goes_up ? s.atol[column] : -s.atol[column];
+        if (residual_at(s, m, t, rate, moved, beside))
+            for (long long j = k; j < next; ++j)
+                m.all[j] = (beside[rows[place[j]]] - at_point[rows[place[j]]]) / (moved[column] - w[column]);
+        moved[column] = w[column];
+    }
+}
+
 inline bool jacobian_at(Integration& s, ImplicitState& m, double t, const double* rate, const double* w) noexcept {
     ++m.jacobians;
     set_time(s, t);
@@ -152,6 +178,12 @@ inline bool jacobian_at(Integration& s, ImplicitState& m, double t, const double
     m.jacobian.res[0] = m.dot, m.jacobian.res[1] = m.all;
     const bool failed = fails(s, m.jacobian);
     if (m.group_count > 0) keep_point(m, t, rate, w);
+    if (!failed && m.group_count == 0) {
+        double sum = 0;
+        for (std::size_t k = 0; k < m.model.all_place.size(); ++k) sum += 0 * m.all[k];
+        if (sum != 0) [[unlikely]]
+            mend_slopes(s, m, t, rate, w);
+    }
     return !failed;
 }
 
