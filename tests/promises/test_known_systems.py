@@ -66,7 +66,7 @@ def fits(method, known):
     if method in COARSE or method not in {**LONG, **KEPT_BY}.get(known.name, (method,)) or known.reference is None:
         return False
     if method == "auto":
-        return known.name not in BESIDE_TERMS  # their drift beside the terms is not kept by auto on beam
+        return True
     row = METHODS[method]
     order = (row.ode, row.index_1, row.index_2, row.index_3)[known.index]
     if not row.adaptive or order == "-" or row.family == "lobatto":

@@ -10,7 +10,16 @@ from daedalus.simulation.result.trajectory import Trajectory
 
 
 def term_sizes(trajectory: Trajectory) -> dict[str, float]:
-    """For each equation without derivatives of an implicit run the largest Σ |∂F/∂w| |w| at its steps, at least 1."""
+    """For each equation without derivatives of an implicit run the largest Σ |∂F/∂w| |w| at its steps, at least 1.
+
+    Of a run in pieces those of its implicit ones count.
+    """
+    if len(trajectory.pieces) > 1:
+        found: dict[str, float] = {}
+        for piece in trajectory.pieces:
+            own = term_sizes(piece)
+            found.update({name: max(size, found.get(name, 1.0)) for name, size in own.items()})
+        return found
     plant = trajectory._plant
     if not isinstance(plant, ImplicitPlant) or not plant.constraint_rows:
         return {}
