@@ -27,9 +27,9 @@ SAMPLE = {
 # in the beam, 40^4 times as steep as its angles (2350; rows up to 8e7); contact forces of the wheelset (16; rows 1800);
 # rates of the chain of rods by a pair of order 5 with a polynomial of order 4 (11; rows 9000).
 BESIDE_WORST_ROW = {
-    *(("beam", method) for method in METHODS),
+    *(("beam", method) for method in ("auto", *METHODS)),
     *((name, "radau3") for name in ("slider_crank", "four_bar", "rod_chain", "andrews", "flexible_slider_crank")),
-    *(("flexible_slider_crank", method) for method in ("radau5", "radau9", "bdf")),
+    *(("flexible_slider_crank", method) for method in ("auto", "radau5", "radau9", "bdf")),
     *(("wheelset", "radau9"), ("rod_chain", "cash_karp")),
 }
 # And beyond ten: forces of Andrews' mechanism follow angles steeply (14 by cash_karp). In the minute behind the start
