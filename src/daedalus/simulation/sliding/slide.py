@@ -184,7 +184,7 @@ def leave_surface(road: Road, first: Piece, done: Trajectory) -> Next:
     base, level = sliding.base, levels_of(done.system)[face]
     try:
         if sliding.rests and sliding.depth > 1:
-            return _resting_on_others(road, done, t, x, face)
+            return _resting_on_others(road, done, base, t, x, face)
         met, left = (_met_at(done, base, t, []), condition_like(base, level.guard)) if not sliding.rests else ({0}, 0)
         if len(met) == 1:
             return _piece(road, done, sliding.outside, t, _beside(done, sliding, which, t, x), None)
@@ -198,11 +198,11 @@ def leave_surface(road: Road, first: Piece, done: Trajectory) -> Next:
         return _too_many(t, level.condition)
 
 
-def _resting_on_others(road: Road, done: Trajectory, t: float, x: np.ndarray, face: int) -> Piece:
+def _resting_on_others(road: Road, done: Trajectory, base: System, t: float, x: np.ndarray, face: int) -> Piece:
     """The rest of a run that leaves one of the surfaces that it rests on."""
     levels, u, p = levels_of(done.system), done._drive.at_time(t), done._parameters
     side = float(np.sign(levels[face].rate(t, slopes_of(done.system).at(t, x, u, p), x, u, p)))
-    system = done.system.part(Sliding).base
+    system = base
     for k, level in enumerate(levels):
         if k != face:
             rest = once(system, resting_system, condition_like(system, level.guard))
