@@ -128,3 +128,59 @@ def test_what_cannot_be_is_still_said():
     ocp.bound(u, -1.0, 1.0)
     ocp.minimise(running=u**2)
     assert not ocp.solve().success
+
+
+def largest_area(form: str, length: float = np.pi / 2) -> dd.OptimalControl:
+    """The largest area between a rope and the ground (Dido), or inside a rope, in ways in which it is written."""
+    m = dd.Model("rope")
+    if form in ("at most", "given"):
+        y, u = m.state("y", start=0.0), m.input("u")
+        m.equation(m.der(y), u)
+        ocp = begun(m, 1.0, 30, y=0.0)
+        long = ocp.integral(ca.sqrt(1 + u**2))
+        ocp.subject_to(long <= length if form == "at most" else long == length)
+        ocp.minimise(running=-y)
+    elif form == "length as a state":
+        y, used, u = m.state("y", start=0.0), m.state("used", start=0.0), m.input("u")
+        m.equation([m.der(y), m.der(used)], [u, ca.sqrt(1 + u**2)])
+        ocp = begun(m, 1.0, 30, y=0.0, used=length)
+        ocp.minimise(running=-y)
+    elif form == "by its angle":
+        x, y, area = (m.state(name, start=0.0) for name in ("x", "y", "area"))
+        u = m.input("u")
+        m.equation([m.der(x), m.der(y), m.der(area)], [ca.cos(u), ca.sin(u), y * ca.cos(u)])
+        ocp = begun(m, length, 30, x=1.0, y=0.0)
+        ocp.minimise(final=-area)
+    else:
+        x, y, u, w = m.state("x", start=0.0), m.state("y", start=0.0), m.input("u"), m.input("w")
+        m.equation([m.der(x), m.der(y)], [u, w])
+        ocp = begun(m, 1.0, 30)
+        ocp.periodic()
+        if form == "closed, speed at most":
+            ocp.subject_to(u**2 + w**2 <= (2 * length) ** 2)
+        else:
+            ocp.subject_to(ocp.integral(ca.sqrt(u**2 + w**2)) <= 2 * length)
+        ocp.minimise(running=0.5 * (y * u - x * w))
+    return ocp
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "at most", "given", "by its angle", "closed, speed at most", "closed, length at most",
+        pytest.param("length as a state", marks=pytest.mark.wide),
+    ],
+)  # fmt: skip
+def test_the_largest_area_in_every_form(form):
+    """Half a disc over the ground, or a disc; with 30 held inputs a polygon."""
+    plan = largest_area(form).solve()
+    assert plan.success, plan
+    radius = 0.5
+    assert plan.objective == pytest.approx(-np.pi * radius**2 * (1.0 if "closed" in form else 0.5), rel=5e-3)
+
+
+def test_slopes_that_are_not_numbers_end_a_search_and_no_process():
+    """|(u, w)| has no slope at the guess u = w = 0: the factorisation behind IPOPT read outside of its tables."""
+    plan = largest_area("closed, length at most").solve(starts=1)
+    assert not plan.success
+    assert "a function of the problem" in str(plan)

@@ -30,13 +30,14 @@ from daedalus.optimisation.program.stage_structure import StageStructure, stage_
 from daedalus.optimisation.result.plan import Plan
 from daedalus.optimisation.search.consistent_states import consistent_states
 from daedalus.optimisation.search.convexity import is_convex
-from daedalus.optimisation.search.hidden_inputs import in_the_middle, tilted, unused_inputs
+from daedalus.optimisation.search.hidden_inputs import in_the_middle, tilted, unused_inputs, variables_of_inputs
 from daedalus.optimisation.search.initial_guess import initial_guess
 from daedalus.optimisation.search.mesh_rounds import on_finer_meshes
 from daedalus.optimisation.search.other_starts import (
     DURATIONS,
     INTERVALS,
     MOST_VARIABLES,
+    bent_states,
     best_of,
     cheaper_guess,
     local_optimum,
@@ -86,21 +87,19 @@ class Solving:
         self.last: ProgramOutcome | None = None  # the last search that succeeded; the next begins there
         self.other_ways: list[str] = []  # what is known of other optima
 
-    def _guess(self) -> np.ndarray:
+    def _guess(self, description: Description | None = None) -> np.ndarray:
         made = self.transcription
-        return initial_guess(made.stage, made.layout, self.ends, self.kept, made.program.shape[0])
+        stage = made.stage if description is None else replace(made.stage, description=description)
+        return initial_guess(stage, made.layout, self.ends, self.kept, made.program.shape[0])
 
     def _begins(self) -> list[np.ndarray]:
-        """The guess, and the same for other durations where that is unknown."""
-        made, duration = self.transcription, self.description.duration
-        if not isinstance(duration, Unknown):
-            return [self.begin]
-        found = [self.begin]
-        for part in DURATIONS:
-            other = replace(duration, guess=float(np.clip(part * duration.guess, duration.lower, duration.upper)))
-            stage = replace(made.stage, description=replace(made.stage.description, duration=other))
-            found.append(initial_guess(stage, made.layout, self.ends, self.kept, made.program.shape[0]))
-        return found
+        """The guess, the same for other durations where that is unknown, and bent motions with inputs that fit them."""
+        described, duration = self.transcription.stage.description, self.description.duration
+        others = [replace(described, guesses=bent_states(self.transcription, self.begin, sign)) for sign in (1.0, -1.0)]
+        if isinstance(duration, Unknown):
+            allowed = [float(np.clip(part * duration.guess, duration.lower, duration.upper)) for part in DURATIONS]
+            others = [replace(described, duration=replace(duration, guess=guess)) for guess in allowed] + others
+        return [self.begin, *(self._guess(other) for other in others)]
 
     def moved(self, description: Description) -> Solving | None:
         """The same program from another start; None where more than the values at the start would change.
@@ -221,9 +220,11 @@ class Solving:
         """A better plan that uses inputs which a symmetry has hidden from the search, where there is one."""
         made = self.transcription
         hidden = unused_inputs(made, self.begin, outcome)
-        if not hidden or outcome.solver == "newton":
+        if not hidden or outcome.solver == "newton" or is_convex(made.program, outcome.w):
             return outcome, []
-        other = searched(made.program, tilted(made, self.begin, hidden), settings, self.description.system.name)
+        draw, all_of_them = np.random.default_rng(settings.seed), len(hidden) == len(variables_of_inputs(made))
+        begin = other_guess(made, self.begin, draw, smooth=True) if all_of_them else tilted(made, self.begin, hidden)
+        other = searched(made.program, begin, settings, self.description.system.name)
         if not is_better(other, outcome):
             return outcome, []
         note = "a plan without some of the inputs was a saddle point: this one, from another guess, costs less"
@@ -237,7 +238,7 @@ class Solving:
             left = None if settings.time_limit is None else settings.time_limit - seconds
             if left is not None and left <= 0:
                 break
-            begin = other_guess(self.transcription, self.begin, draw)
+            begin = other_guess(self.transcription, self.begin, draw, smooth=len(others) % 2 == 1)
             own = replace(settings, time_limit=left)
             found = searched(self.transcription.program, begin, own, self.description.system.name)
             others.append(found)
@@ -299,14 +300,13 @@ class Solving:
         found = self._along(coarse, guess, left, left.time_limit)
         if not found.success:
             return None, []
-        iterations, seconds = first.iterations + found.iterations, first.seconds + guess.seconds + found.seconds
+        seconds = first.seconds + guess.seconds + found.seconds
         told = f"other start {tried}" if tried else "a plan on a coarse mesh"
         note = f"the search from the guess found no plan ({first.ending.value}); from {told} it found this one"
-        return replace(found, iterations=iterations, seconds=seconds), [note]
+        return replace(found, iterations=first.iterations + found.iterations, seconds=seconds), [note]
 
     def _plan_of(self, outcome: ProgramOutcome) -> Plan:
-        program = self.transcription.program
-        return Plan(self.model, self.transcription, outcome, program.parameters, self.begin, self.again)
+        return Plan(self.model, (made := self.transcription), outcome, made.program.parameters, self.begin, self.again)
 
     def _still_solved(self, settings: SolveSettings) -> ProgramOutcome | None:
         """The last plan where it obeys the conditions of optimality as it is: a problem that has not changed."""
@@ -346,8 +346,8 @@ class Solving:
         more = within(settings, outcome.iterations, outcome.seconds)
         if outcome.ending is ProgramEnding.MANY_ITERATIONS and not alone and more is not None:
             found = searched(self.transcription.program, self.begin, more, self.description.system.name, patience=most)
-            iterations, seconds = outcome.iterations + found.iterations, outcome.seconds + found.seconds
-            outcome = replace(found, iterations=iterations, seconds=seconds)
+            done, spent = outcome.iterations + found.iterations, outcome.seconds + found.seconds
+            outcome = replace(found, iterations=done, seconds=spent)
         return outcome, notes
 
     def _search(self, settings: SolveSettings) -> Plan:

@@ -1,7 +1,9 @@
 // A program handed to IPOPT through its C interface, whose functions are found at run time.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <utility>
@@ -73,6 +75,11 @@ struct Session {
     std::vector<double> seen;
 };
 
+/// The factorisation behind IPOPT reads outside of its tables where an entry is not a number.
+inline bool all_finite(const double* entries, std::size_t count) {
+    return std::all_of(entries, entries + count, [](double entry) { return std::isfinite(entry); });
+}
+
 inline Session& session(void* user) { return *static_cast<Session*>(user); }
 
 inline bool objective(int, double* x, bool, double* value, void* user) {
@@ -87,7 +94,7 @@ inline bool gradient(int, double* x, bool, double* out, void* user) {
     Evaluation& at = session(user).evaluation;
     const double* found = at.first(x);
     if (found) std::copy_n(found + at.program().jacobian_entries, at.program().variables, out);
-    return found != nullptr;
+    return found != nullptr && all_finite(out, std::size_t(at.program().variables));
 }
 
 inline bool rows(int, double* x, bool, int count, double* out, void* user) {
@@ -105,7 +112,7 @@ inline bool jacobian(int, double* x, bool, int, int count, int* row, int* column
     }
     const double* found = at.first(x);
     if (found) std::copy_n(found, count, out);
-    return found != nullptr;
+    return found != nullptr && all_finite(out, std::size_t(count));
 }
 
 inline bool hessian(int, double* x, bool, double factor, int, double* multipliers, bool, int count, int* row,
@@ -116,7 +123,7 @@ inline bool hessian(int, double* x, bool, double factor, int, double* multiplier
         std::copy_n(at.program().hessian_columns.begin(), count, column);
         return true;
     }
-    return at.second(x, factor, multipliers, out);
+    return at.second(x, factor, multipliers, out) && all_finite(out, std::size_t(count));
 }
 
 inline void keep_best(Session& s, const IterationNews& news) {

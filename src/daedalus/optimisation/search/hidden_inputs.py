@@ -20,10 +20,10 @@ TILT = 0.1
 
 
 def unused_inputs(made: Transcription, begin: np.ndarray, outcome: ProgramOutcome) -> list[np.ndarray]:
-    """The variables of each input that is where the guess was throughout; empty where no input moved or all did."""
+    """The variables of each input that is where the guess was throughout."""
     inputs = variables_of_inputs(made)
     still = [bool(np.all(np.abs(outcome.w[own] - begin[own]) <= STILL * _ranges(made, own))) for own in inputs]
-    return [own for own, is_still in zip(inputs, still) if is_still] if not all(still) else []
+    return [own for own, is_still in zip(inputs, still) if is_still]
 
 
 def tilted(made: Transcription, begin: np.ndarray, inputs: list[np.ndarray]) -> np.ndarray:

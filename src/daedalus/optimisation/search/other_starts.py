@@ -26,6 +26,8 @@ from daedalus.optimisation.transcription.collocated import Transcription
 WAVES, LONGER = 3, 1.0
 # Durations that are tried before starts by chance, as parts of the guess.
 DURATIONS = (3.0, 1 / 3.0, 10.0)
+# By how much of its size a state is bent to one side, and at how many shares that is told.
+BENT, EVEN = 0.3, 41
 # Optima whose costs differ by less than this part are one.
 SAME_COST = 1e-4
 # The coarse mesh of the starts that nobody asked for, how many there are at most, the iterations of each and those of
@@ -35,14 +37,17 @@ INTERVALS, OTHERS, PATIENCE, MOST_WORK, MOST_VARIABLES = 20, 6, 100, 80_000, 600
 CLEARLY = 3e-3
 
 
-def other_guess(made: Transcription, begin: np.ndarray, draw: np.random.Generator) -> np.ndarray:
-    """A guess that leads along another way."""
+def other_guess(made: Transcription, begin: np.ndarray, draw: np.random.Generator, smooth: bool = False) -> np.ndarray:
+    """A guess that leads along another way; `smooth`: with inputs that are waves, not different in every interval."""
     found, program, layout = begin.copy(), made.program, made.layout
-    free = np.isfinite(program.lower) & np.isfinite(program.upper)
-    inputs = layout.inputs[layout.inputs >= 0]
-    bounded, others = inputs[free[inputs]], inputs[~free[inputs]]
-    found[bounded] = draw.uniform(program.lower[bounded], program.upper[bounded])
-    found[others] += program.scale[others] * draw.normal(size=len(others))
+    if smooth:
+        _wave_inputs(made, found, draw)
+    else:
+        free = np.isfinite(program.lower) & np.isfinite(program.upper)
+        inputs = layout.inputs[layout.inputs >= 0]
+        bounded, others = inputs[free[inputs]], inputs[~free[inputs]]
+        found[bounded] = draw.uniform(program.lower[bounded], program.upper[bounded])
+        found[others] += program.scale[others] * draw.normal(size=len(others))
     for k in range(made.stage.model_states):
         nodes, points = layout.nodes[:, k], layout.points[..., k] if layout.points.size else np.zeros(0, dtype=int)
         size = float(np.abs(begin[nodes]).max()) or float(program.scale[nodes].max())
@@ -53,6 +58,36 @@ def other_guess(made: Transcription, begin: np.ndarray, draw: np.random.Generato
     length = layout.length[layout.length >= 0][:1]
     found[length] *= np.exp(draw.uniform(-LONGER, LONGER))
     return np.asarray(np.clip(found, program.lower, program.upper))
+
+
+def bent_states(made: Transcription, begin: np.ndarray, sign: float) -> dict[str, object]:
+    """States of a guess at even shares, all bent to one side by half a wave that vanishes at the ends, by name."""
+    layout, found, even = made.layout, dict[str, object](), np.linspace(0.0, 1.0, EVEN)
+    for k in range(made.stage.model_states):
+        own = begin[layout.nodes[:, k]]
+        size = float(np.abs(own).max()) or float(made.program.scale[layout.nodes[:, k]].max())
+        bend = sign * BENT * size * np.sin(np.pi * even)
+        found[made.stage.states.labels[k]] = np.interp(even, layout.shares, own) + bend
+    return found
+
+
+def _wave_inputs(made: Transcription, w: np.ndarray, draw: np.random.Generator) -> None:
+    """Inputs as Σ a_k cos(π k s) around the guess, as large as half of their range or as their nominal value."""
+    layout, program, stage = made.layout, made.program, made.stage
+    middle = 0.5 * (layout.shares[1:] + layout.shares[:-1])
+    inputs = [[(layout.inputs[:, k], middle)] for k in range(len(stage.constant))]
+    for k in range(stage.model_states, stage.model_states + len(stage.linear)):
+        points = [(layout.points[..., k], layout.mesh.point_shares)] if layout.points.size else []
+        inputs.append([(layout.nodes[:, k], layout.shares), *points])
+    for places in inputs:
+        amplitudes = draw.normal(size=WAVES)
+        for variables, shares in places:
+            use = variables >= 0
+            at = variables[use]
+            width = program.upper[at] - program.lower[at]
+            size = np.where(np.isfinite(width) & (width > 0), 0.5 * width, program.scale[at])
+            by = np.sum([a * np.cos(np.pi * k * shares) for k, a in enumerate(amplitudes)], axis=0)
+            w[at] += size * np.broadcast_to(by, variables.shape)[use]
 
 
 def _bend(w: np.ndarray, variables: np.ndarray, shares: np.ndarray, waves: np.ndarray) -> None:
@@ -96,7 +131,7 @@ def cheaper_guess(
         rest = None if time_limit is None else time_limit - seconds
         if left <= 0 or (rest is not None and rest <= 0):
             break
-        at = begins[k] if k < len(begins) else other_guess(made, begins[0], draw)
+        at = begins[k] if k < len(begins) else other_guess(made, begins[0], draw, smooth=k % 2 == 0)
         own = solve_with_ipopt(
             program, at, tolerance=max(settings.accuracy, 1e-6), most_iterations=min(PATIENCE, left), time_limit=rest
         )
