@@ -121,3 +121,38 @@ def test_moments_that_are_rounding_are_zero():
 def test_negative_moments_are_refused():
     with pytest.raises(dd.InputError, match="The inertia of arm is not positive definite"):
         dd.read_urdf(gripper("").replace(inertial(), inertial(1.0, (-0.01, 0.02, 0.02)), 1))
+
+
+def mjcf(compiler="", option="", mass=2.0):
+    return (
+        f"<mujoco>{compiler}{option}<worldbody><body name='rod'><joint name='hinge' axis='0 1 0'/>"
+        f"<geom type='capsule' fromto='0 0 0 0 0 -1' size='0.05' mass='{mass}'/><body name='tip' pos='0 0 -1'>"
+        "<joint name='wrist' axis='0 1 0'/><joint name='roll' axis='0 0 1'/>"
+        "<geom type='box' size='0.1 0.2 0.3' mass='1'/></body></body></worldbody></mujoco>"
+    )
+
+
+def test_the_compiler_of_a_file_scales_masses():
+    """As in the cheetahs of dm_control 1.0 and Gymnasium 1.3: all masses and moments times 12 / 3."""
+    plain, scaled = (dd.read_mjcf(mjcf(text)).robot() for text in ("", "<compiler settotalmass='12'/>"))
+    q = np.array([0.2, 0.3, 0.4])
+    np.testing.assert_allclose(scaled.mass_matrix(q), 4 * plain.mass_matrix(q), rtol=1e-12)
+    np.testing.assert_allclose(scaled.gravity(q), 4 * plain.gravity(q), rtol=1e-12)
+
+
+def test_least_masses_and_moments_of_a_file():
+    m = dd.read_mjcf(mjcf("<compiler boundmass='1.5' boundinertia='0.5' balanceinertia='true'/>"))
+    same = mjcf().replace("mass='1'", "mass='1.5'")
+    assert "compiler balanceinertia" in m.unsupported
+    # Lifting the tip costs its new weight; turning it about its own axis the least moment.
+    difference = m.robot().gravity(np.array([0.0, 0.5, 0.0])) - dd.read_mjcf(same).robot().gravity([0.0, 0.5, 0.0])
+    np.testing.assert_allclose(difference, 0.0, atol=1e-12)
+    assert m.robot().mass_matrix(np.zeros(3))[-1, -1] == pytest.approx(0.5, rel=1e-12)
+
+
+def test_weight_that_a_file_switches_off():
+    """As in the finger of dm_control 1.0."""
+    m = dd.read_mjcf(mjcf(option="<option><flag gravity='disable' contact='disable'/></option>"))
+    assert m.robot().gravity(np.array([0.4, 0.1, 0.0])) == pytest.approx(0.0, abs=1e-15)
+    assert "option flag contact" in m.unsupported
+    assert "option flag gravity" not in m.unsupported

@@ -1,10 +1,16 @@
-"""Mass and inertia of the shapes of an MJCF file: homogeneous bodies, about their own centre, in their own axes."""
+"""Mass and inertia of the shapes of an MJCF file: homogeneous bodies, about their own centre, in their own axes.
+
+Rules of its compiler change those of all bodies together.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 
 import numpy as np
+
+from daedalus.robots.links_and_joints import FileLink
 
 
 def volume(kind: str, size: tuple[float, ...]) -> float:
@@ -60,3 +66,17 @@ def _capsule(r: float, half: float, mass: float) -> list[float]:
     across = m_tube * (3 * r**2 + 4 * half**2) / 12
     across += m_ball * (0.4 * r**2 + half**2 + 0.75 * half * r)
     return [across, across, along]
+
+
+def follow_rules(links: Sequence[FileLink], rules: Mapping[str, float]) -> None:
+    """Least masses and moments of all bodies, then all of them scaled to a total mass, as a compiler is told."""
+    for link in links:
+        link.mass = max(link.mass, rules["boundmass"])
+        if rules["boundinertia"] > 0:
+            moments, axes = np.linalg.eigh(link.inertia)
+            link.inertia = axes @ np.diag(np.maximum(moments, rules["boundinertia"])) @ axes.T
+    total = sum(link.mass for link in links)
+    if rules["settotalmass"] > 0 and total > 0:
+        factor = rules["settotalmass"] / total
+        for link in links:
+            link.mass, link.inertia = factor * link.mass, factor * link.inertia

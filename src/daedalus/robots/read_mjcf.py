@@ -23,6 +23,8 @@ from daedalus.robots.file_elements import Element, RobotFile, numbers, parsed, p
 from daedalus.robots.links_and_joints import FileJoint, FileLink, FileShape, RobotDescription, built
 
 MOST_INCLUDES = 100
+# What the compiler may do to masses beside the rules that are followed.
+MASS_RULES = ("balanceinertia", "inertiagrouprange", "exactmeshinertia")
 SOLIDS = {"sphere": 1, "box": 3, "cylinder": 2, "capsule": 2, "ellipsoid": 3}
 DENSITY = 1000.0  # kg/m³, MuJoCo's default
 JOINTS = {"hinge": "revolute", "slide": "prismatic", "ball": "spherical", "free": "free"}
@@ -61,6 +63,10 @@ class _MjcfReading:
     joint_names: dict[str, str] = field(default_factory=dict)
     bodies: int = 0
     motors: list[FileMotor] = field(default_factory=list)
+    masses: dict[str, float] = field(
+        default_factory=lambda: {"boundmass": 0.0, "boundinertia": 0.0, "settotalmass": -1.0}
+    )
+    between: set[str] = field(default_factory=set)  # links between the joints of one body
 
 
 def read_mjcf(path_or_text: str | Path, stops: float | None = None) -> Model:
@@ -113,6 +119,8 @@ def _read(file: RobotFile) -> tuple[Element, _MjcfReading]:
         for element in world:
             _world_element(element, reading)
     _actuators(root, reading)
+    own = [link for link in reading.robot.links.values() if link.name not in reading.between]
+    geom_mass.follow_rules(own, reading.masses)
     return root, reading
 
 
@@ -182,6 +190,10 @@ def _settings(root: Element, reading: _MjcfReading) -> None:
             raise InputError(
                 "The file has global coordinates.", because="poses are read in local ones.", remedy='coordinate="local"'
             )
+        for word in reading.masses:
+            given = numbers(compiler, word, 1, [reading.masses[word]], "the compiler")
+            reading.masses[word] = float(given[0])
+        reading.robot.unsupported += [f"compiler {word}" for word in compiler.attrib if word in MASS_RULES]
     for option in root.findall("option"):
         if option.get("gravity") is not None:
             x, y, z = numbers(option, "gravity", 3, [0, 0, -9.81], "the options")
@@ -189,6 +201,11 @@ def _settings(root: Element, reading: _MjcfReading) -> None:
         for word in option.attrib:
             if word not in ("gravity", "timestep", "integrator", "iterations", "solver", "tolerance"):
                 reading.robot.unsupported.append(f"option {word}")
+        for word, state in ((w, s) for flag in option.findall("flag") for w, s in flag.attrib.items()):
+            if word == "gravity" and state == "disable":
+                reading.robot.gravity = (0.0, 0.0, 0.0)
+            else:
+                reading.robot.unsupported.append(f"option flag {word}")
     for default in root.findall("default"):
         _defaults(default, reading, {}, "main")
 
@@ -255,6 +272,8 @@ def _joints(
         last = k == count - 1
         child = link if last else FileLink(plain_name(f"{link.name}_{k}", reading.taken))
         robot.links[child.name] = child
+        if not last:
+            reading.between.add(child.name)
         at, axes = (place, turn) if k == 0 else (np.zeros(3), np.eye(3))
         robot.joints.append(_joint(element, before, child.name, at, axes, reading))
         before = child.name
