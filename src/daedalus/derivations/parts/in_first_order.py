@@ -107,7 +107,8 @@ def _lines(read: Reading, block: SolvedBlock, rates: dict[int, Notation]) -> lis
     """What a block gives: each unknown by those before it where that is shorter, or by states and inputs alone."""
     if block.values is None or block.successive is None:
         return [read.line(entry, ca.SX(0)) for entry in elements(read.short(block.residual))]
+    long = 1.5 * operations(block.successive) + 4 < operations(block.values)
     pairs = zip(elements(block.values), elements(block.successive))
-    values = [after if 1.5 * operations(after) + 4 < operations(alone) else alone for alone, after in pairs]
+    values = [after if long and operations(after) < operations(alone) else alone for alone, after in pairs]
     symbols = elements(block.symbols)
     return [read.line(rates.get(symbol_key(symbols[j]), symbols[j]), values[j]) for j in block.order]
