@@ -36,6 +36,8 @@ inline constexpr double worth_telling = 3;
 inline constexpr double error_of_mode = 0.02, least_mu = 1e-8, least_mu_of_higher_index = 1e-3;
 // A mode is one of the matrix with this factor, too, in units of |lambda|.
 inline constexpr double shift_to_confirm = 1.5;
+// The state moves by so many tolerances, and masses on a mode may change by this part.
+inline constexpr double moved_in_tolerances = 10, masses_may_change = 0.5;
 // Steps that follow a mode are this part of the longest that resolve it.
 inline constexpr double part_to_follow = 0.25;
 // Rounding errors grow to the size of everything in so many powers of e: a mode that has not shown by then is not met.
@@ -101,6 +103,34 @@ inline bool is_mode(ImplicitState& m, std::complex<double> mu, const double* rea
         off += std::norm(image - mu * y), all += std::norm(y);
     }
     return std::sqrt(off) <= error_of_mode * std::abs(mu) * std::sqrt(all);
+}
+
+// Whether masses on a mode stay as they are when the state moves by some tolerances: those that vanish there have no rates.
+inline bool masses_are_known(Integration& s, ImplicitState& m, const double* real, const double* imaginary) noexcept {
+    const long long nx = m.model.block_states();
+    ModeSearch& search = m.modes;
+    double *as_is = m.beside_point, *moved = as_is + m.unknowns, *w = moved + m.unknowns, *const own = m.dot;
+    set_time(s, s.t);
+    bool known = true;
+    for (const double side : {1.0, -1.0}) {
+        copy(s.x, m.unknowns, w);
+        for (long long i = 0; i < nx; ++i) w[i] += side * (i % 2 ? -moved_in_tolerances : moved_in_tolerances) / search.weights[i];
+        m.jacobian.arg[1] = s.x + m.unknowns, m.jacobian.arg[2] = w, m.jacobian.arg[3] = w + m.states;
+        m.jacobian.res[0] = search.slopes, m.jacobian.res[1] = search.slopes + m.model.dot_place.size();
+        if (fails(s, m.jacobian)) continue;
+        double off = 0, all = 0;
+        for (const double* part : {real, imaginary}) {
+            for (long long i = 0; i < nx; ++i) search.raw[i] = part[i] / search.weights[i];
+            multiply_mass(m, 1.0, search.raw, as_is);
+            m.dot = search.slopes;
+            multiply_mass(m, 1.0, search.raw, moved);
+            m.dot = own;
+            for (long long i = 0; i < nx; ++i)
+                off += (moved[i] - as_is[i]) * (moved[i] - as_is[i]), all += as_is[i] * as_is[i];
+        }
+        known = known && std::sqrt(off) <= masses_may_change * std::sqrt(all);
+    }
+    return known;
 }
 
 // Fills `mode` and gives true where a growing mode is found: the fastest one of more than a size, by the factors at hand.
@@ -186,7 +216,7 @@ inline bool find_growing_mode(Integration& s, ImplicitState& m, double least_gro
     const bool confirmed = factor_matrix(m, m.solver, search.factor) &&
                            is_mode(m, search.factor / (search.factor - lambda), real, imaginary);
     search.factor = a;
-    return factor_matrix(m, m.solver, a) && confirmed;
+    return factor_matrix(m, m.solver, a) && confirmed && masses_are_known(s, m, real, imaginary);
 }
 
 inline bool stands_still(const Integration& s, const ImplicitState& m) noexcept {

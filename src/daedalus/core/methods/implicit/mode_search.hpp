@@ -12,7 +12,7 @@ namespace daedalus {
 inline namespace DAEDALUS_ISA {
 
 struct ModeSearch {
-    double *basis, *next, *kept, *weights, *raw, *full;
+    double *basis, *next, *kept, *weights, *raw, *full, *slopes;
     bool kept_known = false;
     std::uint64_t seed = 1;
     double factor = 0;     // a of the factors that are used
@@ -24,13 +24,14 @@ struct ModeSearch {
     int pursuits = 0;   // how often that was so
     GrowingMode told;
 
-    ModeSearch(Arena& memory, long long states, long long unknowns, long long all)
+    ModeSearch(Arena& memory, long long states, long long unknowns, long long all, long long nonzeros)
         : basis(memory.carve((most_vectors + 1) * states)),
           next(memory.carve(states)),
           kept(memory.carve(2 * states)),
           weights(memory.carve(states)),
           raw(memory.carve(all)),
-          full(memory.carve(unknowns)) {}
+          full(memory.carve(unknowns)),
+          slopes(memory.carve(nonzeros)) {}
 };
 
 }  // namespace DAEDALUS_ISA
