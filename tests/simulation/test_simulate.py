@@ -437,3 +437,20 @@ def test_at_outside_the_run_is_refused():
         tr.at(2.0)
     with pytest.raises(dd.InputError, match="finite times"):
         tr.at(float("nan"))
+
+
+@pytest.mark.parametrize("last", [0.3, 0.7, 1.1, 2e-10])
+@pytest.mark.parametrize("steps", [3, 7, 11])
+def test_times_that_rounding_puts_beyond_the_end_are_the_end(last, steps):
+    m = dd.Model("decay")
+    x = m.state("x", start=1.0)
+    m.equation(m.der(x), -x)
+    times = np.cumsum(np.full(steps, last / steps))
+    for beyond in (times, np.array([*times[:-1], np.nextafter(last, np.inf)])):
+        tr = dd.simulate(m, last, save_at=beyond)
+        assert abs(tr.time[-1] - last) <= 1e-15 * last * steps
+        assert len(tr.time) == steps
+    back = dd.simulate(m, (last, 0.0), save_at=[last, np.nextafter(0.0, -1.0)])
+    assert back.time[-1] == 0.0
+    with pytest.raises(dd.InputError, match="save_at is outside the span"):
+        dd.simulate(m, last, save_at=[last * (1 + 1e-12)])
