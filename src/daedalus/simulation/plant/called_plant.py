@@ -46,7 +46,7 @@ class CalledPlant(Plant):
 
     @cached_property
     def rhs(self) -> Any:
-        """What the core calls."""
+        """The right-hand side or residual, called by the core for every evaluation."""
         return SimpleNamespace(core=self._core)
 
     @cached_property

@@ -21,13 +21,12 @@ from daedalus.studies.collocation import MeshValues
 from daedalus.studies.orbits.orbit_branch import OrbitBranch, SpecialOrbit
 from daedalus.studies.orbits.orbit_equations import OrbitEquations, OrbitProblem, OrbitValues
 from daedalus.studies.orbits.orbit_search import FINE, balanced, on_mesh
+from daedalus.studies.orbits.periodic_orbit import ON_CIRCLE
 
 # The mesh is made anew when it is this much larger than it has to be.
 TOO_LARGE = 1.6
 # Special orbits are located to this share of a step.
 LOCATED = 1e-9
-# A multiplier this near to the unit circle is on it.
-ON_CIRCLE = 1e-6
 # A special orbit that was located has a multiplier within this distance of 1 or -1.
 NEAR_SIDE = 1e-3
 # An orbit has shrunk to a point of rest when it moves by this share of what it moved at most.

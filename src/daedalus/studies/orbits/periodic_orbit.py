@@ -8,15 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from daedalus.algebra.rank_decision import KNOWN_BY_DIFFERENCES
 from daedalus.model.model import Model
 from daedalus.model.names import counted
 from daedalus.model.system.system import System
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.result.trajectory import Trajectory
 
-# Multipliers within these distances of the unit circle count as on it: what derivatives of a run at rtol 1e-10 are
-# known to, and its root for a double multiplier 1.
-ON_CIRCLE, TWICE_ONE = 1e-7, 3e-4
+# Multipliers within these distances of the unit circle count as on it: what derivatives of a run are known to, and, for
+# a double multiplier 1, about the root of what they are known to at rtol 1e-10.
+ON_CIRCLE, TWICE_ONE = KNOWN_BY_DIFFERENCES, 3e-4
 
 
 @dataclass(frozen=True, eq=False)

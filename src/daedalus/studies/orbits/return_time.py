@@ -25,17 +25,19 @@ MOST_BEATS, SAME_BEAT = 1024, 0.02
 
 def depends_on_time(system: System, inputs: Mapping[str, Any] | None) -> bool:
     """Whether the equations, a clock or an input know what time it is."""
-    t = system.symbol("t")
+    return _follows_time(system, inputs) or any(event.is_clock for event in system.events)
+
+
+def _follows_time(system: System, inputs: Mapping[str, Any] | None) -> bool:
+    """Whether the equations or an input know what time it is."""
     expressions = ca.veccat(system.residual, system.guards, system.resets)
     varying = any(callable(value) or np.ndim(value) > 1 for value in (inputs or {}).values())
-    return bool(ca.depends_on(expressions, t)) or varying or any(event.is_clock for event in system.events)
+    return varying or bool(ca.depends_on(expressions, system.symbol("t")))
 
 
 def beat_of(system: System, inputs: Mapping[str, Any] | None) -> float | None:
     """The time after which all clocks tick together; None where something else depends on time."""
-    expressions = ca.veccat(system.residual, system.guards, system.resets)
-    varying = any(callable(value) or np.ndim(value) > 1 for value in (inputs or {}).values())
-    if varying or ca.depends_on(expressions, system.symbol("t")):
+    if _follows_time(system, inputs):
         return None
     periods = [e.manner.schedule.period for e in system.events if e.manner.schedule is not None]
     if None in periods:
