@@ -2,6 +2,7 @@
 
 from itertools import combinations, pairwise
 
+import casadi as ca
 import numpy as np
 import pytest
 
@@ -177,3 +178,90 @@ def test_spacing_that_does_not_fit_is_refused():
             dd.design(m, 2.0, ["k"], spacing=wrong)
     with pytest.raises(dd.InputError, match="noise of x must be positive"):
         dd.design(m, 2.0, ["k"], noise=0.0)
+
+
+def hidden(seed: int) -> tuple[dd.Model, list[str], dict[str, float], set[str], int]:
+    """Parameters of any size of which some combinations are seen, in outputs of any noise: the blind ones, how many."""
+    random = np.random.default_rng(seed)
+    combinations_seen = int(random.integers(1, 4))
+    n = int(random.integers(combinations_seen, combinations_seen + 3))
+    values = random.choice([-1, 1], n) * random.uniform(0.3, 3, n) * 10.0 ** random.uniform(-6, 6, n)
+    m = dd.Model("hidden")
+    share = [m.parameter(f"p{k}", float(value)) / float(value) for k, value in enumerate(values)]
+    slopes, rates = np.zeros((combinations_seen, n)), []
+    for row in slopes:
+        own = random.choice(n, int(random.integers(1, min(n, 3) + 1)), replace=False)
+        size, rate = float(random.uniform(0.3, 2)), 1.0
+        if random.random() < 0.7:
+            row[own] = random.choice([-2, -1, 1, 2], len(own))
+            for k in own:
+                rate = rate * share[k] ** int(row[k])
+        else:
+            row[own] = random.uniform(0.5, 2, len(own))
+            rate = 1 + sum(row[k] * (share[k] - 1) for k in own)
+        rates.append(size * rate)
+    x, y, w = (m.state(name, start=start) for name, start in (("x", 1.0), ("y", 0.5), ("w", 0.2)))
+    one, two, three = (*rates, 0.7, 0.9, 0.4)[:3]
+    late = ca.if_else(m.time > 0.8, three, 0.0) if seed % 2 else three
+    m.equation([m.der(x), m.der(y), m.der(w)], [-one * x, x + ca.sin(m.time) - two * y, y * late - 0.3 * w])
+    gain, s = m.parameter("gain", 2.0), m.state("s", start=1.5)
+    m.equation(m.der(s), -0.5 * s)
+    m.output("product", gain * s)
+    rank = np.linalg.matrix_rank(slopes)
+    null = np.linalg.svd(slopes)[2][rank:]
+    blind = {f"p{k}" for k in range(n) if np.abs(null[:, k]).max(initial=0.0) > 1e-9} | {"gain", "s"}
+    noise = {name: float(10.0 ** random.uniform(-8, 6)) for name in ("x", "y", "w", "product")}
+    return m, [f"p{k}" for k in range(n)] + ["gain", "s"], noise, blind, n - rank + 1
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_is_seen_depends_on_no_unit_and_no_noise(seed):
+    m, free, noise, blind, count = hidden(seed)
+    found = dd.design(m, 3.0, free, outputs=list(noise), noise=noise, samples=8, criterion="DA"[seed % 2])
+    assert {name for name, std in found.std.items() if np.isinf(std)} == blind
+    assert len(found.unidentifiable) == count
+    assert {name for each in found.unidentifiable for name in each.names} == blind
+    assert any(str(each) in ("only gain · s is seen", "only s · gain is seen") for each in found.unidentifiable)
+
+
+@pytest.mark.parametrize("ratio", [1.0, 1e5, 1e10])
+def test_an_output_of_large_noise_still_tells_something(ratio):
+    """Two decays, each seen by an output of its own; and their product and quotient, seen by both."""
+    for write in (lambda a, b: (a, b), lambda a, b: (a * b, a / b)):
+        m = dd.Model("two")
+        x, y, a, b = m.state("x", start=1.0), m.state("y", start=1.0), m.parameter("a", 1.0), m.parameter("b", 1.0)
+        first, second = write(a, b)
+        m.equation([m.der(x), m.der(y)], [-first * x, -second * y])
+        found = dd.design(m, 2.0, ["a", "b"], noise={"x": 1e-3, "y": 1e-3 * ratio}, samples=1, candidates=3)
+        # One sample at t = 1 of exp(-rate t) each.
+        assert found.times.tolist() == [1.0]
+        by_rates = np.array([1e-3, 1e-3 * ratio]) * np.e
+        both = np.hypot(*by_rates) / 2
+        expected = by_rates if write(2.0, 3.0) == (2.0, 3.0) else [both, both]
+        assert [found.std["a"], found.std["b"]] == pytest.approx(list(expected), rel=1e-6)
+        assert found.score == pytest.approx(-2 * np.log(by_rates).sum() + (2 * np.log(2) if both == expected[0] else 0))
+
+
+def test_what_only_rounding_sees_is_not_seen():
+    m = dd.Model("circle")
+    x, y, speed, gain = (
+        m.state("x", start=1.0),
+        m.state("y", start=0.3),
+        m.parameter("speed", 2.0),
+        m.parameter("g", 1.0),
+    )
+    m.equation([m.der(x), m.der(y)], [speed * y, -speed * x])
+    m.output("radius", gain * (x * x + y * y))
+    found = dd.design(m, 5.0, ["speed", "g"], outputs="radius", noise=1e-6)
+    assert [str(each) for each in found.unidentifiable] == ["speed changes nothing that is measured"]
+    assert np.isfinite(found.std["g"])
+
+
+def test_products_of_several_are_named():
+    m = dd.Model("products")
+    x, y = m.state("x", start=1.0), m.state("y", start=1.0)
+    a, b, c, d, e, f = (m.parameter(name, value) for name, value in zip("abcdef", (1.0, 2.0, 3.0, -0.5, 1.5, 0.3)))
+    m.equation([m.der(x), m.der(y)], [-a * b * x, 0.1 * c / d**2 * e * y + f])
+    found = dd.design(m, 2.0, list("abcdef"))
+    assert [str(each) for each in found.unidentifiable] == ["only a · b is seen"] + ["only c · e / d² is seen"] * 2
+    assert repr(found).count("is seen") == 2

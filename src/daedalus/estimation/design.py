@@ -5,8 +5,9 @@ F = Σ over samples of (∂y/∂ln θ)ᵀ (∂y/∂ln θ) / σ²      D: the lar
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ from daedalus.differentiation.result.sensitivity_result import Sensitivities
 from daedalus.differentiation.sensitivities import sensitivities
 from daedalus.errors import InputError
 from daedalus.estimation.sample_times import CRITERIA, SampleSearch
-from daedalus.estimation.unseen_directions import Unseen, linear_covariance, unseen_directions
+from daedalus.estimation.unseen_directions import Seen, Unseen
 from daedalus.model.model import Model, as_system
 from daedalus.model.names import counted
 from daedalus.model.plain_numbers import plain_number
@@ -62,7 +63,7 @@ class Design:
     def __repr__(self) -> str:
         head = f"Design: {counted(len(self.times), 'sample')}, score {self.score:.4g}"
         rows = [f"  {name} ± {value:.2g}" for name, value in self.std.items()]
-        return "\n".join([head, *rows, *(f"  {direction}" for direction in self.unidentifiable)])
+        return "\n".join([head, *rows, *dict.fromkeys(f"  {direction}" for direction in self.unidentifiable)])
 
 
 def design(
@@ -132,7 +133,7 @@ def design(
     )  # fmt: skip
     several = [inputs] if isinstance(inputs, Mapping) or inputs is None else list(inputs)
     found = [_chosen(question, k, dict(given or {}), intervals) for k, given in enumerate(several)]
-    return max(found, key=lambda each: each.search_score).design
+    return _best(found).design
 
 
 def _places_apart(ends: tuple[float, float], samples: int, candidates: int, spacing: object) -> int:
@@ -190,6 +191,18 @@ class _FoundDesign(NamedTuple):
     design: Design
     search_score: float
 
+    def is_better_than(self, other: _FoundDesign) -> bool:
+        """Whether it leaves fewer directions unseen, or as many and tells more about the rest."""
+        unseen = len(self.design.unidentifiable), len(other.design.unidentifiable)
+        if unseen[0] != unseen[1]:
+            return unseen[0] < unseen[1]
+        return self.search_score > other.search_score + 1e-9 * abs(other.search_score)
+
+
+def _best(found: Iterable[_FoundDesign]) -> _FoundDesign:
+    """The first of those that none is better than."""
+    return reduce(lambda best, other: other if other.is_better_than(best) else best, found)
+
 
 @dataclass(frozen=True, eq=False)
 class _Question:
@@ -210,25 +223,26 @@ class _Question:
         """The best sample times with given inputs."""
         sens = sensitivities(self.model, self.span, wrt=self.free, **self.options, inputs=given or None)
         at = sens.at(self.times)
-        rows = [at._followed(name).first(at._point, at._seeds) / self.noise[name] for name in self.seen]
+        rows = [at._followed(name).known(at._point, at._seeds) / self.noise[name] for name in self.seen]
         slopes = np.concatenate(rows, axis=1)
-        unknowns = _signed_sizes(sens)
+        unknowns = _unknowns(sens)
         relative = slopes * np.abs(unknowns)
         parts = np.einsum("tri,trj->tij", relative, relative)
         chosen, score = SampleSearch(parts, self.samples, self.criterion, self.apart).best()
-        told = slopes[chosen].reshape(-1, len(unknowns))
-        unseen = unseen_directions(told, unknowns, sens.labels)
-        spread = np.sqrt(np.diag(linear_covariance(told, unknowns)))
-        std = dict(zip(sens.labels, spread.tolist()))
-        own = -np.inf if unseen else score
+        outputs = np.tile(np.arange(slopes.shape[1]), len(chosen))
+        seen = Seen(slopes[chosen].reshape(-1, len(unknowns)), unknowns, outputs)
+        unseen, covariance = seen.unseen(sens.labels), seen.covariance()
+        std = dict(zip(sens.labels, np.sqrt(np.diag(covariance)).tolist()))
+        by_trace = -float(np.sum(np.diag(covariance) / unknowns**2))
+        own = seen.log_determinant() if self.criterion == "D" else by_trace
         return _FoundDesign(Design(self.times[chosen], choice, given, std, own, unseen), score)
 
 
-def _signed_sizes(sens: Sensitivities) -> np.ndarray:
-    """The usual size of every unknown, with the sign of its value."""
+def _unknowns(sens: Sensitivities) -> np.ndarray:
+    """The values of the unknowns; the usual size of one that is zero."""
     directions, case = sens._directions, sens._case
     values = np.concatenate([case.x0[list(directions.x)], case.p[list(directions.p)]])
-    return np.copysign(directions.sizes(sens.system, case.p), values)
+    return np.where(values == 0, directions.sizes(sens.system, case.p), values)
 
 
 def _chosen(question: _Question, choice: int, given: dict[str, object], intervals: int) -> _FoundDesign:
@@ -244,18 +258,20 @@ def _chosen(question: _Question, choice: int, given: dict[str, object], interval
         driven = {name: signal(begins, row, "hold") for name, row in zip(open_ones, values)}
         return question.answered(choice, {**fixed, **driven})
 
-    best, values = max(((design(v), v) for v in _begin(levels, intervals)), key=lambda pair: pair[0].search_score)
+    begins_with = [(design(v), v) for v in _begin(levels, intervals)]
+    best = _best(found for found, _ in begins_with)
+    values = next(v for found, v in begins_with if found is best)
     for _ in range(MOST_SWEEPS):
-        before = best.search_score
+        before = best
         for row, k in np.ndindex(values.shape):
             for level in levels[row]:
                 if level != values[row, k]:
                     trial = np.array(values)
                     trial[row, k] = level
                     other = design(trial)
-                    if other.search_score > best.search_score + 1e-9 * abs(best.search_score):
+                    if other.is_better_than(best):
                         best, values = other, trial
-        if best.search_score == before:
+        if best is before:
             break
     return best
 

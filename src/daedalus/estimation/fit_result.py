@@ -11,7 +11,7 @@ import numpy as np
 from daedalus.errors import InputError
 from daedalus.estimation.least_squares_search import SearchEnd
 from daedalus.estimation.residual_tests import ResidualTests, judged_as_noise
-from daedalus.estimation.unseen_directions import Unseen, linear_covariance, unseen_directions
+from daedalus.estimation.unseen_directions import Seen, Unseen
 from daedalus.estimation.weighted_residuals import WeightedResiduals
 from daedalus.model.lazy_values import cached_property
 from daedalus.model.model import Model
@@ -92,15 +92,19 @@ class Fit(Mapping[str, float]):
 
     # -- how well they are known -------------------------------------------------------------------------------
 
+    @property
+    def _seen(self) -> Seen:
+        return Seen(self._linear[1], self._theta, self._problem.output_of_rows, self._problem.priors)
+
     @cached_property
     def unidentifiable(self) -> list[Unseen]:
         """Directions of the unknowns that change nothing that is measured, each with a sentence as its text."""
-        return unseen_directions(self._linear[1], self._theta, self.labels, self._problem.priors)
+        return self._seen.unseen(self.labels)
 
     @cached_property
     def _covariance(self) -> np.ndarray:
         """(JᵀJ)⁻¹; infinite on the diagonal for what data says nothing about."""
-        return linear_covariance(self._linear[1], self._theta, self._problem.priors)
+        return self._seen.covariance()
 
     @cached_property
     def std(self) -> dict[str, float]:
@@ -219,7 +223,7 @@ class Fit(Mapping[str, float]):
     def __repr__(self) -> str:
         rows = [f"  {name} = {self[name]:.6g} ± {self.std[name]:.2g}" for name in self.labels]
         head = f"Fit: χ² = {self.chi_squared:.4g} with {self.degrees_of_freedom} degrees of freedom"
-        told = [f"  {direction}" for direction in self.unidentifiable]
+        told = list(dict.fromkeys(f"  {direction}" for direction in self.unidentifiable))
         doubts = [
             f"  the residuals of {name} are not noise: {', '.join(tests.doubts)}"
             for name, tests in self.residual_tests.items()

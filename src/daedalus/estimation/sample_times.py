@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 CRITERIA = ("D", "A")
-# A little information in every direction, so that the first samples can be compared.
+# A little information about every unknown, a share of all that there is, so that the first samples can be compared.
 SLIGHT = 1e-9
 # Candidates that tell less than this in all tell nothing: their squares and inverses leave the range of numbers.
 NOTHING = 1e-150
@@ -103,9 +103,11 @@ class SampleSearch:
         return np.einsum("ij,tji->t", weight, self.parts)
 
     def _information(self, chosen: list[int]) -> np.ndarray:
-        whole = float(np.einsum("tii->", self.parts))
-        slight = SLIGHT * (whole if whole > NOTHING else 1.0)
-        return self.parts[chosen].sum(axis=0) + slight * np.eye(self.parts.shape[1])
+        each = np.einsum("tii->i", self.parts)
+        # What is not seen at all adds the same everywhere.
+        usual = float(each.max(initial=0.0))
+        slight = np.where(each > NOTHING, SLIGHT * each, usual if usual > NOTHING else 1.0)
+        return self.parts[chosen].sum(axis=0) + np.diag(slight)
 
     def _score(self, chosen: list[int]) -> float:
         return float(self._scores(self._information(chosen)[None])[0])

@@ -138,6 +138,17 @@ class WeightedResiduals:
                 slopes.append(np.eye(len(theta))[k : k + 1] / std)
         return np.concatenate(residuals), np.concatenate(slopes)
 
+    @property
+    def output_of_rows(self) -> np.ndarray:
+        """Which output of which experiment each residual belongs to, priors included, (samples + priors,)."""
+        found, count = [], 0
+        for one in self.experiments:
+            for data in one.measured.values():
+                columns = np.broadcast_to(count + np.arange(data.shape[1]), data.shape)
+                found.append(columns[np.isfinite(data)])
+                count += data.shape[1]
+        return np.concatenate([*found, count + np.arange(self.priors)])
+
     def value(self, theta: np.ndarray) -> np.ndarray:
         """r, infinite where the model cannot be run: the search then takes a shorter step."""
         try:
@@ -161,4 +172,4 @@ def _followed(samples: SensitivitySamples, name: str) -> tuple[np.ndarray, np.nd
     if states is not None:
         return samples.value[:, states[0]], samples._slopes[:, states[0]]
     what = samples._followed(name)
-    return what.value(samples._point), what.first(samples._point, samples._seeds)
+    return what.value(samples._point), what.known(samples._point, samples._seeds)

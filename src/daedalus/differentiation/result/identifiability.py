@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from daedalus.algebra.rank_decision import KNOWN_BY_DIFFERENCES, NOT_ZERO
+from daedalus.algebra.rank_decision import NOT_ZERO
+from daedalus.algebra.seen_space import seen_space
 from daedalus.differentiation.result.differentiated_run import DifferentiatedRun
 from daedalus.errors import InputError, SolverError
 
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     import xarray
 
 TIMES = 101
-# Below this share of the largest eigenvalue of the scaled information, a square, a direction cannot be seen.
-BLIND = KNOWN_BY_DIFFERENCES**2
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,8 @@ def fisher(sens: DifferentiatedRun, outputs: str | Sequence[str], sigma: object,
     """The information about the parameters, labelled on both axes."""
     import xarray
 
-    labels, F = _information(sens, outputs, sigma, times)
+    labels, slopes, _ = _weighted(sens, outputs, sigma, times)
+    F = slopes.T @ slopes
     return xarray.DataArray(F, dims=("p", "p_2"), coords={"p": labels, "p_2": labels}, name="fisher")
 
 
@@ -79,41 +79,40 @@ def correlation(
     """The correlation of the parameters' estimates; refuses what cannot be told apart."""
     import xarray
 
-    labels, F = _information(sens, outputs, sigma, times)
+    labels, slopes, of = _weighted(sens, outputs, sigma, times)
     sizes = sens._directions.sizes(sens.system, sens._case.p)[sens._directions.columns("p")]
-    scaled = F * sizes[:, None] * sizes[None, :]
-    eigenvalues, vectors = np.linalg.eigh(scaled)
-    if not eigenvalues[0] > BLIND * max(eigenvalues[-1], NOT_ZERO):
-        share = np.abs(vectors[:, 0])
-        blind = [labels[k] for k in np.argsort(-share) if share[k] > 0.1 * share.max()]
+    space = seen_space(slopes * sizes, of)
+    if space.unseen:
+        first = space.unseen[0]
         raise SolverError(
             "The measurements cannot tell the parameters apart.",
-            f"a combination of {', '.join(blind[:6])} changes none of the outputs",
+            f"a combination of {', '.join([labels[k] for k in first.places][:6])} changes none of the outputs",
             because="the Fisher information is singular.",
             remedy="more outputs or times, or wrt= without one of them",
         )
-    covariance = np.linalg.inv(scaled)
+    covariance = space.covariance(slopes * sizes)
     spread = np.sqrt(np.diag(covariance))
     values = covariance / spread[:, None] / spread[None, :]
     return xarray.DataArray(values, dims=("p", "p_2"), coords={"p": labels, "p_2": labels}, name="correlation")
 
 
-def _information(
+def _weighted(
     sens: DifferentiatedRun, outputs: str | Sequence[str], sigma: object, times: object
-) -> tuple[list[str], np.ndarray]:
+) -> tuple[list[str], np.ndarray, np.ndarray]:
+    """Labels, slopes of the outputs over their noise (rows, parameters), and the output that each row belongs to."""
     names = [outputs] if isinstance(outputs, str) else list(outputs)
     columns = sens._columns("p")
     samples = sens.at(_times(sens, times))
-    F = np.zeros((columns.stop - columns.start,) * 2)
+    each = []
     for name in names:
         what = samples._followed(name)
         deviation = sigma.get(name, 1.0) if isinstance(sigma, Mapping) else sigma
         spread = np.broadcast_to(np.asarray(deviation, dtype=float), what.shape).ravel(order="F")
         if not np.all(spread > 0):
             raise InputError(f"sigma of {name} must be positive.", f"got {deviation!r}", remedy="sigma=0.01")
-        rows = what.first(samples._point, samples._seeds)[:, :, columns] / spread[None, :, None]
-        F += np.einsum("tri,trj->ij", rows, rows)
-    return sens.labels[columns], F
+        each.append(what.known(samples._point, samples._seeds)[:, :, columns] / spread[None, :, None])
+    rows = np.concatenate(each, axis=1)
+    return sens.labels[columns], rows.reshape(-1, rows.shape[2]), np.tile(np.arange(rows.shape[1]), len(rows))
 
 
 def _times(sens: DifferentiatedRun, times: object) -> np.ndarray:

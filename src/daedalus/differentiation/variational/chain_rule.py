@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.rank_decision import KNOWN_BY_DIFFERENCES
 from daedalus.differentiation.variational.residual_variational import ResidualVariational
 from daedalus.differentiation.variational.variational import Variational
 from daedalus.errors import InputError
@@ -34,6 +35,13 @@ class Followed:
     def first(self, point: tuple[np.ndarray, ...], V: np.ndarray) -> np.ndarray:
         """∂y/∂θ, (times, rows, m), for V of shape (times, size of v, m)."""
         return self._all(point)[1] @ V
+
+    def known(self, point: tuple[np.ndarray, ...], V: np.ndarray) -> np.ndarray:
+        """∂y/∂θ as `first`, zero where at all times it is no more than the digits that a run leaves of its terms."""
+        slopes = self._all(point)[1]
+        found, terms = slopes @ V, np.abs(slopes) @ np.abs(V)
+        certain = np.abs(found).max(axis=0, initial=0.0) > KNOWN_BY_DIFFERENCES * terms.max(axis=0, initial=0.0)
+        return np.asarray(np.where(certain, found, 0.0))
 
     def _all(self, point: tuple[np.ndarray, ...]) -> tuple[np.ndarray, np.ndarray]:
         """Values (times, rows) and ∂e/∂v (times, rows, size of v), in one call for all times."""
