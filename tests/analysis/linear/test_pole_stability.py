@@ -8,9 +8,13 @@ from daedalus.analysis.linear.lti import LTI
 @pytest.mark.parametrize(
     ("poles", "stable", "words"),
     [
-        ([-1.0, -0.5], True, "stable: margin 0.5, decided by pole -0.5"),
-        ([-1.0, 0.5], False, "unstable: margin -0.5, decided by pole 0.5"),
-        ([-1.0, 0.0], False, "not asymptotically stable: margin 0, decided by pole 0"),
+        ([-1.0, -0.5], True, "stable: every pole is left of the imaginary axis, the closest at -0.5 (margin 0.5)"),
+        ([-1.0, 0.5], False, "unstable: the pole 0.5 is right of the imaginary axis (margin -0.5)"),
+        (
+            [-1.0, 0.0],
+            False,
+            "not asymptotically stable: the pole 0 is on the imaginary axis up to rounding (margin 0)",
+        ),
     ],
 )
 def test_diagonal_systems(poles, stable, words):

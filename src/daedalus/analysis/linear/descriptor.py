@@ -12,6 +12,8 @@ from daedalus.analysis.linear.continuous_system import ContinuousSystem
 from daedalus.analysis.linear.lti import LTI
 from daedalus.analysis.linear.pencils.linear_dae import LinearDae
 from daedalus.analysis.linear.pencils.proper_form import polynomial_part, state_space
+from daedalus.analysis.linear.pencils.reachability import Reachability
+from daedalus.analysis.linear.pole_stability import Stability, judge
 from daedalus.analysis.linear.real_matrix import matrix
 from daedalus.analysis.linear.responses.descriptor_response import respond
 from daedalus.analysis.linear.responses.discrete_lti import DiscreteLTI
@@ -128,6 +130,53 @@ class DescriptorSystem(LinearDae, ContinuousSystem):
                 remedy="print(system.pencil), or dd.analyse(model) for the names",
             )
         return transfer_values(self.E, self.A, self.B, self.C, self.D, s)
+
+    def stability(self) -> Stability:
+        """Whether all finite poles are left of the imaginary axis, with the margin and its uncertainty.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> print(dd.DescriptorSystem([[1, 0], [0, 0]], [[-2, 1], [1, -1]]).stability())
+        stable: every pole is left of the imaginary axis, the closest at -1 (margin 1)
+        """
+        return judge(self._moving.A)
+
+    @property
+    def is_stable(self) -> bool:
+        """Whether every free response decays: all finite poles are left of the imaginary axis by more than rounding."""
+        return self.stability().stable
+
+    def controllability(self, tolerance: float | None = None) -> Reachability:
+        """Whether the inputs can reach all states that the equations leave free; algebraic ones follow from these.
+
+        Parameters
+        ----------
+        tolerance: as in `dd.LTI(...).controllability`.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> bool(dd.DescriptorSystem([[1, 0], [0, 0]], [[-2, 1], [1, -1]], [1, 0]).controllability())
+        True
+        """
+        return self._moving.controllability(tolerance)
+
+    def observability(self, tolerance: float | None = None) -> Reachability:
+        """Whether the outputs determine all states that the equations leave free.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> bool(dd.DescriptorSystem([[1, 0], [0, 0]], [[-2, 1], [1, -1]], [1, 0], [0, 1]).observability())
+        True
+        """
+        return self._moving.observability(tolerance)
+
+    @cached_property
+    def _moving(self) -> LTI:
+        """The states that the equations leave free, and what outputs see of them."""
+        return state_space(self, drop_input_rates=True)
 
     # -- other forms -------------------------------------------------------------------------------------------
 

@@ -29,6 +29,8 @@ from daedalus.model.system.system import System
 # What is left of an equation counts as nothing when it could be mended by this share of the variables' sizes.
 NOTHING = 1e-8
 FOLLOWED = "{name}, followed"
+# Printing a linearisation of more states does not judge it.
+MOST_ANSWERED = 200
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -72,8 +74,31 @@ class Linearisation(DescriptorSystem):
                 value.setflags(write=False)
             object.__setattr__(self, name, value)
 
+    @property
+    def answers(self) -> dict[str, str]:
+        """What one asks of a linearisation, each as a sentence with its reason: stability and controllability.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> m = dd.Model("logistic")
+        >>> x, feed = m.state("x", start=1.0), m.input("feed")
+        >>> m.equation(m.der(x), x * (1 - x) + feed)
+        >>> for question, answer in dd.linearise(m, at={"feed": 0.0}).answers.items():
+        ...     print(question, "-", answer)
+        stability - stable: every pole is left of the imaginary axis, the closest at -1 (margin 1)
+        controllability - controllable: rank 1 of 1, so the inputs reach every state; ...
+        """
+        if not self.is_regular:
+            undecided = "undecided: the equations do not determine the states"
+            return {"stability": undecided, "controllability": undecided}
+        controllable = str(self.controllability()) if len(self.inputs) else "not controllable: there are no inputs"
+        return {"stability": str(self.stability()), "controllability": controllable}
+
     def __str__(self) -> str:
-        return "\n".join([super().__str__(), *(f"  {remark}" for remark in (*self.warnings, *self.notes))])
+        answers = self.answers if len(self.states) <= MOST_ANSWERED else {}
+        told = [f"{question}: {answer.replace(chr(10), chr(10) + '  ')}" for question, answer in answers.items()]
+        return "\n".join([super().__str__(), *(f"  {remark}" for remark in (*told, *self.warnings, *self.notes))])
 
 
 def linearised(

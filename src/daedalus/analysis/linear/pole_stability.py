@@ -25,7 +25,7 @@ class Stability:
     -------
     >>> import daedalus as dd
     >>> print(dd.LTI([[0, 1], [-1, -0.2]]).stability())
-    stable: margin 0.1, decided by pole -0.1 + 0.995j
+    stable: every pole is left of the imaginary axis, the closest at -0.1 + 0.995j (margin 0.1)
     """
 
     stable: bool
@@ -40,11 +40,15 @@ class Stability:
         if self.pole is None:
             return "stable: no states"
         if self.stable:
-            verdict = "stable"
-        else:
-            verdict = "unstable" if self.margin < -self.uncertainty else "not asymptotically stable"
-        margin = self.margin if abs(self.margin) > self.uncertainty else 0.0
-        return f"{verdict}: margin {margin:.4g}, decided by pole {complex_text(self.pole)}"
+            return (
+                "stable: every pole is left of the imaginary axis, the closest at "
+                f"{complex_text(self.pole)} (margin {self.margin:.4g})"
+            )
+        if self.margin < -self.uncertainty:
+            pole = complex_text(self.pole)
+            return f"unstable: the pole {pole} is right of the imaginary axis (margin {self.margin:.4g})"
+        on_axis = complex_text(complex(0.0, self.pole.imag if abs(self.pole.imag) > self.uncertainty else 0.0))
+        return f"not asymptotically stable: the pole {on_axis} is on the imaginary axis up to rounding (margin 0)"
 
 
 def judge(A: np.ndarray) -> Stability:

@@ -85,11 +85,13 @@ def test_without_inputs_nothing_is_reached():
 def test_printed_and_on_record():
     verdict = LTI([[-1, 0, 0], [0, -0.5, 2], [0, -2, -0.5]], [1, 0, 0], states=["a", "b", "c"]).controllability()
     lines = str(verdict).splitlines()
-    assert lines[0].startswith("not controllable: rank 1 of 3, narrowest gap ")
+    assert lines[0].startswith("not controllable: rank 1 of 3, so the inputs do not reach every state; narrowest gap ")
     assert [line[:34] for line in lines[1:]] == [
         "  out of reach: pole -0.5 - 2j in ",
         "  out of reach: pole -0.5 + 2j in ",
     ]
     assert all(set(mode.states) == {"b", "c"} for mode in verdict.modes)
     assert [decision.matrix for decision in verdict.ranks] == ["B", "A below 1 reached state"]
-    assert str(LTI([[-1.0]], [[1.0]]).observability()).startswith("observable: rank 1 of 1")
+    assert str(LTI([[-1.0]], [[1.0]]).observability()).startswith(
+        "observable: rank 1 of 1, so the outputs determine every state"
+    )

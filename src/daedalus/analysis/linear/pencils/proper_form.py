@@ -42,8 +42,11 @@ def polynomial_part(C: np.ndarray, B: np.ndarray, parts: Weierstrass) -> list[np
     return found
 
 
-def state_space(system: LinearDae) -> LTI:
-    """The system as x' = A x + B u, y = C x + D u; its states are states of the descriptor system where possible."""
+def state_space(system: LinearDae, drop_input_rates: bool = False) -> LTI:
+    """The system as x' = A x + B u, y = C x + D u; its states are states of the descriptor system where possible.
+
+    Outputs that contain derivatives of inputs are refused, or lose these terms.
+    """
     from scipy.linalg import solve
 
     n = len(system.states)
@@ -59,13 +62,14 @@ def state_space(system: LinearDae) -> LTI:
             return direct
     parts = system.pencil.weierstrass()
     derivatives = polynomial_part(system.C, system.B, parts)
-    if len(derivatives) > 1:
+    if len(derivatives) > 1 and not drop_input_rates:
         raise _improper(system, derivatives)
     chosen = _coordinates(system, parts)
     turn = parts.slow[chosen] if chosen is not None else np.eye(len(parts.M))
     back = solve(turn, np.eye(len(turn))) if len(turn) else turn
-    A = _product(turn, parts.M, back)
-    B = _product(turn, parts.left_slow, system.B)
+    units = system.pencil._scaled.columns[chosen] if chosen is not None else np.ones(len(turn))
+    A = _without_rounding(_product(turn, parts.M, back), units, units)
+    B = _without_rounding(_product(turn, parts.left_slow, system.B), units)
     C = _product(system.C, parts.slow, back)
     D = system.D + derivatives[0] if derivatives else system.D
     states: str | Names = "slow"
@@ -111,6 +115,16 @@ def _product(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
     rounding = 8.0 * EPSILON * max(*b.shape, 1) * (np.abs(a) @ np.abs(b) @ np.abs(c))
     values[np.abs(values) <= rounding] = 0.0
     return values
+
+
+def _without_rounding(values: np.ndarray, rows: np.ndarray, columns: np.ndarray | None = None) -> np.ndarray:
+    """A matrix with exact zeros where its numbers in balanced units are rounding of the largest; columns B by column.
+
+    The parts of a pencil are known to rounding of their norms, whatever an entry is made of.
+    """
+    balanced = np.abs(values) / rows[:, None] * (1.0 if columns is None else columns)
+    largest = balanced.max(axis=0 if columns is None else None, initial=0.0)
+    return np.where(balanced <= 16.0 * EPSILON * max(*values.shape, 1) * largest, 0.0, values)
 
 
 def _coordinates(system: LinearDae, parts: Weierstrass) -> list[int] | None:

@@ -13,6 +13,7 @@ import numpy as np
 
 from daedalus.algebra.rank_decision import (
     CLEAR_GAP,
+    EPSILON,
     RankDecision,
     amplified,
     decide_rank,
@@ -57,7 +58,7 @@ class Reachability:
     >>> import daedalus as dd
     >>> system = dd.LTI([[-1, 0], [0, -2]], [1, 0], states=["heated", "forgotten"])
     >>> print(system.controllability())
-    not controllable: rank 1 of 2, narrowest gap ...
+    not controllable: rank 1 of 2, so the inputs do not reach every state; narrowest gap ...
       out of reach: pole -2 in forgotten
     """
 
@@ -77,7 +78,10 @@ class Reachability:
         word = {"controllability": "controllable", "observability": "observable"}[self.kind]
         close = "; in doubt" if self.gap < CLEAR_GAP else ""
         verdict = word if self.complete else f"not {word}"
-        lines = [f"{verdict}: rank {self.rank} of {self.size}, narrowest gap {self.gap:.1e}{close}"]
+        who, does = ("inputs", "reach") if self.kind == "controllability" else ("outputs", "determine")
+        reason = f"the {who} {'' if self.complete else 'do not '}{does} every state"
+        gap = f"; narrowest gap {self.gap:.1e}{close}" if self.ranks else ""
+        lines = [f"{verdict}: rank {self.rank} of {self.size}, so {reason}{gap}"]
         lost = "out of reach" if self.kind == "controllability" else "unseen"
         lines += [f"  {lost}: {mode}" for mode in self.modes]
         return "\n".join(lines)
@@ -146,7 +150,12 @@ def _modes(A: np.ndarray, turn: np.ndarray, names: Names) -> tuple[Mode, ...]:
 
     if A.size == 0:
         return ()
-    poles, vectors = eig(A.T)
+    found, left, vectors = eig(A.T, left=True, right=True)
+    # Rounding moves a pole by ε ‖A‖ over the cosine between its eigenvectors: what is less is no part of it.
+    cosines = np.maximum(np.abs(np.sum(left.conj() * vectors, axis=0)), np.sqrt(EPSILON))
+    doubts = EPSILON * len(A) * np.linalg.norm(A) / cosines
+    real, imag = (np.where(np.abs(part) <= doubts, 0.0, part) for part in (found.real, found.imag))
+    poles = real + 1j * imag
     modes = []
     for pole, vector in zip(poles, vectors.T):
         if pole.imag < 0:
