@@ -222,3 +222,16 @@ def test_singular_steps_are_told():
     twice.equation(2 * twice.der(a) + 2 * twice.der(b), -2 * a - 2 * b)
     text = refused(lambda: linearise(twice, along=tr).respond([0.0, 1.0], start={"x": 1.0}))
     assert text.startswith("The linear system along the run of 'twice' does not determine its solution.")
+
+
+def test_starts_in_the_order_of_the_states():
+    """A list of all that `states` names, or of the differential ones, says the same as values by name."""
+    m = dd.catalogue.load("pendulum_3d").model
+    ltv = dd.linearise(m, along=dd.simulate(m, 0.5, inputs={"force": [0.0, 0.0, 0.0]}))
+    assert len(ltv.states) == 7
+    # Across the cable's plane, so that the change keeps its length.
+    named = ltv.respond([0.0, 0.5], start={"position": [0.0, 1e-3, 0.0]})
+    for listed in ([0.0, 1e-3, 0.0, 0.0, 0.0, 0.0], [0.0, 1e-3, 0.0, 0.0, 0.0, 0.0, 0.0]):
+        assert ltv.respond([0.0, 0.5], start=listed).states == pytest.approx(named.states, abs=1e-15)
+    with pytest.raises(dd.InputError, match=r"6 finite numbers, one for each of position\[0\], position\[1\]"):
+        ltv.respond([0.0, 0.5], start=[1e-3, 0.0])

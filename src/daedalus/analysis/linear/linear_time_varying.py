@@ -306,7 +306,11 @@ class LinearTimeVarying:
     def _start_change(self, start: object) -> np.ndarray:
         x0 = np.zeros(self.system.sizes["x"])
         if start is not None and not isinstance(start, Mapping) and not isinstance(start, str):
-            x0[:] = start_numbers(start, len(x0), "the states")
+            given = np.atleast_1d(np.asarray(start, dtype=object)).ravel()
+            # Algebraic variables, which `states` lists behind the differential ones, follow.
+            own = given[: len(x0)] if len(given) == len(self.states) else start
+            names = f"one for each of {listed(self.system.labels['x'], 8)}"
+            x0[:] = start_numbers(own, len(x0), "the states", names)
             return x0
         for name, value in check_mapping(start, "start").items():
             place = self.system.place(name)

@@ -69,16 +69,15 @@ def check_times(times: object) -> np.ndarray:
     return values
 
 
-def start_numbers(value: Any, count: int, name: str) -> np.ndarray:
-    """The start of some states: as many finite numbers, or one for all."""
+def start_numbers(value: Any, count: int, name: str, names: str = "") -> np.ndarray:
+    """The start of some states: as many finite numbers, or one for all; names: what they belong to, in words."""
     try:
         numbers = np.array(value, dtype=float).reshape(-1)
     except (TypeError, ValueError):
         numbers = np.full(1, np.nan)
     if numbers.size not in (1, count) or not np.all(np.isfinite(numbers)):
-        raise InputError(
-            f"The start of {name} is not usable.", f"got {value!r}"[:120], remedy=counted(count, "finite number")
-        )
+        remedy = counted(count, "finite number") + (f", {names}" if names else "")
+        raise InputError(f"The start of {name} is not usable.", f"got {value!r}"[:120], remedy=remedy)
     return np.broadcast_to(numbers, (count,)).copy()
 
 
