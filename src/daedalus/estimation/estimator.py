@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,6 +33,10 @@ class Estimator:
     and a quaternion is corrected in its tangent space. `estimator(y, time=t)` takes measurements at any time, including
     late ones. An output that contains an input is compared with the inputs up to the measurement: those of the call
     before (of the first call those that come with it).
+
+    The state also holds the discrete variables of a model. They have no process noise, and no variance at the start
+    unless `start_covariance` names them; those that conditions compare are followed and never corrected. A clock that
+    ticks at the time of a call ticks after its measurement, with its inputs.
 
     Parameters
     ----------
@@ -96,11 +102,18 @@ class Estimator:
         self._units = [unit_of(system, name) for name in names]
         n, squares, rates = len(states), _squared(of_states), _squared(of_states, "/s")
         self._spread = covariance_matrix(start_covariance, n, states, "start_covariance", squares)
+        if not isinstance(start_covariance, Mapping) and np.ndim(start_covariance) == 0:
+            self._spread[self._model.rests] = 0.0
         self.covariance = tangent @ self._spread @ tangent.T
         self._density = covariance_matrix(process_noise, n, states, "process_noise", rates)
+        self._density[self._model.rests] = 0.0
+        self._density[:, self._model.rests] = 0.0
         self._noise = covariance_matrix(measurement_noise, rows, names, "measurement_noise", _squared(self._units))
         self.state = self._model.start
         self._moments: list[MeasuredMoment] = []
+        self._count: tuple[float, int, float] | None = (
+            None  # a first time, the intervals since then, and where they end
+        )
         self._before: np.ndarray | None = None  # the inputs before the first moment that is remembered
 
     def _repr_html_(self) -> str:
@@ -139,7 +152,7 @@ class Estimator:
         moments = self._moments
         if moments:
             last = moments[-1]
-            now = last.time + self._model.every if time is None else time
+            now = self._next_time() if time is None else time
             before = last.inputs
             self.state, self.covariance = self._model.over(
                 last.time, now - last.time, self.state, self.covariance, before, self._density
@@ -156,6 +169,16 @@ class Estimator:
             self.state, self.covariance = smoothed(self._model, moments, self._before, self._density, self._noise)
         else:
             self.state, self.covariance = corrected(self._model, moment, before, self._noise)
+
+    def _next_time(self) -> float:
+        """The interval after the last call, in exact decimals as clocks have them, so that sums of it do not drift."""
+        every = Fraction(Decimal(repr(self._model.every)))
+        if self._count is None or self._count[2] != self.time:
+            self._count = self.time, 0, self.time
+        begin, calls, _ = self._count
+        now = float(Fraction(Decimal(repr(begin))) + (calls + 1) * every)
+        self._count = begin, calls + 1, now
+        return now
 
     def _begin(self, held: np.ndarray | None) -> np.ndarray | None:
         """The inputs before the first call: those of the call itself where the options have none."""

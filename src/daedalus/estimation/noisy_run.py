@@ -6,13 +6,14 @@ jump the derivative is that of a run which is just long enough to hold it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from daedalus import _core
 from daedalus.differentiation.result.sensitivity_result import Sensitivities
+from daedalus.differentiation.result.sensitivity_samples import SensitivitySamples
 from daedalus.differentiation.variational.implicit_slopes import ImplicitSlopes
 from daedalus.differentiation.variational.recorded import RunPart
 from daedalus.errors import SolverError
@@ -50,37 +51,70 @@ class _NoiseStep(NamedTuple):
 
 
 def noisy_run(
-    run: Running, t: float, length: float, x: np.ndarray, covariance: np.ndarray, density: np.ndarray
+    run: Running,
+    t: float,
+    length: float,
+    x: np.ndarray,
+    covariance: np.ndarray,
+    density: np.ndarray,
+    ticks: Callable[[float], bool],
 ) -> Propagated:
-    """Where an interval leads, by `run(t, length, x)`."""
+    """Where an interval leads, by `run(t, length, x)`; x holds the discrete variables too.
+
+    ticks: whether clocks act at a time. What they do at the end belongs to the next interval, with its inputs.
+    """
     sens = run(t, length, x)
     beside, end = BESIDE * length, t + length
+    parts = _before_ticks(sens, ticks)
     whole, at = _NoiseStep(np.eye(len(x)), np.zeros_like(density)), t
-    for jump in [*_jumps(sens), np.inf]:
+    for jump in [*_jumps(parts), np.inf]:
         before, behind = min(jump - beside, end), min(jump + beside, end)
         if before > at:
             whole = whole.then(_SmoothStretch(sens, density).over(at, before, whole.carried(covariance)))
             at = before
         if behind > at:
-            whole = whole.then(_across(run(at, behind - at, _state(sens, at)), behind - at, density))
+            here = sens.at(at)
+            state = x if at == t else _read(here._augmented.layout, here._y, here)[0]
+            whole = whole.then(_across(run(at, behind - at, state), behind - at, density, ticks))
             at = behind
     found = _NoiseStep(whole.transition, 0.5 * (whole.noise + whole.noise.T))
-    return Propagated(np.array(sens.value), found.carried(covariance), *found)
+    return Propagated(_ended(sens, parts)[0], found.carried(covariance), *found)
 
 
-def _jumps(sens: Sensitivities) -> list[float]:
+def _before_ticks(sens: Sensitivities, ticks: Callable[[float], bool]) -> Sequence[RunPart]:
+    """The parts of a run without what clocks do at its end."""
+    parts = list(sens._parts)
+    end = float(parts[-1].recorded.t[-1]) if parts else 0.0
+    while len(parts) > 1 and float(parts[-1].recorded.t[0]) == end and ticks(end):
+        parts.pop()
+    return parts
+
+
+def _jumps(parts: Sequence[RunPart]) -> list[float]:
     """When something happens: where one part of a run follows another."""
-    return sorted({float(part.recorded.t[-1]) for part in sens._parts[:-1]})
+    return sorted({float(part.recorded.t[-1]) for part in parts[:-1]})
 
 
-def _state(sens: Sensitivities, t: float) -> np.ndarray:
-    return np.array(sens.at(t).value)
+def _ended(sens: Sensitivities, parts: Sequence[RunPart]) -> tuple[np.ndarray, np.ndarray]:
+    """The state at the end of the last of some parts, and its derivative by the start."""
+    if len(parts) == len(sens._parts):
+        return _read(sens._augmented.layout, sens._y, sens)
+    last = parts[-1]
+    return _read(last.augmented.layout, last.recorded.at(last.recorded.t[-1:]), sens)
 
 
-def _across(sens: Sensitivities, length: float, density: np.ndarray) -> _NoiseStep:
+def _read(layout: Any, y: np.ndarray, sens: SensitivitySamples) -> tuple[np.ndarray, np.ndarray]:
+    """A state, and its derivative by that at the start; modes of a run, which conditions compare, have none."""
+    directions = list(sens._directions.x)
+    transition = np.zeros((layout.n, layout.n))
+    transition[:, directions] = layout.sensitivities(y)[0, : layout.n, : len(directions)]
+    return np.array(layout.states(y)[0]), transition
+
+
+def _across(sens: Sensitivities, length: float, density: np.ndarray, ticks: Callable[[float], bool]) -> _NoiseStep:
     """Over a time so short that noise comes before or behind the jump in it."""
-    half = 0.5 * length * density
-    return _NoiseStep(sens.M, sens.M @ half @ sens.M.T + half)
+    half, M = 0.5 * length * density, _ended(sens, _before_ticks(sens, ticks))[1]
+    return _NoiseStep(M, M @ half @ M.T + half)
 
 
 class _SmoothStretch:

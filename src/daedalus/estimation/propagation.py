@@ -57,6 +57,7 @@ class Propagation:
         self.labels = {letter: self.system.labels[letter] for letter in ("x", "u")}
         own = {v.name for v in self._left}
         self.open_inputs = np.array([split_index(label)[0] in own for label in self.labels["u"]], dtype=bool)
+        self._refuse_held_rates()
         self._begin()
         self._flow = held_flow(self._case)
         projection = self._case.plant.projection
@@ -75,6 +76,19 @@ class Propagation:
                 raise
             return self._case_with({v.name: np.reshape(v.nominal or 1.0, v.shape) for v in self._left})
 
+    def _refuse_held_rates(self) -> None:
+        """Inputs that the model differentiates are put into it; with values that are held they cannot be."""
+        kept = {split_index(label)[0] for label in self.labels["u"]}
+        lost = [v.name for v in self._left if v.name not in kept]
+        if lost:
+            raise InputError(
+                f"The input {lost[0]} is held between calls, and the model differentiates it.",
+                f"model {self.system.name!r}, inputs without a value of their own: {listed(lost)}",
+                because="each change of a held value would become an impulse.",
+                remedy=f"inputs={{{lost[0]!r}: lambda t: ...}}, or a filter, m.equation(T * m.der(y) + y, {lost[0]}) "
+                f"with the state y in the place of {lost[0]}",
+            )
+
     def _case_with(self, inputs: Mapping[str, object]) -> Any:
         options = {**self._options, "start": self._start, "inputs": {**self._inputs, **inputs} or None}
         return read_case(self.model, (0.0, self.every), options)
@@ -82,6 +96,9 @@ class Propagation:
     def _begin(self) -> None:
         directions = read_directions(self._case.system, "start", 0)
         self.start, self.tangent = np.array(self._case.x0), tangent_start(self._case, directions, 1).projector
+        modes = np.setdiff1d(np.arange(len(self.start)), np.array(directions.x, dtype=int))
+        self.tangent[modes] = 0.0
+        self.tangent[:, modes] = 0.0
 
     @property
     def case(self) -> Case:
@@ -92,6 +109,11 @@ class Propagation:
     def flow(self) -> HeldFlow | None:
         """The steps over an interval; None where the model is run with its sensitivities."""
         return self._flow
+
+    @property
+    def rests(self) -> np.ndarray:
+        """The places of discrete variables in the state: only instants change them."""
+        return self._case.rests
 
     @property
     def keeps(self) -> bool:
@@ -124,7 +146,12 @@ class Propagation:
             options["start"] = dict(zip(self.labels["x"], state.tolist()))
             return sensitivities(self.model, (begin, begin + duration), wrt="start", **options)
 
-        return noisy_run(run, t, length, x, covariance, density)
+        return noisy_run(run, t, length, x, covariance, density, self._ticks)
+
+    def _ticks(self, t: float) -> bool:
+        """Whether a clock or a schedule acts at a time."""
+        schedules = (event.manner.schedule for event in as_system(self.model).events)
+        return any(schedule is not None and len(schedule.ticks(t, t)) for schedule in schedules)
 
     def measured(self, t: float, x: np.ndarray, u: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
         """The outputs at a state, below each other, and their derivative by it."""
