@@ -101,13 +101,13 @@ class Estimator:
         of_states = [unit_of(system, name) for name in states]
         self._units = [unit_of(system, name) for name in names]
         n, squares, rates = len(states), _squared(of_states), _squared(of_states, "/s")
+        moves = np.ones(n)
+        moves[self._model.rests] = 0.0
         self._spread = covariance_matrix(start_covariance, n, states, "start_covariance", squares)
-        if not isinstance(start_covariance, Mapping) and np.ndim(start_covariance) == 0:
-            self._spread[self._model.rests] = 0.0
+        if isinstance(start_covariance, (int, float, np.number)):
+            self._spread = self._spread * moves
         self.covariance = tangent @ self._spread @ tangent.T
-        self._density = covariance_matrix(process_noise, n, states, "process_noise", rates)
-        self._density[self._model.rests] = 0.0
-        self._density[:, self._model.rests] = 0.0
+        self._density = covariance_matrix(process_noise, n, states, "process_noise", rates) * np.outer(moves, moves)
         self._noise = covariance_matrix(measurement_noise, rows, names, "measurement_noise", _squared(self._units))
         self.state = self._model.start
         self._moments: list[MeasuredMoment] = []
