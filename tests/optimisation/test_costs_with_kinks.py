@@ -119,3 +119,71 @@ def test_weights_of_time_and_parameters_count() -> None:
     assert bounds(ca.fabs(u) - ca.fabs(u - 1), 2.0) == 1
     assert bounds(ca.sqrt(1 + u**2), 2.0) == 0
     assert bounds(ca.fabs(1 - ca.fabs(u)), 2.0) == 1
+
+
+METHODS = ["collocation", "shooting"]
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("written", ["a limit", "a scaled limit", "from below"])
+def test_least_time_with_a_tank_of_fuel(method: str, written: str) -> None:
+    """Fuel T - √(T² - 4) may be at most c: T = (c² + 4) / (2 c)."""
+    ocp, _, _, u = problem(duration=dd.unknown(3.0, 0.1, 20.0))
+    ocp.bound(u, -1.0, 1.0)
+    fuel = ocp.integral(ca.fabs(u))
+    if written == "a limit":
+        ocp.subject_to(fuel <= 0.8)
+    elif written == "a scaled limit":
+        ocp.subject_to(2 * fuel / ocp.duration - 1.6 / ocp.duration <= 0)
+    else:
+        ocp.subject_to(0.8 - fuel >= 0)
+    ocp.minimise(final=ocp.duration)
+    plan = ocp.solve(method=method)
+    assert plan.success, plan
+    assert plan.duration == pytest.approx(4.64 / 1.6, rel=1e-3)
+
+
+@pytest.mark.parametrize("written", WRITTEN)
+def test_least_fuel_by_shooting(written: str) -> None:
+    ocp, _, _, u = problem()
+    ocp.bound(u, -1.0, 1.0)
+    ocp.minimise(running=WRITTEN[written](u))
+    plan = ocp.solve(method="shooting")
+    assert plan.success, plan
+    assert plan.objective == pytest.approx(LEAST, rel=1e-3)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_fuel_that_is_not_enough(method: str) -> None:
+    ocp, _, _, u = problem()
+    ocp.bound(u, -1.0, 1.0)
+    ocp.subject_to(ocp.integral(ca.fabs(u)) <= 0.99 * LEAST, name="fuel")
+    ocp.minimise(running=u**2)
+    plan = ocp.solve(method=method)
+    assert not plan.success
+    assert "fuel" in str(plan.explain())
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_fuel_of_a_plan_is_that_of_its_replay(method: str) -> None:
+    """The bound is met by the thrust as it is, not only by what stands in its place."""
+    ocp, _, _, u = problem()
+    ocp.bound(u, -1.0, 1.0)
+    ocp.subject_to(ocp.integral(ca.fabs(u)) <= 0.8)
+    ocp.minimise(running=u**2)
+    plan = ocp.solve(method=method)
+    assert plan.success, plan
+    times = np.linspace(0.0, 3.0, 3001)
+    used = np.mean(np.abs(np.asarray(plan.at(0.5 * (times[1:] + times[:-1]))["u"], dtype=float))) * 3.0
+    assert used == pytest.approx(0.8, abs=1e-4)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_condition_with_kinks(method: str) -> None:
+    """|u| + |w| <= 1 over (1, 1/2) in least time: both share the thrust in proportion, as one cart over 3/2."""
+    ocp, _, _, u = problem(axes=2, duration=dd.unknown(3.0, 0.1, 20.0))
+    ocp.subject_to(ca.fabs(u[0]) + ca.fabs(u[1]) <= 1)
+    ocp.minimise(final=ocp.duration)
+    plan = ocp.solve(method=method)
+    assert plan.success, plan
+    assert plan.duration == pytest.approx(2 * np.sqrt(1.5), rel=1e-3)

@@ -23,10 +23,11 @@ from daedalus.optimisation.description.packed_description import (
 from daedalus.optimisation.description.solve_settings import SolveSettings
 from daedalus.optimisation.description.unknown import Unknown
 from daedalus.optimisation.program.draft import Draft
-from daedalus.optimisation.program.program import Program, assembled
+from daedalus.optimisation.program.fatrop import solve_with_fatrop
+from daedalus.optimisation.program.newton import optimality_error, solve_with_newton
+from daedalus.optimisation.program.program import assembled
 from daedalus.optimisation.program.program_outcome import ProgramEnding, ProgramOutcome
-from daedalus.optimisation.program.solver_library import solver_addresses
-from daedalus.optimisation.program.stage_structure import StageStructure, stage_structure
+from daedalus.optimisation.program.stage_structure import stage_structure
 from daedalus.optimisation.result.plan import Plan
 from daedalus.optimisation.search.consistent_states import consistent_states
 from daedalus.optimisation.search.convexity import is_convex
@@ -44,6 +45,7 @@ from daedalus.optimisation.search.other_starts import (
     other_guess,
 )
 from daedalus.optimisation.search.patience import searched, within
+from daedalus.optimisation.search.strong_optimum import lower_hamiltonian, moved_jumps
 from daedalus.optimisation.transcription.boundary.independent_ends import possible_ends
 from daedalus.optimisation.transcription.boundary.reference_ends import ReferenceEnds, first_guess, fixed_states
 from daedalus.optimisation.transcription.chain_positions import chain_positions
@@ -63,10 +65,8 @@ MOST_ENDS = 2
 GAVE_UP = (ProgramEnding.MANY_ITERATIONS, ProgramEnding.FAILED, ProgramEnding.SMALL_STEP, ProgramEnding.NOT_FINITE)
 # From the guess alone so many iterations are taken before other kinds of guesses are tried.
 MOST_FROM_THE_GUESS = 300
-# Steps double the digits: where so many are not enough, the last solution was too far.
-MOST_STEPS = 12
-# Multipliers beyond this size count relative to it (A. Wächter, L. T. Biegler, Math. Programming 106 (2006), eq. 5).
-LARGE = 100.0
+# How often inputs of lower Hamiltonian are followed.
+MOST_STRONGER = 5
 # The cost has to fall by this part of itself for another plan to be taken.
 BETTER = 1e-6
 
@@ -230,6 +230,32 @@ class Solving:
         note = "a plan without some of the inputs was a saddle point: this one, from another guess, costs less"
         return replace(other, iterations=outcome.iterations + other.iterations), [note]
 
+    def _with_lower_hamiltonian(
+        self, settings: SolveSettings, first: ProgramOutcome
+    ) -> tuple[ProgramOutcome, list[str]]:
+        """A cheaper plan from inputs far from those of the first, where these lower its Hamiltonian."""
+        made, outcome = self.transcription, first
+        led = self.description.guesses or self.description.trajectory is not None or settings.starts == 1
+        for _ in range(0 if led else MOST_STRONGER):
+            far = lower_hamiltonian(made, outcome)
+            for inputs in [*([] if far is None else [far]), *moved_jumps(made, outcome)]:
+                left = within(settings, outcome.iterations, outcome.seconds)
+                if left is None:
+                    break
+                begin = self._beginning_at_a_motion(replace(outcome, w=inputs))
+                other = searched(made.program, inputs if begin is None else begin, left, self.description.system.name)
+                done, spent = outcome.iterations + other.iterations, outcome.seconds + other.seconds
+                better = is_better(other, outcome)
+                outcome = replace(other if better else outcome, iterations=done, seconds=spent)
+                if better:
+                    break
+            else:
+                break
+        if not is_better(outcome, first):
+            return outcome, []
+        told = f"{first.objective:.6g} was found first, {outcome.objective:.6g} from there"
+        return outcome, [f"other values of the inputs lower the Hamiltonian of the first plan: {told}"]
+
     def _from_other_starts(self, settings: SolveSettings, first: ProgramOutcome) -> tuple[ProgramOutcome, list[str]]:
         """The cheapest of plans from several guesses."""
         draw, seconds = np.random.default_rng(settings.seed), first.seconds
@@ -368,6 +394,8 @@ class Solving:
         if outcome.success and self.last is None and not settings.options:
             outcome, told = self._with_hidden_inputs(settings, outcome)
             notes += told
+            outcome, told = self._with_lower_hamiltonian(settings, outcome)
+            notes += told
         if settings.starts is not None and settings.starts > 1:
             outcome, self.other_ways = self._from_other_starts(settings, outcome)
         elif settings.starts is None and outcome.success and self.last is None:
@@ -409,90 +437,6 @@ def reference_ends(description: Description, kept: KeptQuantities) -> ReferenceE
     end = begin.copy()
     end[list(ends)] = list(ends.values())
     return ReferenceEnds(begin, end)
-
-
-def solve_with_fatrop(
-    program: Program,
-    stages: StageStructure,
-    begin: np.ndarray,
-    *,
-    tolerance: float,
-    most_iterations: int,
-) -> ProgramOutcome:
-    """Search from `begin`; an outcome that is not a success may still be found by IPOPT."""
-    n, m = program.shape
-    scale = program.scale
-    options: dict[str, object] = {"tolerance": float(tolerance), "max_iter": int(most_iterations), "print_level": 0}
-    inside = np.clip(begin, program.lower, program.upper)
-    started = time.perf_counter()
-    found = program.core.fatrop(
-        {**solver_addresses("fatrop"), **solver_addresses("blasfeo")}, program.parameters, program.scaled_bounds,
-        (inside / scale, np.zeros(m), np.zeros(n), np.zeros(n)), stages.tables(), options,
-    )  # fmt: skip
-    seconds = time.perf_counter() - started
-    w = found["x"] * scale
-    objective, rows = program.values(w)
-    off = max(
-        float(np.maximum(program.row_lower - rows, rows - program.row_upper).max(initial=0.0)),
-        float((np.maximum(program.lower - w, w - program.upper) / scale).max(initial=0.0)),
-    )
-    good = found["status"] == 0 and np.isfinite(objective) and off < 1e-5
-    pressing = (found["upper_multipliers"] - found["lower_multipliers"]) / scale
-    ending = ProgramEnding.SOLVED if good else ProgramEnding.FAILED
-    return ProgramOutcome(
-        "fatrop", ending, found["iterations"], np.clip(w, program.lower, program.upper), objective,
-        found["multipliers"], pressing, seconds,
-    )  # fmt: skip
-
-
-def solve_with_newton(
-    newton: _core.NewtonProgram, program: Program, last: ProgramOutcome, *, tolerance: float
-) -> ProgramOutcome | None:
-    """The solution near the last one, to the tolerance of every search; None where steps do not lead to one.
-
-    A step is taken where the Lagrangian has a minimum on the conditions that hold, so that no saddle is found.
-    """
-    scale = program.scale
-    begin = last.w / scale, *last.duals(scale)
-    started = time.perf_counter()
-    found = newton.solve(program.parameters, program.scaled_bounds, begin, float(tolerance), MOST_STEPS)
-    seconds = time.perf_counter() - started
-    if found["status"] != 0:
-        return None
-    return ProgramOutcome(
-        "newton", ProgramEnding.SOLVED, found["iterations"], np.clip(found["x"] * scale, program.lower, program.upper),
-        found["objective"], found["multipliers"], (found["upper_multipliers"] - found["lower_multipliers"]) / scale,
-        seconds,
-    )  # fmt: skip
-
-
-def optimality_error(program: Program, outcome: ProgramOutcome) -> float:
-    """The largest of what is left of stationarity, of the conditions and of complementarity, in scaled variables.
-
-    With L = f + λᵀg + zᵀx: ∂L/∂x, the distance of g and x from their bounds, and each multiplier times the distance of
-    its bound.
-    """
-    w, rows_by = outcome.w, outcome.multipliers
-    objective, rows = program.values(w)
-    gradient, jacobian = program.first(w)
-    if not (np.isfinite(objective) and np.isfinite(rows).all() and np.isfinite(jacobian).all()):
-        return np.inf
-    pull = np.bincount(program.jacobian_column, jacobian * rows_by[program.jacobian_row], minlength=len(w))
-    bounds_by = outcome.bound_multipliers * program.scale
-    still = (gradient + pull) * program.scale + bounds_by
-    size = (np.abs(rows_by).sum() + np.abs(bounds_by).sum()) / max(1, len(rows_by) + len(w))
-    shrink = max(LARGE, float(size)) / LARGE
-    between = [
-        (w / program.scale, program.lower / program.scale, program.upper / program.scale, bounds_by),
-        (rows, program.row_lower, program.row_upper, rows_by),
-    ]
-    missed, pressed = 0.0, 0.0
-    for value, lower, upper, by in between:
-        missed = max(missed, float(np.maximum(lower - value, value - upper).max(initial=0.0)))
-        # A positive multiplier belongs to the upper bound.
-        room = np.where(by > 0, upper - value, value - lower)
-        pressed = max(pressed, float(np.abs(by * np.where(np.isfinite(room), room, 1.0)).max(initial=0.0)))
-    return max(float(np.abs(still).max(initial=0.0)) / shrink, missed, pressed / shrink)
 
 
 def is_better(other: ProgramOutcome, outcome: ProgramOutcome) -> bool:

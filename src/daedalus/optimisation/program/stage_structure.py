@@ -47,7 +47,8 @@ def stage_structure(
 ) -> StageStructure | None:
     """The structure of a program whose states, inputs and steps are known; None where a row spans several stages.
 
-    Variables that are neither (what is left over of soft conditions) are inputs of the stage of their rows.
+    Variables that are neither (what is left over of soft conditions, bounds in the place of kinks) are inputs of the
+    stage of their rows.
     """
     n, m = program.shape
     stage = np.full(n, -1)
@@ -58,14 +59,18 @@ def stage_structure(
     stepping = np.zeros(m, dtype=bool)
     stepping[np.concatenate(steps)] = True
     rows, columns = program.jacobian_row, program.jacobian_column
-    own = ~stepping[rows] & (stage[columns] >= 0)
     low, high = np.full(m, n), np.full(m, -1)
-    np.minimum.at(low, rows[own], stage[columns[own]])
-    np.maximum.at(high, rows[own], stage[columns[own]])
+    while True:
+        own = ~stepping[rows] & (stage[columns] >= 0)
+        np.minimum.at(low, rows[own], stage[columns[own]])
+        np.maximum.at(high, rows[own], stage[columns[own]])
+        # A row may hold variables alone that other rows tell the stage of.
+        loose = (stage[columns] < 0) & (high[rows] >= 0)
+        if not loose.any():
+            break
+        stage[columns[loose]] = high[rows[loose]]
     if np.any((low != high) & ~stepping):
         return None
-    loose = stage[columns] < 0
-    stage[columns[loose]] = high[rows[loose]]
     if np.any(stage < 0) or not _steps_fit(program, stage, states, steps):
         return None
     if np.any(stage[program.hessian_row] != stage[program.hessian_column]):

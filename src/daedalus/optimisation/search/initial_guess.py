@@ -118,7 +118,7 @@ class _GuessedMotion:
             self.linear = middle, np.clip(x[:, own], *limits)
         self._overwrite(u, stage.inputs.labels, middle)
         slopes = np.diff(self.states(nodes)[:, own], axis=0) / (self.length * np.diff(nodes))[:, None]
-        u[:, len(stage.constant) :] = slopes
+        u[:, len(stage.constant) : len(stage.constant) + len(stage.linear)] = slopes
         np.clip(u, stage.inputs.lower, stage.inputs.upper, out=u)
         return u, z
 

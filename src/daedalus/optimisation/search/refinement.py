@@ -107,7 +107,7 @@ def bent_inputs(transcription: Transcription, w: np.ndarray) -> np.ndarray:
     count = len(stage.linear)
     bent = np.zeros(layout.intervals)
     if count and layout.intervals > 1:
-        slopes, n = w[layout.inputs[:, len(stage.constant) :]], stage.model_states
+        slopes, n = w[layout.inputs[:, len(stage.constant) : len(stage.constant) + count]], stage.model_states
         own = w[layout.nodes[:, n : n + count]]
         span = _range(own, stage.states.nominal[n : n + count])
         kinks = np.abs(np.diff(slopes, axis=0)) / span

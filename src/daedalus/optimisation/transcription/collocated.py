@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import casadi as ca
 import numpy as np
 
+from daedalus.model.expressions import concatenate, elements
 from daedalus.optimisation.description.description import Description
 from daedalus.optimisation.program.draft import OBJECTIVE, Draft
 from daedalus.optimisation.program.program import Program
@@ -25,6 +26,7 @@ from daedalus.optimisation.transcription.node_conditions import add_node_conditi
 from daedalus.optimisation.transcription.problem_draft import ProblemDraft, add_carried
 from daedalus.optimisation.transcription.problem_stage import ProblemStage, stage_of
 from daedalus.optimisation.transcription.program_layout import ProgramLayout
+from daedalus.optimisation.transcription.smooth_parts import signs_of_integrals
 
 
 def collocation_stage(description: Description) -> ProblemStage:
@@ -66,19 +68,25 @@ def _add_dynamics(made: ProblemDraft) -> None:
     mesh, count = layout.mesh, len(layout.points)
     defects = made.add_rows("dynamics", stage.states.labels, mesh.point_shares)
     equations = made.add_rows("equation", description.form.equation_labels, mesh.point_shares)
-    expression, conditions = conditions_at_points(made)
-    results = [stage.length * stage.rates / stage.states.nominal, stage.equations, expression]
-    rows = [defects, equations, conditions]
-    widths = mesh.widths[mesh.point_interval][:, None]
-    weights = [np.broadcast_to(-widths, defects.shape), np.ones(equations.shape), np.ones(conditions.shape)]
+    expression, conditions, signs = conditions_at_points(made)
     running = stage.expression(description.running)
-    bindings = made.point_bindings()
+    # Integrals, conditions and the running cost that want to be small are written without kinks.
+    integrals, rates = signs_of_integrals(description), elements(stage.rates)
+    grown = len(rates) - len(integrals)
+    parts = [*rates[grown:], *elements(expression), running]
+    wanted = [*integrals, *signs, 0.0 if running.is_zero() else 1.0]
+    smooth, bounds, sides = without_kinks(made, parts, wanted, mesh.point_shares)
+    moved = concatenate([*rates[:grown], *smooth.parts[: len(integrals)]])
+    expression = concatenate(smooth.parts[len(integrals) : -1])
+    results = [stage.length * moved / stage.states.nominal, stage.equations, expression, smooth.sides]
+    rows = [defects, equations, conditions, sides]
+    widths = mesh.widths[mesh.point_interval][:, None]
+    weights = [np.broadcast_to(-widths, defects.shape), *(np.ones(part.shape) for part in rows[1:])]
     if not running.is_zero():
-        smooth, bounds, sides = without_kinks(made, running, mesh.point_shares)
-        results += [smooth.sides, stage.length * smooth.cost]
-        rows += [sides, np.full((count, 1), OBJECTIVE)]
-        weights += [np.ones(sides.shape), mesh.point_weights[:, None]]
-        bindings.append((smooth.bounds, bounds))
+        results.append(stage.length * smooth.parts[-1])
+        rows.append(np.full((count, 1), OBJECTIVE))
+        weights.append(mesh.point_weights[:, None])
+    bindings = [*made.point_bindings(), (smooth.bounds, bounds)]
     draft.add_block(ca.vertcat(*results), bindings, np.concatenate(rows, axis=1), np.concatenate(weights, axis=1))
     # The slopes of the polynomials are linear in the states.
     for scheme, own, points in mesh.by_degree():

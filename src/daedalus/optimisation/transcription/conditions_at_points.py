@@ -10,16 +10,18 @@ from daedalus.optimisation.description.conditions import Condition, depends_only
 from daedalus.optimisation.program.draft import OBJECTIVE
 from daedalus.optimisation.transcription.problem_draft import ProblemDraft
 from daedalus.optimisation.transcription.program_layout import SoftGroup
+from daedalus.optimisation.transcription.smooth_parts import signs_of
 
 
-def conditions_at_points(made: ProblemDraft) -> tuple[ca.SX, np.ndarray]:
-    """The expressions of all conditions that hold everywhere, and their rows, (points, elements)."""
+def conditions_at_points(made: ProblemDraft) -> tuple[ca.SX, np.ndarray, list[float]]:
+    """The expressions of all conditions that hold everywhere, their rows, (points, elements), and signs of bounds."""
     mesh = made.layout.mesh
     conditions = [c for c in made.description.conditions if c.at == "all" and not equates_held_inputs(made, c)]
     rows = [condition_rows(made, condition, mesh.point_shares, mesh.point_weights) for condition in conditions]
     none = np.zeros((len(mesh.point_shares), 0), dtype=int)
     expressions = concatenate(made.stage.expression(c.expression) for c in conditions)
-    return expressions, np.concatenate([none, *rows], axis=1)
+    signs = [sign for c in conditions for sign in signs_of(c.lower, c.upper)]
+    return expressions, np.concatenate([none, *rows], axis=1), signs
 
 
 def equates_held_inputs(made: ProblemDraft, condition: Condition) -> bool:

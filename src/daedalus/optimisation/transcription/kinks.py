@@ -6,7 +6,8 @@ A cost that grows with |e| is least where s is as small as s >= e and s >= -e al
 
 Likewise max(a, b) with s >= a and s >= b, min(a, b) = -max(-a, -b), and the length of a vector with s² >= x² + y², one
 around the other where that is written. Searches by derivatives stop at kinks; on the right there are none. Where the
-cost falls with |e|, or not in proportion, the kink stays.
+cost falls with |e|, or not in proportion, the kink stays. What may not exceed a bound, such as |u| + |v| <= 1 or the
+integral of |u|, is written in the same way: whatever obeys it with s obeys it as it was written.
 """
 
 from __future__ import annotations
@@ -36,8 +37,10 @@ class SmoothCost:
     lower: tuple[float, ...] = ()
 
 
-def smooth_cost(cost: ca.SX, constants: ca.SX, values: np.ndarray) -> SmoothCost:
+def smooth_cost(cost: ca.SX, constants: ca.SX, values: np.ndarray, within: ca.SX | None = None) -> SmoothCost:
     """A cost without the kinks that it grows with; `constants`: symbols that a search does not move, with values.
+
+    within: where given, only kinks of these symbols and of parameters of the problem are replaced.
 
     Example
     -------
@@ -57,7 +60,11 @@ def smooth_cost(cost: ca.SX, constants: ca.SX, values: np.ndarray) -> SmoothCost
     kept: set[int] = set()
     while True:
         found, order = _rewritten(written, symbols, kept)
-        wrong = [place for j, place in enumerate(order) if not _presses(found, j, constants, values)]
+        wrong = [
+            place
+            for j, place in enumerate(order)
+            if not (_presses(found, j, constants, values) and _is_within(found, j, within))
+        ]
         if not wrong:
             return found if order else plain
         kept |= set(wrong)
@@ -122,6 +129,15 @@ def _presses(found: SmoothCost, j: int, constants: ca.SX, values: np.ndarray) ->
     at = np.asarray(ca.Function("slopes", [constants], [slopes]).map(len(values))(values.T))
     at = at.reshape(slopes.numel(), len(values), order="F") if at.size else at
     return bool(np.all(at >= 0) and np.all(at.sum(axis=0) > 0))
+
+
+def _is_within(found: SmoothCost, j: int, within: ca.SX | None) -> bool:
+    """Whether the sides of a bound hold nothing but some symbols and other bounds."""
+    if within is None:
+        return True
+    known = {symbol_key(s) for s in (*elements(within), *elements(found.bounds))}
+    own = [side for side in elements(found.sides) if _owner(found, side) == j]
+    return all(symbol_key(s) in known for s in ca.symvar(ca.vertcat(*own)))
 
 
 def _owner(found: SmoothCost, side: ca.SX) -> int:

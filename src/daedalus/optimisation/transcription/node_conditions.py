@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import casadi as ca
 import numpy as np
 
 from daedalus.algebra.rank_decision import independent_rows
 from daedalus.model.expressions import concatenate, elements
 from daedalus.optimisation.description.conditions import Condition, depends_only_on
-from daedalus.optimisation.description.unknown import Unknown
 from daedalus.optimisation.program.draft import OBJECTIVE, Binding
 from daedalus.optimisation.transcription.conditions_at_points import condition_rows, equates_held_inputs
-from daedalus.optimisation.transcription.kinks import SmoothCost, smooth_cost
 from daedalus.optimisation.transcription.problem_draft import ProblemDraft
+from daedalus.optimisation.transcription.smooth_parts import SmoothParts, signs_of, smooth_parts
 
 # How far states may differ across what is kept, as a share of their size.
 DRIFT = 1e-3
@@ -64,7 +65,10 @@ def _at_nodes(made: ProblemDraft, condition: Condition, expression: ca.SX, nodes
     shares = made.layout.shares[nodes]
     weights = np.ones(len(nodes)) if condition.at in ("start", "end") else np.full(len(nodes), 1.0 / len(nodes))
     rows = condition_rows(made, condition, shares, weights)
-    made.draft.add_block(expression, node_bindings(made, expression, nodes), rows)
+    signs = signs_of(condition.lower, condition.upper)
+    smooth, bounds, sides = without_kinks(made, elements(expression), signs, shares)
+    bindings = [*node_bindings(made, expression, nodes), (smooth.bounds, bounds)]
+    made.draft.add_block(ca.vertcat(*smooth.parts, smooth.sides), bindings, np.concatenate([rows, sides], axis=1))
 
 
 def node_bindings(made: ProblemDraft, expression: ca.SX, nodes: list[int]) -> list[Binding]:
@@ -86,28 +90,21 @@ def node_bindings(made: ProblemDraft, expression: ca.SX, nodes: list[int]) -> li
 def _add_final_cost(made: ProblemDraft) -> None:
     final = made.stage.expression(made.description.final)
     if not final.is_zero():
-        smooth, bounds, sides = without_kinks(made, final, np.ones(1))
+        # Solvers of shooting take the stages as they are.
+        signs = [1.0 if made.layout.mesh.firsts[-1] else 0.0]
+        smooth, bounds, sides = without_kinks(made, [final], signs, np.ones(1))
         rows = np.concatenate([np.full((1, 1), OBJECTIVE), sides], axis=1)
         bindings = [*node_bindings(made, final, [made.layout.intervals]), (smooth.bounds, bounds)]
-        made.draft.add_block(ca.vertcat(smooth.cost, smooth.sides), bindings, rows)
+        made.draft.add_block(ca.vertcat(*smooth.parts, smooth.sides), bindings, rows)
 
 
-def without_kinks(made: ProblemDraft, cost: ca.SX, shares: np.ndarray) -> tuple[SmoothCost, np.ndarray, np.ndarray]:
-    """A cost at some shares, with the variables in the place of its kinks and the rows of what bounds them."""
-    stage, description, draft = made.stage, made.description, made.draft
-    free = set(description.free)
-    fixed = [k for k in range(stage.parameters.numel()) if k not in free]
-    given = description.parameters[fixed] if fixed else np.zeros(0)
-    values = np.column_stack([shares, np.broadcast_to(given, (len(shares), len(fixed)))])
-    constants = ca.vertcat(stage.share, stage.parameters[fixed]) if fixed else stage.share
-    length = description.duration
-    if not isinstance(length, Unknown):
-        constants = ca.vertcat(constants, stage.length)
-        values = np.column_stack([values, np.full(len(shares), float(length))])
-    # Shooting has no points, and its solvers take the stages as they are.
-    smooth = smooth_cost(cost, constants, values) if made.layout.mesh.firsts[-1] else SmoothCost(cost)
-    bounds = draft.add_variables((len(shares), smooth.bounds.numel()), lower=np.array(smooth.lower))
-    return smooth, bounds, draft.add_rows((len(shares), smooth.sides.numel()), lower=-np.inf)
+def without_kinks(
+    made: ProblemDraft, parts: Sequence[ca.SX], signs: Sequence[float], shares: np.ndarray
+) -> tuple[SmoothParts, np.ndarray, np.ndarray]:
+    """Expressions at some shares, with the variables in the place of their kinks and the rows of what bounds them."""
+    smooth = smooth_parts(made.description, made.stage.share, shares, parts, signs)
+    bounds = made.draft.add_variables((len(shares), smooth.bounds.numel()), lower=np.array(smooth.lower))
+    return smooth, bounds, made.draft.add_rows((len(shares), smooth.sides.numel()), lower=-np.inf)
 
 
 def _add_held_rates(made: ProblemDraft) -> None:

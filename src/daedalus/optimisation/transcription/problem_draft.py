@@ -99,7 +99,7 @@ class ProblemDraft:
             unknowns = layout.node_unknowns.get(node)
             found += [
                 (copies.states, layout.nodes[node][None]),
-                (copies.inputs, layout.inputs[interval][None]),
+                (copies.inputs, layout.inputs[interval][None, : copies.inputs.numel()]),
                 (copies.given, self.given_at(share)),
                 (copies.share, self.share_at(share)[:, None]),
             ]

@@ -17,6 +17,7 @@ from daedalus.model.signals import Signal
 from daedalus.optimisation.description.description import Description, StandIn
 from daedalus.optimisation.transcription.boundary.reference_ends import first_guess, fixed_states
 from daedalus.optimisation.transcription.inputs_at_points import moving_formula
+from daedalus.optimisation.transcription.smooth_parts import SmoothParts, signs_of_integrals, smooth_parts
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +52,8 @@ class ProblemStage:
     """x' = rates, 0 = equations of (σ, T, states, unknowns, inputs, given, parameters).
 
     The first `model_states` states are those of the model, then linear inputs (`linear`: their positions among the
-    model's inputs), then integrals. The inputs are the constant ones (`constant`: their positions), then the slopes.
+    model's inputs), then integrals. The inputs are the constant ones (`constant`: their positions), then the slopes,
+    then the bounds that stand in the place of kinks.
     """
 
     description: Description
@@ -70,6 +72,7 @@ class ProblemStage:
     start: Copies
     end: Copies
     moving: tuple[ca.SX, ca.SX]  # given inputs that are formulas of time
+    sides: ca.SX  # of kinks of held inputs: what may not be positive, once an interval
 
     @property
     def carried(self) -> list[int]:
@@ -108,13 +111,17 @@ class ProblemStage:
             return self.end.states[place : place + stand_in.symbol.numel()]
         copies = self.start if stand_in.where == "start" else self.end
         found = self._at_point(stand_in.expression)
-        old = [self.states.symbols, self.unknowns.symbols, self.inputs.symbols, self.given, self.share]
+        inputs = self.inputs.symbols[: copies.inputs.numel()]
+        old = [self.states.symbols, self.unknowns.symbols, inputs, self.given, self.share]
         new = [copies.states, copies.unknowns, copies.inputs, copies.given, copies.share]
         return ca.substitute([found], old, new)[0]
 
 
-def stage_of(description: Description, formulas: bool = False) -> ProblemStage:
-    """The stage of a problem; `formulas`: given inputs that move are formulas of time wherever they can be."""
+def stage_of(description: Description, formulas: bool = False, held_kinks: bool = False) -> ProblemStage:
+    """The stage of a problem; `formulas`: given inputs that move are formulas of time wherever they can be.
+
+    held_kinks: bounds in the place of kinks of held inputs in integrals are inputs of the stage.
+    """
     system, form = description.system, description.form
     chosen, u = description.chosen, system.symbol("u")
     linear = tuple(k for k in chosen if k in description.kinds and description.kinds[k].kind == "linear")
@@ -144,9 +151,26 @@ def stage_of(description: Description, formulas: bool = False) -> ProblemStage:
         _copies("start", states.size, form.unknowns.numel(), len(chosen), len(given)),
         _copies("end", states.size, form.unknowns.numel(), len(chosen), len(given)),
         (concatenate(u[list(positions)] for positions, _ in moving), concatenate(formula for _, formula in moving)),
+        ca.SX(0, 1),
     )
-    grown = [draft.expression(form.rates), slopes, *(draft.expression(s.expression) for s in integrals)]
-    return replace(draft, rates=ca.densify(concatenate(grown)), equations=draft.expression(form.equations))
+    grown = elements(concatenate(draft.expression(s.expression) for s in integrals))
+    if held_kinks:
+        within = concatenate([u[list(constant)] if constant else ca.SX(0, 1), draft.parameters])
+        smooth = smooth_parts(description, share, None, grown, signs_of_integrals(description), within)
+        draft, grown = replace(draft, inputs=_with_bounds(draft.inputs, smooth), sides=smooth.sides), smooth.parts
+    rates = concatenate([draft.expression(form.rates), slopes, *grown])
+    return replace(draft, rates=ca.densify(rates), equations=draft.expression(form.equations))
+
+
+def _with_bounds(inputs: Quantity, smooth: SmoothParts) -> Quantity:
+    """Inputs with the bounds of kinks behind them."""
+    count = smooth.bounds.numel()
+    labels = tuple(f"bound of kink {k + 1}" for k in range(count))
+    return Quantity(
+        concatenate([inputs.symbols, smooth.bounds]), inputs.labels + labels,
+        np.concatenate([inputs.nominal, np.ones(count)]), np.concatenate([inputs.lower, smooth.lower]),
+        np.concatenate([inputs.upper, np.full(count, np.inf)]),
+    )  # fmt: skip
 
 
 def _moving(description: Description, always: bool) -> list[tuple[tuple[int, ...], ca.SX]]:

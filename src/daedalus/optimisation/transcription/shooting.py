@@ -109,6 +109,16 @@ def add_shooting(made: ProblemDraft, method: str | Tableau, steps: int) -> None:
         if not made.stagewise:
             made.has_unknowns(-1)
     _add_steps(made, method, steps)
+    _add_sides(made)
+
+
+def _add_sides(made: ProblemDraft) -> None:
+    """Bounds in the place of kinks are at least as large as their sides, once an interval."""
+    stage, layout, draft = made.stage, made.layout, made.draft
+    if stage.sides.numel():
+        rows = draft.add_rows((layout.intervals, stage.sides.numel()), lower=-np.inf)
+        bindings = [(stage.inputs.symbols, layout.inputs), (stage.parameters, layout.parameters[:-1])]
+        draft.add_block(stage.sides, bindings, rows)
 
 
 def _add_steps(made: ProblemDraft, method: str | Tableau, steps: int) -> None:
@@ -184,7 +194,7 @@ def with_points(
 
 def shooting_stage(description: Description, formulas: bool = True) -> ProblemStage:
     """The stage of a problem for shooting; `formulas`: given inputs are formulas of time, else held on intervals."""
-    return stage_of(for_shooting(cost_along_the_way(description)), formulas)
+    return stage_of(for_shooting(cost_along_the_way(description)), formulas, held_kinks=formulas)
 
 
 # The step of a flow as functions that a program maps: value, Jacobian and contracted Hessian, called in the core.

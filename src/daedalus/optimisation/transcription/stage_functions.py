@@ -85,7 +85,7 @@ class StageFunctions:
         x, z, u, *rest = (part.copy() for part in instants)
         n, held, linear = stage.model_states, len(stage.constant), len(stage.linear)
         weight = np.concatenate([1.0 / stage.states.nominal[:n], np.full(stage.equations.numel(), 10.0)])
-        scale = np.concatenate([stage.inputs.nominal, stage.unknowns.nominal])
+        scale = np.concatenate([stage.inputs.nominal[: held + linear], stage.unknowns.nominal])
         target = np.concatenate([wanted, np.zeros((len(wanted), stage.equations.numel()))], axis=1)
         places = np.cumsum([held, linear])
 
