@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from daedalus.errors import InconsistentStartError
 from daedalus.model.names import listed
 
-MOST_NAMES = 6
-
 
 class RefusedReset(InconsistentStartError):
     """A reset that cannot be carried out; candidates: states of which the equations force some to move."""

@@ -17,7 +17,6 @@ from daedalus.model.expressions import elements, folded, symbol_key
 Monomial = tuple[tuple[int, float], ...]
 Polynomial = dict[Monomial, float]
 
-_TWO = {ca.OP_ADD, ca.OP_SUB, ca.OP_MUL, ca.OP_DIV}
 _POWERS = {ca.OP_SQ: 2.0, ca.OP_INV: -1.0, ca.OP_SQRT: 0.5}
 
 

@@ -22,11 +22,6 @@ NARROW = 30
 LARGEST_MATRIX = 16
 
 
-def typeset(expression: ca.SX, labels: Mapping[int, str], style: Text) -> str:
-    """One scalar expression, or a matrix of them, in a style: the way to write an expression for a reader."""
-    return SideWriter(labels, style).side(expression)
-
-
 class SideWriter:
     """Writes sides of lines in one style."""
 

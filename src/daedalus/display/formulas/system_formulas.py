@@ -6,7 +6,7 @@ import casadi as ca
 
 from daedalus.display.formulas.model_equations import WIDEST, broken
 from daedalus.display.formulas.normal_form import Ordered
-from daedalus.display.formulas.styles import Latex, MathML, Text
+from daedalus.display.formulas.styles import MathML, Text
 from daedalus.display.formulas.writing import FormulaWriter
 from daedalus.model.expressions import elements, symbol_key
 from daedalus.model.system.system import System
@@ -39,13 +39,6 @@ def whole_text(system: System, expression: ca.SX) -> list[str]:
     """
     ordered = Ordered(labels_of(system))
     writer = FormulaWriter(ordered, Text(), NEVER_CUT)
-    return [writer.write(ordered.value(row)) for row in elements(expression)]
-
-
-def whole_latex(system: System, expression: ca.SX) -> list[str]:
-    """Every element of an expression as LaTeX, in full."""
-    ordered = Ordered(labels_of(system))
-    writer = FormulaWriter(ordered, Latex(), NEVER_CUT)
     return [writer.write(ordered.value(row)) for row in elements(expression)]
 
 

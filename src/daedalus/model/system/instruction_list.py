@@ -190,12 +190,6 @@ def _read_long(f: ca.Function) -> Instructions | None:
     return found
 
 
-def forget_last() -> None:
-    """Let go of the last long function that was read: its machine code is there."""
-    global _last
-    _last = None
-
-
 def _read_at_once(f: ca.Function) -> Instructions | None:
     """The same for a long function, column by column."""
     columns = serialised_columns(f)
