@@ -22,9 +22,9 @@ from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.result.ending import ENDINGS, Ending
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.begin import begin
-from daedalus.simulation.run.pieces import Piece, read_piece
+from daedalus.simulation.run.pieces import read_piece
 from daedalus.simulation.run.request import Request
-from daedalus.simulation.run.road import Road, find_road
+from daedalus.simulation.run.road import Piece, Road, find_road
 from daedalus.simulation.run.travel import travel, travelled
 from daedalus.simulation.singular.rank_watch import rank_watch_of
 from daedalus.simulation.switching.agenda import has_agenda
@@ -174,8 +174,9 @@ class CaseRuns:
         road, request, ending = self.road, self.road.request, ENDINGS[run.status]
         if ending is Ending.STIFF:
             return travel(self.road_of(case), cancel=self.cancel)  # which decides where another method begins
-        piece = Piece(road.settings, self._drive(p)._replace(constants=u), p, request.t0, x, road.why)
-        return travelled(self.road_of(case), piece, read_piece(piece, run, request.t1), cancel=self.cancel)
+        own = self.road_of(case)._replace(settings=road.settings, drive=self._drive(p)._replace(constants=u))
+        piece = Piece(own, p, request.t0, x)
+        return travelled(piece, read_piece(piece, run, request.t1), cancel=self.cancel)
 
     # -- numbers by name ---------------------------------------------------------------------------------------------
 

@@ -25,9 +25,9 @@ from daedalus.simulation.result.records import Record
 from daedalus.simulation.result.records_of_methods import MethodAsked
 from daedalus.simulation.result.records_on_the_way import NotDetermined
 from daedalus.simulation.result.trajectory import Trajectory
-from daedalus.simulation.run.pieces import Piece, run_piece
+from daedalus.simulation.run.pieces import run_piece
 from daedalus.simulation.run.request import Options, Request
-from daedalus.simulation.run.road import Road, road_through
+from daedalus.simulation.run.road import Piece, Road, road_through
 from daedalus.simulation.run.travel import travel_from
 
 NOTHING = np.zeros(0)
@@ -89,17 +89,16 @@ class Task:
 
     def first_step(self, ask: Ask) -> tuple[float, np.ndarray]:
         """Time and row behind the first step."""
-        short = run_piece(self._piece(self._road(ask)), ask.t1, None, None, None, {"max_steps": 1})
+        short = run_piece(self._piece(ask), ask.t1, None, None, None, {"max_steps": 1})
         return float(short.run_data.times[-1]), short.run_data.rows[-1]
 
     def run(self, ask: Ask, guards: Guards | None, fired: list[int]) -> Ended:
         """The whole run: piece after piece, what it passed and where it left its branch judged."""
-        road = self._road(ask)
-        first = self._piece(road)
+        first = self._piece(ask)
         if guards:
             call = {**first.settings.call, **guards.options(fired)}
-            first = first._replace(settings=replace(first.settings, call=call, watched=guards.described))
-        whole = travel_from(road, first)
+            first = first.with_settings(replace(first.settings, call=call, watched=guards.described))
+        whole = travel_from(first)
         data, pieces = whole.run_data, whole.pieces
         rows = data.rows if len(pieces) == 1 else self._joined_rows(whole)
         dense = lambda: Dense.joined([piece.dense for piece in pieces])  # noqa: E731
@@ -124,7 +123,7 @@ class Task:
         names = {label: f"yp[{k}]" for k, label in enumerate(self.found.system.labels["xdot"])}
         return replace(record, unknowns=tuple(names.get(name, name) for name in record.unknowns))
 
-    def _road(self, ask: Ask) -> Road:
+    def _piece(self, ask: Ask) -> Piece:
         settings, model = ask.settings, self.found
         limits = (settings.step, settings.max_step, settings.first_step, None, None)
         tolerances = (settings.rtol, {"y": settings.atol})
@@ -132,10 +131,8 @@ class Task:
         options = Options(settings.method, *tolerances, limits, False)
         request = Request(model.model, ask.t0, ask.t1, *values, options)
         key = (settings.method, settings.rtol, settings.atol.tobytes(), limits)
-        return once(model.system, _road_of, By(request, key))._replace(request=request)
-
-    def _piece(self, road: Road) -> Piece:
-        return Piece(road.settings, Drive(self.inputs), self.p, road.request.t0, self.row)
+        road = once(model.system, _road_of, By(request, key))._replace(request=request, drive=Drive(self.inputs))
+        return Piece(road, self.p, ask.t0, self.row)
 
     def _joined_rows(self, whole: Trajectory) -> np.ndarray:
         """The samples of several pieces, y or (y, y') each."""

@@ -27,9 +27,9 @@ from daedalus.simulation.result.rows_between_steps import keep_between_steps
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.begin import begin
 from daedalus.simulation.run.judge import raise_stopped
-from daedalus.simulation.run.pieces import Piece, read_piece
+from daedalus.simulation.run.pieces import read_piece
 from daedalus.simulation.run.request import LIMITS, check_step, read_request
-from daedalus.simulation.run.road import Road, find_road
+from daedalus.simulation.run.road import Piece, Road, find_road
 from daedalus.simulation.run.travel import travel_begun, travel_from
 from daedalus.simulation.singular.rank_watch import rank_watch_of
 from daedalus.simulation.start.consistent_start import is_off
@@ -236,11 +236,11 @@ class PreparedRun:
             road = self._road_with(u, p)
             request, parameters = road.request, self._p if p is None else np.array(p, dtype=float)
             fired = self._first.fired if self._has_events else frozenset()
-            piece = Piece(road.settings, road.drive, parameters, request.t0, row, road.why, fired)
+            piece = Piece(road, parameters, request.t0, row, fired)
             begun = read_piece(piece, run, request.t1, request.save_at is not None, codes)
             if len(stops_where_broken(begun, road.settings.contacts, request.span)):
-                return travel_from(road, piece)
-            return travel_begun(road, piece, begun)
+                return travel_from(piece)
+            return travel_begun(piece, begun)
 
     def _road_with(self, u: Numbers, p: Numbers) -> Road:
         """The road with other numbers, by name too, as pieces that follow read them."""

@@ -7,10 +7,10 @@ import pytest
 
 import daedalus as dd
 from daedalus import _core
-from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.result.ending import Ending, Stop
-from daedalus.simulation.run.pieces import Piece, run_in_pieces
-from daedalus.simulation.run.settings import settings_of
+from daedalus.simulation.run.pieces import run_in_pieces
+from daedalus.simulation.run.request import read_request
+from daedalus.simulation.run.road import Piece, find_road
 
 NONE = np.zeros(0)
 
@@ -27,8 +27,8 @@ def sawtooth():
 
 
 def piece(begin, row, max_steps=None, time_limit=None, system=None):
-    settings = settings_of(system or sawtooth(), "tsit5", 1e-6, 1e-9, None, None, None, max_steps, time_limit)
-    return Piece(settings, Drive(NONE), NONE, begin, np.array(row))
+    options = {"method": "tsit5", "max_steps": max_steps, "time_limit": time_limit}
+    return Piece(find_road(read_request(system or sawtooth(), 1e6, options=options)), NONE, begin, np.array(row))
 
 
 def falls(**limits):

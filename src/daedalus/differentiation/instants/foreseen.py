@@ -37,8 +37,8 @@ from daedalus.simulation.result.records_on_the_way import ConstraintsRechosen
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.result.transitions import joint_kinds, led_back_at, moment
 from daedalus.simulation.run.next_piece import DIFFERENTIATED, next_piece
-from daedalus.simulation.run.pieces import Piece, run_in_pieces
-from daedalus.simulation.run.road import Road
+from daedalus.simulation.run.pieces import run_in_pieces
+from daedalus.simulation.run.road import Piece, Road
 from daedalus.simulation.run.settings import Settings, settings_for
 from daedalus.simulation.sliding.slide import rests_from_start
 from daedalus.simulation.sliding.sliding_system import (
@@ -199,9 +199,9 @@ class NominalRun:
             resting = rests_from_start(settings, span[0], own, drive.at_time(span[0]), p)
         if resting is not None:
             settings = settings_for(request, resting, settings.method)
-        first = Piece(settings, drive, p, span[0], own, None, self.fired)
-        road = self.road._replace(request=request)
-        return run_in_pieces(first, partial(next_piece, road, first, rules=DIFFERENTIATED), span[1])
+        road = self.road._replace(request=request, settings=settings, drive=drive, why=None)
+        first = Piece(road, p, span[0], own, self.fired)
+        return run_in_pieces(first, partial(next_piece, first, rules=DIFFERENTIATED), span[1])
 
     def all_states(self, x: np.ndarray, discretes: np.ndarray) -> np.ndarray:
         """x of the run and its discrete variables as states."""

@@ -33,9 +33,9 @@ from daedalus.simulation.result.recorded_run import COUNTED, Dense, Outcome, Wor
 from daedalus.simulation.result.records_of_methods import StartedUp
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.begin import begin
-from daedalus.simulation.run.pieces import Piece, run_piece
+from daedalus.simulation.run.pieces import run_piece
 from daedalus.simulation.run.request import NO_LIMITS, Request, check_step
-from daedalus.simulation.run.road import Road, find_road
+from daedalus.simulation.run.road import Piece, find_road
 
 # The start-up: its method and tolerance.
 EXPLICIT, IMPLICIT, TIGHT = "dop853", "radau9", 1e-12
@@ -57,7 +57,7 @@ def run_multistep(request: Request, method: Multistep, progress: Callable[[float
     if isinstance(plant, ImplicitPlant):
         _check_index(method, plant)
     first = begin(road, request.t0, request.start)
-    march = _March(request, method, road, first, progress)
+    march = _March(request, method, first, progress)
     stop = march.go()
     return march.trajectory(stop, time.perf_counter() - began)
 
@@ -112,12 +112,11 @@ class _March:
 
     request: Request
     method: Multistep
-    road: Road
     first: Piece
     progress: Callable[[float], object] | None
 
     def __post_init__(self) -> None:
-        plant, p = self.road.settings.plant, self.first.parameters
+        plant, p = self.first.settings.plant, self.first.parameters
         self.drive: Drive = self.first.drive
         implicit = isinstance(plant, ImplicitPlant)
         self.stepper: Any = (ImplicitStepper if implicit else ExplicitStepper)(self.method, plant, p)  # type: ignore[arg-type]
@@ -186,11 +185,11 @@ class _March:
 
     def _consistent(self, row: np.ndarray, t: float) -> np.ndarray:
         """The row behind a jump of the inputs: z and x' of a model as it is written follow from its states."""
-        plant = self.road.settings.plant
+        plant = self.first.settings.plant
         if not isinstance(plant, ImplicitPlant) or t == self.request.t0 or not self.drive.tables:
             return row
         states = dict(zip(plant.system.labels["x"], row[plant.row_parts["x"]].tolist()))
-        return begin(self.road, t, states).row
+        return begin(self.first.road, t, states).row
 
     def _limit(self, t: float) -> Stop | None:
         _, _, _, max_steps, time_limit = self.request.limits
@@ -218,7 +217,7 @@ class _March:
 
     def trajectory(self, stop: Stop, seconds: float) -> Trajectory:
         """What `dd.simulate` returns."""
-        plant, counts, road = self.road.settings.plant, self.stepper.counts, self.road
+        plant, counts, road = self.first.settings.plant, self.stepper.counts, self.first.road
         work = Work(self.steps, 0, counts.rhs, counts.jacobians, counts.jacobians, counts.newton, seconds)
         over = bool(switches_of(road.system)) if self.request.locate_switches else False
         record = StartedUp(self.method.name or "multistep", self.method.steps - 1, road.settings.method, TIGHT, over)

@@ -12,10 +12,9 @@ from daedalus.model.system.system import System
 from daedalus.model.values import flat_values, parameter_values, plain_start
 from daedalus.reduction.reduction_record import check_held_values
 from daedalus.simulation.result.samples import Samples
-from daedalus.simulation.run.pieces import Piece
 from daedalus.simulation.run.request import Start
 from daedalus.simulation.run.reselection import with_choice
-from daedalus.simulation.run.road import Road, implicit_road
+from daedalus.simulation.run.road import Piece, Road, implicit_road
 from daedalus.simulation.start.start_history import with_history
 from daedalus.simulation.start.start_row import gives, start_row
 from daedalus.simulation.start.vanishing_divisor import vanishing_divisor
@@ -43,9 +42,9 @@ def begin(road: Road, t0: float, start: Start | None, may_turn: bool = True) -> 
     if settings.begins_anywhere and (start is None or type(start) is dict):
         plain = plain_start(system, start)
         if plain is not None:
-            return Piece(settings, road.drive, p, t0, plain, road.why, fired)
+            return Piece(road, p, t0, plain, fired)
     row, drive = start_row(road, t0, p, start)
-    first = Piece(settings, drive, p, t0, row, road.why, fired, goes_on=goes_on, modes=modes)
+    first = Piece(road._replace(drive=drive), p, t0, row, fired, goes_on=goes_on, modes=modes)
     if settings.plant.is_implicit:
         return with_choice(first) if system.choices else first
     lost = vanishing_divisor(request.model, settings.plant, drive, t0, row, p)

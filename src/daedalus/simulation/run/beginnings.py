@@ -6,51 +6,41 @@ steps (`daedalus.simulation.run.stiff_start`): a run is the same, bit for bit, w
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from daedalus.initialisation.start import Start
 from daedalus.model.system.once import KeptByKey, once
 from daedalus.model.system.system import System
 from daedalus.model.values import parameter_values, plain_start
-from daedalus.simulation.run.pieces import Piece
 from daedalus.simulation.run.request import Request
-from daedalus.simulation.run.road import Road
+from daedalus.simulation.run.road import Piece, Road
 
 Key = tuple[object, ...]
 
 
-class Beginning(NamedTuple):
-    """A road and its first piece."""
-
-    road: Road
-    first: Piece
-    tried: bool = False  # whether a trial of another method went before it
-
-
-def known_beginning(road: Road) -> Beginning | None:
+def known_beginning(road: Road) -> Piece | None:
     """How a run with the same numbers began before; None where none did."""
     kept = once(road.request.system, _kept)
     if not kept:
         return None
     key = _key(road)
     known = None if key is None else kept.get(key)
-    if known is None:
-        return None
-    return known._replace(road=known.road._replace(request=road.request))
+    return None if known is None else known._replace(road=known.road._replace(request=road.request))
 
 
-def keep_beginning(road: Road, begun: Beginning) -> None:
-    """Keep how the run of a road began, where that took more than writing numbers down."""
-    if not begun.tried and (road.settings.begins_anywhere or begun.first.settings is not road.settings):
+def keep_beginning(road: Road, first: Piece, tried: bool = False) -> None:
+    """Keep how the run of a road began, where that took more than writing numbers down.
+
+    tried: whether a trial of another method went before it.
+    """
+    if not tried and (road.settings.begins_anywhere or first.settings is not road.settings):
         return
     key = _key(road)
     if key is None:
         return
     request = road.request._replace(save_at=None)
-    once(request.system, _kept)[key] = begun._replace(road=begun.road._replace(request=request))
+    once(request.system, _kept)[key] = first._replace(road=first.road._replace(request=request))
 
 
-def _kept(system: System) -> KeptByKey[Beginning]:
+def _kept(system: System) -> KeptByKey[Piece]:
     """The beginnings by all that they follow from."""
     return KeptByKey()
 

@@ -14,15 +14,15 @@ from daedalus.simulation.result.ending import Ending
 from daedalus.simulation.result.recorded_run import Dense
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.result.trajectory import Trajectory
-from daedalus.simulation.run.pieces import Next, Piece
-from daedalus.simulation.run.road import Road
+from daedalus.simulation.run.pieces import Next
+from daedalus.simulation.run.road import Piece
 from daedalus.simulation.singular.leading_over import behind, way_over
 from daedalus.simulation.singular.stopped_places import dead_centre_end
 
 
-def cross_dead_centre(road: Road, first: Piece, done: Trajectory) -> Next:
+def cross_dead_centre(first: Piece, done: Trajectory) -> Next:
     """The way over a dead centre that a piece stopped at, and then the piece behind it."""
-    if not may_be_led(road, first, done):
+    if not may_be_led(first, done):
         return None
     if done.status is Ending.PASSED:
         row = behind(done, step_tolerance(first))
@@ -30,7 +30,7 @@ def cross_dead_centre(road: Road, first: Piece, done: Trajectory) -> Next:
         own = None if row is None else written_row(first.settings.plant, first.drive, first.parameters, t, row)
         return None if own is None else first._replace(begin=t, row=own, fired=None)
     stop = dead_centre_end(done)
-    return None if stop is None else way_of(done, stop.time, road.request.t1, step_tolerance(first))
+    return None if stop is None else way_of(done, stop.time, first.road.request.t1, step_tolerance(first))
 
 
 def way_of(piece: Trajectory, place: float, t1: float, rtol: float) -> Trajectory | None:
@@ -39,12 +39,12 @@ def way_of(piece: Trajectory, place: float, t1: float, rtol: float) -> Trajector
     return None if solved is None else way_over(solved, place, t1, rtol)
 
 
-def may_be_led(road: Road, first: Piece, done: Trajectory) -> bool:
+def may_be_led(first: Piece, done: Trajectory) -> bool:
     """Whether a piece can be gone on with as the run began: clocks, delays and fixed steps go no other way.
 
     Redundant constraints have a rule of their own.
     """
-    own = first.settings.plant
+    road, own = first.road, first.settings.plant
     solved = solved_plant(own)
     if solved is None or done.system not in (own.system, solved.system) or road.request.step is not None:
         return False

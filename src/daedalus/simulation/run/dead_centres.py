@@ -21,8 +21,8 @@ from daedalus.simulation.result.records_on_the_way import DeadCentresPassed
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.dead_centre_crossing import may_be_led, step_tolerance, way_of
 from daedalus.simulation.run.next_piece import next_piece
-from daedalus.simulation.run.pieces import Piece, go_on, sampled_piece
-from daedalus.simulation.run.road import Road
+from daedalus.simulation.run.pieces import go_on, sampled_piece
+from daedalus.simulation.run.road import Piece
 from daedalus.simulation.singular.cut_pieces import cut_at
 from daedalus.simulation.singular.leading_over import until
 from daedalus.simulation.singular.rank_watch import rank_watch_of
@@ -33,16 +33,17 @@ from daedalus.simulation.singular.stopped_places import near_dead_centre
 MOST_WAYS = 1000
 
 
-def along_branches(road: Road, first: Piece, whole: Trajectory, progress: Any, cancel: Any) -> Trajectory:
+def along_branches(first: Piece, whole: Trajectory, progress: Any, cancel: Any) -> Trajectory:
     """The run with records of the singular configurations that it passed, and with ways over those that it did not.
 
     It ends at the first that it did not pass and that has no way over it. Pieces are looked through once, in order.
     """
     pieces, ways, k = list(whole.pieces), 0, 0
-    has_steps, changed = road.request.save_at is None, False
+    request, changed = first.road.request, False
+    has_steps = request.save_at is None
     while k < len(pieces):
         poll("singular places")
-        piece, places = pieces[k], singular_places(pieces[k], road.request.rtol, has_steps)
+        piece, places = pieces[k], singular_places(pieces[k], request.rtol, has_steps)
         count = next((k for k, place in enumerate(places) if place.has_kink), len(places))
         if places:
             pieces[k], changed = _told(piece, places[:count]), True
@@ -51,28 +52,26 @@ def along_branches(road: Road, first: Piece, whole: Trajectory, progress: Any, c
             continue
         kink = places[count]
         led = None
-        if ways < MOST_WAYS and may_be_led(road, first, piece):
-            led = way_of(piece, kink.time, road.request.t1, step_tolerance(first))
+        if ways < MOST_WAYS and may_be_led(first, piece):
+            led = way_of(piece, kink.time, request.t1, step_tolerance(first))
         if led is None:
             pieces[k:] = [_ended(pieces[k], kink, has_steps)]
             break
         pieces[k] = until(pieces[k], float(led.dense_spans[0][0]), has_steps)
-        pieces[k + 1 :] = _gone_on(road, first, led, pieces[: k + 1], progress, cancel).pieces
+        pieces[k + 1 :] = _gone_on(first, led, pieces[: k + 1], progress, cancel).pieces
         k, ways = k + 2, ways + 1  # the piece before the way and the way itself are known
     return joined(pieces) if changed else whole
 
 
-def _gone_on(
-    road: Road, first: Piece, led: Trajectory, before: list[Trajectory], progress: Any, cancel: Any
-) -> Trajectory:
+def _gone_on(first: Piece, led: Trajectory, before: list[Trajectory], progress: Any, cancel: Any) -> Trajectory:
     """A way over a dead centre behind some pieces, and what follows it."""
-    save_at, t1, remaining = road.request.save_at, road.request.t1, None
+    save_at, t1, remaining = first.road.request.save_at, first.road.request.t1, None
     if save_at is not None:
         remaining = save_at[sum(len(piece._times) for piece in before) :]
         led = sampled_piece(led, remaining, project=False)
     if led.status is Ending.FINISHED:
         return led
-    return go_on(led, partial(next_piece, road, first), t1, remaining, progress, cancel)
+    return go_on(led, partial(next_piece, first), t1, remaining, progress, cancel)
 
 
 def _told(piece: Trajectory, passed: list[Passed]) -> Trajectory:

@@ -11,25 +11,23 @@ from daedalus.simulation.inputs.read_inputs import check_finite_inputs
 from daedalus.simulation.result.ending import Ending
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.dead_centres import along_branches
-from daedalus.simulation.run.pieces import Piece
 from daedalus.simulation.run.repeated_equations_hold import repeated_equations_hold
-from daedalus.simulation.run.request import Request
-from daedalus.simulation.run.road import Road
+from daedalus.simulation.run.road import Piece
 from daedalus.simulation.singular.lost_rows import without_lost_rows
 from daedalus.simulation.start.singular_mass import check_start_mass
 
 
-def judged(whole: Trajectory, road: Road, first: Piece, progress: Any = None, cancel: Any = None) -> Trajectory:
+def judged(whole: Trajectory, first: Piece, progress: Any = None, cancel: Any = None) -> Trajectory:
     """The run led over singular configurations, or up to the first where it left its branch.
 
     A start that made it stop at once is refused.
     """
-    request = road.request
+    request = first.road.request
     has_steps = request.save_at is None
     if type(whole) is not Trajectory or first.settings.has_branches:
-        whole = along_branches(road, first, whole, progress, cancel)
+        whole = along_branches(first, whole, progress, cancel)
     if not whole.status.success:
-        _check_start(whole, request, first)
+        _check_start(whole, first)
         # Events that pile up end a run whose steps were as good as any.
         if request.step is None and whole.status is not Ending.CHATTERING:
             tolerances = np.asarray(first.settings.call["atol"])
@@ -37,13 +35,13 @@ def judged(whole: Trajectory, road: Road, first: Piece, progress: Any = None, ca
     return repeated_equations_hold(whole, has_steps)
 
 
-def _check_start(whole: Trajectory, request: Request, first: Piece) -> None:
+def _check_start(whole: Trajectory, first: Piece) -> None:
     """Refuse what made a run stop at its start."""
     system, t0 = first.settings.plant.system, first.begin
     if whole.status is Ending.NOT_FINITE and not whole.work.steps:
         check_finite_inputs(system, first.drive, t0)
     if whole.status.may_be_massless:
-        check_start_mass(request.model, system, t0, first.row, first.parameters)
+        check_start_mass(first.road.request.model, system, t0, first.row, first.parameters)
 
 
 def raise_stopped(trajectory: Trajectory) -> NoReturn:

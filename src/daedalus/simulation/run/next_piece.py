@@ -1,7 +1,7 @@
 """What comes next where a piece of a run stopped before the end: an ordered list of rules, one file each.
 
-A rule `rule(road, first, done)` gets the road of the run, the piece that it began with, and the piece that stopped. It
-answers as `daedalus.simulation.run.pieces` says, and None where the end is not its matter. The first answer counts.
+A rule `rule(first, done)` gets the piece that the run began with, and the piece that stopped. It answers as
+`daedalus.simulation.run.pieces` says, and None where the end is not its matter. The first answer counts.
 """
 
 from __future__ import annotations
@@ -12,14 +12,13 @@ from dataclasses import replace
 from daedalus.integrators.methods import METHODS
 from daedalus.integrators.tableaux.collocation import radau_iia
 from daedalus.simulation.result.ending import Ending, Stop
-from daedalus.simulation.result.records_of_methods import FullNewton, choice_of
+from daedalus.simulation.result.records_of_methods import FullNewton
 from daedalus.simulation.result.trajectory import Trajectory
-from daedalus.simulation.run.continued_settings import continued_settings
 from daedalus.simulation.run.dead_centre_crossing import cross_dead_centre
-from daedalus.simulation.run.pieces import Next, Piece
+from daedalus.simulation.run.pieces import Next
 from daedalus.simulation.run.rechosen_constraints import choose_constraints, with_other_constraints
 from daedalus.simulation.run.reselection import with_another_choice
-from daedalus.simulation.run.road import Road
+from daedalus.simulation.run.road import Piece
 from daedalus.simulation.run.stiff_start import go_on_implicitly
 from daedalus.simulation.singular.stopped_places import named_place
 from daedalus.simulation.sliding.slide import come_to_rest, leave_surface, slide_along
@@ -29,30 +28,29 @@ from daedalus.simulation.switching.unlocated_switches import piece_without_cuts
 # Rule of a run: a Radau step of fixed length that one matrix for all stages cannot do gets a matrix for each.
 
 
-def with_full_newton(road: Road, first: Piece, done: Trajectory) -> Piece | None:
+def with_full_newton(first: Piece, done: Trajectory) -> Piece | None:
     """The rest of a Radau run at fixed step, with a matrix of its own for each stage, where one for all led nowhere.
 
     A long step cannot be made shorter here, and its stages see equations that differ much. The run goes on with the row
     that it came to, which hidden constraints need not know.
     """
-    request = road.request
-    step = request.step
+    step = first.road.request.step
     if done.status is not Ending.NEWTON_FAILED or step is None or done.method not in METHODS:
         return None
     if METHODS[done.method].family != "radau" or any(isinstance(record, FullNewton) for record in done.records):
         return None
     begin, full = done._source.stop_time, radau_iia((METHODS[done.method].order + 1) // 2)
-    settings = continued_settings(road, first, done.system, full)
+    settings = first.continued_settings(done.system, full)
     settings = replace(settings, method=done.method, notes=(*settings.notes, FullNewton(begin, step)))
-    return Piece(settings, first.drive, first.parameters, begin, done._source.end, choice_of(done.records))
+    return first.behind(done, settings, begin, done._source.end)
 
 
-def name_the_place(road: Road, first: Piece, done: Trajectory) -> Stop | None:
+def name_the_place(first: Piece, done: Trajectory) -> Stop | None:
     """The end where the run stopped at a dead centre or at a fold of its algebraic equations."""
     return named_place(done)
 
 
-Rule = Callable[[Road, Piece, Trajectory], Next]
+Rule = Callable[[Piece, Trajectory], Next]
 # A model with a choice of states goes on with another choice, or not at all.
 OF_CHOICES: tuple[Rule, ...] = (with_another_choice,)
 # What delayed signals were is known in one piece.
@@ -83,12 +81,12 @@ DIFFERENTIATED: tuple[Rule, ...] = (
 )
 
 
-def next_piece(road: Road, first: Piece, done: Trajectory, rules: tuple[Rule, ...] = RULES) -> Next:
+def next_piece(first: Piece, done: Trajectory, rules: tuple[Rule, ...] = RULES) -> Next:
     """What follows a piece that stopped before the end, by the rules of its run."""
     if done.system.choices or done.system.delayed:
         rules = OF_DELAYS if done.system.delayed else OF_CHOICES
     for rule in rules:
-        following = rule(road, first, done)
+        following = rule(first, done)
         if following is not None:
             return following
     return None

@@ -1,9 +1,9 @@
 """Run a model in pieces: core runs one after the other, each with settings and equations of its own, read as one.
 
-A piece is `Piece(settings, drive, parameters, begin, row, why)`: a core run that may begin. `run_in_pieces(first,
-next_piece, t1, ...)` runs it; where it stops before t1 the rule `next_piece(done)` says how it goes on. The rule gets
-the piece that stopped as a `Trajectory`: `done.status` is why, `done.end` has every value by name at `done.end.time`,
-`done.system` is what was run. It returns
+A piece is `Piece(road, parameters, begin, row)`: a core run that may begin. `run_in_pieces(first, next_piece, t1, ...)`
+runs it; where it stops before t1 the rule `next_piece(done)` says how it goes on. The rule gets the piece that stopped
+as a `Trajectory`: `done.status` is why, `done.end` has every value by name at `done.end.time`, `done.system` is what
+was run. It returns
 
 - the next `Piece`, which begins at `done.end.time`; an event that ended `done` is then no event of the whole run,
 - a `Trajectory`, a piece that is there already, such as a way over a place where nothing can be integrated; `done` is
@@ -22,7 +22,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import takewhile
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -46,6 +46,7 @@ from daedalus.simulation.result.rows_between_steps import keep_between_steps
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.long_oscillations import long_oscillations
 from daedalus.simulation.run.onlooker import Onlooker
+from daedalus.simulation.run.road import Piece
 from daedalus.simulation.run.settings import Settings
 from daedalus.simulation.run.small_states import small_states
 from daedalus.simulation.run.stop_reason import ended_from_outside, refused_contacts, refused_reset, sliding, stop_of
@@ -71,21 +72,6 @@ CUT_SHORT = (Ending.INTERRUPTED, Ending.CANCELLED, Ending.TIME_LIMIT, Ending.STE
 MOST_REPEATED = 8
 
 
-class Piece(NamedTuple):
-    """A core run that may begin: how, driven by what, when, and the row it begins with."""
-
-    settings: Settings
-    drive: Drive
-    parameters: np.ndarray
-    begin: float
-    row: np.ndarray  # x, or (x, z, x') for an implicit method
-    why: MethodChoice | None = None  # this method, where it was not asked for
-    fired: frozenset[str] | None = None  # what happened at its beginning already; None in the midst of a run
-    told: frozenset[str] = frozenset()  # in the midst of a run: events that the piece before ended with
-    goes_on: bool = False  # whether it goes on where another run of the same events was: its start is none
-    modes: ConditionModes | None = None  # of the conditions, as they were there
-
-
 Next = Piece | Trajectory | Stop | None
 Rule = Callable[[Trajectory], Next]
 
@@ -104,16 +90,16 @@ def run_in_pieces(
     -------
     >>> import numpy as np
     >>> import daedalus as dd
-    >>> from daedalus.simulation.inputs.read_inputs import Drive
-    >>> from daedalus.simulation.run.settings import settings_of
+    >>> from daedalus.simulation.run.request import read_request
+    >>> from daedalus.simulation.run.road import find_road
     >>> m = dd.Model("ball")
     >>> h = m.state("h", start=1.0); v = m.state("v", start=0.0)
     >>> m.equation(m.der(h), v); m.equation(m.der(v), -9.81); m.event("floor", h, direction=-1, terminal=True)
-    >>> settings, none = settings_of(m.freeze(), "tsit5", 1e-8, 1e-9, *[None] * 5), np.zeros(0)
+    >>> road, none = find_road(read_request(m, 0.8, options={"method": "tsit5", "rtol": 1e-8})), np.zeros(0)
     >>> def bounce(done):
     ...     row = np.array([0.0, -0.5 * float(done.end["v"])])
-    ...     return Piece(settings, Drive(none), none, float(done.end.time), row) if len(done.time) > 3 else None
-    >>> tr = run_in_pieces(Piece(settings, Drive(none), none, 0.0, np.array([1.0, 0.0])), bounce, 0.8)
+    ...     return Piece(road, none, float(done.end.time), row) if len(done.time) > 3 else None
+    >>> tr = run_in_pieces(Piece(road, none, 0.0, np.array([1.0, 0.0])), bounce, 0.8)
     >>> len(tr.pieces), tr.stop_reason
     (2, 'reached t = 0.8')
     """
@@ -195,7 +181,8 @@ def run_piece(
     limits: dict[str, Any] | None = None,
 ) -> Trajectory:
     """One core run; `limits` take the place of those in the settings."""
-    settings, drive, p, begin, row, _, fired, told, goes_on, modes = piece
+    road, p, begin, row, fired, told, goes_on, modes = piece
+    settings, drive = road.settings, road.drive
     plan, deadline = settings.plan, current_deadline()
     if deadline is not None:
         limits = _limits_within(deadline, settings, limits)
@@ -258,8 +245,8 @@ def read_piece(
     piece: Piece, run: Any, t1: float, sampled: bool = False, codes: Mapping[str, Any] | None = None
 ) -> Trajectory:
     """A core run of a piece as a trajectory; records are made when somebody asks for them."""
-    settings, drive, p, begin, _, why, fired, *_ = piece
-    plant = settings.plant
+    road, p, begin, _, fired, *_ = piece
+    settings, drive, plant = road.settings, road.drive, road.settings.plant
     if drive.delayed is not None:
         drive = drive._replace(delayed=drive.delayed.recorded(run))
     if plant.has_constraints:
@@ -281,7 +268,7 @@ def read_piece(
             times, x = np.append(times, times[-1]), np.concatenate([x, x[-1:]])
     done = Trajectory(
         plant, drive, p, times, x, ENDINGS[run.status],
-        lambda: explain(run, settings, drive, p, (begin, t1), why, codes, fired), run, held, modes,
+        lambda: explain(run, settings, drive, p, (begin, t1), road.why, codes, fired), run, held, modes,
     )  # fmt: skip
     done.has_given_times = sampled
     return done

@@ -29,9 +29,9 @@ from daedalus.simulation.result.records_on_the_way import ConstraintsRechosen
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.begin import begin
-from daedalus.simulation.run.dead_centre_crossing import by_states_alone
-from daedalus.simulation.run.pieces import Next, Piece
-from daedalus.simulation.run.road import Road, road_through
+from daedalus.simulation.run.dead_centre_crossing import by_states_alone, step_tolerance
+from daedalus.simulation.run.pieces import Next
+from daedalus.simulation.run.road import Piece, Road, road_through
 from daedalus.simulation.singular.leading_over import way_over
 from daedalus.simulation.singular.stopped_places import lost_rank
 
@@ -56,18 +56,19 @@ class Rechosen:
     start: Samples | dict[str, float]
 
 
-def with_other_constraints(road: Road, first: Piece, done: Trajectory) -> Next:
+def with_other_constraints(first: Piece, done: Trajectory) -> Next:
     """The rest of a run whose redundant constraints had to be chosen anew, by the method it had."""
     by_formulas = _by_formulas(done._plant)
     if by_formulas is None:
-        return _rest(road, done, None)
+        return _rest(first.road, done, None)
     solved, t = by_states_alone(done, by_formulas), float(done.end.time)
-    return _rest(road, done, partial(way_over, solved, t, road.request.t1, float(first.settings.call["rtol"])))
+    over = partial(way_over, solved, t, first.road.request.t1, step_tolerance(first))
+    return _rest(first.road, done, over)
 
 
-def choose_constraints(road: Road, first: Piece, done: Trajectory) -> Next:
+def choose_constraints(first: Piece, done: Trajectory) -> Next:
     """The same of a run that ends where its constraints lose a rank."""
-    return _rest(road, done, None)
+    return _rest(first.road, done, None)
 
 
 def _rest(road: Road, done: Trajectory, over: Over | None) -> Next:
@@ -82,7 +83,7 @@ def _rest(road: Road, done: Trajectory, over: Over | None) -> Next:
     if done.status is Ending.PASSED:  # with the constraints that it came with
         return piece
     notes = (*piece.settings.notes, ConstraintsRechosen(t))
-    return piece._replace(settings=replace(piece.settings, notes=notes))
+    return piece.with_settings(replace(piece.settings, notes=notes))
 
 
 def _by_formulas(plant: Plant) -> Plant | None:

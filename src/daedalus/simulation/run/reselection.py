@@ -17,8 +17,7 @@ from daedalus.simulation.plant.selected_plant import SelectedPlant
 from daedalus.simulation.result.ending import Ending, Obstacle, Stop
 from daedalus.simulation.result.records_on_the_way import StatesSelected
 from daedalus.simulation.result.trajectory import Trajectory
-from daedalus.simulation.run.pieces import Piece
-from daedalus.simulation.run.road import Road
+from daedalus.simulation.run.road import Piece
 from daedalus.simulation.singular.stopped_places import no_choice_end
 
 
@@ -40,14 +39,15 @@ def with_choice(piece: Piece, event: str = "") -> Piece:
         choice=plant.selection.places(p),
         notes=(*(r for r in settings.notes if not isinstance(r, StatesSelected)), _selected(plant, piece, p, event)),
     )
-    return piece._replace(settings=settings, parameters=p, row=plant.completed(piece.begin, piece.row, u, p))
+    row = plant.completed(piece.begin, piece.row, u, p)
+    return piece.with_settings(settings)._replace(parameters=p, row=row)
 
 
 def _selected(plant: SelectedPlant, piece: Piece, p: np.ndarray, event: str) -> StatesSelected:
     return StatesSelected(piece.begin if event else None, *plant.selection.labels(p))
 
 
-def with_another_choice(road: Road, first: Piece, done: Trajectory) -> Piece | Stop | None:
+def with_another_choice(first: Piece, done: Trajectory) -> Piece | Stop | None:
     """What follows a piece that stopped; None where it ended at an event of the model, or for no reason of the choice.
 
     `first` is the piece that the run began with: all of them run the same equations.

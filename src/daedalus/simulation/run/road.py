@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -32,7 +32,9 @@ from daedalus.simulation.inputs.read_inputs import Drive, read_inputs
 from daedalus.simulation.inputs.tables_in_constraints import check_tables
 from daedalus.simulation.plant.selected_plant import SelectedPlant
 from daedalus.simulation.plant.solvable import of_index_1
-from daedalus.simulation.result.records_of_methods import ImplicitChosen, MethodChoice, Stiffness
+from daedalus.simulation.result.held_values import ConditionModes
+from daedalus.simulation.result.records_of_methods import ImplicitChosen, MethodChoice, Stiffness, choice_of
+from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.method_choice import implicit_choice, runs_smoothly
 from daedalus.simulation.run.request import Options, Request, checked_numbers
 from daedalus.simulation.run.settings import Settings, settings_for
@@ -43,6 +45,8 @@ if TYPE_CHECKING:
 
 Inputs = Mapping[str, object]
 Key = Options | tuple[Options, str]
+# What a run that watches guards of its own gives to the core.
+OF_GUARDS = ("guards", "directions", "actions", "occurrences")
 CHOSEN = "dependent states follow from constraints in every step"
 
 
@@ -57,6 +61,49 @@ class Road(NamedTuple):
     drive: Drive
     inputs: Inputs  # that the solved system takes
     why: MethodChoice | None = None  # this method, where it was not asked for
+
+
+class Piece(NamedTuple):
+    """A road that may be run from a time on: with which numbers, and the row it begins with."""
+
+    road: Road
+    parameters: np.ndarray
+    begin: float
+    row: np.ndarray  # x, or (x, z, x') for an implicit method
+    fired: frozenset[str] | None = None  # what happened at its beginning already; None in the midst of a run
+    told: frozenset[str] = frozenset()  # in the midst of a run: events that the piece before ended with
+    goes_on: bool = False  # whether it goes on where another run of the same events was: its start is none
+    modes: ConditionModes | None = None  # of the conditions, as they were there
+
+    @property
+    def settings(self) -> Settings:
+        """How the core runs it."""
+        return self.road.settings
+
+    @property
+    def drive(self) -> Drive:
+        """What drives it."""
+        return self.road.drive
+
+    def with_settings(self, settings: Settings) -> Piece:
+        """The same in another way."""
+        return self._replace(road=self.road._replace(settings=settings))
+
+    def continued_settings(self, system: System, method: Any) -> Settings:
+        """Settings for the same request by a method, with the restarts and guards of this piece."""
+        settings, own = settings_for(self.road.request, system, method), self.settings
+        kept = ("restart",) if own.watched is None else ("restart", *OF_GUARDS)
+        call = {**settings.call, **{k: v for k, v in own.call.items() if k in kept}}
+        return replace(settings, call=call, watched=own.watched)
+
+    def behind(
+        self, done: Trajectory, settings: Settings, t: float, row: np.ndarray, why: MethodChoice | None = None
+    ) -> Piece:
+        """The rest of a run behind a piece of it that is done; why: this method, where that was chosen just now."""
+        why = why or choice_of(done.records)
+        system = settings.plant.system
+        road = self.road._replace(system=system, settings=settings, drive=done._drive, why=why)
+        return Piece(road, done._parameters, t, row)
 
 
 def find_road(request: Request) -> Road:

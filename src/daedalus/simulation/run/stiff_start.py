@@ -14,11 +14,9 @@ from daedalus.simulation.result.records_of_methods import Stiffness
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.begin import begin
-from daedalus.simulation.run.beginnings import Beginning
 from daedalus.simulation.run.method_choice import implicit_choice, runs_smoothly
-from daedalus.simulation.run.pieces import Piece
 from daedalus.simulation.run.rechosen_constraints import unclosed
-from daedalus.simulation.run.road import Road, road_through, stiff_road
+from daedalus.simulation.run.road import Piece, Road, road_through, stiff_road
 from daedalus.simulation.switching.agenda import has_agenda
 
 # A trial takes at most so many steps, accepted or not: an implicit method takes as much for the whole run (30 to 300
@@ -29,29 +27,28 @@ FEW_STEPS = 100
 FEW_PARTS = 0.25
 
 
-def stiffness_at_start(road: Road, first: Piece, done: Trajectory) -> Stiffness | None:
+def stiffness_at_start(first: Piece, done: Trajectory) -> Stiffness | None:
     """The stiffness that ended a first piece early enough to begin anew; None where the run goes on from there."""
-    if done.status is not Ending.STIFF or first.settings is not road.settings or not _may_begin_anew(road):
+    if done.status is not Ending.STIFF or not _may_begin_anew(first.road):
         return None
-    run, request = done._source, road.request
+    run, request = done._source, first.road.request
     covered = abs(run.stop_time - request.t0) / abs(request.t1 - request.t0)
     if run.steps + run.rejected > FEW_STEPS or covered > FEW_PARTS:
         return None
     return _stiffness(done)
 
 
-def begun_anew(road: Road, first: Piece, found: Stiffness) -> Beginning:
-    """The implicit road of a stiff run and its first piece, from the row that the trial began with."""
-    settings, drive, p, t0, row, *_ = first
-    anew = stiff_road(road.request, found)
-    return Beginning(anew, begin(anew, t0, Samples(settings.plant, drive, p, np.array([t0]), row[None, :])), True)
+def begun_anew(first: Piece, found: Stiffness) -> Piece:
+    """The first piece of a stiff run on its implicit road, from the row that the trial began with."""
+    start = Samples(first.settings.plant, first.drive, first.parameters, np.array([first.begin]), first.row[None, :])
+    return begin(stiff_road(first.road.request, found), first.begin, start)
 
 
-def go_on_implicitly(road: Road, first: Piece, done: Trajectory) -> Piece | None:
+def go_on_implicitly(first: Piece, done: Trajectory) -> Piece | None:
     """Rule of a run: where stability holds an explicit method back, an implicit one runs the rest."""
     if done.status is not Ending.STIFF:
         return None
-    request, end = road.request, done.end
+    road, request, end = first.road, first.road.request, done.end
     system, left = request.system, request.inputs or {}
     redundancy = road.solved.part(Redundancy)
     if redundancy is not None:

@@ -20,12 +20,11 @@ from daedalus.reduction.switches import switches_of
 from daedalus.simulation.plant.plants import find_plant
 from daedalus.simulation.plant.solvable import of_index_1
 from daedalus.simulation.result.ending import Ending, Obstacle, Stop, time_text
-from daedalus.simulation.result.records_of_methods import choice_of
 from daedalus.simulation.result.records_on_the_way import SlidesAlong
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.method_choice import implicit_choice
-from daedalus.simulation.run.pieces import Next, Piece
-from daedalus.simulation.run.road import Road
+from daedalus.simulation.run.pieces import Next
+from daedalus.simulation.run.road import Piece
 from daedalus.simulation.run.settings import Settings, settings_for
 from daedalus.simulation.sliding.rest import BESIDE, leads_to_rest, rate_beside
 from daedalus.simulation.sliding.sliding_system import (
@@ -50,31 +49,31 @@ FEWEST_STEPS = 3
 LEAVES, LEAVING, CARRIED_OFF = 1e-12, 3, 2
 
 
-def slide_along(road: Road, first: Piece, done: Trajectory) -> Next:
+def slide_along(first: Piece, done: Trajectory) -> Next:
     """The rest of a run that met a condition whose branches both lead back to it."""
     run = done._source
     if done.status is not Ending.CHATTERING or not hasattr(run, "last_turned") or run.last_turned < 0:
         return None
     system, which, t = done.system, int(run.last_turned), float(run.stop_time)
     if done._plant.is_implicit and variable_index(system).largest > 1:
-        return _with_index_reduced(road, done, t)
+        return _with_index_reduced(first, done, t)
     surface = once(system, Surface, which)
     if not surface.is_of_states or _moves_by_table(done, surface):
         return None
     below = system.part(Sliding)
     if below is not None and below.rests:
-        return _rests_too(road, done, t, which) or _too_many(t, surface.condition)
+        return _rests_too(first, done, t, which) or _too_many(t, surface.condition)
     base = system if below is None else below.base
     try:
         met = _met_at(done, base, t, [surface])
         if len(met) > 1:
-            return _together(road, done, base, t, met, {})
+            return _together(first, done, base, t, met, {})
     except (NotDecided, Undetermined):
         return _too_many(t, surface.condition) if below is not None else None
-    return _alone(road, done, t, which)
+    return _alone(first, done, t, which)
 
 
-def _with_index_reduced(road: Road, done: Trajectory, t: float) -> Piece | None:
+def _with_index_reduced(first: Piece, done: Trajectory, t: float) -> Piece | None:
     """The rest of a run of higher index with the index reduced: shares of sides are found where x' and z follow from x.
 
     None where the reduction has other states or parameters.
@@ -84,7 +83,7 @@ def _with_index_reduced(road: Road, done: Trajectory, t: float) -> Piece | None:
         same = reduced.labels["p"] == done.system.labels["p"] and reduced.labels["u"] == done.system.labels["u"]
         if not same or not set(reduced.labels["x"]) <= {*done.system.labels["x"], *done.system.labels["xdot"]}:
             return None
-        return _piece(road, done, reduced, t, np.array([float(done.end[name]) for name in reduced.labels["x"]]), None)
+        return _piece(first, done, reduced, t, np.array([float(done.end[name]) for name in reduced.labels["x"]]), None)
     except (DaedalusError, Undetermined):
         return None
 
@@ -97,7 +96,7 @@ def _met_at(done: Trajectory, base: System, t: float, also: Sequence[Surface]) -
     return {*held, *(k for k in near if once(base, Surface, k).is_of_states)}
 
 
-def _together(road: Road, done: Trajectory, base: System, t: float, met: set[int], leaves: dict[int, float]) -> Piece:
+def _together(first: Piece, done: Trajectory, base: System, t: float, met: set[int], leaves: dict[int, float]) -> Piece:
     """The rest of a run that is on several surfaces; leaves: the sides that it is on its way to, for some of them."""
     u, p, surfaces = done._drive.at_time(t), done._parameters, tuple(sorted(met))
     levels = levels_of(sliding_along(base, surfaces))
@@ -110,10 +109,10 @@ def _together(road: Road, done: Trajectory, base: System, t: float, met: set[int
     kept = tuple(k for k, mode in zip(surfaces, found.modes) if mode == SLIDES)
     if sides.any():
         x = moved_onto(levels, sides, t, x, u, p, nears)
-    return _piece(road, done, sliding_along(base, kept), t, x, found.y if kept == surfaces else None)
+    return _piece(first, done, sliding_along(base, kept), t, x, found.y if kept == surfaces else None)
 
 
-def _rests_too(road: Road, done: Trajectory, t: float, which: int) -> Piece | None:
+def _rests_too(first: Piece, done: Trajectory, t: float, which: int) -> Piece | None:
     """The rest of a run that rests on one surface and comes to rest on another one, as tanks run empty one by one."""
     surface, u, p = once(done.system, Surface, which), done._drive.at_time(t), done._parameters
     if surface.of_unknowns:
@@ -123,10 +122,10 @@ def _rests_too(road: Road, done: Trajectory, t: float, which: int) -> Piece | No
         rest = once(done.system, resting_system, which) if leads_to_rest(surface, t, x, u, p, None) else None
     except Undetermined:
         return None
-    return None if rest is None else _piece(road, done, rest, t, x, None)
+    return None if rest is None else _piece(first, done, rest, t, x, None)
 
 
-def _alone(road: Road, done: Trajectory, t: float, which: int) -> Next:
+def _alone(first: Piece, done: Trajectory, t: float, which: int) -> Next:
     """The rest of a run that met one surface."""
     system, surface = done.system, once(done.system, Surface, which)
     u, p = done._drive.at_time(t), done._parameters
@@ -138,16 +137,16 @@ def _alone(road: Road, done: Trajectory, t: float, which: int) -> Next:
     beside = [rate_beside(surface, away, t, x, u, p, near) for away in (BESIDE, -BESIDE)]
     pull, y = _started(system, which, t, x, u, p, _known(system, done))
     if pull < -JUMPS * max(abs(rate) for rate in beside):
-        return _piece(road, done, once(system, sliding_system, which), t, x, y)
+        return _piece(first, done, once(system, sliding_system, which), t, x, y)
     if leads_to_rest(surface, t, x, u, p, near):
         rest = once(system, resting_system, which)
-        return None if rest is None else _piece(road, done, rest, t, x, None)
+        return None if rest is None else _piece(first, done, rest, t, x, None)
     # Nothing jumps here: the run crosses the surface, or comes near to it smoothly.
     crosses = beside[0] * beside[1] > 0 or done.work.steps >= FEWEST_STEPS
-    return _gone_on(road, done, t) if crosses else None
+    return _gone_on(first, done, t) if crosses else None
 
 
-def come_to_rest(road: Road, first: Piece, done: Trajectory) -> Next:
+def come_to_rest(first: Piece, done: Trajectory) -> Next:
     """The rest of a run that could not be solved where, to its tolerance, both sides lead to an infinite slope.
 
     Explicit steps cross the condition to and fro there; in implicit ones the matrix of the step is infinite.
@@ -160,7 +159,7 @@ def come_to_rest(road: Road, first: Piece, done: Trajectory) -> Next:
     t, end = float(done.end.time), np.array(done._source.end)[done._plant.row_parts["x"]]
     u, p = done._drive.at_time(t), done._parameters
     atol = np.broadcast_to(first.settings.call["atol"], done._plant.row_width)[done._plant.row_parts["x"]]
-    within = WITHIN * (road.request.rtol * np.abs(end) + atol)
+    within = WITHIN * (first.road.request.rtol * np.abs(end) + atol)
     for which in range(found.count):
         surface = once(system, Surface, which)
         if not surface.is_of_states or surface.of_unknowns or _moves_by_table(done, surface):
@@ -168,11 +167,11 @@ def come_to_rest(road: Road, first: Piece, done: Trajectory) -> Next:
         x = surface.nearest(t, end, u, p)
         rest = once(system, resting_system, which) if np.all(np.abs(x - end) <= within) else None
         if rest is not None and leads_to_rest(surface, t, x, u, p, None):
-            return _piece(road, done, rest, t, x, None)
+            return _piece(first, done, rest, t, x, None)
     return None
 
 
-def leave_surface(road: Road, first: Piece, done: Trajectory) -> Next:
+def leave_surface(first: Piece, done: Trajectory) -> Next:
     """The rest of a run that has come to the end of a surface."""
     sliding, events = done.system.part(Sliding), done.outcome.events
     if sliding is None or done.status is not Ending.EVENT or not events:
@@ -184,21 +183,21 @@ def leave_surface(road: Road, first: Piece, done: Trajectory) -> Next:
     base, level = sliding.base, levels_of(done.system)[face]
     try:
         if sliding.rests and sliding.depth > 1:
-            return _resting_on_others(road, done, base, t, x, face)
+            return _resting_on_others(first, done, base, t, x, face)
         met, left = (_met_at(done, base, t, []), condition_like(base, level.guard)) if not sliding.rests else ({0}, 0)
         if len(met) == 1:
-            return _piece(road, done, sliding.outside, t, _beside(done, sliding, which, t, x), None)
+            return _piece(first, done, sliding.outside, t, _beside(done, sliding, which, t, x), None)
         if which == CARRIED_OFF:
-            return _together(road, done, base, t, met - {left}, {})
+            return _together(first, done, base, t, met - {left}, {})
         ordered = tuple(sorted(met))
         own = levels_of(sliding_along(base, ordered))[ordered.index(left)]
         side = float(1 - which if own.opposes(level) else which)
-        return _together(road, done, base, t, met, {left: side})
+        return _together(first, done, base, t, met, {left: side})
     except (NotDecided, Undetermined):
         return _too_many(t, level.condition)
 
 
-def _resting_on_others(road: Road, done: Trajectory, base: System, t: float, x: np.ndarray, face: int) -> Piece:
+def _resting_on_others(first: Piece, done: Trajectory, base: System, t: float, x: np.ndarray, face: int) -> Piece:
     """The rest of a run that leaves one of the surfaces that it rests on."""
     levels, u, p = levels_of(done.system), done._drive.at_time(t), done._parameters
     side = float(np.sign(levels[face].rate(t, slopes_of(done.system).at(t, x, u, p), x, u, p)))
@@ -210,7 +209,7 @@ def _resting_on_others(road: Road, done: Trajectory, base: System, t: float, x: 
                 raise Undetermined
             system = rest
     x = levels[face].moved(side * LEAVES, t, x, u, p, None) if side else x
-    return _piece(road, done, system, t, x, None)
+    return _piece(first, done, system, t, x, None)
 
 
 def _beside(done: Trajectory, sliding: Sliding, which: int, t: float, x: np.ndarray) -> np.ndarray:
@@ -254,10 +253,10 @@ def _started(
     return (float(met.response[0, 0]), met.y) if met.modes == (SLIDES,) else (0.0, None)
 
 
-def _piece(road: Road, done: Trajectory, system: System, t: float, x: np.ndarray, y: np.ndarray | None) -> Piece:
+def _piece(first: Piece, done: Trajectory, system: System, t: float, x: np.ndarray, y: np.ndarray | None) -> Piece:
     """A piece that runs another system from a state on, by the method of the run where that fits."""
-    request = road.request
-    method, why = (done.method if done._plant.is_implicit else request.method), choice_of(done.records)
+    request = first.road.request
+    method, why = (done.method if done._plant.is_implicit else request.method), None
     if not is_implicit(method) and isinstance(find_plant(system), NoForm):
         method, why = implicit_choice(system, "shares of several surfaces are not linear", request.rtol)
     try:
@@ -276,15 +275,15 @@ def _piece(road: Road, done: Trajectory, system: System, t: float, x: np.ndarray
             y = slopes_of(system).at(t, x, done._drive.at_time(t), done._parameters, _known(system, done))
         n = system.sizes["x"]
         row = np.concatenate([x, y[n:], y[:n]])
-    return Piece(settings, done._drive, done._parameters, t, row, why)
+    return first.behind(done, settings, t, row, why)
 
 
-def _gone_on(road: Road, done: Trajectory, t: float) -> Piece:
+def _gone_on(first: Piece, done: Trajectory, t: float) -> Piece:
     """A piece that goes on with the same system from the row where it was stopped."""
-    method = done.method if done._plant.is_implicit else road.request.method
-    settings = settings_for(road.request, done.system, method)
+    method = done.method if done._plant.is_implicit else first.road.request.method
+    settings = settings_for(first.road.request, done.system, method)
     row = np.array(done._source.end)[: done._plant.row_width]
-    return Piece(settings, done._drive, done._parameters, t, row, choice_of(done.records))
+    return first.behind(done, settings, t, row)
 
 
 def _known(system: System, done: Trajectory) -> np.ndarray:

@@ -16,12 +16,9 @@ from daedalus.algebra.damped_newton import newton_over_corners
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.reduction.switches import switches_of
 from daedalus.simulation.result.ending import Ending
-from daedalus.simulation.result.records_of_methods import choice_of
 from daedalus.simulation.result.records_on_the_way import SwitchedTogether
 from daedalus.simulation.result.trajectory import Trajectory
-from daedalus.simulation.run.continued_settings import continued_settings
-from daedalus.simulation.run.pieces import Piece
-from daedalus.simulation.run.road import Road
+from daedalus.simulation.run.road import Piece
 
 # How far behind the instant the equations are read, as a share of the rest of the run and of the time itself.
 BEHIND = 1e-12
@@ -31,10 +28,10 @@ ENDS = (Ending.INCONSISTENT, Ending.CHATTERING)
 MOVED = 1e-6
 
 
-def with_unknowns_solved_anew(road: Road, first: Piece, done: Trajectory) -> Piece | None:
+def with_unknowns_solved_anew(first: Piece, done: Trajectory) -> Piece | None:
     """The rest of a run that stopped where conditions change at once; None for other ends."""
     run, system = done._source, done.system
-    if done.status not in ENDS or not hasattr(run, "turns") or not road.request.locate_switches:
+    if done.status not in ENDS or not hasattr(run, "turns") or not first.road.request.locate_switches:
         return None
     switches = switches_of(system) if system.sizes["z"] else None
     if switches is None or not switches.count:
@@ -42,12 +39,12 @@ def with_unknowns_solved_anew(road: Road, first: Piece, done: Trajectory) -> Pie
     t, row = float(run.stop_time), np.array(run.end)
     if done.status is Ending.CHATTERING and not done.work.steps:
         return None  # it began here, and nothing was won
-    found = _solved_anew(done, t, row, road.request.t1)
+    found = _solved_anew(done, t, row, first.road.request.t1)
     if found is None:
         return None
-    settings = continued_settings(road, first, system, done.method)
+    settings = first.continued_settings(system, done.method)
     settings = replace(settings, notes=(*settings.notes, SwitchedTogether(t, switches.conditions)))
-    return Piece(settings, first.drive, done._parameters, t, found, choice_of(done.records))
+    return first.behind(done, settings, t, found)
 
 
 def _solved_anew(done: Trajectory, t: float, row: np.ndarray, t1: float) -> np.ndarray | None:

@@ -19,20 +19,18 @@ from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.integrators.methods import METHODS
 from daedalus.reduction.switches import LETTERS, Switches, switches_of
 from daedalus.simulation.result.ending import Ending
-from daedalus.simulation.result.records_of_methods import choice_of
 from daedalus.simulation.result.records_on_the_way import SwitchesCrossed
 from daedalus.simulation.result.trajectory import Trajectory
-from daedalus.simulation.run.pieces import Piece
-from daedalus.simulation.run.road import Road
+from daedalus.simulation.run.road import Piece
 from daedalus.simulation.run.settings import settings_for
 
 # Branches that differ by less than this share of the terms of their equations are one at a condition that just changes.
 SAME = 1e-6
 
 
-def piece_without_cuts(road: Road, first: Piece, done: Trajectory) -> Piece | None:
+def piece_without_cuts(first: Piece, done: Trajectory) -> Piece | None:
     """The rest of a run that stopped at a switch, by the same method without locating them; None for other ends."""
-    request, run = road.request, done._source
+    request, run = first.road.request, done._source
     if not request.locate_switches:
         return None
     # A piece over a dead centre has no core run behind it.
@@ -50,8 +48,8 @@ def piece_without_cuts(road: Road, first: Piece, done: Trajectory) -> Piece | No
     settings = settings_for(request.with_options(locate_switches=False), done.system, method)
     notes = (*settings.notes, SwitchesCrossed(float(done.end.time), last, agree))
     # What time alone decides is still known.
-    settings, why = replace(settings, stops=switches.clock, notes=notes), choice_of(done.records)
-    return Piece(settings, done._drive, done._parameters, run.stop_time, np.array(run.end), why)
+    settings = replace(settings, stops=switches.clock, notes=notes)
+    return first.behind(done, settings, run.stop_time, np.array(run.end))
 
 
 def is_kink(done: Trajectory, switches: Switches, which: int) -> bool:

@@ -20,9 +20,8 @@ from daedalus.simulation.result.recorded_run import Outcome, Work
 from daedalus.simulation.result.records_of_methods import ContactsStepped, PainleveParadox
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.begin import begin
-from daedalus.simulation.run.pieces import Piece
 from daedalus.simulation.run.request import NO_LIMITS, Request
-from daedalus.simulation.run.road import Road, find_road
+from daedalus.simulation.run.road import Piece, Road, find_road
 from daedalus.simulation.touching.contact_modes import ContactModes, Pair, modes_of
 from daedalus.simulation.touching.contact_rows import ContactRows
 from daedalus.simulation.touching.contact_step import (
