@@ -18,6 +18,7 @@ import numpy as np
 from daedalus.algebra.rank_decision import ROUNDING
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.compilation import Compiled
+from daedalus.model.expressions import concatenate
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.simulation.inputs.read_inputs import Drive
@@ -166,8 +167,8 @@ def _blocks(system: System) -> list[LeadingBlocks]:
     for kind, blocks in alike.items():
         count = max(1, TOGETHER // kind[0] ** 2)
         for first in range(0, len(blocks), count):
-            told, *both = zip(*blocks[first : first + count], strict=True)
-            compiled = plant._compiled("leading", ca.vertcat(*(ca.vertcat(*part) for part in both)))
+            told, entries, sizes = zip(*blocks[first : first + count], strict=True)
+            compiled = plant._compiled("leading", concatenate([*entries, *sizes]))
             found.append(LeadingBlocks(*kind, list(told), compiled))
     return sorted(found, key=lambda blocks: blocks.width == 1)
 
