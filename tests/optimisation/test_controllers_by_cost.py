@@ -109,6 +109,30 @@ def test_bounded_linear_controllers_cost_what_whole_searches_do(seed):
         state = whole[:n] @ np.concatenate([state, answer])
 
 
+@pytest.mark.parametrize("seed", [0, 9, 11])
+def test_calls_with_a_fixed_end_solve_their_quadratic_program(seed):
+    """Of a linear plant one quadratic program is the whole problem: its answer is that of a search."""
+    random = np.random.default_rng(seed)
+    n = int(random.integers(2, 4))
+    A, B = 0.7 * random.normal(size=(n, n)), random.normal(size=n)
+    m = dd.Model("linear")
+    x, u = m.state("x", n, start=random.normal(size=n)), m.input("u")
+    m.equation(m.der(x), ca.mtimes(A, x) + ca.DM(B) * u)
+    ocp = dd.OptimalControl(m, duration=2.0, intervals=20)
+    ocp.finish({f"x[{k}]": 0.0 for k in range(n)})
+    ocp.minimise(running=u**2 + 0.1 * ca.sumsqr(x))
+    ocp.bound(u, -60, 60)
+    controller, state = dd.Controller(ocp, every=EVERY), random.normal(size=n)
+    controller(state, 0.0)
+    state = state + 0.05 * random.normal(size=n)
+    found = controller(state, EVERY)
+    assert (controller.status, controller.work.searches) == ("solved", 1)
+    ocp.start({"x": state})
+    plan = ocp.solve(method="shooting", step_method="rk4", steps=2)
+    assert plan.success
+    np.testing.assert_allclose(found[0], plan["u"][0], rtol=1e-6)
+
+
 def cart_pendulum(start, cost):
     """A cart with a pole above it; `cost`: (x, u, P) -> what is minimised, with P that of the regulator above."""
     m = dd.Model("cart and pole")

@@ -89,7 +89,7 @@ public:
         solution_ = room(library.solution_struct()), solution_memory_ = room(library.solution_memory(dim_));
         for (Manner& manner : manners_) {
             manner.arguments = made(library.arguments_struct, library.arguments_memory, library.arguments_create);
-            library.set_default(&manner == manners_ ? 0 : 2, manner.arguments);
+            library.set_default(&manner == manners_ ? 1 : 2, manner.arguments);
             manner.workspace = room(library.workspace_struct());
             manner.memory = room(library.workspace_memory(dim_, manner.arguments));
         }

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
 
 from daedalus import _core
 from daedalus.compilation import compile_function
+from daedalus.differentiation.flow.flow import Flow
 
 
 @dataclass(frozen=True)
@@ -16,13 +18,23 @@ class RunningCost:
     """The curvature C of a cost along an interval at one of its points, and the slopes of the rates: of (x, u, p, τ).
 
     row, column: where the nonzeros of C are among v = (x, u), both halves; states, inputs: the sizes of x and u.
+    formula: the same function, for code that is written down.
     """
 
     curvature: _core.Function
+    formula: ca.Function
     row: np.ndarray
     column: np.ndarray
     states: int
     inputs: int
+
+
+class Formulas(NamedTuple):
+    """What mapped functions were compiled from: (v) -> r, (v) -> ∂r/∂v, (v, μ) -> the lower half of ∇²(μᵀr)."""
+
+    value: ca.Function
+    first: ca.Function
+    second: ca.Function | None
 
 
 @dataclass(frozen=True)
@@ -32,7 +44,8 @@ class MappedFunctions:
     first_row, first_column: where the nonzeros of the Jacobian are; second_row, second_column: those of the Hessian.
     first_wanted, second_wanted: which outputs of the functions these are; multiplier_input: which input of the second
     derivatives μ is. running: in the place of `second` for Gauss and Newton's Hessian of a flow with a cost; the core
-    then makes the whole lower half by (x, u).
+    then makes the whole lower half by (x, u). formulas: what was compiled; or the
+    flow, which has none.
     """
 
     value: _core.Function
@@ -46,6 +59,8 @@ class MappedFunctions:
     second_wanted: tuple[int, ...] = (1,)
     multiplier_input: int = 1
     running: RunningCost | None = None
+    formulas: Formulas | None = None
+    flow: Flow | None = None
 
     @property
     def slopes(self) -> np.ndarray:
@@ -76,16 +91,21 @@ def mapped_functions(
     lower = ca.tril(hessian)
     first_row, first_column = (np.array(part, dtype=np.int32) for part in jacobian.sparsity().get_triplet())
     second_row, second_column = (np.array(part, dtype=np.int32) for part in lower.sparsity().get_triplet())
-    second = ca.Function("second", [arguments, multipliers], [lower]) if lower.nnz() else None
+    formulas = Formulas(
+        ca.Function("value", [arguments], [results]),
+        ca.Function("first", [arguments], [jacobian]),
+        ca.Function("second", [arguments, multipliers], [lower]) if lower.nnz() else None,
+    )
     place = moving.astype(np.int32)
     return MappedFunctions(
-        _code(ca.Function("value", [arguments], [results])),
-        _code(ca.Function("first", [arguments], [jacobian])),
-        None if second is None else _code(second),
+        _code(formulas.value),
+        _code(formulas.first),
+        None if formulas.second is None else _code(formulas.second),
         first_row,
         place[first_column],
         place[second_row],
         place[second_column],
+        formulas=formulas,
     )
 
 

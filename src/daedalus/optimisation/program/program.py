@@ -72,8 +72,23 @@ class Program:
         return np.asarray(found / (self.scale[self.hessian_row] * self.scale[self.hessian_column]))
 
 
-def assembled(draft: Draft) -> Program:
-    """The program of a draft."""
+@dataclass(frozen=True, eq=False)
+class ProgramTables:
+    """A draft as tables of whole numbers and factors, in the order in which the core and written code go through them.
+
+    jacobian, hessian: rows and columns of the nonzeros, of the Hessian the lower half. blocks: the tables of each.
+    linear: row, column, place among the derivatives, and coefficient of the scaled variable; row m is the objective.
+    """
+
+    scale: np.ndarray
+    jacobian: tuple[np.ndarray, np.ndarray]
+    hessian: tuple[np.ndarray, np.ndarray]
+    blocks: list[dict[str, object]]
+    linear: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+
+
+def program_tables(draft: Draft) -> ProgramTables:
+    """The tables of a draft."""
     n, m = draft.variables, draft.rows
     scale = joined(draft.scale)
     wide = max(n, 1)
@@ -85,15 +100,24 @@ def assembled(draft: Draft) -> Program:
     jacobian = np.unique(np.concatenate([*(keys[use] for keys, use, _, _ in entries), linear_keys[of_rows]]))
     hessian = np.unique(joined([keys[use] for _, _, keys, use in entries], np.int64))
     of_jacobian, of_hessian = ((table(keys // wide), table(keys % wide)) for keys in (jacobian, hessian))
-    core = _core.Program(sum(map(len, draft.parameters)), m, scale, *of_jacobian, *of_hessian)
-    for block, own in zip(draft.blocks, entries):
-        core.add_block(_core_block(block, (n, m), scale, jacobian, hessian, own))
+    blocks = [_core_block(block, (n, m), scale, jacobian, hessian, own) for block, own in zip(draft.blocks, entries)]
     places = np.where(of_rows, np.searchsorted(jacobian, linear_keys), len(jacobian) + linear[1])
     rows, columns, entries_at = (table(part) for part in (np.where(of_rows, linear[0], m), linear[1], places))
-    core.set_linear(rows, columns, entries_at, linear[2] * scale[columns] if len(columns) else np.zeros(0))
+    coefficients = linear[2] * scale[columns] if len(columns) else np.zeros(0)
+    return ProgramTables(scale, of_jacobian, of_hessian, blocks, (rows, columns, entries_at, coefficients))
+
+
+def assembled(draft: Draft) -> Program:
+    """The program of a draft."""
+    tables = program_tables(draft)
+    parameters = joined(draft.parameters)
+    core = _core.Program(len(parameters), draft.rows, tables.scale, *tables.jacobian, *tables.hessian)
+    for block in tables.blocks:
+        core.add_block(block)
+    core.set_linear(*tables.linear)
     return Program(
-        joined(draft.lower), joined(draft.upper), scale, joined(draft.row_lower), joined(draft.row_upper),
-        joined(draft.parameters), *of_jacobian, *of_hessian, core,
+        joined(draft.lower), joined(draft.upper), tables.scale, joined(draft.row_lower), joined(draft.row_upper),
+        parameters, *tables.jacobian, *tables.hessian, core,
     )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -84,7 +84,7 @@ class Controller:
         _check(ocp, every, mode, time_limit)
         self.every, self.mode, self.time_limit = float(every), mode, time_limit
         self._made = (copy(ocp), self.every, mode, time_limit)
-        self._stepping = {"fallback": fallback, "step_method": step_method, "steps": steps}
+        self._stepping: dict[str, Any] = {"fallback": fallback, "step_method": step_method, "steps": steps}
         self._horizon = Horizon(ocp, step_method, steps)
         structure = self._horizon.structure()
         if structure is None:
@@ -292,20 +292,47 @@ class Controller:
         self.status = f"the fallback: {reason}"
         return self._fallback(states, t)
 
-    def to_c(self, folder: str | Path) -> NoReturn:
-        """Refuse, in words: the solver of a controller's quadratic programs is not written as C yet.
+    def to_c(self, folder: str | Path, name: str | None = None) -> Any:
+        """Write the controller as self-contained C99: no heap, fixed sizes, a Makefile and a test.
 
-        Raises an InputError that says what can be written.
+        `NAME_controller_call(&controller, t, x, u)` is a call of this controller: one real-time iteration with an
+        interior-point method of its own, or several with mode="full". `make test` compares calls with those of the
+        package, whose quadratic programs HPIPM solves, to 1e-6. Returns what `dd.exchange.c` returns; its `notes` say
+        what the code leaves out.
+
+        name: the prefix in C; by default the name of the model.
+
+        Raises an InputError for implicit steps and for models whose algebraic variables have no formulas.
+
+        Example
+        -------
+        >>> import daedalus as dd, tempfile
+        >>> m = dd.Model("cart")
+        >>> x, v, u = m.state("x", start=1.0), m.state("v", start=0.0), m.input("u")
+        >>> m.equation([m.der(x), m.der(v)], [v, u])
+        >>> ocp = dd.OptimalControl(m, duration=2.0, intervals=20)
+        >>> ocp.bound(u, -1.0, 1.0); ocp.minimise(running=x**2 + 0.1 * v**2 + 0.01 * u**2)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     written = dd.Controller(ocp, every=0.1).to_c(folder)
+        >>> written.functions
+        ('cart_controller_begin', 'cart_controller_call', 'cart_controller_prepare')
         """
-        horizon = self._horizon
-        raise InputError(
-            "A controller with a receding horizon cannot be written as C yet.",
-            f"each call solves a quadratic program over {horizon.layout.intervals} intervals; nothing was written",
-            because="its solver is part of the package's core and has no form without a heap.",
-            remedy="dd.linearise(m, ...).lqr(Q, R).to_c(folder) for a linear feedback, discretise(h).to_c(folder) of a "
-            "dd.LTI for a linear controller, dd.Estimator(...).to_c(folder) for a filter, or dd.exchange.c(m, folder) "
-            "for the model and its steps",
-        )
+        from daedalus.exchange.c_code.export_controller import export_controller
+
+        return export_controller(self, folder, name)
+
+    @property
+    def horizon(self) -> Horizon:
+        """The program that is solved again and again."""
+        return self._horizon
+
+    def again(self) -> Controller:
+        """A controller of the same problem that was not called yet."""
+        return Controller(*self._made, **self._stepping)
+
+    def plan_point(self) -> np.ndarray:
+        """The variables of the last plan, scaled."""
+        return np.asarray(self._receding.point()).copy()
 
     # -- on a clock --------------------------------------------------------------------------------------------
 

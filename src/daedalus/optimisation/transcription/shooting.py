@@ -258,6 +258,7 @@ def flow_functions(
         second_wanted=wanted,
         multiplier_input=4,
         running=running,
+        flow=flow,
     )
 
 
@@ -294,8 +295,8 @@ def interval_curvature(stage: ProblemStage) -> RunningCost | None:
     if ca.depends_on(stage.rates, stage.unknowns.symbols):
         slopes = ca.SX.zeros(slopes.shape)
     rows, columns = (np.array(part, dtype=np.int32) for part in matrix.sparsity().get_triplet())
-    function = compile_function(ca.Function("running_curvature", [x, u, p, time], [matrix, slopes]))
-    return RunningCost(function.core, rows, columns, x.numel(), u.numel())
+    formula = ca.Function("running_curvature", [x, u, p, time], [matrix, slopes])
+    return RunningCost(compile_function(formula).core, formula, rows, columns, x.numel(), u.numel())
 
 
 def _without_unknowns(stage: ProblemStage, cost: ca.SX) -> ca.SX:
