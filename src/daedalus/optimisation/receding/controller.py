@@ -14,12 +14,12 @@ import numpy as np
 from daedalus.errors import InputError
 from daedalus.integrators.tableaux.tableau import Tableau
 from daedalus.model.plain_numbers import without_unit
-from daedalus.model.system.system import System
 from daedalus.optimisation.optimal_control import OptimalControl
 from daedalus.optimisation.program.ipopt import Listener
 from daedalus.optimisation.program.program_outcome import ProgramOutcome
 from daedalus.optimisation.receding.costs_by_slope import costs_by_slope
 from daedalus.optimisation.receding.horizon import Horizon
+from daedalus.optimisation.receding.measured_states import measured_states
 
 MODES = ("real_time", "full")
 # What a controller remembers from call to call, beside its plan.
@@ -464,48 +464,3 @@ class ControllerWork:
             f"fallback; {1e3 * mean:.3g} ms a call, {1e3 * self.longest:.3g} ms the longest"
             + (f" ({other})" if other else "")
         )
-
-
-# What a controller is told of the states: a vector in the order of its labels, or values by name.
-
-
-def measured_states(system: System, x: object) -> np.ndarray:
-    """The states of the controller's model, (n,)."""
-    labels = system.labels["x"]
-    if isinstance(x, np.ndarray) and x.shape == (len(labels),) and x.dtype == float:
-        found = x
-    elif isinstance(x, Mapping):
-        found = _by_name(system, x)
-    elif hasattr(x, "keys") and hasattr(x, "__getitem__"):
-        found = np.array([float(np.asarray(x[label])) for label in labels])
-    else:
-        found = np.asarray(x, dtype=float).ravel()
-        if found.shape != (len(labels),):
-            raise InputError(
-                "The measured states do not fit.",
-                f"{len(labels)} states, {found.size} values",
-                because="a vector has the order of controller.labels['x'].",
-                remedy='values by name, {"x": 0.0, ...}, or one number for each label',
-            )
-    if not np.isfinite(found).all():
-        k = int(np.argmin(np.isfinite(found)))
-        raise InputError(f"The measured {labels[k]} is not finite.", f"it is {found[k]}", remedy="a finite number")
-    return np.ascontiguousarray(found)
-
-
-def _by_name(system: System, values: Mapping[Any, Any]) -> np.ndarray:
-    found = np.full(system.sizes["x"], np.nan)
-    for name, value in values.items():
-        place = system.place(name)
-        if place.letter != "x":
-            continue
-        numbers = np.asarray(value, dtype=float).ravel(order="F")
-        found[place.positions] = numbers if numbers.size > 1 or len(place.positions) == 1 else numbers[0]
-    missing = [system.labels["x"][k] for k in np.flatnonzero(np.isnan(found))]
-    if missing:
-        raise InputError(
-            f"Not measured: {', '.join(missing[:6])}{', …' if len(missing) > 6 else ''}.",
-            because="a controller plans from all states of its model.",
-            remedy="a value for each, or dd.Estimator for those that no sensor sees",
-        )
-    return found
