@@ -28,6 +28,7 @@ os.environ["DAEDALUS_CACHE"] = str(Path(tempfile.gettempdir(), f"daedalus-tests-
 def pytest_configure(config):
     """Give laws all their examples where `wide` tests are asked for, and few in the run that people wait for."""
     run_everything("not wide" not in config.option.markexpr)
+    config.pluginmanager.register(ExamplesWhereWritten())
     settings.register_profile("daedalus", deadline=None, max_examples=examples(50), derandomize=True)
     settings.load_profile("daedalus")
     if "not wide" in config.option.markexpr:
@@ -64,11 +65,20 @@ def pytest_collection(session):
             importlib.import_module(file.stem)
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_collect_file():
-    """Look for examples in docstrings where they are written: in the package, and not in its tests."""
-    collectors = yield
-    return [each for each in collectors if not isinstance(each, DoctestModule)]
+class ExamplesWhereWritten:
+    """Look for examples in docstrings in the files that have some: not in tests, nor in half of the package.
+
+    A plugin, since the hooks of this file see its own folder alone.
+    """
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_collect_file(self, file_path):
+        collectors = yield
+        return [each for each in collectors if not isinstance(each, DoctestModule) or has_examples(file_path)]
+
+
+def has_examples(path):
+    return not path.is_relative_to(Path(__file__).parent) and ">>> " in path.read_text(encoding="utf-8")
 
 
 def pytest_collection_finish():
