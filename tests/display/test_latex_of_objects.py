@@ -119,8 +119,8 @@ def test_systems_wider_than_a_page_are_written_in_letters_with_their_matrices_be
 def crowd():
     """Equations whose sums are wider than any page."""
     m = dd.Model("crowd")
-    x = m.state("x", 7, start=0.0)
-    every = sum((k + 1) * ca.sin(x[k] - x[j]) for k in range(7) for j in range(7) if j != k)
+    x = m.state("x", 5, start=0.0)
+    every = sum((k + 1) * ca.sin(x[k] - x[j]) for k in range(5) for j in range(5) if j != k)
     m.equation(m.der(x), -x * every)
     m.equation(m.algebraic("z"), (x[0] + ca.cos(every)) / (1 + every**2))
     return m

@@ -6,7 +6,7 @@ product. Several cases outside of the promises take the two in turn, unless tole
 several tolerances `auto`, or else the first method, runs all and the others the first. Tests of the methods themselves
 run all of them, always. Of families whose cases are alike and long a part runs by default (`long_families.py`). A test
 over the known systems leaves the largest of them to the wide ring, unless it shows that their reference is reached;
-that is shown at the first tolerance.
+that is shown by `auto` at the first tolerance.
 """
 
 from collections import Counter, defaultdict
@@ -64,7 +64,7 @@ def mark_wide_products(items: Iterable[pytest.Item], root: Path) -> None:
         method, file = call.params.get("method"), item.path.relative_to(root).as_posix()
         words = {value for value in call.params.values() if isinstance(value, str)}
         large = bool(words & LARGE_SYSTEMS)
-        if words & LARGEST or (large and not file.startswith(MAIN_PROMISE)):
+        if words & LARGEST or (large and (not file.startswith(MAIN_PROMISE) or method == USUAL_METHODS[1])):
             item.add_marker(pytest.mark.wide)
         if not isinstance(method, str) or file.startswith(ABOUT_METHODS):
             continue

@@ -148,14 +148,15 @@ def test_newtons_cradle_of_spheres():
     assert [tr[f"b{k}.velocity"][-1, 0] for k in range(5)] == pytest.approx([0, 0, 0, 0, 1.0], abs=1e-9)
 
 
-def test_a_tower_of_ten_boxes_stands():
+@pytest.mark.parametrize("count", [4, pytest.param(10, marks=pytest.mark.wide)])
+def test_a_tower_of_boxes_stands(count):
     m = weighty("tower")
-    for k in range(10):
+    for k in range(count):
         box(m, f"b{k}", [0.2, 0.2, 0.1], position=[0, 0, 0.05 + 0.1 * k])
     m.contact("all", friction=0.5)
     tr = dd.simulate(m, 100.0)
     assert tr.success
-    assert tr["b9.position"][-1] == pytest.approx([0, 0, 0.95], abs=1e-6)
+    assert tr[f"b{count - 1}.position"][-1] == pytest.approx([0, 0, 0.1 * count - 0.05], abs=1e-6)
     assert tr["b0.contact.force"][-1] == pytest.approx([0, 0, G], abs=1e-6)
 
 
@@ -245,16 +246,18 @@ def test_a_rimless_wheel_walks_down_a_slope():
     half = np.pi / spokes
     m = dd.Model("walker")
     m.gravity([G * np.sin(slope), -G * np.cos(slope)])
+    speed = 2.13  # near the one that it settles at: from afar it takes more feet than need be seen
     b = m.body("wheel", mass=1.0, inertia=inertia, orientation="planar", position=[0, length * np.cos(half)],
-               velocity=[2.0 * np.cos(half), 2.0 * np.sin(half)], rotation=0.0, angular_velocity=-2.0)  # fmt: skip
+               velocity=[speed * np.cos(half), speed * np.sin(half)], rotation=0.0,
+               angular_velocity=-speed)  # fmt: skip
     for k in range(spokes):
         angle = -np.pi / 2 + half + 2 * half * k
         b.shape("sphere", size=1e-6, at=[length * np.cos(angle), length * np.sin(angle)])
     m.contact(b, dd.ground, friction=1.0)
-    tr = dd.simulate(m, 4.0, rtol=1e-5)
+    tr = dd.simulate(m, 2.0, rtol=1e-5)
     c = (inertia + np.cos(2 * half) * length**2) / (inertia + length**2)
     gained = 4 * G * length * np.sin(half) * np.sin(slope) / (inertia + length**2)
     wanted = np.sqrt(c**2 / (1 - c**2) * gained)
     after = [-w for t, later, w in zip(tr.time, tr.time[1:], tr["wheel.angular_velocity"][1:]) if t == later]
     assert max(after) == pytest.approx(wanted, rel=2e-3)
-    assert tr["wheel.position"][-1, 0] > 4.0
+    assert tr["wheel.position"][-1, 0] > 2.0
