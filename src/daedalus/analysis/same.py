@@ -137,7 +137,7 @@ def _carry(first: MovingModel, second: MovingModel, given: dict[str, object]) ->
             )
     states = [column(_expression(first, second, given, name, order))[k] for name, k, order in b._entries]
     x = concatenate(ca.SX(s) for s in states)
-    t, x_a, rates, u, p = (first.system.symbol(letter) for letter in ("t", "x", "xdot", "u", "p"))
+    t, x_a, rates, u, p = first.system.symbols(("t", "x", "xdot", "u", "p"))
     moving = ca.jtimes(x, ca.vertcat(t, x_a), ca.vertcat(1, rates))
     inputs = concatenate(_input(first, given, v.name, v.size) for v in b.of_kind("input"))
     own = ca.symvar(ca.vertcat(x, inputs))

@@ -10,6 +10,7 @@ import numpy as np
 from daedalus.compilation.compile import compile_function
 from daedalus.derivations.usual_values import LITTLE, SHARE
 from daedalus.model.system.system import System
+from daedalus.model.system.system_record import ARGUMENTS
 
 POINTS = 8
 
@@ -31,13 +32,12 @@ def compiled_residual(system: System, derived: Mapping[str, ca.SX], units: Itera
     if not derived:
         return 0.0
     rows = [system.equation_labels.index(label) for label in derived]
-    letters = ("t", "xdot", "x", "z", "u", "p")
-    symbols = [system.symbol(letter) for letter in letters]
+    symbols = system.symbols()
     own = ca.Function("derived", symbols, [ca.densify(ca.vertcat(*derived.values()))])
     spheres = [np.asarray(system.place(name).positions) for name in units]
     run = compile_function(ca.Function("F", symbols, [ca.densify(system.residual)]), wait=True)
     draw, worst, count = np.random.default_rng(1788), 0.0, 0
-    written = [np.nan_to_num(system.start.get(letter, np.zeros(s.numel()))) for letter, s in zip(letters, symbols)]
+    written = [np.nan_to_num(system.start.get(letter, np.zeros(s.numel()))) for letter, s in zip(ARGUMENTS, symbols)]
     for k in range(6 * POINTS):
         if k >= 4 * POINTS and count:
             break

@@ -66,7 +66,7 @@ def has_instants(system: System) -> bool:
 def _has_conditions(system: System) -> bool:
     if not system.events:
         return False
-    arguments = [system.symbol(letter) for letter in ("t", "xdot", "x", "z", "u", "p")]
+    arguments = system.symbols()
     return contains(ca.Function("guards", arguments, [system.guards]), COMPARED)
 
 

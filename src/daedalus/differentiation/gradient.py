@@ -228,7 +228,7 @@ def _end_slopes(case: Case, scalar: ca.SX, end: float, last: np.ndarray) -> tupl
         last = last if found is None else found
         value, slope, _ = ImplicitSlopes(system, scalar).at(end, last, u, case.p)
         return float(value[0]), slope[0, 1:]
-    arguments = [system.symbol(letter) for letter in ("t", "x", "u", "p")]
+    arguments = system.symbols(("t", "x", "u", "p"))
     flat = case.form.applied(system, scalar)
     function = ca.Function("final", arguments, [flat, ca.densify(ca.jacobian(flat, ca.vertcat(*arguments[1:])))])
     found, slopes = (part.full().ravel() for part in function(end, last[: system.sizes["x"]], u, case.p))

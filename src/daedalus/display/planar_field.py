@@ -160,7 +160,7 @@ def _positions(system: System, names: tuple[str, str]) -> tuple[int, int]:
 
 
 def _compiled(system: System, pair: tuple[int, int]) -> PlaneCode:
-    t, x, u, p = (system.symbol(letter) for letter in ("t", "x", "u", "p"))
+    t, x, u, p = system.symbols(("t", "x", "u", "p"))
     xdot = explicit_form(system).xdot
     others = [k for k in range(x.numel()) if k not in pair]
     ignored, box = ca.SX.sym("ignored"), ca.SX.sym("box", 4)

@@ -95,7 +95,7 @@ class HeldFlow:
 @remembered
 def slopes_by_state(system: System) -> Any:
     """∂x'/∂x by rows, as a compiled function of (t, x, u, p)."""
-    arguments = [system.symbol(letter) for letter in ("t", "x", "u", "p")]
+    arguments = system.symbols(("t", "x", "u", "p"))
     slopes = ca.densify(slope_formulas(system))
     return compile_function(ca.Function("by_state", arguments, [ca.vec(slopes.T)])).core
 

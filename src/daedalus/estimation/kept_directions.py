@@ -85,7 +85,7 @@ def _formula(case: Case, moves: StartMoves) -> ca.Function | None:
     except SolverError:
         return None
     P = ca.densify(ca.SX.eye(len(case.x0)) - ca.mtimes(B, J))
-    return ca.Function("projector", [system.symbol(letter) for letter in ("t", "x", "u", "p")], [ca.vec(P.T)])
+    return ca.Function("projector", system.symbols(("t", "x", "u", "p")), [ca.vec(P.T)])
 
 
 def _weights(case: Case, moves: StartMoves) -> ca.SX | None:

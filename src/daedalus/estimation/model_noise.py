@@ -35,7 +35,7 @@ def noise_density(system: System, states: Sequence[str], parameters: Mapping[str
     slopes = None
     if isinstance(plant, ExplicitPlant) and set(states) <= set(system.labels["x"]):
         slopes = ca.jacobian(plant.form.xdot, system.symbol("u")[positions])
-    moves = ca.vertcat(*(system.symbol(letter) for letter in ("t", "x", "u")))
+    moves = ca.vertcat(*system.symbols(("t", "x", "u")))
     if slopes is None or ca.depends_on(slopes, moves):
         raise InputError(
             f"The intensity of {listed([v.name for v in white])} in the state equations is not constant.",

@@ -243,7 +243,7 @@ class _ByFormulas:
         values = case.form.applied(system, outputs)
         # By rows, as the core reads matrices.
         slopes = ca.vec(ca.densify(ca.jacobian(values, system.symbol("x"))).T)
-        arguments = [system.symbol(letter) for letter in ("t", "x", "u", "p")]
+        arguments = system.symbols(("t", "x", "u", "p"))
         self._function = compile_function(ca.Function("measured", arguments, [values, slopes])).core
         self._p = case.p
         self.needs_inputs = bool(ca.depends_on(values, system.symbol("u")))

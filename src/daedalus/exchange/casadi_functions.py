@@ -10,10 +10,9 @@ from daedalus.model.expressions import concatenate
 from daedalus.model.model import Model, as_system
 from daedalus.model.names import counted
 from daedalus.model.system.system import System
+from daedalus.model.system.system_record import ARGUMENTS
 from daedalus.reduction.forms.explicit_form import find_explicit_form
 from daedalus.reduction.forms.no_form import NoForm
-
-ARGUMENTS = ("t", "xdot", "x", "z", "u", "p")
 
 
 @dataclass(frozen=True)

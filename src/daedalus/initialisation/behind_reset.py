@@ -70,8 +70,7 @@ class ResetRule:
 
     @cached_property
     def _written(self) -> ca.Function:
-        letters = ("t", "xdot", "x", "z", "u", "p")
-        return ca.Function("resets", [self.system.symbol(letter) for letter in letters], [self.system.resets])
+        return ca.Function("resets", self.system.symbols(), [self.system.resets])
 
     def names(self, event: int) -> list[str]:
         """What an event assigns, element by element."""

@@ -152,7 +152,7 @@ def _of_second_order(system: System, vectors: Mapping[str, np.ndarray]) -> list[
     if found is None:
         return None
     q, v, expression = found
-    arguments = [system.symbol(letter) for letter in ("t", "xdot", "x", "z", "u", "p")]
+    arguments = system.symbols()
     function = ca.Function("mass", arguments, [expression])
     mass = function(*(vectors[letter] for letter in ("t", "xdot", "x", "z", "u", "p"))).full()
     if not np.all(np.isfinite(mass)) or np.abs(mass - mass.T).max() > 1e-9 * np.abs(mass).max():

@@ -33,11 +33,11 @@ from daedalus.model.switching.held_states import HeldStates
 from daedalus.model.system.instruction_list import LONG, Instructions, outputs_with, read_instructions
 from daedalus.model.system.once import remembered
 from daedalus.model.system.system import System
+from daedalus.model.system.system_record import ARGUMENTS
 from daedalus.model.variables import Variable
 from daedalus.reduction.protecting_conditions import CONDITIONS, Sources, continued_by_zero, protection_of
 
-LETTERS = ("t", "xdot", "x", "z", "u", "p")
-PARAMETERS = LETTERS.index("p")
+PARAMETERS = ARGUMENTS.index("p")
 SWITCHING = frozenset((ca.OP_LT, ca.OP_LE, ca.OP_FABS, ca.OP_SIGN, ca.OP_FMIN, ca.OP_FMAX))
 # Of these the ones that bend and do not jump: in the guard of an event they need no mode.
 CORNERS = frozenset((ca.OP_FABS, ca.OP_FMIN, ca.OP_FMAX))
@@ -90,7 +90,7 @@ def switches_of(system: System) -> Switches | None:
     >>> switches_of(m.freeze()).conditions
     ('h > 0.5',)
     """
-    arguments = [system.symbol(letter) for letter in LETTERS]
+    arguments = system.symbols()
     guards, whole = ca.densify(system.guards), ca.densify(system.residual)
     # Without guards the function that is compiled later.
     alone = not guards.numel() and system.residual.is_dense()
@@ -131,7 +131,7 @@ def switches_of(system: System) -> Switches | None:
         return None
     clock = None
     if work.hidden:
-        own = [system.symbol(letter) for letter in ("t", "p")]
+        own = system.symbols(("t", "p"))
         clock = ca.Function("clock", own, [concatenate(work.clock)])
     return Switches(
         _with_modes(system, work, residual, written),
@@ -153,7 +153,7 @@ def _labels(system: System, rows: Instructions) -> dict[int, str]:
     operation, first, second = (np.frombuffer(c, np.int64) for c in (rows.operation, rows.first, rows.second))
     is_read = operation == ca.OP_INPUT
     found = {symbol_key(system.symbol("t")): "t"}
-    for which, letter in enumerate(LETTERS[1:], 1):
+    for which, letter in enumerate(ARGUMENTS[1:], 1):
         symbols, names = elements(system.symbol(letter)), system.labels[letter]
         found.update((symbol_key(symbols[k]), names[k]) for k in second[is_read & (first == which)].tolist())
     return found
@@ -201,11 +201,11 @@ class _Rewriting:
                 result[second][rows.slot[row]] = self.new[first]
             elif operation == ca.OP_INPUT:
                 self.old[row] = self.new[row] = self.symbols[first][second]
-                rests = LETTERS[first] == "x" and second in self.rests
-                self.moving[row] = LETTERS[first] != "p" and not rests
-                if LETTERS[first] == "t":
+                rests = ARGUMENTS[first] == "x" and second in self.rests
+                self.moving[row] = ARGUMENTS[first] != "p" and not rests
+                if ARGUMENTS[first] == "t":
                     self.timed.add(row)
-                if rests or (LETTERS[first] == "p" and second >= self.discrete):
+                if rests or (ARGUMENTS[first] == "p" and second >= self.discrete):
                     self.assigned.add(row)
                 self.number[row] = numbers.setdefault(("symbol", first, second), len(numbers))
             elif operation == ca.OP_CONST:
@@ -362,7 +362,7 @@ def _applied(operation: int, values: Mapping[int, ca.SX], a: int, b: int) -> ca.
 
 def _with_modes(system: System, work: _Rewriting, residual: ca.SX, guards: ca.SX) -> System:
     """The same system with modes as further parameters; only runs see it."""
-    symbols = {letter: system.symbol(letter) for letter in LETTERS}
+    symbols = {letter: system.symbol(letter) for letter in ARGUMENTS}
     symbols["p"] = concatenate([symbols["p"], *work.modes])
     symbols["u"] = concatenate([symbols["u"], *work.hidden])
     further = []

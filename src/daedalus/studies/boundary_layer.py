@@ -43,7 +43,7 @@ class FastPart:
         self.fast = [place[entry] for entry in parts.fast]
         self.slow = [place[entry] for entry in parts.slow]
         self.nominal = self.system.nominal["x"]
-        t, x, p = (self.system.symbol(letter) for letter in ("t", "x", "p"))
+        t, x, p = self.system.symbols(("t", "x", "p"))
         form = explicit_form(self.system)
         speed = form.xdot[self.fast]
         values = [ca.densify(speed), ca.densify(ca.jacobian(speed, x[self.fast])), form.z]

@@ -21,7 +21,7 @@ from daedalus.model.lazy_values import cached_property
 from daedalus.model.plain_numbers import result_at
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
-from daedalus.model.system.system_record import LETTERS
+from daedalus.model.system.system_record import ARGUMENTS, LETTERS
 
 # Gauss points of an interval.
 STAGES = 4
@@ -128,7 +128,7 @@ class Collocation:
     ) -> list[np.ndarray]:  # fmt: skip
         """What the equations take at many points; `held` are inputs by position."""
         parts = {"t": times[:, None], "xdot": rates, "x": x, "z": z, "u": self.driven(times, held), "p": p}
-        return [np.ascontiguousarray(parts[letter]) for letter in ("t", *LETTERS)]
+        return [np.ascontiguousarray(parts[letter]) for letter in ARGUMENTS]
 
     def evaluated(self, vectors: list[np.ndarray]) -> tuple[np.ndarray, dict[str, np.ndarray]]:
         """The equations at many points, and their derivatives by letter as full matrices."""

@@ -87,7 +87,7 @@ def _indices(system: System) -> set[int]:
 def _mixes_states(system: System) -> bool:
     """Whether combinations of the states have no derivative: dF/dx' is singular at a random place."""
     random, letters = np.random.default_rng(1), ("t", "xdot", "x", "z", "u", "p")
-    symbols = [system.symbol(letter) for letter in letters]
+    symbols = system.symbols(letters)
     leading = ca.Function("leading", symbols, [ca.jacobian(system.residual, system.symbol("xdot"))])
     values = [random.uniform(0.5, 1.5, symbol.shape) for symbol in symbols[:-1]]
     found = leading(*values, np.where(np.isfinite(system.start["p"]), system.start["p"], 1.0)).full()

@@ -169,7 +169,7 @@ def _one_by_one(table: Tableau) -> bool:
 
 
 def _functions(system: System) -> ca.Function:
-    arguments = [system.symbol(letter) for letter in ("t", "xdot", "x", "z", "u", "p")]
+    arguments = system.symbols()
     residual = ca.densify(system.residual)
     slopes = [ca.densify(ca.jacobian(residual, system.symbol(letter))) for letter in ("xdot", "x", "z")]
     return ca.Function("stage", arguments, [residual, *slopes])

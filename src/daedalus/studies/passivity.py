@@ -249,7 +249,7 @@ def _labelled(system: System, letter: str) -> list[tuple[str, ca.SX]]:
 
 def _at_random(system: System, expressions: list[ca.SX]) -> list[np.ndarray]:
     """Values at a few random states, one row an expression."""
-    arguments = [system.symbol(letter) for letter in ("t", "x", "u", "p")]
+    arguments = system.symbols(("t", "x", "u", "p"))
     function = ca.Function("values", arguments, [concatenate(expressions)], {"allow_free": True})
     if function.has_free():
         return [np.full(1, np.nan)] * len(expressions)
@@ -273,7 +273,7 @@ def _linear(system: System) -> bool:
 
 
 def _unknowns(system: System) -> ca.SX:
-    return concatenate(system.symbol(letter) for letter in ("xdot", "x", "z", "u"))
+    return concatenate(system.symbols(("xdot", "x", "z", "u")))
 
 
 def _has_constants(system: System) -> bool:
@@ -293,7 +293,7 @@ def _by_energy(storage: Storage, ports: Ports) -> Passivity:
     energy, word, title, system, form = storage
     power = form.applied(system, ca.dot(ports.u, ports.y)) if ports.u.numel() else ca.SX(0)
     gains = ca.gradient(energy, system.symbol("x")) * form.xdot
-    arguments = [system.symbol(letter) for letter in ("t", "x", "u", "p")]
+    arguments = system.symbols(("t", "x", "u", "p"))
     nearest = _constraints_of(system)
     function = ca.Function("power", arguments, [storage.rate - power, ca.sum1(ca.fabs(gains)) + ca.fabs(power)])
     draw, p = np.random.default_rng(1788), np.nan_to_num(system.start["p"], nan=1.0)
@@ -362,7 +362,7 @@ def _constraints_of(system: System) -> ca.Function | None:
     if not system.invariants:
         return None
     kept = concatenate([*system.invariants.values()])
-    arguments = [system.symbol(letter) for letter in ("t", "x", "p")]
+    arguments = system.symbols(("t", "x", "p"))
     symbols = {symbol_key(s) for argument in arguments for s in elements(argument)}
     if any(symbol_key(s) not in symbols for s in ca.symvar(kept)):
         return None

@@ -28,9 +28,8 @@ from daedalus.model.names import counted, listed
 from daedalus.model.switching.delays import refuse_delays
 from daedalus.model.system.once import once, remembered
 from daedalus.model.system.system import System
+from daedalus.model.system.system_record import ARGUMENTS
 from daedalus.model.values import check_mapping
-
-LETTERS = ("t", "xdot", "x", "z", "u", "p")
 
 
 class Equilibrium(OperatingPoint):
@@ -310,7 +309,7 @@ def _acting(system: System) -> tuple[list[int], ca.Function | None]:
     if not acting or not system.discrete_count:
         return [], None
     guards, assigned = system.guards[acting], system.assigned[acting, :]
-    return acting, ca.Function("switches", [system.symbol(letter) for letter in LETTERS], [guards, assigned])
+    return acting, ca.Function("switches", system.symbols(), [guards, assigned])
 
 
 def switch(system: System, vectors: dict[str, np.ndarray], known: set[tuple[float, ...]]) -> bool:
@@ -349,7 +348,7 @@ def _said(system: System, vectors: dict[str, np.ndarray]) -> np.ndarray:
     said = np.array(before)
     if function is None:
         return said
-    guards, assigned = (np.array(found) for found in function(*(vectors[letter] for letter in LETTERS)))
+    guards, assigned = (np.array(found) for found in function(*(vectors[letter] for letter in ARGUMENTS)))
     for row, k in enumerate(acting):
         if guards[row, 0] * system.events[k].direction > 0:
             changed = assigned[row] != before

@@ -13,7 +13,6 @@ from daedalus.model.expressions import contains
 from daedalus.model.names import listed
 from daedalus.model.system.once import remembered
 from daedalus.model.system.system import System
-from daedalus.model.system.system_record import LETTERS
 
 # What has two or more values, which change at once.
 DECIDING = frozenset((ca.OP_LT, ca.OP_LE, ca.OP_SIGN, ca.OP_COPYSIGN))
@@ -74,5 +73,5 @@ def jumping_equations(system: System, at: Vectors) -> list[str]:
 @remembered
 def decides(system: System) -> bool:
     """Whether conditions are part of the equations."""
-    function = ca.Function("F", [system.symbol(letter) for letter in ("t", *LETTERS)], [system.residual])
+    function = ca.Function("F", system.symbols(), [system.residual])
     return contains(function, DECIDING)

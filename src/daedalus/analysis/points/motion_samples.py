@@ -65,7 +65,7 @@ class MovingModel:
 
     def _constraint_functions(self, mechanics: MotionFunctions) -> ca.Function:
         """c and the invariants, their slope in the positions, c' and its slope in the velocities."""
-        t, x, u, p = (self.system.symbol(letter) for letter in "txup")
+        t, x, u, p = self.system.symbols(("t", "x", "u", "p"))
         arguments = [t, x[self._q], x[self._v], u, p, ca.SX.zeros(len(mechanics.other_labels))]
         place = concatenate([ca.densify(mechanics.c.call(arguments)[0]), *self.system.invariants.values()])
         speed = ca.densify(mechanics.c_dot.call(arguments)[0])

@@ -16,7 +16,7 @@ from daedalus.model.plain_numbers import by_name, result_at
 from daedalus.model.system.once import once
 from daedalus.model.system.place import Place
 from daedalus.model.system.system import System
-from daedalus.model.system.system_record import LETTERS
+from daedalus.model.system.system_record import ARGUMENTS, LETTERS
 from daedalus.model.values import check_mapping, flat_values, parameter_values, wrong_kind
 
 
@@ -39,7 +39,7 @@ class OperatingPoint(Mapping[str, "float | np.ndarray"]):
 
     def __init__(self, system: System, vectors: Mapping[str, np.ndarray]) -> None:
         self.system = system
-        self.vectors = {letter: _read_only(vectors[letter]) for letter in ("t", *LETTERS)}
+        self.vectors = {letter: _read_only(vectors[letter]) for letter in ARGUMENTS}
         self._names = (*names_of(system, "x"), *names_of(system, "z"))
 
     def __getitem__(self, name: str) -> float | np.ndarray:
@@ -66,7 +66,7 @@ class OperatingPoint(Mapping[str, "float | np.ndarray"]):
     @cached_property
     def _output_values(self) -> np.ndarray:
         """All outputs below each other."""
-        return np.array(once(self.system, _outputs)(*(self.vectors[letter] for letter in ("t", *LETTERS)))).ravel()
+        return np.array(once(self.system, _outputs)(*(self.vectors[letter] for letter in ARGUMENTS))).ravel()
 
     def __contains__(self, name: object) -> bool:
         try:
@@ -122,7 +122,7 @@ def _output_places(system: System) -> dict[str, tuple[int, tuple[int, ...]]]:
 
 def _outputs(system: System) -> ca.Function:
     """All outputs below each other."""
-    arguments = [system.symbol(letter) for letter in ("t", *LETTERS)]
+    arguments = system.symbols()
     return ca.Function("outputs", arguments, [ca.densify(concatenate(system.outputs.values()))])
 
 

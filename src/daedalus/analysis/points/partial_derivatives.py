@@ -15,7 +15,7 @@ from daedalus.model.lazy_values import cached_property
 from daedalus.model.names import element_label
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
-from daedalus.model.system.system_record import LETTERS
+from daedalus.model.system.system_record import ARGUMENTS, LETTERS
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_matrix
@@ -42,7 +42,7 @@ class PartialDerivatives:
     """
 
     def __init__(self, system: System) -> None:
-        self._arguments = [system.symbol(letter) for letter in ("t", *LETTERS)]
+        self._arguments = system.symbols()
         self._system = system
         self._outputs = concatenate(ca.vec(value) for value in system.outputs.values())
         self.output_labels = output_labels(system)
@@ -70,7 +70,7 @@ class PartialDerivatives:
         from scipy.sparse import csc_matrix
 
         function, patterns = self._equations
-        value, *nonzeros = function(*(at[letter] for letter in ("t", *LETTERS)))
+        value, *nonzeros = function(*(at[letter] for letter in ARGUMENTS))
         slopes = {}
         for letter, pattern, entries in zip(LETTERS, patterns, nonzeros):
             slopes[letter] = csc_matrix((entries, pattern.row(), pattern.colind()), shape=pattern.shape)
@@ -79,7 +79,7 @@ class PartialDerivatives:
     def equations_many(self, at: Vectors) -> dict[str, np.ndarray]:
         """The derivatives of F at k points, (k, size) by letter, as full matrices (k, rows, columns)."""
         function, patterns = self._equations
-        _, *nonzeros = function.core.evaluate_many(*(np.ascontiguousarray(at[letter]) for letter in ("t", *LETTERS)))
+        _, *nonzeros = function.core.evaluate_many(*(np.ascontiguousarray(at[letter]) for letter in ARGUMENTS))
         return dict(zip(LETTERS, map(full_matrix, patterns, nonzeros)))
 
     def outputs(self, at: Vectors) -> tuple[np.ndarray, dict[str, np.ndarray]]:
@@ -90,7 +90,7 @@ class PartialDerivatives:
 def _evaluated(
     function: Compiled, patterns: list[ca.Sparsity], at: Vectors
 ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    value, *nonzeros = function(*(at[letter] for letter in ("t", *LETTERS)))
+    value, *nonzeros = function(*(at[letter] for letter in ARGUMENTS))
     return value, dict(zip(LETTERS, map(full_matrix, patterns, nonzeros)))
 
 

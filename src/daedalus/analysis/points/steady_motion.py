@@ -18,8 +18,8 @@ from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.errors import SolverError
 from daedalus.model.names import listed
 from daedalus.model.system.system import System
+from daedalus.model.system.system_record import ARGUMENTS
 
-LETTERS = ("t", "xdot", "x", "z", "u", "p")
 # Of larger models directions are not sought.
 MOST_UNKNOWNS = 500
 # Parts of a direction below this share of its largest one are rounding.
@@ -103,9 +103,9 @@ def _moving_together(
     for k in moving:
         own["xdot"][k] = speeds[k]
     # It is steady where the equations still hold further on.
-    residual = ca.Function("residual", [system.symbol(letter) for letter in LETTERS], [system.residual])
+    residual = ca.Function("residual", system.symbols(), [system.residual])
     own["x"] = own["x"] + speeds / max(np.abs(speeds).max(), np.finfo(float).tiny)
-    off = np.abs(np.array(residual(*(own[letter] for letter in LETTERS)))).max()
+    off = np.abs(np.array(residual(*(own[letter] for letter in ARGUMENTS)))).max()
     if not off <= HOLDS * np.abs(root.residual).max() or not np.any(speeds):
         return {}
     return {k: float(speeds[k]) for k in moving if abs(speeds[k]) > PART * np.abs(speeds).max()}

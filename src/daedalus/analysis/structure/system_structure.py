@@ -14,12 +14,12 @@ from daedalus.model.lazy_values import cached_property
 from daedalus.model.system.instruction_list import UnknownOperationError, read_instructions
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
+from daedalus.model.system.system_record import ARGUMENTS
 
-LETTERS = ("t", "xdot", "x", "z", "u", "p")
 # From this many instructions on a Jacobian is made from them; below, CasADi's own takes milliseconds.
 LONG_EQUATIONS = 10_000
 _LONG_GROUPS = (("xdot",), ("x", "z"))
-_by_letters = {key: tuple(LETTERS.index(letter) for letter in key) for key in _LONG_GROUPS}
+_by_letters = {key: tuple(ARGUMENTS.index(letter) for letter in key) for key in _LONG_GROUPS}
 
 
 class SystemStructure:
@@ -34,7 +34,7 @@ class SystemStructure:
 
     def symbols(self, *letters: str) -> ca.SX:
         """The symbols of some letters below each other: `symbols("x", "z")` are the unknowns."""
-        return ca.vertcat(*(self.system.symbol(letter) for letter in letters))
+        return ca.vertcat(*self.system.symbols(letters))
 
     @cached_property
     def jet(self) -> tuple[ca.SX, ca.SX]:
@@ -58,7 +58,7 @@ class SystemStructure:
         if letters not in self._slopes:
             residual, symbols = self.system.residual, self.symbols(*letters)
             if calls_foreign_code(self.system.function):
-                others = self.symbols(*(letter for letter in LETTERS if letter not in letters))
+                others = self.symbols(*(letter for letter in ARGUMENTS if letter not in letters))
                 self._slopes[letters] = jacobian_past_calls(residual, symbols, others)
             else:
                 self._slopes[letters] = ca.jacobian(residual, symbols)

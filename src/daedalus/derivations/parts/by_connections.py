@@ -18,6 +18,7 @@ from daedalus.model.assembly.joined_model import connection_rows, joined_model
 from daedalus.model.expressions import column, concatenate, elements, symbol_key
 from daedalus.model.model import Model
 from daedalus.model.names import counted, element_label
+from daedalus.model.system.system_record import ARGUMENTS
 from daedalus.reduction.forms.explicit_form import explicit_form
 from daedalus.reduction.reduce import reduce
 
@@ -172,7 +173,7 @@ class ConnectionSteps:
         usable = [e for e in elements(put) if all(symbol_key(s) in free for s in ca.symvar(e))]
         if not usable:
             return float("nan")
-        function = ca.Function("rows", [system.symbol(letter) for letter in letters], [ca.vertcat(*usable)])
+        function = ca.Function("rows", system.symbols(letters), [ca.vertcat(*usable)])
         draw, worst = np.random.default_rng(1788), 0.0
         p = np.nan_to_num(system.start["p"], nan=1.0)
         for _ in range(4):
@@ -194,15 +195,14 @@ class ConnectionSteps:
     def _at_the_start(self) -> float:
         """The largest residual at consistent start values, of models whose unknowns have no formulas."""
         system = self.flat.freeze()
-        letters = ("t", "xdot", "x", "z", "u", "p")
-        symbols = [system.symbol(letter) for letter in letters]
+        symbols = system.symbols()
         free = {symbol_key(s) for part in symbols for s in elements(part)}
         usable = [e for e in elements(self._rows_in(self.flat)) if all(symbol_key(s) in free for s in ca.symvar(e))]
         try:
             start = initialise(self.flat)
         except DaedalusError:
             return float("nan")
-        values = [np.asarray(start.vectors[letter]) if letter != "t" else start.time for letter in letters]
+        values = [np.asarray(start.vectors[letter]) if letter != "t" else start.time for letter in ARGUMENTS]
         left = ca.Function("rows", symbols, [ca.vertcat(*usable)])(*values).full().ravel() if usable else np.zeros(0)
         return float(np.abs(left).max()) if left.size and np.all(np.isfinite(left)) else float("nan")
 

@@ -17,6 +17,7 @@ from daedalus.derivations.reading import Reading
 from daedalus.model.expressions import concatenate, elements
 from daedalus.model.model import Model
 from daedalus.model.system.system import System
+from daedalus.model.system.system_record import ARGUMENTS
 
 PART = "linearise"
 # Larger matrices are not simplified: they are written by their size.
@@ -67,9 +68,8 @@ def linearisation_steps(model: Model, at: object = None, **options: Any) -> list
         steps.append(read.step(PART, letter, texts[letter], rows, lines, check))
     lin = linearise(model, at=at, **options)
     lines, check = [], 0.0
-    letters = ("t", "xdot", "x", "z", "u", "p")
-    arguments = [system.symbol(letter) for letter in letters]
-    values = [np.asarray(lin.point.vectors[letter]) for letter in letters]
+    arguments = system.symbols()
+    values = [np.asarray(lin.point.vectors[letter]) for letter in ARGUMENTS]
     for letter, matrix in found.items():
         numbers = ca.Function("at", arguments, [matrix])(*values).full()
         known = np.asarray(getattr(lin, letter))

@@ -27,7 +27,7 @@ from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.model.variables import Event
 from daedalus.reduction.reduction_record import Reduction
-from daedalus.reduction.switches import LETTERS, STAIRS, switches_of
+from daedalus.reduction.switches import STAIRS, switches_of
 from daedalus.simulation.result.records import Record
 from daedalus.simulation.result.records_of_derivatives import JumpNotDifferentiated
 from daedalus.simulation.sliding.sliding_system import Sliding
@@ -201,7 +201,7 @@ def pivot_rows(
         return ()
     jumps = once(conditions.system, _jumps, conditions, modes, corners)
     own = conditions.original
-    left = ca.Function("D", [own.symbol(letter) for letter in LETTERS], [jumps])(*at).full()
+    left = ca.Function("D", own.symbols(), [jumps])(*at).full()
     found: list[int] = []
     for _ in range(left.shape[1]):
         row, column = np.unravel_index(int(np.argmax(np.abs(left))), left.shape)

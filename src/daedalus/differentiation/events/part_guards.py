@@ -69,7 +69,7 @@ def _along(system: System, formulas: bool, form: By[ExplicitForm]) -> ca.Functio
     guards = system.guards if held is None else ca.vertcat(held.instants.guards, system.guards)
     if not formulas:
         return ImplicitSlopes(system, guards)
-    t, x, u, p = (system.symbol(letter) for letter in ("t", "x", "u", "p"))
+    t, x, u, p = system.symbols(("t", "x", "u", "p"))
     flat = ca.densify(form.value.applied(system, guards))
     rates = ca.jacobian(flat, t) + ca.mtimes(ca.jacobian(flat, x), form.value.xdot)
     return ca.Function("along", [t, x, u, p], [flat, ca.densify(rates)])
@@ -87,7 +87,7 @@ def expression_slopes(case: Case, expression: ca.SX, t: float, row: np.ndarray) 
     if not case.has_formulas:
         value, slopes, _ = ImplicitSlopes(system, expression).at(t, row, u, p)
         return float(value[0]), slopes[0]
-    arguments = [system.symbol(letter) for letter in ("t", "x", "u", "p")]
+    arguments = system.symbols(("t", "x", "u", "p"))
     flat = case.form.applied(system, expression)
     function = ca.Function("expression", arguments, [flat, ca.densify(ca.jacobian(flat, ca.vertcat(*arguments)))])
     value, slopes = function(t, row[: len(case.x0)], u, p)

@@ -207,7 +207,7 @@ def written_is_shorter(system: System) -> bool:
     form = _form_of(system)
     if form is None:
         return True
-    arguments = [system.symbol(letter) for letter in ("t", "xdot", "x", "z", "u", "p")]
+    arguments = system.symbols()
     lengths = [ca.Function("length", arguments, [e]).n_instructions() for e in (form.xdot, system.residual)]
     return bool(lengths[0] > SHORTER * lengths[1])
 

@@ -28,7 +28,7 @@ from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.reduction.reduction_record import Reduction
 from daedalus.reduction.redundancy.independent_constraints import Redundancy
-from daedalus.reduction.switches import LETTERS, switches_of
+from daedalus.reduction.switches import switches_of
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.result.ending import Ending
 from daedalus.simulation.result.event_records import TransitionKind
@@ -305,7 +305,7 @@ def _at_zero(
     held = np.zeros(0) if left.run_data.held is None else left.run_data.held[0]
     vectors = [np.array([float(left[name]) for name in labels[letter]]) for letter in ("xdot", "x", "z", "u")]
     rates, x = nominal.all_states(vectors[0], 0 * held), nominal.all_states(vectors[1], held)
-    symbols, conditions = [system.symbol(letter) for letter in LETTERS], conditions_of(system)
+    symbols, conditions = system.symbols(), conditions_of(system)
     guards = concatenate(conditions.guard(k, modes) for k in turned)
     function = ca.Function("guards", symbols, [guards, ca.jacobian(guards, symbols[2])])
     p = piece.run_data.parameters[: system.sizes["p"]]
@@ -327,7 +327,7 @@ def _places_among(resting: System, outside: System, which: int) -> tuple[int, ..
     """Which conditions of the system outside those of a system at rest are: they agree on the surface."""
     old, new = conditions_of(outside), conditions_of(resting)
     guard = once(outside, Surface, which).side(None).guard
-    held, symbols = held_state(outside, guard), [outside.symbol(letter) for letter in LETTERS]
+    held, symbols = held_state(outside, guard), outside.symbols()
     assert held is not None
     own = ca.Function("held", symbols, [held.formula])
     both = ca.Function("guards", symbols, [old.guards_together(), new.guards_together()])

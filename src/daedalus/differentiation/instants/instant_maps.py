@@ -41,7 +41,6 @@ from daedalus.simulation.plant.plants import implicit_plant_of, plant_of
 from daedalus.simulation.start.restart import Restart, restarts
 from daedalus.simulation.switching.agenda import order_of
 
-LETTERS = ("t", "xdot", "x", "z", "u", "p")
 COMPARED = frozenset((ca.OP_LT, ca.OP_LE, ca.OP_EQ, ca.OP_NE))
 # A guard brought an event about where it is zero this near to it, in parts of the run; or in these many tolerances.
 NEAR, TOLERANCES = 1e-6, 100.0
@@ -74,7 +73,7 @@ class InstantMaps:
     def _function(self, expression: ca.SX, case: Case) -> Compiled | ImplicitSlopes:
         if not self.formulas:
             return ImplicitSlopes(self.system, expression)
-        arguments = [self.system.symbol(letter) for letter in ("t", "x", "u", "p")]
+        arguments = self.system.symbols(("t", "x", "u", "p"))
         flat = ca.densify(case.form.applied(self.system, expression))
         slopes = ca.densify(ca.jacobian(flat, ca.vertcat(*arguments)))
         return compile_function(ca.Function("instant", arguments, [flat, slopes]))
@@ -90,7 +89,7 @@ class InstantMaps:
 
     def _guards(self, event: int) -> list[ca.SX]:
         """What may have brought an event about: its guard, and both sides of the conditions in it."""
-        arguments = [self.own.symbol(letter) for letter in LETTERS]
+        arguments = self.own.symbols()
         rows = read_instructions(ca.Function("guard", arguments, [ca.densify(self.own.guards[event])]))
         symbols = [elements(argument) for argument in arguments]
         values: dict[int, ca.SX] = {}

@@ -347,7 +347,7 @@ class StartChart:
         self._invariants: ca.Function | None = None
         if system.invariants:
             kept = case.form.applied(system, concatenate(system.invariants.values()))
-            arguments = [system.symbol(letter) for letter in ("t", "x", "u", "p")]
+            arguments = system.symbols(("t", "x", "u", "p"))
             v = ca.vertcat(*arguments[1:])
             self._invariants = ca.Function("invariants", arguments, [kept, ca.densify(ca.jacobian(kept, v))])
 

@@ -48,7 +48,7 @@ class Pullbacks:
     """Compiled transposed derivatives of right-hand side and projection; kept with the plant."""
 
     def __init__(self, plant: ExplicitPlant) -> None:
-        self._point = [plant.system.symbol(letter) for letter in ("t", "x", "u", "p")]
+        self._point = plant.system.symbols(("t", "x", "u", "p"))
         self._weights = ca.SX.sym("k", plant.system.sizes["x"])
         self.rhs = self._pulled("pullback", plant.form.xdot)
         moved = projection(plant.system, plant.form) if plant.projection is not None else None

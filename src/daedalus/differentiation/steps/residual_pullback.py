@@ -11,8 +11,9 @@ from daedalus.algebra.rank_decision import FULL_IN_LOOPS
 from daedalus.compilation import Compiled, compile_function
 from daedalus.differentiation.case import Case
 from daedalus.errors import SolverError
+from daedalus.model.system.system_record import ARGUMENTS
 from daedalus.reduction.forms.explicit_form import ExplicitForm
-from daedalus.simulation.plant.implicit_plant import ARGUMENTS, ImplicitPlant
+from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.plant.projection import projection
 
 Solve = Callable[[np.ndarray, bool], np.ndarray]

@@ -122,7 +122,7 @@ def expression_of(system: System, of: object) -> tuple[ca.SX, tuple[int, ...]]:
 
 def check_symbols(system: System, expression: ca.SX) -> None:
     """Refuse symbols that are not those of the system."""
-    known = {symbol_key(s) for letter in ("t", "xdot", "x", "z", "u", "p") for s in elements(system.symbol(letter))}
+    known = {symbol_key(s) for part in system.symbols() for s in elements(part)}
     foreign = [s.name() for s in ca.symvar(expression) if symbol_key(s) not in known]
     if foreign:
         raise InputError(

@@ -17,8 +17,6 @@ from daedalus.errors import SolverError
 from daedalus.model.system.system import System
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 
-LETTERS = ("t", "xdot", "x", "z", "u", "p")
-
 
 class ImplicitSlopes:
     """An expression of (t, x', x, z, u, p), none by default, with its total derivatives at points on F = 0."""
@@ -28,7 +26,7 @@ class ImplicitSlopes:
         structure, groups = structure_of(system), (("xdot", "z"), ("t", "x", "u", "p"))
         own = ca.SX(0, 1) if expression is None else ca.densify(ca.vec(expression))
         parts = [structure.slopes(*by) for by in groups] + [ca.jacobian(own, structure.symbols(*by)) for by in groups]
-        self._function = ca.Function("slopes", [system.symbol(letter) for letter in LETTERS], [own, *parts])
+        self._function = ca.Function("slopes", system.symbols(), [own, *parts])
 
     def at(self, t: float, row: np.ndarray, u: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The value, de/d(t, x, u, p) and dw/d(t, x, u, p) at a row (x, z, x')."""

@@ -26,8 +26,8 @@ class ResidualVariational:
 
     def __init__(self, system: System, directions: Directions, order: int) -> None:
         self.system, self.directions, self.order = system, directions, order
-        self.t, self.u, self.p = (system.symbol(letter) for letter in ("t", "u", "p"))
-        self.x, self.z, self.xdot = (system.symbol(letter) for letter in ("x", "z", "xdot"))
+        self.t, self.u, self.p = system.symbols(("t", "u", "p"))
+        self.x, self.z, self.xdot = system.symbols(("x", "z", "xdot"))
         self.weights = ca.SX.sym("w", directions.intervals)
         # x' and z stand for themselves in an expression.
         self.form = ExplicitForm(self.xdot, self.z)

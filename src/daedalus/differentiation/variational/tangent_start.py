@@ -139,7 +139,7 @@ class StartMoves:
     def _derivatives(self, order: int) -> ca.Function:
         """∂c/∂(x, u, p) and, at second order, the Hessian of every row of c."""
         if order not in self._functions:
-            arguments = [self.system.symbol(letter) for letter in ("t", "x", "u", "p")]
+            arguments = self.system.symbols(("t", "x", "u", "p"))
             v, kept = ca.vertcat(*arguments[1:]), self._kept
             hessians = [ca.hessian(kept[i], v)[0] for i in range(kept.numel())] if order == 2 else []
             self._functions[order] = ca.Function("invariants", arguments, [ca.jacobian(kept, v), *hessians])

@@ -95,7 +95,7 @@ class Variational:
 
     def __init__(self, system: System, form: ExplicitForm, directions: Directions, order: int, full: bool) -> None:
         self.system, self.form, self.directions, self.order = system, form, directions, order
-        self.t, self.x, self.u, self.p = (system.symbol(letter) for letter in ("t", "x", "u", "p"))
+        self.t, self.x, self.u, self.p = system.symbols(("t", "x", "u", "p"))
         self.weights = ca.SX.sym("w", directions.intervals)
         self.row = self.x
         self.v = ca.vertcat(self.x, self.u, self.p)

@@ -55,7 +55,7 @@ class DerivedModel:
 
     @cached_property
     def _arguments(self) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX, ca.SX]:
-        t, x, u, p = (self.system.symbol(letter) for letter in ("t", "x", "u", "p"))
+        t, x, u, p = self.system.symbols(("t", "x", "u", "p"))
         return t, x, ca.SX.sym("S", x.numel(), len(self.columns)), u, p
 
     def _along(self, expression: ca.SX) -> ca.SX:

@@ -390,7 +390,7 @@ def _lane_model(road: Road, strict: bool) -> LaneModel | NoLanes:
 def _correction(plant: ExplicitPlant) -> ca.Function:
     """(t, x, u, p) -> x after one of the corrections of its projection, and its length in nominal values, squared."""
     system = plant.system
-    arguments = [system.symbol(letter) for letter in ("t", "x", "u", "p")]
+    arguments = system.symbols(("t", "x", "u", "p"))
     return ca.Function("corrected", arguments, list(corrected_with_length(system, plant.form)), {"cse": True})
 
 
@@ -399,7 +399,7 @@ def _shorter_slopes(plant: ExplicitPlant) -> ca.Function | None:
     form = find_shorter_form(plant.system)
     if isinstance(form, NoForm):
         return None
-    arguments = [plant.system.symbol(letter) for letter in ("t", "x", "u", "p")]
+    arguments = plant.system.symbols(("t", "x", "u", "p"))
     found = ca.Function("shorter", arguments, [ca.densify(form.xdot)], {"cse": True})
     return found if found.n_instructions() < plant.rhs.function.n_instructions() else None
 

@@ -20,6 +20,7 @@ from daedalus.integrators.tableaux.tableau import Tableau
 from daedalus.model.expressions import concatenate
 from daedalus.model.model import Model
 from daedalus.model.system.system import System
+from daedalus.model.system.system_record import ARGUMENTS
 from daedalus.reduction.forms.explicit_form import find_explicit_form
 from daedalus.reduction.forms.no_form import NoForm
 
@@ -128,9 +129,8 @@ def _labels(system: System) -> dict[str, tuple[str, ...]]:
 
 
 def _model_functions(system: System, name: str, notes: list[str]) -> list[CFunction]:
-    letters = ("t", "xdot", "x", "z", "u", "p")
-    symbols = {letter: system.symbol(letter) for letter in letters}
-    written = [(letter, symbols[letter]) for letter in letters]
+    symbols = {letter: system.symbol(letter) for letter in ARGUMENTS}
+    written = [(letter, symbols[letter]) for letter in ARGUMENTS]
     found = [c_function(f"{name}_residual", written, [("F", system.residual)], "F(t, x', x, z, u, p)")]
     slopes = [(f"by_{letter}", ca.jacobian(system.residual, symbols[letter])) for letter in ("xdot", "x", "z", "u")]
     found.append(c_function(f"{name}_residual_jacobian", written, slopes, "its derivatives, by columns"))

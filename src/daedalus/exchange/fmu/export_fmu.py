@@ -224,7 +224,7 @@ def _is_stiff(system: System, form: ExplicitForm, start: np.ndarray) -> bool:
 
     Robertson's reactions are not stiff at their start, and very stiff a microsecond later.
     """
-    symbols = [system.symbol(letter) for letter in ("t", "x", "u", "p")]
+    symbols = system.symbols(("t", "x", "u", "p"))
     rates, n = form.xdot, system.sizes["x"]
     slopes = ca.Function("rates", symbols, [ca.densify(rates), ca.densify(ca.jacobian(rates, symbols[1]))])
     t, x, step = 0.0, np.array(start, dtype=float), FIRST_LOOK
@@ -363,7 +363,7 @@ def _drawn_back(system: System, form: ExplicitForm, core: FlowCore) -> ExplicitF
         return None
     letters = ("t", "x", "u", "p")
     old = ca.vertcat(*(stage.symbols[letter] for letter in letters))
-    new = ca.vertcat(*(system.symbol(letter) for letter in letters))
+    new = ca.vertcat(*system.symbols(letters))
     move = ca.substitute(stage.projected, old, new) - system.symbol("x")
     alpha = DRAWN_BACK_STIFF if stage.implicit else DRAWN_BACK
     return ExplicitForm(form.xdot + alpha * move, form.z)
@@ -381,7 +381,7 @@ def _stabilised(model: Model | System, system: System) -> ExplicitForm | None:
     if isinstance(found, NoForm) or any(other.labels[k] != system.labels[k] for k in ("x", "u", "p")):
         return None
     letters = ("t", "x", "u", "p")
-    old, new = (ca.vertcat(*(s.symbol(letter) for letter in letters)) for s in (other, system))
+    old, new = (ca.vertcat(*s.symbols(letters)) for s in (other, system))
     return ExplicitForm(ca.substitute(found.xdot, old, new), found.z)
 
 

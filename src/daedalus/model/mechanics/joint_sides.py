@@ -33,7 +33,7 @@ def joint_sides(system: System) -> JointSides | None:
     sides = {} if mechanics is None or mechanics.book is None else mechanics.book._mechanics.sides
     if not sides:
         return None
-    arguments = [system.symbol(letter) for letter in ("t", "x", "u", "p")]
+    arguments = system.symbols(("t", "x", "u", "p"))
     return JointSides(tuple(sides), ca.Function("sides", arguments, [ca.vertcat(*sides.values())]))
 
 

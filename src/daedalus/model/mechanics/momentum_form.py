@@ -78,7 +78,7 @@ class MomentumForm:
 
     def with_inputs(self, system: System, closed: System) -> MomentumForm:
         """The same with inputs that are expressions: `closed` is the `system` with those put in, now its outputs."""
-        t, x, p = (system.symbol(letter) for letter in ("t", "x", "p"))
+        t, x, p = system.symbols(("t", "x", "p"))
         inputs = ca.SX(system.symbol("u"))
         for variable in system.of_kind("input"):
             place = closed.places.get(variable.name)

@@ -14,8 +14,8 @@ from daedalus.model.switching.combined_conditions import COMPARISONS
 from daedalus.model.system.instruction_list import read_instructions
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
+from daedalus.model.system.system_record import ARGUMENTS
 
-LETTERS = ("t", "xdot", "x", "z", "u", "p")
 # What jumps where its operands pass a number.
 STEPS = (ca.OP_SIGN, ca.OP_FLOOR, ca.OP_CEIL, ca.OP_FMOD, ca.OP_REMAINDER)
 DECIDING = frozenset((*COMPARISONS, *LOGICAL, ca.OP_IF_ELSE_ZERO, *STEPS))
@@ -87,7 +87,7 @@ def _between(system: System, names: tuple[str, ...], parts: tuple[type, ...]) ->
 
 def _compared(system: System, rests: frozenset[int]) -> frozenset[int]:
     """States that rest and stand in a condition with nothing that moves."""
-    arguments = [system.symbol(letter) for letter in LETTERS]
+    arguments = system.symbols()
     expressions = [ca.vec(ca.densify(e)) for e in (system.residual, system.guards, system.resets)]
     whole = ca.Function("all", arguments, [ca.vertcat(*expressions)])
     if whole.find_functions(0):  # calls of foreign code cannot be followed
@@ -98,7 +98,7 @@ def _compared(system: System, rests: frozenset[int]) -> frozenset[int]:
     for row in range(len(rows)):
         operation, first, second = rows.operation[row], rows.first[row], rows.second[row]
         if operation == ca.OP_INPUT:
-            letter = LETTERS[first]
+            letter = ARGUMENTS[first]
             moves = letter in ("t", "xdot", "z", "u") or (letter == "x" and second not in rests)
             seen[row] = frozenset([-1]) if moves else frozenset([second] if letter == "x" else [])
         elif operation == ca.OP_CONST:

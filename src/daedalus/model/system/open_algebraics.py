@@ -19,7 +19,7 @@ import numpy as np
 
 from daedalus.algebra.rank_decision import CLEAR_GAP, NOT_ZERO, STILL, null_space
 from daedalus.model.system.equation_row import Role
-from daedalus.model.system.sampled_points import ARGUMENTS, PointsNearStart
+from daedalus.model.system.sampled_points import PointsNearStart
 from daedalus.model.system.system import System
 
 # Entries of W at two points that differ by less are equal; they are taken for fractions with these denominators.
@@ -93,7 +93,7 @@ class _AlgebraicSlopes:
     """Columns of ∂F/∂z as expressions and as numbers."""
 
     def __init__(self, system: System, slopes: ca.SX) -> None:
-        self.symbols = [system.symbol(letter) for letter in ARGUMENTS]
+        self.symbols = system.symbols()
         self.slopes = slopes
         self._function = ca.Function("slopes", self.symbols, [ca.densify(slopes)])
 

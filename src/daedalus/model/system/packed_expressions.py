@@ -11,8 +11,7 @@ import casadi as ca
 from daedalus.model.expressions import concatenate, elements, symbol_key
 from daedalus.model.system.formulas import expressions_of, formulas_of
 from daedalus.model.system.system import System
-
-_LETTERS = ("t", "xdot", "x", "z", "u", "p")
+from daedalus.model.system.system_record import ARGUMENTS
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,7 @@ def packed(system: System, expressions: Sequence[ca.SX]) -> PackedExpressions:
     >>> unpacked(pickle.loads(pickle.dumps(m.freeze())), packed(m.freeze(), [x**2 + m.time]))
     [SX((sq(x)+t))]
     """
-    known = {symbol_key(s): (letter, k) for letter in _LETTERS for k, s in enumerate(elements(system.symbol(letter)))}
+    known = {symbol_key(s): (letter, k) for letter in ARGUMENTS for k, s in enumerate(elements(system.symbol(letter)))}
     symbols = ca.symvar(ca.vertcat(*(ca.vec(expression) for expression in expressions)) if expressions else ca.SX(0, 1))
     places = tuple(known.get(symbol_key(symbol), symbol.name()) for symbol in symbols)
     return PackedExpressions(places, formulas_of([concatenate(symbols)], list(expressions)))

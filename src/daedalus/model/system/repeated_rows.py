@@ -6,7 +6,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.algebra.rank_decision import NOT_ZERO, independent_rows
-from daedalus.model.system.sampled_points import ARGUMENTS, CANCELLED, PointsNearStart
+from daedalus.model.system.sampled_points import CANCELLED, PointsNearStart
 from daedalus.model.system.system import System
 
 
@@ -23,8 +23,8 @@ def repeated_rows(system: System) -> list[int]:
     >>> repeated_rows(m.freeze())
     [2]
     """
-    unknowns = ca.vertcat(*(system.symbol(letter) for letter in ("xdot", "x", "z")))
-    arguments = [system.symbol(letter) for letter in ARGUMENTS]
+    unknowns = ca.vertcat(*system.symbols(("xdot", "x", "z")))
+    arguments = system.symbols()
     slope = ca.jacobian(system.residual, unknowns)
     look = ca.Function("slope", arguments, [ca.densify(system.residual), ca.densify(slope)])
     moving = set(ca.jacobian_sparsity(system.residual, system.symbol("xdot")).row())

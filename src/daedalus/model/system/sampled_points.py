@@ -11,8 +11,8 @@ from daedalus.algebra.damped_newton import damped_newton, sizes_of_equations
 from daedalus.algebra.manifold import Manifold
 from daedalus.algebra.rank_decision import NOT_ZERO
 from daedalus.model.system.system import System
+from daedalus.model.system.system_record import ARGUMENTS
 
-ARGUMENTS = ("t", "xdot", "x", "z", "u", "p")
 SAMPLES = 4
 # A sum counts as cancelled beside the sizes of its terms: far above rounding, far below a term that is left over.
 CANCELLED = 1e-7
@@ -72,7 +72,7 @@ class PointsNearStart:
     """Points (t, x', x, z, u, p) near the start of a system, with any number of equations, moved onto these."""
 
     def __init__(self, system: System, rows: Sequence[int] | None = None) -> None:
-        symbols = [system.symbol(letter) for letter in ARGUMENTS]
+        symbols = system.symbols()
         residual = system.residual if rows is None else system.residual[list(rows)]
         slope = ca.densify(ca.jacobian(residual, ca.vertcat(*symbols[1:4])))
         self._equations = ca.Function("equations", symbols, [ca.densify(residual), slope])

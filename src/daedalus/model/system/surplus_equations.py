@@ -18,15 +18,9 @@ import casadi as ca
 import numpy as np
 
 from daedalus.algebra.rank_decision import EPSILON, NOT_ZERO, independent_rows
-from daedalus.model.system.sampled_points import (
-    ARGUMENTS,
-    CANCELLED,
-    SAMPLES,
-    Points,
-    rate_terms,
-    states_near,
-)
+from daedalus.model.system.sampled_points import CANCELLED, SAMPLES, Points, rate_terms, states_near
 from daedalus.model.system.system import System
+from daedalus.model.system.system_record import ARGUMENTS
 
 # Roundings of x' and z, by their largest, that are no contradiction.
 ROUNDINGS = 64 * EPSILON
@@ -60,7 +54,7 @@ def surplus_rows(system: System) -> tuple[list[int], list[int]] | None:
 def _independent(system: System, residual: ca.SX, solved: ca.SX, moving: list[int]) -> list[int]:
     """The first rows with independent slopes in x' and z at values drawn at random."""
     draw = np.random.default_rng(2)
-    arguments = [system.symbol(letter) for letter in ARGUMENTS]
+    arguments = system.symbols()
     slope = ca.Function("slope", arguments, [ca.densify(ca.jacobian(residual[moving], solved))])
     known = {"x": system.default_start, "p": np.nan_to_num(system.start["p"], nan=1.0)}
     values = [

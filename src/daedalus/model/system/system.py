@@ -30,7 +30,7 @@ from daedalus.model.system.formulas import formulas_of
 from daedalus.model.system.place import Place, state_order
 from daedalus.model.system.plain_record import PlainRecord, canonical_text, checksum, misfit, parsed
 from daedalus.model.system.system_content import SystemContent
-from daedalus.model.system.system_record import LETTERS, VERSION, read_content
+from daedalus.model.system.system_record import ARGUMENTS, LETTERS, VERSION, read_content
 from daedalus.model.unit_labels import rate_unit
 from daedalus.model.variables import PLAIN, Variable
 
@@ -88,6 +88,18 @@ class System:
     def symbol(self, letter: str) -> ca.SX:
         """The column of symbols of t, xdot, x, z, u or p."""
         return +self._content.symbols[letter]
+
+    def symbols(self, letters: Sequence[str] = ARGUMENTS) -> list[ca.SX]:
+        """The columns of symbols of some letters; of all, in the order of F(t, xdot, x, z, u, p), if none are given.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> system = dd.catalogue.load("pendulum_3d").model.freeze()
+        >>> [column.numel() for column in system.symbols(("t", "x"))]
+        [1, 6]
+        """
+        return [+self._content.symbols[letter] for letter in letters]
 
     @property
     def residual(self) -> ca.SX:
@@ -153,7 +165,7 @@ class System:
     @cached_property
     def function(self) -> ca.Function:
         """F(t, xdot, x, z, u, p) as a CasADi function."""
-        return ca.Function("F", self._arguments(), [self._content.residual], ["t", *LETTERS], ["F"])
+        return ca.Function("F", self.symbols(), [self._content.residual], list(ARGUMENTS), ["F"])
 
     def to_latex(self) -> str:
         """All equations in first order in LaTeX, terms collected, as an `aligned` block."""
@@ -184,9 +196,6 @@ class System:
     def changed(self, **changes: Any) -> System:
         """The same system but for some of what it is made with; no part passes on unless it is given."""
         return System(replace(self._content, **{"parts": (), **changes}))
-
-    def _arguments(self) -> list[ca.SX]:
-        return [self._content.symbols[letter] for letter in ("t", *LETTERS)]
 
     # -- sizes and names ---------------------------------------------------------------------------------------
 
@@ -397,7 +406,7 @@ class System:
 
     def to_record(self) -> dict[str, Any]:
         """The whole system as plain data (JSON). Raises an InputError if its formulas are more than arithmetic."""
-        return {**self._described(), "formulas": formulas_of(self._arguments(), self._expressions())}
+        return {**self._described(), "formulas": formulas_of(self.symbols(), self._expressions())}
 
     def _described(self) -> dict[str, Any]:
         """All fields but the formulas; `system_record.py` reads them back."""
@@ -415,7 +424,7 @@ class System:
             "name": self.name,
             "variables": [v.to_record() for v in self.variables],
             "orders": {name: list(order) for name, order in self.orders.items()},
-            "symbols": {k: [s.name() for s in elements(self._content.symbols[k])] for k in ("t", *LETTERS)},
+            "symbols": {k: [s.name() for s in elements(self._content.symbols[k])] for k in ARGUMENTS},
             "equations": [row.to_record() for row in self.rows],
             "outputs": list(self._content.outputs),
             "invariants": list(self._content.invariants),
@@ -445,7 +454,7 @@ class System:
             return checksum(canonical_text(self.to_record()))
         except InputError:
             # Formulas that call functions cannot be saved, but CasADi's text of them tells one from another.
-            function = ca.Function("system", self._arguments(), self._expressions())
+            function = ca.Function("system", self.symbols(), self._expressions())
             return checksum(canonical_text({**self._described(), "serialised": function.serialize()}))
 
     def __eq__(self, other: object) -> bool:

@@ -23,6 +23,8 @@ from daedalus.model.variables import PLAIN, Event, Manner, Variable
 
 VERSION = 1
 LETTERS = ("xdot", "x", "z", "u", "p")
+# The order of F(t, x', x, z, u, p).
+ARGUMENTS = ("t", *LETTERS)
 FIELDS = (
     "version", "name", "variables", "orders", "symbols", "equations", "outputs", "invariants", "watched",
     "invariant_rows", "watched_rows", "events", "event_purposes", "event_manners", "aliases", "choices",

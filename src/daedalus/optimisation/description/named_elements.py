@@ -71,7 +71,7 @@ def _by_symbol(system: System) -> dict[int, Element]:
 def check_symbols(system: System, expression: ca.SX, where: str, stand_ins: tuple[ca.SX, ...]) -> ca.SX:
     """An expression of the model's symbols and of those that the problem handed out; others are refused by name."""
     expression = system.translated("expression", expression)
-    known = {symbol_key(s) for letter in ("t", "xdot", "x", "z", "u", "p") for s in elements(system.symbol(letter))}
+    known = {symbol_key(s) for part in system.symbols() for s in elements(part)}
     known |= {symbol_key(s) for group in stand_ins for s in elements(group)}
     for symbol in ca.symvar(expression):
         if symbol_key(symbol) not in known:

@@ -17,6 +17,7 @@ import numpy as np
 from daedalus.algebra.rank_decision import NOT_ZERO
 from daedalus.initialisation.wording import number
 from daedalus.model.expressions import concatenate
+from daedalus.model.system.system_record import ARGUMENTS
 from daedalus.model.values import unit_of
 from daedalus.optimisation.description.description import Description
 from daedalus.optimisation.result.explanation import Explanation, Shortfall
@@ -33,7 +34,6 @@ from daedalus.optimisation.result.written_conditions import (
 from daedalus.optimisation.transcription.along_rows import AlongRows
 from daedalus.optimisation.transcription.collocated import Transcription
 
-LETTERS = ("t", "xdot", "x", "z", "u", "p")
 # What states may miss between the points of a mesh, as a share of their size: a limit that holds at points is passed by
 # a little between them, an obstacle that no point lies in by more.
 BETWEEN_POINTS = 1e-2
@@ -177,8 +177,8 @@ class ConditionsChecked:
             else:
                 places, weights = (first(layout) if stand_in.where == "start" else last(layout)), np.ones(1)
             vectors = self._vectors(places, states)
-            function = AlongRows([description.system.symbol(letter) for letter in LETTERS], [stand_in.expression])
-            values.append(weights @ function(*(vectors[letter] for letter in LETTERS))[0])
+            function = AlongRows(description.system.symbols(), [stand_in.expression])
+            values.append(weights @ function(*(vectors[letter] for letter in ARGUMENTS))[0])
         return np.concatenate(values)
 
     def _for_integrals(self) -> tuple[Places, np.ndarray]:
@@ -209,14 +209,14 @@ class _Group:
         self.written, self.places, self.between = written, written[0].places, written[0].between
         system = description.system
         expressions = concatenate(part.expression for part in written)
-        by = concatenate(system.symbol(letter) for letter in "xzu")
+        by = concatenate(system.symbols(("x", "z", "u")))
         elsewhere = concatenate([description.length, *(s.symbol for s in description.stand_ins)])
-        symbols = [*(system.symbol(letter) for letter in LETTERS), elsewhere]
+        symbols = [*system.symbols(), elsewhere]
         self._both = AlongRows(symbols, [expressions, ca.jacobian(expressions, by)])
 
     def missed(self, vectors: dict[str, np.ndarray], elsewhere: np.ndarray, sizes: np.ndarray) -> list[Miss]:
         count = len(vectors["t"])
-        values, flat = self._both(*(vectors[letter] for letter in LETTERS), np.tile(elsewhere, (count, 1)))
+        values, flat = self._both(*(vectors[letter] for letter in ARGUMENTS), np.tile(elsewhere, (count, 1)))
         slopes = np.abs(flat.reshape(count, len(sizes), len(self.written)))
         spans = np.nan_to_num(np.einsum("kvc,v->kc", slopes, sizes))
         found = []

@@ -18,6 +18,7 @@ from daedalus.model.model import Model
 from daedalus.model.names import counted, did_you_mean, split_index
 from daedalus.model.signals import Signal
 from daedalus.model.system.system import System
+from daedalus.model.system.system_record import ARGUMENTS
 from daedalus.optimisation.program.program_outcome import ProgramEnding, ProgramOutcome
 from daedalus.optimisation.result.conditions_checked import BrokenCondition, unkept
 from daedalus.optimisation.result.explanation import Explanation, explained
@@ -380,9 +381,8 @@ class Moment(Mapping[str, "np.ndarray"]):
         return self._shaped(flat, place.shape)
 
     def _output(self, expression: ca.SX) -> np.ndarray:
-        letters = ("t", "xdot", "x", "z", "u", "p")
-        function = ca.Function("output", [self.system.symbol(k) for k in letters], [ca.vec(ca.densify(expression))])
-        return np.asarray(function(*(self.vectors[k].T for k in letters)).full().T)
+        function = ca.Function("output", self.system.symbols(), [ca.vec(ca.densify(expression))])
+        return np.asarray(function(*(self.vectors[k].T for k in ARGUMENTS)).full().T)
 
     def _shaped(self, flat: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
         rows = by_shape(flat, shape)

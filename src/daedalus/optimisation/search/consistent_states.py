@@ -80,7 +80,7 @@ class _Held:
     """(rows of states) -> what is held there, (K, c), and its slopes, (K, c, n)."""
 
     def __init__(self, description: Description, held: ca.SX, time: float | None = None) -> None:
-        x, t, p = (description.system.symbol(letter) for letter in ("x", "t", "p"))
+        x, t, p = description.system.symbols(("x", "t", "p"))
         self._both = AlongRows([x, t, p], [held, ca.jacobian(held, x)])
         begin = description.begin if time is None else time
         self._rest = np.concatenate([[begin], np.ravel(description.parameters)])

@@ -24,6 +24,7 @@ from daedalus.model.expressions import column, concatenate, elements, nonzeros
 from daedalus.model.names import listed
 from daedalus.model.system.once import remembered
 from daedalus.model.system.system import System
+from daedalus.model.system.system_record import ARGUMENTS
 from daedalus.reduction.forms.linearity import is_linear
 from daedalus.reduction.forms.no_form import FormObstacle, NoForm
 from daedalus.reduction.forms.torn_solve import solve_linear, torn
@@ -111,8 +112,8 @@ def _without_calls(system: System, residual: ca.SX) -> tuple[ca.SX, tuple[ca.SX,
 
     CasADi differentiates a call also where none of its arguments moves, which would make every divisor a call.
     """
-    known = [system.symbol(letter) for letter in ("t", "x", "u", "p")]
-    unknown = [system.symbol(letter) for letter in ("xdot", "z")]
+    known = system.symbols(("t", "x", "u", "p"))
+    unknown = system.symbols(("xdot", "z"))
     if not calls_foreign_code(ca.Function("residual", [*known, *unknown], [residual])):
         return residual, None
     plain, symbols, meant = ca.extract_parametric(residual, ca.vertcat(*known), {})
@@ -270,10 +271,9 @@ def _nonlinear(system: System, rows: list[int], columns: list[int], labels: list
 
 def _at_start(system: System, matrix: ca.SX) -> np.ndarray:
     """The nonzeros of a matrix at the start values of the model, with zeros where there are none: for its scales."""
-    letters = ("t", "xdot", "x", "z", "u", "p")
-    function = ca.Function("matrix", [system.symbol(letter) for letter in letters], [nonzeros(matrix)])
+    function = ca.Function("matrix", system.symbols(), [nonzeros(matrix)])
     values = {"x": system.default_start, "p": np.nan_to_num(system.start["p"], nan=1.0)}
-    return function(*(values.get(letter, 0) for letter in letters)).full().ravel()
+    return function(*(values.get(letter, 0) for letter in ARGUMENTS)).full().ravel()
 
 
 def _always_singular(matrix: ca.SX) -> bool:

@@ -163,10 +163,9 @@ def _forces_alone(moving: MovingModel, states: list[MotionPlace], rank: int) -> 
     """Whether the multipliers enter the equations as the forces of their constraints alone, so that these count."""
     assert moving.mechanics is not None
     system = moving.system
-    letters = ("t", "xdot", "x", "z", "u", "p")
     places = [system.labels["z"].index(label) for label in moving.mechanics.multipliers]
     slope = structure_of(system).slopes("z")[:, places]
-    function = ca.Function("forces", [system.symbol(k) for k in letters], [slope])
+    function = ca.Function("forces", system.symbols(), [slope])
     zero = {letter: np.zeros(system.sizes[letter]) for letter in ("xdot", "z")}
     for state in states:
         slopes = function(state.t, zero["xdot"], state.x, zero["z"], state.u, state.p).full()
@@ -253,7 +252,7 @@ def _apart(forms: list[GroupForms]) -> ca.SX:
 
 def _jacobian(moving: MovingModel) -> ca.SX:
     assert moving.mechanics is not None
-    t, x, u, p = (moving.system.symbol(letter) for letter in "txup")
+    t, x, u, p = moving.system.symbols(("t", "x", "u", "p"))
     other = ca.SX.zeros(len(moving.mechanics.other_labels))
     return moving.mechanics.G.call([t, x[moving._q], x[moving._v], u, p, other])[0]
 

@@ -85,7 +85,7 @@ class SelectedStates:
             for g, group in enumerate(self.groups)
             for level in range(len(group.states))
         }
-        symbols = [system.symbol(letter) for letter in ("t", "x", "u", "p")]
+        symbols = system.symbols(("t", "x", "u", "p"))
         matrices = [
             ca.densify(ca.jacobian(self._constraints[g, 0], system.symbol("x")[group.states[0].tolist()]))
             for g, group in enumerate(self.groups)

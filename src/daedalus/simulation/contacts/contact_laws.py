@@ -17,7 +17,7 @@ from daedalus.errors import SolverError
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.model.variables import Contact
-from daedalus.simulation.sliding.solved_slopes import LETTERS, slopes_of, solved
+from daedalus.simulation.sliding.solved_slopes import slopes_of, solved
 
 
 class ContactPlace(NamedTuple):
@@ -76,7 +76,7 @@ class ContactLaws:
 
     def _functions(self) -> None:
         system = self.system
-        arguments = [system.symbol(letter) for letter in LETTERS]
+        arguments = system.symbols()
         _, xdot, _, z, _, p = arguments
         residual = system.residual
         unknowns = ca.vertcat(xdot, z)

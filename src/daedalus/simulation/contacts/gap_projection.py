@@ -35,7 +35,7 @@ def _projection(twin: System, own: By[System]) -> Any:
     kept, idle = _kept(system)
     if not kept:
         return None
-    x, arguments = system.symbol("x"), [twin.symbol(letter) for letter in ("t", "x", "u", "p")]
+    x, arguments = system.symbol("x"), twin.symbols(("t", "x", "u", "p"))
     held = concatenate(kept)
     if ca.depends_on(held, ca.vertcat(system.symbol("xdot"), system.symbol("z"))):
         return None  # its rate is no formula of the states

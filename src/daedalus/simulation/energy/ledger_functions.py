@@ -19,6 +19,7 @@ from daedalus.model.system.formulas import formulas_of_function, read_expression
 from daedalus.model.system.once import By, once
 from daedalus.model.system.plain_record import PlainRecord
 from daedalus.model.system.system import System
+from daedalus.model.system.system_record import ARGUMENTS
 from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.sliding.sliding_system import Sliding, resting_system, sliding_system
 
@@ -203,8 +204,7 @@ def _blended(system: System, sliding: Sliding) -> LedgerFunctions | None:
     with_ledger_output = sliding.outside.changed(outputs=counted)
     made = (resting_system if sliding.rests else sliding_system)(with_ledger_output, sliding.which)
     assert made is not None
-    letters = ("t", "xdot", "x", "z", "u", "p")
-    places = [(letter, k) for letter in letters for k in range(made.symbol(letter).numel())]
+    places = [(letter, k) for letter in ARGUMENTS for k in range(made.symbol(letter).numel())]
     symbols = [made.symbol(letter)[k] for letter, k in places]
     rows = made.outputs[LEDGER]
     used = [k for k, symbol in enumerate(symbols) if ca.depends_on(rows, symbol)]

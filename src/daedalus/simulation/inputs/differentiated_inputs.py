@@ -117,7 +117,7 @@ def _levels(
     if expression.is_constant():
         return [value, *[0.0] * times]
     check_smooth(model, {name: expression}, {name: times})
-    moving = concatenate(system.symbol(letter) for letter in ("x", "xdot", "z", "u"))
+    moving = concatenate(system.symbols(("x", "xdot", "z", "u")))
     if system.part(Reduction) is not None and ca.depends_on(expression, moving):
         raise InputError(
             f"The input {name} depends on variables of the model, which differentiates it {times_text(times)}.",

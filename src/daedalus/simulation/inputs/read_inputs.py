@@ -143,7 +143,7 @@ def input_place(system: System, name: str) -> Place:
 def _checked_expression(system: System, place: Place, value: ca.SX) -> ca.SX:
     """An expression in the model's symbols, of the shape of the input."""
     value = opened(system).translated("expression", value)
-    known = {symbol_key(s) for letter in ("t", "xdot", "x", "z", "u", "p") for s in elements(system.symbol(letter))}
+    known = {symbol_key(s) for part in system.symbols() for s in elements(part)}
     for scalar in ca.symvar(value):
         if symbol_key(scalar) not in known:
             raise InputError(

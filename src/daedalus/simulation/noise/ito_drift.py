@@ -163,7 +163,7 @@ class _Drift:
 
     def __init__(self, system: System, positions: list[int], densities: list[float]) -> None:
         self.system, self.densities = system, densities
-        self.arguments = [system.symbol(letter) for letter in ("t", "xdot", "x", "z", "u", "p")]
+        self.arguments = system.symbols()
         self.count = system.sizes["x"]
         self.x, self.y = system.symbol("x"), ca.vertcat(system.symbol("xdot"), system.symbol("z"))
         residual = system.residual

@@ -21,6 +21,7 @@ from daedalus.errors import SolverError
 from daedalus.model.expressions import nonzeros
 from daedalus.model.lazy_values import cached_property
 from daedalus.model.system.system import System
+from daedalus.model.system.system_record import ARGUMENTS
 from daedalus.reduction.switches import switches_of
 from daedalus.simulation.plant.held_levels import held_levels
 from daedalus.simulation.plant.invariant_projection import invariant_projection
@@ -28,7 +29,6 @@ from daedalus.simulation.plant.plant import SELDOM, Plant
 from daedalus.simulation.plant.projection import CORRECTIONS, correction, projected_state
 from daedalus.simulation.result.records_of_models import InvariantsNotKept
 
-ARGUMENTS = ("t", "xdot", "x", "z", "u", "p")
 # Parameters and discrete variables stay the same from step to step.
 SELDOM_IN_RESIDUAL = (ARGUMENTS.index("p"),)
 
@@ -74,7 +74,7 @@ class ImplicitPlant(Plant):
         """An expression of (t, x', x, z, u, p) in terms of (t, y, u, p)."""
         letters = [letter for letter in ("x", "z", "xdot") if self.system.sizes[letter]]
         parts = [self._y[self.row_parts[letter]] for letter in letters]
-        return ca.substitute([expression], [self.system.symbol(letter) for letter in letters], parts)[0]
+        return ca.substitute([expression], self.system.symbols(letters), parts)[0]
 
     def _compiled(self, name: str, expression: ca.SX, *more: ca.SX) -> Compiled:
         arguments = [self.system.symbol("t"), self._y, self.system.symbol("u"), self.system.symbol("p"), *more]
@@ -98,7 +98,7 @@ class ImplicitPlant(Plant):
     @cached_property
     def functions(self) -> tuple[Compiled, Compiled]:
         """F and its Jacobians as functions of (t, x', x, z, u, p)."""
-        arguments = [self.system.symbol(letter) for letter in ARGUMENTS]
+        arguments = self.system.symbols()
         residual = self.system.function
         if not residual.sparsity_out(0).is_dense():
             residual = ca.Function("residual", arguments, [ca.densify(self.system.residual)])
@@ -116,7 +116,7 @@ class ImplicitPlant(Plant):
         """∂F/∂t + ∂F/∂u u' as a function of (t, x', x, z, u, p, u')."""
         structure, slopes = structure_of(self.system), ca.SX.sym("udot", self.system.sizes["u"])
         moved = structure.slopes("t") + ca.mtimes(structure.slopes("u"), slopes)
-        arguments = [self.system.symbol(letter) for letter in ARGUMENTS]
+        arguments = self.system.symbols()
         return compile_function(
             ca.Function("drift", [*arguments, slopes], [ca.densify(moved)]), seldom=SELDOM_IN_RESIDUAL
         )
@@ -192,7 +192,7 @@ class ImplicitPlant(Plant):
         if not self.system.invariants:
             return None
         x = self.system.symbol("x")
-        others = [self.system.symbol(letter) for letter in ("xdot", "z", "t", "u", "p")]
+        others = self.system.symbols(("xdot", "z", "t", "u", "p"))
         try:
             kept = held_levels(self.system, self.index)
             once = ca.Function("correct", [x, *others], [x - correction(kept, x, self.system.nominal["x"] ** 2)])
@@ -216,7 +216,7 @@ class ImplicitPlant(Plant):
         rows = sorted(structure.rows_with("x") - structure.rows_with("xdot", "z"))
         if not rows:
             return None
-        arguments = [self.system.symbol(letter) for letter in ("t", "x", "u", "p")]
+        arguments = self.system.symbols(("t", "x", "u", "p"))
         with suppress(SolverError):
             moved = projected_state(self.system, residual[rows])
             return compile_function(ca.Function("onto_written", arguments, [ca.densify(moved)]))

@@ -28,7 +28,7 @@ def invariant_projection(system: System, kept: ca.SX) -> SimpleNamespace:
 
     Raises a SolverError where the invariants depend on each other everywhere: then they determine no way.
     """
-    x, arguments = system.symbol("x"), [system.symbol(letter) for letter in ("t", "x", "u", "p")]
+    x, arguments = system.symbol("x"), system.symbols(("t", "x", "u", "p"))
     jacobian = ca.jacobian(kept, x)
     moved = sorted(set(jacobian.sparsity().get_triplet()[1]))
     resting = sorted(set(range(x.numel())) - set(moved))

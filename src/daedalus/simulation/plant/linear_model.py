@@ -20,7 +20,7 @@ def linear_model(system: System) -> _core.LinearModel:
 def _made(system: System) -> tuple[_core.LinearModel, Compiled]:
     """The model, and its code, which changes over to a quicker one while somebody holds it."""
     form = condensed_form(system)
-    arguments = [system.symbol(letter) for letter in ("t", "x", "u", "p")]
+    arguments = system.symbols(("t", "x", "u", "p"))
     results = [nonzeros(form.matrix), form.right, *([form.values] if len(form.known) else [])]
     function = compile_function(ca.Function("matrix", arguments, results))
     pattern = form.matrix.sparsity()

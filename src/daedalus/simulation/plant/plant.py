@@ -61,7 +61,7 @@ class Plant(ABC):
         return found
 
     def _compiled(self, name: str, expression: ca.SX, *more: ca.SX) -> Compiled:
-        arguments = [*(self.system.symbol(letter) for letter in ("t", "x", "u", "p")), *more]
+        arguments = [*self.system.symbols(("t", "x", "u", "p")), *more]
         return compile_function(ca.Function(name, arguments, [ca.densify(expression)]), seldom=SELDOM)
 
     @property

@@ -41,7 +41,7 @@ def corrected_with_length(system: System, form: ExplicitForm) -> tuple[ca.SX, ca
     """
     x, kept = system.symbol("x"), form.applied(system, concatenate(system.invariants.values()))
     weighted, normal = _weighted_and_normal(kept, x, system.nominal["x"] ** 2)
-    normal = normal_on_constraints(normal, kept, x, [system.symbol(letter) for letter in ("t", "u", "p")])
+    normal = normal_on_constraints(normal, kept, x, system.symbols(("t", "u", "p")))
     step, multipliers = _solved_in_groups(weighted, normal, kept)
     return column(x - step), ca.dot(multipliers, kept)
 

@@ -33,7 +33,7 @@ class SelectedPlant(ImplicitPlant):
         xdot = self.system.symbol("xdot")
         valued = ca.substitute([expression], [xdot], [self.selection.rates])[0]
         parts = [self._y[self.row_parts["x"]], self._y[self.row_parts["z"]], self._y[self._slots]]
-        return ca.substitute([valued], [*(self.system.symbol(letter) for letter in "xz"), xdot], parts)[0]
+        return ca.substitute([valued], [*self.system.symbols(("x", "z")), xdot], parts)[0]
 
     @cached_property
     def derivatives(self) -> Compiled:

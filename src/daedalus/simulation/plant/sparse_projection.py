@@ -62,7 +62,7 @@ def _core_projection(
 
 
 def _compiled(system: System, name: str, expression: ca.SX, *more: ca.SX) -> Compiled:
-    arguments = [*(system.symbol(letter) for letter in ("t", "x", "u", "p")), *more]
+    arguments = [*system.symbols(("t", "x", "u", "p")), *more]
     return compile_function(ca.Function(name, arguments, [ca.densify(expression)]))
 
 

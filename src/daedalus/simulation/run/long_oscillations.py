@@ -162,7 +162,6 @@ def linearised_at(rows: Samples) -> Iterator[tuple[np.ndarray, np.ndarray, np.nd
 def _linearised(system: System) -> Compiled:
     """∂F/∂x', ∂F/∂(x, z) and the slopes of the invariants at a row."""
     structure = structure_of(system)
-    letters = ("t", "xdot", "x", "z", "u", "p")
     kept = ca.jacobian(concatenate(system.invariants.values()), system.symbol("x"))
     outputs = [ca.densify(e) for e in (structure.slopes("xdot"), structure.slopes("x", "z"), kept)]
-    return compile_function(ca.Function("linearised", [system.symbol(letter) for letter in letters], outputs))
+    return compile_function(ca.Function("linearised", system.symbols(), outputs))

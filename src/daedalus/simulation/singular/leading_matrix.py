@@ -149,7 +149,7 @@ def _blocks(system: System) -> list[LeadingBlocks]:
     structure, plant = structure_of(system), implicit_plant_of(system)
     offsets = structure.signature
     names = (system.labels["xdot"], structure.labels)
-    moving = ca.vertcat(*(system.symbol(letter) for letter in ("t", "xdot", "x", "z", "u")))
+    moving = ca.vertcat(*system.symbols(("t", "xdot", "x", "z", "u")))
     alike: dict[tuple[int, bool], list[tuple[Any, ...]]] = {}
     for own in structure.blocks:
         rows, columns = own.equations.tolist(), own.unknowns.tolist()

@@ -80,7 +80,7 @@ def _levels(system: System, index: object) -> ca.Function | None:
     if found is None or not found.has_invariants:
         return None
     kept = concatenate(found.invariants.values())
-    arguments = [found.symbol(letter) for letter in ("t", "x", "u", "p")]
+    arguments = found.symbols(("t", "x", "u", "p"))
     return ca.Function("levels", arguments, [ca.densify(kept), ca.densify(ca.jacobian(kept, arguments[1]))])
 
 

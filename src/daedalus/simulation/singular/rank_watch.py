@@ -56,7 +56,7 @@ class RankWatch:
         It is shorter, and has a value where a coordinate is zero, but none where such a parameter is.
         """
         system = self._plant.system
-        arguments = [system.symbol(letter) for letter in ("t", "x", "u", "p")]
+        arguments = system.symbols(("t", "x", "u", "p"))
         logarithm = self._plant._in_rows(log_determinant(self._block, system.symbol("p")))
         found = ca.Function("by_parameters", arguments, [logarithm], {"cse": True})
         values = [np.linspace(0.6, 1.4, argument.numel()) for argument in arguments]
@@ -126,7 +126,7 @@ def _measured(system: System, implicit: bool) -> RankWatch | None:
 
 def _is_followed(plant: Plant, block: ca.SX, logarithm: ca.SX) -> bool:
     """Whether the measure changes along a run, is short enough, and can be read from a row of the run."""
-    symbols = [plant.system.symbol(letter) for letter in ("t", "xdot", "x", "z", "u", "p")]
+    symbols = plant.system.symbols()
     if not ca.depends_on(logarithm, ca.vertcat(*symbols[:-1])):
         return False
     if ca.Function("length", symbols, [logarithm]).n_instructions() > LONGEST:

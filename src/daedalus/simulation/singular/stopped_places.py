@@ -190,7 +190,7 @@ def _system_matrix(plant: ImplicitPlant, moment: Samples) -> np.ndarray:
 
 
 def _system_jacobian(system: System) -> ca.Function:
-    arguments = [system.symbol(letter) for letter in ("t", "xdot", "x", "z", "u", "p")]
+    arguments = system.symbols()
     return ca.Function("jacobian", arguments, [structure_of(system).jacobian])
 
 

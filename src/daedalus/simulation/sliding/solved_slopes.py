@@ -11,7 +11,6 @@ from daedalus.compilation import compile_function
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 
-LETTERS = ("t", "xdot", "x", "z", "u", "p")
 # Corrections of x' and z, which most often are linear; how small the last one is where many places are looked at.
 MOST_CORRECTIONS, SOLVED_ROUGHLY = 30, 1e-9
 # A matrix is singular where its condition is worse than this.
@@ -26,7 +25,7 @@ class SolvedSlopes:
     """F(t, x', x, z, u, p) = 0 solved for y = (x', z)."""
 
     def __init__(self, system: System) -> None:
-        arguments = [system.symbol(letter) for letter in LETTERS]
+        arguments = system.symbols()
         residual, unknowns = ca.densify(system.residual), ca.vertcat(arguments[1], arguments[3])
         matrix = ca.densify(ca.jacobian(residual, unknowns))
         self.states, self.size = system.sizes["x"], int(unknowns.numel())

@@ -21,7 +21,7 @@ from daedalus.model.expressions import concatenate, contains, divided, elements,
 from daedalus.model.lazy_values import cached_property
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
-from daedalus.reduction.switches import LETTERS, SWITCHING, Switches, switches_of
+from daedalus.reduction.switches import SWITCHING, Switches, switches_of
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant
 from daedalus.simulation.plant.plants import find_plant
 from daedalus.simulation.sliding.solved_slopes import Undetermined, slopes_of
@@ -40,7 +40,7 @@ def rate_of(system: System, guard: ca.SX) -> ca.SX:
 
 def slopes_in_states(system: System, guard: ca.SX) -> tuple[ca.SX, ca.SX]:
     """∂g/∂x and ∂g/∂t with z(t, x) as the equations without derivatives give it: L_z z' = -L_x x' - L_t."""
-    x, t, z = (system.symbol(letter) for letter in ("x", "t", "z"))
+    x, t, z = system.symbols(("x", "t", "z"))
     slope, own = ca.jacobian(guard, x), ca.jacobian(guard, t)
     if not ca.depends_on(guard, z):
         return slope, own
@@ -104,7 +104,7 @@ def _sampled_guards(system: System) -> tuple[list[list[np.ndarray]], np.ndarray]
     """Random places, and the guards of all conditions of the equations and the outputs there."""
     found = _known_switches(system)
     guards = _in_states(system, _unfolded(found.guards, found, {}))
-    arguments = [system.symbol(letter) for letter in LETTERS]
+    arguments = system.symbols()
     function = ca.Function("guards", arguments, [ca.densify(concatenate(guards))])
     rng, points, values = np.random.default_rng(1), [], []
     for _ in range(4):
@@ -136,7 +136,7 @@ class Surface:
         # Its own modes are those of the run's twin; in the guard of one condition others stand as conditions.
         self.guard = _in_states(system, _unfolded([ca.SX(own.guards[which])], own, {}))[0]
         self._ratios = self._of_surface()
-        arguments = [system.symbol(letter) for letter in LETTERS]
+        arguments = system.symbols()
         self.of_unknowns = bool(ca.depends_on(self.guard, arguments[3]))
         self.is_of_states = not ca.depends_on(self.guard, arguments[1])
         self.is_of_states &= not self.of_unknowns or self._keeps_unknowns()
@@ -156,7 +156,7 @@ class Surface:
     def _of_surface(self) -> dict[int, float]:
         """The conditions that change on the surface: +1 where they hold above it, -1 below."""
         found, (points, others) = self._switches, once(self.system, _sampled_guards)
-        function = ca.Function("guard", [self.system.symbol(letter) for letter in LETTERS], [self.guard])
+        function = ca.Function("guard", self.system.symbols(), [self.guard])
         own = np.array([float(function(*point)) for point in points])
         ratios = {}
         for k in range(found.count):
@@ -276,7 +276,7 @@ def conditions_at_zero(system: System, t: float, x: np.ndarray, u: np.ndarray, p
 def _guards_of_states(system: System) -> tuple[ca.Function, list[int]]:
     """The guards that contain neither x', z nor other conditions, with their slopes; of equal ones the first."""
     found, letters = switches_of(system), ("t", "x", "u", "p")
-    own = [system.symbol(letter) for letter in letters]
+    own = system.symbols(letters)
     known = {symbol_key(s) for part in own for s in elements(part)}
     guards = [] if found is None else list(found.guards)
     moving = []

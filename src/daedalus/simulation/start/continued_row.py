@@ -67,7 +67,7 @@ def _by_name(system: System, start: Samples | Start, letter: str) -> np.ndarray:
 
 def _checks(system: System) -> Compiled:
     """What is left of all checks, and the size of their terms."""
-    t, xdot, x, z, u, p = (system.symbol(letter) for letter in ("t", "xdot", "x", "z", "u", "p"))
+    t, xdot, x, z, u, p = system.symbols()
     sizes = [ca.fmax(ca.fabs(s), ca.DM(system.nominal[k])) for s, k in ((x, "x"), (z, "z"))]
     sizes.append(ca.fabs(xdot))
     structure = structure_of(system)

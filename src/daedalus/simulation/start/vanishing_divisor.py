@@ -105,7 +105,7 @@ def _labels(system: System) -> dict[int, str]:
 
 def _function(system: System) -> tuple[Compiled, bool]:
     """The divisors and the sizes of their terms, as numbers of (t, x, u, p), and whether the inputs matter."""
-    symbols = [system.symbol(letter) for letter in LETTERS]
+    symbols = system.symbols(LETTERS)
     expressions = concatenate(divisor.expression for divisor in explicit_form(system).divisors)
     arguments = ca.vertcat(*symbols)
     terms = ca.mtimes(ca.fabs(ca.jacobian(expressions, arguments)), ca.fabs(arguments))

@@ -166,7 +166,7 @@ def _counting(
 ) -> np.ndarray:
     """Which passages count: at the start not that of what happened there already, nor of a condition that holds."""
     keep = np.ones(len(times), dtype=bool)
-    manner, own = system.events[event].manner, [system.symbol(letter) for letter in ("t", "p")]
+    manner, own = system.events[event].manner, system.symbols(("t", "p"))
     guard = ca.Function("guard", own, [system.guards[event]])
     if not done and manner.side:
         value = float(guard(span[0], p)) * system.events[event].direction

@@ -27,7 +27,7 @@ class Passages(NamedTuple):
 def timed_guards(system: System) -> tuple[int, ...]:
     """The events whose guards contain time and parameters only."""
     count = system.sizes["p"] - system.discrete_count
-    others = [system.symbol(letter) for letter in ("xdot", "x", "z", "u")]
+    others = system.symbols(("xdot", "x", "z", "u"))
     moving = ca.vertcat(*others, system.symbol("p")[count:])
     guards, t = system.guards, system.symbol("t")
     return tuple(
@@ -53,7 +53,7 @@ def passages(system: System, event: int, p: np.ndarray, span: tuple[float, float
 
 def _sides(system: System, event: int) -> ca.Function:
     guard = system.guards[event]
-    own = [system.symbol(letter) for letter in ("t", "p")]
+    own = system.symbols(("t", "p"))
     return ca.Function("sides", own, [ca.vertcat(guard > 0, guard < 0)])
 
 

@@ -15,7 +15,8 @@ from daedalus.deadline import poll
 from daedalus.model.expressions import concatenate, elements, symbol_key
 from daedalus.model.system.once import remembered
 from daedalus.model.system.system import System
-from daedalus.reduction.switches import LETTERS, switches_of
+from daedalus.model.system.system_record import ARGUMENTS
+from daedalus.reduction.switches import switches_of
 from daedalus.simulation.sliding.surface import of_one_ratio, values_at_random
 from daedalus.simulation.sliding.surfaces_together import MOST_TOGETHER
 
@@ -88,7 +89,7 @@ def sides_of(
             ca.substitute(side, modes[j], float(same == which) if j in together else own)
             for side, which in ((off, False), (on, True))
         )
-    v = concatenate(system.symbol(letter) for letter in LETTERS)
+    v = concatenate(system.symbols())
     guard = ca.substitute(guard, modes[k], guards[k] > 0)
     sides = ca.Function("sides", [v], [ca.substitute(off, modes[k], 0), ca.substitute(on, modes[k], 1)])
     return sides, ca.Function("guard", [v], [guard, ca.jacobian(guard, v)])
@@ -131,4 +132,4 @@ def _usual(system: System) -> tuple[np.ndarray, np.ndarray]:
         "u": (np.zeros(sizes["u"]), np.ones(sizes["u"])),
         "p": (p, 0.1 * np.abs(p)),
     }
-    return tuple(np.concatenate([np.asarray(parts[letter][k], float) for letter in LETTERS]) for k in (0, 1))  # type: ignore[return-value]
+    return tuple(np.concatenate([np.asarray(parts[letter][k], float) for letter in ARGUMENTS]) for k in (0, 1))  # type: ignore[return-value]

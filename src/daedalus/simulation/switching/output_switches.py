@@ -18,7 +18,7 @@ from daedalus.errors import SolverError
 from daedalus.model.expressions import concatenate
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
-from daedalus.reduction.switches import LETTERS, STAIRS, SWITCHING, switches_of
+from daedalus.reduction.switches import STAIRS, SWITCHING, switches_of
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.result.held_values import HeldValues
@@ -86,7 +86,7 @@ def _conditions_of_outputs(system: System) -> _OutputConditions | None:
     """The conditions that no equation has, in what a row of an explicit run knows where that can be."""
     if not system.outputs:
         return None
-    arguments = [system.symbol(letter) for letter in LETTERS]
+    arguments = system.symbols()
     whole = concatenate(ca.vec(value) for value in system.outputs.values())
     if not 0 < _conditions(whole) <= MOST_CONDITIONS:
         return None

@@ -17,7 +17,8 @@ import numpy as np
 from daedalus.algebra.rank_decision import NOT_ZERO
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.integrators.methods import METHODS
-from daedalus.reduction.switches import LETTERS, Switches, switches_of
+from daedalus.model.system.system_record import ARGUMENTS
+from daedalus.reduction.switches import Switches, switches_of
 from daedalus.simulation.result.ending import Ending
 from daedalus.simulation.result.records_on_the_way import SwitchesCrossed
 from daedalus.simulation.result.trajectory import Trajectory
@@ -68,10 +69,10 @@ def is_kink(done: Trajectory, switches: Switches, which: int) -> bool:
     (('x > 0', 'x < 0'), [False, False])
     """
     twin, end = switches.system, done.end
-    symbols = [twin.symbol(letter) for letter in LETTERS]
+    symbols = twin.symbols()
     labels = done.system.labels
     values: list[Any] = [float(end.time)]
-    values += [np.array([float(end[name]) for name in labels[letter]]) for letter in LETTERS[1:-1]]
+    values += [np.array([float(end[name]) for name in labels[letter]]) for letter in ARGUMENTS[1:-1]]
     if switches.clock is not None:
         hidden = switches.clock(float(end.time), done._parameters).full().ravel()
         values[4] = np.concatenate([values[4], hidden])
@@ -83,7 +84,7 @@ def is_kink(done: Trajectory, switches: Switches, which: int) -> bool:
             break
         p[-switches.count :] = on
     # What the mode changes in each equation, beside the largest of its terms.
-    slopes = structure_of(twin).slopes(*LETTERS[1:4])
+    slopes = structure_of(twin).slopes(*ARGUMENTS[1:4])
     jump = ca.minus(*(ca.substitute(twin.residual, switches.modes[which], side) for side in (1, 0)))
     change, terms = (m.full() for m in ca.Function("sides", symbols, [jump, slopes])(*values, p))
     nominal = np.concatenate([np.zeros(twin.sizes["x"]), twin.nominal["x"], twin.nominal["z"]])

@@ -363,6 +363,6 @@ def _joint_rows(system: System, book: Model, names: list[str]) -> JointRows | No
         columns.append(ca.horzcat(linear, angular))
     velocities = concatenate(symbols)
     offset = ca.substitute(rate, velocities, ca.SX.zeros(velocities.numel()))
-    arguments = [system.symbol(letter) for letter in ("t", "x", "u", "p")]
+    arguments = system.symbols(("t", "x", "u", "p"))
     function = ca.Function("joints", arguments, [ca.densify(ca.horzcat(*columns)), offset, concatenate(positions)])
     return JointRows(function, len(names))

@@ -19,7 +19,6 @@ from daedalus.compilation import Compiled, compile_function
 from daedalus.model.expressions import concatenate
 from daedalus.model.lazy_values import cached_property
 from daedalus.model.system.system import System
-from daedalus.model.system.system_record import LETTERS
 
 
 class RestForms:
@@ -47,7 +46,7 @@ class RestForms:
         for k, (letter, entry) in enumerate(self.active):
             given[letter][entry] = self._a[k]
         rows = concatenate([system.residual, *system.invariants.values()])
-        whole = ca.Function("rows", [system.symbol(letter) for letter in ("t", *LETTERS)], [rows])
+        whole = ca.Function("rows", system.symbols(), [rows])
         x, z = self._y[: self.nx], self._y[self.nx :]
         self._moving = whole(self._c[0], self._rates, x, z, given["u"], given["p"])
         self.rest = ca.substitute(self._moving, self._rates, ca.SX.zeros(self.nx))

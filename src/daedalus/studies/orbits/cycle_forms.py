@@ -20,7 +20,6 @@ import numpy as np
 from daedalus.compilation import Compiled, compile_function
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
-from daedalus.model.system.system_record import LETTERS
 from daedalus.studies.collocation import STAGES
 from daedalus.studies.orbits.orbit_equations import OrbitEquations, OrbitValues
 
@@ -48,7 +47,7 @@ class MotionBeside(NamedTuple):
 
 def _compiled(system: System) -> Compiled:
     """F along one direction, its second derivative along two and its third along three, of (x', x, z)."""
-    arguments = [system.symbol(letter) for letter in ("t", *LETTERS)]
+    arguments = system.symbols()
     moved = ca.vertcat(*arguments[1:4])
     directions = [ca.SX.sym(name, moved.numel()) for name in "def"]
     forms, form = [], system.residual

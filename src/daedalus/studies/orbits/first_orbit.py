@@ -19,7 +19,6 @@ from daedalus.model.model import Model, as_system
 from daedalus.model.plain_numbers import plain_number
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
-from daedalus.model.system.system_record import LETTERS
 from daedalus.studies.branches.equilibrium_branch import SpecialPoint
 from daedalus.studies.branches.walk import moved_entry, read_range
 from daedalus.studies.collocation import STAGES, MeshValues
@@ -45,7 +44,7 @@ def is_smooth(system: System) -> bool:
 
 
 def _has_conditions(system: System) -> bool:
-    arguments = [system.symbol(letter) for letter in ("t", *LETTERS)]
+    arguments = system.symbols()
     return contains(ca.Function("rows", arguments, [system.residual]), COMPARED)
 
 

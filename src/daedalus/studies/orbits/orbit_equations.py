@@ -21,7 +21,6 @@ from daedalus.compilation import compile_function
 from daedalus.model.expressions import concatenate
 from daedalus.model.lazy_values import cached_property
 from daedalus.model.system.system import System
-from daedalus.model.system.system_record import LETTERS
 from daedalus.studies.collocation import STAGES, Collocation, IntervalRows, MeshValues
 from daedalus.studies.interval_matrix import IntervalMatrix
 
@@ -60,7 +59,7 @@ class OrbitProblem:
     @cached_property
     def _kept(self) -> Any:
         system = self.system
-        arguments = [system.symbol(letter) for letter in ("t", *LETTERS)]
+        arguments = system.symbols()
         rows = concatenate(list(system.invariants.values()))
         moved = system.symbol(self.entry[0])[self.entry[1]] if self.entry is not None else ca.SX.sym("nothing")
         slopes = [ca.densify(ca.jacobian(rows, symbol)) for symbol in (system.symbol("x"), moved)]
@@ -88,7 +87,7 @@ class OrbitProblem:
     def _drive(self) -> Any:
         system, T = self.system, ca.SX.sym("T")
         t = system.symbol("t")
-        arguments = [system.symbol(letter) for letter in ("t", *LETTERS)]
+        arguments = system.symbols()
         moved = system.symbol(self.entry[0])[self.entry[1]] if self.entry is not None else ca.SX.sym("nothing")
         now, slope = system.residual, ca.jacobian(system.residual, moved)
         later = ca.substitute([now, slope, ca.jacobian(now, t)], [t], [t + T])
