@@ -57,7 +57,8 @@ class OptimalControl:
     ----------
     model: an ODE, or a DAE of any index. Every input is optimised, unless it is `given`.
     duration: a number, or `dd.unknown(guess, lower, upper)`.
-    intervals: the number of intervals; an input is constant (or linear) on each.
+    intervals: the number of intervals; an input is constant (or linear) on each. By default 50, and more where these
+        do not resolve the plan: `plan.notes` then says how many, and what that changed.
     begin: the start time. parameters: values by name that override those of the model.
 
     Example
@@ -75,7 +76,7 @@ class OptimalControl:
     """
 
     def __init__(
-        self, model: Model | System, duration: float | Unknown, intervals: int = 50, *, begin: float = 0.0,
+        self, model: Model | System, duration: float | Unknown, intervals: int | None = None, *, begin: float = 0.0,
         parameters: Mapping[str, object] | None = None,
     ) -> None:  # fmt: skip
         self.model = model
@@ -85,6 +86,7 @@ class OptimalControl:
         self._description = Description(
             written, system, stage_form(system), float(begin), read_duration(duration), check_intervals(intervals),
             ca.SX.sym("duration"), parameters=np.array(parameter_values(system, parameters)),
+            open_mesh=intervals is None,
         )  # fmt: skip
         self._declared_bounds()
         self._solving: Solving | None = None

@@ -33,7 +33,7 @@ from daedalus.optimisation.search.consistent_states import consistent_states
 from daedalus.optimisation.search.convexity import is_convex
 from daedalus.optimisation.search.hidden_inputs import in_the_middle, tilted, unused_inputs, variables_of_inputs
 from daedalus.optimisation.search.initial_guess import initial_guess
-from daedalus.optimisation.search.mesh_rounds import on_finer_meshes
+from daedalus.optimisation.search.mesh_rounds import on_an_open_mesh, on_finer_meshes, tell_coarse_inputs
 from daedalus.optimisation.search.other_starts import (
     DURATIONS,
     INTERVALS,
@@ -151,7 +151,13 @@ class Solving:
             own.other_ways = self.other_ways
             return own._search(replace(left, starts=1))
 
-        return on_finer_meshes(lambda: self._search(settings), finer, settings)
+        if self.description.open_mesh and settings.mesh_tolerance is None:
+            first = self._search(settings)
+            plan = on_an_open_mesh(first, finer, settings) if first.outcome.success else first
+        else:
+            plan = on_finer_meshes(lambda: self._search(settings), finer, settings)
+        tell_coarse_inputs(plan)
+        return plan
 
     def _by_stages(self, settings: SolveSettings) -> tuple[ProgramOutcome | None, str]:
         """What fatrop finds, or None and why."""

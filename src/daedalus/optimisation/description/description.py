@@ -83,6 +83,7 @@ class Description:
     guesses: dict[str, object] = field(default_factory=dict)
     trajectory: object = None
     linked: bool = False  # begins where another phase ends
+    open_mesh: bool = False  # nobody said how many intervals there are: they may become more
     single: frozenset[int] = frozenset()  # free parameters that are one variable, however stages are made
     notes: list[str] = field(default_factory=list)
 

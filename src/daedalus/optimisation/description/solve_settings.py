@@ -97,8 +97,14 @@ def read_duration(value: object) -> float | Unknown:
     return float(value)  # type: ignore[arg-type]
 
 
+# Where nobody says how many intervals there are.
+INTERVALS = 50
+
+
 def check_intervals(value: object) -> int:
-    """A whole number of intervals."""
+    """A whole number of intervals; that of most problems where none is given."""
+    if value is None:
+        return INTERVALS
     if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
         raise InputError("intervals must be a whole number of at least 1.", f"got {value!r}", remedy="intervals=50")
     return int(value)

@@ -1,4 +1,8 @@
-"""Searches on finer and finer meshes until the mesh error is small enough; of phases, each has a mesh of its own."""
+"""Searches on finer and finer meshes until the mesh error is small enough; of phases, each has a mesh of its own.
+
+A mesh that nobody gave is refined where it does not resolve the plan: where its polynomials leave the equations by more
+than OPEN, or where inputs that are held on each interval cost more than INPUTS of the whole beside inputs that move.
+"""
 
 from __future__ import annotations
 
@@ -15,15 +19,58 @@ from daedalus.optimisation.description.solve_settings import SolveSettings
 from daedalus.optimisation.program.program_outcome import ProgramEnding
 from daedalus.optimisation.result.phased_plan import PhasedPlan
 from daedalus.optimisation.result.plan import Plan
-from daedalus.optimisation.search.refinement import refined_mesh
+from daedalus.optimisation.search.refinement import lost_by_held_inputs, refined_mesh, resolving_mesh
 from daedalus.optimisation.transcription.mesh import Mesh
 
-# Meshes are refined at most so often.
-MOST_MESHES = 12
+# Meshes are refined at most so often; those that nobody gave, less often, and to so many intervals.
+MOST_MESHES, MOST_OPEN, MOST_INTERVALS = 12, 8, 400
+# The mesh error that is asked for where nobody asked, and what held inputs may cost, as a share of the cost.
+OPEN, INPUTS = 1e-3, 5e-3
+# What held inputs cost is told where it is more than this share of the cost.
+TOLD = 0.02
+
+# Costs below this are zero.
+LEAST = 1e-12
 
 FoundPlan = TypeVar("FoundPlan", Plan, PhasedPlan)
 # Meshes, what was found on the last ones, and settings -> what is found on these.
 SearchOn = Callable[[list[Mesh], FoundPlan, SolveSettings], FoundPlan]
+
+
+def tell_coarse_inputs(plan: Plan) -> None:
+    """A note where inputs that are held on each interval cost clearly more than inputs that move."""
+    lost = float(lost_by_held_inputs(plan.transcription, plan.outcome).sum()) / max(abs(plan.objective), LEAST)
+    if plan.outcome.success and lost > TOLD:
+        more = 'more intervals, or ocp.input(name, kind="linear")'
+        plan.add_note(
+            f"inputs that are constant on each interval cost about {100 * lost:.0f} % or more here: try {more}"
+        )
+
+
+def on_an_open_mesh(plan: Plan, search: SearchOn[Plan], settings: SolveSettings) -> Plan:
+    """A plan on the first mesh, or on finer ones where that does not resolve it; notes say what was reached."""
+    began, first = time.perf_counter(), plan
+    before: float | None = None
+    for _ in range(MOST_OPEN):
+        made = plan.transcription
+        lost = lost_by_held_inputs(made, plan.outcome)
+        mesh = resolving_mesh(
+            made, plan.outcome.w, plan.mesh_error, OPEN, lost / max(abs(plan.objective), LEAST), INPUTS
+        )
+        left = None if settings.time_limit is None else settings.time_limit - time.perf_counter() + began
+        if mesh is None or mesh.intervals > MOST_INTERVALS or (left is not None and left <= 0):
+            break
+        found = search([mesh], plan, replace(settings, time_limit=left))
+        if not found.outcome.success:
+            break
+        plan, before = found, plan.objective
+    if before is not None:
+        counts = f"{first.transcription.layout.intervals} to {counted(plan.transcription.layout.intervals, 'interval')}"
+        errors = " to ".join(number(float(own.mesh_error.max()), 2) for own in (first, plan))
+        costs = f"{number(first.objective)} to {number(plan.objective)}"
+        last = f"the last refinement changed the cost by {number(abs(plan.objective - before), 2)}"
+        plan.add_note(f"the mesh was refined from {counts}: mesh error {errors}, cost {costs}; {last}")
+    return plan
 
 
 def on_finer_meshes(first: Callable[[], FoundPlan], search: SearchOn[FoundPlan], settings: SolveSettings) -> FoundPlan:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from daedalus.optimisation.program.program_outcome import ProgramOutcome
 from daedalus.optimisation.transcription.collocated import Transcription
 from daedalus.optimisation.transcription.mesh import Mesh, mesh_of
 from daedalus.optimisation.transcription.program_layout import values_of
@@ -52,6 +53,49 @@ def refined_mesh(
     parts, degrees = np.where(bent & (parts == 1), 2, parts), np.where(bent & (parts == 1), mesh.degrees, degrees)
     shares = [mesh.shares[k] + mesh.widths[k] * np.arange(count) / count for k, count in enumerate(parts)]
     return mesh_of(np.concatenate([*shares, [1.0]]), family, np.repeat(degrees, parts))
+
+
+def resolving_mesh(
+    transcription: Transcription, w: np.ndarray, error: np.ndarray, tolerance: float, lost: np.ndarray, most_lost: float
+) -> Mesh | None:
+    """A mesh with shorter intervals where the motion or an input is not resolved, or None where both are.
+
+    lost: what inputs that are held on each interval cost, as a share of the cost; most_lost: of all together.
+    """
+    mesh = transcription.layout.mesh
+    missed = error > tolerance
+    # Halves lose a quarter: what all may lose is shared evenly, and those that lose more are divided.
+    coarse = (lost > most_lost / max(1, len(lost))) & bool(lost.sum() > most_lost)
+    if not (missed | coarse).any():
+        return None
+    parts = np.where(missed & (error > UNLIKE), MOST_PARTS, np.where(missed | coarse, 2, 1))
+    parts = np.where(lost > MOST_PARTS**2 * most_lost / max(1, len(lost)), MOST_PARTS, parts)
+    shares = [mesh.shares[k] + mesh.widths[k] * np.arange(count) / count for k, count in enumerate(parts)]
+    places = np.concatenate([*shares, [1.0]])
+    scheme = mesh.schemes[0]
+    return Mesh(places, (scheme,) * (len(places) - 1))
+
+
+def lost_by_held_inputs(transcription: Transcription, outcome: ProgramOutcome) -> np.ndarray:
+    """What it costs that inputs are held on every interval, beside inputs that move along it, (intervals,).
+
+    Within an interval the best input moves by about Δu as neighbours differ. Around its mean that costs W Δu² / 24 with
+    the curvature W of the Lagrangian by the input of the interval. Where W is zero, inputs jump from bound to bound.
+    """
+    layout, stage, program = transcription.layout, transcription.stage, transcription.program
+    found, held = np.zeros(layout.intervals), len(stage.constant)
+    if layout.intervals < 3 or not held:
+        return found
+    on_diagonal = program.hessian_row == program.hessian_column
+    bend = np.zeros(len(outcome.w))
+    curvature = np.nan_to_num(program.second(outcome.w, outcome.multipliers))
+    bend[program.hessian_row[on_diagonal]] = curvature[on_diagonal]
+    middle = layout.shares[:-1] + 0.5 * layout.widths
+    for k in range(held):
+        own = layout.inputs[:, k]
+        moves = np.gradient(outcome.w[own], middle) * layout.widths
+        found += np.maximum(bend[own], 0.0) * moves**2 / 24
+    return found
 
 
 def refined_parts(
