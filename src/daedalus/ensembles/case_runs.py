@@ -28,6 +28,7 @@ from daedalus.simulation.run.road import Piece, Road, find_road
 from daedalus.simulation.run.travel import travel, travelled
 from daedalus.simulation.singular.rank_watch import rank_watch_of
 from daedalus.simulation.switching.agenda import has_agenda
+from daedalus.simulation.touching.time_stepping import run_touching
 
 _FINISHED = Ending.FINISHED.value
 _ARGUMENTS = {"p": "parameters", "x": "start", "u": "inputs"}
@@ -64,10 +65,12 @@ class CaseRuns:
         plain: bool,
         strict: bool = False,
         noise: SeededNoise | None = None,
+        touches: bool = False,
     ) -> None:
-        # strict: kernels do every operation as it is written. noise: each case has that of its seed.
+        # strict: kernels do every operation as it is written. noise: each case has that of its seed. touches: bodies
+        # have hard contacts, and each case is a run of its own.
         self.road, self.cases, self.cancel, self.strict, self.noise = road, cases, cancel, strict, noise
-        self._request, settings = request, road.settings
+        self._request, settings, self.touches = request, road.settings, touches
         self._limit = settings.time_limit
         self._plain = plain and rank_watch_of(settings.plant) is None
         self._tables = road.drive.core_tables() if road.drive.tables else None
@@ -102,7 +105,13 @@ class CaseRuns:
         return found
 
     def _of_case(self, case: int, own: tuple[Any, ...]) -> PlainRun | Trajectory:
+        if self.touches:
+            return run_touching(self.request_of(case), self._stop_if_cancelled)
         return self._run(case, *own) if own else travel(self.road_of(case), cancel=self.cancel)
+
+    def _stop_if_cancelled(self, _: float) -> None:
+        if self.cancel.is_set:
+            raise KeyboardInterrupt
 
     def _limited(self, case: int, own: tuple[Any, ...]) -> PlainRun | Trajectory:
         """The run of a case whose searches count, too."""
@@ -117,6 +126,7 @@ class CaseRuns:
         placed = self.cases.placed_in(road.system)
         if (
             placed is None
+            or self.touches
             or not road.settings.begins_anywhere
             or road.drive.callbacks
             or has_agenda(road.system)

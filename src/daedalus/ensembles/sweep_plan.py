@@ -15,10 +15,12 @@ from daedalus.ensembles.cases import Cases
 from daedalus.ensembles.columns import columns_of
 from daedalus.ensembles.reader import Reader
 from daedalus.ensembles.seeded_noise import SeededNoise
+from daedalus.model.mechanics.mechanics_part import touching_book
 from daedalus.model.system.packed_expressions import PackedExpressions, packed, unpacked
 from daedalus.model.system.system import System
 from daedalus.simulation.run.request import Request, check_step, read_request
 from daedalus.simulation.run.road import Road, find_road
+from daedalus.simulation.touching.time_stepping import way_between_contacts
 
 
 class OpenSweep(NamedTuple):
@@ -54,13 +56,16 @@ class SweepPlan:
     def opened(self, cases: Cases) -> OpenSweep:
         """The plan with some cases."""
         request, cancel = self.request(), _core.Cancel()
-        road = find_road(of_values(request, cases, cases.typical))
-        check_step(road.request)
+        touches = touching_book(self.system) is not None
+        typical = of_values(request, cases, cases.typical)
+        road = find_road(way_between_contacts(typical) if touches else typical)
+        check_step(request)
         columns = columns_of(road, self.outputs, cases.names)
         reader = Reader(road, columns, self.wrt, self.end_only, self.keep_stopped)
         runs = CaseRuns(
-            road, request, cases, cancel, plain=reader.reads_plain_runs, strict=self.strict, noise=self.noise
-        )
+            road, request, cases, cancel, plain=reader.reads_plain_runs and not touches, strict=self.strict,
+            noise=self.noise, touches=touches,
+        )  # fmt: skip
         assert road.request.save_at is not None
         return OpenSweep(road, reader, runs, cancel, road.request.save_at)
 

@@ -32,6 +32,7 @@ FEW, TOO_FEW = 16, "fewer than a kernel for many is worth"
 # From so many cases on a GPU is taken where there is one: its start and the compilation for it take about a second.
 VERY_MANY = 100_000
 EVENTS_HERE, NOISE_HERE = "events are located on the processor", "noise is drawn on the processor"
+CONTACTS_APART = "contact forces of each follow from problems of its own"
 # Launches on a GPU that are under way at once: one is read while the other runs.
 UNDER_WAY = 2
 
@@ -163,6 +164,8 @@ def _has_derivatives(run: PlainRun | Trajectory | str) -> bool:
 
 def find_way(runs: CaseRuns, reader: Reader, on: object) -> WayOfCases:
     """The way of a sweep: on lanes where they can be taken, and where that pays or was asked for."""
+    if runs.touches:
+        return OneByOne(runs, reader, CONTACTS_APART)
     if on == "auto" and runs.strict and runs.cases.count < VERY_MANY:
         on = "cpu"
     if on == "auto" and runs.cases.count < FEW:

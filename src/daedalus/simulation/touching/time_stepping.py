@@ -68,13 +68,17 @@ def run_touching(request: Request, progress: Callable[[float], object] | None = 
     book = touching_book(request.system)
     assert book is not None
     _check(request)
-    way = request.with_options(method="dop853", limits=NO_LIMITS, stepped=True)._replace(save_at=None)
-    road = find_road(way)
+    road = find_road(way_between_contacts(request)._replace(save_at=None))
     first = begin(road, request.t0, request.start)
     bodies = TouchingBodies(road.system, book, first.parameters)
     march = _ContactMarch(request, road, bodies, first, progress)
     stop = march.go()
     return march.trajectory(stop, time.perf_counter() - began)
+
+
+def way_between_contacts(request: Request) -> Request:
+    """The request of the motion alone, whose contact forces are numbers from outside."""
+    return request.with_options(method="dop853", limits=NO_LIMITS, stepped=True)
 
 
 def _check(request: Request) -> None:

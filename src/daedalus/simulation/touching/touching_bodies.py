@@ -10,11 +10,11 @@ import casadi as ca
 import numpy as np
 
 from daedalus import _core
-from daedalus.errors import InputError
+from daedalus.errors import InputError, ModelError
 from daedalus.geometry.euler_angles import rotation_from_rpy, rpy_from_rotation
 from daedalus.geometry.quaternions import quaternion_from_rotation
 from daedalus.model.expressions import concatenate
-from daedalus.model.mechanics.contact_shapes import BESIDE_ELLIPSOID, KINDS, LAW, ContactShape
+from daedalus.model.mechanics.contact_shapes import BESIDE_ELLIPSOID, KINDS, LAW, SIZES, ContactShape
 from daedalus.model.mechanics.equations_of_motion import time_derivative
 from daedalus.model.names import element_label
 from daedalus.model.system.system import System
@@ -25,6 +25,14 @@ if TYPE_CHECKING:
 # How many numbers of a law the core takes: friction, restitution, rolling, spinning, and a velocity.
 CORE_LAW = 4
 TWIST, POSE = 6, 7
+
+
+def _out_of_range(what: str, value: float, wanted: str) -> ModelError:
+    return ModelError(
+        f"{what} is {value:g} with these parameters.",
+        because=f"it has to be {wanted}.",
+        remedy="other values of the parameters",
+    )
 
 
 @dataclass
@@ -170,6 +178,7 @@ class TouchingBodies:
             np.asarray(v, dtype=float).ravel()
             for v in ca.Function("n", [self.system.symbol("p")], parts).call([ca.DM(p)])
         ]
+        self._check_numbers(values)
         mass, inertia = np.zeros((len(bodies), 3)), np.zeros((len(bodies), 3, 3))
         for k, (body, own) in enumerate(zip(bodies, values)):
             mass[k, : body.size] = 1.0 / own[0]
@@ -193,6 +202,23 @@ class TouchingBodies:
         sizes = [s[:2].max() + far for s, far, own in zip(shaped, reach, self.shapes) if own.kind != "plane"]
         least = [min(v for v in s[:3] if v > 0) for s, own in zip(shaped, self.shapes) if own.kind != "plane"]
         return world, scout, laws, (min(least, default=1.0), max(sizes, default=1.0))
+
+    def _check_numbers(self, values: list[np.ndarray]) -> None:
+        """Refuse parameters that make a mass, a size or a law what the model itself would not take."""
+        count, shapes = len(self.names), len(self.shapes)
+        told = [(f"The mass of {name}", own[0]) for name, own in zip(self.names, values)]
+        for shape, own in zip(self.shapes, values[count : count + shapes]):
+            sizes = 1 if shape.kind == "capsule" else SIZES[shape.kind][self.size == 2]
+            told += [(f"A size of the {shape.kind} on {shape.body or 'the ground'}", value) for value in own[:sizes]]
+        for word, value in told:
+            if not 0.0 < value < np.inf:
+                raise _out_of_range(word, value, "more than zero")
+        for contact, own in zip(self.contacts, values[count + shapes :]):
+            for word, value in zip(LAW[:CORE_LAW], own):
+                most = 1.0 if word == "restitution" else np.inf
+                if not 0.0 <= value <= most:
+                    what = f"The {word.replace('_', ' ')} of {contact.name}"
+                    raise _out_of_range(what, value, "from 0 to 1" if most == 1.0 else "at least zero")
 
     def _law_table(self, owners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The sign of each law's surface velocity, and which law holds between two shapes, -1 for none."""
