@@ -220,3 +220,24 @@ def test_a_sweep_says_how_charges_are_kept():
         dd.sweep(m, 1.0, **options)["c1.charge"]
     kept = dd.sweep(m, 1.0, outputs=["c1.charge", "c1.voltage"], **options)
     assert kept["c1.charge"].values == pytest.approx(kept["c1.voltage"].values)
+
+
+def test_a_start_of_what_a_source_gives():
+    """The voltage of a capacitor straight on a source is a parameter: it may be given if it is right, or guessed."""
+    C, m = dd.components.electrical, dd.Model("filter")
+    source, ground = m.add(C.VoltageSource("source", voltage=2.0)), m.add(C.Ground("ground"))
+    first, last = m.add(C.Capacitor("first", capacitance=1.0)), m.add(C.Capacitor("last", capacitance=0.5))
+    r = m.add(C.Resistor("r", resistance=2.0))
+    m.connect(source.plus, r.plus, first.plus)
+    m.connect(r.minus, last.plus)
+    m.connect(last.minus, source.minus, ground.pin, first.minus)
+    expected = 2 * (1 - np.exp(-1.0))
+    for value in (2.0, dd.guess(0.3), None):
+        start = {"first.voltage": value, "last.voltage": 0.0}
+        for given in (start, dd.initialise(m, start)):
+            tr = dd.simulate(m, 1.0, start=given, rtol=1e-8)
+            assert (tr["first.voltage"][-1], tr["last.voltage"][-1]) == pytest.approx((2.0, expected))
+    for verb in (dd.initialise, lambda m, start: dd.simulate(m, 1.0, start=start)):
+        with pytest.raises(dd.InputError, match=r"first.voltage has no start value of its own") as caught:
+            verb(m, {"first.voltage": 1.0, "last.voltage": 0.0})
+        assert caught.value.facts == ["it is source.voltage, a parameter: 2 in the model; given 1.0"]

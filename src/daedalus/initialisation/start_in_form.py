@@ -13,8 +13,10 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from daedalus.errors import InputError
 from daedalus.model.expressions import elements, symbol_key
-from daedalus.model.names import split_index
+from daedalus.model.guesses import GuessedStart
+from daedalus.model.names import element_label, split_derivative, split_index
 from daedalus.model.system.equation_row import Role
 from daedalus.model.system.once import remembered
 from daedalus.model.system.system import System
@@ -83,12 +85,26 @@ def states_in(system: System, moment: Any) -> dict[str, float]:
     >>> states_in(n.freeze(), dd.initialise(m)), states_in(m.freeze(), dd.initialise(n))
     ({'q': 1.0, 'q_rate': 2.0}, {'q': 1.0, 'q_dot': 2.0})
     """
-    rates = derivatives_as_states(system)
-    found = {}
+    rates, further, found = derivatives_as_states(system), _further_names(system), {}
     for label in system.labels["x"]:
-        name = label if label in moment else rates.get(label, label)
-        if name in moment:
+        names = (label, rates.get(label, label), *further.get(label, ()))
+        name = next((name for name in names if name in moment), None)
+        if name is not None:
             found[label] = float(np.asarray(moment[name]).reshape(()))
+    return found
+
+
+@remembered
+def _further_names(system: System) -> dict[str, list[str]]:
+    """The further names of states that stand for derivatives, by label: q_rate2 -> q_ddot."""
+    found: dict[str, list[str]] = {}
+    for name, own in system.aliases.items():
+        if split_derivative(split_index(name)[0])[1]:
+            place = system.place(own)
+            shape = place.shape
+            for i, (letter, k) in enumerate(zip(place.letters, place.positions.tolist())):
+                label = system.labels[letter][k]
+                found.setdefault(label, []).append(element_label(name, shape, i) if shape else name)
     return found
 
 
@@ -134,8 +150,9 @@ def negative_states(system: System) -> dict[str, str]:
 
 
 def without_signs(system: System, values: Mapping[str, object]) -> Mapping[str, object]:
-    """Values by name with those of states with the other sign given to these."""
+    """Values by name with those of states with the other sign given to these, and without those of parameters."""
     negative = negative_states(system)
+    values = _without_parameters(system, values)
     _check_further_names(system, values, negative)
     if not any(name in negative for name in values):
         return values
@@ -143,6 +160,23 @@ def without_signs(system: System, values: Mapping[str, object]) -> Mapping[str, 
         negative.get(name, name): -value if name in negative and isinstance(value, (int, float)) else value
         for name, value in values.items()
     }
+
+
+def _without_parameters(system: System, values: Mapping[str, object]) -> Mapping[str, object]:
+    """Values by name without those that a parameter gives: a capacitor straight on a source has its voltage."""
+    given = {name: own for name in values if (own := system.aliases.get(name)) and system.place(own).letter == "p"}
+    for name, own in given.items():
+        value, place = values[name], system.place(own)
+        usual = system.start["p"][place.positions[0]]
+        is_guess = value is None or isinstance(value, GuessedStart)
+        if not is_guess and not (isinstance(value, (int, float)) and math.isclose(value, usual, rel_tol=1e-9)):
+            raise InputError(
+                f"{name} has no start value of its own.",
+                f"it is {own}, a parameter: {usual:g} in the model; given {value!r}",
+                because="what parts are joined to determines it.",
+                remedy=f"leave {name} out of start=, or parameters={{{own!r}: ...}}",
+            )
+    return {name: value for name, value in values.items() if name not in given} if given else values
 
 
 def _check_further_names(system: System, values: Mapping[str, object], negative: Mapping[str, str]) -> None:

@@ -272,8 +272,10 @@ class Notebook:
         if stem in self._assembly.names:
             variable, order = self._assembly.names[stem]
             return self._derivative_symbol(variable, order) if order else self._symbols[variable]
+        if name in self._aliases:
+            return self._lookup(self._aliases[name])
         if stem in self._aliases:
-            return self._lookup(self._aliases[stem])
+            return self._lookup(self._aliases[stem] + name[len(stem) :])
         if stem in self._symbols:
             symbol, shape = self._symbols[stem], self._variables[stem].shape
         elif stem in self._outputs:

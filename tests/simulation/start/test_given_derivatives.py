@@ -52,3 +52,42 @@ def test_a_derivative_that_contradicts_is_refused_with_what_is_true(seed):
         dd.simulate(m, 1.0, start={"x1_dot": 5.0, "x2_dot": 3.0})
     assert "x1_dot" in str(error.value)
     assert "x2_dot = " not in str(error.value)
+
+
+def left_open(seed):
+    """Equations that lose an unknown at the start, the values that may be given for it, and where they lead."""
+    draw = np.random.default_rng(seed)
+    a, b, u = draw.uniform(0.5, 2.0, 3)
+    m = dd.Model(f"open {seed}")
+    x1, x2 = m.state("x1", start=1.0), m.state("x2", start=1.0 / a)
+    m.equation(m.der(x1), u - x1)
+    along, apart = (u - 1.0) / a, -b
+    if seed % 3 == 0:  # x2' is algebraic
+        z = m.algebraic("z")
+        m.equation(m.der(x2), z)
+        m.equation((x1 - a * x2) * (z + b), 0.0)
+    elif seed % 3 == 1:  # two algebraic variables in between
+        z = m.algebraic("z", 2)
+        m.equation([m.der(x2), z[0]], [z[0] + z[1], 2 * z[1]])
+        m.equation((x1 - a * x2) * (z[0] + z[1] + b), 0.0)
+    else:  # an equation for a sum of derivatives
+        m.equation((x1 - a * x2) * (m.der(x1) + m.der(x2) + b - u + x1), 0.0)
+    end = u + (1 - u) * np.exp(-0.5)
+    return m, {along: end / a, apart: 1 / a - b * 0.5}
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_values_that_follow_from_given_derivatives_are_known(seed):
+    m, ends = left_open(seed)
+    for rate, end in ends.items():
+        for start in ({"x2_dot": rate}, dd.initialise(m, {"x2_dot": rate})):
+            tr = dd.simulate(m, 0.5, start=start, rtol=1e-8)
+            assert tr.success
+            assert tr["x2_dot"][0] == pytest.approx(rate)
+            assert tr["x2"][-1] == pytest.approx(end, rel=1e-5)
+    with pytest.raises(dd.SingularModelError, match=r"cannot be solved for|leave x2_dot open at the start"):
+        dd.simulate(m, 0.5, start={"x2_dot": next(iter(ends))}, method="dop853")
+    if seed % 3 != 1:
+        for start in ({}, {"x1_dot": dd.initialise(m)["x1_dot"]}):
+            with pytest.raises(dd.SingularModelError, match="cannot be solved for"):
+                dd.simulate(m, 0.5, start=start)

@@ -267,10 +267,12 @@ class System:
         known = self.places.get(name)
         if known is not None:
             return known
+        if name in self.aliases:
+            return self.place(self.aliases[name])
         stem, index = split_index(name)
         origin, order = split_derivative(stem)
         if stem in self.aliases or origin in self.aliases:
-            return self.place(self._target(stem, origin, order))
+            return self.place(self._target(stem, origin, order) + name[len(stem) :])
         known = self.places.get(stem)
         if index is None or (known is None and stem not in self._partial):
             raise self.unknown_name(name)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import casadi as ca
 
 from daedalus.model.expressions import column, concatenate, elements, symbol_key
 from daedalus.model.model import Model
-from daedalus.model.names import element_label
+from daedalus.model.names import derivative_name, element_label
 from daedalus.model.notebook import Equation, WrittenEvent
 from daedalus.model.system.equation_row import Role
 from daedalus.model.system.freeze import highest_orders
@@ -20,8 +21,8 @@ from daedalus.reduction.rewriting import ReducedModel, read_model, substituted, 
 def to_first_order(model: Model | System) -> ReducedModel:
     """The model with first derivatives only: `q_dot` becomes the state `q_rate`, `q_ddot` the state `q_rate2`.
 
-    Existing expressions stay valid: `q_dot` still is the derivative of q. Equations named "rate of q" are q' = q_rate.
-    If only some elements of q have higher derivatives, q_rate is a column of those.
+    Existing expressions stay valid: `q_dot` still is the derivative of q, and results have `q_ddot`. Equations named
+    "rate of q" are q' = q_rate. If only some elements of q have higher derivatives, q_rate is a column of those.
 
     Example
     -------
@@ -38,6 +39,7 @@ def to_first_order(model: Model | System) -> ReducedModel:
     book = read_model(model, "to_first_order")
     book.freeze()
     n = written_out(book)
+    n._aliases = dict(n._aliases)
     states = [v for v in n._variables.values() if v.kind == "state"]
     orders = highest_orders(n, states, concatenate(e.residual for e in n._equations.values()))
     # Derivative symbol -> what stands for it from now on.
@@ -45,7 +47,7 @@ def to_first_order(model: Model | System) -> ReducedModel:
     links: list[Equation] = []
     for v in states:
         before = {k: n._scalars[v.name, 0][k] for k in range(v.size)}
-        name = v.name
+        name, stand = v.name, dict[int, tuple[str, list[int]]]()
         for order in range(1, max(orders[v.name])):
             chosen = [k for k in range(v.size) if orders[v.name][k] > order]
             last, name = name, _declare_rate(n, v, order, chosen)
@@ -53,6 +55,8 @@ def to_first_order(model: Model | System) -> ReducedModel:
             stands += [(n._derivative_scalar(v.name, k, order), rates[k]) for k in chosen]
             links.append(_link(n, last, [n.der(before[k]) - rates[k] for k in chosen]))
             before = rates
+            stand[order] = name, chosen
+        n._aliases.update(_further_names(v, orders[v.name], stand))
         for k, symbol in before.items():
             if orders[v.name][k] > 1:
                 stands.append((n._derivative_scalar(v.name, k, orders[v.name][k]), n.der(symbol)))
@@ -61,6 +65,25 @@ def to_first_order(model: Model | System) -> ReducedModel:
         n._equations.update((link.name, link) for link in links)
         n._events = {e.name: _reset_by_new_names(n, e, stands) for e in n._events.values()}
     return n
+
+
+def _further_names(v: Variable, orders: tuple[int, ...], stand: Mapping[int, tuple[str, list[int]]]) -> dict[str, str]:
+    """Names of second and higher derivatives, which are `q_rate2` or `q_rate_dot` now, for results.
+
+    stand: for each order the state that stands for the derivative, and the elements of v that are in it.
+    """
+    found = {}
+    for order in range(2, max(orders) + 1):
+        whole = derivative_name(v.name, order)
+        for k in (k for k, highest in enumerate(orders) if order <= highest):
+            name, chosen = stand[min(order, orders[k] - 1)]
+            own = name if order < orders[k] else derivative_name(name, 1)
+            if len(chosen) == v.size and len(set(orders)) == 1:
+                found[whole] = own
+            else:
+                shape = v.shape if len(chosen) == v.size else (len(chosen),)
+                found[element_label(whole, v.shape, k)] = element_label(own, shape, chosen.index(k))
+    return found
 
 
 def _link(n: ReducedModel, name: str, rows: list[ca.SX]) -> Equation:

@@ -16,7 +16,7 @@ from daedalus.simulation.run.request import Start
 from daedalus.simulation.run.reselection import with_choice
 from daedalus.simulation.run.road import Piece, Road, implicit_road
 from daedalus.simulation.start.start_history import with_history
-from daedalus.simulation.start.start_row import gives, start_row
+from daedalus.simulation.start.start_row import passed_over, settles, start_row
 from daedalus.simulation.start.vanishing_divisor import vanishing_divisor
 
 
@@ -49,10 +49,17 @@ def begin(road: Road, t0: float, start: Start | None, may_turn: bool = True) -> 
         return with_choice(first) if system.choices else first
     lost = vanishing_divisor(request.model, settings.plant, drive, t0, row, p)
     if lost is None:
-        return first
-    if request.method != "auto" or (lost.of_states and not gives(start, lost.unknown)) or not may_turn:
+        over = passed_over(road, t0, row, p, start)
+        if over is None:
+            return first
+        if request.method != "auto" or not may_turn:
+            raise over
+        return begin(implicit_road(request, over.what), t0, start)
+    if request.method != "auto" or not may_turn:
         raise lost.error
-    # Inputs or parameters take the unknown out of an equation, which then constrains the states; or it was given.
+    if lost.of_states and not settles(road, t0, row, p, start, lost.unknown):
+        raise lost.error
+    # Inputs or parameters take the unknown out of an equation, which then constrains the states; or it is known.
     return begin(implicit_road(request, lost.error.facts[0]), t0, start)
 
 

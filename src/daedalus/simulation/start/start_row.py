@@ -6,9 +6,11 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+import casadi as ca
 import numpy as np
 
-from daedalus.errors import InconsistentStartError, InputError
+from daedalus.algebra.rank_decision import rank_of
+from daedalus.errors import InconsistentStartError, InputError, SingularModelError
 from daedalus.initialisation.start import Start as ConsistentStart
 from daedalus.initialisation.start_in_form import by_states, states_in
 from daedalus.initialisation.written_states import has_other_states, with_given_elsewhere
@@ -128,11 +130,58 @@ def _check_with_equations(
         raise error from None
 
 
-def gives(start: Start | None, name: str) -> bool:
-    """Whether somebody gave a value for a derivative or an algebraic variable."""
+def settles(road: Road, t0: float, row: np.ndarray, p: np.ndarray, start: Start | None, name: str) -> bool:
+    """Whether a value that equations leave open at the start is given, or follows from other values that are."""
+    system = road.settings.plant.system
+    if isinstance(start, Samples) or start is None:
+        return False
+    given = _given_unknowns(system, start)
+    unknowns = (*system.labels["xdot"], *system.labels["z"])
+    known = ~np.isnan(given)
+    if name in unknowns and known[unknowns.index(name)]:
+        return True
+    if not known.any():
+        return False
+    symbols = [system.symbol(letter) for letter in ("t", "xdot", "x", "z", "u", "p")]
+    slopes = ca.Function("slopes", symbols, [ca.jacobian(system.residual, ca.vertcat(symbols[1], symbols[3]))])
+    values, n = np.nan_to_num(given), system.sizes["xdot"]
+    x = row[: system.sizes["x"]]
+    left = slopes(t0, values[:n], x, values[n:], road.drive.at_time(t0), p).full()[:, ~known]
+    return bool(np.isfinite(left).all()) and rank_of(left, "∂F/∂(x', z)").rank == left.shape[1]
+
+
+def passed_over(
+    road: Road, t0: float, row: np.ndarray, p: np.ndarray, start: Start | None
+) -> SingularModelError | None:
+    """The refusal of a start whose given derivatives the equations take and the formulas of x' and z do not."""
+    system = road.settings.plant.system
+    if isinstance(start, Samples) or start is None:
+        return None
+    unknowns, n = _given_unknowns(system, start), system.sizes["xdot"]
+    if np.isnan(unknowns).all():
+        return None
+    given = {"x": row, "xdot": unknowns[:n], "z": unknowns[n:]}
+    error = _contradiction(road.settings, road.drive, given, t0, row, p)
+    if error is None:
+        return None
+    name = error.what.removeprefix("The given ").split()[0]
+    return SingularModelError(
+        f"The equations leave {name} open at the start, and its formula does not.",
+        error.facts[0].replace("the equations give", "the formula gives"),
+        because="a factor that is zero there was divided by.",
+        remedy=f'method="radau5", which takes the given value, or leave {name} out of start=',
+    )
+
+
+def _given_unknowns(system: System, start: Start) -> np.ndarray:
+    """x' and z as far as they are given, not a number elsewhere."""
+    labels = (*system.labels["xdot"], *system.labels["z"])
     if isinstance(start, ConsistentStart):
-        return name in start and start.origin[name] == "given"
-    return isinstance(start, Mapping) and start.get(name) is not None
+        given = (label in start and start.origin[label] == "given" for label in labels)
+        return np.array([float(start[label]) if own else np.nan for label, own in zip(labels, given)])
+    found = given_start(system, start_mapping(system, start))
+    parts = (found.get(letter, np.full(system.sizes[letter], np.nan)) for letter in ("xdot", "z"))
+    return np.concatenate(list(parts))
 
 
 def start_mapping(system: System, start: Start | None) -> Mapping[str, Any]:
