@@ -14,7 +14,7 @@ from fractions import Fraction
 
 import casadi as ca
 
-from daedalus.model.expressions import elements, folded, symbol_key
+from daedalus.model.expressions import COMPARISONS, LOGICAL, elements, folded, symbol_key
 from daedalus.model.model import Model, as_system
 from daedalus.model.names import counted, listed
 from daedalus.model.printing import expression_text
@@ -36,10 +36,10 @@ _FACTORS = [k * scale for scale in (1.0, math.pi) for k in (1.0, 2.0, 0.5)]
 _NUMBER: Found = ((), True)
 _PURE: Found = ((), False)
 _ALIKE = (ca.OP_ADD, ca.OP_SUB, ca.OP_FMIN, ca.OP_FMAX, ca.OP_HYPOT, ca.OP_FMOD, ca.OP_REMAINDER)
-_COMPARED = (ca.OP_LT, ca.OP_LE, ca.OP_EQ, ca.OP_NE, ca.OP_ATAN2)
+_COMPARED = (*COMPARISONS, ca.OP_ATAN2)
 _KEPT = (ca.OP_ASSIGN, ca.OP_NEG, ca.OP_TWICE, ca.OP_FABS, ca.OP_FLOOR, ca.OP_CEIL, ca.OP_COPYSIGN)
 _POWERS = {ca.OP_SQ: Fraction(2), ca.OP_SQRT: Fraction(1, 2), ca.OP_INV: Fraction(-1)}
-_LOGIC = (ca.OP_AND, ca.OP_OR, ca.OP_NOT, ca.OP_SIGN)
+_LOGIC = (*LOGICAL, ca.OP_SIGN)
 
 
 @dataclass(frozen=True)

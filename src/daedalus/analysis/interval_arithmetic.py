@@ -16,6 +16,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.errors import SolverError
+from daedalus.model.expressions import COMPARISONS
 from daedalus.model.system.instruction_list import OPERATION_NAMES, Instructions, read_instructions
 
 Interval = tuple[np.ndarray, np.ndarray]
@@ -211,7 +212,7 @@ _OPERATIONS: dict[int, Callable[..., Interval]] = {
     ca.OP_IF_ELSE_ZERO: _switched,
 }
 # Operations that jump: a value between their two sides means that the jump lies inside the box.
-_STEPS = frozenset({ca.OP_SIGN, ca.OP_FLOOR, ca.OP_CEIL, ca.OP_LT, ca.OP_LE, ca.OP_EQ, ca.OP_NE})
+_STEPS = frozenset({ca.OP_SIGN, ca.OP_FLOOR, ca.OP_CEIL, *COMPARISONS})
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.analysis.structure.written_structure import variable_index
 from daedalus.errors import InputError, SolverError
 from daedalus.model.event_purpose import EventPurpose
-from daedalus.model.expressions import contains
+from daedalus.model.expressions import COMPARISONS, LOGICAL, contains
 from daedalus.model.input_rates import refuse_rates
 from daedalus.model.model import Model, as_system
 from daedalus.model.switching.delays import refuse_delays
@@ -23,7 +23,7 @@ from daedalus.simulation.inputs.differentiated_inputs import with_inputs_put_in
 from daedalus.simulation.plant.solvable import solvable
 from daedalus.simulation.result.samples import Samples
 
-COMPARED = frozenset((ca.OP_LT, ca.OP_LE, ca.OP_EQ, ca.OP_NE, ca.OP_NOT, ca.OP_AND, ca.OP_OR))
+COMPARED = frozenset((*COMPARISONS, *LOGICAL))
 
 
 def differentiable_system(

@@ -17,7 +17,13 @@ EQUATION_REMEDY = "the comma form m.equation(m.der(x), [v, -g]): left side, righ
 EXPRESSION_REMEDY = "an expression in the model's symbols, a number, or a list of these"
 # From here on instructions are read all at once.
 MANY_INSTRUCTIONS = 2000
-LOGICAL = (ca.OP_AND, ca.OP_OR, ca.OP_NOT)
+# What operations do that are not smooth: they compare, combine, count in whole steps, bend; and their names.
+COMPARISONS = {ca.OP_LT: "<", ca.OP_LE: "<=", ca.OP_EQ: "==", ca.OP_NE: "!="}
+LOGICAL = {ca.OP_AND: "and", ca.OP_OR: "or", ca.OP_NOT: "not"}
+STAIRS = {ca.OP_FLOOR: "floor", ca.OP_CEIL: "ceil", ca.OP_FMOD: "fmod", ca.OP_REMAINDER: "remainder"}
+BENDS = {ca.OP_FABS: "fabs", ca.OP_FMIN: "fmin", ca.OP_FMAX: "fmax"}
+# Those with two or three values, which change where operands pass each other or zero.
+CONDITIONS = frozenset((ca.OP_LT, ca.OP_LE, ca.OP_SIGN))
 _NAN_CAUSE = "math.sin(x), float(x) and writing a symbol into a float array turn symbols into NaN."
 _NAN_REMEDY = "np.sin or casadi.sin, and lists instead of np.zeros"
 

@@ -20,11 +20,10 @@ import numpy as np
 
 from daedalus.algebra.newton_steps import full_newton
 from daedalus.deadline import poll
+from daedalus.model.expressions import CONDITIONS
 from daedalus.model.system.instruction_list import Instructions
 from daedalus.model.system.once import KeptByKey
 
-# Operations with two or three values, which change at once.
-CONDITIONS = frozenset((ca.OP_LT, ca.OP_LE, ca.OP_SIGN))
 # Operations that are not defined everywhere, with the operands that this depends on.
 LIMITED = {
     **{

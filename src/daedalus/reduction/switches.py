@@ -27,7 +27,16 @@ import casadi as ca
 import numpy as np
 
 from daedalus.compilation.foreign_calls import calls_foreign_code
-from daedalus.model.expressions import concatenate, contains, elements, nan_inside, symbol_key
+from daedalus.model.expressions import (
+    BENDS,
+    CONDITIONS,
+    STAIRS,
+    concatenate,
+    contains,
+    elements,
+    nan_inside,
+    symbol_key,
+)
 from daedalus.model.printing import ConditionText, expression_text
 from daedalus.model.switching.held_states import HeldStates
 from daedalus.model.system.instruction_list import LONG, Instructions, outputs_with, read_instructions
@@ -35,14 +44,11 @@ from daedalus.model.system.once import remembered
 from daedalus.model.system.system import System
 from daedalus.model.system.system_record import ARGUMENTS
 from daedalus.model.variables import Variable
-from daedalus.reduction.protecting_conditions import CONDITIONS, Sources, continued_by_zero, protection_of
+from daedalus.reduction.protecting_conditions import Sources, continued_by_zero, protection_of
 
 PARAMETERS = ARGUMENTS.index("p")
-SWITCHING = frozenset((ca.OP_LT, ca.OP_LE, ca.OP_FABS, ca.OP_SIGN, ca.OP_FMIN, ca.OP_FMAX))
-# Of these the ones that bend and do not jump: in the guard of an event they need no mode.
-CORNERS = frozenset((ca.OP_FABS, ca.OP_FMIN, ca.OP_FMAX))
-# What jumps at every whole number of something.
-STAIRS = {ca.OP_FLOOR: "floor", ca.OP_CEIL: "ceil", ca.OP_FMOD: "fmod", ca.OP_REMAINDER: "remainder"}
+# Of these the ones that bend and do not jump need no mode in the guard of an event.
+SWITCHING = CONDITIONS | BENDS.keys()
 # A whole number counts as reached this far below it.
 REACHED = 1e-12
 MODES, CLOCK = "modes of the switches", "conditions on time"
@@ -232,7 +238,7 @@ class _Rewriting:
             self.assigned.add(row)
         elif self.moving[row] and all(k in self.timed for k in operands if self.moving[k]):
             self.timed.add(row)
-            bends = operation in CORNERS and not self.in_equations[row]
+            bends = operation in BENDS and not self.in_equations[row]
             if (operation in SWITCHING or operation in STAIRS) and not bends and not on_conditions:
                 self.new[row] = self._of_time(row, operation, a, b if b >= 0 else zero)
                 return
@@ -240,7 +246,7 @@ class _Rewriting:
             self.jumping.add(row)
         if row in self.continued:
             self.new[row] = continued_by_zero(operation, self.new[a], None if b < 0 else self.new[b])
-        elif operation in CORNERS and not self.in_equations[row]:
+        elif operation in BENDS and not self.in_equations[row]:
             self.new[row] = _applied(operation, self.new, a, b)
         elif operation in STAIRS and self.moving[row]:
             self.new[row] = self._stairs(row, operation, a, b)

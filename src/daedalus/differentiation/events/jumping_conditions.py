@@ -20,14 +20,14 @@ from daedalus.differentiation.events.smoothness import corners as corners_in
 from daedalus.differentiation.events.smoothness import stairs_of
 from daedalus.errors import SolverError
 from daedalus.model.event_purpose import EventPurpose
-from daedalus.model.expressions import concatenate, divided, elements
+from daedalus.model.expressions import STAIRS, concatenate, divided, elements
 from daedalus.model.switching.held_states import HeldStates
 from daedalus.model.system.closed_loop import ClosedLoop
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.model.variables import Event
 from daedalus.reduction.reduction_record import Reduction
-from daedalus.reduction.switches import STAIRS, switches_of
+from daedalus.reduction.switches import switches_of
 from daedalus.simulation.result.records import Record
 from daedalus.simulation.result.records_of_derivatives import JumpNotDifferentiated
 from daedalus.simulation.sliding.sliding_system import Sliding

@@ -5,7 +5,7 @@ from __future__ import annotations
 import casadi as ca
 
 from daedalus.errors import SolverError
-from daedalus.model.expressions import elements
+from daedalus.model.expressions import BENDS, COMPARISONS, LOGICAL, STAIRS, elements
 from daedalus.model.names import listed
 from daedalus.model.system.system import System
 
@@ -16,24 +16,9 @@ class NoSecondDerivativesError(SolverError):
 
 # Operations with a corner or a jump; their second derivative is zero almost everywhere and says nothing.
 CORNERS = {
-    ca.OP_FABS: "fabs",
-    ca.OP_SIGN: "sign",
-    ca.OP_FMIN: "fmin",
-    ca.OP_FMAX: "fmax",
-    ca.OP_FLOOR: "floor",
-    ca.OP_CEIL: "ceil",
-    ca.OP_FMOD: "fmod",
-    ca.OP_REMAINDER: "remainder",
-    ca.OP_COPYSIGN: "copysign",
-    ca.OP_IF_ELSE_ZERO: "if_else",
-    ca.OP_LT: "<",
-    ca.OP_LE: "<=",
-    ca.OP_EQ: "==",
-    ca.OP_NE: "!=",
-    ca.OP_NOT: "not",
-    ca.OP_AND: "and",
-    ca.OP_OR: "or",
-}
+    **BENDS, **STAIRS, **COMPARISONS, **LOGICAL,
+    ca.OP_SIGN: "sign", ca.OP_COPYSIGN: "copysign", ca.OP_IF_ELSE_ZERO: "if_else",
+}  # fmt: skip
 
 
 def corners(expression: ca.SX) -> list[str]:

@@ -29,7 +29,7 @@ from daedalus.errors import SolverError
 from daedalus.initialisation.behind_reset import Behind, reset_rule
 from daedalus.initialisation.reset_refusals import RefusedReset
 from daedalus.initialisation.reset_slopes import reset_slopes
-from daedalus.model.expressions import elements
+from daedalus.model.expressions import COMPARISONS, elements
 from daedalus.model.names import listed
 from daedalus.model.switching.held_states import HeldStates
 from daedalus.model.system.instruction_list import read_instructions
@@ -41,7 +41,6 @@ from daedalus.simulation.plant.plants import implicit_plant_of, plant_of
 from daedalus.simulation.start.restart import Restart, restarts
 from daedalus.simulation.switching.agenda import order_of
 
-COMPARED = frozenset((ca.OP_LT, ca.OP_LE, ca.OP_EQ, ca.OP_NE))
 # A guard brought an event about where it is zero this near to it, in parts of the run; or in these many tolerances.
 NEAR, TOLERANCES = 1e-6, 100.0
 
@@ -107,7 +106,7 @@ class InstantMaps:
                 values[row] = (
                     ca.SX.binary(operation, values[a], values[b]) if two else ca.SX.unary(operation, values[a])
                 )
-                if operation in COMPARED:
+                if operation in COMPARISONS:
                     found.append(values[a] - values[b])
         return found
 

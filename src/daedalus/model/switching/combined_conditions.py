@@ -7,9 +7,7 @@ from functools import reduce
 import casadi as ca
 
 from daedalus.errors import ModelError
-from daedalus.model.expressions import as_expression, is_logical, operation
-
-COMPARISONS = (ca.OP_LT, ca.OP_LE, ca.OP_EQ, ca.OP_NE)
+from daedalus.model.expressions import COMPARISONS, as_expression, is_logical, operation
 
 
 def is_condition(expression: ca.SX) -> bool:

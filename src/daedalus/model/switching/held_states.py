@@ -7,18 +7,15 @@ from dataclasses import dataclass, replace
 import casadi as ca
 import numpy as np
 
-from daedalus.model.expressions import LOGICAL
+from daedalus.model.expressions import COMPARISONS, LOGICAL, STAIRS
 from daedalus.model.lazy_values import cached_property
 from daedalus.model.reopened import as_model
-from daedalus.model.switching.combined_conditions import COMPARISONS
 from daedalus.model.system.instruction_list import read_instructions
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.model.system.system_record import ARGUMENTS
 
-# What jumps where its operands pass a number.
-STEPS = (ca.OP_SIGN, ca.OP_FLOOR, ca.OP_CEIL, ca.OP_FMOD, ca.OP_REMAINDER)
-DECIDING = frozenset((*COMPARISONS, *LOGICAL, ca.OP_IF_ELSE_ZERO, *STEPS))
+DECIDING = frozenset((*COMPARISONS, *LOGICAL, *STAIRS, ca.OP_SIGN, ca.OP_IF_ELSE_ZERO))
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 import casadi as ca
 import numpy as np
 
-from daedalus.model.expressions import elements, symbol_key
+from daedalus.model.expressions import BENDS, elements, symbol_key
 
-KINKS = (ca.OP_FABS, ca.OP_FMAX, ca.OP_FMIN, ca.OP_SQRT)
+KINKS = (*BENDS, ca.OP_SQRT)
 # A cost with more operations is taken as it is.
 MOST_OPERATIONS = 20_000
 

@@ -13,7 +13,7 @@ import numpy as np
 from daedalus.algebra.rank_decision import EPSILON
 from daedalus.errors import SolverError
 from daedalus.initialisation.wording import number
-from daedalus.model.expressions import concatenate, elements, operation, symbol_key
+from daedalus.model.expressions import CONDITIONS, STAIRS, concatenate, elements, operation, symbol_key
 from daedalus.model.names import counted
 from daedalus.model.signals import Signal
 from daedalus.model.switching.schedule import SAME_TIME
@@ -22,10 +22,10 @@ from daedalus.optimisation.description.unknown import Unknown
 from daedalus.optimisation.transcription.inputs_at_points import written_formula
 from daedalus.optimisation.transcription.mesh import Mesh
 from daedalus.optimisation.transcription.sides_of_jumps import EDGE
-from daedalus.simulation.switching.solved_times import BRANCHING, JUMPING, solved_times
+from daedalus.simulation.switching.solved_times import solved_times
 
 # Operations whose values jump; those that only bend (the smaller, the larger, the size) need no node.
-CONDITIONS = frozenset(JUMPING) - frozenset(BRANCHING)
+JUMPING = CONDITIONS | STAIRS.keys()
 # Both sides of a jump differ by more than this times what the signal changes as far away beside it: a signal that is
 # smooth there changes about as much on all three stretches.
 STEEPER = 10.0
@@ -111,7 +111,7 @@ def _turning(description: Description, formula: ca.SX) -> np.ndarray:
         if node.is_constant() or node.is_symbolic() or node.element_hash() in seen:
             continue
         seen.add(node.element_hash())
-        if operation(node) in CONDITIONS and all(symbol_key(s) in known for s in ca.symvar(node)):
+        if operation(node) in JUMPING and all(symbol_key(s) in known for s in ca.symvar(node)):
             found.append(node)
         else:
             waiting += [node.dep(k) for k in range(node.n_dep())]

@@ -4,19 +4,10 @@ from __future__ import annotations
 
 import casadi as ca
 
-from daedalus.model.expressions import concatenate, contains, elements, symbol_key
+from daedalus.model.expressions import BENDS, COMPARISONS, LOGICAL, STAIRS, concatenate, contains, elements, symbol_key
 
 # Operations that jump, or switch at a jump: their derivative says nothing of the step.
-_STEPS = frozenset(
-    {
-        *(ca.OP_SIGN, ca.OP_FLOOR, ca.OP_CEIL, ca.OP_FMOD, ca.OP_REMAINDER, ca.OP_COPYSIGN),
-        *(ca.OP_LT, ca.OP_LE, ca.OP_EQ, ca.OP_NE, ca.OP_NOT, ca.OP_AND, ca.OP_OR),
-    }
-)
-
-
-# Operations that have a kink: their derivative jumps.
-_KINKS = frozenset({ca.OP_FABS, ca.OP_FMIN, ca.OP_FMAX})
+_STEPS = frozenset((*COMPARISONS, *LOGICAL, *STAIRS, ca.OP_SIGN, ca.OP_COPYSIGN))
 
 
 def is_linear(expressions: ca.SX, unknowns: ca.SX, slopes: ca.SX, steps: bool = True) -> bool:
@@ -34,7 +25,7 @@ def has_steps(expressions: ca.SX) -> bool:
 
 def steps_with(expressions: ca.SX, unknowns: ca.SX, kinks: bool = False) -> bool:
     """Whether a step anywhere inside depends on an unknown; with `kinks` a kink counts too."""
-    sharp = _STEPS | _KINKS if kinks else _STEPS
+    sharp = _STEPS | BENDS.keys() if kinks else _STEPS
     own = {symbol_key(s) for s in elements(unknowns)}
     others = [s for s in ca.symvar(expressions) if symbol_key(s) not in own]
     function = ca.Function("steps", [unknowns, concatenate(others)], [expressions])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,11 @@ import numpy as np
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.result.held_values import HeldModes, HeldValues
+
+
+def _reading(name: str, what: str) -> Any:
+    """A property of the samples; what: what it is."""
+    return property(attrgetter(f"_samples.{name}"), doc=what)
 
 
 class MomentData:
@@ -19,47 +25,13 @@ class MomentData:
     def __init__(self, samples: Any) -> None:
         self._samples = samples  # the Samples that it reads, which import this file
 
-    @property
-    def plant(self) -> Plant:
-        """The system that was run, as machine code."""
-        plant: Plant = self._samples._plant
-        return plant
-
-    @property
-    def drive(self) -> Drive:
-        """What drove its inputs."""
-        drive: Drive = self._samples._drive
-        return drive
-
-    @property
-    def parameters(self) -> np.ndarray:
-        """The parameters, discrete variables behind them."""
-        parameters: np.ndarray = self._samples._parameters
-        return parameters
-
-    @property
-    def times(self) -> np.ndarray:
-        """The times, (nt,)."""
-        times: np.ndarray = self._samples._times
-        return times
-
-    @property
-    def rows(self) -> np.ndarray:
-        """x, or (x, z, x') of an implicit method, (nt, width)."""
-        rows: np.ndarray = self._samples._x
-        return rows
-
-    @property
-    def fired(self) -> frozenset[str]:
-        """What happened at the one time asked for."""
-        fired: frozenset[str] = self._samples._fired
-        return fired
-
-    @property
-    def held(self) -> np.ndarray | None:
-        """Discrete variables at the times asked for, (nt, entries)."""
-        held: np.ndarray | None = self._samples._held
-        return held
+    plant: Plant = _reading("_plant", "The system that was run, as machine code.")
+    drive: Drive = _reading("_drive", "What drove its inputs.")
+    parameters: np.ndarray = _reading("_parameters", "The parameters, discrete variables behind them.")
+    times: np.ndarray = _reading("_times", "The times, (nt,).")
+    rows: np.ndarray = _reading("_x", "x, or (x, z, x') of an implicit method, (nt, width).")
+    fired: frozenset[str] = _reading("_fired", "What happened at the one time asked for.")
+    held: np.ndarray | None = _reading("_held", "Discrete variables at the times asked for, (nt, entries).")
 
 
 class RunData(MomentData):
@@ -67,19 +39,6 @@ class RunData(MomentData):
 
     __slots__ = ()
 
-    @property
-    def held_values(self) -> HeldValues | None:
-        """Discrete variables along the run."""
-        held_values: HeldValues | None = self._samples._held_values
-        return held_values
-
-    @property
-    def held_modes(self) -> HeldModes | None:
-        """Modes of conditions along the run."""
-        held_modes: HeldModes | None = self._samples._held_modes
-        return held_modes
-
-    @property
-    def source(self) -> Any:
-        """The core run, or its dense output."""
-        return self._samples._source
+    held_values: HeldValues | None = _reading("_held_values", "Discrete variables along the run.")
+    held_modes: HeldModes | None = _reading("_held_modes", "Modes of conditions along the run.")
+    source: Any = _reading("_source", "The core run, or its dense output.")

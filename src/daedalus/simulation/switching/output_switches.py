@@ -15,10 +15,10 @@ import numpy as np
 
 from daedalus.deadline import undisturbed
 from daedalus.errors import SolverError
-from daedalus.model.expressions import concatenate
+from daedalus.model.expressions import STAIRS, concatenate
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
-from daedalus.reduction.switches import STAIRS, SWITCHING, switches_of
+from daedalus.reduction.switches import SWITCHING, switches_of
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.result.held_values import HeldValues

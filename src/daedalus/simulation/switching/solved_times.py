@@ -16,13 +16,12 @@ import numpy as np
 from daedalus.algebra.rank_decision import EPSILON
 from daedalus.compilation.foreign_calls import calls_foreign_code
 from daedalus.errors import SolverError
+from daedalus.model.expressions import BENDS, CONDITIONS, STAIRS
 from daedalus.model.system.instruction_list import Instructions, read_instructions
 from daedalus.simulation.switching.all_zeros import NotEnclosed, all_zeros
 
 MOST_TIMES = 200_000
-BRANCHING = (ca.OP_FMIN, ca.OP_FMAX, ca.OP_FABS)
-STEPPING = (ca.OP_FLOOR, ca.OP_CEIL, ca.OP_FMOD, ca.OP_REMAINDER)
-JUMPING = (*BRANCHING, *STEPPING, ca.OP_LT, ca.OP_LE, ca.OP_SIGN)
+JUMPING = CONDITIONS | BENDS.keys() | STAIRS.keys()
 
 
 class SolvedTimes(NamedTuple):
@@ -142,7 +141,7 @@ def _held(
     """An operation in terms of what it holds between two of its times."""
     k = ca.SX.sym(f"held {len(lines)}")
     (x, y), (a, b) = old, new
-    if operation in BRANCHING:
+    if operation in BENDS:
         lines.append(_Line(k, x < y, a - b, False))
         if operation == ca.OP_FABS:
             return (1 - 2 * k) * a
@@ -151,5 +150,5 @@ def _held(
         shift = 0.5 if operation == ca.OP_REMAINDER else 0.0
         lines.append(_Line(k, ca.floor((x - written) / y + 0.5), a / b + shift, True))
         return a - b * k
-    lines.append(_Line(k, written, a - b, operation in STEPPING))
+    lines.append(_Line(k, written, a - b, operation in STAIRS))
     return k
