@@ -17,6 +17,8 @@ inline constexpr int most_corrections = 25, most_whole_corrections = 50;
 // Converged where a correction is this small in units of the tolerance, or below the tolerance and shrinks no more:
 // rounding errors are left then.
 inline constexpr double consistent_enough = 1e-3, rounding_enough = 1;
+// A correction with the same factor is taken where it is so much shorter than the one before.
+inline constexpr double much_shorter = 0.1;
 // Last digits of its terms that an equation may leave where corrections do not shrink: constants inside of a law, as the
 // 0.7 V of a junction at 1 mV, are not among the terms. It is 1e-12 of them.
 inline constexpr double rounded_digits = 4096;
@@ -107,8 +109,23 @@ struct DampedRestart {
     bool is_stopped() const noexcept { return s.abort_called; }
 };
 
-// One damped correction of y; returns its length in units of the tolerance, infinity where it failed.
-inline double correct_restart(Integration& s, ImplicitState& m, double* y) noexcept {
+// Corrections with the factor at hand, behind one that was taken whole: the next one is known (in the second spare vector)
+// with its size. They go on while each is much shorter than the one before; returns the size of the last that was taken.
+inline double simplified_corrections(Integration& s, ImplicitState& m, double* y, double size, double following) noexcept {
+    double* next = m.spare + m.unknowns;
+    for (int round = 0; round < most_corrections && following <= much_shorter * size; ++round) {
+        move_restart(m, y, 1, next);
+        size = following;
+        if (size <= consistent_enough || !residual_at(s, m, s.t, y + m.unknowns, y, next)) break;
+        solve_restart_matrix(s, m, next);
+        following = weighted_norm(m, next);
+    }
+    return size;
+}
+
+// One damped correction of y, with simplified ones behind it for a row; returns the length of the last in units of the
+// tolerance, infinity where it failed.
+inline double correct_restart(Integration& s, ImplicitState& m, double* y, bool of_row) noexcept {
     const double failed = std::numeric_limits<double>::infinity();
     double *change = m.spare, *next = m.spare + m.unknowns;
     if (!residual_at(s, m, s.t, y + m.unknowns, y, change)) return failed;
@@ -123,6 +140,7 @@ inline double correct_restart(Integration& s, ImplicitState& m, double* y) noexc
     DampedRestart restart{s, m, y, change, next};
     const Followed found = follow_correction(restart, size, 1, most_halvings);
     if (s.abort_called) return failed;
+    if (found.is_shorter && of_row && found.part == 1) return simplified_corrections(s, m, y, size, found.next);
     if (found.is_shorter) return found.part * size;
     return size <= rounding_enough ? size : failed;
 }
@@ -255,12 +273,12 @@ inline bool solve_restart(Integration& s, double* y, bool moved) noexcept {
     double before = std::numeric_limits<double>::infinity();
     for (int round = 0; round < most_corrections; ++round) {
         weigh_restart(s, m, m.spare_row);
-        const double size = correct_restart(s, m, m.spare_row);
+        const double size = correct_restart(s, m, m.spare_row, of_row);
         if (!std::isfinite(size)) break;
         const bool stagnant = size <= rounding_enough && size > 0.5 * before;
         before = size;
-        const bool rounded = of_row && is_rounding_left(s, m, m.spare_row, few_digits);
-        if (size > consistent_enough && !stagnant && !rounded) continue;
+        const bool small = size <= consistent_enough || stagnant;
+        if (!small && !(of_row && is_rounding_left(s, m, m.spare_row, few_digits))) continue;
         copy(m.spare_row, s.n, y);
         return true;
     }

@@ -23,6 +23,8 @@ from daedalus.simulation.result.records_of_methods import MethodAsked, StartedUp
 
 # Tighter than any run asks for.
 RTOL, ATOL = 1e-13, 1e-15
+# Of the tolerance of a loose run.
+SHARE = 1e-6
 
 
 def at_fixed_steps(plant: ImplicitPlant, records: Iterable[Record]) -> bool:
@@ -84,19 +86,27 @@ def _parts_of_one_p(p: np.ndarray) -> list[slice]:
 
 
 def solved_rows(
-    plant: ImplicitPlant, p: np.ndarray, times: np.ndarray, rows: np.ndarray, inputs: np.ndarray, step: float = 0.0
+    plant: ImplicitPlant,
+    p: np.ndarray,
+    times: np.ndarray,
+    rows: np.ndarray,
+    inputs: np.ndarray,
+    step: float = 0.0,
+    rtol: float = 0.0,
 ) -> np.ndarray:
     """The rows with z and x' from x, where these follow at once; p is of each row, (times, np).
 
     step: how long steps of the run are. A rate is as exact as its state needs it over such a step; zero: over a second.
+    rtol: the tolerance of the run, of which states have errors; z and x' are solved for much more exactly than that.
     """
     if not len(times):
         return rows
     nominal = plant.system.nominal
-    scale = ATOL * np.concatenate([nominal["x"], nominal["z"], np.ones(plant.system.sizes["x"])])
+    exact = max(RTOL, SHARE * rtol)
+    scale = ATOL / RTOL * exact * np.concatenate([nominal["x"], nominal["z"], np.ones(plant.system.sizes["x"])])
     solve = plant.model.consistent_rows
     parts = _parts_of_one_p(p)
-    return np.concatenate([solve(times[k], rows[k], inputs[k], p[k.start], RTOL, scale, step) for k in parts])
+    return np.concatenate([solve(times[k], rows[k], inputs[k], p[k.start], exact, scale, step) for k in parts])
 
 
 def _nearest(

@@ -65,7 +65,7 @@ def _kept(
     if not isinstance(plant, ImplicitPlant) or plant.system.choices:
         return rows
     if plant.index.largest == 1:
-        return _unless_steep(plant, solved_rows(plant, p, times, rows, inputs, step), rows, rtol)
+        return _unless_steep(plant, solved_rows(plant, p, times, rows, inputs, step, rtol), rows, rtol)
     if plant.onto_written is not None:
         part = plant.row_parts["x"]
         states = np.ascontiguousarray(rows[:, part])

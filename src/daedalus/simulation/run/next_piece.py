@@ -12,13 +12,15 @@ from dataclasses import replace
 from daedalus.integrators.methods import METHODS
 from daedalus.integrators.tableaux.collocation import radau_iia
 from daedalus.simulation.result.ending import Ending, Stop
-from daedalus.simulation.result.records_of_methods import FullNewton
+from daedalus.simulation.result.records_of_methods import FullNewton, ImplicitChosen
 from daedalus.simulation.result.trajectory import Trajectory
+from daedalus.simulation.run.begin import begin
 from daedalus.simulation.run.dead_centre_crossing import cross_dead_centre
 from daedalus.simulation.run.pieces import Next
 from daedalus.simulation.run.rechosen_constraints import choose_constraints, with_other_constraints
 from daedalus.simulation.run.reselection import with_another_choice
-from daedalus.simulation.run.road import Piece
+from daedalus.simulation.run.road import Piece, road_through
+from daedalus.simulation.run.settings import has_junctions
 from daedalus.simulation.run.stiff_start import go_on_implicitly
 from daedalus.simulation.singular.stopped_places import named_place
 from daedalus.simulation.sliding.slide import come_to_rest, leave_surface, slide_along
@@ -45,6 +47,27 @@ def with_full_newton(first: Piece, done: Trajectory) -> Piece | None:
     return first.behind(done, settings, begin, done._source.end)
 
 
+# Rule of a run: where the method that was chosen for a circuit cannot solve its steps, another one goes on. A thyristor
+# that fires moves currents by ten decades within one step: stages of a Rosenbrock method go beyond what an exponential
+# holds there, Newton's method of three coupled stages finds no way from its guess, and one of one stage does, or the
+# other way round. Each method runs once.
+NEXT_METHOD = {"radau9": "rodas5p", "rodas5p": "radau5", "radau5": "bdf"}
+UNSOLVED = (Ending.NOT_FINITE, Ending.STEP_TOO_SMALL)
+
+
+def by_another_method(first: Piece, done: Trajectory) -> Piece | None:
+    """The rest of a run of a circuit by the next method, where the one that was chosen did not solve its steps."""
+    road, request = first.road, first.road.request
+    name = NEXT_METHOD.get(done.method)
+    if name is None or request.method != "auto" or request.step is not None or not has_junctions(done.system):
+        return None
+    if not (done.status.is_unsolved or done.status in UNSOLVED) or first.settings.watched is not None:
+        return None
+    end = done.end
+    why = ImplicitChosen(name, f"{done.method} stopped at t = {float(end.time):.6g}")
+    return begin(road_through(request, done.system, road.inputs, name, why, float(end.time)), float(end.time), end)
+
+
 def name_the_place(first: Piece, done: Trajectory) -> Stop | None:
     """The end where the run stopped at a dead centre or at a fold of its algebraic equations."""
     return named_place(done)
@@ -63,6 +86,7 @@ RULES: tuple[Rule, ...] = (
     with_unknowns_solved_anew,
     piece_without_cuts,
     with_full_newton,
+    by_another_method,
     with_other_constraints,
     cross_dead_centre,
     name_the_place,

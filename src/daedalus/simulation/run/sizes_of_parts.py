@@ -52,15 +52,19 @@ def by_sizes_of_parts(request: Request, whole: Trajectory, again: Callable[[Requ
     steps = LIMITS.index("max_steps")
     for _ in range(MOST_RUNS):
         tolerances, small = _tolerances(whole, atol, tolerances, NOISE)
-        if not small:
+        is_noisy = not small
+        if is_noisy:
             # What the largest states do not feed is free of their rounding errors: a run that is not much longer shows.
             tolerances, small = _tolerances(whole, atol, tolerances, 0.0)
+        if not small:
+            break
+        if is_noisy:
             most = AT_MOST_TIMES * whole.work.steps + FEW_STEPS
             limits[steps] = most if limits[steps] is None else min(most, limits[steps])
         # A limit that no double holds is none.
         if time_limit is not None and time_limit < sys.float_info.max:
             time_limit -= whole.work.seconds
-        if not small or (time_limit is not None and time_limit <= whole.work.seconds):
+        if time_limit is not None and time_limit <= whole.work.seconds:
             break
         try:
             second = again(request.with_options(atol=tolerances, limits=(*limits, time_limit)))

@@ -126,6 +126,8 @@ struct Rosenbrock {
         // The next step begins with this evaluation anyway; a step out of the domain of the model is no step.
         if (!finite_at(s, m, s.t_new, rate_known(s, m, s.x_new), s.x_new, m.next))
             return s.abort_called ? Status::aborted : shorter(s, m, cut_if_not_finite, Status::not_finite);
+        if (s.junctions && m.factored_step == h && !(left_at_end(s, m, h) < most_left))
+            return shorter(s, m, 0.5, Status::step_too_small);
         m.next_known = !s.has_projection, m.next_time = s.t_new;
         accept(s, m, h, root, quotient);
         return Status::going;
@@ -178,6 +180,7 @@ struct Rosenbrock {
 
 private:
     static constexpr double tolerance_of_junction = 0.01;  // of the tolerance, what Newton's method may leave there
+    static constexpr double most_left = 2;  // tolerances, at the end of a step: beyond the errors that a step may have
     enum class Outcome { done, singular, not_finite, no_start };
 
     // out = base + sum_j weights_j k_j; no base is zeros.
@@ -305,6 +308,17 @@ private:
         return std::fmax(weighted_norm(m, m.error), smallest_counted);
     }
 
+    // What the equations leave at the end of a step (`next` is known there), as a correction in units of the tolerance. A step
+    // over the voltage at which a junction begins to conduct, whose stages all lie before it, ends beyond volts that no
+    // junction has, and its estimate knows nothing of it.
+    static double left_at_end(Integration& s, RosenbrockState& m, double h) noexcept {
+        const double* rate = s.x_new + m.unknowns;
+        if (!s.moving_mass) multiply_mass(m, 1, rate, m.turned_mass);
+        for (long long i = 0; i < m.unknowns; ++i) m.error[i] = m.next[i] + (s.moving_mass ? 0 : m.turned_mass[i]);
+        solve_step_matrix(s, m, m.solver, 1 / (h * m.method.gamma[0]), m.error);
+        return weighted_norm(m, m.error);
+    }
+
     // The middle of the step, corrected with the matrix of the step.
     struct MiddleOfRosenbrock {
         Integration& s;
@@ -347,6 +361,8 @@ private:
     // Takes the step as one over the end of a junction's current. A restart follows.
     static bool crosses_junction(Integration& s, RosenbrockState& m) noexcept {
         if (!s.junctions) return false;
+        // Of a step that failed the end says nothing of sizes: volts that no junction has would allow for any step here.
+        set_weights(s, m, s.x, s.rtol, 1, std::fabs(s.t_new - s.t));
         const bool solved = solves_junction_step(s, m, tolerance_of_junction, m.error);
         return takes_line(s, m, solved, false);
     }

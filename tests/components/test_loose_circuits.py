@@ -1,0 +1,46 @@
+"""Circuits at loose tolerances: which method runs them, and steps over the voltage at which a junction conducts."""
+
+import numpy as np
+import pytest
+from tests.components.by_ngspice import netlist, sample_times, watched
+
+import daedalus as dd
+
+
+@pytest.mark.parametrize("rtol", [1e-2, 1e-3, 1e-4])
+def test_a_thyristor_fires_at_loose_tolerances(rtol):
+    """No step ends at volts that no junction has, with a tolerance of volts because of that."""
+    text = netlist("thyristor_dimmer")
+    times = sample_times(text)[:21]
+    m = dd.components.from_spice(text)
+    exact = np.array(dd.simulate(m, times[-1], rtol=1e-8, method="radau5", save_at=times)[f"v_{watched(text)}"])
+    tr = dd.simulate(m, times[-1], rtol=rtol, method="rodas5p", save_at=times)
+    assert tr.success, tr.stop_reason
+    assert np.abs(np.array(tr[f"v_{watched(text)}"]) - exact).max() < 3 * rtol * np.abs(exact).max()
+    assert max(np.abs(np.array(tr[f"x1.q{k}.emitter_drive"])).max() for k in (1, 2)) < 1000.0
+
+
+@pytest.mark.parametrize(("rtol", "method"), [(1e-3, "rodas5p"), (1e-4, "rodas5p"), (1e-6, "radau5"), (1e-8, "radau9")])
+def test_the_method_of_a_circuit_with_charges_fits_the_tolerance(rtol, method):
+    m = dd.components.from_spice(netlist("reverse_recovery"))
+    assert dd.simulate(m, 1e-8, rtol=rtol).method == method
+
+
+def test_derivatives_of_a_circuit_with_charges_have_a_method_at_loose_tolerances():
+    """Steps of a Rosenbrock method are not differentiated there: another one is taken."""
+    text = "V1 a 0 SIN(0 3 1meg)\nR1 a b {r}\nD1 b 0 dm\n.model dm D(IS=1e-14 CJO=10p TT=5n)\n"
+    low, middle, high = (dd.components.from_spice(text.format(r=r)) for r in (99.0, 100.0, 101.0))
+    found = dd.sensitivities(middle, 1e-7, rtol=1e-4)
+    state = middle.freeze().labels["x"][0]
+    ends = [np.array(dd.simulate(m, 1e-7, rtol=1e-9)[state])[-1] for m in (low, high)]
+    assert float(found.d(state, "r1.resistance")) == pytest.approx((ends[1] - ends[0]) / 2, rel=0.02)
+
+
+@pytest.mark.parametrize("rtol", [1e-3, 1e-6])
+def test_rows_between_steps_keep_the_laws(rtol):
+    """z of saved rows is solved for: what the law leaves is far below the tolerance of a loose run, too."""
+    m = dd.components.from_spice(netlist("half_wave"))
+    tr = dd.simulate(m, 0.02, rtol=rtol, save_at=np.linspace(0.0, 0.02, 37))
+    drop = np.array(tr["v_in"]) - np.array(tr["v_out"])
+    assert tr.success
+    assert np.abs(drop - np.array(tr["d1.voltage"])).max() < 1e-8 * 10
