@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from daedalus.analysis.structure.written_structure import variable_index
+from daedalus.errors import InconsistentStartError
 from daedalus.integrators.methods import METHODS
 from daedalus.integrators.tableaux.collocation import radau_iia
 from daedalus.simulation.result.ending import Ending, Stop
@@ -51,7 +53,7 @@ def with_full_newton(first: Piece, done: Trajectory) -> Piece | None:
 # that fires moves currents by ten decades within one step: stages of a Rosenbrock method go beyond what an exponential
 # holds there, Newton's method of three coupled stages finds no way from its guess, and one of one stage does, or the
 # other way round. Each method runs once.
-NEXT_METHOD = {"radau9": "rodas5p", "rodas5p": "radau5", "radau5": "bdf"}
+NEXT_METHOD = {"radau9": "radau5", "rodas5p": "radau5", "radau5": "bdf"}
 UNSOLVED = (Ending.NOT_FINITE, Ending.STEP_TOO_SMALL)
 
 
@@ -63,9 +65,14 @@ def by_another_method(first: Piece, done: Trajectory) -> Piece | None:
         return None
     if not (done.status.is_unsolved or done.status in UNSOLVED) or first.settings.watched is not None:
         return None
+    if variable_index(done.system).largest > 1:
+        return None
     end = done.end
     why = ImplicitChosen(name, f"{done.method} stopped at t = {float(end.time):.6g}")
-    return begin(road_through(request, done.system, road.inputs, name, why, float(end.time)), float(end.time), end)
+    try:
+        return begin(road_through(request, done.system, road.inputs, name, why, float(end.time)), float(end.time), end)
+    except InconsistentStartError:  # the row that it came to is none to begin with
+        return None
 
 
 def name_the_place(first: Piece, done: Trajectory) -> Stop | None:
