@@ -50,7 +50,7 @@ class Nesting:
 
         The factors of the chosen atoms are gathered before; what all terms share comes out where nothing is gathered.
         """
-        shared = () if self.collect else common_factor(polynomial)
+        shared = () if self.collect else self._shared(polynomial)
         rest = {divided_by(m, shared): f for m, f in polynomial.items()}
         terms = []
         for atom in self.collect:
@@ -111,7 +111,7 @@ class Nesting:
             groups.setdefault(moving, {})[divided_by(monomial, moving)] = factor
         found: list[Group] = []
         for moving, coefficient in groups.items():
-            shared, number = common_factor(coefficient), common_number(list(coefficient.values()))
+            shared, number = self._shared(coefficient), common_number(list(coefficient.values()))
             own = times(moving, shared)
             rest = {divided_by(m, shared): nice(f / number) for m, f in coefficient.items()}
             inside = None if list(rest) == [()] else self.write(rest)

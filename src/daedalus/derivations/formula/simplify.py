@@ -123,6 +123,10 @@ def _candidates(entry: ca.SX, wish: Wish) -> Iterator[tuple[ca.SX, int, bool]]:
         atoms = Atoms(expand, symbols=ordered, units=wish.units)
         try:
             polynomial = atoms.polynomial(entry)
+            if len(polynomial) > MANY_TERMS:
+                # Three links of an arm have hundreds of products of angles, most of which go together.
+                joined = with_sums_of_angles(atoms, without_squares(atoms, polynomial, ca.OP_SIN))
+                polynomial = joined if len(joined) < len(polynomial) else polynomial
             plain = len(polynomial) > MANY_TERMS
             gathered, constants = _gathered(atoms, wish.collect), _constants(atoms, wish.constants)
             for form in [polynomial] if plain else _forms(atoms, polynomial):
@@ -134,6 +138,9 @@ def _candidates(entry: ca.SX, wish: Wish) -> Iterator[tuple[ca.SX, int, bool]]:
                     yield _measured(Nesting(atoms, (), nest=True, apart=True).write(form), False)
                 if gathered or constants:
                     yield _measured(Nesting(atoms, gathered).collected(form, constants), expand)
+                    if _has_denominators(form):
+                        apart = Nesting(atoms, gathered, apart=True)
+                        yield _measured(apart.collected(form, constants), expand)
         except TooManyTerms:
             continue
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import casadi as ca
 
+from daedalus.algebra.rank_decision import SAME_FORMULA
 from daedalus.derivations.compiled_residual import compiled_residual
 from daedalus.derivations.derivation import DerivationStep
 from daedalus.derivations.formula.agreement import largest_difference
@@ -65,9 +66,10 @@ class Lagrange:
         )  # fmt: skip
         yield from self._slopes(function)
         yield from self._forces()
-        yield self._equations()
+        short = read.short(self._residual(), self.collect)
+        yield self._equations(short)
         if 1 < self.q.numel() <= LARGEST_MATRIX:
-            yield self._matrices()
+            yield self._matrices(short)
 
     def _energy(self, kind: str, letter: str, text: str, written: ca.SX, short: ca.SX) -> DerivationStep:
         read = self.read
@@ -159,11 +161,9 @@ class Lagrange:
             total[n] - self.written.applied.get(n, ca.SX.zeros(total[n].shape)) for n in self.written.coordinates
         )
 
-    def _equations(self) -> DerivationStep:
+    def _equations(self, short: ca.SX) -> DerivationStep:
         """Everything put together, against the equations that the package runs."""
         read = self.read
-        residual = self._residual()
-        short = read.short(residual, self.collect)
         lines = [read.equation(entry, solve=False) for entry in elements(short)]
         lines += [
             read.line(entry, ca.SX(0))
@@ -201,11 +201,10 @@ class Lagrange:
         rises = elements(ca.solve(ca.jacobian(rows, self.a), rows))
         return compiled_residual(self.book.freeze(), dict(zip(derived, rises)))
 
-    def _matrices(self) -> DerivationStep:
+    def _matrices(self, residual: ca.SX) -> DerivationStep:
         """M(q) q'' + h = Q + Gᵀ λ, with the mass matrix of the package's own functions as the check."""
         read = self.read
-        residual = self._residual()
-        mass = read.short(ca.densify(ca.jacobian(residual, self.a)))
+        mass = self._mass(residual)
         rest = ca.densify(ca.substitute(residual, self.a, ca.SX.zeros(self.a.shape)))
         bias = read.short(ca.densify(ca.substitute(rest, self.multipliers, ca.SX.zeros(self.multipliers.shape))))
         pieces: list[Any] = []
@@ -219,12 +218,18 @@ class Lagrange:
             Juxtaposed((Matrix(read.short(-bias), self.h), *pieces)),
         )
         text = "In matrix form: the mass matrix times the accelerations, and what moves them."
-        check = largest_difference(total, residual, usual=read.usual)
+        check = largest_difference(total, self._residual(), usual=read.usual)
         if not any(ca.depends_on(force, self.a) for force in self.written.applied.values()):
             # Forces that contain accelerations, such as those of a geared motor, add to the mass matrix.
             hessian = ca.hessian(self.written.kinetic, self.v)[0]
             check = max(check, largest_difference(mass, hessian, usual=read.usual))
         return read.step(PART, "matrix form", text, [], [line], check)
+
+    def _mass(self, residual: ca.SX) -> ca.SX:
+        """What is before the accelerations; where it is symmetric, equal entries are written alike."""
+        mass = self.read.short(ca.densify(ca.jacobian(residual, self.a)))
+        mirrored = ca.triu2symm(ca.triu(mass))
+        return mirrored if largest_difference(mass, mirrored, usual=self.read.usual) < SAME_FORMULA else mass
 
 
 def lagrange_steps(model: Model) -> list[DerivationStep]:

@@ -127,13 +127,15 @@ def _verdict(lin: Any) -> str:
     if not poles.size:
         return "There are no finite poles."
     poles = _shown_poles(poles.astype(complex))
-    worst = float(poles.real.max())
+    stability = lin.stability()
+    # A double pole at zero is moved by rounding to both sides of it.
+    poles = np.where(np.abs(poles) <= stability.uncertainty, 0.0, poles)
     shown = [p for p in poles if p.imag >= 0]
     texts = ", ".join(_pole_text(p) for p in shown[:MOST_POLES])
     texts += ", …" if len(shown) > MOST_POLES else ""
-    scale = max(1.0, float(np.abs(poles).max()))
-    words = "asymptotically stable" if worst < -1e-9 * scale else "unstable" if worst > 1e-9 * scale else (
-        "on the edge: the linearisation does not decide stability")  # fmt: skip
+    words = "asymptotically stable" if stability.stable else "unstable" if (
+        stability.margin < -stability.uncertainty
+    ) else "on the edge: the linearisation does not decide stability"  # fmt: skip
     return f"Poles: {texts}; {words}."
 
 
