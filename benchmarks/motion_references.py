@@ -236,6 +236,68 @@ def quadrotor_with_load(w: World) -> None:
     w.loads += [(centre, thrust - M * g * w.N.y), (load, -m * g * w.N.y), (frame, tau * w.N.z)]
 
 
+def gantry_crane(w: World) -> None:
+    x, l, th = w.q
+    M, m, J, r, g, F, tau = letters("M m J r g F tau")
+    cart = w.particle(M, x)
+    drum = w.turning(w.u[1] / r, J)
+    load = w.particle(m, x + l * sin(th), -l * cos(th))
+    w.loads += [(cart, F * w.N.x), (load, -m * g * w.N.y), (drum, tau * w.N.z)]
+
+
+def gimballed_gyroscope(w: World) -> None:
+    A, C, B, J, k, tau = letters("A C B J k tau")
+    psi, theta, phi = w.q
+    rates = {q.diff(): u for q, u in zip(w.q, w.u)}
+    frames = [w.N]
+    for name, angle, axis in (("outer", psi, "z"), ("inner", theta, "x"), ("rotor", phi, "z")):
+        frame = ReferenceFrame(name)
+        frame.orient_axis(frames[-1], angle, getattr(frames[-1], axis))
+        frame.set_ang_vel(w.N, frame.ang_vel_in(w.N).subs(rates))
+        frames.append(frame)
+    moments = {1: (0, 0, J), 2: (B, 0, 0), 3: (A, A, C)}
+    for place, own in moments.items():
+        frame = frames[place]
+        w.bodies.append(RigidBody(f"g{place}", w.O, frame, 0, (inertia(frame, *own), w.O)))
+    # The weight of the inner frame turns it about its axle: the slope of −k cos θ.
+    w.loads += [(frames[1], tau * w.N.z), (frames[2], k * sin(theta) * frames[1].x)]
+
+
+def three_link_arm(w: World) -> None:
+    l1, l2, l3, m1, m2, m3, J1, J2, J3, t1, t2, t3 = letters("l_1 l_2 l_3 m_1 m_2 m_3 J_1 J_2 J_3 tau_1 tau_2 tau_3")
+    a, b, c = w.q[0], w.q[0] + w.q[1], w.q[0] + w.q[1] + w.q[2]
+    speeds = w.u[0], w.u[0] + w.u[1], w.u[0] + w.u[1] + w.u[2]
+    places = [(l1 / 2 * cos(a), l1 / 2 * sin(a))]
+    places += [(l1 * cos(a) + l2 / 2 * cos(b), l1 * sin(a) + l2 / 2 * sin(b))]
+    places += [(l1 * cos(a) + l2 * cos(b) + l3 / 2 * cos(c), l1 * sin(a) + l2 * sin(b) + l3 / 2 * sin(c))]
+    links = [w.turning(v, J, w.point(*p), m) for v, J, p, m in zip(speeds, (J1, J2, J3), places, (m1, m2, m3))]
+    for link, torque in zip(links, (t1 - t2, t2 - t3, t3)):
+        w.loads.append((link, torque * w.N.z))
+
+
+def four_bar(w: World) -> None:
+    a, b, c = w.q
+    l1, l2, l3, d, m1, m2, m3, J1, J2, J3, g, tau, z0, z1 = letters(
+        "l_1 l_2 l_3 d m_1 m_2 m_3 J_1 J_2 J_3 g tau z[0] z[1]"
+    )
+    one = w.point(l1 / 2 * cos(a), l1 / 2 * sin(a))
+    two = w.point(l1 * cos(a) + l2 / 2 * cos(b), l1 * sin(a) + l2 / 2 * sin(b))
+    three = w.point(d + l3 / 2 * cos(c), l3 / 2 * sin(c))
+    crank, _, _ = (w.turning(*bar) for bar in ((w.u[0], J1, one, m1), (w.u[1], J2, two, m2), (w.u[2], J3, three, m3)))
+    end = w.point(l1 * cos(a) + l2 * cos(b), l1 * sin(a) + l2 * sin(b))
+    other = w.point(d + l3 * cos(c), l3 * sin(c))
+    w.loads += [(point, -m * g * w.N.y) for point, m in ((one, m1), (two, m2), (three, m3))]
+    pull = z0 * w.N.x + z1 * w.N.y
+    w.loads += [(crank, tau * w.N.z), (end, pull), (other, -pull)]
+
+
+def geared_drive(w: World) -> None:
+    J1, J2, k, d, n, T = letters("J_1 J_2 k d n T")
+    motor, load = w.turning(w.u[0], J1), w.turning(w.u[1], J2)
+    twist = k * (w.q[0] / n - w.q[1]) + d * (w.u[0] / n - w.u[1])
+    w.loads += [(motor, (T - twist / n) * w.N.z), (load, twist * w.N.z)]
+
+
 SYSTEMS: dict[Callable[[World], None], tuple[str, str]] = {
     furuta_pendulum: ("alpha beta", "J m L l g tau"),
     acrobot: ("q_1 q_2", "m_1 m_2 l_1 l_c1 l_c2 I_1 I_2 g tau"),
@@ -253,6 +315,11 @@ SYSTEMS: dict[Callable[[World], None], tuple[str, str]] = {
     segway: ("x theta", "M m J I l r g tau"),
     reaction_wheel_pendulum: ("theta phi", "m_1 m_2 l_1 l_2 I_1 I_2 g tau"),
     quadrotor_with_load: ("x z theta alpha", "M J m L g f tau"),
+    gantry_crane: ("x l theta", "M m J r g F tau"),
+    gimballed_gyroscope: ("psi theta phi", "A C B J k tau"),
+    three_link_arm: ("q_1 q_2 q_3", "l_1 l_2 l_3 m_1 m_2 m_3 J_1 J_2 J_3 tau_1 tau_2 tau_3"),
+    four_bar: ("alpha beta gamma", "l_1 l_2 l_3 d m_1 m_2 m_3 J_1 J_2 J_3 g tau z[0] z[1]"),
+    geared_drive: ("phi_1 phi_2", "J_1 J_2 k d n T"),
 }
 
 

@@ -281,8 +281,116 @@ def quadrotor_with_load():
     ]
 
 
+def gantry_crane():
+    """A cart with a load on a rope that a drum winds (Sakawa and Shindo, 1982)."""
+    m = dd.Model("gantry crane")
+    (x, xd, xdd), (l, ld, ldd), (a, ad, add) = coordinate(m, "x"), coordinate(m, "l", 2.0), coordinate(m, "theta")
+    M, mass, J, r, g = parameters(m, "M m J r g")
+    F, tau = m.input("F"), m.input("tau")
+    load = ca.vertcat(x + l * sin(a), -l * cos(a))
+    m.kinetic_energy(M * xd**2 / 2 + mass * ca.sumsqr(m.der(load)) / 2 + J * (ld / r) ** 2 / 2)
+    m.potential_energy(mass * g * load[1])
+    m.generalised_force(x, F)
+    m.generalised_force(l, tau / r)
+    return m, [
+        (M + mass) * xdd + mass * sin(a) * ldd + mass * l * cos(a) * add + 2 * mass * ld * ad * cos(a)
+        - mass * l * ad**2 * sin(a) - F,
+        mass * sin(a) * xdd + (mass + J / r**2) * ldd - mass * l * ad**2 - mass * g * cos(a) - tau / r,
+        mass * l * cos(a) * xdd + mass * l**2 * add + 2 * mass * l * ld * ad + mass * g * l * sin(a),
+    ]  # fmt: skip
+
+
+def gimballed_gyroscope():
+    """A rotor in two frames, the inner one with a weight (Goldstein, chapter 5)."""
+    m = dd.Model("gyroscope in gimbals")
+    (_, ad, add), (b, bd, bdd), (_, cd, cdd) = coordinate(m, "psi"), coordinate(m, "theta", 0.8), coordinate(m, "phi")
+    A, C, B, J, k = parameters(m, "A C B J k")
+    tau = m.input("tau")
+    m.kinetic_energy(A * (bd**2 + (ad * sin(b)) ** 2) / 2 + C * (ad * cos(b) + cd) ** 2 / 2)
+    m.kinetic_energy(B * bd**2 / 2 + J * ad**2 / 2)
+    m.potential_energy(k * cos(b))
+    m.generalised_force(m["psi"], tau)
+    return m, [
+        (J + A * sin(b) ** 2 + C * cos(b) ** 2) * add + C * cos(b) * cdd + 2 * (A - C) * ad * bd * sin(b) * cos(b)
+        - C * bd * cd * sin(b) - tau,
+        (A + B) * bdd - (A - C) * ad**2 * sin(b) * cos(b) + C * ad * cd * sin(b) - k * sin(b),
+        C * (cdd + cos(b) * add - ad * bd * sin(b)),
+    ]  # fmt: skip
+
+
+def three_link_arm():
+    """Three links in a plane without weight, angles against the link before (Craig, chapter 6)."""
+    m = dd.Model("three-link arm")
+    (a, ad, add), (b, bd, bdd), (c, cd, cdd) = (coordinate(m, f"q_{k}", 0.2 * k) for k in (1, 2, 3))
+    l1, l2, l3, m1, m2, m3, J1, J2, J3 = parameters(m, "l_1 l_2 l_3 m_1 m_2 m_3 J_1 J_2 J_3")
+    torques = [m.input(f"tau_{k}") for k in (1, 2, 3)]
+    out = [ca.vertcat(cos(angle), sin(angle)) for angle in (a, a + b, a + b + c)]
+    one, two = l1 / 2 * out[0], l1 * out[0] + l2 / 2 * out[1]
+    three = l1 * out[0] + l2 * out[1] + l3 / 2 * out[2]
+    for mass, place in ((m1, one), (m2, two), (m3, three)):
+        m.kinetic_energy(mass * ca.sumsqr(m.der(place)) / 2)
+    m.kinetic_energy(J1 * ad**2 / 2 + J2 * (ad + bd) ** 2 / 2 + J3 * (ad + bd + cd) ** 2 / 2)
+    for q, torque in zip((a, b, c), torques):
+        m.generalised_force(q, torque)
+    i3, i2, i1 = J3 + m3 * l3**2 / 4, J2 + (m2 / 4 + m3) * l2**2, J1 + (m1 / 4 + m2 + m3) * l1**2
+    h2, h3, h23 = (m2 / 2 + m3) * l1 * l2, m3 * l2 * l3 / 2, m3 * l1 * l3 / 2
+    m23, m13 = i3 + h3 * cos(c), i3 + h3 * cos(c) + h23 * cos(b + c)
+    m22 = i2 + i3 + 2 * h3 * cos(c)
+    m12 = m22 + h2 * cos(b) + h23 * cos(b + c)
+    m11 = i1 + i2 + i3 + 2 * (h2 * cos(b) + h3 * cos(c) + h23 * cos(b + c))
+    turn2, turn3, both = 2 * ad * bd + bd**2, 2 * ad * cd + 2 * bd * cd + cd**2, bd + cd
+    return m, [
+        m11 * add + m12 * bdd + m13 * cdd - h2 * sin(b) * turn2 - h3 * sin(c) * turn3
+        - h23 * sin(b + c) * (2 * ad * both + both**2) - torques[0],
+        m12 * add + m22 * bdd + m23 * cdd + h2 * sin(b) * ad**2 + h23 * sin(b + c) * ad**2 - h3 * sin(c) * turn3
+        - torques[1],
+        m13 * add + m23 * bdd + i3 * cdd + h3 * sin(c) * (ad + bd) ** 2 + h23 * sin(b + c) * ad**2 - torques[2],
+    ]  # fmt: skip
+
+
+def four_bar():
+    """Three bars in a loop, angles against the ground (Haug, chapter 6)."""
+    m = dd.Model("four-bar")
+    (a, ad, add), (b, bd, bdd), (c, cd, cdd) = (coordinate(m, name) for name in ("alpha", "beta", "gamma"))
+    l1, l2, l3, d, m1, m2, m3, J1, J2, J3, g = parameters(m, "l_1 l_2 l_3 d m_1 m_2 m_3 J_1 J_2 J_3 g")
+    tau = m.input("tau")
+    along = [ca.vertcat(cos(angle), sin(angle)) for angle in (a, b, c)]
+    foot = ca.vertcat(d, 0)
+    places = l1 / 2 * along[0], l1 * along[0] + l2 / 2 * along[1], foot + l3 / 2 * along[2]
+    for mass, J, place, speed in zip((m1, m2, m3), (J1, J2, J3), places, (ad, bd, cd)):
+        m.kinetic_energy(mass * ca.sumsqr(m.der(place)) / 2 + J * speed**2 / 2)
+        m.potential_energy(mass * g * place[1])
+    z = m.constraint("z", l1 * along[0] + l2 * along[1] - foot - l3 * along[2])
+    m.generalised_force(a, tau)
+    h = m2 * l1 * l2 / 2
+    return m, [
+        (J1 + (m1 / 4 + m2) * l1**2) * add + h * cos(a - b) * bdd + h * sin(a - b) * bd**2
+        + (m1 / 2 + m2) * g * l1 * cos(a) - tau - l1 * (z[1] * cos(a) - z[0] * sin(a)),
+        (J2 + m2 * l2**2 / 4) * bdd + h * cos(a - b) * add - h * sin(a - b) * ad**2 + m2 * g * l2 * cos(b) / 2
+        - l2 * (z[1] * cos(b) - z[0] * sin(b)),
+        (J3 + m3 * l3**2 / 4) * cdd + m3 * g * l3 * cos(c) / 2 + l3 * (z[1] * cos(c) - z[0] * sin(c)),
+        l1 * cos(a) + l2 * cos(b) - d - l3 * cos(c),
+        l1 * sin(a) + l2 * sin(b) - l3 * sin(c),
+    ]  # fmt: skip
+
+
+def geared_drive():
+    """A motor and a load behind a gear and an elastic shaft."""
+    m = dd.Model("geared drive")
+    (a, ad, add), (b, bd, bdd) = coordinate(m, "phi_1"), coordinate(m, "phi_2")
+    J1, J2, k, d, n = parameters(m, "J_1 J_2 k d n")
+    T = m.input("T")
+    m.kinetic_energy(J1 * ad**2 / 2 + J2 * bd**2 / 2)
+    m.potential_energy(k * (a / n - b) ** 2 / 2)
+    m.dissipation(d * (ad / n - bd) ** 2 / 2)
+    m.generalised_force(a, T)
+    twist = k * (a / n - b) + d * (ad / n - bd)
+    return m, [J1 * add + twist / n - T, J2 * bdd - twist]
+
+
 ALL = (
     furuta_pendulum, acrobot, ball_on_beam, heavy_top, planar_quadrotor, spherical_pendulum, bead_on_a_hoop,
     two_link_arm, two_masses, slider_crank, sleigh, cart_with_two_pendulums, kapitza_pendulum, segway,
-    reaction_wheel_pendulum, quadrotor_with_load,
+    reaction_wheel_pendulum, quadrotor_with_load, gantry_crane, gimballed_gyroscope, three_link_arm, four_bar,
+    geared_drive,
 )  # fmt: skip

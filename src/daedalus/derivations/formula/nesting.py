@@ -76,7 +76,8 @@ class Nesting:
     def _joined(self, groups: list[Group], constants: Collection[int]) -> list[tuple[float, ca.SX]]:
         """Groups as terms; those with the same coefficient and the same functions together: k x − k y as k (x − y).
 
-        What is alone then is joined by its coefficient: m y cos − m x sin as m (y cos − x sin).
+        What is alone then is joined by its coefficient: m y cos − m x sin as m (y cos − x sin); what is still alone by
+        the constants above its fraction: k x/n² − k y/n as k (x/n − y)/n.
         """
 
         def coefficient(group: Group) -> tuple[object, ...]:
@@ -84,16 +85,23 @@ class Nesting:
             fixed = tuple((atom, e) for atom, e in own if atom in constants)
             return number, fixed, inside is not None and symbol_key(inside)
 
+        def above(group: Group) -> tuple[object, ...]:
+            _, number, own, inside = group
+            fixed = tuple((atom, e) for atom, e in own if atom in constants and e > 0)
+            return (number, fixed, inside is not None and symbol_key(inside)) if fixed else (id(group),)
+
         def functions(group: Group) -> tuple[object, ...]:
             return tuple((atom, e) for atom, e in group[2] if self.atoms.content[atom][0] != "symbol")
 
         first = _alike(groups, lambda group: (coefficient(group), functions(group)))
         alone = [members[0] for members in first if len(members) == 1]
         joined = {id(members[0]): members for members in first if len(members) > 1}
-        joined |= {id(members[0]): members for members in _alike(alone, coefficient)}
+        second = _alike(alone, coefficient)
+        joined |= {id(members[0]): members for members in second if len(members) > 1}
+        joined |= {id(m[0]): m for m in _alike([m[0] for m in second if len(m) == 1], above)}
         terms = []
         for members in (joined[id(group)] for group in groups if id(group) in joined):
-            shared = common_factor(own for _, _, own, _ in members)
+            shared = self._shared([own for _, _, own, _ in members])
             _, number, _, inside = members[0]
             if len(members) == 1 or not (shared or inside is not None):
                 terms += [(s, self._product(n, own, c)) for s, n, own, c in members]
