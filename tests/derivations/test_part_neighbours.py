@@ -67,3 +67,21 @@ def test_roots_and_pi_are_written_as_such():
     m.equation(m.der(x), ca.sqrt(3) / 2 * x + ca.pi * ca.sin(x) - 0.866)
     text = str(dd.derive(m, "first_order").equations[0])
     assert text == "d/dt x = sqrt(3)*x/2 + pi*sin(x) - 0.866"
+
+
+def test_roots_of_numbers_are_under_the_root_of_what_follows():
+    """Torricelli: a √(2 g h), not √2 a √(g h)."""
+    m = dd.Model("cascade")
+    h = [m.state(f"h_{k}", start=1.0) for k in (1, 2)]
+    A, a, g = (m.parameter(name, 1.0) for name in "Aag")
+    flow = [m.algebraic(f"q_{k}") for k in (1, 2)]
+    for level, own in zip(h, flow):
+        m.equation(own, a * ca.sqrt(2 * g * level))
+    m.equation(A * m.der(h[0]), m.input("q") - flow[0])
+    m.equation(A * m.der(h[1]), flow[0] - flow[1])
+    assert [str(line) for line in dd.derive(m, "first_order").equations] == [
+        "d/dt h_1 = (q - a*sqrt(2*g*h_1))/A",
+        "d/dt h_2 = a*(sqrt(2*g*h_1) - sqrt(2*g*h_2))/A",
+        "q_1 = a*sqrt(2*g*h_1)",
+        "q_2 = a*sqrt(2*g*h_2)",
+    ]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection
 
 import casadi as ca
 
+from daedalus.algebra.rank_decision import ROUNDING
 from daedalus.derivations.formula.polynomial import (
     Atoms,
     Monomial,
@@ -19,6 +20,9 @@ from daedalus.derivations.formula.polynomial import (
     times,
 )
 from daedalus.model.expressions import symbol_key
+
+# Numbers whose roots are written under the root of what they stand before.
+SMALL_ROOTS = (2, 3, 5, 6, 7, 10)
 
 # (sign, number, monomial, coefficient) of terms with the same variables.
 Group = tuple[float, float, Monomial, ca.SX | None]
@@ -50,6 +54,8 @@ class Nesting:
 
         The factors of the chosen atoms are gathered before; what all terms share comes out where nothing is gathered.
         """
+        if len(polynomial) == 1:
+            return self.write(polynomial)
         shared = () if self.collect else self._shared(polynomial)
         rest = {divided_by(m, shared): f for m, f in polynomial.items()}
         terms = []
@@ -243,15 +249,30 @@ class Nesting:
                 if exponent == 1 and content[0] == "sum" and _is_plainer_inside(factor, content[1]):
                     inside = self.write(scaled(content[1], factor))
                     return self._product(1.0, divided_by(monomial, ((atom, exponent),)), inside)
+        factor, monomial, root = self._under_the_root(factor, monomial)
         above = [(a, e) for a, e in monomial if e > 0]
         below = [(a, -e) for a, e in monomial if e < 0]
         result = self._all(above)
+        if root is not None:
+            result = root if result is None else result * root
         if last is not None:
             result = last if result is None else result * last
         if factor != 1.0 or result is None:
             result = ca.SX(factor) if result is None else factor * result
         lower = self._all(below)
         return result if lower is None else result / lower
+
+    def _under_the_root(self, factor: float, monomial: Monomial) -> tuple[float, Monomial, ca.SX | None]:
+        """A number that is a root itself goes under one beside it: √2 a √(g h) as a √(2 g h)."""
+        square = round(factor * factor)
+        if square not in SMALL_ROOTS or abs(factor * factor - square) > ROUNDING * square:
+            return factor, monomial, None
+        for atom, exponent in monomial:
+            content = self.atoms.content[atom]
+            if exponent == 0.5 and content[0] == "sum":
+                root = ca.sqrt(self.write(scaled(content[1], float(square))))
+                return 1.0, divided_by(monomial, ((atom, exponent),)), root
+        return factor, monomial, None
 
     def _all(self, powers: list[tuple[int, float]]) -> ca.SX | None:
         total: ca.SX | None = None

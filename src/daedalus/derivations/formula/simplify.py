@@ -138,7 +138,8 @@ def _candidates(entry: ca.SX, wish: Wish) -> Iterator[tuple[ca.SX, int, bool]]:
                     yield _measured(Nesting(atoms, (), nest=True, apart=True).write(form), False)
                 if gathered or constants:
                     yield _measured(Nesting(atoms, gathered).collected(form, constants), expand)
-                    if _has_denominators(form):
+                    # Below a sum a fraction in the numerator would be one inside another.
+                    if _has_denominators(form) and not _has_sums_below(atoms, form):
                         apart = Nesting(atoms, gathered, apart=True)
                         yield _measured(apart.collected(form, constants), expand)
         except TooManyTerms:
@@ -147,6 +148,10 @@ def _candidates(entry: ca.SX, wish: Wish) -> Iterator[tuple[ca.SX, int, bool]]:
 
 def _has_denominators(polynomial: Polynomial) -> bool:
     return any(exponent < 0 for monomial in polynomial for _, exponent in monomial)
+
+
+def _has_sums_below(atoms: Atoms, polynomial: Polynomial) -> bool:
+    return any(e < 0 and atoms.content[atom][0] == "sum" for monomial in polynomial for atom, e in monomial)
 
 
 def _measured(expression: ca.SX, gathered: bool) -> tuple[ca.SX, int, bool]:
