@@ -81,7 +81,7 @@ def has_explicit_form(name):
     """Whether derivatives and algebraic variables are expressions of the states, if need be after reduction."""
     known = loaded(name)
     try:
-        dd.prepare(known.model, known.span, inputs=known.inputs)
+        dd.prepare(known.model, known.span, inputs=known.inputs, method="dop853")
     except (dd.SolverError, dd.ModelError):
         return False
     return True

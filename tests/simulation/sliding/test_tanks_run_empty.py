@@ -26,7 +26,7 @@ def chain(levels, written, inflow=0.0):
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize(
-    ("written", "rtol"), [("fmax", 1e-4), ("fmax", 1e-6), ("fmax", 1e-8), ("if_else", 1e-6), ("if_else", 1e-8)]
+    ("written", "rtol"), [(written, rtol) for written in ("fmax", "if_else") for rtol in (1e-4, 1e-6, 1e-8)]
 )
 def test_two_tanks_from_an_empty_one(written, rtol, method):
     """The first is (1 - t/2)² until it is empty at t = 2; then the other one runs out linearly in its root."""
@@ -35,15 +35,19 @@ def test_two_tanks_from_an_empty_one(written, rtol, method):
     assert tr.at(1.0)["h"][0] == pytest.approx(0.25, abs=100 * rtol)
     # By SciPy's DOP853 at rtol = 1e-12 from t = 1e-6 on, where it is t - 2/3 t^(3/2).
     assert tr.at(1.0)["h"][1] == pytest.approx(0.29635235, abs=max(1e-5, 20 * rtol))
-    assert np.abs(tr["h"][-1]).max() < 1e-5
+    assert np.abs(tr["h"][-1]).max() < 1e-6
+    # Nothing drains an empty tank: with the steep slope of a full one, radau5 let it sink to -1.4e-4 in silence.
+    assert tr["h"].min() > -1e-6
 
 
+@pytest.mark.parametrize("written", ["fmax", "if_else"])
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("seed", range(3))
-def test_random_chains(seed, method):
+def test_random_chains(seed, method, written):
     random = np.random.default_rng(seed)
     levels = np.where(random.uniform(size=4) < 0.4, 0.0, random.uniform(0.1, 3.0, 4))
-    tr = dd.simulate(chain(list(levels), "fmax"), 30.0, method=method)
+    rtol = 10.0 ** -random.integers(3, 8)
+    tr = dd.simulate(chain(list(levels), written), 30.0, method=method, rtol=rtol)
     assert tr.success, tr.stop_reason
     assert np.abs(tr["h"][-1]).max() < 1e-5
     assert tr["h"].min() > -1e-5

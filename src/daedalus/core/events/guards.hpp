@@ -333,6 +333,12 @@ inline bool leaves_start(Guards& guards, long long guard, double value) noexcept
     return direction_fits(guards, guard, -value);
 }
 
+// A Jacobian from where a condition changed, at zero but for rounding, may belong to the other side: that of sqrt(fmax(h, 0))
+// just above h = 0 is so steep that Newton's method and the estimates of errors take everything for solved.
+inline void note_side(Integration& s, long long guard) noexcept {
+    if (s.implicit && is_switch(s.guards, guard)) implicit_of(s).condition_left = true;
+}
+
 inline void scan_guard(Integration& s, long long guard, Stretch stretch) noexcept {
     Guards& guards = s.guards;
     Guard& own = guards.each[guard];
@@ -343,6 +349,7 @@ inline void scan_guard(Integration& s, long long guard, Stretch stretch) noexcep
     GuardPoint start{stretch.begin, stretch.begin == 0 ? own.reference : own.next};
     if (start.value == 0 && stretch.begin == 0) {
         start = wake(s, guard, stretch.at(1.0 / guard_samples));
+        if (start.value != 0) note_side(s, guard);
         if (start.value != 0 && own.heading != 0) leave(guards, guard, start);
         Root root{guard, 0, start.value > 0};
         root.contrary = is_wrong_side(guards, guard, start.value);
@@ -359,6 +366,7 @@ inline void scan_guard(Integration& s, long long guard, Stretch stretch) noexcep
         }
         if (left.value == 0) {
             if (std::fabs(right.value) > own.floor) {
+                note_side(s, guard);
                 const bool contrary = is_wrong_side(guards, guard, right.value);
                 guards.overflow |= contrary && skips_flight(s, guard);
                 if (contrary || leaves_start(guards, guard, right.value)) locate_leaving(s, guard, left.theta, right);

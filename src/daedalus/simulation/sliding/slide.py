@@ -67,7 +67,8 @@ def slide_along(first: Piece, done: Trajectory) -> Next:
     try:
         met = _met_at(done, base, t, [surface])
         if len(met) > 1:
-            return _together(first, done, base, t, met, {})
+            rest = _rests_on_several(first, done, t, met) if below is None else None
+            return rest or _together(first, done, base, t, met, {})
     except (NotDecided, Undetermined):
         return _too_many(t, surface.condition) if below is not None else None
     return _alone(first, done, t, which)
@@ -123,6 +124,23 @@ def _rests_too(first: Piece, done: Trajectory, t: float, which: int) -> Piece | 
     except Undetermined:
         return None
     return None if rest is None else _piece(first, done, rest, t, x, None)
+
+
+def _rests_on_several(first: Piece, done: Trajectory, t: float, met: set[int]) -> Piece | None:
+    """The rest of a run that comes to rest on some of the surfaces that it has met at once."""
+    u, p, system = done._drive.at_time(t), done._parameters, done.system
+    x = np.array(done._source.end)[done._plant.row_parts["x"]]
+    for k in sorted(met):
+        surface = once(done.system, Surface, k)
+        if surface.of_unknowns:
+            continue
+        on = surface.nearest(t, x, u, p)
+        if not leads_to_rest(surface, t, on, u, p, None):
+            continue
+        rest = once(system, resting_system, condition_like(system, surface.guard))
+        if rest is not None:
+            system, x = rest, on
+    return None if system is done.system else _piece(first, done, system, t, x, None)
 
 
 def _alone(first: Piece, done: Trajectory, t: float, which: int) -> Next:

@@ -61,6 +61,7 @@ struct ImplicitState {
     long long jacobians = 0, factorisations = 0, newton = 0, newton_failures = 0, singular = 0;
     int refused_ends = 0;  // last steps refused because of z alone
     int strain = 0;  // failures of Newton's method that come again and again
+    bool condition_left = false;  // a condition that changed at zero has left it since the last Jacobian
     double longest_step = 0;  // that was taken
 
     ImplicitState(const ImplicitModel& m, const ImplicitCalls& calls)

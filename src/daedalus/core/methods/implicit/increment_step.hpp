@@ -179,9 +179,10 @@ private:
 
     // Jacobian and factors for this step; false where a matrix is singular.
     static bool ready(Integration& s, State& m, double h) noexcept {
-        if (!m.jacobian_known) {
+        if (!m.jacobian_known || m.condition_left) {
             if (!jacobian_at(s, m, s.t, s.x + m.unknowns, s.x)) return false;
             m.jacobian_known = m.jacobian_fresh = true;
+            m.condition_left = false;
             m.factored = false;
         }
         if (m.factored && std::fabs(m.factored_step - h) <= same_length * std::fabs(h)) return true;
