@@ -11,6 +11,7 @@ from daedalus import catalogue
 FINE_RTOL, FINE_ATOL = 1e-10, 1e-13
 MOST_TIMES = 200
 LAYER = 1e-8
+BESIDE_POLE = 20.0
 
 
 @lru_cache(maxsize=2)
@@ -26,12 +27,13 @@ def fine_run(name):
     return known, dd.simulate(known.model, known.span, method="radau9", **call)
 
 
-def worst_between(fine, tr, rtol, atol, seed=2, among_rows=False, kinds=("state", "algebraic")):
+def worst_between(fine, tr, rtol, atol, seed=2, among_rows=False, poles=False):
     """(excess, name): the most by which a value between steps is worse than the steps it lies between, in tolerances.
 
     Errors of both ends, which pile up along a run, are no matter of what lies between them, and are taken off. The size
     of a value is the largest that it has in its step, which is what steps are controlled by. among_rows: errors of all
-    rows of a variable are taken off, for variables in which these are large and change quickly.
+    rows of a variable are taken off, for variables in which these are large and change quickly. poles: algebraic
+    variables are not looked at where one of them is beside a pole.
     """
     inner = inner_rows(fine, seed)
     if not len(inner):
@@ -39,9 +41,9 @@ def worst_between(fine, tr, rtol, atol, seed=2, among_rows=False, kinds=("state"
     times, rows = fine.time[inner], tr.time
     asked, exact_rows = tr.at(times), fine.at(rows)
     ends = np.clip(np.searchsorted(rows, times), 1, len(rows) - 1)[:, None] + np.array([-1, 0])
-    worst = (0.0, "")
+    worst, counts = (0.0, ""), ~beside_poles(fine)[inner] if poles else np.ones(len(inner), bool)
     for variable in tr.system.variables:
-        if variable.kind not in kinds:
+        if variable.kind not in ("state", "algebraic"):
             continue
         key = variable.name
         exact = np.asarray(fine[key]).reshape(len(fine.time), -1)[inner]
@@ -51,8 +53,19 @@ def worst_between(fine, tr, rtol, atol, seed=2, among_rows=False, kinds=("state"
         off = np.abs(at_rows - of_rows)
         off = off.max(axis=0) if among_rows else off[ends].max(axis=1)
         beyond = (np.abs(got - exact) - off) / (rtol * size + atol)
+        beyond = beyond if variable.kind == "state" else beyond[counts]
         worst = max(worst, (float(beyond.max()), key))
     return worst
+
+
+def beside_poles(fine):
+    """At which rows an algebraic variable is many times as large as usual."""
+    found = np.zeros(len(fine.time), bool)
+    for variable in fine.system.variables:
+        if variable.kind == "algebraic":
+            sizes = np.abs(np.asarray(fine[variable.name]).reshape(len(fine.time), -1))
+            found |= np.any(sizes > BESIDE_POLE * np.median(sizes, axis=0), axis=1)
+    return found
 
 
 def inner_rows(fine, seed):

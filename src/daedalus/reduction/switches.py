@@ -2,7 +2,8 @@
 
 Between two switches the equations are smooth then, so that an integrator keeps its order across them (E. Hairer,
 G. Wanner, S. P. Nørsett, Solving Ordinary Differential Equations I, section II.6). With m = [a > b], fmax(a, b) is a
-where m else b, |a| is (2m - 1) a, sign(a) is [a > 0] - [0 > a], and a <= b is 1 - m. What keeps an operation where it
+where m else b, |a| is (2m - 1) a, sign(a) is [a > 0] - [0 > a], which a / |a| and |a| / a are too, copysign(a, b) is
+(1 - 2 [0 > b]) |a|, and a <= b is 1 - m. What keeps an operation where it
 is defined, as in log(fmax(x, 0)), stays as it is (protecting_conditions.py says how it is told); steps end there, too.
 
 floor(a) has one mode for all its steps, m = [sin(π a) > 0], on where k = floor(a) is even: the number of that kind that
@@ -48,7 +49,9 @@ from daedalus.reduction.protecting_conditions import Sources, continued_by_zero,
 
 PARAMETERS = ARGUMENTS.index("p")
 # Of these the ones that bend and do not jump need no mode in the guard of an event.
-SWITCHING = CONDITIONS | BENDS.keys()
+SWITCHING = CONDITIONS | BENDS.keys() | {ca.OP_COPYSIGN}
+# What may be a sign without being written as one: a / |a|.
+QUOTIENTS, MOST_FACTORS = frozenset((ca.OP_DIV, ca.OP_MUL)), 20
 # A whole number counts as reached this far below it.
 REACHED = 1e-12
 MODES, CLOCK = "modes of the switches", "conditions on time"
@@ -250,6 +253,8 @@ class _Rewriting:
             self.new[row] = _applied(operation, self.new, a, b)
         elif operation in STAIRS and self.moving[row]:
             self.new[row] = self._stairs(row, operation, a, b)
+        elif operation in QUOTIENTS and (signed := self._signed(operation, a, b, zero)) is not None:
+            self.new[row] = signed
         elif operation not in SWITCHING or not self.moving[row] or row in self.jumping or on_conditions:
             self.new[row] = _applied(operation, self.new, a, b)
         elif self.kept[row]:
@@ -262,10 +267,64 @@ class _Rewriting:
         elif operation == ca.OP_FABS:
             self.new[row] = (2 * self._mode(a, zero) - 1) * self.new[a]
         elif operation == ca.OP_SIGN:
-            self.new[row] = self._mode(a, zero) - self._mode(zero, a)
+            self.new[row] = self._sign(a, zero)
+        elif operation == ca.OP_COPYSIGN:
+            size = (2 * self._mode(a, zero) - 1) * self.new[a] if self.moving[a] else ca.fabs(self.new[a])
+            self.new[row] = (1 - 2 * self._mode(zero, b)) * size
         else:
             larger, smaller = (a, b) if operation == ca.OP_FMAX else (b, a)
             self.new[row] = ca.if_else(self._mode(a, b), self.new[larger], self.new[smaller])
+
+    def _sign(self, a: int, zero: int) -> ca.SX:
+        return self._mode(a, zero) - self._mode(zero, a)
+
+    def _signed(self, operation: int, a: int, b: int, zero: int) -> ca.SX | None:
+        """A quotient with a / |a| or |a| / a in it, which is 0 / 0 at a = 0, by the sign of a; None for other ones."""
+        over, under = ([a], b) if operation == ca.OP_DIV else self._as_quotient(a, b)
+        if under < 0:
+            return None
+        rows, (factors, number) = self.rows, self._factors(over)
+        if rows.operation[under] == ca.OP_FABS and self._may_turn(under):
+            inner = rows.first[under]
+            alike = [k for k, one in enumerate(factors) if self.number[one] == self.number[inner]]
+        else:
+            inner = under
+            sizes = [k for k, one in enumerate(factors) if rows.operation[one] == ca.OP_FABS and self._may_turn(one)]
+            alike = [k for k in sizes if self.number[rows.first[factors[k]]] == self.number[inner]]
+        if not alike:
+            return None
+        product = number * self._sign(inner, zero)
+        for k, one in enumerate(factors):
+            product = product if k == alike[0] else product * self.new[one]
+        return product
+
+    def _as_quotient(self, a: int, b: int) -> tuple[list[int], int]:
+        """The numerators and the denominator of a product with a quotient in it; -1 where there is none."""
+        for one, other in ((a, b), (b, a)):
+            if self.rows.operation[other] == ca.OP_INV:
+                return [one], self.rows.first[other]
+            if self.rows.operation[other] == ca.OP_DIV:
+                return [one, self.rows.first[other]], self.rows.second[other]
+        return [], -1
+
+    def _may_turn(self, row: int) -> bool:
+        """Whether an absolute value has a mode that turns."""
+        return self.moving[row] and row not in self.timed and row not in self.jumping
+
+    def _factors(self, products: Sequence[int]) -> tuple[list[int], float]:
+        """The rows that products are made of, and the number that these have to be multiplied by; none of long ones."""
+        found, left, number = list[int](), list(products), 1.0
+        while left and len(found) + len(left) <= MOST_FACTORS:
+            row = left.pop()
+            operation = self.rows.operation[row]
+            if operation == ca.OP_MUL:
+                left += (self.rows.first[row], self.rows.second[row])
+            elif operation in (ca.OP_NEG, ca.OP_TWICE):
+                left.append(self.rows.first[row])
+                number *= -1 if operation == ca.OP_NEG else 2
+            else:
+                found.append(row)
+        return ([], 1.0) if left else (found, number)
 
     def _stairs(self, row: int, operation: int, a: int, b: int) -> ca.SX:
         """floor and its kin, which stay as they are where they keep an operation defined."""
@@ -302,6 +361,8 @@ class _Rewriting:
             return self._hidden(row, self.old[row], written)
         if operation in (ca.OP_FMOD, ca.OP_REMAINDER):
             return new_x - new_y * self._hidden(row, ca.floor((x - self.old[row]) / y + 0.5), written)
+        if operation == ca.OP_COPYSIGN:
+            return ca.fabs(new_x) * self._hidden(row, ca.copysign(1, y), written)
         above = self._hidden(row, x > y, self._text(a, b, ">"))
         if operation == ca.OP_FABS:
             return (2 * above - 1) * new_x
