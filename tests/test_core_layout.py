@@ -131,3 +131,22 @@ def test_no_two_types_share_a_name():
             places[name].append(name_of(path))
     shared = {name: where for name, where in places.items() if len(where) > 1}
     assert set(shared) == set(SAME_NAME), shared
+
+
+# What every pair of formulas says of its own step control.
+OF_METHODS = {"memory", "shrink", "grow", "stability_edge"}
+
+
+def test_a_limit_is_decided_once():
+    """No number has one name and one value in two files, and what rounding leaves in factors is said in one."""
+    places = defaultdict(set)
+    for path in files():
+        code = re.sub(r"//.*", "", text_of(path))
+        for declared in re.findall(r"constexpr double ([^;(){]*);", code):
+            for name, value in re.findall(r"(\w+) = ([^,]+)", declared):
+                places[name, value].add(name_of(path))
+    assert len(places) > 100
+    twice = {key: where for key, where in places.items() if len(where) > 1 and key[0] not in OF_METHODS}
+    assert twice == {}
+    factors = [name_of(p) for p in files() if re.search(r"\b(512|1000) \* .*epsilon\(\)", text_of(p))]
+    assert factors == ["linear/pivot_watch.hpp"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import casadi as ca
 
+from daedalus.derivations.formula.agreement import SAME
 from daedalus.derivations.reading import Reading
 from daedalus.derivations.solved_unknowns import left_over, solvable, solved_blocks
 from daedalus.errors import InputError, SolverError
@@ -12,9 +13,6 @@ from daedalus.model.model import Model
 from daedalus.model.names import did_you_mean, listed
 from daedalus.model.system.system import System
 from daedalus.reduction.rewriting import read_model
-
-# Formulas whose equations are off by more at random points are not given.
-SAME = 1e-8
 
 
 def solve_for(model: Model | System, name: str) -> ca.SX:

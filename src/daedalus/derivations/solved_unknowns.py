@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.dense_values import DenseValues
 from daedalus.analysis.structure.block_form import triangular_blocks
 from daedalus.derivations.formula.linear_solve import solve_by_hand
 from daedalus.derivations.reading import Reading
@@ -106,7 +107,7 @@ def left_over(system: System, blocks: list[SolvedBlock], usual: Mapping[int, flo
     slopes = ca.fabs(ca.jacobian(residual, old))
     moved = ca.sum2(slopes) + slopes @ ca.fabs(new)
     size = ca.densify(ca.substitute(moved, old, new)) + ca.fabs(ca.substitute(residual, old, ca.SX.zeros(old.shape)))
-    function = ca.Function("left", [ca.vertcat(*symbols)], [zero, size])
+    look = DenseValues(ca.Function("left", [ca.vertcat(*symbols)], [zero, size]))
     draw, worst, count = np.random.default_rng(1788), 0.0, 0
     for k in range(60):
         if k >= 40 and count:
@@ -114,7 +115,7 @@ def left_over(system: System, blocks: list[SolvedBlock], usual: Mapping[int, flo
         values = draw.uniform(0.2, 1.6, len(symbols)) if k < 40 else drawn_near(draw, symbols, usual)
         if k < 20:
             values *= draw.choice([-1.0, 1.0], len(symbols))
-        rest, scale = (part.full().ravel() for part in function(values))
+        rest, scale = (part.ravel() for part in look(values))
         if np.all(np.isfinite(rest)):
             count += 1
             worst = max(worst, float(np.max(np.abs(rest) / np.maximum(1.0, scale))))

@@ -6,14 +6,11 @@ from dataclasses import replace
 
 import casadi as ca
 
-from daedalus.derivations.formula.agreement import largest_difference
+from daedalus.derivations.formula.agreement import SAME, largest_difference
 from daedalus.model.expressions import concatenate
 from daedalus.model.mechanics.equations_of_motion import inertia_sides
 from daedalus.model.mechanics.written_mechanics import WrittenMechanics
 from daedalus.model.model import Model
-
-# Two formulas of one inertia agree to this at random points.
-SAME = 1e-8
 
 
 def is_by_lagrange(book: Model) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.dense_values import DenseValues
 from daedalus.algebra.manifold import Manifold
 from daedalus.analysis.points.complete_point import complete_point
 from daedalus.errors import SolverError
@@ -67,7 +68,7 @@ class MovingModel:
         """c and the invariants, their slope in the positions, c' and its slope in the velocities."""
         t, x, u, p = self.system.symbols(("t", "x", "u", "p"))
         arguments = [t, x[self._q], x[self._v], u, p, ca.SX.zeros(len(mechanics.other_labels))]
-        place = concatenate([ca.densify(mechanics.c.call(arguments)[0]), *self.system.invariants.values()])
+        place = ca.densify(concatenate([mechanics.c.call(arguments)[0], *self.system.invariants.values()]))
         speed = ca.densify(mechanics.c_dot.call(arguments)[0])
         slopes = [ca.densify(ca.jacobian(e, x)[:, k]) for e, k in ((place, self._q), (speed, self._v))]
         return ca.Function("constraints", [t, x, u, p], [place, slopes[0], speed, slopes[1]])
@@ -79,12 +80,13 @@ class MovingModel:
         assert self.mechanics is not None
         count, found = len(self.mechanics.multipliers), np.array(x, dtype=float)
         own = list(range(count) if rows is None else rows)
+        constraints = DenseValues(self._constraints)
         for entries, part in ((self._q, 0), (self._v, 2)):
 
             def kept(values: np.ndarray, entries: list[int] = entries, part: int = part) -> Any:
                 there = found.copy()
                 there[entries] = values
-                left, slope = (one.full() for one in self._constraints(t, there, u, p)[part : part + 2])
+                left, slope = constraints(t, there, u, p)[part : part + 2]
                 held = [*own, *range(count, len(left))]
                 return left[held, 0], slope[held]
 

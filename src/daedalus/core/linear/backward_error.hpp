@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "linear/compact_pattern.hpp"
+#include "linear/pivot_watch.hpp"
 #include "machine/arithmetic.hpp"
 
 namespace daedalus {
@@ -86,8 +87,7 @@ private:
                                     std::int32_t length) const noexcept {
         double sum = 0;
         for (std::int32_t e = 0; e < length; ++e) sum += magnitude(values[row[e].source]);
-        // Below this the terms of the row are at the rounding level of the whole solution.
-        const double floor = 1000 * static_cast<double>(n_) * std::numeric_limits<double>::epsilon() * (sum * largest);
+        const double floor = share_of_solution(n_) * (sum * largest);
         const double omega = error / (size > floor ? size : size + sum * largest);
         return omega <= std::numeric_limits<double>::max() ? omega : std::numeric_limits<double>::infinity();
     }

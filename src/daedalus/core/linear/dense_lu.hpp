@@ -12,6 +12,7 @@
 
 #include "linear/column_band.hpp"
 #include "linear/compact_pattern.hpp"
+#include "linear/pivot_watch.hpp"
 #include "machine/arithmetic.hpp"
 #include "machine/lanes.hpp"
 
@@ -108,8 +109,6 @@ public:
 
 private:
     static constexpr long long planes = is_complex<Number> ? 2 : 1;
-    // A pivot above this, in a column and rows of size one, owes nothing to cancellation that matters.
-    static constexpr double suspicious = 1e-10;
     // Kept pivots are good while no multiplier, in rows of size one, is larger (chosen ones give 1).
     static constexpr double largest_multiplier = 100;
 
@@ -209,7 +208,7 @@ private:
             const long long chosen = keep ? k : largest_row(a, k, lanes);
             const Number pivot = get(a, chosen, lanes);
             const double size = magnitude(pivot);
-            if (!(size * weights[chosen] > suspicious * sizes_[k]) && !(size > noise_of(k, chosen))) return false;
+            if (!(size * weights[chosen] > suspicious_pivot * sizes_[k]) && !(size > noise_of(k, chosen))) return false;
             good &= size < std::numeric_limits<double>::infinity();
             const Number inverse = reciprocal(pivot);
             inverse_[k] = inverse;
@@ -300,7 +299,7 @@ private:
         double sum = 0;
         for (long long j = 0; j < k; ++j)
             sum += magnitude(get(column(j), row, lanes_)) * magnitude(get(column(k), j, lanes_));
-        return 512 * std::numeric_limits<double>::epsilon() * sum;
+        return noise_of_products(sum);
     }
 
     template <class L>
@@ -326,8 +325,7 @@ private:
                 *lanes_at(row_sums + i) += size;
             }
         }
-        // Below the floor the terms of a row are at the rounding level of the whole solution.
-        const double share = 1000 * static_cast<double>(n_) * std::numeric_limits<double>::epsilon();
+        const double share = share_of_solution(n_);
         Wide omega{}, spoiled{};
         for (long long i = 0; i < lanes; i += wide) {
             Wide error;

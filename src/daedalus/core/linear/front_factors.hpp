@@ -89,7 +89,7 @@ public:
                 add_child(front, row, child, stack_.data() + top);
             }
             Number* inverse = inverse_.data() + fronts_.first(s);
-            if (!FrontElimination<Number>::run(front, row, pivots, size, PivotWatch::suspicious, inverse))
+            if (!FrontElimination<Number>::run(front, row, pivots, size, suspicious_pivot, inverse))
                 return Quality::poor;
             keep(s, front, row, watch);
             if (below == 0) continue;

@@ -3,7 +3,6 @@
 //   row i of U = row i of A - sum_k l_ik (row k of U),  l_ik = (what is left of a_ik) / u_kk
 #pragma once
 
-#include <limits>
 
 #include "linear/column_band.hpp"
 #include "linear/pivot_order.hpp"
@@ -57,7 +56,7 @@ public:
             const Number pivot = work[i];
             work[i] = 0;
             const double size = magnitude(pivot), largest = take_upper_row(i);
-            if (!(size > PivotWatch::suspicious) && !(size > noise_of(i))) return Quality::singular;
+            if (!(size > suspicious_pivot) && !(size > noise_of(i))) return Quality::singular;
             watch.see(size, largest, e_->lower_begin[i + 1] > e_->lower_begin[i]);
             inverse[i] = reciprocal(pivot);
         }
@@ -170,7 +169,7 @@ private:
             for (std::int32_t q = upper_begin_[k]; q < upper_begin_[k + 1]; ++q)
                 if (upper_column_[q] == i) sum += magnitude(lower_[p]) * magnitude(upper_[q]);
         }
-        return 512 * std::numeric_limits<double>::epsilon() * sum;
+        return noise_of_products(sum);
     }
 
     const CompactPattern* matrix_ = nullptr;

@@ -4,7 +4,6 @@
 // a list. Nothing is searched or moved, and in a run of pivots of one shape all loops have the same length.
 #pragma once
 
-#include <limits>
 #include <utility>
 
 #include "linear/column_band.hpp"
@@ -148,7 +147,7 @@ private:
             const double size = magnitude(*pivot);
             double largest = 0;
             for (std::int32_t q = 0; q < upper; ++q) largest = larger(magnitude(row[q]), largest);
-            if (!(size > PivotWatch::suspicious) && !(size > noise_of(pivot - factors))) return false;
+            if (!(size > suspicious_pivot) && !(size > noise_of(pivot - factors))) return false;
             watch.see(size, largest, lower > 0);
             const Number inverse = reciprocal(*pivot);
             *pivot = inverse;
@@ -254,12 +253,12 @@ private:
         const std::int32_t* target = targets_.data();
         for (const PivotRun& run : runs_)
             for (std::int32_t k = 0; k < run.count; ++k, column += 1 + run.lower + run.upper) {
-                if (column > factors_.data() + place) return 512 * std::numeric_limits<double>::epsilon() * sum;
+                if (column > factors_.data() + place) return noise_of_products(sum);
                 for (std::int32_t p = 0; p < run.lower; ++p)
                     for (std::int32_t q = 0; q < run.upper; ++q, ++target)
                         if (*target == place) sum += magnitude(column[p]) * magnitude(column[run.lower + q]);
             }
-        return 512 * std::numeric_limits<double>::epsilon() * sum;
+        return noise_of_products(sum);
     }
 
     const CompactPattern* matrix_ = nullptr;

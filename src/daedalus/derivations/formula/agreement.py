@@ -8,11 +8,14 @@ from types import MappingProxyType
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.dense_values import DenseValues
 from daedalus.derivations.usual_values import drawn_near
 from daedalus.model.expressions import elements
 
 # How many points are drawn, and how many of them are enough.
 DRAWN, ENOUGH = 24, 5
+# Expressions that differ by less are the same: half the digits, above what rounding leaves of long formulas.
+SAME = 1e-8
 
 
 def largest_difference(
@@ -37,7 +40,7 @@ def largest_difference(
     if not one.numel():
         return 0.0
     symbols = ca.symvar(ca.vertcat(one, two))
-    function = ca.Function("both", [ca.vertcat(*symbols)], [one, two])
+    both = DenseValues(ca.Function("both", [ca.vertcat(*symbols)], [one, two]))
     place = {s.element_hash(): k for k, s in enumerate(symbols)}
     spheres = [[place[s.element_hash()] for s in elements(unit) if s.element_hash() in place] for unit in units]
     draw = np.random.default_rng(1788)
@@ -50,7 +53,7 @@ def largest_difference(
             values *= draw.choice([-1.0, 1.0], len(symbols))
         for sphere in spheres:
             values[sphere] /= np.linalg.norm(values[sphere]) if sphere else 1.0
-        left, right = (part.full().ravel() for part in function(values))
+        left, right = (part.ravel() for part in both(values))
         if not (np.all(np.isfinite(left)) and np.all(np.isfinite(right))):
             continue
         count += 1

@@ -19,7 +19,7 @@ from daedalus.derivations.formula.polynomial import (
     scaled,
     times,
 )
-from daedalus.model.expressions import symbol_key
+from daedalus.model.expressions import combined, symbol_key
 
 # Numbers whose roots are written under the root of what they stand before.
 SMALL_ROOTS = (2, 3, 5, 6, 7, 10)
@@ -256,11 +256,11 @@ class Nesting:
         if root is not None:
             result = root if result is None else result * root
         if last is not None:
-            result = last if result is None else result * last
+            result = last if result is None else combined(ca.OP_MUL, result, last)
         if factor != 1.0 or result is None:
-            result = ca.SX(factor) if result is None else factor * result
+            result = ca.SX(factor) if result is None else combined(ca.OP_MUL, ca.SX(factor), result)
         lower = self._all(below)
-        return result if lower is None else result / lower
+        return result if lower is None else combined(ca.OP_DIV, result, lower)
 
     def _under_the_root(self, factor: float, monomial: Monomial) -> tuple[float, Monomial, ca.SX | None]:
         """A number that is a root itself goes under one beside it: √2 a √(g h) as a √(2 g h)."""
@@ -278,8 +278,9 @@ class Nesting:
         total: ca.SX | None = None
         for atom, exponent in sorted(powers, key=lambda p: (self.atoms.content[p[0]][0] != "symbol", p[0])):
             own = self._atom(atom)
-            own = own if exponent == 1 else ca.sqrt(own) if exponent == 0.5 else own**exponent
-            total = own if total is None else total * own
+            if exponent != 1:
+                own = ca.sqrt(own) if exponent == 0.5 else combined(ca.OP_POW, own, ca.SX(exponent))
+            total = own if total is None else combined(ca.OP_MUL, total, own)
         return total
 
     def _atom(self, atom: int) -> ca.SX:
@@ -330,5 +331,5 @@ def _added(terms: list[tuple[float, ca.SX]]) -> ca.SX:
     ordered = [term for term in terms if term[0] > 0] + [term for term in terms if term[0] < 0]
     total = ordered[0][1] if ordered[0][0] > 0 else -ordered[0][1]
     for sign, term in ordered[1:]:
-        total = total + term if sign > 0 else total - term
+        total = combined(ca.OP_ADD if sign > 0 else ca.OP_SUB, total, term)
     return total

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.dense_values import DenseValues
 from daedalus.derivations.compiled_residual import compiled_residual
 from daedalus.derivations.derivation import DerivationStep
 from daedalus.derivations.formula.agreement import largest_difference
@@ -336,7 +337,7 @@ def _same_set(one: ca.SX, two: ca.SX, usual: Mapping[int, float], part: bool = F
     part: whether the other set may have more rows.
     """
     symbols = ca.symvar(ca.vertcat(one, two))
-    function = ca.Function("both", [ca.vertcat(*symbols)], [one, two])
+    both = DenseValues(ca.Function("both", [ca.vertcat(*symbols)], [ca.densify(one), ca.densify(two)]))
     draw = np.random.default_rng(1788)
     values: list[tuple[np.ndarray, np.ndarray]] = []
     for k in range(36):
@@ -345,7 +346,7 @@ def _same_set(one: ca.SX, two: ca.SX, usual: Mapping[int, float], part: bool = F
         point = draw.uniform(0.2, 1.6, len(symbols)) if k < 24 else drawn_near(draw, symbols, usual)
         if k < 12:
             point *= draw.choice([-1.0, 1.0], len(symbols))
-        left, right = (part.full().ravel() for part in function(point))
+        left, right = (part.ravel() for part in both(point))
         if np.all(np.isfinite(left)) and np.all(np.isfinite(right)):
             values.append((left, right))
     if not values or one.numel() > two.numel() or (one.numel() < two.numel() and not part):

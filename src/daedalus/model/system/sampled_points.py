@@ -8,6 +8,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.algebra.damped_newton import damped_newton, sizes_of_equations
+from daedalus.algebra.dense_values import DenseValues
 from daedalus.algebra.manifold import Manifold
 from daedalus.algebra.rank_decision import NOT_ZERO
 from daedalus.model.system.system import System
@@ -46,21 +47,21 @@ class Points:
 
     def moved(self, t: float, x: np.ndarray, u: np.ndarray, p: np.ndarray) -> np.ndarray | None:
         """A state near x on what is kept; None where there is none."""
+        look = DenseValues(self._onto)
 
         def kept(state: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            left, slopes = self._onto.call([t, np.zeros(self._count), state, np.zeros(self._others), u, p])
-            return left.full().ravel(), slopes.full()
+            left, slopes = look(t, np.zeros(self._count), state, np.zeros(self._others), u, p)
+            return left.ravel(), slopes
 
         arrived = Manifold(kept, self._size).near(x)
         return arrived.values if arrived.solved else None
 
     def _solved(self, t: float, x: np.ndarray, u: np.ndarray, p: np.ndarray) -> np.ndarray | None:
         """(x', z) at a state by Newton's method."""
+        look = DenseValues(self._equations)
 
         def equations(v: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-            left, matrix = (
-                part.full() for part in self._equations.call([t, v[: self._count], x, v[self._count :], u, p])
-            )
+            left, matrix = look(t, v[: self._count], x, v[self._count :], u, p)
             return left.ravel(), matrix, sizes_of_equations(matrix, v, ones)
 
         ones = np.ones(self._count + self._others)
@@ -96,10 +97,11 @@ class PointsNearStart:
 
     def _onto(self, t: np.ndarray, y: np.ndarray, u: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, bool]:
         """(x', x, z) near y that obey the equations; y itself where none are found."""
+        look = DenseValues(self._equations)
 
         def kept(point: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            left, slopes = self._equations.call([t, *np.split(point, self._cuts), u, p])
-            return left.full().ravel(), slopes.full()
+            left, slopes = look(t, *np.split(point, self._cuts), u, p)
+            return left.ravel(), slopes
 
         arrived = Manifold(kept, self._size).near(y)
         return (arrived.values, True) if arrived.solved else (y, False)

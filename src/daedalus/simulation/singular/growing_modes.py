@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from daedalus._core import shared_numbers
 from daedalus.algebra.rank_decision import EPSILON
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.result.records_of_methods import GrowingModeMet
@@ -22,8 +23,8 @@ from daedalus.simulation.run.settings import Settings
 KINDS = ("", "rest", "followed", "passed")
 # The limits of the core: a state that moves by less, in units of its tolerance or of its last digit, is at rest; a mode
 # grows where its rate is this share of its size, and by so many powers of e in the run.
-IN_TOLERANCES, IN_DIGITS = 1e-4, 64.0
-GROWS, WORTH_TELLING = 1e-4, 3.0
+IN_TOLERANCES, IN_DIGITS = shared_numbers["rest_in_tolerances"], shared_numbers["rest_in_digits"]
+GROWS, WORTH_TELLING = shared_numbers["grows_at_rest"], shared_numbers["worth_telling"]
 # Rates below this share of the fastest mode may be rounding errors of one that neither grows nor decays.
 AT_AXIS = 1e-6
 

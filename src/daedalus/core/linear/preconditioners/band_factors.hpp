@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "linear/preconditioners/cell_order.hpp"
+#include "linear/preconditioners/incomplete_factors.hpp"
 #include "machine/arithmetic.hpp"
 
 namespace daedalus {
@@ -45,7 +46,7 @@ public:
             for (std::int32_t i = k + 1; i <= last_row; ++i)
                 if (magnitude(at(i, k)) > magnitude(at(best, k))) best = i;
             const double size = magnitude(at(best, k));
-            if (!(size > smallest_pivot) || !std::isfinite(size)) return false;
+            if (!(size > least_incomplete_pivot) || !std::isfinite(size)) return false;
             pivot_[k] = best;
             for (std::int32_t c = k; best != k && c <= last; ++c) std::swap(at(k, c), at(best, c));
             const Number inverse = reciprocal(at(k, k));
@@ -78,7 +79,6 @@ public:
     long long nonzeros() const noexcept { return static_cast<long long>(rows_.size()); }
 
 private:
-    static constexpr double smallest_pivot = 1e-12;
     static constexpr std::int32_t widest_band = 16;
 
     Number& at(std::int32_t row, std::int32_t column) noexcept {

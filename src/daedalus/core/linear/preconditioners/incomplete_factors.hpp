@@ -11,6 +11,10 @@ namespace daedalus {
 
 inline namespace DAEDALUS_ISA {
 
+// Factors of preconditioners, which need not be exact, are given up where a pivot is below this in rows of size one:
+// behind it they would multiply what is put in by 1e12.
+inline constexpr double least_incomplete_pivot = 1e-12;
+
 // Row i holds the columns column[begin[i] .. begin[i + 1]), in rising order; the matrix outlives its factors.
 template <class Number>
 class IncompleteFactors {
@@ -44,7 +48,7 @@ public:
             }
             for (std::int32_t p = begin_[i]; p < begin_[i + 1]; ++p) place_[column_[p]] = -1;
             const Number pivot = factors_[diagonal_[i]];
-            if (!(magnitude(pivot) > smallest_pivot) || !std::isfinite(magnitude(pivot))) return false;
+            if (!(magnitude(pivot) > least_incomplete_pivot) || !std::isfinite(magnitude(pivot))) return false;
             inverse_[i] = reciprocal(pivot);
         }
         return true;
@@ -67,8 +71,6 @@ public:
     }
 
 private:
-    static constexpr double smallest_pivot = 1e-12;
-
     std::int32_t n_ = 0;
     const std::int32_t *begin_ = nullptr, *column_ = nullptr;
     Block<std::int32_t> diagonal_, place_;

@@ -1,7 +1,8 @@
-// The numbers of step control and of guards that steps on lanes take over: the core alone decides them.
+// The numbers of step control, of guards and of rest that Python takes over: the core alone decides them.
 #include "events/events.hpp"
 #include "events/guards.hpp"
 #include "events/instants.hpp"
+#include "methods/implicit/growing_modes.hpp"
 #include "methods/implicit/look_inside.hpp"
 #include "methods/rosenbrock/rosenbrock.hpp"
 #include "methods/step_control.hpp"
@@ -48,6 +49,11 @@ void bind_numbers(nb::module_& module) {
     DAEDALUS_SHARE(root_reach);
     DAEDALUS_SHARE(cut_corrections);
     DAEDALUS_SHARE(crowd_interval);
+    // Modes that grow where a state is at rest.
+    DAEDALUS_SHARE(rest_in_tolerances);
+    DAEDALUS_SHARE(rest_in_digits);
+    DAEDALUS_SHARE(grows_at_rest);
+    DAEDALUS_SHARE(worth_telling);
 #undef DAEDALUS_SHARE
     nb::list places;
     for (const double place : foretelling) places.append(place);
