@@ -5,6 +5,8 @@ import pytest
 from tests.components.by_ngspice import netlist, sample_times, watched
 
 import daedalus as dd
+from daedalus.simulation.result.records_of_methods import ImplicitChosen
+from daedalus.simulation.run import road
 
 
 @pytest.mark.parametrize("rtol", [1e-2, 1e-3, 1e-4])
@@ -44,3 +46,16 @@ def test_rows_between_steps_keep_the_laws(rtol):
     drop = np.array(tr["v_in"]) - np.array(tr["v_out"])
     assert tr.success
     assert np.abs(drop - np.array(tr["d1.voltage"])).max() < 1e-8 * 10
+
+
+def test_another_method_goes_on_where_the_chosen_one_stops(monkeypatch):
+    """A switch closes onto a diode: rodas5p at 1e-8 stops there, and the run goes on from its last row."""
+    m = dd.components.from_spice(netlist("controlled_rectifier"))
+    exact = dd.simulate(m, 4e-3, rtol=1e-8)
+    assert not dd.simulate(m, 4e-3, rtol=1e-8, method="rodas5p").success
+    chosen = ("rodas5p", ImplicitChosen("rodas5p", "it was chosen"))
+    monkeypatch.setattr(road, "implicit_choice", lambda *_: chosen)
+    tr = dd.simulate(m, 4e-3, rtol=1.1e-8)
+    assert (tr.success, tr.method) == (True, "rodas5p, then radau5")
+    assert any("radau5, implicit, because rodas5p stopped at t = 0.00250" in note for note in tr.notes)
+    assert tr["v_r"][-1] == pytest.approx(exact["v_r"][-1], rel=1e-6)
