@@ -2,15 +2,19 @@
 
 import re
 import runpy
+from functools import cache
 from pathlib import Path
-
-import pytest
 
 import daedalus as dd
 
 DOCS = Path(__file__).parent.parent / "docs"
 SCRIPT = runpy.run_path(str(DOCS / "make_audit_page.py"))
-ROWS = SCRIPT["statements"]()
+
+
+@cache
+def rows():
+    """The statements, read from all test files once, by the worker that asks."""
+    return SCRIPT["statements"]()
 
 
 def test_the_committed_page_is_what_the_marks_say():
@@ -18,13 +22,14 @@ def test_the_committed_page_is_what_the_marks_say():
 
 
 def test_every_document_has_statements():
-    counts = {document: sum(row.document == document for row in ROWS) for document in SCRIPT["TITLES"]}
-    assert len(ROWS) >= 50
+    counts = {document: sum(row.document == document for row in rows()) for document in SCRIPT["TITLES"]}
+    assert len(rows()) >= 50
     assert min(counts.values()) >= 4
-    assert {row.document for row in ROWS} == set(SCRIPT["TITLES"])
-    assert len({(row.document, row.text) for row in ROWS}) == len(ROWS)
+    assert {row.document for row in rows()} == set(SCRIPT["TITLES"])
+    assert len({(row.document, row.text) for row in rows()}) == len(rows())
 
 
-@pytest.mark.parametrize("name", sorted({n for row in ROWS for n in re.findall(r"`dd\.(\w+)", row.where)}))
-def test_what_is_named_exists(name):
-    assert hasattr(dd, name)
+def test_what_is_named_exists():
+    names = {name for row in rows() for name in re.findall(r"`dd\.(\w+)", row.where)}
+    assert len(names) > 40
+    assert [name for name in sorted(names) if not hasattr(dd, name)] == []
