@@ -6,6 +6,7 @@ min over θ of Σ ((y(t_k; θ) − y_k) / σ_k)² + Σ ((θ_i − μ_i) / s_i)²
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -63,7 +64,8 @@ def fit(
     bounds: (lower, upper) by name, None for no bound. prior: (mean, standard deviation) by name.
     per_experiment: unknowns with a separate value for each experiment; `fit["x[0], experiment 1"]`.
     hold: inputs between the samples, "linear" or "hold".
-    loss: "linear" for least squares; "huber", "soft_l1", "cauchy", "arctan" reduce the weight of outliers.
+    loss: "linear" for least squares; "huber", "soft_l1", "cauchy", "arctan" reduce the weight of outliers. The search
+        then starts from the least squares.
     starts: the number of searches, from different points within the bounds (or within a factor of two). The best one is
         returned.
     progress: show a bar with the number of runs and the smallest χ² so far (None: on a terminal, after half a second),
@@ -103,14 +105,15 @@ def fit(
     theta = np.clip(theta, *limits)
     problem.both(theta)  # what cannot be run at all is told by its own error
     search = LeastSquaresSearch(problem, limits, loss, SearchProgress(progress, system.name))
-    theta, end = search.best_of(theta, starts, seed)
+    theta, end = search.best_of(theta, starts, seed, estimated)
     for _ in range(ROUNDS if estimated else 0):
         moved = _estimate_noise(problem, theta, estimated)
         if moved < SETTLED or len(sigma) == 1 or end.interrupted:
             break
-        theta, end = search.from_here(theta)
+        theta, again = search.from_here(theta)
+        end = replace(again, notes=end.notes)
     search.progress.close()
-    return Fit(problem, theta, limits, estimated, end)
+    return Fit(problem, theta, limits, estimated, replace(end, forgives=loss != "linear"))
 
 
 def _unknowns(

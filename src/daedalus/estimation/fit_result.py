@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 
 WAYS = ("linear", "profile")
+# A value this near to a bound, as a share of its deviation, is at it; a χ² that is less probable is told.
+AT_BOUND, UNLIKELY = 1e-6, 1e-6
 
 
 class Fit(Mapping[str, float]):
@@ -29,7 +31,7 @@ class Fit(Mapping[str, float]):
 
     `fit["L"]` is a value, `fit.std["L"]` its standard deviation. Attributes: `std`, `covariance`, `correlation`,
     `unidentifiable`, `residuals`, `residual_tests`, `noise` (given or estimated), `chi_squared`,
-    `degrees_of_freedom`, `probability`, `model`, `success`, `message`, `evaluations`.
+    `degrees_of_freedom`, `probability`, `notes`, `model`, `success`, `message`, `evaluations`.
 
     Example
     -------
@@ -55,6 +57,7 @@ class Fit(Mapping[str, float]):
         self._estimated = tuple(estimated)
         self.noise = dict(problem.sigma)
         self.success, self.message, self.evaluations = end.success, end.message, end.evaluations
+        self._end = end
 
     # -- values ------------------------------------------------------------------------------------------------
 
@@ -187,6 +190,29 @@ class Fit(Mapping[str, float]):
             return float("nan")
         return float(stats.chi2.sf(self.chi_squared, self.degrees_of_freedom))
 
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """What to know of the fit: values at their bounds, a χ² that the given noise does not explain, other searches.
+
+        Example
+        -------
+        >>> import daedalus as dd, numpy as np
+        >>> m = dd.Model("decay"); x = m.state("x", start=1.0); k = m.parameter("k", 1.0); m.equation(m.der(x), -k * x)
+        >>> times = np.linspace(0, 1, 21); data = {"time": times, "x": np.exp(-3 * times)}
+        >>> dd.fit(m, data, free="k", bounds={"k": (0, 2)}).notes
+        ('k is at its upper bound 2: its deviation does not count the bound',)
+        """
+        found = list(self._end.notes)
+        for name, value, low, high in zip(self.labels, self._theta, *self._bounds):
+            near = AT_BOUND * (self.std[name] if np.isfinite(self.std[name]) else 0.0)
+            for side, limit in (("lower", low), ("upper", high)):
+                if abs(value - limit) <= near:
+                    found.append(f"{name} is at its {side} bound {limit:g}: its deviation does not count the bound")
+        if self.probability < UNLIKELY and not self._end.forgives:
+            share = self.chi_squared / self.degrees_of_freedom
+            found.append(f"χ² is {share:.3g} a degree of freedom: the model, a bound or the given noise is wrong")
+        return tuple(found)
+
     @property
     def model(self) -> Model:
         """The model with the estimated values. Unknowns of single experiments keep the values of the model."""
@@ -229,7 +255,8 @@ class Fit(Mapping[str, float]):
             for name, tests in self.residual_tests.items()
             if tests.doubts
         ]
-        return "\n".join([head if self.success else f"{head} ({self.message})", *rows, *told, *doubts])
+        notes = [f"  {note}" for note in self.notes]
+        return "\n".join([head if self.success else f"{head} ({self.message})", *rows, *told, *doubts, *notes])
 
 
 # Confidence intervals by profile likelihood: how far one unknown may go while all others make the best of it.

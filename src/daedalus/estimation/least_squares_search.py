@@ -1,21 +1,38 @@
-"""The search of a fit: least squares in a trust region within bounds, from one place or several, told on the way."""
+"""The search of a fit: least squares in a trust region within bounds, from one place or several, told on the way.
+
+Losses that forgive outliers are flat far from the data, and a search that begins there ends anywhere: such a search
+begins where least squares end (A. Blake, A. Zisserman, Visual Reconstruction, 1987). Oscillations and jumps make many
+local optima, the more the longer the data; where what is left of the data is no noise, the search is repeated along
+stretches that grow, each from the values of the last (K. Schittkowski, Numerical Data Fitting in Dynamical Systems,
+2002, 2.4).
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from daedalus.algebra.newton_steps import full_newton
+from daedalus.errors import DaedalusError
+from daedalus.estimation.experiments import Experiment
+from daedalus.estimation.residual_tests import judged_as_noise
 from daedalus.estimation.weighted_residuals import WeightedResiduals
 from daedalus.simulation.run.progress import PATIENCE_SECONDS, bar_maker, wants_progress
 
 # The search comes near, in relative changes of χ² and of the unknowns; Gauss–Newton steps then find the last digits.
 FOUND, NEAR = 1e-11, 1e-7
 POLISHING, POLISHED = 6, 1e-12
+# Values this near to a bound, as a share of it or of where they came from, are at it.
+AT_BOUND = 1e-9
+# Stretches of the data, as shares of its time, with at least so many samples for each unknown.
+STRETCHES, SAMPLES = (0.1, 0.2, 0.35, 0.5, 0.7), 2
+# What is left of the data is no noise: so many times a given noise, or this share of the data where the noise is
+# estimated, with signs or neighbours that are less probable than this.
+LARGE, SHARE, NOT_NOISE = 2.0, 0.02, 1e-6
 
 
 @dataclass(frozen=True)
@@ -26,6 +43,8 @@ class SearchEnd:
     message: str
     evaluations: int
     interrupted: bool = False
+    notes: tuple[str, ...] = ()
+    forgives: bool = False  # outliers, so that χ² is no measure
 
 
 class SearchProgress:
@@ -54,6 +73,23 @@ class SearchProgress:
             self._bar.close()
 
 
+# What losses make of squares, as SciPy's least_squares has them.
+LOSS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "linear": lambda z: z,
+    "huber": lambda z: np.where(z <= 1, z, 2 * np.sqrt(z) - 1),
+    "soft_l1": lambda z: 2 * (np.sqrt(1 + z) - 1),
+    "cauchy": lambda z: np.asarray(np.log1p(z)),
+    "arctan": lambda z: np.asarray(np.arctan(z)),
+}
+
+
+def _begin_of(one: Experiment, share: float) -> Experiment:
+    """The first part of an experiment."""
+    end = one.times[0] + share * (one.times[-1] - one.times[0])
+    count = max(2, int(np.searchsorted(one.times, end, side="right")))
+    return Experiment(one.times[:count], one.inputs, {name: data[:count] for name, data in one.measured.items()})
+
+
 @dataclass(eq=False)
 class LeastSquaresSearch:
     """What is searched, within which limits, with which loss."""
@@ -63,10 +99,15 @@ class LeastSquaresSearch:
     loss: str
     progress: SearchProgress
 
-    def best_of(self, theta: np.ndarray, starts: int, seed: int) -> tuple[np.ndarray, SearchEnd]:
-        """The best of several searches; the first begins at theta. An interrupt ends them all."""
+    def best_of(
+        self, theta: np.ndarray, starts: int, seed: int, estimated: Sequence[str] = ()
+    ) -> tuple[np.ndarray, SearchEnd]:
+        """The best of several searches; the first begins at theta. An interrupt ends them all.
+
+        estimated: names whose noise is not known yet.
+        """
         (low, high), random = self.limits, np.random.default_rng(seed)
-        found, end = self.from_here(theta)
+        found, end = self._begun(theta)
         for _ in range(starts - 1):
             if end.interrupted:
                 break
@@ -76,15 +117,71 @@ class LeastSquaresSearch:
             begin = np.clip(np.where(bounded, inside, theta * 2.0 ** (2 * share - 1)), low, high)
             if not np.all(np.isfinite(self.problem.value(begin))):
                 continue
-            other, other_end = self.from_here(begin)
-            if self._cost(other) < self._cost(found):
-                found, end = other, other_end
-            elif other_end.interrupted:
-                end = other_end
-        return found, end
+            found, end = self._better((found, end), self._begun(begin))
+        if end.interrupted or not self._is_doubtful(found, estimated):
+            return found, end
+        other, other_end = self._along_stretches(theta)
+        if not self._cost(other) < self._cost(found):
+            return found, replace(end, interrupted=other_end.interrupted)
+        note = "the search over all data ended at a worse fit: this one was found along stretches of the data that grow"
+        return other, replace(other_end, notes=(note,))
+
+    def _begun(self, theta: np.ndarray) -> tuple[np.ndarray, SearchEnd]:
+        """A search from theta; with a loss that forgives outliers, also from where least squares end."""
+        if self.loss == "linear":
+            return self.from_here(theta)
+        plain, end = replace(self, loss="linear").from_here(theta)
+        if not end.interrupted:
+            plain, end = replace(self, loss="huber").from_here(plain)
+        if end.interrupted:
+            return plain, end
+        return self._better(self.from_here(plain), self.from_here(theta))
+
+    def _better(
+        self, one: tuple[np.ndarray, SearchEnd], other: tuple[np.ndarray, SearchEnd]
+    ) -> tuple[np.ndarray, SearchEnd]:
+        """The better of two searches; an interrupt of either counts."""
+        best = other if self._cost(other[0]) < self._cost(one[0]) else one
+        interrupted = one[1].interrupted or other[1].interrupted
+        return best[0], replace(best[1], interrupted=interrupted)
 
     def _cost(self, theta: np.ndarray) -> float:
-        return float(np.sum(self.problem.value(theta) ** 2))
+        """What the loss makes of the residuals, as SciPy's least_squares counts it."""
+        with np.errstate(invalid="ignore"):
+            squares = self.problem.value(theta) ** 2
+            return float(np.nan_to_num(np.sum(LOSS[self.loss](squares)), nan=np.inf))
+
+    def _is_doubtful(self, theta: np.ndarray, estimated: Sequence[str]) -> bool:
+        """Whether what is left of some data is large, and no noise."""
+        series: dict[str, list[np.ndarray]] = {}
+        try:
+            every = self.problem.curves(theta)
+        except DaedalusError:
+            return False
+        for one, curves in zip(self.problem.experiments, every):
+            for name, data in one.measured.items():
+                series.setdefault(name, []).extend(((curves[name][0] - data) / self.problem.sigma[name]).T)
+        for name, parts in series.items():
+            left = np.concatenate(parts)
+            # Before its estimate the noise is the size of the data. Outliers are not looked at.
+            size = float(np.nanmedian(np.abs(left)))
+            tests = judged_as_noise(parts)
+            if size > (SHARE if name in estimated else LARGE) and min(tests.runs, tests.whiteness) < NOT_NOISE:
+                return True
+        return False
+
+    def _along_stretches(self, theta: np.ndarray) -> tuple[np.ndarray, SearchEnd]:
+        """Searches along longer and longer parts of the data, each from where the last one ended, then along all."""
+        for share in STRETCHES:
+            part = [_begin_of(one, share) for one in self.problem.experiments]
+            if any(one.samples < SAMPLES * len(theta) for one in part):
+                continue
+            there = replace(self, problem=replace(self.problem, experiments=part))
+            if np.all(np.isfinite(there.problem.value(theta))):
+                theta, end = there._begun(theta)
+                if end.interrupted:
+                    return theta, end
+        return self._begun(theta)
 
     def from_here(self, theta: np.ndarray) -> tuple[np.ndarray, SearchEnd]:
         """One search from theta; an interrupt ends it with the best so far."""
@@ -107,6 +204,10 @@ class LeastSquaresSearch:
                 method="trf", loss=self.loss, ftol=FOUND, xtol=NEAR, gtol=1e-14, max_nfev=200 * len(theta),
             )  # fmt: skip
             found = self._polished(done.x) if self.loss == "linear" and done.status > 0 else done.x
+            # A search within bounds comes as near to them as it likes, and never there.
+            for limit in self.limits:
+                close = np.abs(found - limit) <= AT_BOUND * np.maximum(np.abs(limit), np.abs(theta))
+                found = np.where(np.isfinite(limit) & close, limit, found)
         except KeyboardInterrupt:
             return best, SearchEnd(False, "interrupted by the user", self.progress.runs - before, True)
         return found, SearchEnd(bool(done.status > 0), str(done.message), int(done.nfev))
