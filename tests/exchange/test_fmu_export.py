@@ -182,12 +182,17 @@ def test_what_an_fmu_cannot_carry_is_refused(tmp_path):
     loop.equation(z + np.sinh(z), 2 * x)
     with pytest.raises(dd.InputError, match=r"The model 'loop' cannot be an FMU yet\."):
         dd.exchange.fmu(loop, tmp_path / "l.fmu")
-    sampled = dd.Model("sampled")
-    x, u = sampled.state("x", start=1.0), sampled.discrete("u", start=0.0)
-    sampled.equation(sampled.der(x), u - x)
-    sampled.every(0.1, {"u": -x})
-    with pytest.raises(dd.InputError):
-        dd.exchange.fmu(sampled, tmp_path / "s.fmu")
+    called = dd.Model("called")
+    x, u = called.state("x", start=1.0), called.discrete("u", start=0.0)
+    called.equation(called.der(x), u - x)
+    called.every(0.1, reads=["x"], writes=["u"], call=lambda t, x: -x)
+    with pytest.raises(dd.InputError, match="calls Python code"):
+        dd.exchange.fmu(called, tmp_path / "s.fmu")
+    rubbing = dd.Model("rubbing")
+    v = rubbing.state("v", start=1.0)
+    rubbing.equation(rubbing.der(v), rubbing.friction("f", v, kinetic=1.0))
+    with pytest.raises(dd.InputError, match=r"f\.change is a contact or dry friction"):
+        dd.exchange.fmu(rubbing, tmp_path / "r.fmu")
 
 
 @pytest.mark.parametrize("version", [2, 3])

@@ -102,9 +102,13 @@ def refuse_sampled(system: System, what: str) -> None:
         )
 
 
-def flowing_system(model: Model | System) -> System:
-    """The system whose inputs are given step by step, so that none can be differentiated."""
-    refuse_sampled(as_system(model), "A flow")
+def flowing_system(model: Model | System, sampled: bool = False) -> System:
+    """The system whose inputs are given step by step, so that none can be differentiated.
+
+    sampled: what is assigned at instants is allowed; between them it is a parameter.
+    """
+    if not sampled:
+        refuse_sampled(as_system(model), "A flow")
     refuse_rates(as_system(model), "A flow")
     refuse_delays(as_system(model), "A flow")
     found = solvable(model)

@@ -16,6 +16,7 @@ from daedalus.differentiation.flow.flow_core import FlowCore
 from daedalus.errors import DaedalusError, InputError
 from daedalus.exchange.c_code.casadi_c import CFunction, c_function
 from daedalus.exchange.c_code.steps_in_c import fixed_steps, step_functions
+from daedalus.exchange.fmu.instants import Instants, assigned_by, guards_of, instants_of
 from daedalus.exchange.fmu.libraries import builder_of, libraries
 from daedalus.exchange.fmu.model_description import (
     KINDS,
@@ -98,8 +99,9 @@ def export_fmu(
         compiler. True builds the library by the C compiler of this machine, for faster code. None: prebuilt, where the
         package has a runtime for this platform.
 
-    What the FMU does not carry is listed in `notes` of the result. Raises an InputError for clocks, discrete variables,
-    delays, and equations that have to be solved by iteration.
+    Discrete variables, conditions, clocks and schedules act as in `dd.simulate`; ticks are time events of the FMU. What
+    it does not carry is listed in `notes` of the result. Raises an InputError for clocks that call Python code, for
+    contacts and dry friction, delays, and equations that have to be solved by iteration.
 
     Example
     -------
@@ -115,16 +117,19 @@ def export_fmu(
     kinds = _checked(kind, version, platforms)
     builder = builder_of(compiler, platforms, version)
     system, form, notes = _explicit_system(model)
+    instants = instants_of(system)
     names = _chosen_outputs(system, inputs, outputs)
     start = _start(system, notes)
     chosen, core = _steps(system, form, start, method)
-    variables, functions = _variables(system, form, names, start), _functions(model, system, form, core, notes)
+    variables, functions = (
+        _variables(system, form, names, start, instants),
+        _functions(model, system, form, core, instants, notes),
+    )
     identifier = "".join(c if c.isalnum() and c.isascii() else "_" for c in system.name)
     identifier = identifier if identifier[:1].isalpha() else f"m_{identifier}"
     whole = [*functions, *step_functions(core, "dd")]
-    files, token = libraries(builder, system, whole, core, start, rtol, repr(variables))
-    guards = len(system.events)
-    text = description(system.name, identifier, token, version, kinds, variables, guards, rtol)
+    files, token = libraries(builder, system, whole, core, start, instants, rtol, repr(variables))
+    text = description(system.name, identifier, token, version, kinds, variables, instants.guards, rtol)
     where = Path(path)
     inside = {"modelDescription.xml": text.encode()}
     for name, content in files.items():
@@ -146,7 +151,7 @@ def _checked(kind: str, version: int, platforms: str) -> list[str]:
 
 
 def _explicit_system(model: Model | System) -> tuple[System, ExplicitForm, list[str]]:
-    system = flowing_system(model)
+    system = flowing_system(model, sampled=True)
     form = find_explicit_form(system)
     if isinstance(form, NoForm):
         raise InputError(
@@ -176,7 +181,8 @@ def _chosen_outputs(system: System, inputs: Sequence[str] | None, outputs: Seque
         )
     if outputs is None:
         return tuple(system.outputs) or tuple(v.name for v in system.of_kind("state"))
-    known = [*system.outputs, *(n for n, p in system.places.items() if p.letter in ("x", "z"))]
+    discrete = [v.name for v in system.of_kind("discrete")]
+    known = [*system.outputs, *(n for n, p in system.places.items() if p.letter in ("x", "z")), *discrete]
     for name in outputs:
         if name not in known:
             raise InputError(
@@ -248,7 +254,9 @@ def _is_stiff(system: System, form: ExplicitForm, start: np.ndarray) -> bool:
     return False
 
 
-def _variables(system: System, form: ExplicitForm, outputs: tuple[str, ...], start: np.ndarray) -> list[FmuVariable]:
+def _variables(
+    system: System, form: ExplicitForm, outputs: tuple[str, ...], start: np.ndarray, instants: Instants
+) -> list[FmuVariable]:
     sizes = system.sizes
     units = {letter: [""] * sizes[letter] for letter in ("x", "xdot", "z", "u", "p")}
     for place in system.places.values():
@@ -293,11 +301,14 @@ def _variables(system: System, form: ExplicitForm, outputs: tuple[str, ...], sta
     for k, label in enumerate(system.labels["p"]):
         value = float(system.start["p"][k])
         reference = first_u - 1 + sizes["u"] + k
-        found.append(FmuVariable(label, reference, "parameter", "tunable", value, units["p"][k]))
-    guards = form.applied(system, system.guards) if system.events else ca.SX(0, 1)
+        if k < sizes["p"] - instants.discretes:
+            found.append(FmuVariable(label, reference, "parameter", "tunable", value, units["p"][k]))
+        else:
+            found.append(FmuVariable(label, reference, kind(label), "discrete", value, units["p"][k]))
+    guards = form.applied(system, guards_of(system, instants)) if instants.guards else ca.SX(0, 1)
     for k, row in enumerate(depends(guards)):
         reference = first_u - 1 + sizes["u"] + sizes["p"] + k
-        label = f"guard({system.events[k].name})"
+        label = f"guard({system.events[instants.order[k]].name})"
         found.append(FmuVariable(label, reference, "local", "continuous", depends=row, is_guard=True))
     return found
 
@@ -311,7 +322,7 @@ def _labels_of(system: System, name: str) -> list[str]:
 
 
 def _functions(
-    model: Model | System, system: System, form: ExplicitForm, core: FlowCore, notes: list[str]
+    model: Model | System, system: System, form: ExplicitForm, core: FlowCore, instants: Instants, notes: list[str]
 ) -> list[CFunction]:
     own = [(letter, system.symbol(letter)) for letter in ("t", "x", "u", "p")]
     rates = form
@@ -334,11 +345,12 @@ def _functions(
     found.append(c_function("dd_adjoint", [*own, *weights], parts, "how a weighted sum of x', z and y changes"))
     if system.outputs:
         found.append(c_function("dd_outputs", own, [("y", y)], "the outputs"))
-    if system.events:
-        guards = form.applied(system, system.guards)
+    if instants.guards:
+        guards = form.applied(system, guards_of(system, instants))
         found.append(c_function("dd_guards", own, [("g", guards)], "what passes zero at events"))
-        after = form.applied(system, ca.vec(system.resets.T))
-        found.append(c_function("dd_resets", own, [("x_next", after)], "the states after each event"))
+    if instants.order:
+        after = form.applied(system, assigned_by(system, instants))
+        found.append(c_function("dd_resets", own, [("next", after)], "states and discrete variables after each event"))
     return found
 
 

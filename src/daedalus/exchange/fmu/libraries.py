@@ -16,6 +16,7 @@ from daedalus.differentiation.flow.flow_core import FlowCore
 from daedalus.errors import InputError
 from daedalus.exchange.c_code.casadi_c import CFunction, numbers, written_functions
 from daedalus.exchange.c_code.steps_in_c import step_code
+from daedalus.exchange.fmu.instants import TIMES, Instants
 from daedalus.exchange.fmu.model_description import PLATFORMS, own_platform, platform_folder
 from daedalus.exchange.fmu.prebuilt_model import NAME as MODEL_FILE
 from daedalus.exchange.fmu.prebuilt_model import model_bytes, runtimes
@@ -61,24 +62,24 @@ def builder_of(compiler: bool | None, platforms: str, version: int) -> str | dic
 
 def libraries(
     builder: str | dict[str, Path], system: System, functions: list[CFunction], core: FlowCore, start: np.ndarray,
-    rtol: float, described: str,
+    instants: Instants, rtol: float, described: str,
 ) -> tuple[dict[str, bytes], str]:  # fmt: skip
     """The library and what lies beside it, by name, and the token that belongs to them."""
     sizes = {"NX": system.sizes["x"], "NZ": system.sizes["z"], "NU": system.sizes["u"], "NP": system.sizes["p"]}
-    sizes |= {"NY": sum(value.numel() for value in system.outputs.values()), "NG": len(system.events)}
+    sizes |= {"NY": sum(value.numel() for value in system.outputs.values()), "NG": instants.guards}
     p, nominal = np.asarray(system.start["p"]), np.asarray(system.nominal["x"])
-    events = [(int(e.direction), bool(e.terminal)) for e in system.events]
 
     def token(*of: bytes) -> str:
         return "{" + hashlib.sha256(b"".join([*of, described.encode()])).hexdigest()[:32] + "}"
 
     if isinstance(builder, dict):
         binaries = {name: path.read_bytes() for name, path in builder.items()}
-        packed = (sizes, functions, core, start, p, nominal, events)
+        packed = (sizes, functions, core, start, p, nominal, instants)
         # The token does not depend on the platforms, so that FMUs for one and for all are the same model.
         own = token(model_bytes(*packed, "", rtol, FIRST_STEP))
         return {**binaries, f"resources/{MODEL_FILE}": model_bytes(*packed, own, rtol, FIRST_STEP)}, own
-    code = c_model(sizes, functions, core, start, p, nominal, events)
+    sizes |= {"ND": instants.discretes, "NC": instants.clocks}
+    code = c_model(sizes, functions, core, start, p, nominal, instants)
     own = token(code.encode(), _runtime().encode())
     header = c_header(sizes, functions, core, own, rtol, FIRST_STEP)
     return {own_platform(): _built(builder, {"model.h": header, "model.c": code, "runtime.c": _runtime()})}, own
@@ -120,7 +121,8 @@ def c_header(
         f"#define DD_FIRST_STEP {first_step!r}",
         f"extern const double dd_x_start[{max(1, sizes['NX'])}], dd_p_values[{max(1, sizes['NP'])}];",
         f"extern const double dd_nominal[{max(1, sizes['NX'])}];",
-        f"extern const int dd_directions[{max(1, sizes['NG'])}], dd_terminal[{max(1, sizes['NG'])}];",
+        "extern const int dd_directions[], dd_terminal[], dd_at_start[], dd_levels[], dd_first[];",
+        "extern const double dd_period[], dd_offset[], dd_divisor[], dd_times[];",
         *(f"#define {name}({words}) ((void)({words}), 0)" for name, words in OPTIONAL.items() if name not in names),
         *(f"{f.prototype};" for f in functions),
         "int dd_step(double t, double h, double *x, const double *u, const double *p);",
@@ -130,19 +132,19 @@ def c_header(
 
 def c_model(
     sizes: dict[str, int], functions: Sequence[CFunction], core: FlowCore, start: np.ndarray, parameters: np.ndarray,
-    nominal: np.ndarray, events: Sequence[tuple[int, bool]],
+    nominal: np.ndarray, instants: Instants,
 ) -> str:  # fmt: skip
     """model.c: start values and functions."""
-    directions = ", ".join(str(way) for way, _ in events) or "0"
-    terminal = ", ".join(str(int(ends)) for _, ends in events) or "0"
-    count, guards = max(1, sizes["NX"]), max(1, sizes["NG"])
+    count = max(1, sizes["NX"])
     tables = [
         f"const double dd_x_start[{count}] = {numbers(start)};",
         f"const double dd_p_values[{max(1, sizes['NP'])}] = {numbers(parameters)};",
         f"const double dd_nominal[{count}] = {numbers(nominal)};",
-        f"const int dd_directions[{guards}] = {{{directions}}};",
-        f"const int dd_terminal[{guards}] = {{{terminal}}};",
     ]
+    for word in ("directions", "terminal", "at_start", "levels", "first"):
+        own = ", ".join(map(str, getattr(instants, word))) or "0"
+        tables.append(f"const int dd_{word}[] = {{{own}}};")
+    tables += [f"const double dd_{word}[] = {numbers(getattr(instants, word))};" for word in TIMES]
     # What CasADi exports by itself stays inside.
     whole = written_functions(functions)
     return '#include "model.h"\n#include <math.h>\n' + "\n".join(tables) + whole + step_code(core, "dd")

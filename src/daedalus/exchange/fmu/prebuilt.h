@@ -18,10 +18,10 @@ typedef struct {
 } Program;
 
 static struct {
-  int64_t nx, nz, nu, np, ny, ng, stages, order, implicit, projected, corrections, stage_z;
+  int64_t nx, nz, nu, np, ny, ng, nd, nc, stages, order, implicit, projected, corrections, stage_z;
   double rtol, first_step;
-  const double *x_start, *p_values, *nominal, *A, *b, *c, *guess;
-  int *directions, *terminal;
+  const double *x_start, *p_values, *nominal, *A, *b, *c, *guess, *period, *offset, *divisor, *times;
+  int *directions, *terminal, *at_start, *levels, *first;
   const char *token;
   Program programs[FUNCTIONS];
   char *file;
@@ -33,6 +33,8 @@ static struct {
 #define NP ((int)dd.np)
 #define NY ((int)dd.ny)
 #define NG ((int)dd.ng)
+#define ND ((int)dd.nd)
+#define NC ((int)dd.nc)
 #define DD_TOKEN dd.token
 #define DD_RTOL dd.rtol
 #define DD_ORDER ((double)dd.order)
@@ -42,6 +44,13 @@ static struct {
 #define dd_nominal dd.nominal
 #define dd_directions dd.directions
 #define dd_terminal dd.terminal
+#define dd_at_start dd.at_start
+#define dd_levels dd.levels
+#define dd_first dd.first
+#define dd_period dd.period
+#define dd_offset dd.offset
+#define dd_divisor dd.divisor
+#define dd_times dd.times
 
 /* The inverse of erf: a first guess (S. Winitzki, 2008), then Newton's method with the second derivative. */
 static double inverse_erf(double y) {
@@ -367,22 +376,28 @@ static int read_model(char *bytes, size_t size) {
   const int64_t *sizes = PART(&r, int64_t, 16);
   const double *numbers = PART(&r, double, 2);
   const int32_t *ways;
+  int64_t whole;
   int k;
-  if (!magic || memcmp(magic, "DDFMU001", 8) || !sizes || !numbers) return 1;
+  if (!magic || memcmp(magic, "DDFMU002", 8) || !sizes || !numbers) return 1;
   dd.nx = sizes[0], dd.nz = sizes[1], dd.nu = sizes[2], dd.np = sizes[3], dd.ny = sizes[4], dd.ng = sizes[5];
   dd.stages = sizes[6], dd.order = sizes[7], dd.implicit = sizes[8], dd.projected = sizes[9], dd.corrections = sizes[10];
-  dd.stage_z = sizes[11];
+  dd.stage_z = sizes[11], dd.nd = sizes[13], dd.nc = sizes[14];
   dd.rtol = numbers[0], dd.first_step = numbers[1];
   dd.token = PART(&r, char, sizes[12]);
   dd.x_start = PART(&r, double, dd.nx), dd.p_values = PART(&r, double, dd.np), dd.nominal = PART(&r, double, dd.nx);
   dd.A = PART(&r, double, dd.stages * dd.stages), dd.b = PART(&r, double, dd.stages), dd.c = PART(&r, double, dd.stages);
   dd.guess = PART(&r, double, dd.stage_z);
-  ways = PART(&r, int32_t, 2 * dd.ng);
+  dd.period = PART(&r, double, dd.nc), dd.offset = PART(&r, double, dd.nc), dd.divisor = PART(&r, double, dd.nc);
+  dd.times = PART(&r, double, sizes[15]);
+  /* Directions of events, which of them and of clocks end a run, which count at the start; levels and first times. */
+  whole = 3 * dd.ng + 3 * dd.nc + 1;
+  ways = PART(&r, int32_t, whole);
   if (!r.at || !dd.token || dd.token[sizes[12] - 1]) return 1;
-  dd.directions = malloc(sizeof(int) * (size_t)(2 * dd.ng + 1));
+  dd.directions = malloc(sizeof(int) * (size_t)whole);
   if (!dd.directions) return 1;
-  dd.terminal = dd.directions + dd.ng;
-  for (k = 0; k < 2 * NG; ++k) dd.directions[k] = ways[k];
+  dd.terminal = dd.directions + dd.ng, dd.at_start = dd.terminal + dd.ng + dd.nc, dd.levels = dd.at_start + dd.ng;
+  dd.first = dd.levels + dd.nc;
+  for (k = 0; k < (int)whole; ++k) dd.directions[k] = ways[k];
   for (k = 0; k < FUNCTIONS; ++k) {
     Program *f = &dd.programs[k];
     const int64_t *head = PART(&r, int64_t, 3);

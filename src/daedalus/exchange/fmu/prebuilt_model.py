@@ -18,12 +18,13 @@ from daedalus import _core
 from daedalus.differentiation.flow.flow_core import FlowCore
 from daedalus.errors import InputError
 from daedalus.exchange.c_code.casadi_c import CFunction
+from daedalus.exchange.fmu.instants import TIMES, Instants
 from daedalus.exchange.fmu.model_description import PLATFORMS, own_platform
 from daedalus.model.system.instruction_list import UnknownOperationError, read_instructions
 from daedalus.simulation.plant.projection import CORRECTIONS
 
 NAME = "model.bin"
-MAGIC = b"DDFMU001"
+MAGIC = b"DDFMU002"
 # The order of the functions in the file.
 FUNCTIONS = ("rates", "forward", "adjoint", "outputs", "guards", "resets", "stage", "correct")
 # Numbers of the runtime for what is no arithmetic or has a large number in CasADi.
@@ -49,24 +50,24 @@ def runtimes() -> dict[str, Path]:
 
 def model_bytes(
     sizes: dict[str, int], functions: Sequence[CFunction], core: FlowCore, start: np.ndarray, parameters: np.ndarray,
-    nominal: np.ndarray, events: Sequence[tuple[int, bool]], token: str, rtol: float, first_step: float,
+    nominal: np.ndarray, instants: Instants, token: str, rtol: float, first_step: float,
 ) -> bytes:  # fmt: skip
     """The file that the runtime reads.
 
-    sizes: NX, NZ, NU, NP, NY, NG. events: direction and whether it is terminal.
+    sizes: NX, NZ, NU, NP, NY, NG.
     """
     table, stage = core.tableau, core.stage
     name = token.encode() + b"\0"
     nz = stage.sizes["z"] if stage.implicit else 0
     whole = [sizes[word] for word in ("NX", "NZ", "NU", "NP", "NY", "NG")]
     whole += [table.stages, int(table.order), int(stage.implicit), int(stage.projected is not None), CORRECTIONS, nz]
-    whole += [len(name), 0, 0, 0]
+    whole += [len(name), instants.discretes, instants.clocks, len(instants.times)]
     guess = np.nan_to_num(np.asarray(core.system.start["z"], dtype=float)[:nz], nan=0.0)
     parts = [MAGIC, struct.pack("<16q", *whole), struct.pack("<2d", rtol, first_step), _padded(name)]
     for numbers in (start, parameters, nominal, table.A.ravel(), table.b, table.c, guess):
         parts.append(np.asarray(numbers, dtype="<f8").tobytes())
-    ways = [way for way, _ in events] + [int(ends) for _, ends in events]
-    parts.append(_padded(np.array(ways, dtype="<i4").tobytes()))
+    parts += [np.asarray(getattr(instants, word), dtype="<f8").tobytes() for word in TIMES]
+    parts.append(_padded(np.array(instants.whole_numbers, dtype="<i4").tobytes()))
     by_name = {each.name.removeprefix("dd_"): each for each in functions}
     parts += [_program(by_name.get(word)) for word in FUNCTIONS]
     return b"".join(parts)

@@ -2,6 +2,8 @@
 
    Written against the text of the two specifications. The model is `model.c` beside this file: sizes, start values and
    the functions dd_rates (with constraints stabilised, for importers), dd_outputs, dd_guards, dd_resets and dd_step.
+   Of NG events with guards and NC clocks behind them, dd_resets has what each assigns: the states, and the ND discrete
+   variables, which are the last parameters.
 
    Values by reference: 0 is time, then x, their derivatives, z, outputs, inputs, parameters, guards.
 
@@ -39,13 +41,17 @@ enum { OK = 0, ERROR = 3 };
 typedef struct {
   double t, h, rtol;
   int terminated, co_simulation;
-  double numbers[]; /* states, inputs, parameters, and the guards when they were last looked at */
+  double numbers[]; /* states, inputs, parameters, the guards when they were last looked at, the next tick of clocks */
 } Instance;
 #define STATES(m) ((m)->numbers)
 #define INPUTS(m) ((m)->numbers + NX)
 #define PARAMETERS(m) ((m)->numbers + NX + NU)
 #define BEFORE(m) ((m)->numbers + NX + NU + NP)
-#define BYTES (sizeof(Instance) + sizeof(double) * (size_t)(NX + NU + NP + NG))
+#define NEXT(m) ((m)->numbers + NX + NU + NP + NG)
+#define BYTES (sizeof(Instance) + sizeof(double) * (size_t)(NX + NU + NP + NG + NC))
+/* Instants that differ by less are one, as in the package; so many rounds of events may follow each other in one. */
+#define SAME_INSTANT (8 * 2.220446049250313e-16)
+enum { MOST_ROUNDS = 50 };
 
 static void reset(Instance *m) {
   int k;
@@ -85,26 +91,58 @@ static int any_crossed(const double *before, const double *now) {
   return 0;
 }
 
-/* Resets of what has happened; all read the values before and are assigned together. */
+/* When a clock ticks for the k-th time: at a multiple of its period, whole numbers by one divisor, so that the time is
+   the number next to the exact one; or at one of its given times. */
+static double tick(int c, double k) {
+  if (dd_period[c] > 0) return (dd_offset[c] + k * dd_period[c]) / dd_divisor[c];
+  return dd_first[c] + k < dd_first[c + 1] ? dd_times[dd_first[c] + (int)k] : INFINITY;
+}
+
+static int is_due(const Instance *m, int c) { return tick(c, NEXT(m)[c]) <= m->t + SAME_INSTANT * fabs(m->t); }
+
+static double next_tick(const Instance *m) {
+  double found = INFINITY;
+  int c;
+  for (c = 0; c < NC; ++c) found = fmin(found, tick(c, NEXT(m)[c]));
+  return found;
+}
+
+/* What has happened assigns its values, which are computed from those before, all together; a clock that reads others
+   follows a round behind them, and what becomes true by all this is the next round. changed: a state has. */
 static int act(Instance *m, bool *changed) {
-  double now[OF(NG)], after[OF(NG * NX)], old[OF(NX)];
-  int k, i;
+  double now[OF(NG)], after[OF((NG + NC) * (NX + ND))], old[OF(NX + ND)];
+  int due[OF(NC)], rounds = 0, left = 0, any, round, k, i;
   *changed = false;
-  if (NG == 0) return 0;
-  if (guards(m, m->t, STATES(m), now)) return 1;
-  if (any_crossed(BEFORE(m), now)) {
-    memcpy(old, STATES(m), sizeof(double) * (size_t)NX);
-    if (dd_resets(&m->t, old, INPUTS(m), PARAMETERS(m), after)) return 1;
-    for (k = 0; k < NG; ++k) {
-      if (!crossed(BEFORE(m), now, k)) continue;
-      if (dd_terminal[k]) m->terminated = 1;
-      for (i = 0; i < NX; ++i)
-        if (after[k * NX + i] != old[i]) STATES(m)[i] = after[k * NX + i], *changed = true;
-    }
-    if (guards(m, m->t, STATES(m), now)) return 1;
+  if (NG + NC == 0) return 0;
+  for (k = 0; k < NC; ++k) {
+    due[k] = is_due(m, k);
+    if (due[k] && dd_levels[k] >= rounds) rounds = dd_levels[k] + 1;
   }
-  memcpy(BEFORE(m), now, sizeof(double) * (size_t)NG);
-  return 0;
+  for (round = 0; round < MOST_ROUNDS; ++round) {
+    if (guards(m, m->t, STATES(m), now)) return 1;
+    any = any_crossed(BEFORE(m), now);
+    for (k = 0; k < NC; ++k) any |= due[k] && dd_levels[k] == round;
+    left = any || round + 1 < rounds;
+    if (any) {
+      double *discrete = PARAMETERS(m) + NP - ND;
+      memcpy(old, STATES(m), sizeof(double) * (size_t)NX), memcpy(old + NX, discrete, sizeof(double) * (size_t)ND);
+      if (dd_resets(&m->t, STATES(m), INPUTS(m), PARAMETERS(m), after)) return 1;
+      for (k = 0; k < NG + NC; ++k) {
+        const double *own = after + k * (NX + ND);
+        if (k < NG ? !crossed(BEFORE(m), now, k) : !(due[k - NG] && dd_levels[k - NG] == round)) continue;
+        if (dd_terminal[k]) m->terminated = 1;
+        for (i = 0; i < NX; ++i)
+          if (own[i] != old[i]) STATES(m)[i] = own[i], *changed = true;
+        for (i = 0; i < ND; ++i)
+          if (own[NX + i] != old[NX + i]) discrete[i] = own[NX + i];
+      }
+    }
+    memcpy(BEFORE(m), now, sizeof(double) * (size_t)NG);
+    if (!left) break;
+  }
+  for (k = 0; k < NC; ++k)
+    if (due[k]) NEXT(m)[k] += 1;
+  return left;
 }
 
 /* A step of length h from x, in place; 1 where it failed. */
@@ -127,9 +165,18 @@ static int advance(Instance *m, double end) {
   bool changed;
   if (!(m->h > 0)) m->h = fmin(end - m->t, DD_FIRST_STEP);
   while (m->t < end && !m->terminated) {
-    double whole[OF(NX)], half[OF(NX)], now[OF(NG)], h = m->h, error, rest = end - m->t;
+    const double stop = fmin(end, next_tick(m));
+    double whole[OF(NX)], half[OF(NX)], now[OF(NG)], h = m->h, error, rest = stop - m->t;
     int last = 0;
     if (++tries > 1000000) return 1;
+    if (rest <= SAME_INSTANT * fabs(m->t)) {
+      m->t = fmax(m->t, stop);
+      if (stop < end || next_tick(m) <= end) {
+        if (act(m, &changed)) return 1;
+        if (changed) m->h = fmin(m->h, DD_FIRST_STEP);
+      }
+      continue;
+    }
     if (h >= rest * (1 - 1e-12)) h = rest, last = 1;
     else if (h > 0.5 * rest) h = 0.5 * rest;
     if (m->t + h <= m->t) return 1;
@@ -163,10 +210,11 @@ static int advance(Instance *m, double end) {
       continue;
     }
     memcpy(STATES(m), half, sizeof(double) * (size_t)NX), memcpy(BEFORE(m), now, sizeof(double) * (size_t)NG);
-    m->t = last ? end : m->t + h;
+    m->t = last ? stop : m->t + h;
     if (!last || m->h <= rest) m->h = h * fmin(4.0, fmax(0.3, 0.9 * pow(fmax(error, 1e-10), -1.0 / (DD_ORDER + 1))));
   }
-  return 0;
+  /* A tick at the end happens there. */
+  return !m->terminated && next_tick(m) <= m->t + SAME_INSTANT * fabs(m->t) ? act(m, &changed) : 0;
 }
 
 /* After a step without an event: on which side of zero the guards are now. */
@@ -178,7 +226,24 @@ static int completed(Instance *m) {
   return 0;
 }
 
-static int look(Instance *m) { return guards(m, m->t, STATES(m), BEFORE(m)); }
+/* The beginning of a run: the guards, where conditions that count at the start are not yet true, and the first ticks. */
+static int look(Instance *m) {
+  bool changed;
+  int k;
+  for (k = 0; k < NC; ++k) {
+    const double slack = SAME_INSTANT * fabs(m->t);
+    double first = dd_period[k] > 0 ? ceil(((m->t - slack) * dd_divisor[k] - dd_offset[k]) / dd_period[k]) : 0;
+    first = fmax(first, 0);
+    while (first > 0 && tick(k, first - 1) >= m->t - slack) first -= 1;
+    while (tick(k, first) < m->t - slack) first += 1;
+    NEXT(m)[k] = first;
+  }
+  if (guards(m, m->t, STATES(m), BEFORE(m))) return 1;
+  for (k = 0; k < NG; ++k)
+    if (dd_at_start[k]) BEFORE(m)[k] = dd_directions[k] < 0 ? 1.0 : -1.0;
+  /* In model exchange the importer asks for what happens at the start. */
+  return m->co_simulation ? act(m, &changed) : 0;
+}
 
 static int get(const Instance *m, const uint32_t *reference, size_t count, double *values) {
   double dx[OF(NX)], z[OF(NZ)], y[OF(NY)];
@@ -344,6 +409,7 @@ EXPORT int fmi2NewDiscreteStates(void *c, Info2 *info) {
   if (act(m, &changed)) return ERROR;
   memset(info, 0, sizeof *info);
   info->values = changed, info->terminate = m->terminated;
+  info->time = next_tick(m), info->defined = isfinite(info->time) != 0;
   return OK;
 }
 EXPORT int fmi2EnterContinuousTimeMode(void *c) { (void)c; return OK; }
@@ -432,9 +498,10 @@ NONE(bool, Boolean)
 NONE(char *, String)
 EXPORT int fmi3UpdateDiscreteStates(void *c, bool *again, bool *terminate, bool *nominals, bool *values, bool *defined, double *time) {
   Instance *m = c;
-  *again = *nominals = *defined = false, *time = 0;
+  *again = *nominals = false;
   if (act(m, values)) return ERROR;
   *terminate = m->terminated;
+  *time = next_tick(m), *defined = isfinite(*time);
   return OK;
 }
 EXPORT int fmi3EnterContinuousTimeMode(void *c) { (void)c; return OK; }
