@@ -1,5 +1,7 @@
 """Pieces of a run follow each other by a rule; limits, samples and cancellation are those of the whole."""
 
+import gc
+import weakref
 from time import perf_counter, sleep
 
 import numpy as np
@@ -135,3 +137,14 @@ def test_a_run_is_cancelled_between_its_pieces():
     tr = run_in_pieces(piece(0.0, [0.0, 0.0]), rule, 1e6, cancel=cancel)
     assert tr.status is Ending.CANCELLED
     assert len(tr.pieces) == 1
+
+
+def test_a_run_lets_go_of_the_run_that_it_began_with():
+    """A loop that goes on from the end of the last run holds one run, not all of them."""
+    tr, before = dd.simulate(sawtooth(), 0.25), []
+    for _ in range(3):
+        before.append(weakref.ref(tr))
+        tr = dd.simulate(sawtooth(), (float(tr.end.time), float(tr.end.time) + 0.1), start=tr.end)
+    gc.collect()
+    assert [run() for run in before] == [None] * 3
+    assert tr.success

@@ -19,10 +19,9 @@ from daedalus.compilation import Compiled, compile_function
 from daedalus.model.expressions import concatenate
 from daedalus.model.system.once import remembered
 from daedalus.model.system.system import System
-from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.result.records_of_methods import LongOscillation
 from daedalus.simulation.result.samples import Samples
-from daedalus.simulation.run.settings import Settings
+from daedalus.simulation.run.road import Piece
 
 # So many periods are a long oscillation: at the fewest rows a period that steps of any method have, a thousand steps.
 LONG = 100
@@ -36,8 +35,9 @@ LASTS = 0.1
 TURNS = 1e-3
 
 
-def long_oscillations(settings: Settings, drive: Drive, run: Any, p: np.ndarray) -> tuple[LongOscillation, ...]:
+def long_oscillations(piece: Piece, run: Any) -> tuple[LongOscillation, ...]:
     """The record of states that oscillate for long in a core run, as far back as errors last."""
+    settings, drive = piece.settings, piece.drive
     long = LONG_OF.get(settings.method, LONG)
     if settings.call.get("step") is not None or run.steps < LONG:
         return ()
@@ -50,7 +50,7 @@ def long_oscillations(settings: Settings, drive: Drive, run: Any, p: np.ndarray)
     if drive.moves or ca.depends_on(system.residual, system.symbol("t")):
         rows = np.unique(np.linspace(0, len(run.t) - 1, LOOKS).astype(int))
         sizes = np.maximum(x.max(axis=0) - x.min(axis=0), NOT_ZERO)
-        moments = Samples(plant, drive, p, np.asarray(run.t)[rows], np.asarray(run.x)[rows])
+        moments = Samples(plant, drive, piece.parameters, np.asarray(run.t)[rows], np.asarray(run.x)[rows])
         lasting = lasting_share(moments, abs(float(run.t[-1] - run.t[0])), sizes)
     if not (periods * lasting >= long).any():
         return ()

@@ -33,14 +33,13 @@ from daedalus.reduction.switches import switches_of
 from daedalus.simulation.contacts.contact_run import has_contacts
 from daedalus.simulation.contacts.held_between_steps import stops_where_broken
 from daedalus.simulation.inputs.callbacks import rhs_with_callbacks
-from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.result.ending import ENDINGS, Ending, Obstacle, Stop, time_text
 from daedalus.simulation.result.event_records import TurnedCondition
 from daedalus.simulation.result.held_values import ConditionModes, HeldModes, HeldValues
 from daedalus.simulation.result.joined_trajectory import joined
 from daedalus.simulation.result.recorded_run import Outcome, Work
-from daedalus.simulation.result.records_of_methods import LinearSystems, MethodChoice
+from daedalus.simulation.result.records_of_methods import LinearSystems
 from daedalus.simulation.result.records_on_the_way import BrokenBetweenSteps, SwitchesLocated
 from daedalus.simulation.result.rows_between_steps import keep_between_steps
 from daedalus.simulation.result.trajectory import Trajectory
@@ -245,7 +244,7 @@ def read_piece(
     piece: Piece, run: Any, t1: float, sampled: bool = False, codes: Mapping[str, Any] | None = None
 ) -> Trajectory:
     """A core run of a piece as a trajectory; records are made when somebody asks for them."""
-    road, p, begin, _, fired, *_ = piece
+    road, p, begin, *_ = piece
     settings, drive, plant = road.settings, road.drive, road.settings.plant
     if drive.delayed is not None:
         drive = drive._replace(delayed=drive.delayed.recorded(run))
@@ -266,10 +265,11 @@ def read_piece(
         times, x = (run.t, run.x) if times is None or x is None else (times, x)
         if len(times) < 2 or times[-2] != times[-1]:
             times, x = np.append(times, times[-1]), np.concatenate([x, x[-1:]])
-    done = Trajectory(
-        plant, drive, p, times, x, ENDINGS[run.status],
-        lambda: explain(run, settings, drive, p, (begin, t1), road.why, codes, fired), run, held, modes,
-    )  # fmt: skip
+    # The run that it began with is let go.
+    request = road.request if road.request.start is None else road.request._replace(start=None)
+    told = piece._replace(road=road._replace(request=request, drive=drive), parameters=p)
+    outcome = partial(explain, told, run, t1, codes)
+    done = Trajectory(plant, drive, p, times, x, ENDINGS[run.status], outcome, run, held, modes)
     done.has_given_times = sampled
     return done
 
@@ -355,11 +355,12 @@ def _turned_last(piece: Trajectory) -> list[str]:
     return [] if found is None or last < 0 else [found.conditions[last]]
 
 
-def _refused(run: Any, settings: Settings, drive: Drive, p: np.ndarray) -> Stop | None:
+def _refused(piece: Piece, run: Any) -> Stop | None:
     """The end at an event whose reset is refused, or at contacts that nothing lies behind."""
     if run.culprit_stage != "event":
         return None
-    t, event, u = float(run.stop_time), int(run.culprit), drive.at_time(float(run.stop_time))
+    settings, p, t, event = piece.settings, piece.parameters, float(run.stop_time), int(run.culprit)
+    u = piece.drive.at_time(t)
     if settings.contacts is not None:
         refusal = settings.contacts.refusal(t, np.array(run.end), u, p, event)
         if refusal is not None:
@@ -376,34 +377,26 @@ def _linear_systems(run: Any, preconditioner: str) -> LinearSystems | None:
     return replace(LinearSystems(form, *counts), preconditioner=preconditioner) if form else None
 
 
-def explain(
-    run: Any,
-    settings: Settings,
-    drive: Drive,
-    p: np.ndarray,
-    span: tuple[float, float],
-    why: MethodChoice | None = None,
-    codes: Mapping[str, Any] | None = None,
-    fired: frozenset[str] | None = None,
-) -> Outcome:
-    """What the core reports, as records; `why` this method was taken where it was not asked for."""
+def explain(piece: Piece, run: Any, t1: float, codes: Mapping[str, Any] | None = None) -> Outcome:
+    """What the core reports of a piece to t1, as records; its parameters are those that the run ended with."""
+    settings, drive, p, fired = piece.settings, piece.drive, piece.parameters, piece.fired
     limits = (settings.max_steps, settings.time_limit, settings.call.get("step"))
-    stop = _refused(run, settings, drive, p) or stop_of(run, settings.plant.system, *limits, events=settings.events)
+    stop = _refused(piece, run) or stop_of(run, settings.plant.system, *limits, events=settings.events)
     if stop.ending.of_an_instant:
         stop = instant_end(run, settings.plant.system, codes or {})
     told = settings.notes + passages(settings.plant, drive, run.t, run.x, p)
     told += undetermined_places(settings.plant, drive, p, run)
     told += held_at_start(settings.plant, drive, run, p, fired)
-    told += growing_modes(settings, drive, run, p)
+    told += growing_modes(piece, run)
     if stop.ending.success or not stop.ending.final:
-        told += small_states(settings, run) + long_oscillations(settings, drive, run, p)
+        told += small_states(settings, run) + long_oscillations(piece, run)
     if settings.plant.system.events and settings.watched is None:
         told += touches(settings.plant, drive, p, run, settings.rtol)
     turns: tuple[TurnedCondition, ...] = ()
     if settings.switches is not None:
-        in_time = settings.values_in_time(p, span, run.stop_time)
+        in_time = settings.values_in_time(p, (piece.begin, t1), run.stop_time)
         timed = [] if in_time is None else _changed(*in_time, settings.switches.on_time)
-        turns = _turns(run, settings.switches.conditions, timed, span)
+        turns = _turns(run, settings.switches.conditions, timed, (piece.begin, t1))
         turns = with_rests(settings.plant.system, turns, partial(_state_behind, settings.plant, run), drive, p)
         conditions = (*settings.switches.conditions, *settings.switches.on_time)
         told += (SwitchesLocated(run.turns + len(timed), conditions),)
@@ -416,23 +409,17 @@ def explain(
         stop=stop,
         method=settings.method,
         work=Work(
-            run.steps,
-            run.rejected,
-            run.rhs_calls,
-            run.jacobians,
-            run.factorisations,
-            run.newton,
-            run.seconds,
+            run.steps, run.rejected, run.rhs_calls, run.jacobians, run.factorisations, run.newton, run.seconds,
             "" if solved is None else solved.how,
         ),
-        records=(why or settings.reason, *drive.notes, *settings.plant.notes, *told),
+        records=(piece.road.why or settings.reason, *drive.notes, *settings.plant.notes, *told),
         events=tuple(run.events) if settings.watched else _written_events(run, settings.plant.system),
         turns=turns,
         surfaces=surfaces_of(settings.plant.system),
         rests=rests_on_surface(settings.plant.system),
         done_at_start=fired or frozenset(),
         step_counts=run.step_counts(),
-    )
+    )  # fmt: skip
 
 
 def _turns(

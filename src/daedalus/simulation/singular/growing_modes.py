@@ -13,11 +13,10 @@ import numpy as np
 
 from daedalus._core import shared_numbers
 from daedalus.algebra.rank_decision import EPSILON
-from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.result.records_of_methods import GrowingModeMet
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.run.long_oscillations import INFINITE, LARGEST, linearised_at, modes_of
-from daedalus.simulation.run.settings import Settings
+from daedalus.simulation.run.road import Piece
 
 # As the core numbers them.
 KINDS = ("", "rest", "followed", "passed")
@@ -29,9 +28,9 @@ GROWS, WORTH_TELLING = shared_numbers["grows_at_rest"], shared_numbers["worth_te
 AT_AXIS = 1e-6
 
 
-def growing_modes(settings: Settings, drive: Drive, run: Any, p: np.ndarray) -> tuple[GrowingModeMet, ...]:
+def growing_modes(piece: Piece, run: Any) -> tuple[GrowingModeMet, ...]:
     """The record of a mode that grows, where a core run met one or rests where one would grow."""
-    plant = settings.plant
+    settings, plant = piece.settings, piece.settings.plant
     labels = plant.system.labels["x"]
     kind, time, rate, frequency, component = run.growing
     if kind and component < len(labels):
@@ -44,7 +43,7 @@ def growing_modes(settings: Settings, drive: Drive, run: Any, p: np.ndarray) -> 
     still = np.maximum(IN_TOLERANCES * tolerance, IN_DIGITS * EPSILON * np.abs(x[0]))
     if (np.abs(x - x[0]) > still).any():
         return ()
-    rows = Samples(plant, drive, p, np.asarray(run.t)[:1], np.asarray(run.x)[:1])
+    rows = Samples(plant, piece.drive, piece.parameters, np.asarray(run.t)[:1], np.asarray(run.x)[:1])
     for matrices in linearised_at(rows):
         found = modes_of(*matrices, INFINITE / span)
         if found is None or not len(found[0]):
