@@ -59,3 +59,26 @@ def test_another_method_goes_on_where_the_chosen_one_stops(monkeypatch):
     assert (tr.success, tr.method) == (True, "rodas5p, then radau5")
     assert any("radau5, implicit, because rodas5p stopped at t = 0.00250" in note for note in tr.notes)
     assert tr["v_r"][-1] == pytest.approx(exact["v_r"][-1], rel=1e-6)
+
+
+FLOATING = """floating node between two depletion layers
+V1 s 0 SIN(0 2 1meg)
+RS s a 50
+D1 f a dm
+D2 f 0 dm
+R1 a 0 1k
+.options gmin=1e-30
+.ic v(f)=-3
+.model dm D(IS=1e-28 CJO=10p VJ=0.8 M=0.45)
+.tran 10n 20u uic
+"""
+
+
+@pytest.mark.parametrize(("method", "rtol"), [("auto", 1e-6), ("radau9", 1e-8), ("rodas5p", 1e-8)])
+def test_charge_of_a_node_that_hangs_on_layers_alone_stays(method, rtol):
+    """Nothing leaks: over twenty periods it moves by less than the tolerance of a few steps."""
+    m = dd.components.from_spice(FLOATING)
+    tr = dd.simulate(m, 20e-6, rtol=rtol, method=method, save_at=np.linspace(0.0, 20e-6, 41))
+    assert tr.success, tr.stop_reason
+    charge = np.array(tr["d1.charge"]) + np.array(tr["d2.charge"])
+    assert np.abs(charge - charge[0]).max() < 10 * rtol * abs(charge[0])
