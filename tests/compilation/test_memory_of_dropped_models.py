@@ -173,6 +173,30 @@ def estimator(k):
     dd.Estimator(with_parameter(k), outputs=["x"], start={"x": 1.0}, start_covariance=0.1, process_noise=0.1,
                  measurement_noise=0.1, every=0.1)([1.0])
 
+def contact(k):
+    m = dd.Model(f"contact{k}")
+    h = m.coordinate("h", start=0.3 + 1e-3 * k)
+    m.kinetic_energy(0.5 * m.rate(h) ** 2)
+    m.potential_energy(9.81 * h)
+    m.unilateral("floor", h, restitution=0.5)
+    dd.simulate(m, 0.5).at(0.4)["h"]
+
+def robot(k):
+    text = "".join(
+        f'<link name="l{j}"><inertial><mass value="{1 + 1e-3 * k}"/><origin xyz="0 0 0.1"/>'
+        '<inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>'
+        f'<joint name="j{j}" type="continuous"><parent link="{"base" if j == 0 else "l0"}"/><child link="l{j}"/>'
+        '<origin xyz="0 0 0.2"/><axis xyz="0 1 0"/></joint>' for j in range(2))
+    m = dd.read_urdf(f'<robot name="r{k}"><link name="base"/>{text}</robot>')
+    arm = m.robot()
+    arm.inverse_dynamics(np.zeros(2), np.ones(2), np.ones(2))
+    dd.simulate(m, 0.05)
+
+def linear(k):
+    m = with_parameter(k)
+    dd.linearise(m).poles()
+    dd.equilibrium(m)
+
 def late(k):
     m = dd.Model(f"late{k}")
     x = m.state("x", start=1.0)
@@ -205,7 +229,7 @@ for kind in kinds:
 """
 
 SIMULATED = ("plain", "algebraic", "pendulum", "driven", "network", "events", "netlist", "body", "friction", "parts")
-OF_RUNS = ("reduced", "late", "kept", "clocks")
+OF_RUNS = ("reduced", "late", "kept", "clocks", "contact", "robot", "linear")
 KINDS = (*SIMULATED, *OF_RUNS, "function", "derivative", "sweep", "fit", "plan", "controller", "estimator")
 
 

@@ -89,7 +89,11 @@ def analyse(
         # With those of least norm it is another system, which has what runs and starts solve.
         settled = _analysed(whole, at, inputs, parameters, ())
         found = replace(found, solvable=settled.solvable, index=settled.index)
-    return replace(found, joined=joined_index(model)) if isinstance(model, Model) else found
+    if not isinstance(model, Model):
+        return found
+    return replace(
+        found, joined=joined_index(model, lambda joined: _analysed(joined, None, inputs, parameters, ()).index)
+    )
 
 
 def _analysed(

@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import partial
 from itertools import combinations_with_replacement, product
 
 import casadi as ca
@@ -109,6 +110,19 @@ def kinetics():
     return m, ["k0", "k1", "k2", "k3"], 3.0
 
 
+def driven(seed):
+    """Oscillators with random couplings, driven in one frequency of the parameters."""
+    random, m = np.random.default_rng(seed), dd.Model("driven")
+    n, count = int(random.integers(2, 4)), int(random.integers(2, 4))
+    x = m.state("x", n, start=random.normal(size=n).tolist())
+    p = [m.parameter(f"p{k}", float(random.uniform(0.5, 2))) for k in range(count)]
+    A, B = random.normal(size=(n, n)), random.normal(size=(n, count))
+    coupled = ca.mtimes(ca.DM(2 * (A - A.T) - 0.6 * np.eye(n)), x) * p[0]
+    m.equation(m.der(x), coupled - 0.2 * p[1] * x**3 + ca.mtimes(ca.DM(B), ca.vertcat(*p)) * ca.sin(2 * p[-1] * m.time))
+    m.output("size", ca.sumsqr(x) * p[0])
+    return m, [f"p{k}" for k in range(count)], 2.0
+
+
 def sampled():
     """A clock that ticks at the start: what it assigns depends on the sliders there, too."""
     m = dd.Model("sampled")
@@ -143,10 +157,10 @@ def errors(m, names, span, curves, changes):
     return np.array(found)
 
 
-@pytest.mark.parametrize("make", [spring, damped, kinetics])
+@pytest.mark.parametrize("make", [spring, damped, kinetics, *(partial(driven, seed) for seed in range(3))])
 def test_what_is_trusted_together_is_within_the_error(make, tmp_path):
     m, names, span = make()
-    curves = [v.name for v in m.freeze().of_kind("state")]
+    curves = [*m.freeze().labels["x"], *m.freeze().outputs]
     page = dd.simulate(m, span, rtol=1e-9).what_if(names, tmp_path / "page.html", curves=curves)
     corners, random = np.array(told(page)["corners"]), np.random.default_rng(1)
     assert len(corners)

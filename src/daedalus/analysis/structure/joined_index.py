@@ -7,9 +7,11 @@ be eliminated.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
-from daedalus.algebra.rank_decision import FULL_NULL_SPACE
+from daedalus.algebra.rank_decision import FULL_MATRIX, FULL_NULL_SPACE
 from daedalus.analysis.structure.signature import Signature
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.analysis.structure.written_structure import repaired_signature
@@ -19,6 +21,7 @@ from daedalus.model.model import Model
 from daedalus.model.names import listed, times_text
 from daedalus.model.system.equation_row import Role
 from daedalus.model.system.freeze import freeze
+from daedalus.model.system.system import System
 
 
 @dataclass(frozen=True)
@@ -46,8 +49,11 @@ class JoinedIndex:
         )
 
 
-def joined_index(model: Model) -> JoinedIndex | None:
-    """The index of a model as its parts are joined, by structure; None without parts, or with a singular pattern.
+def joined_index(model: Model, judge: Callable[[System], int | None] | None = None) -> JoinedIndex | None:
+    """The index of a model as its parts are joined; None without parts, or with a singular pattern.
+
+    judge: the index of a system by its ranks. Structure counts differentiations of equations that ranks may not need,
+    where a derivative stands in two equations in the same way; larger models are judged by structure alone.
 
     Example
     -------
@@ -74,6 +80,11 @@ def joined_index(model: Model) -> JoinedIndex | None:
     times = sorted(
         ((row.label, int(c)) for row, c in zip(system.rows, own.c) if c and row in rows), key=lambda e: -e[1]
     )
+    index = own.index
+    if judge is not None and index > 1 and len(system.rows) <= FULL_MATRIX:
+        with suppress(DaedalusError):
+            ranked = judge(system)
+            index, times = (index, times) if ranked is None or ranked >= index else (ranked, [])
     kept = {*left.labels["x"], *left.labels["z"]}
     gone = tuple(name for name in (*system.labels["x"], *system.labels["z"]) if name not in kept)
-    return JoinedIndex(own.index, len(rows), tuple(times), gone)
+    return JoinedIndex(index, len(rows), tuple(times), gone)
