@@ -21,7 +21,6 @@ from daedalus.model.model import Model
 from daedalus.model.names import listed, times_text
 from daedalus.model.system.equation_row import Role
 from daedalus.model.system.freeze import freeze
-from daedalus.model.system.system import System
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,7 @@ class JoinedIndex:
         )
 
 
-def joined_index(model: Model, judge: Callable[[System], int | None] | None = None) -> JoinedIndex | None:
+def joined_index(model: Model, judge: Callable[..., int | None] | None = None) -> JoinedIndex | None:
     """The index of a model as its parts are joined; None without parts, or with a singular pattern.
 
     judge: the index of a system by its ranks. Structure counts differentiations of equations that ranks may not need,
