@@ -42,7 +42,6 @@ from daedalus.simulation.result.recorded_run import Outcome, Work
 from daedalus.simulation.result.records_of_methods import LinearSystems
 from daedalus.simulation.result.records_on_the_way import BrokenBetweenSteps, SwitchesLocated
 from daedalus.simulation.result.rows_between_steps import keep_between_steps
-from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.long_oscillations import long_oscillations
 from daedalus.simulation.run.onlooker import Onlooker
@@ -266,7 +265,7 @@ def read_piece(
         times, x = (run.t, run.x) if times is None or x is None else (times, x)
         if len(times) < 2 or times[-2] != times[-1]:
             times, x = np.append(times, times[-1]), np.concatenate([x, x[-1:]])
-    if isinstance(road.request.start, Samples) or held is not None or drive is not road.drive:
+    if type(road.request.start) not in (dict, type(None)) or held is not None or drive is not road.drive:
         request = road.request._replace(start=None)  # the run that it began with is let go
         piece = piece._replace(road=road._replace(request=request, drive=drive), parameters=p)
     outcome = partial(explain, piece, run, t1, codes)
