@@ -159,6 +159,22 @@ def test_nothing_is_told_of_what_decays_or_turns(method):
     assert not told(dd.simulate(m, 0.05, method=method))
 
 
+@pytest.mark.parametrize("method", ["implicit_euler", "trapezoidal", "gauss2", "radau5"])
+@pytest.mark.parametrize("decades", [2.0, 3.5, 5.0])
+def test_fixed_steps_that_do_not_resolve_a_mode_tell_of_it(method, decades):
+    """Four steps to where the distance is 1e8 times as large, with which most of these methods stay beside sin t."""
+    rate = 10.0**decades
+    span = 8 * np.log(10) / rate
+    (record,) = told(dd.simulate(repelled(rate, 1e-6), span, method=method, step=span / 4))
+    assert (record.kind, record.variable, record.rate) == ("unresolved", "x", pytest.approx(rate))
+    assert f"try step={0.1 / rate:.1g}" in str(record)
+    resolved = dd.simulate(repelled(rate, 1e-6), span, method=method, step=0.1 / rate)
+    assert not told(resolved)
+    # Nothing of what decays or turns.
+    assert not told(dd.simulate(repelled(-rate, 1e-6), span, method=method, step=span / 4))
+    assert not told(dd.simulate(van_der_pol(1.0), 10.0, method=method, step=0.1))
+
+
 def test_joined_pieces_tell_once():
     m = van_der_pol(0.0)
     m.event("tick", m.time - 10.0, direction=1, reset={"x": 0.0})

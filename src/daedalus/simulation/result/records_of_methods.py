@@ -264,8 +264,9 @@ class GrowingModeMet(Record):
     """A disturbance that grows like e^(rate · t), and what the run made of it.
 
     kind: "rest" where the state stands on an unstable rest; "followed" where steps were kept short enough to resolve
-    it; "passed" where it was followed until rounding errors would have shown, and did not show. variable: the state
-    that it moves most. frequency: in rad/s, 0 where it does not oscillate.
+    it; "passed" where it was followed until rounding errors would have shown, and did not show; "unresolved" where
+    steps of a fixed length are too long for it. variable: the state that it moves most. frequency: in rad/s, 0 where
+    it does not oscillate.
 
     >>> print(GrowingModeMet("rest", "x", 0.0, 0.5, 0.0))
     the state stands on an unstable rest at t = 0: a disturbance, of x above all, grows by a factor e every 2 s ...
@@ -289,6 +290,12 @@ class GrowingModeMet(Record):
             return (
                 f"a disturbance of {self.variable} {grows} from t = {self.time:.6g} on: short steps followed it until "
                 "rounding errors would have shown, and it did not show; later steps are longer than it resolves"
+            )
+        if self.kind == "unresolved":
+            return (
+                f"a disturbance of {self.variable} {grows} at t = {self.time:.6g}: the fixed step is longer than that, "
+                f"and implicit methods damp in silence what they do not resolve; try step={0.1 / self.rate:.1g}, or a "
+                "run without step="
             )
         return (
             f"a disturbance of {self.variable} {grows} from t = {self.time:.6g} on: steps are short enough to follow "
