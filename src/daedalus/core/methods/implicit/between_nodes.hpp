@@ -4,7 +4,8 @@
 // collocation method. N(theta) = prod (theta - theta_i) is the shape of what interpolation leaves out between them. Looks are
 // taken where N is largest, each next one where the product with the looks before is (Leja's points): there the derivative of
 // what is left out vanishes, so that a step of Newton's method finds the value itself. Where only the ends are trusted the
-// first look is not in the middle, where what many methods leave out changes its sign.
+// first look is not in the middle, where what many methods leave out changes its sign. Where many stages leave gaps without a
+// look, the last gap has one of its own: what begins late in a step, such as the current of a diode, shows there alone.
 #pragma once
 
 #include <cmath>
@@ -15,10 +16,12 @@ namespace daedalus {
 
 inline constexpr int most_looks = 4, most_checks = 2, most_mended = 12;
 inline constexpr double beside_middle = 0.3;
+inline constexpr int many_trusted = 5;
 
 struct BetweenNodes {
     int looks = 0;                              // 0: the degree leaves no room to mend anything
     double at[most_looks + most_checks] = {};   // the looks, then where the mended polynomial is looked at
+    double late = 0;                            // the look into the last gap, 0 where there is none
     int degree = 0;
     double basis[most_looks][most_mended] = {};  // powers of the polynomial that is 1 at a look, 0 at the others and where trusted
 };
@@ -39,6 +42,11 @@ inline BetweenNodes between_nodes(const double* trusted, int count, int degree) 
         for (int k = 0; k < known; ++k) value *= theta - places[k];
         return std::fabs(value);
     };
+    // From the first of the grid behind the last place inside: the largest |N| of that gap.
+    for (int k = 1; k < grid && count >= many_trusted; ++k) {
+        const double theta = static_cast<double>(k) / grid;
+        if (theta > trusted[count - 2] && product(theta) > product(nodes.late)) nodes.late = theta;
+    }
     for (int look = 0; look < nodes.looks + most_checks; ++look) {
         double best = 0.5;
         for (int k = 1; k < grid; ++k)

@@ -87,7 +87,7 @@ struct ImplicitState {
           modes(memory, m.block_states(), m.unknowns, m.states,
                 static_cast<long long>(m.dot_place.size() + m.all_place.size())),
           between_lanes(padded(m.unknowns)),
-          between_off(memory.carve((most_looks + most_checks + 1) * between_lanes)),
+          between_off(memory.carve((most_looks + most_checks + 2) * between_lanes)),
           between_row(memory.carve(padded(m.unknowns + m.states))),
           between_weights(memory.carve(between_lanes)) {
         if (m.columns.groups.empty()) return;

@@ -198,11 +198,18 @@ inline double error_between(Integration& s, ImplicitState& m, L&& step) noexcept
         for (int k = first; k < behind; ++k) found = std::fmax(found, largest_between(m, off + k * m.between_lanes));
         return found;
     };
+    double* late = off + (most_looks + most_checks + 1) * m.between_lanes;
+    const auto look_late = [&] {
+        const bool known = nodes.late > 0 && look_at(s, m, step, nodes.late, late);
+        const double found = known ? largest_between(m, late) : 0;
+        return std::isfinite(found) ? found : 0;
+    };
     if (!look(0)) return 0;
-    double error = largest(0, 1);
+    double error = largest(0, 1), error_late = look_late();
     if (error > worth_mending && error < coarse_noise_between(s, m) && allow_for_rounding(s, m, step, nodes.at[0], off))
         error = largest(0, 1);
-    if (!(error > worth_mending) || !std::isfinite(error)) return std::isfinite(error) ? error : 0;
+    if (!std::isfinite(error)) return 0;
+    if (!(error > worth_mending) && !(error_late > 1)) return error;
     int first = 0, behind = 1;
     if (nodes.looks > 0) {
         const int checked = nodes.looks + most_checks;
@@ -215,6 +222,12 @@ inline double error_between(Integration& s, ImplicitState& m, L&& step) noexcept
         if (!better) mend(s, m, -1);
         first = better ? nodes.looks : 0, behind = better ? checked : nodes.looks;
         error = largest(first, behind);
+        if (better) error_late = look_late();
+    }
+    if (!(error > 1) && error_late > 1) {
+        if (!allow_for_rounding(s, m, step, nodes.late, late)) return 0;
+        error_late = largest_between(m, late);
+        return error_late > 1 && !shorter_helps(s, m, error_late) ? 0 : error_late;
     }
     if (!(error > 1)) return error;
     if (!allow_for_rounding(s, m, step, nodes.at[behind - 1], off + (behind - 1) * m.between_lanes)) return 0;
