@@ -47,7 +47,7 @@ def growing_modes(piece: Piece, run: Any) -> tuple[GrowingModeMet, ...]:
         return ()
     tolerance = np.asarray(settings.call["atol"])[:count] + settings.rtol * np.abs(x[0])
     step = settings.call.get("step")
-    if step is not None and plant.is_implicit and (unresolved := _unresolved(settings, drive, run, p, float(step))):
+    if step is not None and plant.is_implicit and (unresolved := _unresolved(piece, run, float(step))):
         return unresolved
     still = np.maximum(IN_TOLERANCES * tolerance, IN_DIGITS * EPSILON * np.abs(x[0]))
     if (np.abs(x - x[0]) > still).any():
@@ -68,11 +68,11 @@ def growing_modes(piece: Piece, run: Any) -> tuple[GrowingModeMet, ...]:
     return ()
 
 
-def _unresolved(settings: Settings, drive: Drive, run: Any, p: np.ndarray, step: float) -> tuple[GrowingModeMet, ...]:
+def _unresolved(piece: Piece, run: Any, step: float) -> tuple[GrowingModeMet, ...]:
     """The record of a mode that steps of a fixed length do not resolve, at the first of some rows with one."""
-    plant, end = settings.plant, float(run.t[-1])
+    plant, end = piece.settings.plant, float(run.t[-1])
     places = np.unique(np.linspace(0, len(run.t) - 1, LOOKS).astype(int)[:-1])
-    rows = Samples(plant, drive, p, np.asarray(run.t)[places], np.asarray(run.x)[places])
+    rows = Samples(plant, piece.drive, piece.parameters, np.asarray(run.t)[places], np.asarray(run.x)[places])
     for place, matrices in zip(places, linearised_at(rows)):
         found = modes_of(*matrices, INFINITE / abs(end - float(run.t[0])))
         if found is None or not len(found[0]):
