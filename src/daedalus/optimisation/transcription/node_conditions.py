@@ -108,7 +108,7 @@ def without_kinks(
 
 
 def _add_held_rates(made: ProblemDraft) -> None:
-    """u_{k+1} - u_k within rate · time between the middles of two intervals, for inputs held on each."""
+    """(u_{k+1} - u_k) / (time between the middles of two intervals) within bounds, for inputs held on each."""
     stage, layout, draft = made.stage, made.layout, made.draft
     kinds = made.description.kinds
     limited = [(place, kinds[k]) for place, k in enumerate(stage.constant) if k in kinds and kinds[k].has_rate]
@@ -117,19 +117,16 @@ def _add_held_rates(made: ProblemDraft) -> None:
     between = 0.5 * (layout.widths[1:] + layout.widths[:-1])
     before, after, width = ca.SX.sym("before"), ca.SX.sym("after"), ca.SX.sym("width")
     for place, kind in limited:
-        change = ca.vertcat(
-            after - before - kind.fastest * width * stage.length, kind.slowest * width * stage.length - after + before
-        )
-        use = [k for k, bound in enumerate((kind.fastest, kind.slowest)) if np.isfinite(bound)]
-        names = [f"rate of {stage.inputs.labels[place]}"] * len(use)
-        rows = made.add_rows("rate", names, layout.shares[1:-1], lower=-np.inf)
+        change = (after - before) / (width * stage.length)
+        name, limits = f"rate of {stage.inputs.labels[place]}", {"lower": kind.slowest, "upper": kind.fastest}
+        rows = made.add_rows("rate", [name], layout.shares[1:-1], **limits)
         bindings = [
             (before, layout.inputs[:-1, [place]]),
             (after, layout.inputs[1:, [place]]),
             (width, draft.add_parameters(between)[:, None]),
             (stage.length, layout.length[1:-1, None]),
         ]
-        draft.add_block(change[use], bindings, rows)
+        draft.add_block(change, bindings, rows)
 
 
 # States that have the same value at the start and at the end, where the model keeps some of them anyway.
