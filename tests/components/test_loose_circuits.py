@@ -74,7 +74,7 @@ R1 a 0 1k
 """
 
 
-@pytest.mark.parametrize(("method", "rtol"), [("auto", 1e-6), ("radau9", 1e-8), ("rodas5p", 1e-8)])
+@pytest.mark.parametrize(("method", "rtol"), [("auto", 1e-4), ("auto", 1e-6), ("radau9", 1e-8), ("rodas5p", 1e-8)])
 def test_charge_of_a_node_that_hangs_on_layers_alone_stays(method, rtol):
     """Nothing leaks: over twenty periods it moves by less than the tolerance of a few steps."""
     m = dd.components.from_spice(FLOATING)

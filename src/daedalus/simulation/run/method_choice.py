@@ -29,17 +29,9 @@ TINY = EPSILON
 
 
 def implicit_choice(
-    system: System,
-    because: str | Stiffness,
-    rtol: float,
-    smooth: bool = False,
-    atol: object = 1e-9,
-    is_circuit: bool = False,
+    system: System, because: str | Stiffness, rtol: float, smooth: bool = False, atol: object = 1e-9
 ) -> tuple[str, ImplicitChosen]:
     """The implicit method for a system, and the record of the choice; `smooth`: no jump makes it restart.
-
-    is_circuit: laws of junctions are in it, whose charges move what stands before the derivatives. Of 86 netlists with
-    junctions rodas5p takes half the evaluations of radau5 at rtol of 1e-3 and 1e-4, with errors below a few rtol.
 
     Over Robertson, Chemical Akzo Nobel, HIRES, van der Pol, the transistor amplifier, pendulum, Andrews and car axis
     order 9 reaches an error of 1e-7 and less first, whatever the index; at looser tolerances its Newton method, over
@@ -53,8 +45,7 @@ def implicit_choice(
     if smooth and index == 1 and unknowns >= MANY and rtol >= LOOSE:
         return "bdf", ImplicitChosen("bdf", because, unknowns, rtol)
     name = "radau9" if rtol < TIGHT else "radau5"
-    is_loose = rtol > TIGHT and index == 1 and unknowns < MANY and not _is_tiny(atol)
-    if is_loose and ((is_circuit and rtol > LOOSE) or not varying_mass(system)):
+    if rtol > TIGHT and index == 1 and unknowns < MANY and not _is_tiny(atol) and not varying_mass(system):
         name = "rodas5p"
     return name, ImplicitChosen(name, because)
 

@@ -37,7 +37,7 @@ from daedalus.simulation.result.records_of_methods import ImplicitChosen, Method
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.method_choice import implicit_choice, runs_smoothly
 from daedalus.simulation.run.request import Options, Request, checked_numbers
-from daedalus.simulation.run.settings import Settings, has_junctions, settings_for
+from daedalus.simulation.run.settings import Settings, settings_for
 from daedalus.simulation.switching.jumps_on_conditions import jumps_on_states, switches_on_algebraics
 
 if TYPE_CHECKING:
@@ -199,7 +199,7 @@ def _as_written(request: Request, reason: str | Stiffness) -> tuple[System, Inpu
     """The model as it is written, by an implicit method."""
     system, left = _independent(request)
     smooth = runs_smoothly(system, request.inputs)
-    return system, left, *implicit_choice(system, reason, request.rtol, smooth, request.atol, has_junctions(system))
+    return system, left, *implicit_choice(system, reason, request.rtol, smooth, request.atol)
 
 
 def _independent(request: Request) -> tuple[System, Inputs]:
