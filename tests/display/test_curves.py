@@ -10,6 +10,7 @@ from tests.support.pictures import outside_texts, overlapping_texts
 
 import daedalus as dd
 from daedalus import catalogue
+from daedalus.analysis.check_units import found_units
 from daedalus.display.curves import MOST_CURVES, chosen_panels
 
 SYSTEMS = ("motor_lift", "slider_crank", "driven_arm", "robertson")
@@ -56,6 +57,26 @@ def test_curves_of_one_unit_share_a_panel():
     panels, _ = chosen_panels(known_run("slider_crank"))
     units = [panel.unit for panel in panels if panel.unit]
     assert len(units) == len(set(units)) == 4
+
+
+def test_outputs_without_a_unit_do_not_share_a_panel_with_other_dimensions():
+    """The energy of a quadrotor was drawn beside its quaternion."""
+    known = catalogue.load("quadrotor")
+    panels, _ = chosen_panels(dd.simulate(known.model, 0.1, inputs=known.inputs))
+    assert [panel.names for panel in panels if "energy" in panel.names] == [["energy"]]
+    assert [panel.unit for panel in panels if "quaternion" in panel.names] == [""]
+
+
+def test_units_are_found_only_where_all_of_a_formula_says_so():
+    m = dd.Model("units")
+    x, v = m.state("x", start=1.0, unit="m"), m.state("v", start=1.0, unit="m/s")
+    plain = m.state("plain", start=1.0)
+    m.equation([m.der(x), m.der(v), m.der(plain)], [v, -x, -plain])
+    for name, formula in {
+        "product": x * v, "mixed": x + v, "with_a_plain_one": x * plain, "hidden": 9.81 * x, "ratio": x / x,
+    }.items():  # fmt: skip
+        m.output(name, formula)
+    assert found_units(m.freeze()) == {"product": "m^2/s"}
 
 
 def test_what_is_left_out_is_told_with_how_to_see_it():

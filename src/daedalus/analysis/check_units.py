@@ -20,6 +20,7 @@ from daedalus.model.names import counted, listed
 from daedalus.model.printing import expression_text
 from daedalus.model.system.equation_row import Role
 from daedalus.model.system.instruction_list import OPERATION_NAMES
+from daedalus.model.system.once import remembered
 from daedalus.model.system.system import System
 from daedalus.model.unit_labels import dimension_of
 
@@ -39,6 +40,8 @@ _ALIKE = (ca.OP_ADD, ca.OP_SUB, ca.OP_FMIN, ca.OP_FMAX, ca.OP_HYPOT, ca.OP_FMOD,
 _COMPARED = (*COMPARISONS, ca.OP_ATAN2)
 _KEPT = (ca.OP_ASSIGN, ca.OP_NEG, ca.OP_TWICE, ca.OP_FABS, ca.OP_FLOOR, ca.OP_CEIL, ca.OP_COPYSIGN)
 _POWERS = {ca.OP_SQ: Fraction(2), ca.OP_SQRT: Fraction(1, 2), ca.OP_INV: Fraction(-1)}
+# Longer outputs are fields, whose unit is that of their variable.
+MOST_ELEMENTS = 64
 _LOGIC = (*LOGICAL, ca.OP_SIGN)
 
 
@@ -95,6 +98,32 @@ def check_units(model: Model | System) -> UnitConflicts:
             reader.read_as(f"output {name}", element, system.output_units.get(name, ""))
     unknown = tuple(v.name for v in system.variables if not v.unit)
     return UnitConflicts(reader.conflicts, len(rows), unknown)
+
+
+@remembered
+def found_units(system: System) -> dict[str, str]:
+    """Units in base units of outputs that were declared without one, as far as those of the variables tell.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> m = dd.Model("ball")
+    >>> v = m.state("v", start=1.0, unit="m/s"); mass = m.parameter("mass", 2.0, unit="kg")
+    >>> m.equation(m.der(v), -v); m.output("energy", 0.5 * mass * v**2); m.output("half", v / 3)
+    >>> found_units(m.freeze())
+    {'energy': 'kg*m^2/s^2'}
+    """
+    reader = _Dimensions(system)
+    units: dict[str, str] = {}
+    for name, value in system.outputs.items():
+        if system.output_units.get(name) or value.numel() > MOST_ELEMENTS:
+            continue
+        found = {reader.read(name, element) for element in elements(value)}
+        # A number or a conflict says nothing.
+        known = {own[0] for own in found if own is not None and not own[1] and own[0]}
+        if len(found) == 1 and len(known) == 1 and all(c.equation != name for c in reader.conflicts):
+            units[name] = unit_text(known.pop())
+    return units
 
 
 class _Dimensions:

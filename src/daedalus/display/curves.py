@@ -6,12 +6,13 @@ remains is rounding, and is drawn as a straight line with its value.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from daedalus.algebra.rank_decision import NOT_ZERO
+from daedalus.analysis.check_units import found_units
 from daedalus.model.switching.delays import BEFORE, SIGNAL, TIME
 from daedalus.model.values import unit_of
 from daedalus.simulation.result.labelled_samples import element_columns
@@ -145,7 +146,7 @@ def chosen_panels(
     ranked = _ranked(samples, set(modes))
     curves = _without_noise([c for rank, names in ranked.items() for c in curves_of(samples, names, rank)])
     curves = _without_copies(curves)
-    panels = _grouped(curves, most)
+    panels = _grouped(curves, most, found_units(samples.system))
     # What was asked for by nobody and does not move needs no panel.
     panels = [p for p in panels if _weight(p) < (SOLVED, False) or not _weight(p)[1]] or panels
     # The best rank decides which panels stay; constant ones go first. They keep their order.
@@ -220,13 +221,16 @@ def _is_copy(curve: DrawnCurve, other: DrawnCurve) -> bool:
     )
 
 
-def _grouped(curves: list[DrawnCurve], most: int) -> list[CurvePanel]:
-    """Panels by unit; names without one alone while there is room, else with others of their size."""
+def _grouped(curves: list[DrawnCurve], most: int, kinds: Mapping[str, str]) -> list[CurvePanel]:
+    """Panels by unit; names without one alone while there is room, else with others of their size and kind.
+
+    kinds: what units of variables say about outputs without one. It is not shown: a mass that is a number has no unit.
+    """
     units = {curve.unit for curve in curves if curve.unit}
     bare = list(dict.fromkeys(curve.name for curve in curves if not curve.unit))
     alone = len(units) + len(bare) <= most
     panels: dict[str, CurvePanel] = {}
-    sizes: dict[str, tuple[float, int]] = {}
+    sizes: dict[str, tuple[float, int, str | None]] = {}
     names: dict[str, float] = {}
     ranks = {curve.name: curve.rank for curve in curves}
     for curve in curves:
@@ -235,11 +239,11 @@ def _grouped(curves: list[DrawnCurve], most: int) -> list[CurvePanel]:
     keys: dict[str, str] = {}
     for name, size in names.items():
         like = [
-            k for k, (other, rank) in sizes.items()
-            if size <= ALIKE * other and other <= ALIKE * size and rank == ranks[name]
+            k for k, (other, rank, kind) in sizes.items()
+            if size <= ALIKE * other and other <= ALIKE * size and (rank, kind) == (ranks[name], kinds.get(name))
         ]  # fmt: skip
         keys[name] = f"name:{name}" if alone or not like else like[0]
-        sizes.setdefault(keys[name], (size, ranks[name]))
+        sizes.setdefault(keys[name], (size, ranks[name], kinds.get(name)))
     for curve in curves:
         panels.setdefault(curve.unit or keys[curve.name], CurvePanel(curve.unit)).curves.append(curve)
     return list(panels.values())
