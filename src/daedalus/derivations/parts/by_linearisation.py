@@ -123,6 +123,8 @@ def _point_text(lin: Any) -> str:
 
 
 def _verdict(lin: Any) -> str:
+    if not lin.is_regular:
+        return "Redundant equations leave E and A without poles of their own: reduce the model first."
     poles = np.asarray(lin.poles())
     if not poles.size:
         return "There are no finite poles."
