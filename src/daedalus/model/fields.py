@@ -20,6 +20,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.rank_decision import NOT_ZERO
 from daedalus.errors import InputError
 
 _KINDS = ("periodic", "neumann", "dirichlet")
@@ -114,8 +115,9 @@ def upwind(u: Any, velocity: Any, h: Any, boundary: Any = "periodic") -> Any:
     total = 0
     for (axis, spacing, ends), speed in zip(axes, _velocities(velocity, field, len(axes))):
         before, after = _shifted(field, axis, spacing, ends)
-        # (1 + sign v) / 2 of the backward difference, the rest of the forward one.
-        backward = 0.5 * (1 + (ca.copysign(1, speed) if _is_symbolic(speed) else np.copysign(1.0, speed)))
+        # (1 + sign v) / 2 of the backward difference, the rest of the forward one. v times a sign bends and does not
+        # jump: no cell needs a switch, which `sign` or `copysign` would be. The root of v² is |v| to the last bit.
+        backward = 0.5 * (1 + speed / (ca.sqrt if _is_symbolic(speed) else np.sqrt)(speed**2 + NOT_ZERO))
         total = total + speed * (backward * (field - before) + (1 - backward) * (after - field)) / spacing
     return _like(total, u)
 

@@ -16,6 +16,8 @@ def solve_orthogonal(matrix: ca.SX, right: ca.SX, sample: np.ndarray | None = No
     """The solution of a square system, a column for each right side; `sample` is the matrix at a typical state, for its
     scales."""
     n, sides = matrix.shape[0], right.shape[1]
+    if n == 1:  # whose direction would be a sign
+        return ca.densify(right) / ca.densify(matrix)
     rows, columns = power_of_two_scales(sample) if sample is not None else (np.ones(n), np.ones(n))
     scaled = ca.mtimes(ca.mtimes(ca.diag(ca.DM(rows)), ca.densify(matrix)), ca.diag(ca.DM(columns)))
     work = [scaled[:, k] for k in range(n)] + [ca.densify(right[:, k]) * ca.DM(rows) for k in range(sides)]

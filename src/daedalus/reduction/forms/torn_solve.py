@@ -106,7 +106,7 @@ def _along(rows: list[dict[int, ca.SX]], right: list[ca.SX], cut: Tearing) -> tu
 
 
 def _few(matrix: ca.SX, right: ca.SX, sample: np.ndarray | None) -> ca.SX:
-    return right / matrix if matrix.shape[0] == 1 else solve_orthogonal(matrix, right, sample)
+    return solve_orthogonal(matrix, right, sample)
 
 
 def _entries(matrix: ca.SX) -> list[dict[int, ca.SX]]:
