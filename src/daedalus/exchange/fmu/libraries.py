@@ -78,7 +78,7 @@ def libraries(
         # The token does not depend on the platforms, so that FMUs for one and for all are the same model.
         own = token(model_bytes(*packed, "", rtol, FIRST_STEP))
         return {**binaries, f"resources/{MODEL_FILE}": model_bytes(*packed, own, rtol, FIRST_STEP)}, own
-    sizes |= {"ND": instants.discretes, "NC": instants.clocks}
+    sizes |= {"NH": instants.discretes, "NC": instants.clocks}
     code = c_model(sizes, functions, core, start, p, nominal, instants)
     own = token(code.encode(), _runtime().encode())
     header = c_header(sizes, functions, core, own, rtol, FIRST_STEP)

@@ -18,7 +18,7 @@ typedef struct {
 } Program;
 
 static struct {
-  int64_t nx, nz, nu, np, ny, ng, nd, nc, stages, order, implicit, projected, corrections, stage_z;
+  int64_t nx, nz, nu, np, ny, ng, nh, nc, stages, order, implicit, projected, corrections, stage_z;
   double rtol, first_step;
   const double *x_start, *p_values, *nominal, *A, *b, *c, *guess, *period, *offset, *divisor, *times;
   int *directions, *terminal, *at_start, *levels, *first;
@@ -33,7 +33,7 @@ static struct {
 #define NP ((int)dd.np)
 #define NY ((int)dd.ny)
 #define NG ((int)dd.ng)
-#define ND ((int)dd.nd)
+#define NH ((int)dd.nh)
 #define NC ((int)dd.nc)
 #define DD_TOKEN dd.token
 #define DD_RTOL dd.rtol
@@ -381,7 +381,7 @@ static int read_model(char *bytes, size_t size) {
   if (!magic || memcmp(magic, "DDFMU002", 8) || !sizes || !numbers) return 1;
   dd.nx = sizes[0], dd.nz = sizes[1], dd.nu = sizes[2], dd.np = sizes[3], dd.ny = sizes[4], dd.ng = sizes[5];
   dd.stages = sizes[6], dd.order = sizes[7], dd.implicit = sizes[8], dd.projected = sizes[9], dd.corrections = sizes[10];
-  dd.stage_z = sizes[11], dd.nd = sizes[13], dd.nc = sizes[14];
+  dd.stage_z = sizes[11], dd.nh = sizes[13], dd.nc = sizes[14];
   dd.rtol = numbers[0], dd.first_step = numbers[1];
   dd.token = PART(&r, char, sizes[12]);
   dd.x_start = PART(&r, double, dd.nx), dd.p_values = PART(&r, double, dd.np), dd.nominal = PART(&r, double, dd.nx);

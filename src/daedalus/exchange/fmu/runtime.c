@@ -2,7 +2,7 @@
 
    Written against the text of the two specifications. The model is `model.c` beside this file: sizes, start values and
    the functions dd_rates (with constraints stabilised, for importers), dd_outputs, dd_guards, dd_resets and dd_step.
-   Of NG events with guards and NC clocks behind them, dd_resets has what each assigns: the states, and the ND discrete
+   Of NG events with guards and NC clocks behind them, dd_resets has what each assigns: the states, and the NH discrete
    variables, which are the last parameters.
 
    Values by reference: 0 is time, then x, their derivatives, z, outputs, inputs, parameters, guards.
@@ -110,7 +110,7 @@ static double next_tick(const Instance *m) {
 /* What has happened assigns its values, which are computed from those before, all together; a clock that reads others
    follows a round behind them, and what becomes true by all this is the next round. changed: a state has. */
 static int act(Instance *m, bool *changed) {
-  double now[OF(NG)], after[OF((NG + NC) * (NX + ND))], old[OF(NX + ND)];
+  double now[OF(NG)], after[OF((NG + NC) * (NX + NH))], old[OF(NX + NH)];
   int due[OF(NC)], rounds = 0, left = 0, any, round, k, i;
   *changed = false;
   if (NG + NC == 0) return 0;
@@ -124,16 +124,16 @@ static int act(Instance *m, bool *changed) {
     for (k = 0; k < NC; ++k) any |= due[k] && dd_levels[k] == round;
     left = any || round + 1 < rounds;
     if (any) {
-      double *discrete = PARAMETERS(m) + NP - ND;
-      memcpy(old, STATES(m), sizeof(double) * (size_t)NX), memcpy(old + NX, discrete, sizeof(double) * (size_t)ND);
+      double *discrete = PARAMETERS(m) + NP - NH;
+      memcpy(old, STATES(m), sizeof(double) * (size_t)NX), memcpy(old + NX, discrete, sizeof(double) * (size_t)NH);
       if (dd_resets(&m->t, STATES(m), INPUTS(m), PARAMETERS(m), after)) return 1;
       for (k = 0; k < NG + NC; ++k) {
-        const double *own = after + k * (NX + ND);
+        const double *own = after + k * (NX + NH);
         if (k < NG ? !crossed(BEFORE(m), now, k) : !(due[k - NG] && dd_levels[k - NG] == round)) continue;
         if (dd_terminal[k]) m->terminated = 1;
         for (i = 0; i < NX; ++i)
           if (own[i] != old[i]) STATES(m)[i] = own[i], *changed = true;
-        for (i = 0; i < ND; ++i)
+        for (i = 0; i < NH; ++i)
           if (own[NX + i] != old[NX + i]) discrete[i] = own[NX + i];
       }
     }
