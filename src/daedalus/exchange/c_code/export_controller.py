@@ -12,7 +12,7 @@ import numpy as np
 from daedalus.errors import InputError
 from daedalus.exchange.c_code.casadi_c import CFunction, c_function, numbers, written_functions
 from daedalus.exchange.c_code.controller_in_c import HEADER, controller_code, work_fields
-from daedalus.exchange.c_code.export_c import CExport, c_name, name_table
+from daedalus.exchange.c_code.export_c import MAKEFILE, CExport, c_name, name_table
 from daedalus.exchange.c_code.stage_tables import StageTables, stage_tables
 from daedalus.integrators.tableaux.tableau import Tableau
 from daedalus.model.expressions import nonzeros
@@ -63,17 +63,6 @@ def export_controller(controller: Controller, folder: str | Path, name: str | No
     words = tuple(f"{prefix}_controller_{each}" for each in ("begin", "call", "prepare"))
     labels = {**controller.labels, "p": layout.parameter_names, "given": layout.given_names}
     return CExport(place, tuple(files), words, labels, _notes(controller, layout))
-
-
-MAKEFILE = """CFLAGS ?= -O2 -std=c99 -ffp-contract=off
-test: test_{name}
-	./test_{name}
-test_{name}: test_{name}.c {name}.c {name}.h
-	$(CC) $(CFLAGS) -o $@ test_{name}.c {name}.c -lm
-clean:
-	rm -f test_{name}
-.PHONY: test clean
-"""
 
 
 def _notes(controller: Controller, layout: _Numbers) -> tuple[str, ...]:

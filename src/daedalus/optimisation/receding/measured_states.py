@@ -1,4 +1,4 @@
-"""What a controller is told of the states: a vector in the order of its labels, or values by name."""
+"""Measured states for a controller: a vector in the order of its labels, or values by name."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def solve_linear(matrix: ca.SX, right: ca.SX, sample: np.ndarray | None = None, 
             for k in range(count):
                 small[i, k] = _sum([(a, share[j][k]) for j, a in rows[r].items()])
         numbers = None if sample is None else reduced_sample(matrix.sparsity(), sample, cut)
-        solution = _few(ca.densify(small), ca.densify(rest), numbers)
+        solution = solve_orthogonal(ca.densify(small), ca.densify(rest), numbers)
         for k, c in enumerate(cut.torn):
             found[c] = solution[k]
     for r, c in cut.order:
@@ -103,10 +103,6 @@ def _along(rows: list[dict[int, ca.SX]], right: list[ca.SX], cut: Tearing) -> tu
         base[c] = (right[r] - _sum([(a, base[j]) for j, a in others])) / rows[r][c]
         share[c] = [-_sum([(a, share[j][k]) for j, a in others]) / rows[r][c] for k in range(count)]
     return base, share
-
-
-def _few(matrix: ca.SX, right: ca.SX, sample: np.ndarray | None) -> ca.SX:
-    return solve_orthogonal(matrix, right, sample)
 
 
 def _entries(matrix: ca.SX) -> list[dict[int, ca.SX]]:
