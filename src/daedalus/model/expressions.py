@@ -22,6 +22,8 @@ COMPARISONS = {ca.OP_LT: "<", ca.OP_LE: "<=", ca.OP_EQ: "==", ca.OP_NE: "!="}
 LOGICAL = {ca.OP_AND: "and", ca.OP_OR: "or", ca.OP_NOT: "not"}
 STAIRS = {ca.OP_FLOOR: "floor", ca.OP_CEIL: "ceil", ca.OP_FMOD: "fmod", ca.OP_REMAINDER: "remainder"}
 BENDS = {ca.OP_FABS: "fabs", ca.OP_FMIN: "fmin", ca.OP_FMAX: "fmax"}
+# The angle of a point, which jumps by a whole turn where the point crosses the negative x axis.
+CUT = {ca.OP_ATAN2: "atan2"}
 # Those with two or three values, which change where operands pass each other or zero.
 CONDITIONS = frozenset((ca.OP_LT, ca.OP_LE, ca.OP_SIGN))
 _NAN_CAUSE = "math.sin(x), float(x) and writing a symbol into a float array turn symbols into NaN."

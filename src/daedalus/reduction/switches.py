@@ -9,7 +9,8 @@ is defined, as in log(fmax(x, 0)), stays as it is (protecting_conditions.py says
 floor(a) has one mode for all its steps, m = [sin(π a) > 0], on where k = floor(a) is even: the number of that kind that
 is next to a - 1/2 is k, and stays k for half a unit beyond both ends, so that a step may pass them and be cut there. A
 whole number that a misses by rounding counts as reached. ceil, fmod and remainder are made from it. Where one of them
-keeps an operation defined, as in sqrt(x - floor(x)), it stays as it is, and steps pass over it.
+keeps an operation defined, as in sqrt(x - floor(x)), it stays as it is, and steps pass over it. The jump of atan2 has a
+mode of the same kind, see `daedalus.reduction.angle_cut`.
 
 What time alone decides is known before a run: such conditions, and the steps of floor(t), are hidden inputs instead,
 held from one of their times to the next; fmod(t, b) is t - b k with the hidden k = trunc(t / b).
@@ -31,6 +32,7 @@ from daedalus.compilation.foreign_calls import calls_foreign_code
 from daedalus.model.expressions import (
     BENDS,
     CONDITIONS,
+    CUT,
     STAIRS,
     concatenate,
     contains,
@@ -45,11 +47,13 @@ from daedalus.model.system.once import remembered
 from daedalus.model.system.system import System
 from daedalus.model.system.system_record import ARGUMENTS
 from daedalus.model.variables import Variable
+from daedalus.reduction.angle_cut import continued_angle, may_jump, sector_guard
 from daedalus.reduction.protecting_conditions import Sources, continued_by_zero, protection_of
 
 PARAMETERS = ARGUMENTS.index("p")
 # Of these the ones that bend and do not jump need no mode in the guard of an event.
 SWITCHING = CONDITIONS | BENDS.keys() | {ca.OP_COPYSIGN}
+JUMPING = SWITCHING | STAIRS.keys() | CUT.keys()
 # What may be a sign without being written as one: a / |a|.
 QUOTIENTS, MOST_FACTORS = frozenset((ca.OP_DIV, ca.OP_MUL)), 20
 # A whole number counts as reached this far below it.
@@ -111,14 +115,14 @@ def switches_of(system: System) -> Switches | None:
         rows = read_instructions(function)
         if np.isnan(np.frombuffer(rows.constants, float)).any():
             raise nan_inside("An equation or a guard")
-        touched = [*outputs_with(rows, SWITCHING | STAIRS.keys()), np.zeros(0, bool)][:2]
+        touched = [*outputs_with(rows, JUMPING), np.zeros(0, bool)][:2]
         if not any(part.any() for part in touched):
             return None
         # Equations without a condition stay as they are.
         chosen = np.flatnonzero(touched[0])
         function = ca.Function("equations", arguments, [whole[chosen.tolist()], guards])
     else:
-        if not contains(function, SWITCHING | STAIRS.keys()):
+        if not contains(function, JUMPING):
             return None
         chosen = np.arange(whole.numel())
     rows = read_instructions(function)
@@ -237,12 +241,13 @@ class _Rewriting:
         on_conditions = self.moving[row] and all(k in self.stepped for k in operands if self.moving[k])
         if on_conditions or (operation in CONDITIONS and self.moving[row]):
             self.stepped.add(row)
+        is_cut = operation in CUT and self.moving[row] and may_jump(self.rows, row)
         if not self.assigned.isdisjoint(operands):
             self.assigned.add(row)
         elif self.moving[row] and all(k in self.timed for k in operands if self.moving[k]):
             self.timed.add(row)
             bends = operation in BENDS and not self.in_equations[row]
-            if (operation in SWITCHING or operation in STAIRS) and not bends and not on_conditions:
+            if (operation in SWITCHING or operation in STAIRS or is_cut) and not bends and not on_conditions:
                 self.new[row] = self._of_time(row, operation, a, b if b >= 0 else zero)
                 return
         if not self.jumping.isdisjoint(operands):
@@ -253,6 +258,8 @@ class _Rewriting:
             self.new[row] = _applied(operation, self.new, a, b)
         elif operation in STAIRS and self.moving[row]:
             self.new[row] = self._stairs(row, operation, a, b)
+        elif is_cut:
+            self.new[row] = self._angle(row, operation, a, b)
         elif operation in QUOTIENTS and (signed := self._signed(operation, a, b, zero)) is not None:
             self.new[row] = signed
         elif operation not in SWITCHING or not self.moving[row] or row in self.jumping or on_conditions:
@@ -334,6 +341,15 @@ class _Rewriting:
             return _applied(operation, self.new, a, b)
         return self._held(row, operation, self.new[a], self.new[b] if b >= 0 else ca.SX(1))
 
+    def _angle(self, row: int, operation: int, a: int, b: int) -> ca.SX:
+        """atan2 with the mode of its jump; where it keeps an operation defined it stays between -π and π."""
+        if row in self.jumping:
+            return _applied(operation, self.new, a, b)
+        y, x = self.new[a], self.new[b]
+        inside = self._turned((self.number[row], "cut"), sector_guard(y, x), self._written(row))
+        angle = continued_angle(y, x, inside)
+        return ca.SX(ca.fmin(ca.fmax(angle, -np.pi), np.pi)) if self.kept[row] else angle
+
     def _held(self, row: int, operation: int, a: ca.SX, b: ca.SX) -> ca.SX:
         """floor, ceil, fmod or remainder with the mode of their steps; truncation is floor of the size."""
         if operation == ca.OP_FLOOR:
@@ -363,6 +379,8 @@ class _Rewriting:
             return new_x - new_y * self._hidden(row, ca.floor((x - self.old[row]) / y + 0.5), written)
         if operation == ca.OP_COPYSIGN:
             return ca.fabs(new_x) * self._hidden(row, ca.copysign(1, y), written)
+        if operation in CUT:
+            return continued_angle(new_x, new_y, self._hidden(row, sector_guard(x, y) > 0, written))
         above = self._hidden(row, x > y, self._text(a, b, ">"))
         if operation == ca.OP_FABS:
             return (2 * above - 1) * new_x

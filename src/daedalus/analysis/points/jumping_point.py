@@ -9,13 +9,13 @@ from daedalus.analysis.points.operating_point import OperatingPoint
 from daedalus.analysis.points.partial_derivatives import Vectors, partial_derivatives
 from daedalus.deadline import poll
 from daedalus.errors import SolverError
-from daedalus.model.expressions import CONDITIONS, contains
+from daedalus.model.expressions import CONDITIONS, CUT, contains
 from daedalus.model.names import listed
 from daedalus.model.system.once import remembered
 from daedalus.model.system.system import System
 
 # What has two or more values, which change at once.
-DECIDING = CONDITIONS | {ca.OP_COPYSIGN}
+DECIDING = CONDITIONS | CUT.keys() | {ca.OP_COPYSIGN}
 # Equations are looked at on both sides of a point, so far away in nominal values, in so many directions. Across a jump
 # they differ by the same at both distances, elsewhere by a hundredth nearer by.
 FAR, NEAR, DIRECTIONS = 1e-7, 1e-9, 3

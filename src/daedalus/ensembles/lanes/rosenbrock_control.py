@@ -22,6 +22,8 @@ LEAST_ERROR = shared_numbers["least_error"]
 class RosenbrockControl(StepPlan):
     """The planned step of every lane, how much the next may grow, and what is remembered of the last good one."""
 
+    halves_rest = True
+
     def __init__(self, frame: KernelFrame, order: int) -> None:
         super().__init__(frame)
         self.order = order

@@ -15,7 +15,9 @@ SMALLEST_COUNTED, LARGEST_COUNTED = shared_numbers["smallest_counted"], 1e100
 
 
 class StepPlan:
-    """The planned step of every lane."""
+    """The planned step of every lane; halves_rest: the last two steps of an interval are equal, none is short."""
+
+    halves_rest = False
 
     def __init__(self, frame: KernelFrame) -> None:
         self.frame = frame
@@ -36,7 +38,12 @@ class StepPlan:
         beyond = w.mul(w.sub(w.fma(w.num(STRETCH), h, t), end), direction)
         close = w.compare("ole", w.abs(w.sub(end, t)), w.mul(longest, w.num(1 + 1e-6)))
         reaches = w.both(w.compare("oge", beyond, w.num(0.0)), close)
-        return w.choose(reaches, end, w.add(t, h)), reaches
+        goes_on = w.add(t, h)
+        if self.halves_rest:
+            left = w.sub(end, t)
+            near = w.compare("olt", w.abs(left), w.mul(w.num(2.0), length))
+            goes_on = w.choose(near, w.fma(w.num(0.5), left, t), goes_on)
+        return w.choose(reaches, end, goes_on), reaches
 
     def count(self, bad: Word, lost: Word = "") -> None:
         """Rejected steps are counted; a lane whose steps become too short, or too many, is left to the core.

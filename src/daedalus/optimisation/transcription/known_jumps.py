@@ -13,7 +13,7 @@ import numpy as np
 from daedalus.algebra.rank_decision import EPSILON
 from daedalus.errors import SolverError
 from daedalus.initialisation.wording import number
-from daedalus.model.expressions import CONDITIONS, STAIRS, concatenate, elements, operation, symbol_key
+from daedalus.model.expressions import CONDITIONS, CUT, STAIRS, concatenate, elements, operation, symbol_key
 from daedalus.model.names import counted
 from daedalus.model.signals import Signal
 from daedalus.model.switching.schedule import SAME_TIME
@@ -25,7 +25,7 @@ from daedalus.optimisation.transcription.sides_of_jumps import EDGE
 from daedalus.simulation.switching.solved_times import solved_times
 
 # Operations whose values jump; those that only bend (the smaller, the larger, the size) need no node.
-JUMPING = CONDITIONS | STAIRS.keys()
+JUMPING = CONDITIONS | STAIRS.keys() | CUT.keys()
 # Both sides of a jump differ by more than this times what the signal changes as far away beside it: a signal that is
 # smooth there changes about as much on all three stretches.
 STEEPER = 10.0

@@ -15,10 +15,10 @@ import numpy as np
 
 from daedalus.deadline import undisturbed
 from daedalus.errors import SolverError
-from daedalus.model.expressions import STAIRS, concatenate
+from daedalus.model.expressions import concatenate
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
-from daedalus.reduction.switches import SWITCHING, switches_of
+from daedalus.reduction.switches import JUMPING, switches_of
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.result.held_values import HeldValues
@@ -111,7 +111,7 @@ def _conditions(expression: ca.SX) -> int:
     count = function.n_instructions()
     if count > MOST_INSTRUCTIONS:
         return MOST_CONDITIONS + 1
-    return sum(function.instruction_id(k) in SWITCHING | STAIRS.keys() for k in range(count))
+    return sum(function.instruction_id(k) in JUMPING for k in range(count))
 
 
 class _Look:

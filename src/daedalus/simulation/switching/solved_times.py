@@ -16,12 +16,13 @@ import numpy as np
 from daedalus.algebra.rank_decision import EPSILON
 from daedalus.compilation.foreign_calls import calls_foreign_code
 from daedalus.errors import SolverError
-from daedalus.model.expressions import BENDS, CONDITIONS, STAIRS
+from daedalus.model.expressions import BENDS, CONDITIONS, CUT, STAIRS
 from daedalus.model.system.instruction_list import Instructions, read_instructions
+from daedalus.reduction.angle_cut import continued_angle, sector_guard
 from daedalus.simulation.switching.all_zeros import NotEnclosed, all_zeros
 
 MOST_TIMES = 200_000
-JUMPING = CONDITIONS | BENDS.keys() | STAIRS.keys()
+JUMPING = CONDITIONS | BENDS.keys() | STAIRS.keys() | CUT.keys()
 
 
 class SolvedTimes(NamedTuple):
@@ -150,5 +151,8 @@ def _held(
         shift = 0.5 if operation == ca.OP_REMAINDER else 0.0
         lines.append(_Line(k, ca.floor((x - written) / y + 0.5), a / b + shift, True))
         return a - b * k
+    if operation in CUT:
+        lines.append(_Line(k, sector_guard(x, y) > 0, a, False))
+        return continued_angle(a, b, k)
     lines.append(_Line(k, written, a - b, operation in STAIRS))
     return k
