@@ -123,7 +123,7 @@ def analyse(
         words = ("kind", "verdict", "is_dae", "is_linear", "index", "structural_index", "degrees_of_freedom",
                  "differential", "algebraic", "undetermined", "overdetermined", "redundant", "warnings")  # fmt: skip
         told = {word: getattr(report, word) for word in words}
-        hidden = [_whole(report, text, expression) for text, expression in report.hidden_constraints]
+        hidden = [text for text, _ in report.hidden_constraints]
         _print_json({"model": report.system.name, **told, "hidden_constraints": hidden})
         return
     typer.echo(str(report))
@@ -325,14 +325,6 @@ def _tell_run(trajectory: Any, files: dict[str, Path | None], as_json: bool) -> 
         typer.echo(f"  … and {len(states) - 12} more; --json prints all of them")
     for word, path in written.items():
         typer.echo(f"{word} {path}")
-
-
-def _whole(report: Any, text: str, expression: Any) -> str:
-    """A hidden constraint with its formula in full; `text` has its name before the colon."""
-    from daedalus.display.formulas.system_formulas import whole_text
-
-    rows = whole_text(report.system, expression)
-    return f"{text.partition(': ')[0]}: {'; '.join(f'{row} = 0' for row in rows)}"
 
 
 def _print_json(data: object) -> None:

@@ -78,18 +78,97 @@ def test_dc_motor_has_the_three_equations():
     assert abs(dd.simulate(dc_motor(12.0, -1.0), 0.5).energy_balance().error) < 1e-5
 
 
-@pytest.mark.document("002", "four quadrants: a motor in 1 and 3, a generator or brake in 2 and 4", "`DCMotor`")
+QUADRANTS = "four quadrants: a motor in 1 and 3, a generator or brake in 2 and 4"
+SIGNS = {1: (1, 1), 2: (-1, 1), 3: (-1, -1), 4: (1, -1)}
+
+
+@pytest.mark.document("002", QUADRANTS, "`DCMotor`, any machine")
 @pytest.mark.parametrize(
-    ("voltage", "torque", "quadrant"), [(12.0, -1.0, 1), (-12.0, -8.0, 2), (-12.0, 1.0, 3), (12.0, 8.0, 4)]
+    ("voltage", "torque", "quadrant", "acts_as"),
+    [
+        (12.0, -1.0, 1, "motor"),
+        (-12.0, -8.0, 2, "generator"),
+        (12.0, -8.0, 2, "brake"),
+        (-12.0, 1.0, 3, "motor"),
+        (12.0, 8.0, 4, "generator"),
+        (-12.0, 8.0, 4, "brake"),
+    ],
 )
-def test_four_quadrants(voltage, torque, quadrant):
-    """The torque–speed line T = K (u − K ω) / R: a motor in quadrants 1 and 3, a generator or brake in 2 and 4."""
-    tr = dd.simulate(dc_motor(voltage, torque), 20.0)
-    speed, drive = tr["motor.speed"][-1], tr["motor.torque"][-1]
+def test_four_quadrants(voltage, torque, quadrant, acts_as):
+    """T = K (u − K ω) / R. Motor: u i > 0 and T ω > 0; generator: both turn round; brake: both sides feed the heat."""
+    resistance = 2.0
+    tr = dd.simulate(dc_motor(voltage, torque, resistance=resistance), 20.0)
+    speed, drive, current = (tr[f"motor.{name}"][-1] for name in ("speed", "torque", "current"))
     assert drive == pytest.approx(-torque, rel=1e-6)
-    assert drive == pytest.approx(0.5 * (voltage - 0.5 * speed) / 2.0, rel=1e-6)
-    signs = {1: (1, 1), 2: (-1, 1), 3: (-1, -1), 4: (1, -1)}
-    assert (np.sign(speed), np.sign(drive)) == signs[quadrant]
+    assert drive == pytest.approx(0.5 * (voltage - 0.5 * speed) / resistance, rel=1e-6)
+    assert (np.sign(speed), np.sign(drive)) == SIGNS[quadrant]
+    assert (np.sign(voltage * current), np.sign(drive * speed)) == POWERS[acts_as]
+    assert voltage * current == pytest.approx(drive * speed + resistance * current**2, rel=1e-6)
+
+
+# The signs of the electrical power that goes in and of the mechanical power that comes out.
+POWERS = {"motor": (1, 1), "generator": (-1, -1), "brake": (1, -1)}
+
+
+@pytest.mark.document("002", QUADRANTS, "`DCMotor`, any machine")
+@pytest.mark.parametrize(
+    ("direction", "torque", "quadrant", "acts_as"),
+    [(1, -20.0, 1, "motor"), (-1, -20.0, 2, "generator"), (-1, 20.0, 3, "motor"), (1, 20.0, 4, "generator")],
+)
+def test_four_quadrants_of_an_induction_machine(direction, torque, quadrant, acts_as):
+    """Five equations in the turning frame end at the torque of the equivalent circuit; above its field it generates."""
+    tr = dd.simulate(induction_machine(direction, torque), 4.0, rtol=1e-8)
+    speed, drive, power = (tr[name][-1] for name in ("speed", "drive", "power"))
+    assert drive == pytest.approx(torque_of_equivalent_circuit(direction, speed), rel=1e-5)
+    assert (np.sign(speed), np.sign(drive)) == SIGNS[quadrant]
+    assert (np.sign(power), np.sign(drive * speed)) == POWERS[acts_as]
+    assert (abs(speed) > FIELD) == (acts_as == "generator")
+
+
+def test_an_induction_machine_with_two_phases_exchanged_is_a_brake():
+    """The field turns against the rotor: source and rotor feed the heat until it stands."""
+    tr = dd.simulate(induction_machine(-1, 0.0, speed=FIELD), 4.0, rtol=1e-8)
+    turning = (tr["speed"] > 0.05 * FIELD) & (tr["speed"] < 0.9 * FIELD)
+    assert turning.sum() > 10
+    assert np.all(tr["drive"][turning] < 0)
+    assert np.all(tr["power"][turning] > 0)
+    assert tr["speed"][-1] == pytest.approx(-FIELD, rel=1e-3)
+
+
+# 50 Hz, two pairs of poles; resistances in Ω and inductances in H of stator and rotor, and what links them.
+PAIRS, FREQUENCY, VOLTAGE = 2, 100 * math.pi, 325.0
+FIELD = FREQUENCY / PAIRS
+STATOR, ROTOR, LEAK, LINK = 1.2, 1.0, 0.006, 0.16
+
+
+def induction_machine(direction, torque, speed=0.0):
+    """In a frame that turns with the field: flux linkages, and currents that follow from them (Krause, chapter 6)."""
+    m = dd.Model("induction machine")
+    stator, rotor = m.state("stator", 2, start=[0, 0], unit="Wb"), m.state("rotor", 2, start=[0, 0], unit="Wb")
+    w = m.state("w", start=speed, unit="rad/s")
+    own, turn = LEAK + LINK, np.array([[0.0, 1.0], [-1.0, 0.0]])
+    across = 1 / (own**2 - LINK**2)
+    current, induced = (own * stator - LINK * rotor) * across, (own * rotor - LINK * stator) * across
+    voltage, field = np.array([VOLTAGE, 0.0]), direction * FREQUENCY
+    m.equation(m.der(stator), voltage - STATOR * current + field * (turn @ stator))
+    m.equation(m.der(rotor), -ROTOR * induced + (field - PAIRS * w) * (turn @ rotor))
+    drive = 1.5 * PAIRS * (stator[0] * current[1] - stator[1] * current[0])
+    m.equation(0.1 * m.der(w), drive + torque)
+    m.output("drive", drive)
+    m.output("speed", w)
+    m.output("power", 1.5 * VOLTAGE * current[0])
+    return m
+
+
+def torque_of_equivalent_circuit(direction, speed):
+    """Stator, then the magnetising branch beside the rotor, whose resistance is divided by the slip."""
+    slip = (direction * FIELD - speed) / (direction * FIELD)
+    rotor = ROTOR / slip + 1j * FREQUENCY * LEAK
+    link = 1j * FREQUENCY * LINK
+    beside = link * rotor / (link + rotor)
+    current = VOLTAGE / (STATOR + 1j * FREQUENCY * LEAK + beside)
+    through = current * beside / rotor
+    return direction * 1.5 * abs(through) ** 2 * ROTOR / slip / FIELD
 
 
 @pytest.mark.document("002", "elastic transmission", "`ElasticTransmission`")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import daedalus as dd
 from daedalus.model.expressions import symbol_key
-from daedalus.model.printing import expression_text
+from daedalus.model.printing import count_terms, expression_text, whole_text
 
 NAMES = ("x", "y", "k")
 ONE = [
@@ -163,6 +163,32 @@ def test_shared_parts_are_written_out_and_long_texts_cut():
     assert text.endswith("…")
 
 
+def test_sums_of_any_length_begin_at_their_beginning():
+    x = [ca.SX.sym(f"x{k}") for k in range(4000)]
+    total = ca.SX(0)
+    for k, one in enumerate(x):
+        total = total + (k + 2) * one
+    assert expression_text(total, {}, 30) == "2*x0 + 3*x1 + 4*x2 + 5*x3 + 6…"
+    assert whole_text(total, {}) == " + ".join(f"{k + 2}*x{k}" for k in range(4000))
+    assert count_terms(total) == 4000
+
+
+@pytest.mark.parametrize("turns", [14, 40])
+def test_whole_texts_name_what_is_repeated_and_mean_the_same(turns):
+    x = ca.SX.sym("x")
+    e = x
+    for k in range(turns):
+        e = ca.sin(e) * (e - 0.5) + (k + 1) * e / (2 + e**2) - (-e)
+    text = whole_text(e, {symbol_key(x): "part2"})
+    formula, _, parts = text.partition(", where ")
+    scope = {"sin": np.sin, "part2": 0.3}
+    for part in parts.split(", "):
+        name, _, value = part.partition(" = ")
+        assert name not in scope
+        scope[name] = eval(value.replace("^", "**"), dict(scope))
+    assert eval(formula.replace("^", "**"), scope) == pytest.approx(float(ca.Function("f", [x], [e])(0.3)), rel=1e-9)
+
+
 def test_two_signs_become_one():
     m = dd.Model("m")
     x, y = m.state("x"), m.state("y")
@@ -172,6 +198,8 @@ def test_two_signs_become_one():
         (x + (-y), "x - y"),
         (x - (-ca.sin(y)), "x + sin(y)"),
         (x * ca.SX(-7) - y, "(-7)*x - y"),
+        (y + x * ca.SX(-7), "y - 7*x"),
+        (y - ca.SX(-7) * x, "y + 7*x"),
     ):
         assert expression_text(expression, m._labels()) in (text, text.replace("(-7)*x", "x*(-7)"))
 

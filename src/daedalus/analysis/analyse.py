@@ -12,6 +12,7 @@ import numpy as np
 from daedalus.algebra.rank_decision import SINGULAR
 from daedalus.analysis.points.operating_point import OperatingPoint, read_point
 from daedalus.analysis.report import Report
+from daedalus.analysis.stated_constraint import StatedConstraint
 from daedalus.analysis.structure.block_form import blocks_in_order, coarse_parts
 from daedalus.analysis.structure.classification import classify, form_of, linearity
 from daedalus.analysis.structure.examination import Examination, examine_away_from_special_values
@@ -78,7 +79,7 @@ def analyse(
       constraints written:
         rod: p[0]^2 + p[1]^2 - 1 = 0
       hidden constraints:
-        rod, differentiated once: 2*p[0]*p_dot[0] + 2*p[1]*p_dot[1] = 0
+        rod, differentiated once: 2*(p[0]*p_dot[0] + p[1]*p_dot[1]) = 0
         rod, differentiated twice: ...
       ranks: ...
     """
@@ -165,8 +166,7 @@ def _report(array: DerivativeArray, s: Signature, found: Examination, notes: lis
         degrees_of_freedom=free.start_values,
         differential=[array.label(int(j)) for j in kind.differential],
         algebraic=[array.label(int(j)) for j in kind.algebraic],
-        hidden_constraints=[_told(c) for c in constraints if c.hidden] + _declared(array),
-        written_constraints=[_told(c) for c in constraints if not c.hidden],
+        constraints=(*(_stated(array, c) for c in constraints), *_declared(array)),
         undetermined=judged.undetermined,
         overdetermined=judged.overdetermined,
         redundant=[*judged.redundant, *(() if surplus is None else surplus.implied)],
@@ -199,12 +199,12 @@ def _special(array: DerivativeArray, found: Examination, constraints: list[Found
     return [*warnings, *(f"not kept by the equations: {one}" for one in broken)]
 
 
-def _declared(array: DerivativeArray) -> list[tuple[str, ca.SX]]:
-    """What somebody declared to be kept, as text and expression."""
+def _declared(array: DerivativeArray) -> list[StatedConstraint]:
+    """What somebody declared to be kept."""
     system = array.system
     entries = [entry for kept in system.invariants.values() for entry in elements(kept)]
     own = [(row.label, e) for row, e in zip(system.invariant_rows, entries) if row.role is Role.DECLARED]
-    return [(f"{label}: {array.text(entry)} = 0", entry) for label, entry in own]
+    return [StatedConstraint(label, entry, True, array.labels_in(entry)) for label, entry in own]
 
 
 def _surplus_notes(surplus: Surplus) -> list[str]:
@@ -230,9 +230,9 @@ def _constraints(array: DerivativeArray, found: Examination, notes: list[str]) -
     return [], False
 
 
-def _told(constraint: FoundConstraint) -> tuple[str, ca.SX]:
-    text = f"{level_name(constraint.source, constraint.times)}: {constraint.text}"
-    return text, ca.SX(constraint.expression)
+def _stated(array: DerivativeArray, found: FoundConstraint) -> StatedConstraint:
+    source, expression = level_name(found.source, found.times), ca.SX(found.expression)
+    return StatedConstraint(source, expression, found.hidden, array.labels_in(expression))
 
 
 def _point(system: System, jet: Jet) -> OperatingPoint:

@@ -77,7 +77,8 @@ def _index(report: Report) -> str:
 def _start(report: Report) -> str:
     free = counted(report.degrees_of_freedom, "start value")
     head = f"{free} may be chosen freely" if report.degrees_of_freedom else "no start value may be chosen freely"
-    written, hidden = len(report.written_constraints), len(report.hidden_constraints)
+    hidden = sum(own.hidden for own in report.constraints)
+    written = len(report.constraints) - hidden
     if not written + hidden:
         return f"{head}; any start is consistent" if not report.is_dae else head
     parts = [counted(written, "written constraint")] if written else []

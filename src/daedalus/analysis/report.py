@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import textwrap
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 import casadi as ca
@@ -11,19 +12,19 @@ import casadi as ca
 from daedalus.algebra.rank_decision import CLEAR_GAP, RankDecision
 from daedalus.analysis.answers import answers
 from daedalus.analysis.points.operating_point import OperatingPoint
+from daedalus.analysis.stated_constraint import StatedConstraint
 from daedalus.analysis.structure.block_form import Block
 from daedalus.analysis.structure.joined_index import JoinedIndex
 from daedalus.analysis.structure.signature import Signature
+from daedalus.model.lazy_values import cached_property
 from daedalus.model.names import counted, listed
-from daedalus.model.system.packed_expressions import packed, unpacked
+from daedalus.model.system.packed_expressions import apart, packed, together, unpacked
 from daedalus.model.system.system import System
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Fields with expressions, which travel packed under another name.
-_SYMBOLIC, _CONSTRAINTS = ("hidden_constraints", "written_constraints"), "packed constraints"
 # print(report) is one screen of this width: lists are cut after so many entries.
 SHOWN, WIDTH = 6, 80
 
@@ -48,8 +49,8 @@ class Report:
         and `dd.initialise` accept is solvable.
     degrees_of_freedom: the number of start values that you can choose freely.
     differential, algebraic: names of the unknowns whose derivative occurs in the equations, and of the others.
-    hidden_constraints: (text, expression) of constraints that follow from the equations by differentiation.
-    written_constraints: (text, expression) of the written equations that restrict start values.
+    hidden_constraints: (text, expression) of constraints that follow from the equations by differentiation, in full.
+    written_constraints: (text, expression) of the written equations that restrict start values, in full.
     undetermined: unknowns that nothing determines. overdetermined: equations that cannot all hold.
     redundant: equations that repeat each other. non_unique_multipliers: algebraic unknowns that these leave
         undetermined, although the motion and the total constraint force are unique.
@@ -80,8 +81,7 @@ class Report:
     degrees_of_freedom: int
     differential: list[str]
     algebraic: list[str]
-    hidden_constraints: list[tuple[str, ca.SX]] = field(default_factory=list)
-    written_constraints: list[tuple[str, ca.SX]] = field(default_factory=list)
+    constraints: tuple[StatedConstraint, ...] = ()
     undetermined: list[str]
     overdetermined: list[str]
     redundant: list[str] = field(default_factory=list)
@@ -99,15 +99,24 @@ class Report:
     joined: JoinedIndex | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        written = [expression for _, expression in (*self.hidden_constraints, *self.written_constraints)]
-        texts = [[text for text, _ in found] for found in (self.hidden_constraints, self.written_constraints)]
-        return {**vars(self), _CONSTRAINTS: (texts, packed(self.system, written)), **dict.fromkeys(_SYMBOLIC)}
+        expressions: list[ca.SX] = []
+        constraints = apart(tuple(own.plain() for own in self.constraints), expressions)
+        state = {own.name: getattr(self, own.name) for own in fields(self)}
+        return {**state, "constraints": (constraints, packed(self.system, expressions))}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        texts, record = state.pop(_CONSTRAINTS)
-        written = iter(unpacked(state["system"], record))
-        vars(self).update(state)
-        vars(self).update({name: [(text, next(written)) for text in own] for name, own in zip(_SYMBOLIC, texts)})
+        constraints, expressions = state["constraints"]
+        vars(self).update(state, constraints=together(constraints, unpacked(state["system"], expressions)))
+
+    @cached_property
+    def hidden_constraints(self) -> list[tuple[str, ca.SX]]:
+        """Constraints that follow from the equations, as text and expression."""
+        return [(own.text, own.expression) for own in self.constraints if own.hidden]
+
+    @cached_property
+    def written_constraints(self) -> list[tuple[str, ca.SX]]:
+        """Written equations that restrict start values, as text and expression."""
+        return [(own.text, own.expression) for own in self.constraints if not own.hidden]
 
     @property
     def gap(self) -> float:
@@ -172,8 +181,8 @@ class Report:
         lines += _section("determined by nothing", self.undetermined)
         lines += _section("say the same, to be dropped until the others are independent", self.redundant)
         lines += _section("not unique one by one", self.non_unique_multipliers)
-        lines += _section("constraints written", [text for text, _ in self.written_constraints], cut=True)
-        lines += _section("hidden constraints", [text for text, _ in self.hidden_constraints], cut=True)
+        lines += _section("constraints written", [own for own in self.constraints if not own.hidden])
+        lines += _section("hidden constraints", [own for own in self.constraints if own.hidden])
         lines += _section("invariants", self.invariants)
         lines += _section("warnings", self.warnings)
         lines += _section("notes", self.notes)
@@ -214,16 +223,12 @@ class Report:
         return f"Report({self.system.name!r}: {self.verdict})"
 
 
-def _section(title: str, entries: list[Any], cut: bool = False) -> list[str]:
+def _section(title: str, entries: Sequence[str | StatedConstraint]) -> list[str]:
     if not entries:
         return []
     more = [f"    … and {len(entries) - SHOWN} more"] if len(entries) > SHOWN else []
-    lines = [f"    {entry}" for entry in entries[:SHOWN]]
-    return [f"  {title}:", *(_cut(line) if cut else line for line in lines), *more]
-
-
-def _cut(line: str) -> str:
-    return line if len(line) <= WIDTH else line[: WIDTH - 1] + "…"
+    shown = [entry if isinstance(entry, str) else entry.line(WIDTH - 4) for entry in entries[:SHOWN]]
+    return [f"  {title}:", *(f"    {entry}" for entry in shown), *more]
 
 
 def _wrapped(line: str) -> list[str]:

@@ -23,7 +23,7 @@ from daedalus.model.mechanics.mechanics_part import Mechanics, motion_of
 from daedalus.model.mechanics.motion_functions import MotionFunctions
 from daedalus.model.noise import NoiseDoor
 from daedalus.model.notebook import Equation, Notebook, WrittenEvent, new_symbol
-from daedalus.model.printing import WHOLE, expression_text
+from daedalus.model.printing import whole_text
 from daedalus.model.smallest_values import completed
 from daedalus.model.switching.contacts import ContactDoor
 from daedalus.model.system.dropped_systems import dropped_systems
@@ -92,7 +92,7 @@ class Model(EquationDoor, ContactDoor, NoiseDoor, NetworkDoor, PartDoor):
         """The equations as text in the model's names."""
         labels = self._labels()
         return {
-            name: [f"{expression_text(r, labels, WHOLE)} = 0" for r in elements(equation.residual)]
+            name: [f"{whole_text(r, labels)} = 0" for r in elements(equation.residual)]
             for name, equation in self._all_equations().items()
         }
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping
 
 import casadi as ca
 
@@ -31,7 +33,7 @@ _FUNCTIONS = {
     )
 }
 _ATOM = 9
-# The length of a text that is meant to be whole; shared parts could make it endless.
+# Beyond this length a text that is meant to be whole names what is repeated, which could make it endless.
 WHOLE = 60_000
 # That of one side of a condition in a sentence.
 SHORT = 60
@@ -41,8 +43,68 @@ _OPPOSITE = {ca.OP_ADD: ca.OP_SUB, ca.OP_SUB: ca.OP_ADD}
 
 def expression_text(expression: ca.SX, labels: Mapping[int, str], limit: int = 160) -> str:
     """One scalar expression in the names of `labels` (symbol key -> name), cut off with … at `limit` characters."""
-    text, _ = _write(expression, labels, [4 * limit])
+    text = _TextWriter(labels, limit).text(expression)
     return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def whole_text(expression: ca.SX, labels: Mapping[int, str]) -> str:
+    """All of a scalar expression; where repeated parts would make it endless, they get names.
+
+    Example
+    -------
+    >>> x = ca.SX.sym("x")
+    >>> whole_text(x**2 + 1, {})
+    'x^2 + 1'
+    >>> for _ in range(20):
+    ...     x = x * (x + 1)
+    >>> print(whole_text(x, {})[-58:])
+    part18 = part17*(part17 + 1), part19 = part18*(part18 + 1)
+    """
+    text = _TextWriter(labels, WHOLE).text(expression)
+    if len(text) <= WHOLE:
+        return text
+    writer = _TextWriter(labels, math.inf, names_of_parts(expression, set(labels.values())))
+    return f"{writer.text(expression)}, where {', '.join(writer.parts)}"
+
+
+def count_terms(expression: ca.SX) -> int:
+    """The number of terms of a sum as it is written; a number before it does not count.
+
+    Example
+    -------
+    >>> x, y = ca.SX.sym("x"), ca.SX.sym("y")
+    >>> count_terms(x * y - 3 * (x + y)), count_terms(x - (y + 1)), count_terms(x * (y + 1))
+    (3, 3, 1)
+    """
+    counts: dict[int, int] = {}
+    for node in _in_order(expression, lambda own: bool(_summands(own))):
+        counts[symbol_key(node)] = sum(counts[symbol_key(own)] for own in _summands(node)) or 1
+    return counts[symbol_key(expression)]
+
+
+def _summands(node: ca.SX) -> list[ca.SX]:
+    """What a sum adds, and a product of a sum with a number; nothing for all else."""
+    if node.is_leaf():
+        return []
+    operands = [node.dep(k) for k in range(node.n_dep())]
+    if node.op() in (ca.OP_MUL, ca.OP_DIV):
+        fixed = [own.is_constant() for own in operands]
+        factor = node.op() == ca.OP_MUL and fixed[0]
+        return operands[1:] if factor else operands[:1] if fixed[1] else []
+    return operands if node.op() in (ca.OP_ADD, ca.OP_SUB, ca.OP_NEG, ca.OP_TWICE) else []
+
+
+def names_of_parts(expression: ca.SX, taken: set[str]) -> dict[int, str]:
+    """Names for the parts of an expression that occur more than once."""
+    uses: dict[int, int] = {}
+    nodes = [node for node in _in_order(expression) if not node.is_leaf()]
+    for node in nodes:
+        for k in range(node.n_dep()):
+            key = symbol_key(node.dep(k))
+            uses[key] = uses.get(key, 0) + 1
+    repeated = [symbol_key(node) for node in nodes if uses.get(symbol_key(node), 0) > 1]
+    free = (name for k in itertools.count(1) if (name := f"part{k}") not in taken)
+    return dict(zip(repeated, free))
 
 
 class ConditionText(str):
@@ -64,33 +126,83 @@ class ConditionText(str):
         return found
 
     @classmethod
-    def of(cls, write: Callable[[int], str]) -> ConditionText:
-        """The text that `write` gives for a short limit and for none."""
-        short = write(SHORT)
-        return cls(short, write(WHOLE) if "…" in short else short)
+    def of(cls, expression: ca.SX, labels: Mapping[int, str]) -> ConditionText:
+        """The text of an expression, short and whole."""
+        short = expression_text(expression, labels, SHORT)
+        return cls(short, whole_text(expression, labels) if short.endswith("…") else short)
 
     def followed_by(self, end: str) -> ConditionText:
         """With more behind it."""
         return ConditionText(self + end, self.whole + end)
 
 
-def _write(node: ca.SX, labels: Mapping[int, str], budget: list[int]) -> tuple[str, int]:
-    """The text of a node and how tightly it binds; `budget` bounds the work on expressions with shared parts."""
-    if budget[0] <= 0:
-        return "…", _ATOM
-    if node.is_constant():
-        value = float(node)
-        return f"{value:.12g}", _ATOM if value >= 0 else 1
-    if node.is_symbolic():
-        label = labels.get(symbol_key(node), node.name())
-        budget[0] -= len(label)
-        return label, _ATOM
-    budget[0] -= 2
-    operation = node.op()
-    if operation in _OPPOSITE and _is_negative(node.dep(1)):
-        left, right = node.dep(0), node.dep(1)
-        return _infix(_OPPOSITE[operation], [_write(left, labels, budget), _write(-right, labels, budget)])
-    parts = [_write(node.dep(k), labels, budget) for k in range(node.n_dep())]
+def _in_order(expression: ca.SX, opens: Callable[[ca.SX], bool] = lambda node: True) -> Iterator[ca.SX]:
+    """The nodes of an expression, each once and behind those it is made of; only nodes that `opens` are entered."""
+    done: set[int] = set()
+    waiting = [(expression, False)]
+    while waiting:
+        node, entered = waiting.pop()
+        key = symbol_key(node)
+        if key in done:
+            continue
+        if entered or node.is_leaf() or not opens(node):
+            done.add(key)
+            yield node
+        else:
+            waiting.append((node, True))
+            waiting += [(node.dep(k), False) for k in range(node.n_dep())]
+
+
+class _TextWriter:
+    """Texts of nodes and how tightly they bind, each node once, kept to the first `limit` characters and one more.
+
+    What stands in front of a text is never cut off by what comes behind it, so that the beginning is right.
+    parts: texts of the nodes with a name, which are written by that name elsewhere.
+    """
+
+    def __init__(self, labels: Mapping[int, str], limit: float, named: Mapping[int, str] | None = None) -> None:
+        self.labels, self.limit, self.named = labels, limit, named or {}
+        self.parts: list[str] = []
+
+    def text(self, expression: ca.SX) -> str:
+        """The text of a node."""
+        written: dict[int, tuple[str, int]] = {}
+        for node in _in_order(expression):
+            text, binding = self._node(node, written)
+            key = symbol_key(node)
+            if key in self.named:
+                self.parts.append(f"{self.named[key]} = {text}")
+                text, binding = self.named[key], _ATOM
+            written[key] = (text if len(text) <= self.limit else text[: int(self.limit) + 1]), binding
+        return written[symbol_key(expression)][0]
+
+    def _node(self, node: ca.SX, written: Mapping[int, tuple[str, int]]) -> tuple[str, int]:
+        if node.is_constant():
+            return _number(float(node))
+        if node.is_symbolic():
+            return self.labels.get(symbol_key(node), node.name()), _ATOM
+        parts = [written[symbol_key(node.dep(k))] for k in range(node.n_dep())]
+        operation = node.op()
+        if operation in _OPPOSITE and (turned := self._without_sign(node.dep(1), written)) is not None:
+            return _infix(_OPPOSITE[operation], [parts[0], turned])
+        return _operation(operation, parts)
+
+    def _without_sign(self, node: ca.SX, written: Mapping[int, tuple[str, int]]) -> tuple[str, int] | None:
+        """The opposite of a negative number, of -a and of a product with a negative number; None for all else."""
+        if symbol_key(node) in self.named or not _is_negative(node):
+            return None
+        if node.is_constant():
+            return _number(-float(node))
+        last = written[symbol_key(node.dep(node.n_dep() - 1))]
+        return last if node.op() == ca.OP_NEG else _operation(ca.OP_MUL, [_number(-float(node.dep(0))), last])
+
+
+def _number(value: float) -> tuple[str, int]:
+    return f"{value:.12g}", _ATOM if value >= 0 else 1
+
+
+def _operation(operation: int, parts: list[tuple[str, int]]) -> tuple[str, int]:
+    """The text of an operation on texts."""
     if operation in _INFIX:
         return _infix(operation, parts)
     if operation == ca.OP_NEG:
@@ -110,7 +222,10 @@ def _write(node: ca.SX, labels: Mapping[int, str], budget: list[int]) -> tuple[s
 
 
 def _is_negative(node: ca.SX) -> bool:
-    return float(node) < 0 if node.is_constant() else node.op() == ca.OP_NEG
+    if node.is_leaf():
+        return bool(node.is_constant()) and float(node) < 0
+    factor = node.op() == ca.OP_MUL and node.dep(0).is_constant()
+    return node.op() == ca.OP_NEG or (factor and float(node.dep(0)) < 0)
 
 
 def _infix(operation: int, parts: list[tuple[str, int]]) -> tuple[str, int]:

@@ -40,7 +40,7 @@ from daedalus.model.expressions import (
     nan_inside,
     symbol_key,
 )
-from daedalus.model.printing import ConditionText, expression_text
+from daedalus.model.printing import ConditionText
 from daedalus.model.switching.held_states import HeldStates
 from daedalus.model.system.instruction_list import LONG, Instructions, outputs_with, read_instructions
 from daedalus.model.system.once import remembered
@@ -367,7 +367,7 @@ class _Rewriting:
         return 2 * ca.floor((a - 0.5 - odd) / 2 + 0.5) + odd
 
     def _written(self, row: int) -> ConditionText:
-        return ConditionText.of(lambda limit: expression_text(self.old[row], self.labels, limit))
+        return ConditionText.of(self.old[row], self.labels)
 
     def _of_time(self, row: int, operation: int, a: int, b: int) -> ca.SX:
         """What an operation is between two of its times, with a hidden input for what changes at them."""
@@ -421,8 +421,8 @@ class _Rewriting:
         left, right = self.old[a], self.old[b]
         if left.is_constant():
             left, right, written = right, left, {">": "<", "<=": ">="}[written]
-        one = ConditionText.of(lambda limit: expression_text(left, self.labels, limit))
-        two = ConditionText.of(lambda limit: expression_text(right, self.labels, limit))
+        one = ConditionText.of(left, self.labels)
+        two = ConditionText.of(right, self.labels)
         return ConditionText(f"{one} {written} {two}", f"{one.whole} {written} {two.whole}")
 
 

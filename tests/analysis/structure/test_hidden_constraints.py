@@ -1,5 +1,7 @@
 """Hidden constraints: their texts, their zeros on known solutions, and that they are as many as ranks say."""
 
+import re
+
 import casadi as ca
 import numpy as np
 import pytest
@@ -7,6 +9,7 @@ import pytest
 import daedalus as dd
 from daedalus import catalogue
 from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
+from daedalus.model.expressions import symbol_key
 
 
 def pendulum_3d():
@@ -25,7 +28,7 @@ def test_the_pendulum_keeps_its_length_and_moves_perpendicular_to_the_rod():
     assert (report.kind, report.index, report.degrees_of_freedom) == ("semi-explicit DAE", 3, 4)
     assert [text for text, _ in report.written_constraints] == ["rod: p[0]^2 + p[1]^2 + p[2]^2 - L^2 = 0"]
     first, second = report.hidden_constraints
-    assert first[0] == "rod, differentiated once: 2*p[0]*v[0] + 2*p[1]*v[1] + 2*p[2]*v[2] = 0"
+    assert first[0] == "rod, differentiated once: 2*(p[0]*v[0] + p[1]*v[1] + p[2]*v[2]) = 0"
     assert second[0].startswith("rod, differentiated twice: ")
     # Nothing but the model's own symbols is left in the expressions.
     system = report.system
@@ -109,3 +112,33 @@ def test_as_many_constraints_as_start_values_are_lost():
         unknowns = DerivativeArray(report.system).size
         count = len(report.hidden_constraints) + len(report.written_constraints)
         assert unknowns - count == report.degrees_of_freedom, known
+
+
+def test_texts_are_whole_and_print_counts_the_terms_of_those_it_cuts():
+    report = dd.analyse(catalogue.load("pendulum_3d").model)
+    texts = [text for text, _ in report.hidden_constraints]
+    assert texts[0] == (
+        "cable, differentiated once: position[0]*position_dot[0] + position[1]*position_dot[1] "
+        "+ position[2]*position_dot[2] = 0"
+    )
+    assert texts[1].startswith("cable, differentiated twice: (cable*(position[0]^2 + position[1]^2 + position[2]^2)")
+    assert "cable, differentiated once: position[0]*position_dot[0] + pos… (3 terms) = 0" in str(report)
+    assert all(len(line) <= 80 for line in str(report).splitlines())
+
+
+@pytest.mark.parametrize("name", ["pendulum_3d", "delta_robot", "four_bar", "car_axis"])
+def test_texts_mean_what_the_expressions_mean(name):
+    """The texts are evaluated as they stand, at random values of all that they name."""
+    report = dd.analyse(catalogue.load(name).model)
+    rng = np.random.default_rng(1)
+    for own in report.constraints:
+        symbols = ca.symvar(own.expression)
+        values = rng.uniform(0.4, 1.4, len(symbols))
+        formula = own.formula.replace("^", "**")
+        # Names with indices and dots become plain ones, the longest first.
+        known = sorted(((own.labels[symbol_key(s)], k) for k, s in enumerate(symbols)), key=lambda one: -len(one[0]))
+        for label, k in known:
+            formula = re.sub(rf"(?<![\w.]){re.escape(label)}(?![\w\[.])", f"v_{k}_", formula)
+        scope = {"sin": np.sin, "cos": np.cos, "sqrt": np.sqrt, **{f"v_{k}_": v for k, v in enumerate(values)}}
+        exact = float(ca.Function("f", symbols, [own.expression])(*values))
+        assert eval(formula, scope) == pytest.approx(exact, rel=1e-8, abs=1e-8)

@@ -8,7 +8,6 @@ solved for likewise.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -40,7 +39,6 @@ class FoundConstraint:
     source: str
     times: int
     expression: ca.SX
-    text: str
     hidden: bool
     free: bool
 
@@ -81,10 +79,10 @@ def constraints_of(structure: Structure) -> list[FoundConstraint]:
             expression = array.system.residual[i]
         with_rows = [source_of[symbol_key(s)] for s in ca.symvar(stack[r]) if symbol_key(s) in source_of] if new else []
         with_rows = [k for k in with_rows if k not in definitions and times == 0 and not written]
-        others, text = _others(structure, i, with_rows), _text(array, expression)
+        others = _others(structure, i, with_rows)
         free = array.highest_order(expression) <= 0
         source = _source(array, i, others)
-        found.append(FoundConstraint(i, others, source, times, expression, text, not written, free))
+        found.append(FoundConstraint(i, others, source, times, expression, not written, free))
     return found
 
 
@@ -120,13 +118,6 @@ def _put_in(expression: ca.SX, value_of: dict[int, ca.SX]) -> ca.SX:
     if not inside:
         return expression
     return ca.substitute(expression, ca.vertcat(*inside), ca.vertcat(*(value_of[symbol_key(s)] for s in inside)))
-
-
-def _text(array: DerivativeArray, expression: ca.SX) -> str:
-    # CasADi keeps `a - (-7)` and `a + (-7)*b` as they were combined; one reads `a + 7` and `a - 7*b`.
-    number = r"[0-9.]+(?:e[+-]?[0-9]+)?"
-    text = re.sub(rf" - \(-({number})\)", r" + \1", array.text(expression))
-    return re.sub(rf" \+ \(-({number})\)(?=\*)", r" - \1", text) + " = 0"
 
 
 def _others(structure: Structure, i: int, others: list[int]) -> tuple[int, ...]:

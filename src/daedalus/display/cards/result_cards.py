@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from daedalus.analysis.report import Report
+from daedalus.analysis.stated_constraint import StatedConstraint
 from daedalus.differentiation.result.sensitivity_result import Sensitivities
 from daedalus.display.cards.card import card, listing, paragraph, section, small_curves, table, values_text
 from daedalus.display.formulas.system_formulas import formula_html
@@ -29,6 +30,7 @@ MOST_CONSTRAINTS = 6
 def report_card(report: Report) -> str:
     """The verdict, the counts and the hidden constraints, typeset."""
     bad = bool(report.overdetermined or report.undetermined or report.index is None)
+    hidden = [own for own in report.constraints if own.hidden]
     rows = [
         ("kind", report.kind),
         ("index", "singular" if report.index is None else str(report.index)),
@@ -43,8 +45,8 @@ def report_card(report: Report) -> str:
         table(("", ""), rows),
         section(
             "hidden constraints",
-            *(_constraint(report, *own) for own in list(report.hidden_constraints)[:MOST_CONSTRAINTS]),
-            _further(len(report.hidden_constraints) - MOST_CONSTRAINTS, "constraint"),
+            *(_constraint(report, own) for own in hidden[:MOST_CONSTRAINTS]),
+            _further(len(hidden) - MOST_CONSTRAINTS, "constraint"),
         ),
         section("cannot all hold", listing(report.overdetermined)),
         section("determined by nothing", listing(report.undetermined)),
@@ -52,10 +54,9 @@ def report_card(report: Report) -> str:
     )
 
 
-def _constraint(report: Report, text: str, expression: Any) -> str:
+def _constraint(report: Report, own: StatedConstraint) -> str:
     """A hidden constraint under its name."""
-    name = text.partition(": ")[0]
-    return paragraph(name) + formula_html(report.system, expression, name)
+    return paragraph(own.source) + formula_html(report.system, own.expression, own.source)
 
 
 def start_card(start: Start) -> str:

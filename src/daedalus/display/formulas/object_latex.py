@@ -266,15 +266,16 @@ def sentence_latex(text: str) -> str:
 def report_latex(report: Any) -> str:
     """The verdict, then the constraints that were written and those that are hidden."""
     entries, notes = [], []
-    for title, found in (("written", report.written_constraints), ("hidden", report.hidden_constraints)):
-        own = [entry for _, expression in found for entry in elements(ca.densify(ca.vec(expression)))]
+    for title, hidden in (("written", False), ("hidden", True)):
+        found = [ca.densify(ca.vec(one.expression)) for one in report.constraints if one.hidden is hidden]
+        own = [entry for expression in found for entry in elements(expression)]
         entries += own
         notes += [title] * len(own)
     heading = textwrap.wrap(report.verdict, LETTERS_OF_A_ROW)
     if _is_short(entries):
         return aligned(equations_latex(report.system, entries, notes=notes, heading=heading))
-    hidden = notes.count("hidden")
-    heading.append(f"{len(notes) - hidden} written constraints, then {hidden} hidden ones:")
+    count = notes.count("hidden")
+    heading.append(f"{len(notes) - count} written constraints, then {count} hidden ones:")
     rows = [f"&{sentence_latex(line)}" for line in heading]
     return aligned([*rows, *_rows_by_names(report.system, entries)])
 

@@ -139,8 +139,11 @@ class DerivativeArray:
         """A scalar expression in the user's names."""
         from daedalus.model.printing import expression_text
 
-        labels = {symbol_key(s): self.symbol_label(s) for s in ca.symvar(expression)}
-        return expression_text(expression, labels, limit)
+        return expression_text(expression, self.labels_in(expression), limit)
+
+    def labels_in(self, expression: ca.SX) -> dict[int, str]:
+        """The users' names of the symbols in an expression, by the key of the symbol."""
+        return {symbol_key(s): self.symbol_label(s) for s in ca.symvar(expression)}
 
     # -- differentiating ---------------------------------------------------------------------------------------
 
