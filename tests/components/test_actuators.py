@@ -78,11 +78,10 @@ def test_dc_motor_has_the_three_equations():
     assert abs(dd.simulate(dc_motor(12.0, -1.0), 0.5).energy_balance().error) < 1e-5
 
 
-QUADRANTS = "four quadrants: a motor in 1 and 3, a generator or brake in 2 and 4"
 SIGNS = {1: (1, 1), 2: (-1, 1), 3: (-1, -1), 4: (1, -1)}
 
 
-@pytest.mark.document("002", QUADRANTS, "`DCMotor`, any machine")
+@pytest.mark.document("002", "four quadrants: a motor in 1 and 3, a generator or brake in 2 and 4", "`DCMotor`")
 @pytest.mark.parametrize(
     ("voltage", "torque", "quadrant", "acts_as"),
     [
@@ -110,7 +109,7 @@ def test_four_quadrants(voltage, torque, quadrant, acts_as):
 POWERS = {"motor": (1, 1), "generator": (-1, -1), "brake": (1, -1)}
 
 
-@pytest.mark.document("002", QUADRANTS, "`DCMotor`, any machine")
+@pytest.mark.document("002", "four quadrants of a machine fed by its frequency", "`Model.equation`")
 @pytest.mark.parametrize(
     ("direction", "torque", "quadrant", "acts_as"),
     [(1, -20.0, 1, "motor"), (-1, -20.0, 2, "generator"), (-1, 20.0, 3, "motor"), (1, 20.0, 4, "generator")],
