@@ -24,9 +24,10 @@ MORE = {
 def test_every_part_is_written_and_its_units_are_known(kind):
     needed = {word: VALUES.get(word, 0.5) for word, keyword in kind.keywords.items() if repr(keyword.default) == "..."}
     m = dd.Model("m")
-    m.add(kind("part", **needed, **MORE.get(kind.__name__, {})))
+    part = kind("part", **needed, **MORE.get(kind.__name__, {}))
+    m.add(part)
     assert kind.__doc__
-    units = {variable.unit for variable in m.variables.values()} | {word.unit for word in kind.keywords.values()}
+    units = {variable.unit for variable in m.variables.values()} | {part.unit(word) for word in kind.keywords}
     assert [unit for unit in units if unit and not dd.units.is_known(unit)] == []
 
 
@@ -163,3 +164,24 @@ def test_a_pid_controller_does_not_wind_up():
     tr = dd.simulate(m, 20.0)
     assert tr["plant.output"][-1] == pytest.approx(0.9, abs=1e-3)
     assert float(tr["plant.output"].max()) < 0.95
+
+
+@pytest.mark.parametrize("period", [None, 0.01])
+def test_units_of_signals_give_those_of_gains_and_bounds(period):
+    """A loop whose labels are wrong would not pass the check of its equations."""
+    m = dd.Model("loop")
+    units = {"input_unit": "rad/s", "output_unit": "V"}
+    gains = {"proportional": 2.0, "integral": 2.0, "derivative": 0.1, "lower": -1.0, "upper": 1.0, "tracking": 0.2}
+    pid = m.add(S.PID("pid", **gains, **units, period=period))
+    motor = m.add(S.Lag("motor", time_constant=1.0, gain=3.0, input_unit="V", output_unit="rad/s"))
+    angle = m.add(S.Integrator("angle", input_unit="rad/s", output_unit="rad"))
+    m.connect(m.parameter("wanted", 0.9, unit="rad/s"), pid.setpoint)
+    m.connect(motor.output, pid.measurement, angle.input)
+    m.connect(pid.output, motor.input)
+    known = {v.name: v.unit for v in m.freeze().variables}
+    assert {name: known[f"pid.{name}"] for name in ("proportional", "integral", "derivative", "lower")} == {
+        "proportional": "V*s/rad", "integral": "V/rad", "derivative": "V*s*s/rad", "lower": "V",
+    }  # fmt: skip
+    assert (known["motor.gain"], known["angle.gain"]) == ("rad/s/V", "")
+    assert dd.check_units(m) == []
+    assert dd.simulate(m, 1.0).success

@@ -25,6 +25,7 @@ WRONG = {
     "a switch": ["yes", 1, 0.0, [True], {}, object(), np.eye(2), foreign()],
     "a word": ["other", 1, True, ["npn"], {}, np.eye(2), foreign()],
     "a text": ["other", 1, True, ["+"], {}, "", np.eye(2), foreign()],
+    "a unit": [1, 1.0, True, ["K"], {}, np.eye(2), foreign()],
     "a number": [*NO_NUMBERS, True, [1.0], np.eye(2), foreign()],
     "numbers": [*NO_NUMBERS, True, [1.0, float("nan")], [[1.0], [1.0, 2.0]], ["1"], np.ones((2, 2, 2)), foreign()],
 }

@@ -129,3 +129,19 @@ def test_all_that_is_asked_for_is_drawn():
 def test_bands_of_modes_that_never_change_are_left_out():
     figure = cradle().plot()
     assert not any("mode" in panel.get_ylabel() for panel in figure.axes)
+
+
+def test_states_do_not_share_a_panel_with_differences_across_parts_where_there_is_room():
+    """Temperatures of 290 K were flat lines above differences of 10 K."""
+    panels, _ = chosen_panels(known_run("heated_house"))
+    temperatures = [panel.names for panel in panels if panel.unit == "K"]
+    assert temperatures[0] == ["air.temperature", "walls.temperature"]
+    assert len(temperatures) == 2
+
+
+@pytest.mark.parametrize(("name", "scale"), [("robertson", "log"), ("van_der_pol", "linear")])
+def test_runs_over_many_decades_have_logarithmic_time(name, scale):
+    k = catalogue.load(name)
+    figure = dd.simulate(k.model, k.span, start=k.start, inputs=k.inputs).plot()
+    assert figure.axes[-1].get_xscale() == scale
+    assert figure.axes[-1].get_xlabel() == "time [s]"

@@ -8,6 +8,7 @@ from pictures import outside_texts, overlapping_texts
 
 import daedalus as dd
 from daedalus import catalogue
+from daedalus.display.look import labelled, unit_text
 from daedalus.display.power_plot import plot_areas
 
 
@@ -67,7 +68,12 @@ def test_ensembles_draw_every_output_and_both_swept_names(name):
     assert len(panels) == max(len(states), 1)
     if len(over) == 2:
         assert len({line.get_linestyle() for line in panels[0].lines}) == 3
-        assert parameters[1].name in panels[0].get_legend().get_title().get_text()
+        one, two = parameters
+        entries = [text.get_text() for text in panels[0].get_legend().get_texts()]
+        assert all(entry.startswith(f"{two.name} = ") and entry.endswith(unit_text(two.unit)) for entry in entries)
+        assert [panel.get_ylabel() for panel in figure.axes if panel.get_label() == "<colorbar>"] == [
+            labelled(one.name, one.unit)
+        ]
 
 
 @pytest.mark.parametrize("name", OF_PARTS)
@@ -129,3 +135,22 @@ def test_comparisons(name):
     figure = dd.compare(*runs, labels=["rough", "fine"])
     assert figure.axes[-1].get_xlabel() == "time [s]"
     assert not overlapping_texts(figure)
+
+
+@pytest.mark.parametrize("depth", [None, "position"])
+def test_phase_plots_tell_their_ends(depth):
+    k = catalogue.load("cart_pendulum")
+    tr = dd.simulate(k.model, k.span, start=k.start, inputs=k.inputs)
+    figure = tr.plot_phase("angle", "angle_dot", depth=depth)
+    check(figure)
+    ends = [text.get_text() for text in figure.axes[0].get_legend().get_texts()][1:]
+    assert ends == ["start, t = 0 s", "end, t = 4 s"]
+
+
+def test_spikes_of_power_leave_the_rest_to_be_seen():
+    """Switching a capacitor takes 12 kW for a nanosecond; the converter carries some 20 W."""
+    k = catalogue.load("buck_converter")
+    tr = dd.simulate(k.model, k.span, start=k.start, inputs=k.inputs)
+    panel = plot_areas(tr.power()).axes[0]
+    assert max(map(abs, panel.get_ylim())) < 1e3
+    assert "spikes up to" in panel.get_title()

@@ -56,7 +56,7 @@ def test_runs_over_each_other(run):
     k = catalogue.load("pendulum_3d")
     moon = dd.simulate(k.model, 2.0, inputs=k.inputs, parameters={"gravity": 1.62})
     figure = dd.compare(run, moon, names=["position", "tension"], labels=["earth", "moon"])
-    labels = ["position[0] [m]", "position[1] [m]", "position[2] [m]", "tension"]
+    labels = ["position[0] [m]", "position[1] [m]", "position[2] [m]", "tension [N]"]
     assert [ax.get_ylabel() for ax in figure.axes] == labels
     assert [line.get_label() for line in figure.axes[0].lines] == ["earth", "moon"]
     _, ax = plt.subplots()

@@ -43,3 +43,14 @@ def test_into_a_given_panel(sens):
     assert sens.plot("x", ["k", "x"], ax=ax) is figure
     assert len([line for line in ax.lines if line.get_label().startswith("∂")]) == 2
     plt.close(figure)
+
+
+def test_parameters_of_no_value_widen_no_band():
+    """Ten per cent of a drag that is zero is zero, however large its derivative."""
+    m = dd.Model("decay")
+    x, k, drag = m.state("x", start=2.0), m.parameter("k", 0.5), m.parameter("drag", 0.0)
+    m.equation(m.der(x), -k * x - 1e6 * drag * x**2)
+    course, slopes = dd.sensitivities(m, 3.0).plot().axes
+    assert course.collections[0].get_paths()[0].vertices[:, 1].max() < 2.1
+    assert [line.get_label() for line in slopes.lines if line.get_label().startswith("∂")] == ["∂x/∂k"]
+    plt.close("all")

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 
 from daedalus.display.look import COLOURS, TIME_LABEL, Axes, labelled, legend, look, panel_column
-from daedalus.display.trajectory_plot import fine_samples
+from daedalus.display.trajectory_plot import fine_samples, tell_left_out
 from daedalus.errors import InputError
 from daedalus.model.names import split_index
 from daedalus.model.values import unit_of
 from daedalus.simulation.result.labelled_samples import element_columns, recorded_names
 from daedalus.simulation.result.trajectory import Trajectory
 
-MOST_PANELS = 8
-# Longer names stand above their panel.
+MOST_PANELS = 6
+# Longer names are written above their panel.
 LONGEST_LABEL = 16
 DASHES = ("-", "--", ":", "-.")
 
@@ -52,10 +52,14 @@ def compare(
     wanted = _common(runs) if names is None else [names] if isinstance(names, str) else list(names)
     samples = [fine_samples(run) for run in runs]
     entries = [entry for name in wanted for entry in _entries(samples, name)]
+    left_out: list[str] = []
     if names is None:
-        entries = entries[:MOST_PANELS]
+        entries, left_out = entries[:MOST_PANELS], [label for label, _ in entries[MOST_PANELS:]]
     with look():
-        figure, panels = panel_column(ax, len(entries), 1.0 + 1.9 * len(entries))
+        figure, panels = panel_column(ax, len(entries), 1.2 + 1.9 * len(entries))
+        if ax is None:
+            figure.suptitle(", ".join(dict.fromkeys(run.system.name for run in runs)), wrap=True)
+            tell_left_out(figure, left_out, "dd.compare(..., names=[...])")
         for place, (panel, (label, columns)) in enumerate(zip(panels, entries)):
             for k, (sample, column) in enumerate(zip(samples, columns)):
                 text = titles[k] if ax is None or len(entries) == 1 else f"{label}, {titles[k]}"

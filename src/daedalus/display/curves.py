@@ -246,7 +246,25 @@ def _grouped(curves: list[DrawnCurve], most: int, kinds: Mapping[str, str]) -> l
         sizes.setdefault(keys[name], (size, ranks[name], kinds.get(name)))
     for curve in curves:
         panels.setdefault(curve.unit or keys[curve.name], CurvePanel(curve.unit)).curves.append(curve)
-    return list(panels.values())
+    return _split(list(panels.values()), most)
+
+
+def _split(panels: list[CurvePanel], most: int) -> list[CurvePanel]:
+    """States, outputs and inputs apart from what parts add in the same unit, while there is room for both panels.
+
+    Temperatures of rooms are then not flattened by the differences of temperature across their walls.
+    """
+    found: list[CurvePanel] = []
+    room = most - len(panels)
+    for panel in panels:
+        own = [curve for curve in panel.curves if curve.rank < SOLVED]
+        added = [curve for curve in panel.curves if curve.rank >= SOLVED]
+        if own and added and room > 0 and any(curve.flat is None for curve in own):
+            found += [CurvePanel(panel.unit, own), CurvePanel(panel.unit, added)]
+            room -= 1
+        else:
+            found.append(panel)
+    return found
 
 
 def _weight(panel: CurvePanel) -> tuple[int, bool]:

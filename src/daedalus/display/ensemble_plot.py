@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from daedalus.display.look import COLOURS, TIME_LABEL, Axes, labelled, look, panel_column
+from daedalus.display.curves import flat_value
+from daedalus.display.look import COLOURS, TIME_LABEL, Axes, labelled, legend, look, panel_column, unit_text
 from daedalus.ensembles.ensemble import Ensemble
 from daedalus.errors import InputError
 from daedalus.model.names import did_you_mean, split_index
@@ -29,7 +30,10 @@ def plot_ensemble(en: Ensemble, name: str | Sequence[str] | None, ax: Axes | Non
     with look():
         figure, panels = panel_column(ax, len(chosen), 1.4 + 2.8 * len(chosen))
         for panel, (label, values) in zip(panels, chosen):
-            _draw(figure, panel, en, label, values, bands)
+            _draw(panel, en, label, values, bands)
+        # One scale of colours and one legend serve for all panels.
+        _tell_swept(figure, panels, en, chosen[0][1], bands)
+        legend(panels[0], beside=ax is None)
         panels[-1].set_xlabel(TIME_LABEL)
         failed = len(en.failed)
         count = int(en.data["cases"]) if en.is_summary else en.success.size
@@ -38,15 +42,20 @@ def plot_ensemble(en: Ensemble, name: str | Sequence[str] | None, ax: Axes | Non
     return figure
 
 
-def _draw(figure: Any, panel: Axes, en: Ensemble, label: str, values: Any, bands: bool | None) -> None:
+def _draw(panel: Axes, en: Ensemble, label: str, values: Any, bands: bool | None) -> None:
     rows = values.values.reshape(-1, values.shape[-1])
     if en.is_summary:
         _draw_summary(panel, en, rows)
-    elif len(rows) >= MANY_CASES if bands is None else bands:
+    elif _are_bands(rows, bands):
         _draw_bands(panel, en.data["time"].values, rows)
     else:
-        _draw_lines(figure, panel, en, rows)
+        _draw_lines(panel, en, rows)
     panel.set_ylabel(labelled(label, values.attrs.get("units", "")))
+    panel.ticklabel_format(axis="y", useOffset=False)
+
+
+def _are_bands(rows: np.ndarray, bands: bool | None) -> bool:
+    return len(rows) >= MANY_CASES if bands is None else bands
 
 
 def _scalars(en: Ensemble) -> tuple[list[str], list[str]]:
@@ -61,7 +70,10 @@ def _default(en: Ensemble) -> list[str]:
     scalars, vectors = _scalars(en)
     elements = [f"{name}[{k}]" for name in vectors for k in range(en.data[name].shape[-1])]
     numbers = [name for name in scalars if en.data[name].dtype.kind == "f"]
-    return [*numbers, *elements][:MOST_PANELS] or [""]
+    names = [*numbers, *elements]
+    # What is the same constant in all cases, as most inputs are, tells nothing.
+    moving = [name for name in names if flat_value(_chosen(en, name)[1].values.ravel()) is None]
+    return (moving or names)[:MOST_PANELS] or [""]
 
 
 def _chosen(en: Ensemble, name: str) -> tuple[str, Any]:
@@ -99,7 +111,6 @@ def _draw_summary(ax: Axes, en: Ensemble, rows: np.ndarray) -> None:
         if label == "std" and "mean" in labels:
             continue
         ax.plot(time, rows[k], color=COLOURS[k % len(COLOURS)], linestyle="--" if k in shares else "-", label=label)
-    ax.legend(fontsize="small")
 
 
 def _draw_bands(ax: Axes, time: np.ndarray, rows: np.ndarray) -> None:
@@ -109,32 +120,48 @@ def _draw_bands(ax: Axes, time: np.ndarray, rows: np.ndarray) -> None:
         edges = np.nanpercentile(good, [low, high], axis=0)
         ax.fill_between(time, *edges, color=COLOURS[0], alpha=alpha, linewidth=0, label=f"{low} to {high} %")
     ax.plot(time, np.nanmedian(good, axis=0), color=COLOURS[0], label=f"median of {len(good)} cases")
-    ax.legend(fontsize="small")
 
 
-def _draw_lines(figure: Any, ax: Axes, en: Ensemble, rows: np.ndarray) -> None:
+def _draw_lines(ax: Axes, en: Ensemble, rows: np.ndarray) -> None:
     """A line per case: colour is the first swept value, the kind of line the second one."""
     import matplotlib.pyplot as plt
 
-    swept = [str(c) for c in en.data.coords if c != "time" and en.data[c].dtype.kind in "fiu"]
-    colour = _case_values(en, swept[0], len(rows)) if swept else np.zeros(len(rows))
-    second = _case_values(en, swept[1], len(rows)) if len(swept) > 1 else np.zeros(len(rows))
+    _, colour, second = _swept(en, len(rows))
     kinds = np.unique(second)
     palette = plt.get_cmap("viridis")
     span = np.ptp(colour) or 1.0
     for row, value, other in zip(rows, colour, second):
         dash = DASHES[int(np.searchsorted(kinds, other)) % len(DASHES)] if len(kinds) <= len(DASHES) else "-"
         ax.plot(en.data["time"], row, dash, color=palette((value - colour.min()) / span), linewidth=1.1)
+
+
+def _tell_swept(figure: Any, panels: Sequence[Axes], en: Ensemble, values: Any, bands: bool | None) -> None:
+    """What colours and kinds of lines mean: a scale beside the panels, entries for the legend of the first one."""
+    import matplotlib.pyplot as plt
+
+    rows = values.values.reshape(-1, values.shape[-1])
+    if en.is_summary or _are_bands(rows, bands):
+        return
+    swept, colour, second = _swept(en, len(rows))
+    kinds = np.unique(second)
     if np.ptp(colour) > 0:
-        scale = plt.cm.ScalarMappable(cmap=palette, norm=plt.Normalize(colour.min(), colour.max()))
-        figure.colorbar(scale, ax=ax, label=labelled(swept[0], en.data[swept[0]].attrs.get("units", "")))
+        scale = plt.cm.ScalarMappable(cmap=plt.get_cmap("viridis"), norm=plt.Normalize(colour.min(), colour.max()))
+        label = labelled(swept[0], en.data[swept[0]].attrs.get("units", ""))
+        figure.colorbar(scale, ax=list(dict.fromkeys(panels)), label=label, aspect=max(20, 14 * len(panels)))
     if 1 < len(kinds) <= len(DASHES):
+        unit = unit_text(en.data[swept[1]].attrs.get("units", ""))
         for k, other in enumerate(kinds):
-            ax.plot([], [], DASHES[k], color="0.3", label=f"{swept[1]} = {other:g}")
-        ax.legend(fontsize="small", title=labelled(swept[1], en.data[swept[1]].attrs.get("units", "")))
+            panels[0].plot([], [], DASHES[k], color="0.3", label=f"{swept[1]} = {other:g} {unit}".strip())
     elif len(kinds) > 1:
-        ax.annotate(f"lines of one colour differ in {', '.join(swept[1:])}", (0.01, 0.01), xycoords="axes fraction",
-                    fontsize="small", color="0.4")  # fmt: skip
+        panels[0].annotate(f"lines of one colour differ in {', '.join(swept[1:])}", (0.01, 0.01),
+                           xycoords="axes fraction", fontsize="small", color="0.4")  # fmt: skip
+
+
+def _swept(en: Ensemble, count: int) -> tuple[list[str], np.ndarray, np.ndarray]:
+    """The swept names, and the first two of their values for every case."""
+    names = [str(c) for c in en.data.coords if c != "time" and en.data[c].dtype.kind in "fiu"]
+    first, second = (_case_values(en, names[k], count) if len(names) > k else np.zeros(count) for k in (0, 1))
+    return names, first, second
 
 
 def _case_values(en: Ensemble, name: str, count: int) -> np.ndarray:

@@ -22,6 +22,8 @@ TIME_LABEL = "time [s]"
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 # Curves that leave the range of their inner 90 % by this factor have blown up.
 BLOW_UP = 50.0
+# Time is logarithmic if this share of many steps is in this first part of the run.
+MANY_STEPS, EARLY_STEPS, EARLY = 40, 0.75, 1e-3
 
 
 @contextmanager
@@ -110,6 +112,24 @@ def mark_events(panel: Axes, times: Sequence[float]) -> None:
     """Thin lines at the times of events."""
     for t in list(times)[:200]:
         panel.axvline(t, color="0.8", linewidth=0.7, zorder=0)
+
+
+def logarithmic_from(times: np.ndarray) -> float:
+    """Where a logarithmic time axis of a run with these steps begins; 0 where the axis is linear.
+
+    Stiff kinetics over 1e11 s would otherwise happen within the first pixel.
+
+    Example
+    -------
+    >>> import numpy as np
+    >>> logarithmic_from(np.array([0.0, *np.geomspace(1e-3, 1e11, 100)])), logarithmic_from(np.linspace(0, 1, 100))
+    (0.001, 0.0)
+    """
+    times = np.asarray(times, dtype=float)
+    if len(times) < MANY_STEPS or times[0] != 0 or times[-1] <= 0:
+        return 0.0
+    early = np.quantile(times, EARLY_STEPS)
+    return float(times[1]) if 0 < early < EARLY * times[-1] else 0.0
 
 
 def readable_limits(values: np.ndarray) -> tuple[float, float] | None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from daedalus.display.look import COLOURS, Axes, draw_axes, labelled, look, panel_of
+from daedalus.display.look import COLOURS, Axes, draw_axes, labelled, legend, look, panel_of
 from daedalus.display.trajectory_plot import fine_samples
 from daedalus.errors import InputError
 from daedalus.model.values import unit_of
@@ -74,7 +74,7 @@ def plot_phase(tr: Trajectory, names: list[str], ax: Axes | None, points: bool) 
         columns.append(values.astype(float))
     in_space = len(names) == 3
     with look():
-        figure, panel = panel_of(ax, (6, 5), **({"subplot_kw": {"projection": "3d"}} if in_space else {}))
+        figure, panel = panel_of(ax, (7.6, 5), **({"subplot_kw": {"projection": "3d"}} if in_space else {}))
         if points:
             panel.plot(*columns, ".", markersize=3, label=tr.system.name)
         else:
@@ -82,11 +82,15 @@ def plot_phase(tr: Trajectory, names: list[str], ax: Axes | None, points: bool) 
             breaks = np.searchsorted(samples.time, [t for _, t, *_ in tr.outcome.events])
             width = {"linewidth": 0.8} if in_space else {}
             (line,) = panel.plot(*(np.insert(c, breaks, np.nan) for c in columns), label=tr.system.name, **width)
-            panel.plot(*(c[:1] for c in columns), "o", color=line.get_color(), markersize=5)
-            panel.plot(*(c[-1:] for c in columns), "s", color=line.get_color(), markersize=5)
+            ends = {"color": line.get_color(), "linestyle": "none", "markersize": 5}
+            panel.plot(*(c[:1] for c in columns), marker="o", **ends, label=f"start, t = {samples.time[0]:.4g} s")
+            panel.plot(*(c[-1:] for c in columns), marker="s", **ends, label=f"end, t = {samples.time[-1]:.4g} s")
+            legend(panel, beside=ax is None and not in_space)
         for name, set_label in zip(names, (panel.set_xlabel, panel.set_ylabel, getattr(panel, "set_zlabel", None))):
             if set_label is not None:
                 set_label(labelled(name, unit_of(tr.system, name)))
+        if ax is None:
+            panel.set_title(tr.system.name)
     return figure
 
 

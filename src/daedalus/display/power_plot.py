@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from daedalus.display.look import TIME_LABEL, legend, look, panel_of
+from daedalus.display.look import TIME_LABEL, legend, look, panel_of, readable_limits
 
 if TYPE_CHECKING:
     import xarray
@@ -22,6 +22,8 @@ SMALLEST = 1e-4
 GAP = 0.11
 # Room of a label of two lines.
 LABEL = 0.17
+# Equally spaced times at which short spikes have their true share.
+EVEN = 400
 
 
 def plot_areas(power: xarray.Dataset, ax: Any = None) -> Any:
@@ -51,9 +53,22 @@ def plot_areas(power: xarray.Dataset, ax: Any = None) -> Any:
     ax.axhline(0, color="black", lw=0.8)
     ax.set_xlabel(TIME_LABEL)
     ax.set_ylabel("power [W]")
-    ax.set_title("Power: supplied above, used below")
+    ax.set_title("Power: supplied above, used below" + _without_spikes(ax, time, tops[1], tops[-1]))
     legend(ax, beside=given is None)
     return ax.figure
+
+
+def _without_spikes(ax: Any, time: np.ndarray, above: np.ndarray, below: np.ndarray) -> str:
+    """Limit a panel to the powers between short spikes, and return what to tell of them; empty where there are none."""
+    even = np.linspace(time[0], time[-1], EVEN)
+    order = np.argsort(time, kind="stable")
+    sums = [np.interp(np.sort(even), time[order], values[order]) for values in (above, below)]
+    # Most spikes are shorter than the distance of these times; the largest and the smallest values have them all.
+    limits = readable_limits(np.concatenate([*sums, [above.max(), below.min()]]))
+    if limits is None:
+        return ""
+    ax.set_ylim(*limits)
+    return f" (spikes up to {max(above.max(), -below.min()):.3g} W are cut)"
 
 
 def plot_flow(balance: EnergyBalance, ax: Any = None) -> Any:

@@ -21,7 +21,7 @@ MOST_PANELS, MOST_CURVES, POINTS = 6, 6, 401
 def plot_sensitivities(
     sens: Sensitivities, of: str | Sequence[str] | None, wrt: str | Sequence[str] | None, ax: Axes | None
 ) -> Any:
-    """One row a quantity: left its course with the band of changes, right ∂y/∂θ · θ; with `ax` the right panel only."""
+    """One row per quantity: left its course with a band of changes, right ∂y/∂θ · θ; with `ax` the right panel only."""
     import matplotlib.pyplot as plt
 
     names = _names(of) or [v.name for v in sens.system.of_kind("state")]
@@ -29,6 +29,8 @@ def plot_sensitivities(
     samples = sens.at(_times(sens))
     rows = [row for name in names for row in _rows(samples, name)][: None if of else MOST_PANELS]
     sizes = sens._directions.sizes(sens.system, sens._case.p)
+    # Ten per cent of zero is zero: what has no value yet widens no band.
+    changes = np.where(_without_value(sens), 0.0, CHANGE * sizes)
     if ax is not None:
         for row in rows:
             _curves(ax, sens, samples.time, row, columns, sizes)
@@ -40,7 +42,7 @@ def plot_sensitivities(
     figure.suptitle(f"{sens.system.name}: sensitivities")
     for (left, right), row in zip(grid, rows):
         label, values, slopes = row
-        band = CHANGE * np.sqrt(np.sum((slopes[:, columns] * sizes[columns]) ** 2, axis=1))
+        band = np.sqrt(np.sum((slopes[:, columns] * changes[columns]) ** 2, axis=1))
         left.fill_between(samples.time, values - band, values + band, alpha=0.25, linewidth=0)
         left.plot(samples.time, values, linewidth=1.4, label=label)
         left.set_ylabel(labelled(label, unit_of(sens.system, label)))
@@ -50,7 +52,7 @@ def plot_sensitivities(
         right.set_ylabel(labelled("", unit_of(sens.system, label)).strip())
         _finish(right, beside=True)
     grid[0, 0].set_title(f"solution\n(band: ±{CHANGE:.0%})", fontsize="medium")
-    grid[0, 1].set_title("derivative\n(scaled)", fontsize="medium")
+    grid[0, 1].set_title("derivative\n(times size)", fontsize="medium")
     for panel in grid[-1]:
         panel.set_xlabel(TIME_LABEL)
     return figure
@@ -66,9 +68,18 @@ def _columns(sens: Sensitivities, wrt: list[str], of: object) -> list[int]:
         return [int(k) for name in wrt for k in sens._wanted(name)[0]]
     parameters = sens._directions.columns("p")
     candidates = list(range(parameters.start, parameters.stop)) or list(range(sens._directions.count))
+    unset = _without_value(sens)
+    candidates = [k for k in candidates if not unset[k]] or candidates
     place = {label: k for k, label in enumerate(sens.labels)}
     ranked = [place[name] for name in sens.rank(of).names]
     return [k for k in ranked if k in candidates][:MOST_CURVES]
+
+
+def _without_value(sens: Sensitivities) -> np.ndarray:
+    """Which columns belong to parameters that are zero: a derivative times its value says nothing about them."""
+    unset = np.zeros(sens._directions.count, dtype=bool)
+    unset[sens._directions.columns("p")] = sens._case.p[list(sens._directions.p)] == 0
+    return unset
 
 
 def _times(sens: Sensitivities) -> np.ndarray:

@@ -9,7 +9,17 @@ from typing import Any
 import numpy as np
 
 from daedalus.display.curves import MOST_PANELS, CurvePanel, chosen_panels, named_panels
-from daedalus.display.look import TIME_LABEL, Axes, labelled, legend, look, mark_events, panel_column, readable_limits
+from daedalus.display.look import (
+    TIME_LABEL,
+    Axes,
+    labelled,
+    legend,
+    logarithmic_from,
+    look,
+    mark_events,
+    panel_column,
+    readable_limits,
+)
 from daedalus.simulation.result.trajectory import Trajectory
 
 # Points per piece of dense output, so that curves are smooth between long steps.
@@ -51,13 +61,16 @@ def plot_trajectory(tr: Trajectory, names: str | Sequence[str] | None, ax: Axes 
             legend(panel, beside=ax is None)
         for panel, name in zip(axes[len(panels) :], modes):
             draw_bands(panel, tr, name)
+        if ax is None and not modes and (first := logarithmic_from(tr.time)):
+            axes[-1].set(xscale="log", xlim=(first, tr.time[-1]))
         axes[-1].set_xlabel(TIME_LABEL)
     return figure
 
 
 def _height(panel: CurvePanel) -> float:
-    """Inches of a panel: enough for its legend."""
-    return min(max(1.9, 0.4 + 0.19 * len(panel.curves)), 4.5)
+    """Inches of a panel: enough for its legend; constants need less."""
+    least = 1.1 if all(curve.flat is not None for curve in panel.curves) else 1.9
+    return min(max(least, 0.4 + 0.19 * len(panel.curves)), 4.5)
 
 
 def tell_left_out(figure: Any, names: Sequence[str], call: str = "tr.plot([...])") -> None:

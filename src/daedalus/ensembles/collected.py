@@ -14,6 +14,7 @@ from daedalus.ensembles.columns import Column
 from daedalus.ensembles.quantile_sketch import levels_needed, places_for
 from daedalus.ensembles.statistics import Statistic, Statistics
 from daedalus.errors import InputError
+from daedalus.model.system.place import Place
 
 # Cases that statistics take in at once, whatever the number of threads.
 _BLOCK = 64
@@ -163,9 +164,9 @@ class SummarisedCases:
         return found, {"summary": (["summary"], labels)}
 
 
-def units_of(column: Column) -> dict[str, str]:
-    """The attributes of a variable."""
-    return {"units": column.unit} if column.unit else {}
+def units_of(what: Column | Place) -> dict[str, str]:
+    """The attributes of a variable, or of a swept name."""
+    return {"units": what.unit} if what.unit else {}
 
 
 def case_variables(
@@ -177,7 +178,8 @@ def case_variables(
     found |= {"success": (dims, success), "stop_reason": (dims, reasons), "end_time": (dims, ends)}
     for k, axis in enumerate(cases.axes):
         inner = [] if axis.is_scalar else [f"{axis.name}_index"]
-        coordinates[cases.names[k]] = ([dims[k] if cases.product else "case", *inner], axis.values)
+        attributes = units_of(axis.place)
+        coordinates[cases.names[k]] = ([dims[k] if cases.product else "case", *inner], axis.values, attributes)
     return found, coordinates
 
 

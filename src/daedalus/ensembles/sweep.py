@@ -229,7 +229,7 @@ def _dataset_to_be(opened: OpenSweep, made: tuple[Any, Any], note: str) -> Calla
     """The Dataset of a sweep, which takes as long as a hundred small runs: made when it is first looked at."""
     variables, coordinates = made
     told = {"title": opened.road.system.name, "notes": note, **further_names(opened.road.system)}
-    return partial(_dataset, variables, {**coordinates, "time": ("time", opened.times)}, told)
+    return partial(_dataset, variables, {**coordinates, "time": ("time", opened.times, {"units": "s"})}, told)
 
 
 def _dataset(variables: Any, coordinates: Any, told: dict[str, str]) -> Any:

@@ -16,6 +16,7 @@ _PLAIN = (
 _PREFIXES = ("", "k", "M", "G", "m", "u", "µ", "n", "c", "d", "h")
 _FACTOR = r"[^\W\d_]+(?:(?:\^|\*\*)-?\d)?"
 _FORM = re.compile(rf"(?:1|{_FACTOR})(?:[*/]{_FACTOR})*")
+_SIGNED = re.compile(r"(^|[*/])([^*/]+(?:\*\*-?\d+)?)")  # every factor with the sign before it
 _KNOWN = {prefix + word for prefix in _PREFIXES for word in _PLAIN}
 
 
@@ -64,6 +65,30 @@ def checked_unit(unit: object, name: str) -> str:
             stacklevel=4,
         )
     return label
+
+
+def quotient_unit(above: str, below: str) -> str:
+    """The unit of a quotient: `V*s/rad` for volts per radian per second, `1/s` for a rate of numbers.
+
+    Example
+    -------
+    >>> quotient_unit("V", "rad/s"), quotient_unit("", "K"), quotient_unit("W", ""), quotient_unit("m/s", "m")
+    ('V*s/rad', '1/K', 'W', '1/s')
+    """
+    if any(sign in above + below for sign in "()"):
+        return f"({above})/({below})" if above and below else above or f"1/({below})"
+    tops: list[str] = []
+    bottoms: list[str] = []
+    for unit, own, other in ((above, tops, bottoms), (below, bottoms, tops)):
+        for sign, factor in _SIGNED.findall(unit):
+            (other if sign == "/" else own).append(factor)
+    for factor in list(tops):
+        if factor in bottoms:
+            tops.remove(factor)
+            bottoms.remove(factor)
+    tops, bottoms = ([factor for factor in own if factor != "1"] for own in (tops, bottoms))
+    text = "*".join(tops) or ("1" if bottoms else "")
+    return "/".join([text, *bottoms])
 
 
 def rate_unit(unit: str, order: int) -> str:

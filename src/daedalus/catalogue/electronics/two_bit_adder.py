@@ -123,7 +123,7 @@ def build() -> KnownSystem:
     m.equation(
         ca.vertcat(*(sum(flow[k] for k in (node, *around)) for node, around in groups.items())), 0, name="balances"
     )
-    m.output("outputs", ca.vertcat(*(u[node - 1] for node in OUTPUTS)))
+    m.output("outputs", ca.vertcat(*(u[node - 1] for node in OUTPUTS)), unit="V")
     return KnownSystem(
         m,
         span=(0.0, 320.0),

@@ -55,7 +55,7 @@ def build() -> KnownSystem:
     m.connect(supply.plus, r[2].plus, r[4].plus, r[6].plus, r[8].plus)
     m.connect(signal.minus, supply.minus, ground.pin, *(r[k].minus for k in (1, 3, 5, 7, 9)), c[1].minus, c[3].minus)
     nodes = (c[0].plus, c[0].minus, c[1].plus, c[2].plus, c[2].minus, c[3].plus, c[4].plus, c[4].minus)
-    m.output("y", ca.vertcat(*(node.voltage for node in nodes)))
+    m.output("y", ca.vertcat(*(node.voltage for node in nodes)), unit="V")
     return KnownSystem(
         m,
         span=(0.0, 0.2),

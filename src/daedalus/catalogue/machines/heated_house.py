@@ -23,7 +23,9 @@ def build() -> KnownSystem:
     windows = m.add(thermal.Conduction("windows", conductance=40.0))
     outside = m.add(thermal.TemperatureSource("outside", temperature=268.15))
     gauge = m.add(thermal.TemperatureSensor("gauge"))
-    control = m.add(signals.PID("control", proportional=1000.0, integral=0.1, lower=0.0, upper=1e4, tracking=600.0))
+    bounds = {"lower": 0.0, "upper": 1e4, "tracking": 600.0}
+    units = {"input_unit": "K", "output_unit": "W"}
+    control = m.add(signals.PID("control", proportional=1000.0, integral=0.1, **bounds, **units))
     heater = m.add(thermal.HeatSource("heater", heat=control.output))
     m.connect(m.parameter("setpoint", 293.15, unit="K"), control.setpoint)
     m.connect(gauge.output, control.measurement)

@@ -23,7 +23,7 @@ def build() -> KnownSystem:
         hydraulic.Cylinder("cylinder", area_a=1e-3, stroke=1.0, dead_volume=1e-4, bulk_modulus=1e9, damping=2e3)
     )
     mass, gauge = m.add(translational.Mass("mass", mass=100.0)), m.add(translational.PositionSensor("gauge"))
-    control = m.add(signals.PID("control", proportional=4.0))
+    control = m.add(signals.PID("control", proportional=4.0, input_unit="m"))
     m.connect(supply.a, valve.supply)
     m.connect(air.a, valve.tank)
     m.connect(valve.a, cylinder.a)

@@ -22,7 +22,9 @@ def build() -> KnownSystem:
     m = Model("motor_speed_loop")
     motor = m.add(machines.DCMotor("motor", resistance=1.0, inductance=1e-3, constant=0.1, inertia=1e-3, damping=1e-3))
     load, gauge = m.add(rotational.Inertia("load", inertia=1e-3)), m.add(rotational.SpeedSensor("gauge"))
-    pid = m.add(signals.PID("pid", proportional=0.5, integral=5.0, lower=-24.0, upper=24.0, tracking=0.1))
+    bounds = {"lower": -24.0, "upper": 24.0, "tracking": 0.1}
+    units = {"input_unit": "rad/s", "output_unit": "V"}
+    pid = m.add(signals.PID("pid", proportional=0.5, integral=5.0, **bounds, **units))
     drive = m.add(electrical.VoltageSource("drive", voltage=pid.output))
     ground = m.add(electrical.Ground("ground"))
     m.connect(m.parameter("setpoint", 100.0, unit="rad/s"), pid.setpoint)

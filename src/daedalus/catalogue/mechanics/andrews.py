@@ -76,7 +76,7 @@ def build() -> KnownSystem:
     m.constraint("loop3", pin + across(SS, gamma) - point(B))
     m.constraint("loop5", pin + across(E, phi + delta) - along(ZT, delta) - point(A))
     m.constraint("loop7", pin - along(ZF, omega + epsilon) + across(U, epsilon) - point(A))
-    m.output("energy", kinetic + potential - torque * beta)
+    m.output("energy", kinetic + potential - torque * beta, unit="J")
     return KnownSystem(
         m,
         span=(0.0, 0.03),

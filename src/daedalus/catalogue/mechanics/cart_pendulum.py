@@ -63,9 +63,9 @@ def build() -> KnownSystem:
     m.draw("rod", [position, 0], to=bob, radius=0.01, name="pole")
     m.draw("sphere", bob, radius=0.045, name="bob")
     m.draw("arrow", [position, 0], vector=[force, 0], name="force")
-    m.output("bob", bob)
-    m.output("energy", energy)
-    m.output("energy_less_work", energy - force * position)
+    m.output("bob", bob, unit="m")
+    m.output("energy", energy, unit="J")
+    m.output("energy_less_work", energy - force * position, unit="J")
     return KnownSystem(
         m,
         span=(0.0, 4.0),

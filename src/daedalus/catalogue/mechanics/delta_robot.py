@@ -68,7 +68,7 @@ def build() -> KnownSystem:
         m.draw("sphere", motor, radius=0.03, colour="#444b52", name=f"motor {k + 1}")
     m.draw("cylinder", position, radius=0.05, length=0.02, colour="#0072b2", name="nacelle")
 
-    m.output("energy", kinetic + potential - torque.T @ angle)
+    m.output("energy", kinetic + potential - torque.T @ angle, unit="J")
     return KnownSystem(
         m,
         span=(0.0, 0.5),

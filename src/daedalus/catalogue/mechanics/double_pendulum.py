@@ -49,9 +49,9 @@ def build() -> KnownSystem:
     m.draw("point", elbow, name="elbow")
     m.draw("point", tip, name="tip")
     m.draw("trace", tip, name="tip path")
-    m.output("elbow", elbow)
-    m.output("tip", tip)
-    m.output("energy", kinetic + potential)
+    m.output("elbow", elbow, unit="m")
+    m.output("tip", tip, unit="m")
+    m.output("energy", kinetic + potential, unit="J")
     return KnownSystem(
         m,
         span=(0.0, 5.0),

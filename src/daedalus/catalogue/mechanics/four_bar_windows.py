@@ -46,7 +46,7 @@ def build(count: int = 2) -> KnownSystem:
         m.constraint(f"leg_{j}", 0.5 * (ca.sumsqr(p - ca.DM([j, 0])) - 1.0))
     for j, (a, b) in enumerate(pairwise(points)):
         m.constraint(f"bar_{j}", 0.5 * (ca.sumsqr(b - a) - 1.0))
-    m.output("energy", kinetic + potential)
+    m.output("energy", kinetic + potential, unit="J")
     return KnownSystem(
         m,
         span=(0.0, SPAN),

@@ -52,9 +52,9 @@ def build() -> KnownSystem:
     m.draw("box", arm * axle, rotation=rotation, size=[0.15, 0.012, 0.017], colour="#e69f00", name="spoke")
     m.draw("trace", 1.6 * arm * axle, name="tip")
     m.output("axle", axle)
-    m.output("energy", 0.5 * momentum.T @ spin + mass * gravity * arm * up[2])
-    m.output("vertical_momentum", up.T @ momentum)
-    m.output("axle_momentum", momentum[2])
+    m.output("energy", 0.5 * momentum.T @ spin + mass * gravity * arm * up[2], unit="J")
+    m.output("vertical_momentum", up.T @ momentum, unit="kg*m^2/s")
+    m.output("axle_momentum", momentum[2], unit="kg*m^2/s")
     m.output("quaternion_norm", ca.sqrt(ca.sumsqr(quaternion)))
     return KnownSystem(
         m,

@@ -28,7 +28,7 @@ def build() -> KnownSystem:
     m.potential_energy(potential)
     m.draw("spring", [-0.3, 0], to=[position, 0], radius=0.02, name="spring")
     m.draw("box", [position, 0], size=[0.08, 0.08, 0.08], name="mass")
-    m.output("energy", kinetic + potential)
+    m.output("energy", kinetic + potential, unit="J")
     return KnownSystem(
         m,
         span=(0.0, 10.0),

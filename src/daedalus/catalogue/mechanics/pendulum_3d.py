@@ -47,9 +47,9 @@ def build() -> KnownSystem:
     m.generalised_force(position, force)
     pull = m.constraint("cable", 0.5 * (ca.sumsqr(position) - length**2))
 
-    m.output("tension", -pull * length)
-    m.output("energy", kinetic + potential)
-    m.output("spin", mass * (position[0] * velocity[1] - position[1] * velocity[0]))
+    m.output("tension", -pull * length, unit="N")
+    m.output("energy", kinetic + potential, unit="J")
+    m.output("spin", mass * (position[0] * velocity[1] - position[1] * velocity[0]), unit="kg*m^2/s")
     return KnownSystem(
         m,
         span=(0.0, 5.0),

@@ -85,6 +85,7 @@ def build(form: str = "ode") -> KnownSystem:
     m.output(
         "energy",
         0.5 * mass * ca.sumsqr(velocity) + 0.5 * momentum.T @ angular_velocity + mass * gravity * position[2],
+        unit="J",
     )
     return KnownSystem(
         m,

@@ -45,7 +45,7 @@ def build() -> KnownSystem:
     m.joint("contact", "rolling", ground, disc, axis_a=[0.0, 0.0, 1.0], axis_b=[0.0, 0.0, 1.0], radius=radius)
 
     m.output("axle", disc.rotation[:, 2])
-    m.output("energy", disc.kinetic_energy + mass * gravity * disc.position[2])
+    m.output("energy", disc.kinetic_energy + mass * gravity * disc.position[2], unit="J")
     return KnownSystem(
         m,
         span=(0.0, 2.0),

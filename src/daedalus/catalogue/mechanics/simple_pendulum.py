@@ -36,7 +36,7 @@ def build() -> KnownSystem:
     m.kinetic_energy(kinetic)
     m.potential_energy(potential)
     m.constraint("bar", 0.5 * (ca.sumsqr(place) - length**2))
-    m.output("energy", kinetic + potential + mass * gravity * length)  # of the lowest place
+    m.output("energy", kinetic + potential + mass * gravity * length, unit="J")  # of the lowest place
     return KnownSystem(
         m,
         span=(0.0, 10.0),

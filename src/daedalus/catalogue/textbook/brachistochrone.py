@@ -29,7 +29,7 @@ def build() -> KnownSystem:
     angle = m.input("angle", unit="rad")
     g = m.parameter("gravity", 9.80665, unit="m/s^2")
     m.equation([m.der(x), m.der(y), m.der(v)], [v * ca.sin(angle), -v * ca.cos(angle), g * ca.cos(angle)])
-    m.output("energy", 0.5 * v**2 + g * y)
+    m.output("energy", 0.5 * v**2 + g * y, unit="J/kg")
     slope = np.cos(np.pi / 4)
     end = {"x": 0.5 * 9.80665 * slope**2, "y": 10.0 - 0.5 * 9.80665 * slope**2, "v": 9.80665 * slope}
     return KnownSystem(

@@ -31,7 +31,7 @@ def build() -> KnownSystem:
     growth = m.parameter("growth", 1.0, unit="1/year")
     m.equation(m.der(prey), birth * prey - catch * prey * predators, name="prey")
     m.equation(m.der(predators), growth * prey * predators - death * predators, name="predators")
-    m.output("orbit", growth * prey - death * ca.log(prey) + catch * predators - birth * ca.log(predators))
+    m.output("orbit", growth * prey - death * ca.log(prey) + catch * predators - birth * ca.log(predators), unit="1/s")
     return KnownSystem(
         m,
         span=(0.0, 10.0),

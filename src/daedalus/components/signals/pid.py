@@ -6,9 +6,10 @@ from typing import Any
 
 import casadi as ca
 
-from daedalus.components.signals.plain_blocks import SignalBlock, check_bounds, give
+from daedalus.components.signals.plain_blocks import UNITS, SignalBlock, check_bounds, give
 from daedalus.errors import ModelError
 from daedalus.model.assembly.component import Keyword
+from daedalus.model.unit_labels import rate_unit
 
 
 class PID(SignalBlock):
@@ -20,17 +21,21 @@ class PID(SignalBlock):
 
     With a `period` it is sampled: a clock reads the inputs once per period and holds the output in between. The
     integral uses a forward Euler step, the lag of the derivative a backward one.
+
+    `input_unit` and `output_unit` label the signals, and with them the gains and the bounds: with "rad/s" and "V",
+    `proportional` is in V*s/rad.
     """
 
     keywords = {
-        "proportional": Keyword(),
-        "integral": Keyword("1/s", None, "not negative"),
-        "derivative": Keyword("s", None),
+        "proportional": Keyword("out/in"),
+        "integral": Keyword("out/in/s", None, "not negative"),
+        "derivative": Keyword("out/in*s", None),
         "filter": Keyword("s", None, "positive"),
-        "lower": Keyword(default=None),
-        "upper": Keyword(default=None),
+        "lower": Keyword("out", None),
+        "upper": Keyword("out", None),
         "tracking": Keyword("s", None, "positive"),
         "period": Keyword("s", None, "positive", option="a number"),
+        **UNITS,
     }
 
     def _check(self) -> None:
@@ -51,7 +56,9 @@ class PID(SignalBlock):
 
     @staticmethod
     def _write(m: Any, q: Any) -> None:
-        error = m.signal_input("setpoint") - m.signal_input("measurement")
+        error = m.signal_input("setpoint", unit=q.input_unit or "") - m.signal_input(
+            "measurement", unit=q.input_unit or ""
+        )
         if q.period is None:
             _write_continuous(m, q, error)
         else:
@@ -68,15 +75,15 @@ def _bounded(q: Any, raw: ca.SX) -> ca.SX:
 def _write_continuous(m: Any, q: Any, error: ca.SX) -> None:
     raw, integral = q.proportional * error, None
     if q.integral is not None:
-        integral = m.state("integral_part")
+        integral = m.state("integral_part", unit=q.output_unit or "")
         raw = raw + integral
     if q.derivative is not None:
-        smoothed = m.state("smoothed")
+        smoothed = m.state("smoothed", unit=q.input_unit or "")
         rate = (error - smoothed) / q.filter
         m.equation(m.der(smoothed), rate, name="filter")
         raw = raw + q.derivative * rate
     bounded = _bounded(q, raw)
-    give(m, bounded)
+    give(m, bounded, q.output_unit)
     if integral is not None:
         growth = q.integral * error
         if q.tracking is not None:
@@ -88,10 +95,11 @@ def _write_sampled(m: Any, q: Any, error: ca.SX) -> None:
     raw, integral = q.proportional * error, None
     assign: dict[str, Any] = {}
     if q.integral is not None:
-        integral = m.discrete("integral_part")
+        integral = m.discrete("integral_part", unit=q.output_unit or "")
         raw = raw + integral
     if q.derivative is not None:
-        rate, before, begun = m.discrete("rate"), m.discrete("error_before"), m.discrete("begun")
+        rate = m.discrete("rate", unit=rate_unit(q.input_unit or "", 1))
+        before, begun = m.discrete("error_before", unit=q.input_unit or ""), m.discrete("begun")
         # Nothing is known before the first tick: no rate.
         change = ca.if_else(begun > 0, error - before, 0)
         assign |= {"rate": (q.filter * rate + change) / (q.filter + q.period), "error_before": error, "begun": 1.0}
@@ -102,6 +110,6 @@ def _write_sampled(m: Any, q: Any, error: ca.SX) -> None:
         if q.tracking is not None:
             growth = growth + ca.fmin(q.period / q.tracking, 1.0) * (bounded - raw)
         assign["integral_part"] = integral + growth
-    held = m.discrete("held")
-    give(m, held)
+    held = m.discrete("held", unit=q.output_unit or "")
+    give(m, held, q.output_unit)
     m.every(q.period, {"held": bounded, **assign}, name="clock")

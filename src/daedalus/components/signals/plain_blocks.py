@@ -10,34 +10,55 @@ import numpy as np
 
 from daedalus.errors import ModelError
 from daedalus.model.assembly.component import Component, Keyword
+from daedalus.model.unit_labels import quotient_unit
+
+# The units of the signals, for blocks with an output of another unit than their inputs, and for those with the same.
+UNITS = {"input_unit": Keyword(default=None, option="a unit"), "output_unit": Keyword(default=None, option="a unit")}
+UNIT = {"unit": Keyword(default=None, option="a unit")}
 
 
 class SignalBlock(Component):
-    """A block with inputs and an output."""
+    """A block with inputs and an output.
+
+    In the units of its keywords, `in` and `out` are those of its signals: a gain has `out/in`.
+    """
 
     domain: ClassVar[str] = "signals"
 
+    def unit(self, word: str) -> str:
+        """The unit of a keyword, in those of the signals."""
+        own = self.keywords[word].unit
+        if not own.startswith("out"):
+            return own
+        # Blocks with one unit for all signals have no "in".
+        above = self.options.get("output_unit") or self.options.get("unit") or ""
+        own = own.removeprefix("out")
+        below = self.options.get("input_unit") or ""
+        if own.startswith("/in"):
+            above, own = quotient_unit(above, below), own.removeprefix("/in")
+        return quotient_unit(above, "s") if own == "/s" else quotient_unit(above, "1/s") if own == "*s" else above
 
-def give(m: Any, value: ca.SX) -> None:
+
+def give(m: Any, value: ca.SX, unit: str | None = None) -> None:
     """The signal that the block gives."""
-    output = m.algebraic("output")
+    output = m.algebraic("output", unit=unit or "")
     m.equation(output, value, name="output")
 
 
 class Gain(SignalBlock):
     """output = gain · input."""
 
-    keywords = {"gain": Keyword()}
+    keywords = {"gain": Keyword("out/in"), **UNITS}
 
     @staticmethod
     def _write(m: Any, q: Any) -> None:
-        give(m, q.gain * m.signal_input("input"))
+        give(m, q.gain * m.signal_input("input", unit=q.input_unit or ""), q.output_unit)
 
 
 class Sum(SignalBlock):
     """output = ± input_1 ± input_2 ...; `signs="+-"` is a difference."""
 
-    keywords = {"signs": Keyword(default="++", option="a text")}
+    keywords = {"signs": Keyword(default="++", option="a text"), **UNIT}
 
     def _check(self) -> None:
         signs = self.options["signs"]
@@ -50,8 +71,8 @@ class Sum(SignalBlock):
 
     @staticmethod
     def _write(m: Any, q: Any) -> None:
-        parts = [m.signal_input(f"input_{k}") for k in range(1, len(q.signs) + 1)]
-        give(m, sum((part if sign == "+" else -part for sign, part in zip(q.signs, parts)), ca.SX(0)))
+        parts = [m.signal_input(f"input_{k}", unit=q.unit or "") for k in range(1, len(q.signs) + 1)]
+        give(m, sum((part if sign == "+" else -part for sign, part in zip(q.signs, parts)), ca.SX(0)), q.unit)
 
 
 def check_bounds(part: SignalBlock) -> None:
@@ -69,46 +90,51 @@ def check_bounds(part: SignalBlock) -> None:
 class Limiter(SignalBlock):
     """output = input between lower and upper."""
 
-    keywords = {"lower": Keyword(), "upper": Keyword()}
+    keywords = {"lower": Keyword("out"), "upper": Keyword("out"), **UNIT}
 
     def _check(self) -> None:
         check_bounds(self)
 
     @staticmethod
     def _write(m: Any, q: Any) -> None:
-        give(m, ca.fmin(ca.fmax(m.signal_input("input"), q.lower), q.upper))
+        give(m, ca.fmin(ca.fmax(m.signal_input("input", unit=q.unit or ""), q.lower), q.upper), q.unit)
 
 
 class RateLimiter(SignalBlock):
     """output follows input no faster than `rate`: output' = (input − output) / time_constant between ± rate."""
 
-    keywords = {"rate": Keyword("1/s", needs="positive"), "time_constant": Keyword("s", 1e-3, "positive")}
+    keywords = {"rate": Keyword("out/s", needs="positive"), "time_constant": Keyword("s", 1e-3, "positive"), **UNIT}
 
     @staticmethod
     def _write(m: Any, q: Any) -> None:
-        value, output = m.signal_input("input"), m.state("output")
+        value, output = m.signal_input("input", unit=q.unit or ""), m.state("output", unit=q.unit or "")
         m.equation(m.der(output), ca.fmin(ca.fmax((value - output) / q.time_constant, -q.rate), q.rate), name="follow")
+
+
+def _signals(m: Any, q: Any) -> tuple[ca.SX, ca.SX]:
+    """The input and the output, which is a state, in their units."""
+    return m.signal_input("input", unit=q.input_unit or ""), m.state("output", unit=q.output_unit or "")
 
 
 class Lag(SignalBlock):
     """time_constant · output' = gain · input − output."""
 
-    keywords = {"time_constant": Keyword("s", needs="positive"), "gain": Keyword(default=1.0)}
+    keywords = {"time_constant": Keyword("s", needs="positive"), "gain": Keyword("out/in", 1.0), **UNITS}
 
     @staticmethod
     def _write(m: Any, q: Any) -> None:
-        value, output = m.signal_input("input"), m.state("output")
+        value, output = _signals(m, q)
         m.equation(q.time_constant * m.der(output), q.gain * value - output, name="lag")
 
 
 class Integrator(SignalBlock):
     """output' = gain · input."""
 
-    keywords = {"gain": Keyword(default=1.0)}
+    keywords = {"gain": Keyword("out/in/s", 1.0), **UNITS}
 
     @staticmethod
     def _write(m: Any, q: Any) -> None:
-        value, output = m.signal_input("input"), m.state("output")
+        value, output = _signals(m, q)
         m.equation(m.der(output), q.gain * value, name="integral")
 
 
@@ -116,7 +142,7 @@ class Lookup(SignalBlock):
     """A lookup table with linear interpolation and extrapolation.
 
     One input: `Lookup("curve", x=[...], values=[...])`, input `input`. Two: `x=, y=` and a matrix of values, one row
-    an x; inputs `input_1` and `input_2`, bilinear.
+    per x; inputs `input_1` and `input_2`, bilinear.
     """
 
     keywords = {

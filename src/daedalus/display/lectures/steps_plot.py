@@ -1,4 +1,4 @@
-"""Draw the steps of a run: sizes, refused attempts, Newton's iterations and orders over time."""
+"""Draw the steps of a run: sizes, rejected attempts, Newton's iterations and orders over time."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from daedalus.display.look import Axes, look, panel_column, panel_of
+from daedalus.display.look import TIME_LABEL, Axes, logarithmic_from, look, panel_column, panel_of
 from daedalus.simulation.result.step_table import Steps
 
 # The heights of the panels, in inches.
@@ -15,12 +15,12 @@ TALL, LOW = 2.6, 1.3
 
 @look()
 def plot_steps(steps: Steps, work: Any, method: str, events: list[float], ax: Axes | None) -> Any:
-    """Step sizes in a logarithmic axis with refused attempts marked, and a panel for each count that says something."""
+    """Step sizes on a logarithmic axis with rejected attempts marked, and one panel per count that is not constant."""
     counts = []
     if np.any(steps.newton):
         counts.append(("iterations", steps.newton))
     if np.any(steps.rejected):
-        counts.append(("refused", steps.rejected))
+        counts.append(("rejected", steps.rejected))
     if len(np.unique(steps.order)) > 1:
         counts.append(("order", steps.order))
     if ax is not None or not counts:
@@ -34,7 +34,9 @@ def plot_steps(steps: Steps, work: Any, method: str, events: list[float], ax: Ax
         panel.step(*_stairs(steps, values), where="post", linewidth=1.0)
         panel.set(ylabel=label, ylim=(0, 1.1 * max(values.max(), 1)))
         panel.yaxis.get_major_locator().set_params(integer=True)
-    panels[-1].set_xlabel("time [s]")
+    if ax is None and (first := logarithmic_from(steps.time)):
+        panels[-1].set(xscale="log", xlim=(first, steps.time[-1] + steps.size[-1]))
+    panels[-1].set_xlabel(TIME_LABEL)
     return figure
 
 
@@ -42,12 +44,12 @@ def _draw_sizes(ax: Any, steps: Steps, work: Any, method: str, events: list[floa
     ax.semilogy(steps.time, steps.size, "o-", markersize=2.5, linewidth=0.8, label="step size")
     refused = steps.rejected > 0
     if np.any(refused):
-        ax.semilogy(steps.time[refused], steps.size[refused], "x", markersize=6, label="after a refused attempt")
+        ax.semilogy(steps.time[refused], steps.size[refused], "x", markersize=6, label="after a rejected attempt")
     for k, event in enumerate(events):
         ax.axvline(event, color="0.6", linestyle=":", linewidth=0.8, label="event" if k == 0 else None)
     told = [f"{work.steps} steps", f"{work.rejected} rejected"]
     if work.newton:
-        told.append(f"{work.newton} Newton iterations, {work.newton / max(1, work.steps + work.rejected):.1f} a step")
+        told.append(f"{work.newton} Newton iterations, {work.newton / max(1, work.steps + work.rejected):.1f} per step")
     ax.set(ylabel="step size [s]")
     ax.set_title(f"{method}: {', '.join(told)}")
     ax.grid(alpha=0.3, which="both")

@@ -33,7 +33,7 @@ class Keyword:
 
     needs: which numbers make sense, a key of `_CHECKS`. nominal: the usual size, which counts where the value is zero.
     option: what it is where it shapes the equations instead of being a number that may change between runs: "a switch"
-    (True or False), "a word" of `words`, "a number", "numbers" (a list or a matrix).
+    (True or False), "a word" of `words`, "a number", "numbers" (a list or a matrix), "a unit" of a signal.
     """
 
     unit: str = ""
@@ -123,6 +123,10 @@ class Component(ABC):
         """What the parameter of a keyword is called in the part."""
         return cls.keywords[word].symbol or word
 
+    def unit(self, word: str) -> str:
+        """The unit of a keyword."""
+        return self.keywords[word].unit
+
     def _check_values(self) -> None:
         for word, value in self.values.items():
             if isinstance(value, (bool, np.bool_)):
@@ -137,6 +141,8 @@ class Component(ABC):
             raise self._wrong_value(word, repr(value), "True or False")
         if keyword.option == "a word" and not (isinstance(value, str) and value in keyword.words):
             raise self._wrong_value(word, repr(value), f"one of {', '.join(keyword.words)}")
+        if keyword.option == "a unit" and not isinstance(value, str):
+            raise self._wrong_value(word, repr(value), "a unit such as 'K'")
         if keyword.option in ("a number", "numbers"):
             found = _numbers(without_unit(value, keyword.unit, f"{self.name}.{word}"))
             if found is None or (keyword.option == "a number" and found.ndim):
@@ -164,9 +170,12 @@ class Component(ABC):
     def _example(self, word: str) -> str:
         """A value that a keyword takes, in Python."""
         keyword = self.keywords[word]
-        return {"a switch": "True", "a word": repr((*keyword.words, "")[0]), "numbers": "[1.0, 2.0]"}.get(
-            keyword.option, "1.0"
-        )
+        return {
+            "a switch": "True",
+            "a word": repr((*keyword.words, "")[0]),
+            "a unit": "'K'",
+            "numbers": "[1.0, 2.0]",
+        }.get(keyword.option, "1.0")
 
     @classmethod
     def _misused(cls, *given: object) -> ModelError:
@@ -180,7 +189,7 @@ class Component(ABC):
         )
 
     def _refuse_missing(self, word: str) -> None:
-        unit = self.keywords[word].unit
+        unit = self.unit(word)
         raise ModelError(
             f"{type(self).__name__} {self.name!r} has no {word.replace('_', ' ')}.",
             f"{self.title()}({self.name!r}, {', '.join(f'{k}=...' for k in self.keywords)})",
@@ -198,7 +207,7 @@ class Component(ABC):
             symbols: dict[str, Any] = dict.fromkeys(self.values)
             for word in given:
                 symbols[word] = made.parameter(
-                    self.symbol(word), unit=self.keywords[word].unit, nominal=self.keywords[word].nominal
+                    self.symbol(word), unit=self.unit(word), nominal=self.keywords[word].nominal
                 )
             self._write(made, SimpleNamespace(**symbols, **self.options))
             self._templates[key] = made

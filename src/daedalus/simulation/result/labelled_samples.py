@@ -45,7 +45,7 @@ def to_dataset(tr: RecordedRun) -> xarray.Dataset:
         "success": int(tr.success),
         "stop_reason": tr.stop_reason,
     }
-    return xarray.Dataset(variables, coords={"time": ("time", tr.time)}, attrs=attributes)
+    return xarray.Dataset(variables, coords={"time": ("time", tr.time, {"units": "s"})}, attrs=attributes)
 
 
 def labelled_values(system: System, name: str, values: np.ndarray) -> tuple[list[str], np.ndarray, dict[str, str]]:
