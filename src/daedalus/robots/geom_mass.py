@@ -68,13 +68,79 @@ def _capsule(r: float, half: float, mass: float) -> list[float]:
     return [across, across, along]
 
 
-def follow_rules(links: Sequence[FileLink], rules: Mapping[str, float]) -> None:
-    """Least masses and moments of all bodies, then all of them scaled to a total mass, as a compiler is told."""
+def area(kind: str, size: tuple[float, ...]) -> float:
+    """The surface of a sphere, box, cylinder or capsule, m².
+
+    Example
+    -------
+    >>> area("box", (1.0, 0.5, 0.5))
+    10.0
+    """
+    if kind == "box":
+        x, y, z = size
+        return 8 * (x * y + y * z + z * x)
+    r = size[0]
+    if kind == "sphere":
+        return 4 * math.pi * r**2
+    tube = 2 * math.pi * r * 2 * size[1]
+    return tube + (2 * math.pi * r**2 if kind == "cylinder" else 4 * math.pi * r**2)
+
+
+def shell_inertia(kind: str, size: tuple[float, ...], mass: float) -> np.ndarray:
+    """kg m², of a mass that lies in the surface of a sphere, box, cylinder or capsule.
+
+    Example
+    -------
+    >>> shell_inertia("sphere", (1.0,), 3.0)[0, 0].round(6)
+    np.float64(2.0)
+    """
+    per = mass / area(kind, size)
+    if kind == "sphere":
+        moments = [2 / 3 * mass * size[0] ** 2] * 3
+    elif kind == "box":
+        moments = _box_shell(size, per)
+    else:
+        moments = _round_shell(kind, size[0], size[1], per)
+    return np.diag(moments)
+
+
+def _box_shell(size: tuple[float, ...], per: float) -> list[float]:
+    """Six plates: ∫ x² over each pair of them, then moments about the axes."""
+    squares = []
+    for axis in range(3):
+        own, (b, c) = size[axis], (size[k] for k in range(3) if k != axis)
+        ends = 2 * (4 * b * c) * own**2
+        sides = (2 * 2 * b + 2 * 2 * c) * 2 * own**3 / 3
+        squares.append(per * (ends + sides))
+    x, y, z = squares
+    return [y + z, x + z, x + y]
+
+
+def _round_shell(kind: str, r: float, half: float, per: float) -> list[float]:
+    """A tube with two discs, or with two half spheres, whose centres are r/2 from their planes."""
+    tube = per * 4 * math.pi * r * half
+    along, across = tube * r**2, tube * (r**2 / 2 + half**2 / 3)
+    if kind == "cylinder":
+        discs = per * 2 * math.pi * r**2
+        return [across + discs * (r**2 / 4 + half**2)] * 2 + [along + discs * r**2 / 2]
+    balls = per * 4 * math.pi * r**2
+    across += balls * (2 / 3 * r**2 + half**2 + half * r)
+    return [across, across, along + 2 / 3 * balls * r**2]
+
+
+def follow_rules(links: Sequence[FileLink], rules: Mapping[str, float], balance: bool = False) -> None:
+    """Least masses and moments of all bodies, then all of them scaled to a total mass, as a compiler is told.
+
+    balance: moments of no real body become their mean.
+    """
     for link in links:
         link.mass = max(link.mass, rules["boundmass"])
+        moments, axes = np.linalg.eigh(link.inertia)
         if rules["boundinertia"] > 0:
-            moments, axes = np.linalg.eigh(link.inertia)
-            link.inertia = axes @ np.diag(np.maximum(moments, rules["boundinertia"])) @ axes.T
+            moments = np.maximum(moments, rules["boundinertia"])
+            link.inertia = axes @ np.diag(moments) @ axes.T
+        if balance and moments[0] + moments[1] < moments[2]:
+            link.inertia = np.eye(3) * np.mean(moments)
     total = sum(link.mass for link in links)
     if rules["settotalmass"] > 0 and total > 0:
         factor = rules["settotalmass"] / total

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -19,6 +19,8 @@ from daedalus.model.doors.body import Body
 from daedalus.model.doors.joint_kinds import Ground, ground
 from daedalus.model.model import Model
 from daedalus.model.names import listed
+
+Three = tuple[float, float, float]
 
 
 @dataclass
@@ -41,6 +43,7 @@ class FileLink:
     centre: np.ndarray = field(default_factory=lambda: np.zeros(3))
     inertia: np.ndarray = field(default_factory=lambda: np.zeros((3, 3)))
     solids: list[FileShape] = field(default_factory=list)
+    lift: float = 0.0  # the share of its weight that something unseen carries
 
 
 @dataclass
@@ -79,6 +82,44 @@ class MimicJoint:
 
 
 @dataclass
+class FileClosure:
+    """A joint that closes a loop: places in the frames of both links, and the second link seen from the first."""
+
+    name: str
+    kind: str  # spherical or fixed
+    one: str  # "" for the world
+    two: str
+    at_one: np.ndarray
+    at_two: np.ndarray
+    rotation: np.ndarray
+
+
+@dataclass
+class FileCoupling:
+    """A joint that follows another by a polynomial: q − q₀ = c₀ + c₁ (other − other₀) + ..., or stands at q₀ + c₀.
+
+    q₀ and other₀ are the coordinates as the file draws them.
+    """
+
+    name: str
+    joint: str
+    other: str | None
+    coefficients: tuple[float, ...]
+
+
+class FileDrive(NamedTuple):
+    """An actuator on a joint: its gear, gains and biases, and the bounds of its input."""
+
+    name: str
+    joint: str
+    gear: float
+    gain: Three
+    bias: Three
+    lower: float | None
+    upper: float | None
+
+
+@dataclass
 class RobotDescription:
     """All that was read of a file, and what it has that a model has not."""
 
@@ -86,6 +127,8 @@ class RobotDescription:
     links: dict[str, FileLink] = field(default_factory=dict)
     joints: list[FileJoint] = field(default_factory=list)
     mimics: list[MimicJoint] = field(default_factory=list)
+    closures: list[FileClosure] = field(default_factory=list)
+    couplings: list[FileCoupling] = field(default_factory=list)
     gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)
     unsupported: list[str] = field(default_factory=list)
 
@@ -123,9 +166,14 @@ def built(description: RobotDescription, stops: float | None = None) -> Model:
             model._stop(joint.name, (joint.lower, joint.upper), stops)
     for mimic in description.mimics:
         _write_mimic(model, description, mimic)
+    for closure in description.closures:
+        _write_closure(model, closure, owner, bodies)
+    for coupling in description.couplings:
+        _write_coupling(model, description, coupling)
     for group in groups.values():
         for link, (turn, place) in group.poses.items():
             if link:
+                _lift(model, description, link, bodies[group.name], turn, place - group.centre)
                 model.frame(link, bodies[group.name], at=place - group.centre, rotation=turn)
                 _draw(model, description.links[link], bodies[group.name], turn, place - group.centre)
     model.unsupported = list(description.unsupported)
@@ -332,6 +380,60 @@ def _write_mimic(model: Model, description: RobotDescription, mimic: MimicJoint)
             )
     one, other = (model[tree[name].coordinate] for name in (mimic.joint, mimic.other))
     model.constraint(f"{mimic.joint}.mimic", one - mimic.multiplier * other - mimic.offset)
+
+
+def _write_closure(
+    model: Model, closure: FileClosure, owner: dict[str, _HeldTogether], bodies: dict[str, Body | Ground]
+) -> None:
+    """A loop closed by a constraint between two bodies."""
+    one, two = owner[closure.one], owner[closure.two]
+    (turn_one, place_one), (turn_two, place_two) = one.poses[closure.one], two.poses[closure.two]
+    if one.name == two.name:
+        raise InputError(
+            f"{closure.name!r} joins {closure.one or 'the world'!r} with {closure.two or 'the world'!r}.",
+            "fixed joints hold both together",
+            because="two parts of one body cannot move against each other.",
+            remedy="leave it out",
+        )
+    rotation = turn_one @ closure.rotation @ turn_two.T
+    model.joint(
+        closure.name,
+        closure.kind,
+        bodies[one.name],
+        bodies[two.name],
+        at_a=place_one + turn_one @ closure.at_one - one.centre,
+        at_b=place_two + turn_two @ closure.at_two - two.centre,
+        **({"rotation": rotation} if closure.kind == "fixed" else {}),
+    )
+
+
+def _write_coupling(model: Model, description: RobotDescription, coupling: FileCoupling) -> None:
+    starts = {joint.name: joint.start for joint in description.joints}
+    tree = model._mechanics.tree
+    for name in (coupling.joint, coupling.other):
+        if name is not None and (name not in tree or tree[name].size != 1):
+            raise InputError(
+                f"The equality {coupling.name!r} couples {name!r}, which has no single coordinate.",
+                because="a polynomial takes one number to one other.",
+                remedy="hinges and slides",
+            )
+    away = model[tree[coupling.joint].coordinate] - starts[coupling.joint]
+    if coupling.other is None:
+        model.constraint(coupling.name, away - coupling.coefficients[0])
+        return
+    x = model[tree[coupling.other].coordinate] - starts[coupling.other]
+    followed = sum((c * x**k for k, c in enumerate(coupling.coefficients)), ca.SX(0))
+    model.constraint(coupling.name, away - followed)
+
+
+def _lift(
+    model: Model, description: RobotDescription, name: str, body: Body | Ground, turn: np.ndarray, place: np.ndarray
+) -> None:
+    """A force at the centre of a link that carries a share of its weight."""
+    link = description.links[name]
+    if link.lift and isinstance(body, Body):
+        push = -link.lift * link.mass * np.array(description.gravity)
+        body.apply_force(push.tolist(), at=place + turn @ link.centre, frame="world")
 
 
 def _draw(model: Model, link: FileLink, body: Body | Ground, turn: np.ndarray, place: np.ndarray) -> None:

@@ -9,12 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
 
 import casadi as ca
 
-from daedalus.errors import InputError, ModelError
-from daedalus.model.expressions import column, concatenate, symbol_key
+from daedalus.errors import InputError
 from daedalus.model.mechanics.tree_recursions import (
     forward_dynamics,
     joint_forces,
@@ -22,9 +20,11 @@ from daedalus.model.mechanics.tree_recursions import (
     poses,
     velocities,
 )
-from daedalus.model.mechanics.trees import Tree, armature_of, frame_pose, tree_of
+from daedalus.model.mechanics.trees import frame_pose
 from daedalus.model.model import Model
 from daedalus.model.names import did_you_mean, listed
+from daedalus.robots.robot_constraints import independent_constraints, kept_by_joints
+from daedalus.robots.robot_symbols import numbered, robot_symbols
 
 # Outputs that are vectors; all others are matrices, also of one column.
 VECTORS = {
@@ -41,18 +41,6 @@ VECTORS = {
     "potential",
     "way",
 }
-
-
-class RobotSymbols(NamedTuple):
-    """A tree with its symbols: positions, velocities, accelerations and joint forces, and q' = rate."""
-
-    tree: Tree
-    q: ca.SX
-    v: ca.SX
-    a: ca.SX
-    tau: ca.SX
-    rate: ca.SX
-    armature: ca.SX
 
 
 class RobotFunctions:
@@ -76,6 +64,7 @@ class RobotFunctions:
             "inverse_dynamics_derivatives": self._inverse_derivatives,
         }
         self._kept: dict[str, ca.Function] = {}
+        self._closing: dict[str, ca.SX | None] = {}  # constraints, all and those that are independent
 
     @property
     def frames(self) -> list[str]:
@@ -110,7 +99,7 @@ class RobotFunctions:
         """v' of the tree; where constraints hold, with the forces by which J v' + J' v = 0."""
         s = self.symbols
         free = forward_dynamics(s.tree.links, s.v, s.tau, s.tree.gravity, s.armature)
-        held = self._held()
+        held = self._held(independent=True)
         if held is None:
             return free
         by_q = ca.jacobian(held, s.q)
@@ -130,25 +119,16 @@ class RobotFunctions:
         slopes = ca.jacobian(kept, s.q) @ self._tangents()
         return _function("constraints", {"q": s.q}, {"way": ca.densify(kept), "J": ca.densify(slopes)})
 
-    def _held(self) -> ca.SX | None:
-        """The constraints as functions of q; refuses those that are none."""
-        s, constraints = self.symbols, self.model._mechanics.constraints
-        if not constraints:
-            return None
-        found = numbered(self.model, [ca.vec(c.expression) for c in constraints.values()])
-        known = {symbol_key(x) for x in ca.vertsplit(s.q)}
-        wrong = [
-            name for (name, c), x in zip(constraints.items(), found)
-            if c.kind != "holonomic" or any(symbol_key(y) not in known for y in ca.symvar(x))
-        ]  # fmt: skip
-        if wrong:
-            raise ModelError(
-                "The accelerations of this robot are not a function of q, v and tau alone.",
-                f"constraints: {listed(wrong, 6)}",
-                because="they hold more than positions of joints.",
-                remedy="m.mechanics().accelerations(...), or dd.simulate(m, ...)",
-            )
-        return concatenate(found)
+    def _held(self, independent: bool = False) -> ca.SX | None:
+        """The constraints as functions of q, or those of them from which the others follow."""
+        if "all" not in self._closing:
+            self._closing["all"] = kept_by_joints(self.model, self.symbols)
+        kept = self._closing["all"]
+        if kept is None or not independent:
+            return kept
+        if "independent" not in self._closing:
+            self._closing["independent"] = independent_constraints(self.model, self.symbols, kept)
+        return self._closing["independent"]
 
     def _inverse_dynamics(self) -> ca.Function:
         s = self.symbols
@@ -331,79 +311,6 @@ class RobotFunctions:
             kinetic = kinetic + 0.5 * link.mass * ca.sumsqr(moving) + 0.5 * ca.dot(spin, link.inertia @ spin)
             potential = potential - link.mass * ca.dot(s.tree.gravity, origin + turn @ link.centre)
         return _function("energy", {"q": s.q, "v": s.v}, {"kinetic": kinetic, "potential": potential})
-
-
-def robot_symbols(model: Model) -> RobotSymbols:
-    """The tree of a model with parameters at their values; refuses a model without joints in joint coordinates."""
-    written = model._mechanics
-    if not written.tree:
-        raise ModelError(
-            f"The model {model.name!r} has no joints in joint coordinates.",
-            f"bodies: {listed(list(written.bodies), 6) or 'none'}",
-            because="the functions of a robot take the coordinates of its joints.",
-            remedy='m.joint(..., coordinates="joint"), dd.read_urdf(...) or dd.read_mjcf(...)',
-        )
-    tree = tree_of(model)
-    if tree.weights:
-        raise ModelError(
-            f"Bodies of {model.name!r} have gravities of their own.",
-            f"bodies: {listed(list(tree.weights), 6)}",
-            because="the functions of a robot take one gravity for all.",
-            remedy="m.gravity(...) once, in the model that includes the parts",
-        )
-    armature = armature_of(model, tree)
-    if armature is None:
-        raise ModelError(
-            f"The kinetic energy added to {model.name!r} is more than rotor inertias of single joints.",
-            because="the functions of a robot take M(q) of the bodies and constant inertias on its diagonal.",
-            remedy="m.mechanics(), whose functions take any energy",
-        )
-    q = concatenate(column(model._symbols[name]) for name in tree.positions)
-    rates = []
-    for name in tree.positions:
-        velocity = written.velocities.get(name)
-        rates.append(model._derivative_symbol(name, 1) if velocity is None else column(velocity.rate))
-    expressions = [concatenate(rates), armature, tree.gravity]
-    for link in tree.links:
-        expressions += [link.turn, link.shift, link.angular, link.linear, link.drift]
-        expressions += [link.mass, link.centre, link.inertia]
-    numbers = iter(numbered(model, expressions))
-    rate, armature, gravity = next(numbers), next(numbers), next(numbers)
-    links = []
-    for link in tree.links:
-        turn, shift, angular, linear, drift, mass, centre, inertia = (next(numbers) for _ in range(8))
-        links.append(
-            link.__class__(link.parent, turn, shift, angular, linear, drift, link.columns, mass, centre, inertia)
-        )
-    tau = ca.SX.sym("tau", tree.v.numel())
-    return RobotSymbols(
-        tree._replace(links=links, gravity=gravity), q, tree.v, tree.a, tau, ca.densify(rate), ca.densify(armature)
-    )
-
-
-def numbered(model: Model, expressions: list[ca.SX]) -> list[ca.SX]:
-    """Expressions with the values of parameters put in."""
-    known = [v for v in model._variables.values() if v.kind == "parameter"]
-    used = {symbol_key(s) for e in expressions for s in ca.symvar(e)}
-    symbols, values = [], []
-    for variable in known:
-        for k, scalar in enumerate(model._scalars[variable.name, 0]):
-            if symbol_key(scalar) in used:
-                symbols.append(scalar)
-                values.append(_parameter_value(variable.name, variable.start[k]))
-    if not symbols:
-        return expressions
-    return ca.substitute(expressions, [concatenate(symbols)], [ca.SX(ca.DM(values))])
-
-
-def _parameter_value(name: str, value: float | None) -> float:
-    if value is None:
-        raise ModelError(
-            f"The parameter {name!r} has no value.",
-            because="the functions of a robot are made for numbers.",
-            remedy=f'm.parameter("{name}", 1.0)',
-        )
-    return float(value)
 
 
 def symmetric_inverse(matrix: ca.SX) -> ca.SX:

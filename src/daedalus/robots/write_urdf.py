@@ -11,7 +11,7 @@ from daedalus.errors import ModelError
 from daedalus.geometry.euler_angles import rpy_from_rotation
 from daedalus.model.model import Model
 from daedalus.model.names import listed
-from daedalus.robots.robot_functions import RobotSymbols, numbered, robot_symbols
+from daedalus.robots.robot_symbols import RobotSymbols, numbered, robot_symbols
 
 GROUND = "world"
 

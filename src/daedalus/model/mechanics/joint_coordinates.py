@@ -12,7 +12,9 @@ from dataclasses import replace
 from typing import Any
 
 import casadi as ca
+import numpy as np
 
+from daedalus.algebra.rank_decision import SAME_FORMULA, WITNESSES
 from daedalus.geometry.euler_angles import rpy_from_rotation
 from daedalus.geometry.quaternions import quaternion_product, quaternion_rate
 from daedalus.geometry.traced_formula import traced
@@ -49,7 +51,7 @@ def in_joint_coordinates(book: Book) -> Book:
     twin._drawn = book.copy()
     for name in gone:
         twin._forget(name)
-    symbols, values = _replacements(book, formulas)
+    symbols, values = replacements(book, formulas)
 
     def changed(expressions: list[ca.SX]) -> list[ca.SX]:
         """Formulas of joints in place of bodies; those that joints exert on bodies contain accelerations."""
@@ -165,7 +167,7 @@ def _quaternion_of(book: Book, root: str) -> ca.SX | None:
     return None
 
 
-def _replacements(book: Book, formulas: dict[str, ca.SX]) -> tuple[ca.SX, ca.SX]:
+def replacements(book: Book, formulas: dict[str, ca.SX]) -> tuple[ca.SX, ca.SX]:
     """Symbols of bodies and of their derivatives, with the formulas that stand for them."""
     old, new = [], []
     for name, value in formulas.items():
@@ -290,7 +292,10 @@ def _mechanics(
         if push is not None:
             own = applied.get(name, ca.SX.zeros(len(columns)))
             applied[name] = ca.densify(own + push[list(columns)])
-    constraints = {name: replace(c, expression=changed([c.expression])[0]) for name, c in written.constraints.items()}
+    constraints = {
+        name: replace(c, expression=with_exact_zeros(changed([c.expression])[0]))
+        for name, c in written.constraints.items()
+    }
     rewritten: WrittenMechanics = replace(
         written,
         kinetic=energies[0],
@@ -307,6 +312,24 @@ def _mechanics(
         tree_energy=_energy(tree),
     )
     return rewritten
+
+
+def with_exact_zeros(rows: ca.SX) -> ca.SX:
+    """Rows of a closed loop, with exact zeros where a row is zero whatever the joints do, but for rounding.
+
+    A loop of parallel hinges stays in its plane: what keeps it there is zero at any angles.
+    """
+    symbols = ca.symvar(rows)
+    if not symbols:
+        return rows
+    draw = np.random.default_rng(2013)
+    values = ca.Function("rows", [concatenate(symbols)], [ca.densify(column(rows))])
+    found = np.abs([values(draw.normal(size=len(symbols))).full().ravel() for _ in range(WITNESSES + 1)]).max(axis=0)
+    gone = np.flatnonzero(found < SAME_FORMULA)
+    result = ca.SX(rows)
+    for k in gone:
+        result[int(k)] = 0
+    return ca.densify(result)
 
 
 def _rewrite(twin: Book, book: Book, changed: Callable[[list[ca.SX]], list[ca.SX]]) -> None:

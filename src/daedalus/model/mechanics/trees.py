@@ -67,15 +67,18 @@ def is_joined(written: WrittenMechanics, a: str, b: str) -> bool:
     return b in reached
 
 
-def in_order(written: WrittenMechanics) -> tuple[list[str], list[TreeEntry]]:
-    """Bodies that no joint holds, and the joints from there and from the ground outwards."""
+def in_order(written: WrittenMechanics, every: bool = False) -> tuple[list[str], list[TreeEntry]]:
+    """Bodies that no joint holds, and the joints from there and from the ground outwards.
+
+    every: whether bodies without any joint of a tree count as well.
+    """
     left, entries, roots = dict(written.tree), [], []
     neighbours: dict[str, list[str]] = {}
     for joint in left.values():
         for body in joint.bodies:
             neighbours.setdefault(body, []).append(joint.name)
     queue = [""]
-    waiting = [body for body in written.bodies if body in neighbours]
+    waiting = [body for body in written.bodies if every or body in neighbours]
     seen = {""}
     while queue or waiting:
         if not queue:
@@ -102,10 +105,10 @@ def attitude_of(body: WrittenBody) -> str:
     return f"{body.name}.{ATTITUDES[body.orientation]}" if body.orientation else ""
 
 
-def tree_of(book: Book) -> Tree:
-    """The links of a model's trees, in its own symbols."""
+def tree_of(book: Book, every: bool = False) -> Tree:
+    """The links of a model's trees, in its own symbols; with `every` also bodies that belong to none."""
     written = book._mechanics
-    roots, entries = in_order(written)
+    roots, entries = in_order(written, every)
     inside = [*roots, *(entry.body for entry in entries)]
     links: list[Link] = []
     at: dict[str, int] = {}

@@ -1,0 +1,87 @@
+"""Actuators of an MJCF file that have no state of their own: forces on joints by their inputs.
+
+    force = gear · ((g₀ + g₁ l + g₂ l') u + b₀ + b₁ l + b₂ l'),      l = gear · q
+
+with the gains g and biases b of each kind (https://mujoco.readthedocs.io/en/stable/modeling.html#actuators).
+"""
+
+from __future__ import annotations
+
+from daedalus.model.model import Model
+from daedalus.robots.file_elements import Element, numbers, plain_name
+from daedalus.robots.links_and_joints import FileDrive, Three
+from daedalus.robots.mjcf_sections import MjcfReading, list_words
+
+_COMMON = {"name", "class", "joint", "jointinparent", "gear", "ctrlrange", "ctrllimited", "group", "user"}
+WORDS = {
+    "motor": _COMMON,
+    "position": {*_COMMON, "kp", "kv"},
+    "velocity": {*_COMMON, "kv"},
+    "damper": {*_COMMON, "kv"},
+    "general": {*_COMMON, "gaintype", "gainprm", "biastype", "biasprm", "dyntype"},
+}
+
+
+def read_drives(root: Element, reading: MjcfReading) -> None:
+    """All actuators on joints with one coordinate; the others are listed."""
+    single = {joint.name for joint in reading.robot.joints if joint.kind in ("revolute", "prismatic")}
+    for k, raw in enumerate(child for group in root.findall("actuator") for child in group):
+        element = reading.defaults.applied(raw, "main")
+        given = element.get("name") or f"{raw.tag}_{k}"
+        where = f"{raw.tag} {given!r}"
+        joint = reading.names["joint"].get(element.get("joint") or element.get("jointinparent") or "")
+        law = _law(element, raw.tag, where) if raw.tag in WORDS and joint in single else None
+        if law is None or joint is None:
+            reading.robot.unsupported.append(f"<{raw.tag}> {given!r}")
+            continue
+        list_words(element, WORDS[raw.tag], f"{{word}} of {where}", reading.robot)
+        gears = (element.get("gear") or "1").split()
+        gear = float(numbers(element, "gear", len(gears), [1.0], where)[0])
+        low = high = None
+        if element.get("ctrlrange") is not None and element.get("ctrllimited", "auto") != "false":
+            low, high = (float(v) for v in numbers(element, "ctrlrange", 2, [0, 0], where))
+        reading.drives.append(FileDrive(plain_name(given, reading.taken), joint, gear, *law, low, high))
+
+
+def _law(element: Element, kind: str, where: str) -> tuple[Three, Three] | None:
+    """Gains and biases; None for laws with a state, a muscle or a table."""
+    none = (0.0, 0.0, 0.0)
+    if kind == "motor":
+        return (1.0, 0.0, 0.0), none
+    if kind == "general":
+        return _general(element, where)
+    stiff, slow = (
+        float(numbers(element, w, 1, [d], where)[0]) for w, d in (("kp", 1.0), ("kv", float(kind != "position")))
+    )
+    if kind == "damper":
+        return (0.0, 0.0, -slow), none
+    if kind == "velocity":
+        return (slow, 0.0, 0.0), (0.0, 0.0, -slow)
+    if element.get("dampratio") or element.get("timeconst"):
+        return None
+    return (stiff, 0.0, 0.0), (0.0, -stiff, -slow)
+
+
+def _general(element: Element, where: str) -> tuple[Three, Three] | None:
+    kinds = element.get("gaintype", "fixed"), element.get("biastype", "none")
+    if kinds[0] not in ("fixed", "affine") or kinds[1] not in ("none", "affine"):
+        return None
+    if element.get("dyntype", "none") != "none":
+        return None
+    found = []
+    for word, kind, usual in (("gainprm", kinds[0], 1.0), ("biasprm", kinds[1], 0.0)):
+        count = len((element.get(word) or "").split())
+        values = [*numbers(element, word, count, [usual], where), 0.0, 0.0, 0.0][:3]
+        kept = {"none": 0, "fixed": 1, "affine": 3}[kind]
+        found.append(tuple(float(v) if i < kept else 0.0 for i, v in enumerate(values)))
+    (g0, g1, g2), (b0, b1, b2) = found
+    return (g0, g1, g2), (b0, b1, b2)
+
+
+def write_drive(model: Model, drive: FileDrive) -> None:
+    """The input of an actuator and its force on the joint."""
+    command = model.input(drive.name, lower=drive.lower, upper=drive.upper)
+    q = model[model._mechanics.tree[drive.joint].coordinate]
+    length, rate = drive.gear * q, drive.gear * model.rate(q)
+    gain, bias = (x[0] + x[1] * length + x[2] * rate for x in (drive.gain, drive.bias))
+    model.generalised_force(q, drive.gear * (gain * command + bias))
