@@ -48,13 +48,22 @@ class Divisor(NamedTuple):
     expression: ca.SX  # of (t, x, u, p)
 
 
+class CoupledBlock(NamedTuple):
+    """Equations that were solved together for algebraic variables, where their matrix is none of numbers."""
+
+    equations: tuple[str, ...]
+    unknowns: tuple[str, ...]
+    matrix: ca.SX  # of (t, x, u, p)
+
+
 @dataclass(frozen=True)
 class ExplicitForm:
-    """x' = f(t, x, u, p) and z = g(t, x, u, p), and what was divided by on the way."""
+    """x' = f(t, x, u, p) and z = g(t, x, u, p), what was divided by on the way, and the matrices that were."""
 
     xdot: ca.SX
     z: ca.SX
     divisors: tuple[Divisor, ...] = ()
+    coupled: tuple[CoupledBlock, ...] = ()
 
     def applied(self, system: System, expression: ca.SX) -> ca.SX:
         """An expression of (t, x', x, z, u, p) in terms of (t, x, u, p)."""
@@ -95,16 +104,18 @@ def _found(system: System, given: ca.SX | None = None) -> ExplicitForm | NoForm:
     residual, w, pattern = system.residual, structure.symbols("xdot", "z"), structure.pattern("xdot", "z")
     labels = [*system.labels["xdot"], *system.labels["z"]]
     divisors: list[Divisor] = []
+    coupled: list[CoupledBlock] = []
     residual, foreign = _without_calls(system, residual)
     solution: ca.SX | NoForm | None = _solve_diagonal(system, residual, w, pattern, labels, divisors)
     if solution is None:
-        solution = _solve_blocks(system, residual, w, pattern, labels, divisors, given)
+        solution = _solve_blocks(system, residual, w, pattern, labels, divisors, coupled, given)
     if isinstance(solution, NoForm):
         return solution
     if foreign is not None:
         solution = ca.substitute(solution, *foreign)
+        coupled.clear()
     n = system.sizes["x"]
-    return ExplicitForm(column(solution[:n, 0]), column(solution[n:, 0]), tuple(divisors))
+    return ExplicitForm(column(solution[:n, 0]), column(solution[n:, 0]), tuple(divisors), tuple(coupled))
 
 
 def _without_calls(system: System, residual: ca.SX) -> tuple[ca.SX, tuple[ca.SX, ca.SX] | None]:
@@ -142,7 +153,7 @@ def _solve_diagonal(
 
 def _solve_blocks(
     system: System, residual: ca.SX, w: ca.SX, pattern: ca.Sparsity, labels: list[str], divisors: list[Divisor],
-    given: ca.SX | None,
+    coupled: list[CoupledBlock], given: ca.SX | None,
 ) -> ca.SX | NoForm:  # fmt: skip
     if _structural_rank(pattern) < w.numel():
         return NoForm(_singular(system, pattern, labels), SINGULAR)
@@ -166,6 +177,8 @@ def _solve_blocks(
                 values = _solve_block(system, block, own, rows, columns, labels, given)
             if isinstance(values, NoForm):
                 return values
+            if not scalar and min(columns) >= system.sizes["x"]:
+                values = ca.vertcat(values, ca.vec(ca.densify(ca.jacobian(block, own))))
             # Earlier results enter last, so that the work on a block does not grow with all that it stands on.
             known = sorted({c for r in rows for c in involved[r]} - set(columns))
             if known:
@@ -176,6 +189,10 @@ def _solve_blocks(
                 solved[c] = found[k]
                 if scalar and not found[len(rows) + k].is_constant():
                     divisors.append(Divisor(system.equation_labels[row], labels[c], found[len(rows) + k]))
+            matrix = concatenate(found[len(rows) :])
+            if not scalar and not matrix.is_constant():
+                named = (tuple(system.equation_labels[r] for r in rows), tuple(labels[c] for c in columns))
+                coupled.append(CoupledBlock(*named, ca.reshape(matrix, len(rows), len(rows))))
     return ca.vertcat(*solved)
 
 

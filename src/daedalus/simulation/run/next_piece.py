@@ -52,18 +52,21 @@ def with_full_newton(first: Piece, done: Trajectory) -> Piece | None:
 # Rule of a run: where the method that was chosen for a circuit cannot solve its steps, another one goes on. A thyristor
 # that fires moves currents by ten decades within one step: stages of a Rosenbrock method go beyond what an exponential
 # holds there, Newton's method of three coupled stages finds no way from its guess, and one of one stage does, or the
-# other way round. Each method runs once.
+# other way round. Each method runs once. Where a matrix is singular at the very start, as that of t z = t (1 + t) is,
+# the stages of a step that begins there cannot be solved, but a step of one stage at its end can.
 NEXT_METHOD = {"radau9": "radau5", "rodas5p": "radau5", "radau5": "bdf"}
 UNSOLVED = (Ending.NOT_FINITE, Ending.STEP_TOO_SMALL)
 
 
 def by_another_method(first: Piece, done: Trajectory) -> Piece | None:
-    """The rest of a run of a circuit by the next method, where the one that was chosen did not solve its steps."""
+    """The rest of a run by the next method, where the one that was chosen did not solve the steps of a circuit."""
     road, request = first.road, first.road.request
     name = NEXT_METHOD.get(done.method)
-    if name is None or request.method != "auto" or request.step is not None or not has_junctions(done.system):
+    if name is None or request.method != "auto" or request.step is not None or first.settings.watched is not None:
         return None
-    if not (done.status.is_unsolved or done.status in UNSOLVED) or first.settings.watched is not None:
+    if done.status is Ending.SINGULAR and float(done.end.time) == first.begin:
+        name = "bdf"
+    elif not has_junctions(done.system) or not (done.status.is_unsolved or done.status in UNSOLVED):
         return None
     if variable_index(done.system).largest > 1:
         return None

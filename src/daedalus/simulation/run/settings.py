@@ -117,7 +117,7 @@ class Settings:
         plant = self.plant
         if plant.is_implicit or plant.system.constrains_start or has_other_states(plant.system):
             return False
-        return not isinstance(plant, ExplicitPlant) or not plant.form.divisors
+        return not isinstance(plant, ExplicitPlant) or not (plant.form.divisors or plant.form.coupled)
 
     def with_moving_inputs(self, inputs: Mapping[str, object]) -> Settings:
         """The same for inputs that are more than numbers, whose derivatives matter behind a reset."""

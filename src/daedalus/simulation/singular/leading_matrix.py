@@ -132,12 +132,13 @@ def _passing(
 
 
 def _is_regular_beside(determinant: Determinant, steps: Samples) -> bool:
-    """Whether the determinant is another than zero near the first row."""
+    """Whether the determinant is another than zero near the first row, or a little later."""
     system = steps._plant.system
     nominal = np.concatenate([system.nominal["x"], system.nominal["z"], system.nominal["x"]])
     size = np.maximum(np.abs(steps._x[0]), nominal)
     moved = steps._x[0] + BESIDE * size * np.random.default_rng(41).uniform(-1, 1, (3, len(size)))
-    beside = Samples(steps._plant, steps._drive, steps._parameters, np.repeat(steps._times[:1], 3), moved)
+    times = steps._times[0] + BESIDE * (steps._times[-1] - steps._times[0]) * np.array([0.0, 0.5, 1.0])
+    beside = Samples(steps._plant, steps._drive, steps._parameters, times, moved)
     return bool(np.any(determinant(beside)))
 
 

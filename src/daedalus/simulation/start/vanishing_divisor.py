@@ -6,6 +6,7 @@ many solutions. A divisor d counts as zero within its rounding error, which is e
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import casadi as ca
@@ -16,15 +17,17 @@ from daedalus.compilation import Compiled, compile_function
 from daedalus.errors import SingularModelError
 from daedalus.model.expressions import concatenate, elements, symbol_key
 from daedalus.model.model import Model
+from daedalus.model.names import listed
 from daedalus.model.printing import expression_text
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
-from daedalus.reduction.forms.explicit_form import Divisor, explicit_form
+from daedalus.reduction.forms.explicit_form import explicit_form
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant
 from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.result.records import Record
 from daedalus.simulation.result.records_on_the_way import DivisorVanishes
+from daedalus.simulation.start.coupled_blocks import blocks_passed, open_block
 from daedalus.simulation.start.singular_mass import check_start_mass
 
 VANISHED = 8 * EPSILON
@@ -59,7 +62,13 @@ def vanishing_divisor(
       Because there the model is another one: an equation loses the unknown that it is solved for.
       Try: another value of u, or dd.analyse(m, at={"u": 0}), which says what the model is there
     """
-    if not isinstance(plant, ExplicitPlant) or not plant.form.divisors:
+    if not isinstance(plant, ExplicitPlant):
+        return None
+    block = open_block(plant.system, drive, t0, x0, p)
+    if block is not None:
+        known = {"t": [t0], "x": x0, "u": drive.at_time(t0), "p": p}
+        return _refused(plant.system, block.equations, block.unknowns, block.matrix, known)
+    if not plant.form.divisors:
         return None
     function, needs_inputs = once(plant.system, _function)
     u = drive.at_time(t0) if needs_inputs else drive.constants
@@ -69,13 +78,21 @@ def vanishing_divisor(
         return None
     check_start_mass(model, plant.system, t0, x0, p)
     known = {"t": [t0], "x": x0, "u": u, "p": p}
-    return _refused(plant.system, plant.form.divisors[int(vanished[0])], known)
+    lost = plant.form.divisors[int(vanished[0])]
+    return _refused(plant.system, (lost.equation,), (lost.unknown,), lost.expression, known)
 
 
 def passages(plant: Plant, drive: Drive, times: np.ndarray, x: np.ndarray, p: np.ndarray) -> tuple[Record, ...]:
     """Records of divisors that change their sign along a run, where the solution may end or go on in several ways."""
-    if not isinstance(plant, ExplicitPlant) or not plant.form.divisors or len(times) < 2:
+    if not isinstance(plant, ExplicitPlant) or len(times) < 2:
         return ()
+    told = blocks_passed(plant.system, drive, times, x, p)
+    return told + _divisors_passed(plant, drive, times, x, p) if plant.form.divisors else told
+
+
+def _divisors_passed(
+    plant: ExplicitPlant, drive: Drive, times: np.ndarray, x: np.ndarray, p: np.ndarray
+) -> tuple[Record, ...]:
     system = plant.system
     moving = ca.vertcat(system.symbol("t"), system.symbol("x"), system.symbol("u"))
     if not ca.depends_on(concatenate(divisor.expression for divisor in plant.form.divisors), moving):
@@ -113,18 +130,27 @@ def _function(system: System) -> tuple[Compiled, bool]:
     return compile_function(function), bool(ca.depends_on(expressions, system.symbol("u")))
 
 
-def _refused(system: System, divisor: Divisor, known: dict[str, object]) -> VanishingDivisor:
+def _refused(
+    system: System, equations: Sequence[str], unknowns: Sequence[str], singular: ca.SX, known: dict[str, object]
+) -> VanishingDivisor:
+    """A divisor that is zero, or a matrix of several equations that is singular, in words."""
     labels = _labels(system)
     flat = np.concatenate([np.asarray(known[letter], dtype=float) for letter in LETTERS])
     values = {name: float(value) + 0.0 for name, value in zip(labels.values(), flat)}
-    inside = [labels[symbol_key(symbol)] for symbol in ca.symvar(divisor.expression)][:MOST_NAMES]
+    inside = [labels[symbol_key(symbol)] for symbol in ca.symvar(singular)][:MOST_NAMES]
     at = ", ".join(f"{name} = {values[name]:g}" for name in inside)
     point = ", ".join(f'"{name}": {values[name]:g}' for name in inside if name != "t")
     choice = f"another value of {', '.join(inside)}" if inside != ["t"] else "another time to begin at"
+    names = listed(unknowns)
+    if len(unknowns) == 1:
+        fact = f"{expression_text(singular, labels, 80)}, the factor of {names}, is zero at {at}"
+        why = "an equation loses the unknown that it is solved for."
+    else:
+        fact, why = f"their matrix is singular at {at}", "equations lose unknowns that they are solved for."
     error = SingularModelError(
-        f"{divisor.equation} cannot be solved for {divisor.unknown} at the start.",
-        f"{expression_text(divisor.expression, labels, 80)}, the factor of {divisor.unknown}, is zero at {at}",
-        because="there the model is another one: an equation loses the unknown that it is solved for.",
+        f"{listed(equations)} cannot be solved for {names} at the start.",
+        fact,
+        because=f"there the model is another one: {why}",
         remedy=f"{choice}, or dd.analyse(m, at={{{point}}}), which says what the model is there",
     )
-    return VanishingDivisor(error, bool(ca.depends_on(divisor.expression, system.symbol("x"))), divisor.unknown)
+    return VanishingDivisor(error, bool(ca.depends_on(singular, system.symbol("x"))), unknowns[0])
