@@ -1,7 +1,10 @@
 """Problems without `intervals`: the mesh is refined where it does not resolve the plan, and the plan says so."""
 
+import casadi as ca
 import numpy as np
 import pytest
+from scipy.integrate import quad
+from scipy.optimize import brentq
 from tests.support.optima import ode
 
 import daedalus as dd
@@ -59,3 +62,56 @@ def test_a_mesh_that_resolves_its_plan_stays():
     plan = ocp.solve()
     assert len(plan.time) == 51
     assert not any("mesh" in note for note in plan.notes)
+
+
+def test_phases_without_intervals_are_resolved_too():
+    """Leave 1, stay at 0 for long, go to 1.5: by Hamilton and Jacobi ½V'² ± x³ V' = ½x² along both layers."""
+
+    def half(length: float) -> dd.OptimalControl:
+        m = dd.Model("half")
+        x, u = m.state("x", start=1.0), m.input("u")
+        m.equation(m.der(x), -(x**3) + u)
+        ocp = dd.OptimalControl(m, length)
+        ocp.minimise(running=(x**2 + u**2) / 2)
+        return ocp
+
+    first, second = half(3000.0), half(5000.0)
+    first.start()
+    second.finish(x=1.5)
+    plan = dd.phases(first, second).solve()
+    leave = quad(lambda x: -(x**3) + np.hypot(x**3, x), 0.0, 1.0)[0]
+    arrive = quad(lambda x: x**3 + np.hypot(x**3, x), 0.0, 1.5)[0]
+    assert plan.success, plan
+    assert plan.objective == pytest.approx(leave + arrive, rel=0.01)
+    assert sum("the mesh was refined from 100 to" in note for note in plan.notes) == 1
+
+
+def test_phases_keep_the_intervals_that_were_given():
+    m = dd.Model("half")
+    x, u = m.state("x", start=1.0), m.input("u")
+    m.equation(m.der(x), -(x**3) + u)
+    first, second = dd.OptimalControl(m, 100.0), dd.OptimalControl(m, 100.0, 20)
+    first.start()
+    second.finish(x=1.5)
+    for part in (first, second):
+        part.minimise(running=(x**2 + u**2) / 2)
+    plan = dd.phases(first, second).solve()
+    assert len(plan.phases[0].mesh_error) > 50
+    assert len(plan.phases[1].mesh_error) == 20
+    assert any("inputs that are constant on each interval cost about" in note for note in plan.notes)
+
+
+def test_an_angle_that_goes_on_a_turn_further_is_resolved():
+    """Dido's largest area beside a shore, of a rope that is bent beyond the half circle; its angle has no bounds."""
+    m = dd.Model("rope")
+    x, y, area, angle = (*(m.state(name, start=0.0) for name in ("x", "y", "area")), m.input("angle"))
+    m.equation([m.der(x), m.der(y), m.der(area)], [ca.cos(angle), ca.sin(angle), y * ca.cos(angle)])
+    ocp = dd.OptimalControl(m, 2.0)
+    ocp.start()
+    ocp.finish(x=1.0, y=0.0)
+    ocp.minimise(final=-area)
+    plan = ocp.solve()
+    bend = brentq(lambda bend: 4 / bend * np.sin(bend / 2) - 1, 1e-3, 2 * np.pi - 1e-3)
+    assert plan.success, plan
+    assert plan.objective == pytest.approx(-((2 / bend) ** 2) * (bend - np.sin(bend)) / 2, rel=1e-3)
+    assert not any("inputs that are constant" in note for note in plan.notes)

@@ -26,7 +26,7 @@ from daedalus.optimisation.result.phased_plan import PhasedPlan
 from daedalus.optimisation.result.plan import Plan
 from daedalus.optimisation.search.convexity import is_convex
 from daedalus.optimisation.search.initial_guess import initial_guess
-from daedalus.optimisation.search.mesh_rounds import on_finer_meshes
+from daedalus.optimisation.search.mesh_rounds import on_an_open_mesh, on_finer_meshes, tell_coarse_inputs
 from daedalus.optimisation.search.other_starts import local_optimum
 from daedalus.optimisation.search.patience import searched
 from daedalus.optimisation.solve import reference_ends
@@ -84,7 +84,13 @@ class Phases:
             nearer = [replace(own, trajectory=plan) for own, plan in zip(described, before.phases)]
             return self._search(nearer, meshes, left)
 
-        return on_finer_meshes(lambda: self._search(described, meshes, settings), finer, settings)
+        if mesh_tolerance is not None:
+            return on_finer_meshes(lambda: self._search(described, meshes, settings), finer, settings)
+        plan = self._search(described, meshes, settings)
+        if plan.outcome.success:
+            plan = on_an_open_mesh(plan, finer, settings)
+        tell_coarse_inputs(plan)
+        return plan
 
     def _search(self, described: list[Description], meshes: list[Mesh], settings: SolveSettings) -> PhasedPlan:
         """What is found on these meshes."""

@@ -19,7 +19,7 @@ from daedalus.initialisation.wording import number
 from daedalus.model.expressions import concatenate
 from daedalus.model.system.system_record import ARGUMENTS
 from daedalus.model.values import unit_of
-from daedalus.optimisation.description.description import Description
+from daedalus.optimisation.description.description import Description, StandIn
 from daedalus.optimisation.result.explanation import Explanation, Shortfall
 from daedalus.optimisation.result.interpolant import Interpolant
 from daedalus.optimisation.result.written_conditions import (
@@ -108,11 +108,13 @@ class ConditionsChecked:
         nominal = {letter: np.asarray(description.system.nominal[letter], dtype=float) for letter in "xzu"}
         self.any = bool(written)
         self.size = {letter: np.abs(along[letter]).max(axis=0) + nominal[letter] for letter in "xzu"}
+        free = np.isin(np.arange(along["p"].shape[1]), list(description.free))
+        self._sizes = np.concatenate([*(self.size[letter] for letter in "xzu"), np.abs(along["p"][0]) * free])
+        self._sizes = np.concatenate([self._sizes, [abs(plan.length)], self._sizes_of_stand_ins()])
 
     def missed(self, states: States | None = None) -> list[Miss]:
         """What is missed along the plan, or along a motion with its inputs."""
-        elsewhere = self._elsewhere(states)
-        sizes = np.concatenate([self.size[letter] for letter in "xzu"])
+        elsewhere, sizes = self._elsewhere(states), self._sizes
         groups = [group for group in self._groups if states is not None or not group.between]
         found = [group.missed(self._vectors(group.places, states), elsewhere, sizes) for group in groups]
         for k, group in enumerate(groups):
@@ -169,17 +171,30 @@ class ConditionsChecked:
 
     def _elsewhere(self, states: States | None) -> np.ndarray:
         """The duration, and the values of stand-ins along a motion."""
-        description, layout = self._description, self._layout
         values = [np.array([self._plan.length])]
-        for stand_in in description.stand_ins:
-            if stand_in.where == "integral":
-                places, weights = self._for_integrals()
-            else:
-                places, weights = (first(layout) if stand_in.where == "start" else last(layout)), np.ones(1)
+        for stand_in in self._description.stand_ins:
+            places, weights = self._places_of(stand_in)
             vectors = self._vectors(places, states)
-            function = AlongRows(description.system.symbols(), [stand_in.expression])
+            function = AlongRows(self._description.system.symbols(), [stand_in.expression])
             values.append(weights @ function(*(vectors[letter] for letter in ARGUMENTS))[0])
         return np.concatenate(values)
+
+    def _sizes_of_stand_ins(self) -> np.ndarray:
+        """How large stand-ins are: their slopes by all that has a size, times that size."""
+        found, symbols = [], self._description.system.symbols()
+        for stand_in in self._description.stand_ins:
+            places, weights = self._places_of(stand_in)
+            vectors = self._vectors(places, None)
+            slopes = ca.jacobian(stand_in.expression, _sized(self._description))
+            values = AlongRows(symbols, [slopes])(*(vectors[letter] for letter in ARGUMENTS))[0]
+            found.append(float(weights @ np.abs(np.nan_to_num(values)) @ self._sizes))
+        return np.array(found)
+
+    def _places_of(self, stand_in: StandIn) -> tuple[Places, np.ndarray]:
+        """Where the expression of a stand-in counts, with its weights."""
+        if stand_in.where == "integral":
+            return self._for_integrals()
+        return first(self._layout) if stand_in.where == "start" else last(self._layout), np.ones(1)
 
     def _for_integrals(self) -> tuple[Places, np.ndarray]:
         at, weights = np.polynomial.legendre.leggauss(INTEGRAL_POINTS)
@@ -202,15 +217,20 @@ def _by_places(written: list[WrittenCondition]) -> list[list[WrittenCondition]]:
     return list(groups.values())
 
 
+def _sized(description: Description) -> ca.SX:
+    """States, unknowns, inputs and parameters: what the size of a condition follows from."""
+    return concatenate(description.system.symbols(("x", "z", "u", "p")))
+
+
 class _Group:
-    """Conditions at the same instants, as one function with its slopes by states, unknowns and inputs."""
+    """Conditions at the same instants, as one function with its slopes by all that it depends on but time."""
 
     def __init__(self, description: Description, written: list[WrittenCondition]) -> None:
         self.written, self.places, self.between = written, written[0].places, written[0].between
         system = description.system
         expressions = concatenate(part.expression for part in written)
-        by = concatenate(system.symbols(("x", "z", "u")))
         elsewhere = concatenate([description.length, *(s.symbol for s in description.stand_ins)])
+        by = concatenate([_sized(description), elsewhere])
         symbols = [*system.symbols(), elsewhere]
         self._both = AlongRows(symbols, [expressions, ca.jacobian(expressions, by)])
 

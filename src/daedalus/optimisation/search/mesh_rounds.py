@@ -37,40 +37,60 @@ FoundPlan = TypeVar("FoundPlan", Plan, PhasedPlan)
 SearchOn = Callable[[list[Mesh], FoundPlan, SolveSettings], FoundPlan]
 
 
-def tell_coarse_inputs(plan: Plan) -> None:
+def tell_coarse_inputs(plan: FoundPlan) -> None:
     """A note where inputs that are held on each interval cost clearly more than inputs that move."""
-    lost = float(lost_by_held_inputs(plan.transcription, plan.outcome).sum()) / max(abs(plan.objective), LEAST)
-    if plan.outcome.success and lost > TOLD:
+    if not plan.outcome.success:
+        return
+    lost = float(sum(share.sum() for share in _lost_shares(plan)))
+    if lost > TOLD:
         more = 'more intervals, or ocp.input(name, kind="linear")'
         plan.add_note(
             f"inputs that are constant on each interval cost about {100 * lost:.0f} % or more here: try {more}"
         )
 
 
-def on_an_open_mesh(plan: Plan, search: SearchOn[Plan], settings: SolveSettings) -> Plan:
-    """A plan on the first mesh, or on finer ones where that does not resolve it; notes say what was reached."""
+def _lost_shares(plan: FoundPlan) -> list[np.ndarray]:
+    """What held inputs cost on every interval of every phase, as a share of the whole cost."""
+    whole = max(abs(plan.objective), LEAST)
+    return [lost_by_held_inputs(part.transcription, part.outcome) / whole for part in plan.phases]
+
+
+def on_an_open_mesh(plan: FoundPlan, search: SearchOn[FoundPlan], settings: SolveSettings) -> FoundPlan:
+    """A plan on the first meshes, or on finer ones where they do not resolve it; notes say what was reached.
+
+    In phases, those whose intervals were given keep them.
+    """
     began, first = time.perf_counter(), plan
     before: float | None = None
     for _ in range(MOST_OPEN):
-        made = plan.transcription
-        lost = lost_by_held_inputs(made, plan.outcome)
-        mesh = resolving_mesh(
-            made, plan.outcome.w, plan.mesh_error, OPEN, lost / max(abs(plan.objective), LEAST), INPUTS
-        )
+        finer = _resolving_meshes(plan)
+        meshes = [mesh or part.transcription.layout.mesh for mesh, part in zip(finer, plan.phases)]
         left = None if settings.time_limit is None else settings.time_limit - time.perf_counter() + began
-        if mesh is None or mesh.intervals > MOST_INTERVALS or (left is not None and left <= 0):
+        many = any(mesh is not None and mesh.intervals > MOST_INTERVALS for mesh in finer)
+        if all(mesh is None for mesh in finer) or many or (left is not None and left <= 0):
             break
-        found = search([mesh], plan, replace(settings, time_limit=left))
+        found = search(meshes, plan, replace(settings, time_limit=left))
         if not found.outcome.success:
             break
         plan, before = found, plan.objective
     if before is not None:
-        counts = f"{first.transcription.layout.intervals} to {counted(plan.transcription.layout.intervals, 'interval')}"
+        counts = f"{len(first.mesh_error)} to {counted(len(plan.mesh_error), 'interval')}"
         errors = " to ".join(number(float(own.mesh_error.max()), 2) for own in (first, plan))
         costs = f"{number(first.objective)} to {number(plan.objective)}"
         last = f"the last refinement changed the cost by {number(abs(plan.objective - before), 2)}"
         plan.add_note(f"the mesh was refined from {counts}: mesh error {errors}, cost {costs}; {last}")
     return plan
+
+
+def _resolving_meshes(plan: FoundPlan) -> list[Mesh | None]:
+    """Finer meshes of the phases whose intervals nobody gave, and that do not resolve the plan."""
+    allowed = INPUTS / len(plan.phases)
+    return [
+        resolving_mesh(part.transcription, part.outcome.w, part.mesh_error, OPEN, lost, allowed)
+        if part.transcription.description.open_mesh
+        else None
+        for part, lost in zip(plan.phases, _lost_shares(plan))
+    ]
 
 
 def on_finer_meshes(first: Callable[[], FoundPlan], search: SearchOn[FoundPlan], settings: SolveSettings) -> FoundPlan:
