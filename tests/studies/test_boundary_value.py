@@ -98,7 +98,8 @@ def test_pendulum_of_index_3_between_two_places():
 @pytest.mark.parametrize(
     ("conditions", "text"),
     [
-        (lambda at: [at(0)["y"]], "1 conditions were given, 2 are needed"),
+        (lambda at: [at(0)["y"]], "2 conditions needed, 1 given"),
+        ([("y", 0.0)], "The conditions are not a function"),
         (lambda at: [at(0)["y"], at(2)["y"]], "t = 2 is outside of the span"),
         (lambda at: [at(0)["y"], at(1)["w"]], "has no"),
     ],

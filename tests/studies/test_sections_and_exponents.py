@@ -60,7 +60,7 @@ def test_constrained_pendulum_keeps_volume():
     m.equation(r.T @ r, 1.0)
     # Damped to rest: both exponents are the real part -0.2 of the poles there.
     assert dd.lyapunov(m, 60.0, 2) == pytest.approx([-0.2, -0.2], abs=0.01)
-    with pytest.raises(dd.InputError, match="constraints take 2 of its states"):
+    with pytest.raises(dd.InputError, match="constraints fix 2 more"):
         dd.lyapunov(m, 60.0, 3)
 
 

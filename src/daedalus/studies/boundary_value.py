@@ -114,6 +114,13 @@ class _BoundaryCollocation:
     # -- conditions --------------------------------------------------------------------------------------------
 
     def _read_conditions(self, conditions: Callable[..., Any], written: System) -> None:
+        if not callable(conditions):
+            raise InputError(
+                "The conditions are not a function.",
+                f"got {type(conditions).__name__}: {conditions!r}",
+                because="they are written with the states at times of the span, which the function receives.",
+                remedy="lambda at: [at(0)['y'], at(1)['y'] - 1], a list of what is zero",
+            )
         system, symbols = self.system, dict[float, ca.SX]()
         p = ca.SX.sym("p", len(self.free))
         begin, end = self.span
@@ -145,7 +152,7 @@ class _BoundaryCollocation:
         wanted, given = self.n + len(self.free), int(expression.numel())
         if given != wanted:
             raise InputError(
-                f"{given - self.kept} conditions were given, {wanted - self.kept} are needed.",
+                f"{counted(wanted - self.kept, 'condition')} needed, {given - self.kept} given.",
                 [
                     f"{counted(self.n, 'state')}, {counted(len(self.free), 'free parameter')}",
                     *([f"{counted(self.kept, 'condition')} from the constraints of the model"] if self.kept else []),

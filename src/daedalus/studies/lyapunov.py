@@ -16,7 +16,7 @@ from daedalus.algebra.rank_decision import NOT_ZERO, range_of_projector
 from daedalus.differentiation.sensitivities import sensitivities
 from daedalus.errors import InputError, SolverError
 from daedalus.model.model import Model, as_system
-from daedalus.model.names import listed
+from daedalus.model.names import counted, listed
 from daedalus.model.system.system import System
 from daedalus.simulation.run.request import read_span
 
@@ -69,7 +69,7 @@ def lyapunov(
     if not isinstance(count, (int, np.integer)) or isinstance(count, bool) or not 1 <= count <= system.sizes["x"]:
         raise InputError(
             f"{count!r} exponents cannot be given.",
-            f"the model has {system.sizes['x']} states",
+            f"the model has {counted(system.sizes['x'], 'state')}",
             because="there is one exponent for each free start value.",
             remedy="count=1 for the largest",
         )
@@ -77,7 +77,7 @@ def lyapunov(
     settled = begin + SETTLING * (end - begin)
     interval = (end - begin) / FIRST_INTERVALS
     now, state, frame = begin, start, None
-    total, counted = np.zeros(int(count)), 0.0
+    total, duration = np.zeros(int(count)), 0.0
     while now < end - 1e-9 * (end - begin):
         until = min(now + interval, end)
         if now < settled < until:
@@ -91,14 +91,14 @@ def lyapunov(
             interval = (until - now) / 2
             continue
         if now >= settled - 1e-12 * (end - begin):
-            total, counted = total + growth, counted + until - now
+            total, duration = total + growth, duration + until - now
         state = dict(zip(sens.system.labels["x"], np.asarray(sens.value).ravel().tolist()))
         now, frame = until, grown
         if np.max(np.abs(growth)) < SMALL_GROWTH:
             interval = min(2 * interval, (end - begin) / FEWEST_INTERVALS)
-    if counted == 0:
+    if duration == 0:
         raise SolverError("The span is too short for exponents.", f"{end - begin:g}", remedy="a longer span")
-    return np.sort(total / counted)[::-1]
+    return np.sort(total / duration)[::-1]
 
 
 def _first_frame(projector: np.ndarray, count: int, system: System) -> np.ndarray:
@@ -108,7 +108,7 @@ def _first_frame(projector: np.ndarray, count: int, system: System) -> np.ndarra
     if count > free:
         raise InputError(
             f"{count} exponents cannot be given.",
-            f"{system.name!r} has {free} free start values; constraints take {len(projector) - free} of its states",
+            f"{system.name!r} has {counted(free, 'free start value')}; constraints fix {len(projector) - free} more",
             because="there is one exponent for each free start value.",
             remedy=f"count={free}",
         )

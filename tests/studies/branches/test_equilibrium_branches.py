@@ -90,6 +90,23 @@ def test_cusp_and_hysteresis():
     assert np.allclose(4 * curve["b"] ** 3, 27 * curve["a"] ** 2, atol=1e-8)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_cusps_are_found_whatever_the_ranges(seed):
+    """(a − A) + (b − B) ξ − c ξ³ with ξ = x − C has its cusp at (A, B); steps land on either side of it, or near it."""
+    rng = np.random.default_rng(seed)
+    at_a, at_b, centre = rng.uniform(-2.0, 2.0, 3) if seed else np.zeros(3)
+    cubic = rng.uniform(0.3, 3.0) if seed else 1.0
+    m = dd.Model("cusp")
+    x, a, b = m.state("x", start=centre - 3.0), m.parameter("a", 0.0), m.parameter("b", at_b + 1.0)
+    m.equation(m.der(x), a - at_a + (b - at_b) * (x - centre) - cubic * (x - centre) ** 3)
+    width = 1.0 / np.sqrt(cubic)
+    folds = [p for p in dd.branch(m, "a", (at_a - width, at_a + width)).points if p.kind == "fold"]
+    for low, high in ((-1.0, 3.0), (-0.3, 2.0), (-5.0, 1.4)):
+        (cusp,) = folds[0].follow("b", (at_b + low, at_b + high)).points
+        assert cusp.kind == "cusp"
+        assert list(cusp.parameters.values()) == pytest.approx([at_a, at_b], abs=1e-8)
+
+
 def takens_bogdanov():
     """x' = y, y' = b1 + b2 x + x² - x y: folds b2² = 4 b1, Hopf points b1 = 0, b2 < 0 (Kuznetsov, section 8.4)."""
     m = dd.Model("Bogdanov-Takens")

@@ -207,9 +207,9 @@ def _one_way(
                     found.append((kind, point.unknowns))
                     ends = "The curve ends where the frequency goes to zero."
                     continue
-                located = _located(curve, point, after, partial(_test, tests, kind), before[kind])
-                if located is not None:
-                    found.append((kind, located))
+                ends_of_step = (0.0, before[kind]), (length, now[kind])
+                located = _located(curve, point, ends_of_step, partial(_test, tests, kind))
+                found.append((kind, after.unknowns if located is None else located))
         if ends:
             return rows, found, ends
         rows.append(after.unknowns)
@@ -222,26 +222,24 @@ def _test(tests: Callable[[np.ndarray], dict[str, float]], kind: str, Y: np.ndar
 
 
 def _located(
-    curve: ImplicitCurve, first: CurvePoint, last: CurvePoint, test: Callable[[np.ndarray], float], value: float
-) -> np.ndarray | None:
-    """Where a test function is zero between two points of a curve, by bisection and secants on the chord."""
-    chord = last.unknowns - first.unknowns
-    sizes = np.maximum(np.abs(first.unknowns), np.abs(last.unknowns))
-    normal = chord / np.where(sizes > 0, sizes, 1.0) ** 2
-    low, high, at_low, at_high = 0.0, 1.0, value, test(last.unknowns)
-    best = None
+    curve: ImplicitCurve, first: CurvePoint, ends: tuple[tuple[float, float], tuple[float, float]],
+    test: Callable[[np.ndarray], float],
+) -> np.ndarray | None:  # fmt: skip
+    """Where a test function is zero between two lengths of a step, by bisection and secants over shorter steps."""
+    (low, at_low), (high, at_high) = ends
+    whole, best = high, None
     for k in range(60):
-        share = low - at_low * (high - low) / (at_high - at_low) if k % 3 else 0.5 * (low + high)
-        point = curve.corrected(first.unknowns + share * chord, normal, first.tangent)
+        length = low - at_low * (high - low) / (at_high - at_low) if k % 3 else 0.5 * (low + high)
+        point = curve.step(first, length)
         if point is None:
             return best
         best, middle = point.unknowns, test(point.unknowns)
-        if middle == 0 or high - low < LOCATED:
+        if middle == 0 or high - low < LOCATED * whole:
             return best
         if middle * at_low > 0:
-            low, at_low = share, middle
+            low, at_low = length, middle
         else:
-            high, at_high = share, middle
+            high, at_high = length, middle
     return best
 
 
