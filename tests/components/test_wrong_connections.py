@@ -598,7 +598,7 @@ TEXTS = [
     ),
     (
         inputs_alone,
-        'Only inputs are connected.\n'
+        'A connection of signals needs a source.\n'
         '  a.input, b.input are inputs of parts\n'
         '  Because an input takes a signal from an output, a variable or an expression.\n'
         '  Try: m.connect(controller.output, a.input)'

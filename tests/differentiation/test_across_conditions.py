@@ -248,7 +248,7 @@ def test_what_is_not_determined_along_a_condition_is_refused():
     m.equation(m.der(y), -ca.sign(y) * (2 + ca.sign(x)))
     with pytest.raises(dd.SolverError) as refused:
         dd.sensitivities(m, 1.0)
-    assert str(refused.value).startswith("The derivatives of 'woven' do not go on along ")
+    assert str(refused.value).startswith("The derivatives of 'woven' cannot be continued along ")
     assert "two conditions switch to and fro together, and one changes the other's jump" in str(refused.value)
 
 

@@ -18,7 +18,7 @@ import daedalus as dd
         ({"order": 3}, "order=3 is not supported."),
         ({"method": "gauss3"}, "The method 'gauss3' needs a step."),
         ({"method": "rattle", "step": 0.1}, "The method 'rattle' has no derivatives."),
-        ({"method": "bdf", "by": "discrete"}, 'by="discrete" does not go with bdf.'),
+        ({"method": "bdf", "by": "discrete"}, 'by="discrete" cannot be used with bdf.'),
     ],
 )
 def test_the_headline_says_what_is_wrong(options, text):

@@ -114,7 +114,7 @@ def test_a_singular_configuration_is_said_to_be_one():
         dd.sensitivities(plate(IN_A_LINE), 5.0)
     # At which of its dead centres a step sees it depends on the steps.
     assert re.sub(r"t = [\d.]+", "t = ...", str(refused.value)) == (
-        "The derivatives of 'plate' do not go on from here.\n"
+        "The derivatives of 'plate' cannot be continued from here.\n"
         "  the mechanism comes to a singular configuration at t = ...: crank0, crank2 no longer act in different "
         "directions there, and the motion may go on in more than one way\n"
         "  Because where constraints begin or cease to follow from each other the motion is not smooth.\n"

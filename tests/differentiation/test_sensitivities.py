@@ -185,7 +185,7 @@ def test_states_are_a_trajectory():
         (lambda m: dd.sensitivities(m, 1.0, order=3), "order=3 is not supported."),
         (lambda m: dd.sensitivities(m, 1.0, by="adjoint"), "by='adjoint' is not a way to differentiate."),
         (lambda m: dd.sensitivities(m, 1.0, save_at=[1.0]), "save_at= is not an option of a run with derivatives."),
-        (lambda m: run(m, method="bdf", by="discrete"), 'by="discrete" does not go with bdf.'),
+        (lambda m: run(m, method="bdf", by="discrete"), 'by="discrete" cannot be used with bdf.'),
         (lambda m: run(m, method="rattle", step=0.1), "The method 'rattle' has no derivatives."),
         (lambda m: run(m, method="radau"), "There is no method 'radau'."),
         (lambda m: run(m, parameters={"a": np.nan}), "a"),
@@ -246,7 +246,7 @@ def test_samples_say_what_they_are():
     sens = dd.sensitivities(linear(), 1.0, inputs={"u": [0.3, -0.2]}, on_stop="raise")
     assert repr(sens.at(0.5)) == "Sensitivities('linear' at t = 0.5: 2 states by 5 quantities, order 1)"
     assert repr(sens.at([0.1, 0.5])) == "Sensitivities('linear' at 2 times: 2 states by 5 quantities, order 1)"
-    with pytest.raises(dd.InputError, match="on_stop='return' does not go with derivatives"):
+    with pytest.raises(dd.InputError, match="on_stop='return' cannot be used with derivatives"):
         dd.sensitivities(linear(), 1.0, inputs={"u": [0.3, -0.2]}, on_stop="return")
 
 

@@ -126,7 +126,7 @@ def test_weights_in_another_file_are_not_read(tmp_path):
         tensor.data_location = onnx.TensorProto.EXTERNAL
         tensor.external_data.add(key="location", value="../secret")
     path.write_bytes(model.SerializeToString())
-    with pytest.raises(InputError, match="lie in another file"):
+    with pytest.raises(InputError, match="are in another file"):
         dd.exchange.read_onnx(path)
 
 

@@ -76,7 +76,7 @@ def test_a_value_that_takes_a_derivative_out_is_told_and_held() -> None:
         assert str(error.value) == (
             "The reduction of 'coil' holds for L = 0 alone.\n"
             "  another value is given for L\n"
-            "  Because that value takes derivatives out of the equations, and the reduced model has none of them.\n"
+            "  Because that value removes derivatives from the equations, and the reduced model lacks them.\n"
             "  Try: dd.reduce of the model with the other value of L, or a run of the model itself"
         )
     # The model itself runs with any value.

@@ -133,12 +133,12 @@ def test_constraints_of_a_reduced_model_are_kept():
         (lambda m: dd.simulate(m, 1.0, method=dd.bdf(7), step=0.1), "The method 'bdf7' does not converge."),
         (
             lambda m: dd.prepare(m, 1.0, method=dd.bdf(2), step=0.1),
-            "A linear multistep method runs in dd.simulate and dd.convergence alone.\n  got bdf2",
+            "Linear multistep methods run only in dd.simulate and dd.convergence.\n  got bdf2",
         ),
-        (lambda m: dd.sensitivities(m, 1.0, method=dd.bdf(2), step=0.1), "A linear multistep method runs in"),
+        (lambda m: dd.sensitivities(m, 1.0, method=dd.bdf(2), step=0.1), "Linear multistep methods run only in"),
         (
             lambda m: dd.sweep(m, 1.0, over={"x": [1.0]}, method=dd.bdf(2), step=0.1),
-            "A linear multistep method runs in",
+            "Linear multistep methods run only in",
         ),
     ],
 )

@@ -48,3 +48,30 @@ OVERLAPS = """(() => {
 def overlapping_texts(browser):
     """Pairs of texts that lie over each other."""
     return browser.ask(OVERLAPS)
+
+
+# The contrast of WCAG 2 between texts and what is behind them; drawings bring a paper of their own.
+FAINT = """(() => {
+  const linear = (v) => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+  const light = (c) => { const [r, g, b] = c.map(linear);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+  const numbers = (text) => (text.match(/[\\d.]+/g) || []).map(Number);
+  const behind = (e) => { for (let p = e; p; p = p.parentElement) {
+    const c = numbers(getComputedStyle(p).backgroundColor);
+    if (c.length === 3 || c[3] > 0.5) return c.slice(0, 3); } return [255, 255, 255]; };
+  const found = [], walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const own = walker.currentNode.parentElement, text = walker.currentNode.textContent.trim();
+    if (!text || own.closest("script, style, noscript, option, svg")) continue;
+    if (!own.checkVisibility({ opacityProperty: true, visibilityProperty: true })) continue;
+    const [a, b] = [numbers(getComputedStyle(own).color).slice(0, 3), behind(own)].map(light);
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (ratio < 3) found.push(`${text.slice(0, 30)} ${ratio.toFixed(1)}`);
+  }
+  return found.slice(0, 10);
+})()"""
+
+
+def faint_texts(browser):
+    """Texts that are hardly darker or lighter than what is behind them, below 3 to 1."""
+    return browser.ask(FAINT)

@@ -314,7 +314,7 @@ def _onto_rest(case: Case, sliding: Sliding, row: np.ndarray) -> np.ndarray:
         raise SolverError(
             f"The derivatives of {case.system.name!r} do not exist at its start.",
             f"it begins at rest where {surface.condition} changes, and is led there on two ways",
-            because="a start beside it would leave other states changed by which side it is on.",
+            because="starts on the two sides of it lead to different states.",
             remedy="a start beside the condition",
         )
     G = expression_slopes(case, surface.guard, t, row)[1]
@@ -335,7 +335,7 @@ def _parallel(one: np.ndarray, other: np.ndarray) -> bool:
 def _no_leaving(case: Case, before: Stretch, t: float) -> SolverError:
     """Refuse derivatives behind a rest, in words."""
     return SolverError(
-        f"The derivatives of {case.system.name!r} do not go on where it leaves its rest.",
+        f"The derivatives of {case.system.name!r} end where it leaves its rest.",
         f"at t = {t:.6g} it begins to move from where {levels_of(before.system)[-1].condition} changes",
         because="slopes are infinite there: how it leaves is not decided by derivatives at the rest.",
         remedy="a span that ends before it, or a law with finite slopes such as h / sqrt(h + 1e-6) for sqrt(h)",

@@ -298,8 +298,8 @@ def read_case(
             )
     if options.get("on_stop", "raise") != "raise":
         raise InputError(
-            f"on_stop={options['on_stop']!r} does not go with derivatives.",
-            because="those of a run that stops early are those of another end.",
+            f"on_stop={options['on_stop']!r} cannot be used with derivatives.",
+            because="a run that stops early has another end.",
             remedy='on_stop="raise", which holds anyway, or a span that the run gets through',
         )
     request = read_case_request(model, span, options)
@@ -473,9 +473,9 @@ def _on_grid(drive: Drive, grid: np.ndarray, du: np.ndarray) -> tuple[list[Any],
     for table, _ in drive.tables:
         if table.order:
             raise InputError(
-                f"Differences on a grid do not go with a {table.kind} table.",
+                f"Differences on a grid cannot be used with a {table.kind} table.",
                 f"{len(table.times)} points of a signal that moves between them",
-                because="what is added on an interval makes the signal jump.",
+                because="a constant added on one interval makes the signal jump.",
                 remedy='dd.signal(..., kind="hold"), or no grid',
             )
     times = np.unique(np.concatenate([forward[:-1], *(s.times for s, _ in drive.tables)]))

@@ -84,7 +84,7 @@ def refuse_code(system: System) -> None:
     names = [event.name for event in system.events if event.manner.code is not None]
     if names:
         raise InputError(
-            f"A derivative of a run does not go through the code of {', '.join(names[:6])}.",
+            f"A run cannot be differentiated through the Python code of {', '.join(names[:6])}.",
             because="Python code is called with numbers, and has no derivative.",
             remedy="m.every(period, {name: formula}), with its memory in discrete variables",
         )
@@ -95,7 +95,7 @@ def refuse_sampled(system: System, what: str) -> None:
     names = [v.name for v in system.of_kind("discrete")] + [e.name for e in system.events if e.is_clock]
     if names:
         raise InputError(
-            f"{what} takes no discrete variables and no clocks.",
+            f"{what} does not support discrete variables and clocks.",
             f"the model has {', '.join(names[:6])}",
             because="what is assigned at an instant is not differentiated.",
             remedy="a model without them: parameters for modes, an algebraic variable for what a clock assigns",

@@ -33,7 +33,7 @@ def instant_behind(case: Case, status: Ending, t: float) -> Instant | None:
 
 def _not_met(case: Case, instant: Instant, t: float) -> SolverError:
     return SolverError(
-        f"The run of {case.system.name!r} with its derivatives is another than that without them.",
+        f"The run of {case.system.name!r} with derivatives differs from the run without them.",
         f"its equations change at t = {instant.time:.6g}, and with derivatives at t = {t:.6g}",
         because="the smallest change decides when that happens, so there is no derivative.",
         remedy="a smaller rtol, or a span that ends before it",

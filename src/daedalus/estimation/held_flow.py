@@ -71,7 +71,7 @@ class HeldFlow:
             return Propagated(*found[:4])
         if self._method == IMPLICIT:
             raise SolverError(
-                f"The estimator cannot go on at t = {t:.6g}.",
+                f"The estimator cannot continue at t = {t:.6g}.",
                 f"{most} steps in one interval do not reach the tolerance",
                 remedy="a shorter interval every=, or a looser rtol=",
             )

@@ -135,7 +135,7 @@ class _SmoothStretch:
             own, error = self._tried(part, at, step, found.carried(covariance))
             if error > 1 and step <= SHORTEST * whole:
                 raise SolverError(
-                    f"The estimator cannot go on at t = {at:.6g}.",
+                    f"The estimator cannot continue at t = {at:.6g}.",
                     f"steps of {step:.3g} s do not reach the tolerance of the covariance",
                     remedy="a shorter interval every=",
                 )

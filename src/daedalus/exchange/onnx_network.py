@@ -164,7 +164,7 @@ def _loaded(path: Path) -> Any:
         ) from error
     if outside:
         raise InputError(
-            f"The weights of {path} lie in another file.",
+            f"The weights of {path} are in another file.",
             f"stored outside: {listed(outside)}",
             because="only the file that you name is read.",
             remedy="onnx.save(model, path, save_as_external_data=False)",

@@ -77,7 +77,7 @@ def _least_change(
     own = {int(k): i for i, k in enumerate(eq.places["x"][mass.places])} if mass is not None else {}
     if mass is None or any(int(k) not in own for k in moved):
         raise SolverError(
-            "What lies behind a reset has no derivative.",
+            "The values after a reset have no derivative.",
             "the reset leaves the constraints, and positions move back in the metric of the masses",
             because="derivatives are offered of velocities that move so.",
             remedy="a reset of positions that obeys the constraints",

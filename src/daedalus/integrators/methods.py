@@ -200,7 +200,7 @@ def check_known(method: object) -> None:
 
     if is_multistep(method):
         raise InputError(
-            "A linear multistep method runs in dd.simulate and dd.convergence alone.",
+            "Linear multistep methods run only in dd.simulate and dd.convergence.",
             f"got {getattr(method, 'name', '') or 'a Multistep'}",
             because="its steps depend on each other, so other functions cannot use them one by one.",
             remedy='a name of dd.methods(), or a Tableau; "bdf" is BDF of variable order and step',

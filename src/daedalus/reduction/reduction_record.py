@@ -126,6 +126,6 @@ def check_held_values(system: System, given: Mapping[str, object]) -> None:
             raise InputError(
                 f"The reduction of {system.name!r} holds for {label} = {value:g} alone.",
                 f"another value is given for {label if label in given else name}",
-                because="that value takes derivatives out of the equations, and the reduced model has none of them.",
+                because="that value removes derivatives from the equations, and the reduced model lacks them.",
                 remedy=f"dd.reduce of the model with the other value of {name}, or a run of the model itself",
             )

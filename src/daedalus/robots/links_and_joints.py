@@ -275,7 +275,7 @@ def _check_masses(description: RobotDescription, groups: dict[str, _HeldTogether
             raise InputError(
                 f"The free link {joint.child!r} has no inertia.",
                 "it is the root of the robot and moves freely",
-                because="a body without mass that a single joint holds can turn about it at will.",
+                because="a body without mass on a single joint can turn freely about it.",
                 remedy=f'<inertial> of {joint.child!r}, or base="fixed"',
             )
         if not mass and not joint.armature:

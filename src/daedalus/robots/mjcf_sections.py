@@ -164,7 +164,7 @@ def included(root: Element, folder: Path | None) -> Element:
             if path in seen or count > MOST_INCLUDES:
                 raise InputError(
                     f"{path.name} includes itself, or more than {MOST_INCLUDES} files are included.",
-                    because="files that include each other never end.",
+                    because="files that include each other form an endless loop.",
                     remedy="each file once",
                 )
             part = parsed(path.read_text(encoding="utf-8"), path.name, "MJCF")

@@ -79,7 +79,7 @@ def read_mjcf(path_or_text: str | Path, stops: float | None = None) -> Model:
     except RecursionError:
         raise InputError(
             f"The elements of {file.name} are nested too deeply.",
-            because="each body or class inside another one is read within it, and Python's stack ends.",
+            because="nested bodies and classes are read recursively, and Python's stack is limited.",
             remedy="fewer bodies in a row, or a higher sys.setrecursionlimit",
         ) from None
     for element in root:

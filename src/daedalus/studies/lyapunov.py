@@ -68,7 +68,7 @@ def lyapunov(
         )
     if not isinstance(count, (int, np.integer)) or isinstance(count, bool) or not 1 <= count <= system.sizes["x"]:
         raise InputError(
-            f"{count!r} exponents cannot be given.",
+            f"{count!r} exponents cannot be computed.",
             f"the model has {counted(system.sizes['x'], 'state')}",
             because="there is one exponent for each free start value.",
             remedy="count=1 for the largest",
@@ -107,7 +107,7 @@ def _first_frame(projector: np.ndarray, count: int, system: System) -> np.ndarra
     free = basis.shape[1]
     if count > free:
         raise InputError(
-            f"{count} exponents cannot be given.",
+            f"{count} exponents cannot be computed.",
             f"{system.name!r} has {counted(free, 'free start value')}; constraints fix {len(projector) - free} more",
             because="there is one exponent for each free start value.",
             remedy=f"count={free}",

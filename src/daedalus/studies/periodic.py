@@ -391,7 +391,7 @@ def _checked(orbit: PeriodicOrbit, labels: tuple[str, ...], sizes: np.ndarray) -
         )
     if not orbit.driven and moved < 1e-6:
         raise SolverError(
-            f"{name!r} stands still there: Newton's method went to a point of rest.",
+            f"{name!r} is at rest there: Newton's method converged to an equilibrium.",
             f"the motion is {moved:.2g} of the sizes of its states",
             because="a point of rest repeats itself with every period.",
             remedy="start=tr.end of a run that has settled on the orbit",

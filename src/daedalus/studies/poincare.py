@@ -79,7 +79,7 @@ def poincare(
 
 def _too_few(model: Model | System, found: int, count: int, until: float, why: str) -> SolverError:
     return SolverError(
-        f"{model.name!r} crosses the surface {counted(found, 'time')} in place of {count}.",
+        f"{model.name!r} crosses the surface {counted(found, 'time')} instead of {count}.",
         f"followed until t = {until:.6g}",
         because=why,
         remedy="another guard, another start=, direction=0, or a smaller count",

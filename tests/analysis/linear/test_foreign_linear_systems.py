@@ -70,7 +70,7 @@ def test_discrete_time_is_refused(library):
     with pytest.raises(InputError) as caught:
         LTI.from_control(StateSpace([[0.5]], [[1.0]], [[1.0]], [[0.0]], 0.1))
     assert str(caught.value).splitlines() == [
-        "The system is one of discrete time.",
+        "The system is in discrete time.",
         "  its time step is 0.1",
         "  Because dd.LTI is x' = A x + B u in continuous time.",
         "  Try: the continuous-time system it was made from",

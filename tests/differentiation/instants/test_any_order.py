@@ -47,7 +47,7 @@ def test_a_damper_between_them_makes_the_order_matter():
     with pytest.raises(dd.SolverError) as refused:
         dd.sensitivities(balls(0.7), 0.6)
     assert str(refused.value) == (
-        "The derivatives of 'balls' do not go through events at one time whose order matters.\n"
+        "The derivatives of 'balls' cannot be computed through simultaneous events whose order matters.\n"
         "  at t = 0.451524 table0, table1 happen together\n"
         "  Because in a slightly different run they happen one after the other, in either order.\n"
         "  Try: a start from which they happen one by one, or a span that ends before"

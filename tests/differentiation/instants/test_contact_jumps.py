@@ -73,7 +73,7 @@ def test_an_impact_that_passes_on_to_what_only_touches_is_refused() -> None:
     with pytest.raises(dd.SolverError) as refused:
         dd.sensitivities(m, 1.0)
     assert str(refused.value) == (
-        "The derivatives of 'cradle' do not go through an impact of several contacts.\n"
+        "The derivatives of 'cradle' cannot be computed through an impact of several contacts.\n"
         "  at t = 0.504352 the impact of contact0 passes on to what only touches: contact1\n"
         "  Because a change that opens a gap there delays what passes on, and one that closes it is not possible.\n"
         "  Try: a start from which they are hit one by one, or a span that ends before"

@@ -202,7 +202,7 @@ def test_what_has_no_derivative_is_refused_in_words():
     with pytest.raises(dd.InputError) as error:
         dd.sensitivities(coded, 1.0)
     assert str(error.value) == (
-        "A derivative of a run does not go through the code of controller.\n"
+        "A run cannot be differentiated through the Python code of controller.\n"
         "  Because Python code is called with numbers, and has no derivative.\n"
         "  Try: m.every(period, {name: formula}), with its memory in discrete variables"
     )

@@ -140,7 +140,7 @@ def test_methods_without_steps_of_their_own_are_refused_in_words():
     with pytest.raises(dd.InputError) as refused:
         dd.gradient(leaking_tank(), 1.0, final="z", method="bdf")
     assert str(refused.value) == (
-        "dd.gradient does not go with bdf.\n"
+        "dd.gradient cannot be used with bdf.\n"
         "  Because a step of BDF depends on those before it.\n"
         '  Try: method="auto" or method="radau5"; by="variational" for sensitivities with this method'
     )

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from page_measures import wider_than_the_page
+from page_measures import faint_texts, overlapping_texts, wider_than_the_page
 
 import daedalus as dd
 from daedalus import catalogue
@@ -76,8 +76,18 @@ def test_nothing_is_wider_than_the_page(viewer, width):
     viewer.window(width, 800)
     try:
         assert wider_than_the_page(viewer) == []
+        assert overlapping_texts(viewer) == []
     finally:
         viewer.window(1200, 800)
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_texts_are_read_by_day_and_by_night(viewer, dark):
+    viewer.dark(dark)
+    try:
+        assert faint_texts(viewer) == []
+    finally:
+        viewer.dark(False)
 
 
 def test_small_bodies_and_thin_rods_are_seen(browser, tmp_path):

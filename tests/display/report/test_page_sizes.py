@@ -1,15 +1,17 @@
 """Reports in a browser: every section, and nothing wider than the page on a phone, a tablet, a desk and on paper."""
 
+import re
+
 import pytest
-from page_measures import wider_than_the_page
+from page_measures import faint_texts, overlapping_texts, wider_than_the_page
 
 import daedalus as dd
 from daedalus import catalogue
 
-SYSTEMS = (
-    "pendulum_3d",
-    *(pytest.param(name, marks=pytest.mark.wide) for name in ("delta_robot", "motor_lift", "robertson")),
-)
+# Of all kinds: mechanisms and robots, circuits, machines, switching, fields, kinetics.
+OTHERS = ("delta_robot", "motor_lift", "robertson", "bridge_rectifier", "buck_converter", "heat_rod", "brusselator_2d",
+          "emptying_tank", "quadrotor", "heated_house", "slider_crank")  # fmt: skip
+SYSTEMS = ("pendulum_3d", *(pytest.param(name, marks=pytest.mark.wide) for name in OTHERS))
 
 
 @pytest.fixture(scope="module", params=SYSTEMS)
@@ -30,7 +32,19 @@ def test_nothing_is_wider_than_its_page(page):
     for width in (360, 768, 1280):
         page.window(width, 800)
         assert wider_than_the_page(page) == []
+        assert overlapping_texts(page) == []
     assert page.errors() == []
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_texts_are_read_by_day_and_by_night(page, dark):
+    page.dark(dark)
+    try:
+        assert faint_texts(page) == []
+        back = page.ask("getComputedStyle(document.body).backgroundColor")
+        assert (max(map(int, re.findall(r"\d+", back))) < 60) == dark
+    finally:
+        page.dark(False)
 
 
 def test_the_printed_report_fits_the_paper(page):

@@ -8,7 +8,7 @@ from itertools import combinations_with_replacement, product
 import casadi as ca
 import numpy as np
 import pytest
-from page_measures import overlapping_texts, wider_than_the_page
+from page_measures import faint_texts, overlapping_texts, wider_than_the_page
 
 import daedalus as dd
 from daedalus import catalogue
@@ -264,5 +264,8 @@ def test_sliders_fit_the_page_and_no_text_lies_over_another(make, names, tmp_pat
             browser.window(width, 800)
             assert wider_than_the_page(browser) == []
             assert overlapping_texts(browser) == []
+        browser.dark()
+        assert faint_texts(browser) == []
     finally:
         browser.window(1200, 800)
+        browser.dark(False)

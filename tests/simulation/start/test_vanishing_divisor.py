@@ -1,4 +1,4 @@
-"""A start at which an equation loses the unknown that it is solved for: refused, or run as what it is."""
+"""A start at which an equation loses the unknown it is solved for: refused, or run as what it is."""
 
 import numpy as np
 import pytest
@@ -36,7 +36,7 @@ def test_an_algebraic_unknown_that_nothing_determines():
     assert str(caught.value) == (
         "second cannot be solved for x2 at the start.\n"
         "  x1 + 1, the factor of x2, is zero at x1 = -1\n"
-        "  Because there the model is another one: an equation loses the unknown that it is solved for.\n"
+        "  Because the structure of the model changes there: an equation loses the unknown it is solved for.\n"
         '  Try: another value of x1, or dd.analyse(m, at={"x1": -1}), which says what the model is there'
     )
 

@@ -352,7 +352,7 @@ def neutral():
 
 REFUSED = [
     (lambda: dd.simulate(neutral(), 1.0), "'delay_1' delays a derivative."),
-    (lambda: dd.simulate(feedback(), (1.0, 0.0)), "A run with delayed signals goes forward in time."),
+    (lambda: dd.simulate(feedback(), (1.0, 0.0)), "A run with delayed signals must go forward in time."),
     (lambda: dd.simulate(feedback(), 1.0, method="bdf"), "The method 'bdf' does not support delayed signals."),
     (lambda: dd.simulate(feedback(), 1.0, method="rodas5p"), "The method 'rodas5p' does not support delayed signals."),
     (lambda: dd.simulate(feedback(), 3.0, method="rk4", step=1.5), "step is longer than a delay."),

@@ -45,7 +45,7 @@ def matrices_of(system: Any) -> dict[str, Any]:
     step = getattr(space, "dt", getattr(space, "step", 0))
     if step and not callable(step):
         raise InputError(
-            "The system is one of discrete time.",
+            "The system is in discrete time.",
             f"its time step is {step}",
             because="dd.LTI is x' = A x + B u in continuous time.",
             remedy="the continuous-time system it was made from",

@@ -309,7 +309,7 @@ def _unlocated(system: System) -> tuple[Record, ...]:
 def no_sliding(system: System, text: str, why: str) -> SolverError:
     """Refuse derivatives along a condition in words."""
     return SolverError(
-        f"The derivatives of {system.name!r} do not go on along {text}.",
+        f"The derivatives of {system.name!r} cannot be continued along {text}.",
         f"both branches lead back to it, and {why}",
         because="which motion along it is meant, and its derivative with it, is not determined there.",
         remedy="m.friction for what sticks, or a smooth law such as tanh(v/0.001) for sign(v)",

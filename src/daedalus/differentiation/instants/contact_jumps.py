@@ -151,8 +151,9 @@ def _check_impacts(
 
 
 def _no_derivative(own: CaseContacts, t: float, what: str, because: str) -> SolverError:
+    name = own.contacts.plant.system.name
     return SolverError(
-        f"The derivatives of {own.contacts.plant.system.name!r} do not go through an impact of several contacts.",
+        f"The derivatives of {name!r} cannot be computed through an impact of several contacts.",
         f"at t = {t:.6g} {what}",
         because=because,
         remedy="a start from which they are hit one by one, or a span that ends before",

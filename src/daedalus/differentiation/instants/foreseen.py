@@ -447,7 +447,7 @@ def refuse_early_stop(run: Trajectory, name: str, has_redundant_constraints: boo
         return
     if has_redundant_constraints and run.stop.obstacle is not None:
         raise SolverError(
-            f"The derivatives of {name!r} do not go on from here.",
+            f"The derivatives of {name!r} cannot be continued from here.",
             run.stop.sentence,
             because="where constraints begin or cease to follow from each other the motion is not smooth.",
             remedy="a model without redundant constraints (dd.analyse(m).redundant names them), or a shorter span",

@@ -228,7 +228,7 @@ class InstantMaps:
         own = [self.own.events[k] for k in events]
         names = [event.name if event.manner.contact is None else event.manner.contact.name for event in own]
         return SolverError(
-            f"The derivatives of {self.own.name!r} do not go through events at one time whose order matters.",
+            f"The derivatives of {self.own.name!r} cannot be computed through simultaneous events whose order matters.",
             f"at t = {t:.6g} {listed(names)} happen together",
             because="in a slightly different run they happen one after the other, in either order.",
             remedy="a start from which they happen one by one, or a span that ends before",

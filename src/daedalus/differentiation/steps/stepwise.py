@@ -31,7 +31,7 @@ def stepwise(case: Case, what: str) -> Case:
     if family != "bdf":
         return case
     raise InputError(
-        f"{what} does not go with bdf.",
+        f"{what} cannot be used with bdf.",
         because="a step of BDF depends on those before it.",
         remedy='method="auto" or method="radau5"; by="variational" for sensitivities with this method',
     )

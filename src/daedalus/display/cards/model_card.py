@@ -102,6 +102,6 @@ def _parts(model: Model) -> list[str]:
     """What a model of parts is made of, before its equations: the diagram and the tree."""
     if not model._assembly.parts:
         return []
-    drawn = f'<div style="overflow-x:auto">{model.diagram()}</div>'
+    drawn = f'<div class="dd-diagram" style="overflow-x:auto">{model.diagram()}</div>'
     tree = f"<pre style='white-space:pre-wrap'>{html.escape(tree_text(model))}</pre>"
     return [section("parts and connections", drawn), section("tree of parts", tree)]

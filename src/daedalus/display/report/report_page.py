@@ -175,6 +175,8 @@ section > .dd-card > h4 { display: none; } .dd-card { max-width: 100%; }
 img { max-width: 100%; background: #fff; border-radius: 6px; }
 #viewer { height: 460px; border: 1px solid var(--line); } #viewer .dd-title { display: none; }
 .why { white-space: pre-wrap; color: var(--soft); } .on-paper { display: none; }
+/* Pictures are drawn on white; in dark pages they are turned over, with their colours kept. */
+@media screen and (prefers-color-scheme: dark) { img, .dd-diagram svg { filter: invert(0.9) hue-rotate(180deg); } }
 @media print {
   body { max-width: none; padding: 0; font-size: 11px; } .dd-formula { font-size: 11px; overflow: visible; }
   .dd-card, .dd-scroll { max-width: none; overflow: visible; } .dd-card td { overflow-wrap: anywhere; }

@@ -65,7 +65,7 @@ class ResultsThere:
             names = [*known, *(f"{x} by {value}" for x in known for value in derivatives)]
             raise InputError(
                 f"No {name!r} is on the GPU.",
-                because="states stay there, and their derivatives; what follows from them is computed here.",
+                because="only states and their derivatives stay on the GPU; everything else is computed on the host.",
                 remedy=did_you_mean(name, names) or f'en.device("{names[0]}"), or en["{name}"]',
             )
         place, shape = known[state]

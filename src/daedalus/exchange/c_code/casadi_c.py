@@ -51,7 +51,7 @@ def c_function(
         raise InputError(
             f"The C code of {name!r} would be too long.",
             f"it has {function.n_instructions()} operations, at most {LARGEST} are written",
-            because="compilers take minutes over such a function.",
+            because="compilers need minutes for such a function.",
             remedy="a smaller model, or dd.simulate",
         )
     sizes = tuple(str(part.numel()) for _, part in (*arguments, *results))

@@ -168,7 +168,7 @@ class LinkOutside(FmuLink):
         return SolverError(
             f"The FMU {self.name!r} does not answer.",
             f"{what} took longer than {self.time_limit:g} s; its process was ended",
-            because="a step that takes for ever would stop everything here.",
+            because="a step that never ends would block this process.",
             remedy="load_fmu(..., time_limit=600) if it needs that long",
         )
 

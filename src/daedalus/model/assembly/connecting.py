@@ -84,7 +84,7 @@ def check_signals(book: Notebook, ends: Sequence[Any]) -> tuple[ca.SX, list[str]
             targets.append(name)
     if not sources and len(targets) > 1:
         raise ModelError(
-            "Only inputs are connected.",
+            "A connection of signals needs a source.",
             f"{', '.join(targets)} are inputs of parts",
             because="an input takes a signal from an output, a variable or an expression.",
             remedy=f"m.connect(controller.output, {targets[0]})",

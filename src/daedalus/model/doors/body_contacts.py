@@ -288,7 +288,7 @@ class BodyContactDoor(DrawingDoor):
         wanted = SIZES[kind][flat]
         if wanted == 0:
             if size is not None:
-                raise ModelError(f"{where} takes no size.", because="a plane is endless.", remedy="leave size out")
+                raise ModelError(f"{where} takes no size.", because="a plane is infinite.", remedy="leave size out")
             return ca.SX.zeros(3)
         words = {"sphere": "its radius", "capsule": "its radius and the length of its straight part"}
         told = words.get(kind, "its axes" if kind == "ellipsoid" else "its sides")

@@ -62,7 +62,7 @@ class PortDoor(BodyContactDoor):
         moved = {n for n, _, _ in self._check_positions(position, f"of= of the port {name!r}")}
         if not domain_of(domain).is_mechanical or not moved & set(self._mechanics.positions):
             raise ModelError(
-                f"The port {name!r} cannot lie there.",
+                f"The port {name!r} cannot be placed there.",
                 f"it is {domain}, and of= contains {', '.join(sorted(moved)) or 'nothing that moves'}",
                 because="of= is the angle or position of a mechanical port, an expression of coordinates or bodies.",
                 remedy='m.port("shaft", "rotational", of=q) with q = m.coordinate("q")',

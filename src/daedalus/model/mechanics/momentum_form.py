@@ -201,7 +201,7 @@ def _check_alone(motion: MotionFunctions, system: System) -> None:
     others += [label for label in motion.other_labels if label not in others]
     if others:
         raise InputError(
-            "A symplectic method solves mechanics alone.",
+            "A symplectic method only solves mechanical models.",
             f"{system.name!r} has {', '.join(others[:6])} beside its positions, velocities and constraint forces",
             because="only those have momenta, forces and constraints.",
             remedy='method="radau5"',

@@ -146,6 +146,6 @@ def _singular(book: Model, s: Signature, unknowns: list[Unknown], rows: Sequence
     return SingularModelError(
         "The model cannot be reduced: its structure is singular.",
         facts,
-        because="no assignment gives every equation an unknown of its own, however often one differentiates.",
+        because="the equations cannot be matched with the unknowns one to one, however often they are differentiated.",
         remedy="dd.analyse(m), which names what is undetermined and what is redundant",
     )

@@ -83,7 +83,7 @@ def _check_not_differentiated(system: System, reduced: System) -> None:
     for variable in system.noises:
         if derivative_name(variable.name, 1) in rates:
             raise InputError(
-                f"The noise {variable.name} stands in a constraint that is differentiated.",
+                f"The noise {variable.name} appears in a constraint that is differentiated.",
                 f"the reduction of {system.name!r} needs the derivative of {variable.name}",
                 because="noise has no derivative.",
                 remedy="a filtered noise as a state: tau * m.der(n) == -n + w, and n in place of w",

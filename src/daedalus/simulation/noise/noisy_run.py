@@ -47,7 +47,7 @@ def run_with_noise(request: Request, noises: tuple[Variable, ...], seed: int | N
     checked_numbers(request.rtol, request.limits)
     if request.t1 < request.t0:
         raise InputError(
-            "A run with noise goes forward in time.",
+            "A run with noise must go forward in time.",
             f"the span is ({request.t0:g}, {request.t1:g})",
             because="noise is independent of the past, and not of the future.",
             remedy="a span that ends after its start",

@@ -49,7 +49,7 @@ def open_block(system: System, drive: Drive, t0: float, x0: np.ndarray, p: np.nd
     Traceback (most recent call last):
     daedalus.errors.SingularModelError: sum, difference cannot be solved for z[0], z[1] at the start.
       their matrix is singular at x = 0
-      Because there the model is another one: equations lose unknowns that they are solved for.
+      Because the structure of the model changes there: equations lose the unknowns they are solved for.
       Try: another value of x, or dd.analyse(m, at={"x": 0}), which says what the model is there
     """
     blocks = explicit_form(system).coupled

@@ -43,7 +43,7 @@ def with_history(road: Road, t0: float, p: np.ndarray, start: Any) -> Road:
     raise InputError(
         "The start values of delayed signals depend on each other.",
         f"they are {', '.join(v.name for v in system.delayed[:6])}",
-        because="without a history a signal was what it is at the start, which follows from what it was.",
+        because="without a history, a delayed signal keeps its start value before the start.",
         remedy="m.delay(..., history=0.0)",
     )
 
@@ -78,7 +78,7 @@ def _check(road: Road, t0: float) -> None:
     check_signals(request.system)
     if request.t1 < t0:
         raise InputError(
-            "A run with delayed signals goes forward in time.",
+            "A run with delayed signals must go forward in time.",
             f"asked for from t = {t0:g} to {request.t1:g}",
             because="backwards in time, a delayed signal would be in the future.",
             remedy="a span that goes forward",

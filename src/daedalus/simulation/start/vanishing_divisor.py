@@ -59,7 +59,7 @@ def vanishing_divisor(
     Traceback (most recent call last):
     daedalus.errors.SingularModelError: equation_1 cannot be solved for x_dot at the start.
       u, the factor of x_dot, is zero at u = 0
-      Because there the model is another one: an equation loses the unknown that it is solved for.
+      Because the structure of the model changes there: an equation loses the unknown it is solved for.
       Try: another value of u, or dd.analyse(m, at={"u": 0}), which says what the model is there
     """
     if not isinstance(plant, ExplicitPlant):
@@ -144,13 +144,13 @@ def _refused(
     names = listed(unknowns)
     if len(unknowns) == 1:
         fact = f"{expression_text(singular, labels, 80)}, the factor of {names}, is zero at {at}"
-        why = "an equation loses the unknown that it is solved for."
+        why = "an equation loses the unknown it is solved for."
     else:
-        fact, why = f"their matrix is singular at {at}", "equations lose unknowns that they are solved for."
+        fact, why = f"their matrix is singular at {at}", "equations lose the unknowns they are solved for."
     error = SingularModelError(
         f"{listed(equations)} cannot be solved for {names} at the start.",
         fact,
-        because=f"there the model is another one: {why}",
+        because=f"the structure of the model changes there: {why}",
         remedy=f"{choice}, or dd.analyse(m, at={{{point}}}), which says what the model is there",
     )
     return VanishingDivisor(error, bool(ca.depends_on(singular, system.symbol("x"))), unknowns[0])

@@ -92,16 +92,16 @@ def _check(request: Request) -> None:
     laws = [event.manner.contact.name for event in request.system.events if event.manner.contact is not None]
     if laws:
         raise InputError(
-            "Hard contacts between bodies do not go together with m.friction and m.unilateral yet.",
+            "Hard contacts between bodies cannot be combined with m.friction and m.unilateral yet.",
             f"the model has {listed(list(dict.fromkeys(laws)), 6)}",
             because="the forces of both would follow from one problem, and each knows only its own.",
             remedy="compliant contacts (stiffness=), or shapes and m.contact for all of them",
         )
     if request.t1 < request.t0:
         raise InputError(
-            "A run with hard contacts goes forward in time.",
+            "A run with hard contacts must go forward in time.",
             f"the span is ({request.t0:g}, {request.t1:g})",
-            because="impacts and friction lose energy, and the past does not follow.",
+            because="impacts and friction lose energy, so the past cannot be computed from the present.",
             remedy="a span that ends after its start",
         )
 

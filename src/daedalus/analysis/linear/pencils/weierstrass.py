@@ -121,6 +121,6 @@ def _singular(form: Staircase) -> SingularModelError:
     return SingularModelError(
         "The pencil s E - A is singular.",
         f"{counted(rows, 'equation')}, {counted(columns, 'unknown')}; det(s E - A) is zero for every s",
-        because="some combination of unknowns is determined by nothing, or some equations contradict each other.",
+        because="the equations leave a combination of unknowns undetermined, or contradict each other.",
         remedy="dd.pencil(E, A).right_indices and .left_indices, or dd.analyse(model) for the names",
     )
