@@ -46,6 +46,16 @@ def test_long_functions_are_read_and_differentiated_once(monkeypatch):
     assert len(others) < 676  # of 1352 unknowns: those that the condition touches
 
 
+def test_a_short_function_does_not_take_the_place_of_a_long_one(monkeypatch):
+    """The equations with conditions of a field are read between two looks at all of them."""
+    x = ca.SX.sym("x", 20000)
+    long, short = ca.Function("long", [x], [ca.sin(x) * x]), ca.Function("short", [x], [x[:800] ** 3 + 1])
+    reads = counted(monkeypatch, instruction_list, "serialised_columns")
+    for function in (long, short, long):
+        instruction_list.read_instructions(function)
+    assert len(reads) == 2
+
+
 def test_elements_of_large_arrays_are_looked_up_when_asked_for():
     m, _ = reaction(26, moved=False)
     assert m["u[3,5]"].is_symbolic()

@@ -12,12 +12,15 @@ import numpy as np
 
 from daedalus.algebra.damped_newton import SOLVED, Equations, Matrix
 from daedalus.algebra.newton_record import new_record
-from daedalus.algebra.rank_decision import FULL_MATRIX
+from daedalus.algebra.rank_decision import FULL_MATRIX, sparse_factors
 from daedalus.deadline import poll
 
 # ε in [I, Aᵀ; A, -ε] of sparse matrices, whose root is the singular value below which parts of a step are left out: as
 # small as squares of entries are known to.
 SQUARES_KNOWN = 1e-14
+
+# Square matrices of a smaller condition are regular: no singular value is as small as that root.
+REGULAR = 1e6
 
 # Full matrices: pivots below this share of the largest are left out of a step. Where the Jacobian has less rank on the
 # solutions than beside them, full steps along small singular values lead far away; without them the iteration arrives.
@@ -107,8 +110,12 @@ def sparse_steps(equations: Equations, guess: np.ndarray, sizes: np.ndarray) -> 
 
 
 def shortest_step(matrix: Any, right: np.ndarray) -> np.ndarray:
-    """The shortest v with A v = b for a sparse A."""
-    n = matrix.shape[1]
+    """The shortest v with A v = b for a sparse A; a regular one has only one, found by its own factors."""
+    m, n = matrix.shape
+    if m == n:
+        factors, condition = sparse_factors(matrix.tocsc())
+        if condition < REGULAR:
+            return np.asarray(factors.solve(right))
     return augmented_factors(matrix).solve(np.concatenate([np.zeros(n), right]))[:n]
 
 

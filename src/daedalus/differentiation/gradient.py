@@ -17,7 +17,7 @@ from daedalus.differentiation.steps.adjoint_in_parts import ForwardPart, backwar
 from daedalus.differentiation.steps.stepwise import stepwise
 from daedalus.differentiation.variational.chain_rule import check_symbols
 from daedalus.differentiation.variational.implicit_slopes import ImplicitSlopes, consistent_row
-from daedalus.differentiation.variational.tangent_start import tangent_start
+from daedalus.differentiation.variational.tangent_start import start_pulled_back
 from daedalus.errors import InputError, SolverError
 from daedalus.model.model import Model, as_system
 from daedalus.model.names import element_label
@@ -87,16 +87,14 @@ class Gradient(Mapping[str, "float | np.ndarray"]):
         d, place = self._directions, self._case.system.place(name)
         letter = place.letter or "z"
         members = getattr(d, letter) if letter in WORDS else ()
-        if not members or any(int(k) not in members for k in place.positions):
+        if not members or not np.isin(place.positions, members).all():
             raise InputError(
                 f"{name} was not varied.",
                 f"the gradient is by {', '.join(d.labels(self._case.system)[:8])}",
                 remedy=f'wrt=(..., "{name}")',
             )
-        rows = [
-            self._columns[[d.column_of(letter, int(k), i) for k in place.positions]]
-            for i in range(max(d.intervals, 1) if letter == "u" else 1)
-        ]
+        first, among = d.columns(letter).start, np.searchsorted(members, place.positions)
+        rows = [self._columns[first + i * len(d.u) + among] for i in range(max(d.intervals, 1) if letter == "u" else 1)]
         shaped = [row.reshape(place.shape, order="F") for row in rows]
         if letter == "u" and d.intervals:
             return np.stack(shaped)
@@ -210,12 +208,9 @@ def pulled_back(runs: list[ForwardPart], last: np.ndarray, directions: Direction
     by_inputs[-1] += slope[n : n + nu]
     by_parameters = by_parameters + slope[n + nu :]
     # The start moves along the constraints, and with parameters and inputs.
-    columns = weights @ tangent_start(first, directions, 1).S
-    for i in range(max(directions.intervals, 1)):
-        for k in directions.u:
-            columns[directions.column_of("u", k, i)] += by_inputs[i, k]
-    for k in directions.p:
-        columns[directions.column_of("p", k)] += by_parameters[k]
+    columns = start_pulled_back(first, directions, weights)
+    columns[directions.columns("u")] += by_inputs[: max(directions.intervals, 1), list(directions.u)].ravel()
+    columns[directions.columns("p")] += by_parameters[list(directions.p)]
     return Gradient(first, directions, value, columns, [segment for run in runs for segment in run.segments])
 
 
@@ -226,8 +221,7 @@ def _end_slopes(case: Case, scalar: ca.SX, end: float, last: np.ndarray) -> tupl
         # Rosenbrock methods leave an error of the step in z.
         found = consistent_row(implicit_plant_of(system), end, last, u, case.p)
         last = last if found is None else found
-        value, slope, _ = ImplicitSlopes(system, scalar).at(end, last, u, case.p)
-        return float(value[0]), slope[0, 1:]
+        return ImplicitSlopes(system, scalar).pulled_back(end, last, u, case.p)
     arguments = system.symbols(("t", "x", "u", "p"))
     flat = case.form.applied(system, scalar)
     function = ca.Function("final", arguments, [flat, ca.densify(ca.jacobian(flat, ca.vertcat(*arguments[1:])))])

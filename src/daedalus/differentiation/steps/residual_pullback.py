@@ -8,6 +8,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.algebra.rank_decision import FULL_IN_LOOPS
+from daedalus.algebra.sparse_factors import SparseFactors
 from daedalus.compilation import Compiled, compile_function
 from daedalus.differentiation.case import Case
 from daedalus.errors import SolverError
@@ -59,8 +60,6 @@ class ResidualPullback:
 def factorised(size: int, parts: list[Entries], t: float) -> Solve:
     """Solves of a square matrix, the sum of its parts, and of its transpose, by one factorisation."""
     from scipy.linalg.lapack import dgetrf, dgetrs
-    from scipy.sparse import csc_matrix
-    from scipy.sparse.linalg import splu
 
     rows, columns, values = (np.concatenate([part[k] for part in parts]) for k in range(3))
     if size <= FULL_IN_LOOPS:
@@ -70,11 +69,10 @@ def factorised(size: int, parts: list[Entries], t: float) -> Solve:
         if failed:
             raise _singular(t)
         return lambda right, transposed: dgetrs(lu, pivots, right, trans=int(transposed))[0]
-    try:
-        sparse = splu(csc_matrix((values, (rows, columns)), shape=(size, size)))
-    except RuntimeError:
-        raise _singular(t) from None
-    return lambda right, transposed: sparse.solve(right, "T" if transposed else "N")
+    sparse = SparseFactors(size, rows, columns)
+    if not sparse.factor(values):
+        raise _singular(t)
+    return sparse.solve
 
 
 def _singular(t: float) -> SolverError:

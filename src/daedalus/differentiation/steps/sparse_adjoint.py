@@ -1,7 +1,8 @@
 """The discrete adjoint of implicit Runge–Kutta steps of large systems: the stages of a step as one sparse system.
 
 The equations are those of implicit_adjoint.py. There the stages are eliminated as full blocks, which costs the cube of
-the unknowns that hang together; here they are factorised as a sparse matrix, Newton's method for the stages included.
+the unknowns that hang together; here they are solved as a sparse system, Newton's method for the stages included: by
+the eigenvalues of the tableau where it has them (stage_systems.py), else by factors of the whole matrix.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 from daedalus.algebra.newton_steps import halved_newton
 from daedalus.differentiation.case import Case
 from daedalus.differentiation.steps.residual_pullback import Entries, ResidualPullback, Solve, factorised, stage_inputs
+from daedalus.differentiation.steps.stage_systems import Slopes, StageSystems, StepMatrix
 from daedalus.errors import SolverError
 from daedalus.integrators.tableaux.tableau import Tableau
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
@@ -38,11 +40,13 @@ class SparsePullback:
         n, c = self.n, self.tableau.c
         inputs, _ = stage_inputs(case, times, np.append(c, 1.0))
         by_inputs, by_parameters = np.zeros((len(times) - 1, inputs.shape[2])), np.zeros(len(case.p))
+        systems = StageSystems(self.tableau.A, n, self.size)
         for j in reversed(range(len(times) - 1)):
+            systems.thaw()
             t, h, u = float(times[j]), float(times[j + 1] - times[j]), inputs[j]
             behind = rows[j + 1]
             guess = np.tile(np.concatenate([behind[-n:], behind[n:-n]]), (len(c), 1))
-            unknowns, solve = self._stages(t, h, rows[j, :n], guess, u, case.p)
+            unknowns, solve = self._stages(systems, t, h, rows[j, :n], guess, u, case.p)
             if self._parts.moved is not None:
                 end = rows[j, :n] + h * self.tableau.b @ unknowns[:, :n]
                 at_end = unknowns[-1]
@@ -75,26 +79,42 @@ class SparsePullback:
         return out
 
     def _linearised(
-        self, t: float, h: float, x: np.ndarray, unknowns: np.ndarray, u: np.ndarray, p: np.ndarray
-    ) -> Solve:
-        """The factors of δ_ij [F_K F_Z] + h a_ij [F_X 0] over all stages."""
-        n, size, A, parts = self.n, self.size, self.tableau.A, []
+        self, systems: StageSystems, t: float, h: float, x: np.ndarray, unknowns: np.ndarray, u: np.ndarray,
+        p: np.ndarray,
+    ) -> Solve:  # fmt: skip
+        """Solves with δ_ij [F_K F_Z] + h a_ij [F_X 0] over all stages, and with its transpose."""
+        n, slopes = self.n, []
         for i, X in enumerate(self._states(x, h, unknowns)):
             w, time = np.concatenate([X, unknowns[i, n:]]), t + self.tableau.c[i] * h
-            (rows, columns, values), (at_row, at_column, slopes) = self._parts.jacobians(
-                time, unknowns[i, :n], w, u[i], p
-            )
+            slopes.append(self._parts.jacobians(time, unknowns[i, :n], w, u[i], p))
+        matrix, whole = StepMatrix(self.tableau.A, h, n, self.size, slopes), list[Solve]()
+
+        def solve(right: np.ndarray, transposed: bool) -> np.ndarray:
+            found = None if whole else systems.solve(matrix, right.reshape(unknowns.shape), transposed)
+            if found is not None:
+                return found.ravel()
+            if not whole:
+                whole.append(self._factors(t, h, slopes))
+            return whole[0](right, transposed)
+
+        return solve
+
+    def _factors(self, t: float, h: float, slopes: list[Slopes]) -> Solve:
+        """The same by factors of the whole matrix."""
+        n, size, A, parts = self.n, self.size, self.tableau.A, []
+        for i, ((rows, columns, values), (at_row, at_column, by_state)) in enumerate(slopes):
             parts.append((rows + i * size, columns + i * size, values))
             of_z = at_column >= n
-            parts.append((at_row[of_z] + i * size, at_column[of_z] + i * size, slopes[of_z]))
+            parts.append((at_row[of_z] + i * size, at_column[of_z] + i * size, by_state[of_z]))
             for j in np.flatnonzero(A[i]):
-                part: Entries = (at_row[~of_z] + i * size, at_column[~of_z] + j * size, h * A[i, j] * slopes[~of_z])
+                part: Entries = (at_row[~of_z] + i * size, at_column[~of_z] + j * size, h * A[i, j] * by_state[~of_z])
                 parts.append(part)
-        return factorised(unknowns.size, parts, t)
+        return factorised(len(slopes) * size, parts, t)
 
     def _stages(
-        self, t: float, h: float, x: np.ndarray, unknowns: np.ndarray, u: np.ndarray, p: np.ndarray
-    ) -> tuple[np.ndarray, Solve]:
+        self, systems: StageSystems, t: float, h: float, x: np.ndarray, unknowns: np.ndarray, u: np.ndarray,
+        p: np.ndarray,
+    ) -> tuple[np.ndarray, Solve]:  # fmt: skip
         """The stages to rounding and the factors there, by Newton's method."""
         factors: list[Solve] = []
 
@@ -102,7 +122,7 @@ class SparsePullback:
             stages = flat.reshape(unknowns.shape)
 
             def factorise() -> Callable[[np.ndarray], np.ndarray]:
-                factors[:] = [self._linearised(t, h, x, stages, u, p)]
+                factors[:] = [self._linearised(systems, t, h, x, stages, u, p)]
                 return lambda right: factors[0](right, False)
 
             return self._residuals(t, h, x, stages, u, p).ravel(), factorise

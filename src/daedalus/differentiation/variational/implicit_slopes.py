@@ -34,6 +34,13 @@ class ImplicitSlopes:
         moves = -self._through(by_w, by_given.full(), t)
         return value.full().ravel(), e_given.full() + e_w.full() @ moves, moves
 
+    def pulled_back(self, t: float, row: np.ndarray, u: np.ndarray, p: np.ndarray) -> tuple[float, np.ndarray]:
+        """The value of a scalar e and de/d(x, u, p), by one transposed solve: F_wᵀ λ = e_wᵀ, de/dv = e_v - λᵀ F_v."""
+        value, by_w, by_given, e_w, e_given = self._parts(t, row, u, p)
+        multipliers = self._through(by_w.T, e_w.full().ravel(), t)
+        slope = e_given.full().ravel() - by_given.sparse().T @ multipliers
+        return float(value), slope[1:]
+
     def solve(self, t: float, row: np.ndarray, u: np.ndarray, p: np.ndarray, right: np.ndarray) -> np.ndarray:
         """F_w⁻¹ times a matrix of right sides."""
         return self._through(self._parts(t, row, u, p)[1], right, t)

@@ -60,6 +60,15 @@ def tangent_start(case: Case, directions: Directions, order: int) -> TangentStar
     return moves.at((case.t0, case.x0, case.u0, case.p), directions, order)
 
 
+def start_pulled_back(case: Case, directions: Directions, weights: np.ndarray) -> np.ndarray:
+    """Sᵀ weights (n,), one number for each direction; a start that is free needs no matrix for it."""
+    if case.system.invariants:
+        return weights @ tangent_start(case, directions, 1).S
+    found = np.zeros(directions.count)
+    found[directions.columns("x")] = weights[list(directions.x)]
+    return found
+
+
 class StartMoves:
     """How consistent starts of a system move, at any of them; what its expressions are is found once.
 

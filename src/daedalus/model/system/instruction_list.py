@@ -175,7 +175,9 @@ def outputs_with(rows: Instructions, operations: Iterable[int]) -> list[np.ndarr
     return marks
 
 
-# The last long function and its instructions: whoever searches a function and then compiles it reads it once.
+# The last long function and its instructions: whoever searches a function and then compiles it reads it once. One
+# that is much shorter, and soon read again, does not take its place.
+MUCH_SHORTER = 0.25
 _last: tuple[ca.Function, Instructions] | None = None
 
 
@@ -185,7 +187,7 @@ def _read_long(f: ca.Function) -> Instructions | None:
     if last is not None and last[0].__hash__() == f.__hash__():
         return last[1]
     found = _read_at_once(f)
-    if found is not None:
+    if found is not None and (last is None or len(found) > MUCH_SHORTER * len(last[1])):
         _last = f, found
     return found
 

@@ -372,9 +372,9 @@ def _refused(piece: Piece, run: Any) -> Stop | None:
 
 
 def _linear_systems(run: Any, preconditioner: str) -> LinearSystems | None:
-    """How linear systems were solved; None where an explicit method ran."""
+    """How linear systems were solved; None where an explicit method ran, or none was factorised."""
     form, *counts = getattr(run, "linear", ("",))
-    return replace(LinearSystems(form, *counts), preconditioner=preconditioner) if form else None
+    return replace(LinearSystems(form, *counts), preconditioner=preconditioner) if form and any(counts) else None
 
 
 def explain(piece: Piece, run: Any, t1: float, codes: Mapping[str, Any] | None = None) -> Outcome:
