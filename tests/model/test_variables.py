@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rings import any_text
 
 import daedalus as dd
 from daedalus.model.system.plain_record import PlainRecord
@@ -312,7 +313,7 @@ def test_records_cannot_be_written_to():
 @given(
     st.sampled_from([(), (3,), (2, 2)]),
     st.lists(st.one_of(st.none(), st.floats(-1e6, 1e6)), min_size=4, max_size=4),
-    st.text(max_size=5),
+    any_text(5),
 )
 def test_records_come_back(shape, numbers, unit):
     m = dd.Model()

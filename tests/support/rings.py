@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from hypothesis import strategies as st
 from long_families import ALONE, ONE_OF
 
 # The method users get, and the one that fits most systems.
@@ -51,6 +52,12 @@ def examples(count: int, usual: int = USUAL_EXAMPLES) -> int:
     """How many random examples a law gets: `count` in `make test-all`, at most `usual` in `make test`: twelve, or fewer
     where an example takes a quarter of a second."""
     return count if _everything else min(count, usual)
+
+
+def any_text(longest: int) -> st.SearchStrategy[str]:
+    """Texts of any characters but surrogates, as `st.text` draws them; that one tries to encode a million characters
+    first, which takes each worker of a fresh clone three seconds."""
+    return st.text(st.characters(exclude_categories=("Cs",)), max_size=longest)
 
 
 def mark_wide_products(items: Iterable[pytest.Item], root: Path) -> None:

@@ -13,6 +13,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.algebra.damped_newton import damped_newton
+from daedalus.algebra.dense_values import DenseValues
 from daedalus.algebra.rank_decision import null_space
 from daedalus.analysis.structure.block_form import Block
 from daedalus.analysis.structure.jets.consistent_jet import Jet
@@ -171,7 +172,8 @@ def _zero(array: DerivativeArray, conditions: list[ca.SX], jet: Jet, size: np.nd
     arguments = array.arguments(depth)
     n_inputs = len(jet.u)
     variables = ca.vertcat(array.u[0], arguments[3])
-    function = ca.Function("conditions", arguments, [stack, ca.densify(ca.jacobian(stack, variables))])
+    slopes_too = [ca.densify(stack), ca.densify(ca.jacobian(stack, variables))]
+    function = DenseValues(ca.Function("conditions", arguments, slopes_too))
     t, p, u, y = jet.arguments(depth)
     usual = np.concatenate([np.ones(n_inputs), np.tile(size, depth + 1)])
     draw = np.random.default_rng(3)
@@ -180,7 +182,7 @@ def _zero(array: DerivativeArray, conditions: list[ca.SX], jet: Jet, size: np.nd
 
     def evaluate(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         full = np.concatenate([values[:n_inputs], u[n_inputs:]])
-        residual, slopes = (part.full() for part in function(t, p, full, values[n_inputs:]))
+        residual, slopes = function(t, p, full, values[n_inputs:])
         residual = residual.ravel()
         # Zero is what is small beside its own slopes there: a determinant of farads is small everywhere and zero
         # nowhere, and so is the slope of a diode that blocks, however large it is where the diode conducts.

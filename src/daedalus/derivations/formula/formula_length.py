@@ -8,6 +8,15 @@ import casadi as ca
 
 from daedalus.model.expressions import symbol_key
 
+# Steps that compute nothing.
+VALUES = (ca.OP_INPUT, ca.OP_PARAMETER, ca.OP_CONST)
+
+
+def _steps(name: str, expression: ca.SX) -> ca.Function:
+    """A function whose instructions are the steps of all entries; its symbols need no looking for: they stay free."""
+    entries = expression if expression.is_dense() and expression.is_column() else ca.densify(ca.vec(expression))
+    return ca.Function(name, [], [entries], {"allow_free": True})
+
 
 def operations(expression: ca.SX) -> int:
     """The additions, multiplications, divisions, powers and functions of all entries; a sign alone is none.
@@ -21,14 +30,13 @@ def operations(expression: ca.SX) -> int:
     >>> operations(-ca.sin(x) ** 2 + 3 * x)
     4
     """
-    column = ca.densify(ca.vec(expression))
-    function = ca.Function("length", [ca.vertcat(*ca.symvar(column))], [column])
+    function = _steps("length", expression)
     lengths, total = [0] * function.sz_w(), 0
     for k in range(function.n_instructions()):
         operation = function.instruction_id(k)
         if operation == ca.OP_OUTPUT:
             total += lengths[function.instruction_input(k)[0]]
-        elif operation in (ca.OP_INPUT, ca.OP_CONST):
+        elif operation in VALUES:
             lengths[function.instruction_output(k)[0]] = 0
         else:
             own = sum(lengths[place] for place in function.instruction_input(k))
@@ -46,8 +54,7 @@ def depth(expression: ca.SX) -> int:
     >>> depth(x + y), depth(x * (y + 1)), depth(x * (y + ca.sin(y) * (x + 1)))
     (0, 1, 2)
     """
-    column = ca.densify(ca.vec(expression))
-    function = ca.Function("depth", [ca.vertcat(*ca.symvar(column))], [column])
+    function = _steps("depth", expression)
     # Of every value the depth inside, and whether it is a sum, which a product puts in brackets.
     found, most = [(0, False)] * function.sz_w(), 0
     for k in range(function.n_instructions()):
@@ -56,7 +63,7 @@ def depth(expression: ca.SX) -> int:
             most = max(most, found[function.instruction_input(k)[0]][0])
             continue
         own = 0, False
-        if operation not in (ca.OP_INPUT, ca.OP_CONST):
+        if operation not in VALUES:
             parts = [found[place] for place in function.instruction_input(k)]
             if operation in (ca.OP_ADD, ca.OP_SUB, ca.OP_NEG):
                 own = max(d for d, _ in parts), operation != ca.OP_NEG or parts[0][1]

@@ -7,11 +7,13 @@ Where x' and z have no formulas the row (x, z, x') stands for x.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.dense_values import DenseValues
 from daedalus.algebra.rank_decision import KNOWN_BY_DIFFERENCES
 from daedalus.differentiation.variational.residual_variational import ResidualVariational
 from daedalus.differentiation.variational.variational import Variational
@@ -53,18 +55,20 @@ class Followed:
 
     def second(self, point: tuple[np.ndarray, ...], V: np.ndarray, W: np.ndarray) -> np.ndarray:
         """∂²y/∂θ∂θ, (times, rows, m, m), for W of shape (times, n, m, m)."""
-        found = []
+        found, at = [], self._one_by_one(point)
         for k in range(len(V)):
-            _, slope, *bends = self._call(point, k)
+            _, slope, *bends = at(k)
             n = W.shape[1]
-            by_state = np.einsum("ri,ijk->rjk", slope.full()[:, :n], W[k])
-            by_bend = np.array([V[k].T @ bend.full() @ V[k] for bend in bends]).reshape(by_state.shape)
+            by_state = np.einsum("ri,ijk->rjk", slope[:, :n], W[k])
+            by_bend = np.array([V[k].T @ bend @ V[k] for bend in bends]).reshape(by_state.shape)
             found.append(by_state + by_bend)
         return np.stack(found)
 
-    def _call(self, point: tuple[np.ndarray, ...], k: int) -> list[ca.DM]:
+    def _one_by_one(self, point: tuple[np.ndarray, ...]) -> Callable[[int], list[np.ndarray]]:
+        """The values and all derivatives at the k-th point."""
         t, x, u, p = point
-        return self.function.call([ca.DM(t[k]), ca.DM(x[k]), ca.DM(u[k]), ca.DM(p)])
+        numbers = DenseValues(self.function)
+        return lambda k: numbers(t[k], x[k], u[k], p)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,8 +86,9 @@ class FollowedInParts(Followed):
         values, slopes = (np.concatenate([each[i] for each in found])[order] for i in (0, 1))
         return values, slopes
 
-    def _call(self, point: tuple[np.ndarray, ...], k: int) -> list[ca.DM]:
-        return self.each[self.owners[k]]._call(point, k)
+    def _one_by_one(self, point: tuple[np.ndarray, ...]) -> Callable[[int], list[np.ndarray]]:
+        each = [part._one_by_one(point) for part in self.each]
+        return lambda k: each[self.owners[k]](k)
 
 
 def followed(variational: Variational | ResidualVariational, of: object) -> Followed:
@@ -94,7 +99,8 @@ def followed(variational: Variational | ResidualVariational, of: object) -> Foll
     slopes = ca.jacobian(flat, variational.v)
     bends = [ca.hessian(flat[i], variational.v)[0] for i in range(flat.numel())] if variational.order == 2 else []
     arguments = [variational.t, variational.row, variational.u, variational.p]
-    return Followed(ca.Function("followed", arguments, [flat, slopes, *bends]), shape)
+    dense = [ca.densify(part) for part in (flat, slopes, *bends)]
+    return Followed(ca.Function("followed", arguments, dense), shape)
 
 
 def expression_of(system: System, of: object) -> tuple[ca.SX, tuple[int, ...]]:

@@ -15,7 +15,10 @@ from daedalus.model.expressions import concatenate, nonzeros
 # So many pivots are multiplied before their logarithm is taken: products of more could overflow.
 TOGETHER = 8
 
-Rows = dict[int, dict[int, ca.SX]]
+# Ranks of entries that depend on what moves, and of those that are no pivots.
+MOVING, ZERO = 2, 3
+# Entries with their rank as pivots, by row and column.
+Rows = dict[int, dict[int, tuple[int, ca.SX]]]
 
 
 def log_determinant(matrix: ca.SX, given: ca.SX | None = None) -> ca.SX:
@@ -32,26 +35,26 @@ def log_determinant(matrix: ca.SX, given: ca.SX | None = None) -> ca.SX:
     (1.504077, 1.504077)
     """
     pattern = matrix.sparsity()
-    rows: Rows = {i: {} for i in range(matrix.size1())}
-    for i, j, entry in zip(pattern.row(), pattern.get_col(), entries_of(matrix), strict=True):
-        rows[i][j] = entry
     known = set() if given is None else {int(symbol.element_hash()) for symbol in ca.symvar(given)}
     moving = concatenate(s for s in ca.symvar(matrix) if int(s.element_hash()) not in known)
+    rows: Rows = {i: {} for i in range(matrix.size1())}
+    for i, j, entry in zip(pattern.row(), pattern.get_col(), entries_of(matrix), strict=True):
+        rows[i][j] = _ranked(entry, moving)
     pivots = []
     while rows:
-        found = _pivot(rows, moving)
+        found = _pivot(rows)
         if found is None:
             return ca.SX(-np.inf)
         i, j = found
         pivot_row = rows.pop(i)
-        pivot = pivot_row.pop(j)
-        if ca.depends_on(pivot, moving):
+        rank, pivot = pivot_row.pop(j)
+        if rank == MOVING:
             pivots.append(pivot)
         for row in rows.values():
             if j in row:
-                factor = row.pop(j) / pivot
-                for k, entry in pivot_row.items():
-                    row[k] = row[k] - factor * entry if k in row else -factor * entry
+                factor = row.pop(j)[1] / pivot
+                for k, (_, entry) in pivot_row.items():
+                    row[k] = _ranked(row[k][1] - factor * entry if k in row else -factor * entry, moving)
     products = (ca.fabs(_product(pivots[k : k + TOGETHER])) for k in range(0, len(pivots), TOGETHER))
     return sum((ca.log(product) for product in products), ca.SX(0))
 
@@ -61,7 +64,7 @@ def entries_of(matrix: ca.SX) -> list[ca.SX]:
     return list(ca.vertsplit(nonzeros(matrix))) if matrix.nnz() else []
 
 
-def _pivot(rows: Rows, moving: ca.SX) -> tuple[int, int] | None:
+def _pivot(rows: Rows) -> tuple[int, int] | None:
     """The next pivot: a constant that is not zero if there is one, and the one with the least fill.
 
     Numbers are taken before formulas without `moving` symbols, and these before all others.
@@ -71,18 +74,20 @@ def _pivot(rows: Rows, moving: ca.SX) -> tuple[int, int] | None:
         for j in row:
             lengths[j] = lengths.get(j, 0) + 1
     candidates = (
-        (_rank(entry, moving), (len(row) - 1) * (lengths[j] - 1), i, j)
+        (rank, (len(row) - 1) * (lengths[j] - 1), i, j)
         for i, row in rows.items()
-        for j, entry in row.items()
-        if not entry.is_zero()
+        for j, (rank, _) in row.items()
+        if rank != ZERO
     )
     best = min(candidates, default=None)
     return None if best is None else best[2:]
 
 
-def _rank(entry: ca.SX, moving: ca.SX) -> int:
-    """0 of a number, 1 of a formula without moving symbols, 2 of all others."""
-    return 0 if entry.is_constant() else 1 + ca.depends_on(entry, moving)
+def _ranked(entry: ca.SX, moving: ca.SX) -> tuple[int, ca.SX]:
+    """An entry with its rank: 0 of a number, 1 of a formula without moving symbols, 2 of all others, and zero apart."""
+    if entry.is_zero():
+        return ZERO, entry
+    return (0 if entry.is_constant() else MOVING if ca.depends_on(entry, moving) else 1), entry
 
 
 def _product(factors: list[ca.SX]) -> ca.SX:
