@@ -146,17 +146,19 @@ class ContactStepper:
                 closed |= goes_on
                 bounds[~closed] = -np.inf
                 if moment:
-                    bounds[goes_on] = world.velocities(before)[goes_on, 0]
+                    bounds[goes_on] = speed[goes_on]
             else:
                 laws = bodies.laws[info[:, 1].astype(int)]
                 ahead = gap + 0.5 * h * world.velocities(twists)[:, 0]
                 bouncing = (speed < -self.lengths.bounce) & (ahead < 0) & (laws[:, 1] > 0)
                 bounds[bouncing] = -laws[bouncing, 1] * speed[bouncing]
         after = self._solve(twists, bounds, effort=BRIEF if moment else None)
-        if count and self.effort is EXACT and not moment:
-            shifts = self._bent(x, before, after, h, limit, info)
+        if count and self.effort is EXACT:
+            goes = closed if located else at_start <= self.lengths.touch
+            shifts = self._bent(x, before, after, h, limit, info, goes)
             if shifts is not None:
-                after = self._solve(twists, bounds, shifts=shifts)
+                after = self._solve(twists, bounds, shifts=shifts, effort=BRIEF if moment else None)
+        if count and self.effort is EXACT and not moment:
             # Forces in the middle are those of the velocity there, which contacts have changed; else the order is one.
             slope = self.rhs(t + 0.5 * h, bodies.with_twists(middle, 0.5 * (before + after)))
             self.counts.rhs += 1
@@ -239,11 +241,13 @@ class ContactStepper:
         return gap, speed
 
     def _bent(
-        self, x: np.ndarray, before: np.ndarray, after: np.ndarray, h: float, limit: float, info: np.ndarray
+        self, x: np.ndarray, before: np.ndarray, after: np.ndarray, h: float, limit: float, info: np.ndarray,
+        touching: np.ndarray,
     ) -> np.ndarray | None:  # fmt: skip
         """What the velocities of contacts at the end of a step have on top of those in its middle, in the world.
 
-        Laws of contact hold at the end of the step, impulses act in the middle: normals and arms turn in between.
+        Laws of contact hold at the end of the step, impulses act in the middle: normals and arms turn in between. This
+        is so for all points that touch: those at one place, of which one carries the load, have one law.
         """
         bodies, world = self.bodies, self.bodies.world
         impulses = world.impulses()
@@ -256,7 +260,7 @@ class ContactStepper:
         there, turned, names = scout.velocities_in_world(after), scout.places()[:, 3:], scout.contacts()[:, 2:4]
         shifts = np.zeros((len(info), 3))
         match = _matched(info[:, 2:4], names) if count else np.full(len(info), -1)
-        own = np.flatnonzero(pushing & (match >= 0))
+        own = np.flatnonzero((pushing | touching) & (match >= 0))
         if not len(own):
             return None
         other = match[own]
