@@ -48,26 +48,41 @@ def test_many_oscillations_from_another_frequency(noise):
     assert "along stretches of the data" in str(fit)
 
 
-def test_measured_speeds_that_jump():
-    """A ball that bounces, of which only the speed is measured: every sample that a bounce passes makes an optimum."""
+def bouncing(bounce: float, height: float) -> dd.Model:
+    m = dd.Model("ball")
+    h, v, e = m.state("h", start=height), m.state("v", start=0.0), m.parameter("e", bounce)
+    m.equation([m.der(h), m.der(v)], [v, -9.81])
+    m.when(h < 0, {"v": -e * v})
+    return m
 
-    def ball(bounce: float) -> dd.Model:
-        m = dd.Model("ball")
-        h, v, e = m.state("h", start=1.0), m.state("v", start=0.0), m.parameter("e", bounce)
-        m.equation([m.der(h), m.der(v)], [v, -9.81])
-        m.when(h < 0, {"v": -e * v})
-        return m
 
-    times = np.linspace(0.0, 1.5, 61)
-    # Falls of 1 m, then flights of speeds e^k v.
+def bounced_speed(times: np.ndarray) -> np.ndarray:
+    """A fall of 1 m, then flights of speeds e^k v with e = 0.8, measured with a noise of 0.01 m/s."""
     fall, impact = np.sqrt(2 / 9.81), np.sqrt(2 * 9.81)
     first, second = fall + 2 * 0.8 * impact / 9.81, fall + 2 * (0.8 + 0.64) * impact / 9.81
-    assert second > 1.5
+    assert second > times[-1]
     speed = np.where(times < fall, -9.81 * times, 0.8 * impact - 9.81 * (times - fall))
     speed = np.where(times > first, 0.64 * impact - 9.81 * (times - first), speed)
-    seen = speed + 0.01 * np.random.default_rng(2).normal(size=61)
-    fit = dd.fit(ball(0.6), {"time": times, "v": seen}, free="e", noise={"v": 0.01})
+    return np.asarray(speed + 0.01 * np.random.default_rng(2).normal(size=len(times)))
+
+
+def test_measured_speeds_that_jump():
+    """A ball that bounces, of which only the speed is measured: every sample that a bounce passes makes an optimum."""
+    times = np.linspace(0.0, 1.5, 61)
+    data = {"time": times, "v": bounced_speed(times)}
+    fit = dd.fit(bouncing(0.6, 1.0), data, free="e", noise={"v": 0.01})
     assert fit["e"] == pytest.approx(0.8, abs=5 * fit.std["e"])
+
+
+@pytest.mark.parametrize(("bounce", "height"), [(0.6, 0.8), (0.9, 0.9)])
+def test_a_height_and_a_bounce_from_speeds_that_jump(bounce, height):
+    """Two jumps, of which each moves with both values: a few samples between them are all that is left, as outliers."""
+    times = np.linspace(0.0, 1.5, 61)
+    data = {"time": times, "v": bounced_speed(times)}
+    fit = dd.fit(bouncing(bounce, height), data, free=["e", "h"], noise={"v": 0.01})
+    assert fit["e"] == pytest.approx(0.8, abs=5 * fit.std["e"])
+    assert fit["h"] == pytest.approx(1.0, abs=5 * fit.std["h"])
+    assert fit.chi_squared < 90.0
 
 
 def test_values_at_bounds_and_a_wrong_noise_are_told():

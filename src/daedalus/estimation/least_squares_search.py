@@ -31,8 +31,12 @@ AT_BOUND = 1e-9
 # Stretches of the data, as shares of its time, with at least so many samples for each unknown.
 STRETCHES, SAMPLES = (0.1, 0.2, 0.35, 0.5, 0.7), 2
 # What is left of the data is no noise: so many times a given noise, or this share of the data where the noise is
-# estimated, with signs or neighbours that are less probable than this.
-LARGE, SHARE, NOT_NOISE = 2.0, 0.02, 1e-6
+# estimated, with signs or neighbours that are less probable than this, or so many times
+# the noise or the middle one: outliers, or samples between a jump of the data and that of the model.
+LARGE, SHARE, NOT_NOISE, SPIKES = 2.0, 0.02, 1e-6, 10.0
+# Then the search is repeated from so many other values, until two lead to the same sum of squares.
+ELSEWHERE, SAME = 8, 1e-3
+WORSE = "the search over all data ended at a worse fit"
 
 
 @dataclass(frozen=True)
@@ -106,25 +110,52 @@ class LeastSquaresSearch:
 
         estimated: names whose noise is not known yet.
         """
-        (low, high), random = self.limits, np.random.default_rng(seed)
+        random = np.random.default_rng(seed)
         found, end = self._begun(theta)
         for _ in range(starts - 1):
             if end.interrupted:
                 break
-            share = random.uniform(size=len(theta))
-            bounded = np.isfinite(low) & np.isfinite(high)
-            inside = np.where(bounded, low, 0.0) + share * np.where(bounded, high - low, 0.0)
-            begin = np.clip(np.where(bounded, inside, theta * 2.0 ** (2 * share - 1)), low, high)
-            if not np.all(np.isfinite(self.problem.value(begin))):
-                continue
-            found, end = self._better((found, end), self._begun(begin))
+            begin = self._drawn(theta, random)
+            if np.all(np.isfinite(self.problem.value(begin))):
+                found, end = self._better((found, end), self._begun(begin))
         if end.interrupted or not self._is_doubtful(found, estimated):
             return found, end
         other, other_end = self._along_stretches(theta)
-        if not self._cost(other) < self._cost(found):
-            return found, replace(end, interrupted=other_end.interrupted)
-        note = "the search over all data ended at a worse fit: this one was found along stretches of the data that grow"
-        return other, replace(other_end, notes=(note,))
+        if self._cost(other) < self._cost(found):
+            note = "along stretches of the data that grow"
+            found, end = other, replace(other_end, notes=(f"{WORSE}: this one was found {note}",))
+        end = replace(end, interrupted=other_end.interrupted)
+        return self._from_elsewhere((found, end), random, estimated)
+
+    def _from_elsewhere(
+        self, first: tuple[np.ndarray, SearchEnd], random: np.random.Generator, estimated: Sequence[str]
+    ) -> tuple[np.ndarray, SearchEnd]:
+        """A better fit from values around the best, where what is left of the data is no noise.
+
+        Another start that leads to the same fit says that the model is what does not suit the data.
+        """
+        found, end = first
+        for _ in range(ELSEWHERE):
+            if end.interrupted or not self._is_doubtful(found, estimated):
+                break
+            begin, least = self._drawn(found, random), self._cost(found)
+            if not np.all(np.isfinite(self.problem.value(begin))):
+                continue
+            other, other_end = self._begun(begin)
+            cost = self._cost(other)
+            if abs(cost - least) <= SAME * least:
+                break
+            if cost < least:
+                found, end = other, replace(other_end, notes=(f"{WORSE}: this one was found from other values",))
+            end = replace(end, interrupted=other_end.interrupted)
+        return found, end
+
+    def _drawn(self, theta: np.ndarray, random: np.random.Generator) -> np.ndarray:
+        """Other values to begin at: within their bounds, or within a factor of two."""
+        (low, high), share = self.limits, random.uniform(size=len(theta))
+        bounded = np.isfinite(low) & np.isfinite(high)
+        inside = np.where(bounded, low, 0.0) + share * np.where(bounded, high - low, 0.0)
+        return np.asarray(np.clip(np.where(bounded, inside, theta * 2.0 ** (2 * share - 1)), low, high))
 
     def _begun(self, theta: np.ndarray) -> tuple[np.ndarray, SearchEnd]:
         """A search from theta; with a loss that forgives outliers, also from where least squares end."""
@@ -163,10 +194,12 @@ class LeastSquaresSearch:
                 series.setdefault(name, []).extend(((curves[name][0] - data) / self.problem.sigma[name]).T)
         for name, parts in series.items():
             left = np.concatenate(parts)
-            # Before its estimate the noise is the size of the data. Outliers are not looked at.
-            size = float(np.nanmedian(np.abs(left)))
+            # Before its estimate the noise is the size of the data. Losses that forgive outliers do not look at them.
+            middle, size = float(np.nanmedian(np.abs(left))), float(np.sqrt(np.nanmean(left**2)))
+            size = size if self.loss == "linear" else middle
             tests = judged_as_noise(parts)
-            if size > (SHARE if name in estimated else LARGE) and min(tests.runs, tests.whiteness) < NOT_NOISE:
+            no_noise = min(tests.runs, tests.whiteness) < NOT_NOISE or size > SPIKES * min(middle, 1.0)
+            if size > (SHARE if name in estimated else LARGE) and no_noise:
                 return True
         return False
 
@@ -181,6 +214,8 @@ class LeastSquaresSearch:
                 theta, end = there._begun(theta)
                 if end.interrupted:
                     return theta, end
+        if not np.all(np.isfinite(self.problem.value(theta))):
+            return theta, SearchEnd(False, "the model does not run to the end of the data", 0)
         return self._begun(theta)
 
     def from_here(self, theta: np.ndarray) -> tuple[np.ndarray, SearchEnd]:
