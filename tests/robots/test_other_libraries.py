@@ -14,6 +14,7 @@ import daedalus as dd
 
 HERE = Path(__file__).parent
 PINOCCHIO = json.loads((HERE / "pinocchio.json").read_text())["cases"]
+PINOCCHIO_FILES = json.loads((HERE / "pinocchio_files.json").read_text())["cases"]
 MUJOCO = json.loads((HERE / "mujoco.json").read_text())["cases"]
 
 
@@ -24,6 +25,17 @@ def places(labels: tuple[str, ...], name: str) -> list[int]:
 @pytest.mark.parametrize("case", PINOCCHIO, ids=lambda c: f"{c['seed']}-{'free' if c['free'] else 'fixed'}")
 def test_urdf_as_pinocchio(case: dict) -> None:
     robot = dd.read_urdf(random_urdf(case["seed"]), base="free" if case["free"] else "fixed").robot()
+    compare_with_pinocchio(robot, case)
+
+
+@pytest.mark.parametrize("case", PINOCCHIO_FILES, ids=lambda c: f"{c['file']}-{'free' if c['free'] else 'fixed'}")
+def test_a_written_urdf_as_pinocchio(case: dict) -> None:
+    """A root without mass on a fixed joint, links that fixed joints hold together, axes of any length, odd names."""
+    robot = dd.read_urdf(HERE / "files" / case["file"], base="free" if case["free"] else "fixed").robot()
+    compare_with_pinocchio(robot, case)
+
+
+def compare_with_pinocchio(robot: dd.Robot, case: dict) -> None:
     q, basis = np.zeros(len(robot.labels["q"])), np.zeros((len(robot.labels["v"]), len(case["v"])))
     given = np.array(case["q"])
     for name, at, column, size in zip(case["names"], case["idx_q"], case["idx_v"], case["nqs"]):
@@ -46,7 +58,7 @@ def test_urdf_as_pinocchio(case: dict) -> None:
         wanted[:3] += basis[:3, :3] @ np.cross(spin, speed)
     condition = np.linalg.cond(robot.mass_matrix(q))
     assert np.abs(found - wanted).max() <= 1e-12 * condition * np.abs(wanted).max()
-    np.testing.assert_allclose(robot.pose("link6", q), case["pose"], atol=1e-13)
+    np.testing.assert_allclose(robot.pose(case.get("frame", "link6"), q), case["pose"], atol=1e-13)
     np.testing.assert_allclose(robot.centre_of_mass(q), case["com"], atol=1e-13)
 
 
