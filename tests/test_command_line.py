@@ -235,8 +235,10 @@ def test_every_known_system_runs_with_no_further_argument(name):
 @pytest.mark.parametrize("name", catalogue.names())
 @pytest.mark.parametrize("command", ["analyse", "simulate", "animate", "report"])
 def test_every_command_on_every_system(name, command, tmp_path):
-    more = ["--json"] if command in ("analyse", "simulate") else ["-o", "page.html"]
-    out = call(command, f"catalogue:{name}", *more, cwd=tmp_path)
+    files = {"analyse": ["--plot", "structure.png"], "simulate": ["--plot", "run.png", "--out", "run.nc"]}
+    more = ["--json"] if command in files else ["-o", "page.html"]
+    out = call(command, f"catalogue:{name}", *more, *files.get(command, ()), cwd=tmp_path)
+    assert out.returncode or all((tmp_path / file).exists() for file in files.get(command, ())[1::2])
     if command == "animate" and out.returncode == 2:
         assert "has no geometry to draw" in out.stderr
         return
@@ -285,7 +287,10 @@ def test_inputs_of_parts_that_are_joined_are_not_asked_for():
 
 
 def test_end_values_have_units():
-    assert "K" in next(line for line in call("simulate", "catalogue:heated_house").stdout.splitlines() if "air" in line)
+    lines = call("simulate", "catalogue:heated_house").stdout.splitlines()
+    assert lines[0] == "heated_house: reached t = 21600 s"
+    assert next(line for line in lines if "air.temperature" in line).endswith(" K")
+    assert next(line for line in lines if "integral_part" in line).endswith(" W")
 
 
 def test_every_small_system_of_the_catalogue_is_reached_by_its_name():

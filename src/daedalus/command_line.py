@@ -315,7 +315,8 @@ def _tell_run(trajectory: Any, files: dict[str, Path | None], as_json: bool) -> 
             "drift": trajectory.drift(), "notes": [record.whole() for record in trajectory.records], "files": written,
         })  # fmt: skip
         return
-    typer.echo(f"{trajectory.system.name}: {trajectory.stop_reason}")
+    seconds = " s" if trajectory.status == "finished" else ""
+    typer.echo(f"{trajectory.system.name}: {trajectory.stop_reason}{seconds}")
     typer.echo(f"{trajectory.method}, {work.steps} steps, {work.rejected} rejected, {work.rhs} evaluations, "
                f"{seconds_text(work.seconds)}")  # fmt: skip
     for name in states[:12]:

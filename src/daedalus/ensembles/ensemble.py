@@ -41,7 +41,7 @@ class Ensemble:
 
     @cached_property
     def data(self) -> xarray.Dataset:
-        """The whole result; what stayed on a GPU is brought here when it is first looked at."""
+        """The whole result as a Dataset; values on a GPU are copied when you first read them."""
         return self._made() if callable(self._made) else self._made
 
     def device(self, name: str) -> DeviceArray:

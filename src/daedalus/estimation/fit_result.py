@@ -101,7 +101,7 @@ class Fit(Mapping[str, float]):
 
     @cached_property
     def unidentifiable(self) -> list[Unseen]:
-        """Directions of the unknowns that change nothing that is measured, each with a sentence as its text."""
+        """Combinations of the unknowns that change no measurement; `str` of each is a sentence."""
         return self._seen.unseen(self.labels)
 
     @cached_property
@@ -182,8 +182,10 @@ class Fit(Mapping[str, float]):
 
     @property
     def probability(self) -> float:
-        """How often noise alone makes χ² as large as this; near zero the model or the noise is wrong. NaN where the
-        noise was estimated from the very residuals."""
+        """The probability that noise alone gives a χ² as large as this. Near zero, the model or the noise is wrong.
+
+        It is NaN if the noise was estimated from the residuals.
+        """
         from scipy import stats
 
         if self._estimated or self.degrees_of_freedom < 1:

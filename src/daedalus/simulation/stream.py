@@ -52,7 +52,7 @@ class StreamedRun:
     end: Samples
 
     def open(self) -> Any:
-        """The file as an xarray Dataset, which reads from disk what is asked for."""
+        """Open the file as an xarray Dataset, which reads values from disk on demand."""
         import xarray
 
         return xarray.open_dataset(self.path, engine="h5netcdf")

@@ -159,7 +159,7 @@ class System:
 
     @property
     def constrains_start(self) -> bool:
-        """Whether a start has to obey more than the equations as they stand: what is kept, and what is watched only."""
+        """Whether a start has to satisfy more than the equations: invariants that are enforced or only monitored."""
         return bool(self._content.invariants) or bool(self._content.watched)
 
     @cached_property
@@ -176,7 +176,7 @@ class System:
     # -- how it was made ---------------------------------------------------------------------------------------
 
     def part(self, kind: type[Kind]) -> Kind | None:
-        """What is kept of how the system was made, by the type of the record: `system.part(Reduction)`; else None.
+        """The record of how the system was made, by its type, such as `system.part(Reduction)`; None if there is none.
 
         A reduction leaves its record and its redundant constraints, a model its mechanics, a closed loop the system
         that it closed. Files and pickles hold the equations alone: parts stay in the process.
@@ -194,7 +194,7 @@ class System:
         return value
 
     def changed(self, **changes: Any) -> System:
-        """The same system but for some of what it is made with; no part passes on unless it is given."""
+        """A copy of the system with some fields replaced; parts are dropped unless you pass them."""
         return System(replace(self._content, **{"parts": (), **changes}))
 
     # -- sizes and names ---------------------------------------------------------------------------------------
@@ -210,7 +210,7 @@ class System:
 
     @cached_property
     def places(self) -> dict[str, Place]:
-        """Where every name lives, derivatives included."""
+        """The place of every name in x, z, u and p, derivatives included."""
         places: dict[str, Place] = {}
         for kinds, letter in ((("algebraic",), "z"), (("input",), "u"), (("parameter", "discrete"), "p")):
             offset = 0
@@ -373,12 +373,12 @@ class System:
 
     @cached_property
     def default_start(self) -> np.ndarray:
-        """x where nothing but the model says where to begin: its written values, zero where there are none."""
+        """The start values of x that the model declares, zero where it declares none."""
         return _frozen_array(np.nan_to_num(self.start["x"], nan=0.0).tolist())
 
     @cached_property
     def guessed_start(self) -> np.ndarray:
-        """x where the search for states without a given value begins; NaN where nothing is said (read-only)."""
+        """The guesses for states without a given start value; NaN where there is none (read-only)."""
         x = np.full(self.sizes["x"], np.nan)
         for variable in self.of_kind("state"):
             if variable.guess:
@@ -451,7 +451,7 @@ class System:
 
     @cached_property
     def digest(self) -> str:
-        """A hash of everything that makes the system what it is, the same in every process."""
+        """A hash of the whole description of the system, the same in every process."""
         try:
             return checksum(canonical_text(self.to_record()))
         except InputError:

@@ -208,7 +208,7 @@ class Plan:
 
     @cached_property
     def defects(self) -> dict[str, np.ndarray]:
-        """By state, how far its equations are from being met at every point, in its unit: what the search left over.
+        """The residual of each state's equations at every point, in its unit.
 
         Example
         -------

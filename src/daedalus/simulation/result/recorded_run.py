@@ -153,7 +153,7 @@ class RecordedRun(Samples):
     def of_run(
         cls, plant: Plant, drive: Drive, parameters: np.ndarray, run: Any, outcome: Outcome | Callable[[], Outcome]
     ) -> Self:
-        """What a core run leaves behind."""
+        """The trajectory of a run of the core."""
         return cls(plant, drive, parameters, run.t, run.x, ENDINGS[run.status], outcome, run)
 
     def remade(
@@ -191,7 +191,7 @@ class RecordedRun(Samples):
 
     @property
     def outcome(self) -> Outcome:
-        """How the run ended and what happened on its way, in plain data."""
+        """How the run ended and which events happened, as plain data."""
         if not isinstance(self._outcome, Outcome):
             self._outcome = self._outcome()
         return self._outcome
@@ -260,7 +260,7 @@ class RecordedRun(Samples):
         return sorted(found, key=lambda event: event.time) if self.outcome.contacts else found
 
     def first_events(self, count: int) -> list[EventRecord]:
-        """The first of the events, so many that the core told."""
+        """The first events of the run, as many as the core reported."""
         return [self._event(name, *told[1:]) for name, told in named_events(self.system, self.outcome.events[:count])]
 
     def _event(self, name: str, t: float, before: np.ndarray, after: np.ndarray) -> EventRecord:
@@ -351,7 +351,7 @@ class RecordedRun(Samples):
         return told
 
     def fired_at_end(self, t: float) -> frozenset[str]:
-        """The events and clocks that happened where the run stopped: a run that begins there does not repeat them."""
+        """The events and clocks at the end of the run; a run that starts there does not repeat them."""
         return frozenset(name for name, _ in self._told_near(t, t, t))
 
     @property

@@ -82,7 +82,7 @@ class Samples:
         return MomentData(self)
 
     def begins(self, t: float) -> Samples | None:
-        """The moment that a run from t on goes on with, behind all that happens there; None where t is another time.
+        """The state from which a run that starts at t continues, after all events at t; None for another time.
 
         Example
         -------

@@ -56,7 +56,7 @@ class Trajectory(RecordedRun):
 
     @cached_property
     def transitions(self) -> list[Transition]:
-        """The moments at which the run went on by other equations or from another state, in order of time.
+        """The times at which the equations or the state changed, in order.
 
         Each has `.kind`, `.guard`, `.time`, `.before`, `.after` and `.reset`: a condition in the equations that changed
         ("switch"), along which the run "slides" or on which it "rests" until it "leaves", an "event", a "clock", a

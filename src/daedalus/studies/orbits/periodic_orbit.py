@@ -63,7 +63,7 @@ class PeriodicOrbit:
 
     @property
     def start(self) -> Samples:
-        """The values at the start, behind ticks of clocks; `begun` has those before them, for `start=`."""
+        """The values at the start, after the ticks of clocks; `begun` holds those before them, for `start=`."""
         return self.trajectory.at(float(self.trajectory.time[0]))
 
     @property
