@@ -4,14 +4,19 @@ The plane has two sectors: one of the angle `SECTOR` right below the cut, and th
 from a middle m, as m plus the angle of the point turned back by m: m is SECTOR / 2 - π inside the sector and SECTOR / 2
 outside of it. That is smooth for SECTOR / 2 beyond both ends, so that a step may pass them and be cut there. At the
 other end of the sector the mode turns as well, and nothing jumps: no drawing has an axis there at which things rest.
+
+atan(y / x) jumps from π/2 to -π/2 where x passes zero, and atan(tan(a)) where cos(a) does. With s the sign of x it is
+atan2(s y, s x), smooth for a quarter of a turn beyond both ends.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import casadi as ca
 import numpy as np
 
-from daedalus.model.system.instruction_list import Instructions
+from daedalus.model.switching.pole_free_guard import as_fraction
 
 SECTOR = 1.0
 # Operations without negative values, and those that have none where their operands have none.
@@ -49,31 +54,70 @@ def continued_angle(y: ca.SX, x: ca.SX, inside: ca.SX) -> ca.SX:
     return ca.SX(0.5 * SECTOR - np.pi * inside + turned)
 
 
-def may_jump(rows: Instructions, row: int) -> bool:
-    """Whether the point of an atan2 may cross the negative x axis, as far as its operations tell.
+def slope_angle(y: ca.SX, x: ca.SX, right: ca.SX) -> ca.SX:
+    """atan(y / x) where x counts as positive (right: 1), or as negative, also beyond that.
 
-    It does not where y never changes, where y is never negative, or where x is not.
+    Example
+    -------
+    >>> import casadi as ca
+    >>> y, x = ca.SX(1), ca.SX(-0.1)
+    >>> round(float(slope_angle(y, x, ca.SX(1))), 4), round(float(slope_angle(y, x, ca.SX(0))), 4)
+    (1.6705, -1.4711)
     """
-    y, x = rows.first[row], rows.second[row]
-    return rows.operation[y] != ca.OP_CONST and not _is_never_negative(rows, y) and not _is_never_negative(rows, x)
+    side = 2 * right - 1
+    return ca.SX(ca.atan2(side * y, side * x))
 
 
-def _is_never_negative(rows: Instructions, row: int) -> bool:
-    """Whether a row is not negative by the kind of its operations."""
-    waiting = [row]
+def point_of(operation: int, operands: Sequence[ca.SX], moves: Callable[[int], bool]) -> tuple[ca.SX, ca.SX] | None:
+    """The point (y, x), without poles, that an atan2 or atan belongs to; None for an atan without a moving divisor.
+
+    Example
+    -------
+    >>> import casadi as ca
+    >>> a, b = ca.SX.sym("a"), ca.SX.sym("b")
+    >>> point_of(ca.OP_ATAN, [1 / (a / b)], lambda key: True)
+    (SX(b), SX(a))
+    >>> point_of(ca.OP_ATAN, [a], lambda key: True) is None
+    True
+    """
+    parts = [as_fraction(operand, moves) for operand in operands]
+    if operation == ca.OP_ATAN:
+        return None if parts[0].under is None else (parts[0].over, parts[0].under)
+    if all(part.under is None for part in parts):
+        return operands[0], operands[1]
+    # Both times the squares of both divisors.
+    below, beneath = (ca.SX(1) if part.under is None else part.under for part in parts)
+    return parts[0].over * below * beneath**2, parts[1].over * beneath * below**2
+
+
+def may_jump(operation: int, point: tuple[ca.SX, ca.SX]) -> bool:
+    """Whether a point may come to where its angle jumps, as far as its operations tell.
+
+    x of an atan does not where it is never negative. The point of an atan2 does not cross the negative x axis where y
+    never changes, where y is never negative, or where x is not.
+    """
+    y, x = point
+    if operation == ca.OP_ATAN:
+        return not _is_never_negative(x)
+    return not y.is_constant() and not _is_never_negative(y) and not _is_never_negative(x)
+
+
+def _is_never_negative(expression: ca.SX) -> bool:
+    """Whether an expression is not negative by the kind of its operations."""
+    waiting = [expression]
     while waiting:
-        row = waiting.pop()
-        operation, first, second = rows.operation[row], rows.first[row], rows.second[row]
-        if operation == ca.OP_CONST:
-            if rows.constants[first] < 0:
+        node = waiting.pop()
+        operands = [node.dep(k) for k in range(node.n_dep())]
+        if node.is_constant():
+            if float(node) < 0:
                 return False
-        elif operation in KEEPING:
-            waiting += [k for k in (first, second) if k >= 0]
-        elif operation == ca.OP_FMAX:
-            if not any(
-                rows.operation[k] == ca.OP_CONST and rows.constants[rows.first[k]] >= 0 for k in (first, second)
-            ):
-                waiting += [first, second]
-        elif operation not in NEVER_NEGATIVE:
+        elif not operands:
+            return False
+        elif node.op() in KEEPING:
+            waiting += operands
+        elif node.op() == ca.OP_FMAX:
+            if not any(operand.is_constant() and float(operand) >= 0 for operand in operands):
+                waiting += operands
+        elif node.op() not in NEVER_NEGATIVE:
             return False
     return True

@@ -9,8 +9,8 @@ is defined, as in log(fmax(x, 0)), stays as it is (protecting_conditions.py says
 floor(a) has one mode for all its steps, m = [sin(π a) > 0], on where k = floor(a) is even: the number of that kind that
 is next to a - 1/2 is k, and stays k for half a unit beyond both ends, so that a step may pass them and be cut there. A
 whole number that a misses by rounding counts as reached. ceil, fmod and remainder are made from it. Where one of them
-keeps an operation defined, as in sqrt(x - floor(x)), it stays as it is, and steps pass over it. The jump of atan2 has a
-mode of the same kind, see `daedalus.reduction.angle_cut`.
+keeps an operation defined, as in sqrt(x - floor(x)), it stays as it is, and steps pass over it. The jumps of
+atan2(y, x) and atan(y / x) have modes of the same kind, see `daedalus.reduction.angle_cut`.
 
 What time alone decides is known before a run: such conditions, and the steps of floor(t), are hidden inputs instead,
 held from one of their times to the next; fmod(t, b) is t - b k with the hidden k = trunc(t / b).
@@ -42,18 +42,25 @@ from daedalus.model.expressions import (
 )
 from daedalus.model.printing import ConditionText
 from daedalus.model.switching.held_states import HeldStates
-from daedalus.model.system.instruction_list import LONG, Instructions, outputs_with, read_instructions
+from daedalus.model.switching.pole_free_guard import POLES, pole_free
+from daedalus.model.system.instruction_list import (
+    LONG,
+    Instructions,
+    leading_to_first_output,
+    outputs_with,
+    read_instructions,
+)
 from daedalus.model.system.once import remembered
 from daedalus.model.system.system import System
 from daedalus.model.system.system_record import ARGUMENTS
 from daedalus.model.variables import Variable
-from daedalus.reduction.angle_cut import continued_angle, may_jump, sector_guard
+from daedalus.reduction.angle_cut import continued_angle, may_jump, point_of, sector_guard, slope_angle
 from daedalus.reduction.protecting_conditions import Sources, continued_by_zero, protection_of
 
 PARAMETERS = ARGUMENTS.index("p")
 # Of these the ones that bend and do not jump need no mode in the guard of an event.
 SWITCHING = CONDITIONS | BENDS.keys() | {ca.OP_COPYSIGN}
-JUMPING = SWITCHING | STAIRS.keys() | CUT.keys()
+JUMPING = SWITCHING | STAIRS.keys() | CUT.keys() | {ca.OP_ATAN}
 # What may be a sign without being written as one: a / |a|.
 QUOTIENTS, MOST_FACTORS = frozenset((ca.OP_DIV, ca.OP_MUL)), 20
 # A whole number counts as reached this far below it.
@@ -189,6 +196,7 @@ class _Rewriting:
     hidden: list[ca.SX] = field(default_factory=list)  # inputs, and what they are of (t, p)
     clock: list[ca.SX] = field(default_factory=list)
     on_time: list[str] = field(default_factory=list)
+    moving_symbols: frozenset[int] | None = None
 
     def rewritten(self, *sizes: int) -> tuple[ca.SX, ...]:
         """The equations and the guards of events with modes; guards, modes and texts are filled on the way."""
@@ -200,12 +208,13 @@ class _Rewriting:
         self.timed: set[int] = set()  # what moves with time alone
         self.assigned: set[int] = set()  # what depends on discrete variables, which change at instants
         self.jumping: set[int] = set()  # what has stairs in it that stay as they are
+        self.poled: set[int] = set()  # what may change its sign through infinity
         self.stepped: set[int] = set()  # what moves where conditions change, and only there
         self.number: dict[int, object] = {-1: -1}  # equal for equal expressions
         numbers: dict[tuple[object, ...], int] = {}
         self.known: dict[tuple[object, object], ca.SX] = {}
         self.kept, self.continued = protection_of(rows, Sources(self.symbols, frozenset((PARAMETERS,)), self.given))
-        self.in_equations = _leading_to_equations(rows)
+        self.in_equations = leading_to_first_output(rows)
         zero = len(rows)
         self._constant(zero, 0.0, numbers)
         for row in range(len(rows)):
@@ -238,10 +247,12 @@ class _Rewriting:
         operands = [k for k in (a, b) if k >= 0]
         self.moving[row] = any(self.moving[k] for k in operands)
         self.old[row] = _applied(operation, self.old, a, b)
+        if not self.poled.isdisjoint(operands) or (operation in POLES and self.moving[operands[POLES[operation]]]):
+            self.poled.add(row)
         on_conditions = self.moving[row] and all(k in self.stepped for k in operands if self.moving[k])
         if on_conditions or (operation in CONDITIONS and self.moving[row]):
             self.stepped.add(row)
-        is_cut = operation in CUT and self.moving[row] and may_jump(self.rows, row)
+        is_cut = self._is_cut(row, operation, a, b)
         if not self.assigned.isdisjoint(operands):
             self.assigned.add(row)
         elif self.moving[row] and all(k in self.timed for k in operands if self.moving[k]):
@@ -341,14 +352,27 @@ class _Rewriting:
             return _applied(operation, self.new, a, b)
         return self._held(row, operation, self.new[a], self.new[b] if b >= 0 else ca.SX(1))
 
+    def _is_cut(self, row: int, operation: int, a: int, b: int) -> bool:
+        """Whether an operation is an angle that may jump."""
+        if not self.moving[row] or (operation not in CUT and (operation != ca.OP_ATAN or a not in self.poled)):
+            return False
+        point = self._point(self.old, operation, a, b)
+        return point is not None and may_jump(operation, point)
+
     def _angle(self, row: int, operation: int, a: int, b: int) -> ca.SX:
-        """atan2 with the mode of its jump; where it keeps an operation defined it stays between -π and π."""
-        if row in self.jumping:
+        """atan2 or atan with the mode of its jump; where it keeps an operation defined it stays within its range."""
+        point = self._point(self.new, operation, a, b)
+        if row in self.jumping or point is None:
             return _applied(operation, self.new, a, b)
-        y, x = self.new[a], self.new[b]
-        inside = self._turned((self.number[row], "cut"), sector_guard(y, x), self._written(row))
-        angle = continued_angle(y, x, inside)
-        return ca.SX(ca.fmin(ca.fmax(angle, -np.pi), np.pi)) if self.kept[row] else angle
+        whole = operation in CUT
+        guard = sector_guard(*point) if whole else point[1]
+        mode = self._turned((self.number[row], "cut"), guard, self._written(row))
+        angle = continued_angle(*point, mode) if whole else slope_angle(*point, mode)
+        most = np.pi if whole else 0.5 * np.pi
+        return ca.SX(ca.fmin(ca.fmax(angle, -most), most)) if self.kept[row] else angle
+
+    def _point(self, values: Mapping[int, ca.SX], operation: int, a: int, b: int) -> tuple[ca.SX, ca.SX] | None:
+        return point_of(operation, [values[k] for k in (a, b) if k >= 0], self._moves)
 
     def _held(self, row: int, operation: int, a: ca.SX, b: ca.SX) -> ca.SX:
         """floor, ceil, fmod or remainder with the mode of their steps; truncation is floor of the size."""
@@ -379,8 +403,13 @@ class _Rewriting:
             return new_x - new_y * self._hidden(row, ca.floor((x - self.old[row]) / y + 0.5), written)
         if operation == ca.OP_COPYSIGN:
             return ca.fabs(new_x) * self._hidden(row, ca.copysign(1, y), written)
-        if operation in CUT:
-            return continued_angle(new_x, new_y, self._hidden(row, sector_guard(x, y) > 0, written))
+        if operation in CUT or operation == ca.OP_ATAN:
+            old, new = (self._point(values, operation, a, b) for values in (self.old, self.new))
+            assert old is not None
+            assert new is not None
+            if operation in CUT:
+                return continued_angle(*new, self._hidden(row, sector_guard(*old) > 0, written))
+            return slope_angle(*new, self._hidden(row, old[1] > 0, written))
         above = self._hidden(row, x > y, self._text(a, b, ">"))
         if operation == ca.OP_FABS:
             return (2 * above - 1) * new_x
@@ -406,7 +435,17 @@ class _Rewriting:
     def _mode(self, a: int, b: int, written: str = ">") -> ca.SX:
         """The mode of a > b, one for all conditions that are equal to it."""
         key = (self.number[a], self.number[b])
-        return self._turned(key, self.new[a] - self.new[b], self._text(a, b, written))
+        guard = self.new[a] - self.new[b]
+        if not self.poled.isdisjoint((a, b)):
+            guard = pole_free(guard, self._moves)
+        return self._turned(key, guard, self._text(a, b, written))
+
+    def _moves(self, key: int) -> bool:
+        """Whether a symbol changes between instants."""
+        if self.moving_symbols is None:
+            groups = (own for letter, own in zip(ARGUMENTS, self.symbols) if letter != "p")
+            self.moving_symbols = frozenset(symbol_key(s) for own in groups for s in own)
+        return key in self.moving_symbols
 
     def _turned(self, key: tuple[object, object], guard: ca.SX, text: str) -> ca.SX:
         """The mode that a guard turns, one for each key."""
@@ -424,21 +463,6 @@ class _Rewriting:
         one = ConditionText.of(left, self.labels)
         two = ConditionText.of(right, self.labels)
         return ConditionText(f"{one} {written} {two}", f"{one.whole} {written} {two.whole}")
-
-
-def _leading_to_equations(rows: Instructions) -> bytearray:
-    """1 for every row that the first output depends on."""
-    found = bytearray(len(rows))
-    for row in range(len(rows) - 1, -1, -1):
-        operation, first, second = rows.operation[row], rows.first[row], rows.second[row]
-        if operation == ca.OP_OUTPUT:
-            if second == 0:
-                found[first] = 1
-        elif found[row] and operation not in (ca.OP_INPUT, ca.OP_CONST):
-            for k in (first, second):
-                if k >= 0:
-                    found[k] = 1
-    return found
 
 
 def _applied(operation: int, values: Mapping[int, ca.SX], a: int, b: int) -> ca.SX:

@@ -102,6 +102,25 @@ def test_a_point_on_the_jump_is_not_linearised_and_one_beside_it_is():
         dd.linearise(m, at={"angle": np.pi, "y": 0.0})
 
 
+@pytest.mark.parametrize("written", [
+    lambda a: ca.atan(ca.sin(a) / ca.cos(a)),
+    lambda a: ca.atan(ca.tan(a)),
+    lambda a: ca.atan(1 / (ca.cos(a) / ca.sin(a))),
+    lambda a: ca.atan(-3 * ca.sin(a) / (-3 * ca.cos(a))),
+])  # fmt: skip
+@pytest.mark.parametrize("method", ["auto", "radau5", "bdf"])
+def test_the_angle_of_a_quotient_jumps_where_its_divisor_passes_zero(written, method):
+    """The discriminator of a Costas loop, atan(Q / I): a sawtooth of half a turn."""
+    m = dd.Model("discriminator")
+    angle, y, of_time = m.state("angle", start=0.3), m.state("y", start=0.0), m.state("of_time", start=0.0)
+    m.equation(m.der(angle), 2.0)
+    m.equation(m.der(y), written(angle))
+    m.equation(m.der(of_time), written(2 * m.time + 0.3))
+    tr = dd.simulate(m, 20.0, method=method)
+    end, begin = ((a + np.pi / 2) % np.pi - np.pi / 2 for a in (40.3, 0.3))
+    assert (tr.end["y"], tr.end["of_time"]) == pytest.approx([(end**2 - begin**2) / 4] * 2, abs=1e-6)
+
+
 def test_an_angle_that_cannot_reach_the_jump_has_no_switch():
     m = dd.Model("tyre")
     speed, side = m.state("speed", start=10.0), m.state("side", start=1.0)

@@ -114,6 +114,12 @@ inline void forget_crossing(Guards& guards, long long root) noexcept {
     guards.root_count = kept;
 }
 
+// Whether a guard is on its way through zero as at a root, where a step is cut. One that is zero there on its way to the
+// other side, where no event is, comes back later.
+inline bool heads_as(const Guards& guards, const Root& root) noexcept {
+    return guards.rates[root.guard] * (root.rising ? 1 : -1) >= 0;
+}
+
 // Whether a redone step has passed a root that lies behind its end on the dense output. A guard may have crossed zero the
 // other way before, where no event is.
 inline bool is_passed(const Guards& guards, const Root& root) noexcept {
@@ -175,7 +181,7 @@ inline bool handle_guards(Integration& s) noexcept {
         const Root root = guards.roots[r];
         bool passed = r == cut || root.theta <= theta + same;
         if (!passed && guards.each[root.guard].has_sign())
-            passed = is_passed(guards, root) || is_met_by_rounding(guards, root);
+            passed = heads_as(guards, root) && (is_passed(guards, root) || is_met_by_rounding(guards, root));
         for (long long q = guards.early_count; q < kept; ++q) passed = passed && guards.roots[q].guard != root.guard;
         if (!passed) continue;
         if (root.theta < theta - same) ++guards.early_count;

@@ -14,6 +14,7 @@ from daedalus.model.names import check_name, did_you_mean
 from daedalus.model.notebook import Notebook, WrittenEvent, shaped_like
 from daedalus.model.plain_numbers import without_unit
 from daedalus.model.switching.combined_conditions import is_condition
+from daedalus.model.switching.pole_free_guard import pole_free
 from daedalus.model.unit_labels import checked_unit
 from daedalus.model.variables import Manner
 
@@ -120,6 +121,7 @@ class EventDoor(Notebook):
         if operation(value) in (ca.OP_LT, ca.OP_LE):
             side = 1 if operation(value) == ca.OP_LE else 2
             value, way = _becomes_true(value, way, where)
+            value = pole_free(value, self._is_moving)
         elif operation(value) == ca.OP_EQ and not self._only_held(value):
             value = value.dep(0) - value.dep(1)
         elif is_condition(value):
@@ -134,6 +136,13 @@ class EventDoor(Notebook):
                 remedy=_GUARD_REMEDY,
             )
         return value, way, side
+
+    def _is_moving(self, key: int) -> bool:
+        """Whether the symbol with a key changes between instants."""
+        known = self._known.get(key)
+        if known is None or known[0] == "t":
+            return known is not None
+        return self._variables[known[0]].kind not in ("discrete", "parameter")
 
     def _only_held(self, value: ca.SX) -> bool:
         """Whether nothing in an expression moves between instants."""

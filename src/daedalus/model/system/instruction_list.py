@@ -244,3 +244,18 @@ def _two_operands() -> tuple[int, ...]:
         if not trial.is_symbolic() and not trial.is_constant() and trial.n_dep() == 2:
             found.append(number)
     return tuple(found)
+
+
+def leading_to_first_output(rows: Instructions) -> bytearray:
+    """1 for every row that the first output depends on."""
+    found = bytearray(len(rows))
+    for row in range(len(rows) - 1, -1, -1):
+        operation, first, second = rows.operation[row], rows.first[row], rows.second[row]
+        if operation == ca.OP_OUTPUT:
+            if second == 0:
+                found[first] = 1
+        elif found[row] and operation not in (ca.OP_INPUT, ca.OP_CONST):
+            for k in (first, second):
+                if k >= 0:
+                    found[k] = 1
+    return found

@@ -16,7 +16,8 @@ import numpy as np
 from daedalus.algebra.rank_decision import EPSILON
 from daedalus.compilation.foreign_calls import calls_foreign_code
 from daedalus.errors import SolverError
-from daedalus.model.expressions import BENDS, CONDITIONS, CUT, STAIRS
+from daedalus.model.expressions import BENDS, CONDITIONS, CUT, STAIRS, symbol_key
+from daedalus.model.switching.pole_free_guard import pole_free
 from daedalus.model.system.instruction_list import Instructions, read_instructions
 from daedalus.reduction.angle_cut import continued_angle, sector_guard
 from daedalus.simulation.switching.all_zeros import NotEnclosed, all_zeros
@@ -128,7 +129,7 @@ def _lines(rows: Instructions, t: ca.SX, p: ca.SX) -> list[_Line]:
             written, held = ((values[first], values.get(second, ca.SX(0))) for values in (old, new))
             old[row], new[row] = (_applied(operation, *pair, second >= 0) for pair in (written, held))
             if operation in JUMPING and ca.depends_on(old[row], t):
-                new[row] = _held(lines, operation, written, held, old[row])
+                new[row] = _held(lines, operation, written, held, old[row], t)
     return lines
 
 
@@ -137,7 +138,7 @@ def _applied(operation: int, x: ca.SX, y: ca.SX, binary: bool) -> ca.SX:
 
 
 def _held(
-    lines: list[_Line], operation: int, old: tuple[ca.SX, ca.SX], new: tuple[ca.SX, ca.SX], written: ca.SX
+    lines: list[_Line], operation: int, old: tuple[ca.SX, ca.SX], new: tuple[ca.SX, ca.SX], written: ca.SX, t: ca.SX
 ) -> ca.SX:
     """An operation in terms of what it holds between two of its times."""
     k = ca.SX.sym(f"held {len(lines)}")
@@ -154,5 +155,8 @@ def _held(
     if operation in CUT:
         lines.append(_Line(k, sector_guard(x, y) > 0, a, False))
         return continued_angle(a, b, k)
-    lines.append(_Line(k, written, a - b, operation in STAIRS))
+    argument = a - b
+    if operation in CONDITIONS:
+        argument = pole_free(argument, lambda key: key == symbol_key(t))
+    lines.append(_Line(k, written, argument, operation in STAIRS))
     return k
