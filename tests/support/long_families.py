@@ -1,7 +1,7 @@
 """Families of tests that take long: of those whose cases are alike `make test` runs a part, `make test-all` runs all.
 
 Chosen by the processor time of each test (`processor_time.py`): families with a third of a second in all and
-more than 35 ms a case. Those of documents, layout, public names and reached references are not among them.
+more than 14 ms a case. Those of documents, layout, public names and reached references are not among them.
 """
 
 # Every how many cases of a family one runs by default; the values of each parameter take turns (`rings.py`).
