@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import casadi as ca
 
 from daedalus.model.expressions import BENDS, COMPARISONS, LOGICAL, STAIRS, concatenate, contains, elements, symbol_key
@@ -21,6 +23,11 @@ def is_linear(expressions: ca.SX, unknowns: ca.SX, slopes: ca.SX, steps: bool = 
 def has_steps(expressions: ca.SX) -> bool:
     """Whether a step stands anywhere in some expressions."""
     return contains(ca.Function("steps", [concatenate(ca.symvar(expressions))], [expressions]), _STEPS)
+
+
+def steps_among(operations: Iterable[int]) -> bool:
+    """Whether one of some operations, by CasADi's numbers, is a step."""
+    return not _STEPS.isdisjoint(operations)
 
 
 def steps_with(expressions: ca.SX, unknowns: ca.SX, kinks: bool = False) -> bool:
