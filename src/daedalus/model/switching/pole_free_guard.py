@@ -36,7 +36,7 @@ def pole_free(guard: ca.SX, moves: Callable[[int], bool]) -> ca.SX:
     >>> x, L = ca.SX.sym("x"), ca.SX.sym("L")
     >>> def moves(key): return key == symbol_key(x)
     >>> pole_free(L / x - 2, moves), pole_free(x / L - 2, moves), pole_free(ca.tan(x), moves)
-    (SX(((L-(2*x))*x)), SX(((x/L)-2)), SX((sin(x)*cos(x))))
+    (SX(((L-(2.*x))*x)), SX(((x/L)-2)), SX((sin(x)*cos(x))))
     """
     fraction = as_fraction(guard, moves)
     return guard if fraction.under is None else ca.SX(fraction.over * fraction.under)
