@@ -37,5 +37,5 @@ def test_a_singular_pencil_cannot_be_taken_apart():
     lines = str(caught.value).splitlines()
     assert lines[0] == "The pencil s E - A is singular."
     assert lines[1] == "  2 equations, 2 unknowns; det(s E - A) is zero for every s"
-    assert lines[2].startswith("  Because some combination of unknowns")
+    assert lines[2].startswith("  Because the equations leave a combination of unknowns undetermined")
     assert lines[3].startswith("  Try: dd.pencil(E, A).right_indices")
