@@ -27,6 +27,15 @@ def test_a_model_is_typeset(robot):
     assert "long_arm" in "".join(tree.itertext())
 
 
+def test_print_shows_the_units_of_outputs():
+    m = dd.Model("fall")
+    x = m.state("x", start=1.0, unit="m")
+    m.equation(m.der(x), -x)
+    m.output("height", 2 * x, unit="m")
+    m.output("share", x / 2)
+    assert str(m).endswith("outputs: height [m], share")
+
+
 def test_a_report_tells_its_verdict(robot):
     text = dd.analyse(robot.model)._repr_html_()
     assert "semi-explicit DAE of index 3" in text

@@ -47,7 +47,9 @@ def model_text(model: Model) -> str:
         lines += ["  equations:", *(f"    {line}" for line in equations.splitlines())]
     lines += [f"  kept: {name}: {text} = 0" for name, text in _kept(model)]
     if model.outputs:
-        lines.append(f"  outputs: {', '.join(model.outputs)}")
+        units = model._output_units
+        named = (f"{name} [{unit}]" if (unit := units.get(name)) else name for name in model.outputs)
+        lines.append(f"  outputs: {', '.join(named)}")
     return "\n".join(lines)
 
 
