@@ -180,3 +180,29 @@ R2 b 0 50
     found = dd.components.run_spice(text)
     frequency = found.ac["frequency"].values
     np.testing.assert_allclose(found.ac["v_b"].values, np.exp(-2j * np.pi * frequency * 1e-9), atol=1e-9)
+
+
+def test_measures_of_nested_sweeps_look_at_every_curve():
+    """v(b) = a · r / (1k + r): the largest lies on the last curve, the first crossing on the first that has one."""
+    text = """nested
+V1 a 0 1
+R1 a b 1k
+R2 b 0 {r}
+V2 c 0 1
+B1 d 0 V={v(b)*v(c)}
+.param r=3k
+.dc V1 0 4 1 V2 1 3 1
+.meas dc top MAX v(d)
+.meas dc low MIN v(d) FROM=1
+.meas dc span PP v(d)
+.meas dc mean AVG v(d)
+.meas dc first WHEN v(d)=4.5
+.meas dc never WHEN v(d)=20
+"""
+    found = dd.components.run_spice(text).measured
+    assert found["top"] == pytest.approx(9.0)
+    assert found["low"] == pytest.approx(0.75)
+    assert found["span"] == pytest.approx(9.0)
+    assert found["mean"] == pytest.approx(0.75 * 2 * 2)
+    assert found["first"] == pytest.approx(3.0)
+    assert math.isnan(found["never"])

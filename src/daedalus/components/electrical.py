@@ -13,13 +13,15 @@ from daedalus.components.semiconductors.bipolar import Transistor
 from daedalus.components.semiconductors.diode import Diode
 from daedalus.components.semiconductors.jfet import Jfet
 from daedalus.components.semiconductors.mosfet import Mosfet
+from daedalus.components.semiconductors.piecewise import piecewise_valve, valve_poles
 from daedalus.errors import ModelError
 from daedalus.model.assembly.component import Component, Keyword
+from daedalus.model.switching.combined_conditions import all_of
 
 __all__ = [
     "Capacitor", "ControlledSwitch", "CurrentSensor", "CurrentSource", "Diode", "Ground", "Inductor", "Jfet", "Mosfet",
     "OpAmp", "Resistor",
-    "Switch", "Transformer", "Transistor", "VoltageSensor", "VoltageSource",
+    "Switch", "Thyristor", "Transformer", "Transistor", "VoltageSensor", "VoltageSource",
 ]  # fmt: skip
 
 
@@ -158,6 +160,32 @@ class ControlledSwitch(_Electrical):
         else:
             state = control > q.threshold
         m.equation(current, ca.if_else(state, 1 / q.on_resistance, 1 / q.off_resistance) * voltage, name="law")
+        m.lost(voltage * current)
+
+
+class Thyristor(_Electrical):
+    """A thyristor from plus to minus, piecewise linear; the signal `gate` fires it while it is above one half.
+
+    Fired, it is a diode with `on_resistance` above `threshold`; once the gate is off, it goes out when its current has
+    fallen to `holding_current`. `fired` tells which. Without a firing it blocks in both directions, with
+    `off_conductance`.
+    """
+
+    keywords = {
+        "on_resistance": Keyword("ohm", 1e-3, "positive"),
+        "off_conductance": Keyword("S", 1e-6, "positive"),
+        "threshold": Keyword("V", 0.0),
+        "holding_current": Keyword("A", 0.0, "not negative"),
+    }
+
+    @staticmethod
+    def _write(m: Any, q: Any) -> None:
+        gate, fired = m.signal_input("gate"), m.discrete("fired", start=0.0)
+        valve = piecewise_valve(m, q.on_resistance, q.off_conductance, fired > 0.5)
+        voltage, current = valve_poles(m, q.threshold + valve.over)
+        m.equation(current, valve.through + q.off_conductance * q.threshold, name="law")
+        m.when(all_of(gate > 0.5, valve.drive > 0), {"fired": 1.0}, name="fire", at_start=True)
+        m.when(all_of(gate < 0.5, fired > 0.5, valve.drive < q.holding_current), {"fired": 0.0}, name="extinguish")
         m.lost(voltage * current)
 
 

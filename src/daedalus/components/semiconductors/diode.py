@@ -19,6 +19,7 @@ from daedalus.components.semiconductors.junction import (
     larger,
     layer_current,
 )
+from daedalus.components.semiconductors.piecewise import piecewise_valve, valve_poles
 from daedalus.components.semiconductors.temperature import (
     junction_at,
     potential_at,
@@ -120,10 +121,9 @@ class Diode(CardComponent):
 
 
 def _write_piecewise(m: Any, q: Any) -> None:
-    voltage, _, current = two_pole(m, "electrical")
-    over = voltage - q.threshold
-    law = ca.if_else(over > 0, over / q.on_resistance, q.off_conductance * over) + q.conductance * voltage
-    m.equation(current, law + q.off_conductance * q.threshold, name="law")
+    valve = piecewise_valve(m, q.on_resistance, q.off_conductance)
+    voltage, current = valve_poles(m, q.threshold + valve.over)
+    m.equation(current, valve.through + q.conductance * voltage + q.off_conductance * q.threshold, name="law")
     losses(m, voltage * current, q.heat)
 
 

@@ -4,6 +4,8 @@
 // model of higher index asks the function that came with it.
 #pragma once
 
+#include "events/restart_by_short_steps.hpp"
+#include "events/state_constraints.hpp"
 #include "methods/implicit/blame.hpp"
 #include "methods/implicit/column_newton.hpp"
 #include "methods/implicit/rounding_noise.hpp"
@@ -65,6 +67,8 @@ inline bool factor_restart(ImplicitState& m) noexcept {
         if (column >= model.block_states() || !model.has_derivative[static_cast<std::size_t>(column)]) values[place] = m.all[k];
     }
     for (long long k = 0; k < dots; ++k) values[model.dot_place[static_cast<std::size_t>(k)]] += m.dot[k];
+    if (has_state_constraints(m))
+        visit_state_constraints(m, [&](long long place, long long, long long, double slope) { values[place] = slope; });
     ++m.factorisations;
     m.diagonal_restart = read_diagonal(m, values);
     return m.diagonal_restart || m.solver.factor(nullptr, nullptr);
@@ -99,7 +103,7 @@ struct DampedRestart {
         taken = part;
     }
     double size_behind() noexcept {
-        if (!residual_at(s, m, s.t, y + m.unknowns, y, next)) return std::numeric_limits<double>::infinity();
+        if (!restart_residual(s, m, y, next)) return std::numeric_limits<double>::infinity();
         solve_restart_matrix(s, m, next);
         return weighted_norm(m, next);
     }
@@ -116,7 +120,7 @@ inline double simplified_corrections(Integration& s, ImplicitState& m, double* y
     for (int round = 0; round < most_corrections && following <= much_shorter * size; ++round) {
         move_restart(m, y, 1, next);
         size = following;
-        if (size <= consistent_enough || !residual_at(s, m, s.t, y + m.unknowns, y, next)) break;
+        if (size <= consistent_enough || !restart_residual(s, m, y, next)) break;
         solve_restart_matrix(s, m, next);
         following = weighted_norm(m, next);
     }
@@ -128,8 +132,8 @@ inline double simplified_corrections(Integration& s, ImplicitState& m, double* y
 inline double correct_restart(Integration& s, ImplicitState& m, double* y, bool of_row) noexcept {
     const double failed = std::numeric_limits<double>::infinity();
     double *change = m.spare, *next = m.spare + m.unknowns;
-    if (!residual_at(s, m, s.t, y + m.unknowns, y, change)) return failed;
     if (!jacobian_at(s, m, s.t, y + m.unknowns, y)) return failed;
+    if (!restart_residual(s, m, y, change)) return failed;
     if (!factor_restart(m)) {
         s.culprit = {unknown_of_singular(m, m.singular_restart), Culprit::What::nothing};
         return failed;
@@ -191,8 +195,7 @@ inline bool restart_by_whole(Integration& s, ImplicitState& m, double* y) noexce
     double *row = m.spare_row, *change = m.spare, before = std::numeric_limits<double>::infinity();
     for (int round = 0; round < most_whole_corrections && !s.abort_called; ++round) {
         weigh_restart(s, m, row);
-        if (!residual_at(s, m, s.t, row + m.unknowns, row, change) || !jacobian_at(s, m, s.t, row + m.unknowns, row) ||
-            !factor_restart(m))
+        if (!jacobian_at(s, m, s.t, row + m.unknowns, row) || !restart_residual(s, m, row, change) || !factor_restart(m))
             return false;
         solve_restart_matrix(s, m, change);
         const double size = weighted_norm(m, change);
@@ -267,6 +270,11 @@ inline bool solve_restart(Integration& s, double* y, bool moved) noexcept {
         m.stale_time = s.t;
         return true;
     }
+    if (has_state_constraints(m) && !find_constraint_drift(s, m, y)) {
+        s.culprit = {unknown_of_block(m.model, m.model.state_constraints.front()), Culprit::What::nothing};
+        m.singular_restart = true;
+        return false;
+    }
     copy(y, s.n, m.spare_row);
     // Rows between steps, which no run goes on from, need no corrections below the rounding errors of their terms.
     const bool of_row = s.t0 == s.t1 && s.last_step != 0;
@@ -282,7 +290,8 @@ inline bool solve_restart(Integration& s, double* y, bool moved) noexcept {
         copy(m.spare_row, s.n, y);
         return true;
     }
-    return !s.abort_called && !m.singular_restart && restart_by_whole(s, m, y);
+    if (s.abort_called) return false;
+    return m.singular_restart ? restart_by_short_steps(s, m, y) : restart_by_whole(s, m, y);
 }
 
 // Why no consistent values were found.

@@ -24,6 +24,8 @@ struct ImplicitModel {
     // Lubich, Roche 1989); equations are multiplied by h^level.
     std::vector<int> index, level;
     std::vector<long long> constraints;   // equations without x'
+    std::vector<long long> state_constraints;  // those of states with a derivative alone
+    std::vector<char> is_state_constraint;     // by equation
     std::vector<long long> curved;        // unknowns of index 3 in which the equations are nonlinear
     std::vector<char> has_derivative;     // which x have a derivative in any equation
     bool higher_index = false;

@@ -134,6 +134,21 @@ PythonImplicitModel with_linear(const PythonImplicitModel& self, const std::stri
     return other;
 }
 
+// Constraints in which nothing but states with a derivative stands.
+void find_state_constraints(ImplicitModel& model) {
+    std::vector<char>& of_states = model.is_state_constraint;
+    of_states.assign(static_cast<std::size_t>(model.unknowns), 0);
+    for (const long long row : model.constraints) of_states[static_cast<std::size_t>(row)] = 1;
+    for (long long c = 0; c < model.unknowns; ++c) {
+        const auto column = static_cast<std::size_t>(c);
+        if (c < model.states && model.has_derivative[column]) continue;
+        for (long long k = model.matrix.colind[column]; k < model.matrix.colind[column + 1]; ++k)
+            of_states[static_cast<std::size_t>(model.matrix.rows[static_cast<std::size_t>(k)])] = 0;
+    }
+    for (const long long row : model.constraints)
+        if (of_states[static_cast<std::size_t>(row)]) model.state_constraints.push_back(row);
+}
+
 // `dependent` are states whose derivative has the coefficient zero with the parameters of the run, `held` the equations
 // that are free of derivatives then. With `columns` all sizes and patterns are those of one column.
 void construct_model(PythonImplicitModel* self, nb::object residual, nb::object jacobian, long long states,
@@ -168,6 +183,7 @@ void construct_model(PythonImplicitModel* self, nb::object residual, nb::object 
         if (!with_derivative[row] || is_held[row]) model.constraints.push_back(static_cast<long long>(row));
     for (std::size_t c = 0; c < static_cast<std::size_t>(states); ++c)
         model.has_derivative.push_back(dot_colind[c + 1] > dot_colind[c] && !is_dependent[c]);
+    if (columns.empty()) find_state_constraints(model);
     if (!columns.empty()) add_columns(model, columns, products, below);
     if (zeros < 0 || zeros > model.unknowns) refuse("zeros is out of range");
     model.columns.zeros = zeros;

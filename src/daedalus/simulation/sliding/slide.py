@@ -176,7 +176,7 @@ def come_to_rest(first: Piece, done: Trajectory) -> Next:
         return None
     t, end = float(done.end.time), np.array(done._source.end)[done._plant.row_parts["x"]]
     u, p = done._drive.at_time(t), done._parameters
-    atol = np.broadcast_to(first.settings.call["atol"], done._plant.row_width)[done._plant.row_parts["x"]]
+    atol = np.atleast_1d(first.settings.call["atol"])[: len(end)]  # states come first in the rows of every method
     within = WITHIN * (first.road.request.rtol * np.abs(end) + atol)
     for which in range(found.count):
         surface = once(system, Surface, which)

@@ -85,8 +85,9 @@ class RunCurve:
 class TableCurve:
     """The points of a sweep; complex values are their magnitudes."""
 
-    def __init__(self, dataset: Any, axis: str, netlist: Netlist, known: Mapping[str, Any]) -> None:
-        self.dataset, self.netlist, self.known = dataset, netlist, known
+    def __init__(self, dataset: Any, axis: str, netlist: Netlist, known: Mapping[str, Any], row: int = 0) -> None:
+        """Row: which curve of a nested sweep."""
+        self.dataset, self.netlist, self.known, self.row = dataset, netlist, known, row
         self.axis = np.asarray(dataset[axis], dtype=float)
         self.names = {axis: self.axis}
         self.first, self.last = float(self.axis.min()), float(self.axis.max())
@@ -94,7 +95,7 @@ class TableCurve:
     def _values(self, tree: Tree, card: Card) -> tuple[np.ndarray, np.ndarray]:
         def lookup(name: str) -> np.ndarray:
             found = np.asarray(self.dataset[name])
-            return found if found.ndim == 1 else found[0]
+            return found if found.ndim == 1 else found[self.row]
 
         found = np.asarray(evaluated(tree, lookup, self.netlist, card, {**self.known, **self.names}))
         found = np.abs(found) if np.iscomplexobj(found) else found

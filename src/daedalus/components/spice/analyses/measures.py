@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -51,6 +51,24 @@ def read_measure(card: Card) -> Measure:
 def measured(measure: Measure, curve: Curve | None, netlist: Netlist, known: dict[str, Any]) -> float:
     """The result; NaN where what is asked for does not happen."""
     return _Reading(measure, curve, netlist, known).result()
+
+
+def measured_over(measure: Measure, curves: Sequence[Curve], netlist: Netlist, known: dict[str, Any]) -> float:
+    """The result over all curves of a nested sweep: extremes and means of all, else of the first where it happens."""
+    word = measure.words[0].partition("=")[0]
+    if word == "pp":
+        high, low = (replace(measure, words=(kind, *measure.words[1:])) for kind in ("max", "min"))
+        return measured_over(high, curves, netlist, known) - measured_over(low, curves, netlist, known)
+    if word in ("max_at", "min_at"):
+        values = [measured(replace(measure, words=(word[:3], *measure.words[1:])), c, netlist, known) for c in curves]
+        best = int(np.nanargmax(values) if word == "max_at" else np.nanargmin(values))
+        return measured(measure, curves[best], netlist, known)
+    found = np.array([measured(measure, curve, netlist, known) for curve in curves])
+    happened = found[~np.isnan(found)]
+    if not len(happened):
+        return float("nan")
+    whole = {"max": np.max, "min": np.min, "avg": np.mean, "rms": lambda values: np.sqrt(np.mean(values**2))}
+    return float(whole[word](happened)) if word in whole else float(happened[0])
 
 
 def _unreadable(card: Card) -> Exception:

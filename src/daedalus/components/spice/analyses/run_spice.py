@@ -13,7 +13,7 @@ from daedalus.analysis.points.equilibrium import Equilibrium
 from daedalus.components.spice.analyses import analysis_cards as cards
 from daedalus.components.spice.analyses.curves import Curve, RunCurve, TableCurve
 from daedalus.components.spice.analyses.harmonics import harmonics
-from daedalus.components.spice.analyses.measures import measured, read_measure
+from daedalus.components.spice.analyses.measures import measured, measured_over, read_measure
 from daedalus.components.spice.analyses.named_values import shown_names
 from daedalus.components.spice.analyses.rest import direct_current, operating_point
 from daedalus.components.spice.analyses.small_signal import ac, noise, transfer_function
@@ -193,15 +193,21 @@ def _measure(netlist: Netlist, found: SpiceResults) -> None:
                 found.four[probe.text] = harmonics(curve, probe, wanted.frequency, card)
         if card.words[0] in (".meas", ".measure"):
             own = read_measure(card)
-            found.measured[own.name] = measured(own, _curve(own.analysis, netlist, found), netlist, found.measured)
+            curves = _curves(own.analysis, netlist, found)
+            if len(curves) > 1:
+                found.measured[own.name] = measured_over(own, curves, netlist, found.measured)
+            else:
+                found.measured[own.name] = measured(own, curves[0] if curves else None, netlist, found.measured)
 
 
-def _curve(analysis: str, netlist: Netlist, found: SpiceResults) -> Curve | None:
+def _curves(analysis: str, netlist: Netlist, found: SpiceResults) -> list[Curve]:
+    """What a .meas looks at; none without its analysis, several where sweeps are nested."""
     known = found.measured
     if analysis == "tran":
-        return None if found.tran is None else RunCurve(found.tran, netlist, known)
+        return [] if found.tran is None else [RunCurve(found.tran, netlist, known)]
     data = {"ac": found.ac, "dc": found.dc, "noise": found.noise}.get(analysis)
     if data is None:
-        return None
+        return []
     axis = "frequency" if analysis != "dc" else str(list(data.dims)[-1])
-    return TableCurve(data, axis, netlist, known)
+    count = data.sizes[str(list(data.dims)[0])] if analysis == "dc" and len(data.dims) > 1 else 1
+    return [TableCurve(data, axis, netlist, known, row) for row in range(count)]

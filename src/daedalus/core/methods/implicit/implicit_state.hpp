@@ -41,6 +41,7 @@ struct ImplicitState {
     bool reach_known = false;
     double* spare;         // three vectors of unknowns
     double* spare_row;     // a row (x, z, x')
+    double* constraint_drift;  // dc/dt of constraints between states
     double* beside_point;  // three vectors of unknowns, for slopes by differences
     // For models with columns: where the last Jacobians are from; what their functions give; a direction d', d.
     const long long group_count;
@@ -81,6 +82,7 @@ struct ImplicitState {
           reach(memory.carve(m.unknowns)),
           spare(memory.carve(3 * m.unknowns)),
           spare_row(memory.carve(m.unknowns + m.states)),
+          constraint_drift(memory.carve(m.state_constraints.empty() ? 0 : m.unknowns)),
           beside_point(memory.carve(3 * m.unknowns)),
           group_count(static_cast<long long>(m.columns.groups.size())),
           solver(m.matrix, m, 1),
