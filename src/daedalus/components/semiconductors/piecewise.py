@@ -3,8 +3,8 @@ in V where it blocks:
 
     v = R s, i = s   for s > 0,       v = s, i = G s   for s ≤ 0.
 
-Its sign is known to the accuracy of the current or voltage itself. The sign of v = v_a − v_b would be lost in the errors
-of two large voltages where a small on resistance leaves microvolts between them.
+Its sign is known to the accuracy of the current or voltage itself. The sign of v = v_a − v_b would be lost in the
+errors of two large voltages where a small on resistance leaves microvolts between them.
 """
 
 from __future__ import annotations

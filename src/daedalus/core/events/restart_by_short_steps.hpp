@@ -1,10 +1,10 @@
-// Behind a jump where the equations do not give x' to the states at hand, because what stands before a derivative vanishes
-// there: the charge of a junction that blocks and has no depletion layer. In the limit such a state is algebraic. Two steps
-// of implicit Euler that take no time worth mentioning find it with z,
+// A restart by two short steps of implicit Euler, where the equations do not give x' to the states at hand.
 //
-//   F(t, (x − x₀) / δ, x, z) = 0,
+//   F(t, (x − x₀) / δ, x, z) = 0
 //
-// the first from the states before, the second, from the states found, with their slopes.
+// What stands before a derivative vanishes there: the charge of a junction that blocks and has no depletion layer. In the
+// limit such a state is algebraic. The first step, from the states before, finds it with z in no time worth mentioning;
+// the second, from the states found, finds the slopes.
 #pragma once
 
 #include "methods/implicit/implicit_state.hpp"

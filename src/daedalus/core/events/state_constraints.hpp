@@ -1,9 +1,9 @@
-// Constraints between states alone, c(t, x) = 0, as a loop of capacitors has, behind a jump: x stays, and x' obeys
+// Constraints between states alone, c(t, x) = 0, as a loop of capacitors has, behind a jump where x stays.
 //
-//   dc/dx x' + dc/dt = 0,
+//   dc/dx x' + dc/dt = 0
 //
-// which stands in the place of c in the equations of a restart. x is the same in all its corrections, and so are dc/dx
-// and dc/dt. Models of higher index, and those with columns of derivatives, have other ways.
+// stands in the place of c in the equations of a restart. x is the same in all its corrections, and so are dc/dx and
+// dc/dt. Models of higher index, and those with columns of derivatives, have other ways.
 #pragma once
 
 #include "methods/implicit/implicit_state.hpp"

@@ -209,5 +209,5 @@ def _curves(analysis: str, netlist: Netlist, found: SpiceResults) -> list[Curve]
     if data is None:
         return []
     axis = "frequency" if analysis != "dc" else str(list(data.dims)[-1])
-    count = data.sizes[str(list(data.dims)[0])] if analysis == "dc" and len(data.dims) > 1 else 1
+    count = data.sizes[str(next(iter(data.dims)))] if analysis == "dc" and len(data.dims) > 1 else 1
     return [TableCurve(data, axis, netlist, known, row) for row in range(count)]
