@@ -67,8 +67,11 @@ def measured_over(measure: Measure, curves: Sequence[Curve], netlist: Netlist, k
     happened = found[~np.isnan(found)]
     if not len(happened):
         return float("nan")
-    whole = {"max": np.max, "min": np.min, "avg": np.mean, "rms": lambda values: np.sqrt(np.mean(values**2))}
-    return float(whole[word](happened)) if word in whole else float(happened[0])
+    if word == "rms":
+        return float(np.sqrt(np.mean(happened**2)))
+    if word in ("max", "min", "avg"):
+        return float({"max": happened.max(), "min": happened.min(), "avg": happened.mean()}[word])
+    return float(happened[0])
 
 
 def _unreadable(card: Card) -> Exception:
