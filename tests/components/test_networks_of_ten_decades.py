@@ -217,3 +217,19 @@ def test_what_cannot_be_resolved_is_told():
     m, start = pair(1e-12)
     tr = dd.simulate(m, 1e-2, start=start, atol={"small.voltage": 1e-9})
     assert told(tr, (BelowTolerance, FewDigits)) == {"small.voltage"}
+
+
+@pytest.mark.parametrize("method", ["auto", "bdf", "rodas5p"])
+def test_a_network_at_rest_ends(method):
+    """A rectifier without a voltage: what moves are rounding errors of the saturation current, 1e-27 V."""
+    m = dd.Model("rest")
+    source, diode = m.add(C.VoltageSource("source", voltage=0.0)), m.add(C.Diode("diode", saturation_current=1e-12))
+    inner, load = m.add(C.Resistor("inner", resistance=10.0)), m.add(C.Resistor("load", resistance=1e3))
+    store, ground = m.add(C.Capacitor("store", capacitance=1e-5)), m.add(C.Ground("ground"))
+    m.connect(source.plus, inner.plus)
+    m.connect(inner.minus, diode.plus)
+    m.connect(diode.minus, load.plus, store.plus)
+    m.connect(source.minus, load.minus, store.minus, ground.pin)
+    tr = dd.simulate(m, 0.05, method=method)
+    assert tr.success
+    assert abs(tr["store.voltage"][-1]) < 1e-20

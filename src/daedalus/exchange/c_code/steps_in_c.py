@@ -20,6 +20,8 @@ from daedalus.simulation.plant.projection import CORRECTIONS
 
 # Newton's method in C goes on until corrections no longer shrink; a step that needs more iterations has failed.
 MOST_ITERATIONS = 50
+# Stages at rest are zero but for rounding: they are measured from here on.
+LEAST_STAGE = 1e-3
 
 
 def fixed_steps(system: System, method: str | Tableau, step: float, steps: int) -> FlowCore:
@@ -51,8 +53,11 @@ def step_functions(core: FlowCore, name: str) -> list[CFunction]:
     return found
 
 
-def step_code(core: FlowCore, name: str) -> str:
-    """The function `name_step(t, h, x, u, p)`, which moves x on by one step."""
+def step_code(core: FlowCore, name: str, known: bool = False) -> str:
+    """The function `name_step(t, h, x, u, p)`, which moves x on by one step.
+
+    known: whether values of x' and z, with which Newton's method begins, stand behind the parameters in p.
+    """
     stage, table = core.stage, core.tableau
     n, nz, s = stage.sizes["x"], stage.sizes["z"], table.stages
     constants = f"""
@@ -68,7 +73,7 @@ static const double {name}_c[{s}] = {numbers(table.c)};
     if ({name}_correct(&end, x, u, p, moved)) return 1;
     for (i = 0; i < {n}; ++i) x[i] = moved[i];
   }}"""
-    solve = _implicit(core, name) if stage.implicit else _explicit(name, n, s)
+    solve = _implicit(core, name, known) if stage.implicit else _explicit(name, n, s)
     return f"""{constants}{_factor(name, s * (n + nz)) if stage.implicit else ""}
 int {name}_step(double t, double h, double *x, const double *u, const double *p) {{
   double k[{max(1, s * n)}], z[{max(1, s * nz)}], at[{max(1, n)}], moved[{max(1, n)}];
@@ -94,20 +99,23 @@ def _explicit(name: str, n: int, s: int) -> str:
   }}"""
 
 
-def _implicit(core: FlowCore, name: str) -> str:
+def _implicit(core: FlowCore, name: str, known: bool) -> str:
     n, nz, s = core.stage.sizes["x"], core.stage.sizes["z"], core.tableau.stages
     m, guess = n + nz, core.system.start["z"]
     first = [0.0 if v != v else float(v) for v in guess[:nz]]
+    behind = core.system.sizes["p"]
+    rate, value = (f"p[{behind} + i % {n}]", f"p[{behind + n} + i]") if known and n else ("0.0", "guess[i]")
     return f"""  {{
     static const double guess[{max(1, nz)}] = {numbers(first)};
     double F[{m}], by_x[{max(1, m * n)}], by_k[{max(1, m * n)}], by_z[{max(1, m * nz)}];
     double matrix[{(s * m) ** 2}], right[{s * m}], before = INFINITY;
     int order[{s * m}], iteration;
-    for (i = 0; i < {s * n}; ++i) k[i] = 0.0;
+    (void)guess;
+    for (i = 0; i < {s * n}; ++i) k[i] = {rate};
     for (a = 0; a < {s}; ++a)
-      for (i = 0; i < {nz}; ++i) z[a * {nz} + i] = guess[i];
+      for (i = 0; i < {nz}; ++i) z[a * {nz} + i] = {value};
     for (iteration = 0; ; ++iteration) {{
-      double length = 0.0, size = 0.0;
+      double length = 0.0, size = {LEAST_STAGE};
       if (iteration == {MOST_ITERATIONS}) return 1;
       for (i = 0; i < {(s * m) ** 2}; ++i) matrix[i] = 0.0;
       for (a = 0; a < {s}; ++a) {{

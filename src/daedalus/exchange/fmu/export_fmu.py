@@ -17,6 +17,7 @@ from daedalus.errors import DaedalusError, InputError
 from daedalus.exchange.c_code.casadi_c import CFunction, c_function
 from daedalus.exchange.c_code.steps_in_c import fixed_steps, step_functions
 from daedalus.exchange.fmu.instants import Instants, assigned_by, guards_of, instants_of
+from daedalus.exchange.fmu.iterated_unknowns import NONE, IteratedUnknowns, iterated_unknowns
 from daedalus.exchange.fmu.libraries import builder_of, libraries
 from daedalus.exchange.fmu.model_description import (
     KINDS,
@@ -101,7 +102,8 @@ def export_fmu(
 
     Discrete variables, conditions, clocks and schedules act as in `dd.simulate`; ticks are time events of the FMU. What
     it does not carry is listed in `notes` of the result. Raises an InputError for clocks that call Python code, for
-    contacts and dry friction, delays, and equations that have to be solved by iteration.
+    contacts and dry friction, and delays. Equations without a formula for x' and z, as those of circuits with diodes,
+    are solved by a damped Newton's method inside; `method` is then an implicit one.
 
     Example
     -------
@@ -116,19 +118,19 @@ def export_fmu(
     """
     kinds = _checked(kind, version, platforms)
     builder = builder_of(compiler, platforms, version)
-    system, form, notes = _explicit_system(model)
+    system, form, unknowns, notes = _flowing_system(model)
     instants = instants_of(system)
     names = _chosen_outputs(system, inputs, outputs)
-    start = _start(system, notes)
-    chosen, core = _steps(system, form, start, method)
+    start, first = _start(system, unknowns, notes)
+    chosen, core = _steps(system, form, unknowns, start, method)
     variables, functions = (
-        _variables(system, form, names, start, instants),
-        _functions(model, system, form, core, instants, notes),
+        _variables(system, form, unknowns, names, start, instants),
+        _functions(model, system, form, unknowns, core, instants, notes),
     )
     identifier = "".join(c if c.isalnum() and c.isascii() else "_" for c in system.name)
     identifier = identifier if identifier[:1].isalpha() else f"m_{identifier}"
     whole = [*functions, *step_functions(core, "dd")]
-    files, token = libraries(builder, system, whole, core, start, instants, rtol, repr(variables))
+    files, token = libraries(builder, system, whole, core, start, first, instants, rtol, repr(variables))
     text = description(system.name, identifier, token, version, kinds, variables, instants.guards, rtol)
     where = Path(path)
     inside = {"modelDescription.xml": text.encode()}
@@ -150,16 +152,10 @@ def _checked(kind: str, version: int, platforms: str) -> list[str]:
     return list(KINDS) if kind == "both" else [kind]
 
 
-def _explicit_system(model: Model | System) -> tuple[System, ExplicitForm, list[str]]:
+def _flowing_system(model: Model | System) -> tuple[System, ExplicitForm, IteratedUnknowns, list[str]]:
     system = flowing_system(model, sampled=True)
-    form = find_explicit_form(system)
-    if isinstance(form, NoForm):
-        raise InputError(
-            f"The model {system.name!r} cannot be an FMU yet.",
-            "x' and z follow from equations that are solved by iteration",
-            because="the library inside evaluates formulas.",
-            remedy="dd.exchange.c, which writes the residual; or equations that are linear in the algebraic variables",
-        )
+    found = find_explicit_form(system)
+    form, unknowns = iterated_unknowns(system) if isinstance(found, NoForm) else (found, NONE)
     if system.events and system.has_invariants:
         raise InputError(
             f"The model {system.name!r} cannot be an FMU yet.",
@@ -168,7 +164,8 @@ def _explicit_system(model: Model | System) -> tuple[System, ExplicitForm, list[
             because="a reset has to be made consistent with constraints, which the library inside does not do.",
             remedy="a model without events, or in minimal coordinates",
         )
-    return system, form, []
+    notes = [] if not unknowns.count else ["x' and z are solved by Newton's method at every evaluation"]
+    return system, form, unknowns, notes
 
 
 def _chosen_outputs(system: System, inputs: Sequence[str] | None, outputs: Sequence[str] | None) -> tuple[str, ...]:
@@ -192,8 +189,8 @@ def _chosen_outputs(system: System, inputs: Sequence[str] | None, outputs: Seque
     return tuple(outputs)
 
 
-def _start(system: System, notes: list[str]) -> np.ndarray:
-    """The consistent start, with inputs at zero."""
+def _start(system: System, unknowns: IteratedUnknowns, notes: list[str]) -> tuple[np.ndarray, np.ndarray]:
+    """The consistent start, with inputs at zero, and first values of unknowns that are solved by iteration."""
     missing = [label for label, v in zip(system.labels["p"], system.start["p"]) if np.isnan(v)]
     if missing:
         raise InputError(
@@ -203,10 +200,13 @@ def _start(system: System, notes: list[str]) -> np.ndarray:
         )
     try:
         found = initialise(system, inputs={v.name: np.zeros(v.shape) for v in system.of_kind("input")})
-        return np.array([float(found[label]) for label in system.labels["x"]])
+        labels = [system.labels["x"], [*system.labels["xdot"], *system.labels["z"]] if unknowns.count else []]
+        start, first = (np.array([float(found[label]) for label in own]) for own in labels)
+        return start, first
     except (DaedalusError, TypeError, ValueError):
         notes.append("start values are those written in the model; they were not made consistent")
-        return np.array(system.default_start)
+        guess = np.concatenate([np.zeros(system.sizes["x"]), np.nan_to_num(system.start["z"])])
+        return np.array(system.default_start), guess[: unknowns.count]
 
 
 def _without_events(system: System) -> System:
@@ -217,9 +217,13 @@ def _without_events(system: System) -> System:
     )
 
 
-def _steps(system: System, form: ExplicitForm, start: np.ndarray, method: str) -> tuple[str, FlowCore]:
+def _steps(
+    system: System, form: ExplicitForm, unknowns: IteratedUnknowns, start: np.ndarray, method: str
+) -> tuple[str, FlowCore]:
     chosen = method
-    if method == "auto":
+    if method == "auto" and unknowns.count:
+        chosen = STIFF
+    elif method == "auto":
         small = system.sizes["x"] <= MOST_IMPLICIT
         chosen = STIFF if small and _is_stiff(system, form, start) else EXPLICIT
     return chosen, fixed_steps(_without_events(system), chosen, 1e-3, 1)
@@ -255,8 +259,9 @@ def _is_stiff(system: System, form: ExplicitForm, start: np.ndarray) -> bool:
 
 
 def _variables(
-    system: System, form: ExplicitForm, outputs: tuple[str, ...], start: np.ndarray, instants: Instants
-) -> list[FmuVariable]:
+    system: System, form: ExplicitForm, unknowns: IteratedUnknowns, outputs: tuple[str, ...], start: np.ndarray,
+    instants: Instants,
+) -> list[FmuVariable]:  # fmt: skip
     sizes = system.sizes
     units = {letter: [""] * sizes[letter] for letter in ("x", "xdot", "z", "u", "p")}
     for place in system.places.values():
@@ -272,11 +277,14 @@ def _variables(
     def depends(expression: ca.SX) -> list[tuple[int, ...]]:
         """The indices (from 1) of the states and inputs that each row depends on."""
         by_x, by_u = (ca.jacobian(expression, symbols[letter]).sparsity() for letter in ("x", "u"))
-        rows: list[list[int]] = [[] for _ in range(expression.numel())]
+        by_w = set(ca.jacobian(expression, unknowns.symbols).sparsity().get_triplet()[0])
+        # What is solved by iteration may depend on all states and inputs.
+        all_of_them = [*range(2, 2 + n), *range(first_u, first_u + sizes["u"])]
+        rows: list[list[int]] = [list(all_of_them) if k in by_w else [] for k in range(expression.numel())]
         for pattern, first in ((by_x, 2), (by_u, first_u)):
             for row, column in zip(*pattern.get_triplet()):
                 rows[row].append(first + column)
-        return [tuple(sorted(row)) for row in rows]
+        return [tuple(sorted(set(row))) for row in rows]
 
     def kind(label: str) -> str:
         return "output" if label in chosen else "local"
@@ -322,9 +330,10 @@ def _labels_of(system: System, name: str) -> list[str]:
 
 
 def _functions(
-    model: Model | System, system: System, form: ExplicitForm, core: FlowCore, instants: Instants, notes: list[str]
-) -> list[CFunction]:
-    own = [(letter, system.symbol(letter)) for letter in ("t", "x", "u", "p")]
+    model: Model | System, system: System, form: ExplicitForm, unknowns: IteratedUnknowns, core: FlowCore,
+    instants: Instants, notes: list[str],
+) -> list[CFunction]:  # fmt: skip
+    own = [*((letter, system.symbol(letter)) for letter in ("t", "x", "u")), ("p", unknowns.parameters(system))]
     rates = form
     if system.has_invariants:
         rates = _stabilised(model, system) or _drawn_back(system, form, core) or form
@@ -334,15 +343,16 @@ def _functions(
         )  # fmt: skip
     found = [c_function("dd_rates", own, [("xdot", rates.xdot), ("z", form.z)], "x' and z")]
     y = form.applied(system, concatenate(system.outputs.values())) if system.outputs else ca.SX(0, 1)
-    seeds = [(f"s{letter}", ca.SX.sym(f"s{letter}", system.sizes[letter])) for letter in ("x", "u", "p")]
+    seeds = [(f"s{letter}", ca.SX.sym(f"s{letter}", symbols.numel())) for letter, symbols in own[1:]]
     at, along = ca.vertcat(*(s for _, s in own[1:])), ca.vertcat(*(s for _, s in seeds))
     moved = [(word, _along(e, at, along)) for word, e in (("xdot", rates.xdot), ("z", form.z), ("y", y))]
     found.append(c_function("dd_forward", [*own, *seeds], moved, "how x', z and y change along a direction"))
     weights = [(f"w{word}", ca.SX.sym(f"w{word}", e.numel())) for word, e in moved]
     back = _back([rates.xdot, form.z, y], at, [w for _, w in weights])
-    ends = np.cumsum([0, *(system.sizes[letter] for letter in ("x", "u", "p"))]).tolist()
+    ends = np.cumsum([0, *(symbols.numel() for _, symbols in own[1:])]).tolist()
     parts = [(f"{letter}_bar", back[a:b]) for letter, a, b in zip(("x", "u", "p"), ends, ends[1:])]
     found.append(c_function("dd_adjoint", [*own, *weights], parts, "how a weighted sum of x', z and y changes"))
+    found += unknowns.functions(own)
     if system.outputs:
         found.append(c_function("dd_outputs", own, [("y", y)], "the outputs"))
     if instants.guards:

@@ -22,13 +22,19 @@ from daedalus.exchange.fmu.prebuilt_model import NAME as MODEL_FILE
 from daedalus.exchange.fmu.prebuilt_model import model_bytes, runtimes
 from daedalus.model.system.system import System
 
+# What is compiled with the code of a model.
+RUNTIME = ("runtime.c", "iteration.h")
 FIRST_STEP = 1e-4
 FLAGS = ("-std=c99", "-fPIC", "-shared", "-ffp-contract=off")
 # Optimisers take more than linear time over one long function: code of more characters is compiled as it stands.
 OPTIMISED = 400_000
 TIME_LIMIT = 300.0
 # What the runtime calls, and what stands in for a function that a model does not have.
-OPTIONAL = {"dd_outputs": "t, x, u, p, y", "dd_guards": "t, x, u, p, g", "dd_resets": "t, x, u, p, r"}
+OPTIONAL = {
+    "dd_outputs": "t, x, u, p, y", "dd_guards": "t, x, u, p, g", "dd_resets": "t, x, u, p, r",
+    "dd_residual": "t, x, u, p, F, by_w", "dd_residual_forward": "t, x, u, p, sx, su, sp, F",
+    "dd_residual_adjoint": "t, x, u, p, F, x_bar, u_bar, p_bar",
+}  # fmt: skip
 
 
 def builder_of(compiler: bool | None, platforms: str, version: int) -> str | dict[str, Path]:
@@ -62,7 +68,7 @@ def builder_of(compiler: bool | None, platforms: str, version: int) -> str | dic
 
 def libraries(
     builder: str | dict[str, Path], system: System, functions: list[CFunction], core: FlowCore, start: np.ndarray,
-    instants: Instants, rtol: float, described: str,
+    unknowns: np.ndarray, instants: Instants, rtol: float, described: str,
 ) -> tuple[dict[str, bytes], str]:  # fmt: skip
     """The library and what lies beside it, by name, and the token that belongs to them."""
     sizes = {"NX": system.sizes["x"], "NZ": system.sizes["z"], "NU": system.sizes["u"], "NP": system.sizes["p"]}
@@ -74,19 +80,16 @@ def libraries(
 
     if isinstance(builder, dict):
         binaries = {name: path.read_bytes() for name, path in builder.items()}
-        packed = (sizes, functions, core, start, p, nominal, instants)
+        packed = (sizes, functions, core, start, p, nominal, unknowns, instants)
         # The token does not depend on the platforms, so that FMUs for one and for all are the same model.
         own = token(model_bytes(*packed, "", rtol, FIRST_STEP))
         return {**binaries, f"resources/{MODEL_FILE}": model_bytes(*packed, own, rtol, FIRST_STEP)}, own
-    sizes |= {"NH": instants.discretes, "NC": instants.clocks}
-    code = c_model(sizes, functions, core, start, p, nominal, instants)
-    own = token(code.encode(), _runtime().encode())
+    sizes |= {"NH": instants.discretes, "NC": instants.clocks, "NW": len(unknowns)}
+    code = c_model(sizes, functions, core, start, p, nominal, unknowns, instants)
+    runtime = {name: Path(__file__).with_name(name).read_text(encoding="utf-8") for name in RUNTIME}
+    own = token(code.encode(), *(text.encode() for text in runtime.values()))
     header = c_header(sizes, functions, core, own, rtol, FIRST_STEP)
-    return {own_platform(): _built(builder, {"model.h": header, "model.c": code, "runtime.c": _runtime()})}, own
-
-
-def _runtime() -> str:
-    return Path(__file__).with_name("runtime.c").read_text(encoding="utf-8")
+    return {own_platform(): _built(builder, {"model.h": header, "model.c": code, **runtime})}, own
 
 
 def _built(compiler: str, files: dict[str, str]) -> bytes:
@@ -120,7 +123,7 @@ def c_header(
         f"#define DD_ORDER {core.tableau.order}",
         f"#define DD_FIRST_STEP {first_step!r}",
         f"extern const double dd_x_start[{max(1, sizes['NX'])}], dd_p_values[{max(1, sizes['NP'])}];",
-        f"extern const double dd_nominal[{max(1, sizes['NX'])}];",
+        f"extern const double dd_nominal[{max(1, sizes['NX'])}], dd_w_start[{max(1, sizes['NW'])}];",
         "extern const int dd_directions[], dd_terminal[], dd_at_start[], dd_levels[], dd_first[];",
         "extern const double dd_period[], dd_offset[], dd_divisor[], dd_times[];",
         *(f"#define {name}({words}) ((void)({words}), 0)" for name, words in OPTIONAL.items() if name not in names),
@@ -132,7 +135,7 @@ def c_header(
 
 def c_model(
     sizes: dict[str, int], functions: Sequence[CFunction], core: FlowCore, start: np.ndarray, parameters: np.ndarray,
-    nominal: np.ndarray, instants: Instants,
+    nominal: np.ndarray, unknowns: np.ndarray, instants: Instants,
 ) -> str:  # fmt: skip
     """model.c: start values and functions."""
     count = max(1, sizes["NX"])
@@ -140,6 +143,7 @@ def c_model(
         f"const double dd_x_start[{count}] = {numbers(start)};",
         f"const double dd_p_values[{max(1, sizes['NP'])}] = {numbers(parameters)};",
         f"const double dd_nominal[{count}] = {numbers(nominal)};",
+        f"const double dd_w_start[{max(1, sizes['NW'])}] = {numbers(unknowns)};",
     ]
     for word in ("directions", "terminal", "at_start", "levels", "first"):
         own = ", ".join(map(str, getattr(instants, word))) or "0"
@@ -147,4 +151,6 @@ def c_model(
     tables += [f"const double dd_{word}[] = {numbers(getattr(instants, word))};" for word in TIMES]
     # What CasADi exports by itself stays inside.
     whole = written_functions(functions)
-    return '#include "model.h"\n#include <math.h>\n' + "\n".join(tables) + whole + step_code(core, "dd")
+    return (
+        '#include "model.h"\n#include <math.h>\n' + "\n".join(tables) + whole + step_code(core, "dd", bool(sizes["NW"]))
+    )

@@ -7,8 +7,13 @@
 #include <dlfcn.h>
 #endif
 
-enum { RATES, FORWARD, ADJOINT, OUTPUTS, GUARDS, RESETS, STAGE, CORRECT, FUNCTIONS };
+enum {
+  RATES, FORWARD, ADJOINT, OUTPUTS, GUARDS, RESETS, STAGE, CORRECT, RESIDUAL, RESIDUAL_FORWARD, RESIDUAL_ADJOINT,
+  FUNCTIONS
+};
 enum { MOST_ITERATIONS = 50, STACK = 2048 };
+/* Stages at rest are zero but for rounding: they are measured from here on. */
+#define LEAST_STAGE 1e-3
 
 typedef struct {
   int64_t arguments, results, work, count, constants;
@@ -18,9 +23,9 @@ typedef struct {
 } Program;
 
 static struct {
-  int64_t nx, nz, nu, np, ny, ng, nh, nc, stages, order, implicit, projected, corrections, stage_z;
+  int64_t nx, nz, nu, np, ny, ng, nh, nc, stages, order, implicit, projected, corrections, stage_z, nw;
   double rtol, first_step;
-  const double *x_start, *p_values, *nominal, *A, *b, *c, *guess, *period, *offset, *divisor, *times;
+  const double *x_start, *p_values, *w_start, *nominal, *A, *b, *c, *guess, *period, *offset, *divisor, *times;
   int *directions, *terminal, *at_start, *levels, *first;
   const char *token;
   Program programs[FUNCTIONS];
@@ -35,12 +40,14 @@ static struct {
 #define NG ((int)dd.ng)
 #define NH ((int)dd.nh)
 #define NC ((int)dd.nc)
+#define NW ((int)dd.nw)
 #define DD_TOKEN dd.token
 #define DD_RTOL dd.rtol
 #define DD_ORDER ((double)dd.order)
 #define DD_FIRST_STEP dd.first_step
 #define dd_x_start dd.x_start
 #define dd_p_values dd.p_values
+#define dd_w_start dd.w_start
 #define dd_nominal dd.nominal
 #define dd_directions dd.directions
 #define dd_terminal dd.terminal
@@ -169,6 +176,23 @@ static int dd_one(int which, const double *t, const double *x, const double *u, 
   const double *arg[] = {t, x, u, p};
   return evaluate(which, arg, &result);
 }
+/* The equations of x' and z where they are solved by iteration: values and slopes, and along directions. */
+static int dd_residual(const double *t, const double *x, const double *u, const double *p, double *F, double *by_w) {
+  const double *arg[] = {t, x, u, p};
+  double *res[] = {F, by_w};
+  return evaluate(RESIDUAL, arg, res);
+}
+static int dd_residual_forward(const double *t, const double *x, const double *u, const double *p, const double *sx,
+                               const double *su, const double *sp, double *F) {
+  const double *arg[] = {t, x, u, p, sx, su, sp};
+  return evaluate(RESIDUAL_FORWARD, arg, &F);
+}
+static int dd_residual_adjoint(const double *t, const double *x, const double *u, const double *p, const double *F,
+                               double *x_bar, double *u_bar, double *p_bar) {
+  const double *arg[] = {t, x, u, p, F};
+  double *res[] = {x_bar, u_bar, p_bar};
+  return evaluate(RESIDUAL_ADJOINT, arg, res);
+}
 #define dd_outputs(t, x, u, p, y) dd_one(OUTPUTS, t, x, u, p, y)
 #define dd_guards(t, x, u, p, g) dd_one(GUARDS, t, x, u, p, g)
 #define dd_resets(t, x, u, p, r) dd_one(RESETS, t, x, u, p, r)
@@ -218,11 +242,11 @@ static int implicit_stages(double t, double h, const double *x, const double *u,
   double *by_z = by_k + (size_t)m * n, *at = by_z + (size_t)m * nz, before = INFINITY;
   int i, j, r, a, iteration, failed = 1;
   if (!room) return 1;
-  for (i = 0; i < s * n; ++i) k[i] = 0.0;
+  for (i = 0; i < s * n; ++i) k[i] = NW > 0 ? p[NP + i % n] : 0.0;
   for (a = 0; a < s; ++a)
-    for (i = 0; i < nz; ++i) z[a * nz + i] = dd.guess[i];
+    for (i = 0; i < nz; ++i) z[a * nz + i] = NW > 0 ? p[NP + n + i] : dd.guess[i];
   for (iteration = 0; iteration < MOST_ITERATIONS; ++iteration) {
-    double length = 0.0, size = 0.0;
+    double length = 0.0, size = LEAST_STAGE;
     memset(matrix, 0, sizeof(double) * (size_t)all * all);
     for (a = 0; a < s; ++a) {
       double *res[] = {F, by_x, by_k, by_z};
@@ -373,20 +397,20 @@ static const void *part(Reader *r, int64_t count, size_t size) {
 static int read_model(char *bytes, size_t size) {
   Reader r = {bytes, bytes + size};
   const char *magic = PART(&r, char, 8);
-  const int64_t *sizes = PART(&r, int64_t, 16);
+  const int64_t *sizes = PART(&r, int64_t, 17);
   const double *numbers = PART(&r, double, 2);
   const int32_t *ways;
   int64_t whole;
   int k;
-  if (!magic || memcmp(magic, "DDFMU002", 8) || !sizes || !numbers) return 1;
+  if (!magic || memcmp(magic, "DDFMU003", 8) || !sizes || !numbers) return 1;
   dd.nx = sizes[0], dd.nz = sizes[1], dd.nu = sizes[2], dd.np = sizes[3], dd.ny = sizes[4], dd.ng = sizes[5];
   dd.stages = sizes[6], dd.order = sizes[7], dd.implicit = sizes[8], dd.projected = sizes[9], dd.corrections = sizes[10];
-  dd.stage_z = sizes[11], dd.nh = sizes[13], dd.nc = sizes[14];
+  dd.stage_z = sizes[11], dd.nh = sizes[13], dd.nc = sizes[14], dd.nw = sizes[16];
   dd.rtol = numbers[0], dd.first_step = numbers[1];
   dd.token = PART(&r, char, sizes[12]);
   dd.x_start = PART(&r, double, dd.nx), dd.p_values = PART(&r, double, dd.np), dd.nominal = PART(&r, double, dd.nx);
   dd.A = PART(&r, double, dd.stages * dd.stages), dd.b = PART(&r, double, dd.stages), dd.c = PART(&r, double, dd.stages);
-  dd.guess = PART(&r, double, dd.stage_z);
+  dd.guess = PART(&r, double, dd.stage_z), dd.w_start = PART(&r, double, dd.nw);
   dd.period = PART(&r, double, dd.nc), dd.offset = PART(&r, double, dd.nc), dd.divisor = PART(&r, double, dd.nc);
   dd.times = PART(&r, double, sizes[15]);
   /* Directions of events, which of them and of clocks end a run, which count at the start; levels and first times. */

@@ -24,9 +24,12 @@ from daedalus.model.system.instruction_list import UnknownOperationError, read_i
 from daedalus.simulation.plant.projection import CORRECTIONS
 
 NAME = "model.bin"
-MAGIC = b"DDFMU002"
+MAGIC = b"DDFMU003"
 # The order of the functions in the file.
-FUNCTIONS = ("rates", "forward", "adjoint", "outputs", "guards", "resets", "stage", "correct")
+FUNCTIONS = (
+    *("rates", "forward", "adjoint", "outputs", "guards", "resets", "stage", "correct"),
+    *("residual", "residual_forward", "residual_adjoint"),
+)
 # Numbers of the runtime for what is no arithmetic or has a large number in CasADi.
 SPECIAL = {
     ca.OP_INPUT: 1000, ca.OP_CONST: 1001, ca.OP_OUTPUT: 1002, ca.OP_ERFINV: 1003, ca.OP_LOG1P: 1004,
@@ -50,21 +53,21 @@ def runtimes() -> dict[str, Path]:
 
 def model_bytes(
     sizes: dict[str, int], functions: Sequence[CFunction], core: FlowCore, start: np.ndarray, parameters: np.ndarray,
-    nominal: np.ndarray, instants: Instants, token: str, rtol: float, first_step: float,
+    nominal: np.ndarray, unknowns: np.ndarray, instants: Instants, token: str, rtol: float, first_step: float,
 ) -> bytes:  # fmt: skip
     """The file that the runtime reads.
 
-    sizes: NX, NZ, NU, NP, NY, NG.
+    sizes: NX, NZ, NU, NP, NY, NG. unknowns: first values of x' and z where they are solved by iteration.
     """
     table, stage = core.tableau, core.stage
     name = token.encode() + b"\0"
     nz = stage.sizes["z"] if stage.implicit else 0
     whole = [sizes[word] for word in ("NX", "NZ", "NU", "NP", "NY", "NG")]
     whole += [table.stages, int(table.order), int(stage.implicit), int(stage.projected is not None), CORRECTIONS, nz]
-    whole += [len(name), instants.discretes, instants.clocks, len(instants.times)]
+    whole += [len(name), instants.discretes, instants.clocks, len(instants.times), len(unknowns)]
     guess = np.nan_to_num(np.asarray(core.system.start["z"], dtype=float)[:nz], nan=0.0)
-    parts = [MAGIC, struct.pack("<16q", *whole), struct.pack("<2d", rtol, first_step), _padded(name)]
-    for numbers in (start, parameters, nominal, table.A.ravel(), table.b, table.c, guess):
+    parts = [MAGIC, struct.pack("<17q", *whole), struct.pack("<2d", rtol, first_step), _padded(name)]
+    for numbers in (start, parameters, nominal, table.A.ravel(), table.b, table.c, guess, unknowns):
         parts.append(np.asarray(numbers, dtype="<f8").tobytes())
     parts += [np.asarray(getattr(instants, word), dtype="<f8").tobytes() for word in TIMES]
     parts.append(_padded(np.array(instants.whole_numbers, dtype="<i4").tobytes()))

@@ -2,6 +2,8 @@
 
    Written against the text of the two specifications. The model is `model.c` beside this file: sizes, start values and
    the functions dd_rates (with constraints stabilised, for importers), dd_outputs, dd_guards, dd_resets and dd_step.
+   Where x' and z follow from the equations only by iteration, they are NW unknowns behind the parameters, which
+   dd_residual determines.
    Of NG events with guards and NC clocks behind them, dd_resets has what each assigns: the states, and the NH discrete
    variables, which are the last parameters.
 
@@ -41,14 +43,16 @@ enum { OK = 0, ERROR = 3 };
 typedef struct {
   double t, h, rtol;
   int terminated, co_simulation;
-  double numbers[]; /* states, inputs, parameters, the guards when they were last looked at, the next tick of clocks */
+  /* States, inputs, parameters, unknowns, the guards when they were last looked at, the next tick of clocks. */
+  double numbers[];
 } Instance;
 #define STATES(m) ((m)->numbers)
 #define INPUTS(m) ((m)->numbers + NX)
 #define PARAMETERS(m) ((m)->numbers + NX + NU)
-#define BEFORE(m) ((m)->numbers + NX + NU + NP)
-#define NEXT(m) ((m)->numbers + NX + NU + NP + NG)
-#define BYTES (sizeof(Instance) + sizeof(double) * (size_t)(NX + NU + NP + NG + NC))
+#define UNKNOWNS(m) ((m)->numbers + NX + NU + NP)
+#define BEFORE(m) (UNKNOWNS(m) + NW)
+#define NEXT(m) (BEFORE(m) + NG)
+#define BYTES (sizeof(Instance) + sizeof(double) * (size_t)(NX + NU + NP + NW + NG + NC))
 /* Instants that differ by less are one, as in the package; so many rounds of events may follow each other in one. */
 #define SAME_INSTANT (8 * 2.220446049250313e-16)
 enum { MOST_ROUNDS = 50 };
@@ -60,6 +64,7 @@ static void reset(Instance *m) {
   m->co_simulation = kind;
   for (k = 0; k < NX; ++k) STATES(m)[k] = dd_x_start[k];
   for (k = 0; k < NP; ++k) PARAMETERS(m)[k] = dd_p_values[k];
+  for (k = 0; k < NW; ++k) UNKNOWNS(m)[k] = dd_w_start[k];
   m->rtol = DD_RTOL;
 }
 
@@ -73,8 +78,10 @@ static Instance *instantiate(const char *token, const char *place, int co_simula
   return m;
 }
 
+#include "iteration.h"
+
 static int guards(const Instance *m, double t, const double *x, double *g) {
-  return NG > 0 ? dd_guards(&t, x, INPUTS(m), PARAMETERS(m), g) : 0;
+  return NG > 0 ? settle(m, t, x) || dd_guards(&t, x, INPUTS(m), PARAMETERS(m), g) : 0;
 }
 
 /* Which events have happened between two looks at the guards. */
@@ -126,7 +133,7 @@ static int act(Instance *m, bool *changed) {
     if (any) {
       double *discrete = PARAMETERS(m) + NP - NH;
       memcpy(old, STATES(m), sizeof(double) * (size_t)NX), memcpy(old + NX, discrete, sizeof(double) * (size_t)NH);
-      if (dd_resets(&m->t, STATES(m), INPUTS(m), PARAMETERS(m), after)) return 1;
+      if (settle(m, m->t, STATES(m)) || dd_resets(&m->t, STATES(m), INPUTS(m), PARAMETERS(m), after)) return 1;
       for (k = 0; k < NG + NC; ++k) {
         const double *own = after + k * (NX + NH);
         if (k < NG ? !crossed(BEFORE(m), now, k) : !(due[k - NG] && dd_levels[k - NG] == round)) continue;
@@ -188,6 +195,11 @@ static int advance(Instance *m, double end) {
     error = weighed(m, half, whole) / shrink;
     if (!(error <= 1.0)) {
       m->h = h * (isfinite(error) ? fmax(0.2, 0.9 * pow(error, -1.0 / (DD_ORDER + 1))) : 0.2);
+      continue;
+    }
+    /* Unknowns that cannot be followed to the end of a step ask for a shorter one. */
+    if (settle(m, m->t + h, half)) {
+      m->h = 0.25 * h;
       continue;
     }
     if (guards(m, m->t + h, half, now)) return 1;
@@ -256,7 +268,7 @@ static int get(const Instance *m, const uint32_t *reference, size_t count, doubl
     if (r < NX) { values[k] = STATES(m)[r]; continue; }
     r -= NX;
     if (r < NX + NZ + NY && !ready) {
-      if (dd_rates(&m->t, STATES(m), INPUTS(m), PARAMETERS(m), dx, z)) return ERROR;
+      if (settle(m, m->t, STATES(m)) || dd_rates(&m->t, STATES(m), INPUTS(m), PARAMETERS(m), dx, z)) return ERROR;
       if (NY > 0 && dd_outputs(&m->t, STATES(m), INPUTS(m), PARAMETERS(m), y)) return ERROR;
       ready = 1;
     }
@@ -299,13 +311,13 @@ static int set(Instance *m, const uint32_t *reference, size_t count, const doubl
 
 static int rates(const Instance *m, double *dx) {
   double z[OF(NZ)];
-  return dd_rates(&m->t, STATES(m), INPUTS(m), PARAMETERS(m), dx, z) ? ERROR : OK;
+  return settle(m, m->t, STATES(m)) || dd_rates(&m->t, STATES(m), INPUTS(m), PARAMETERS(m), dx, z) ? ERROR : OK;
 }
 
 /* The exact derivative of unknowns (rates, z, outputs) along a change of knowns (states, inputs, parameters). */
 static int directional(const Instance *m, const uint32_t *unknowns, size_t nz, const uint32_t *knowns, size_t nv,
                        const double *seed, double *result) {
-  double sx[OF(NX)], su[OF(NU)], sp[OF(NP)], dx[OF(NX)], z[OF(NZ)], y[OF(NY)];
+  double sx[OF(NX)], su[OF(NU)], sp[OF(NP + NW)], dx[OF(NX)], z[OF(NZ)], y[OF(NY)];
   size_t k;
   memset(sx, 0, sizeof sx), memset(su, 0, sizeof su), memset(sp, 0, sizeof sp);
   for (k = 0; k < nv; ++k) {
@@ -319,6 +331,7 @@ static int directional(const Instance *m, const uint32_t *unknowns, size_t nz, c
     if (r >= NP) return ERROR;
     sp[r] = seed[k];
   }
+  if (settle_along(m, sx, su, sp)) return ERROR;
   if (dd_forward(&m->t, STATES(m), INPUTS(m), PARAMETERS(m), sx, su, sp, dx, z, y)) return ERROR;
   for (k = 0; k < nz; ++k) {
     long r = (long)unknowns[k] - 1;
@@ -338,7 +351,7 @@ static int directional(const Instance *m, const uint32_t *unknowns, size_t nz, c
 /* The exact derivative back: how a weighted sum of unknowns changes with each of the knowns. */
 static int adjoint(const Instance *m, const uint32_t *unknowns, size_t nz, const uint32_t *knowns, size_t nv,
                    const double *seed, double *result) {
-  double sx[OF(NX)], dx[OF(NX)], z[OF(NZ)], y[OF(NY)], x_bar[OF(NX)], u_bar[OF(NU)], p_bar[OF(NP)];
+  double sx[OF(NX)], dx[OF(NX)], z[OF(NZ)], y[OF(NY)], x_bar[OF(NX)], u_bar[OF(NU)], p_bar[OF(NP + NW)];
   size_t k;
   int i;
   for (i = 0; i < OF(NX); ++i) sx[i] = dx[i] = 0;
@@ -356,7 +369,9 @@ static int adjoint(const Instance *m, const uint32_t *unknowns, size_t nz, const
     if (r >= NY) return ERROR;
     y[r] += seed[k];
   }
+  if (settle(m, m->t, STATES(m))) return ERROR;
   if (dd_adjoint(&m->t, STATES(m), INPUTS(m), PARAMETERS(m), dx, z, y, x_bar, u_bar, p_bar)) return ERROR;
+  if (settle_back(m, x_bar, u_bar, p_bar)) return ERROR;
   for (k = 0; k < nv; ++k) {
     long r = (long)knowns[k] - 1;
     if (r < 0) return ERROR;
