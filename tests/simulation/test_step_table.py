@@ -76,10 +76,10 @@ def test_the_picture_has_a_panel_for_each_count():
     assert [axes.get_ylabel() for axes in figure.axes] == [
         "step size [s]",
         "iterations",
-        "refused",
+        "rejected",
         "order",
     ]
     sizes, newton = figure.axes[0].lines[0], figure.axes[1].lines[0]
     assert len(sizes.get_xdata()) + 1 == len(newton.get_xdata())
     explicit = run("mass_spring", "tsit5", 1.0).plot_steps()
-    assert [axes.get_ylabel() for axes in explicit.axes] in (["step size [s]"], ["step size [s]", "refused"])
+    assert [axes.get_ylabel() for axes in explicit.axes] in (["step size [s]"], ["step size [s]", "rejected"])

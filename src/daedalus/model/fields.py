@@ -180,7 +180,7 @@ def matrix_product(matrix: Any, u: Any) -> Any:
     >>> m = dd.Model("rod"); u = m.state("u", 5, start=1.0)
     >>> m.equation(m.der(u), dd.matrix_product(A, u))
     >>> m.equations["equation_1"][1]
-    'u_dot[1] - (u[0] + (-2)*u[1] + u[2]) = 0'
+    'u_dot[1] - (u[0] - 2*u[1] + u[2]) = 0'
     """
     field = _field(u, "matrix_product")
     numbers: Any = matrix

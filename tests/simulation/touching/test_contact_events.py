@@ -168,7 +168,7 @@ def test_dry_friction_elsewhere_in_the_model_is_refused():
     m.contact(flat(m), dd.ground)
     v = m.state("v", start=1.0)
     m.equation(m.der(v), m.friction("brake", v, kinetic=1.0))
-    with pytest.raises(dd.InputError, match=r"do not go together with m\.friction"):
+    with pytest.raises(dd.InputError, match=r"cannot be combined with m\.friction"):
         dd.simulate(m, 1.0)
 
 

@@ -20,7 +20,7 @@ def build() -> KnownSystem:
     -------
     >>> from daedalus import catalogue
     >>> catalogue.load("buck_converter").index
-    0
+    1
     """
     m = Model("buck_converter")
     period, duty = m.parameter("period", 2e-5, unit="s"), m.parameter("duty", 0.4)
@@ -43,6 +43,7 @@ def build() -> KnownSystem:
         start={"choke.current": 1.8, "smooth.voltage": 9.0, "snubber.voltage": 0.0},
         reference=Reference(8e-5, REFERENCE, 7, "two methods at 1e-12 agree"),
         source="R. W. Erickson, D. Maksimović, Fundamentals of Power Electronics (2001), chapter 2; own numbers",
+        index=1,
         stiff=True,
     )
 

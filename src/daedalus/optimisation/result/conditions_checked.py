@@ -181,14 +181,16 @@ class ConditionsChecked:
 
     def _sizes_of_stand_ins(self) -> np.ndarray:
         """How large stand-ins are: their slopes by all that has a size, times that size."""
-        found, symbols = [], self._description.system.symbols()
+        found, symbols = [np.zeros(0)], self._description.system.symbols()
         for stand_in in self._description.stand_ins:
             places, weights = self._places_of(stand_in)
             vectors = self._vectors(places, None)
             slopes = ca.jacobian(stand_in.expression, _sized(self._description))
-            values = AlongRows(symbols, [slopes])(*(vectors[letter] for letter in ARGUMENTS))[0]
-            found.append(float(weights @ np.abs(np.nan_to_num(values)) @ self._sizes))
-        return np.array(found)
+            flat = AlongRows(symbols, [slopes])(*(vectors[letter] for letter in ARGUMENTS))[0]
+            # A stand-in of several entries has a row of slopes for each.
+            values = np.abs(np.nan_to_num(flat)).reshape(len(flat), len(self._sizes), stand_in.expression.numel())
+            found.append(np.einsum("k,kvc,v->c", weights, values, self._sizes))
+        return np.concatenate(found)
 
     def _places_of(self, stand_in: StandIn) -> tuple[Places, np.ndarray]:
         """Where the expression of a stand-in counts, with its weights."""
