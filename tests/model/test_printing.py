@@ -164,13 +164,13 @@ def test_shared_parts_are_written_out_and_long_texts_cut():
 
 
 def test_sums_of_any_length_begin_at_their_beginning():
-    x = [ca.SX.sym(f"x{k}") for k in range(4000)]
+    x = [ca.SX.sym(f"x{k}") for k in range(1200)]
     total = ca.SX(0)
     for k, one in enumerate(x):
         total = total + (k + 2) * one
     assert expression_text(total, {}, 30) == "2*x0 + 3*x1 + 4*x2 + 5*x3 + 6…"
-    assert whole_text(total, {}) == " + ".join(f"{k + 2}*x{k}" for k in range(4000))
-    assert count_terms(total) == 4000
+    assert whole_text(total, {}) == " + ".join(f"{k + 2}*x{k}" for k in range(1200))
+    assert count_terms(total) == 1200
 
 
 @pytest.mark.parametrize("turns", [14, 40])

@@ -262,7 +262,6 @@ ALONE = {
     "test_five_hundred_parts_come_to_a_small_core",
     "test_forces_that_swing_slip_and_stick_as_dry_friction_does",
     "test_interrupts_are_not_lost_while_a_model_is_written",
-    "test_its_index_is_5_and_nothing_is_free",
     "test_loops_of_a_cart_with_a_pole_cost_what_whole_searches_do",
     "test_loose_tolerances_do_not_raise_false_alarms",
     "test_lorenz_attractor",
