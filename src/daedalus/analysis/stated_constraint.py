@@ -9,7 +9,7 @@ import casadi as ca
 
 from daedalus.model.lazy_values import cached_property
 from daedalus.model.names import counted
-from daedalus.model.printing import count_terms, expression_text, whole_text
+from daedalus.model.printing import count_terms, expression_text, fitted_text, whole_text
 
 # A formula that is cut keeps at least so many characters.
 LEAST = 24
@@ -66,11 +66,17 @@ class StatedConstraint:
         """The condition in a line: a formula that is too long is cut, and its terms are counted."""
         head, tail = f"{self.source}: ", " = 0"
         room = max(width - len(head) - len(tail), LEAST)
-        formula = self.written or expression_text(self._reading, self.labels, room)
-        if len(formula) <= room and not formula.endswith("…"):
-            return f"{head}{formula}{tail}"
+        fitted = self._fitted(room)
+        if fitted is not None:
+            return f"{head}{fitted}{tail}"
         count = f"… ({counted(count_terms(self._reading), 'term')})"
-        return f"{head}{formula[: max(room - len(count), 1)]}{count}{tail}"
+        beginning = self.written or expression_text(self._reading, self.labels, room)
+        return f"{head}{beginning[: max(room - len(count), 1)]}{count}{tail}"
+
+    def _fitted(self, room: int) -> str | None:
+        if self.written:
+            return self.written if len(self.written) <= room else None
+        return fitted_text(self._reading, self.labels, room)
 
     def plain(self) -> StatedConstraint:
         """The same in words alone: keys of symbols mean nothing in another process."""

@@ -43,8 +43,13 @@ _OPPOSITE = {ca.OP_ADD: ca.OP_SUB, ca.OP_SUB: ca.OP_ADD}
 
 def expression_text(expression: ca.SX, labels: Mapping[int, str], limit: int = 160) -> str:
     """One scalar expression in the names of `labels` (symbol key -> name), cut off with … at `limit` characters."""
+    return fitted_text(expression, labels, limit) or _TextWriter(labels, limit).text(expression)[: limit - 1] + "…"
+
+
+def fitted_text(expression: ca.SX, labels: Mapping[int, str], limit: int) -> str | None:
+    """The same where it is not longer than `limit` characters; None where it is."""
     text = _TextWriter(labels, limit).text(expression)
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+    return text if len(text) <= limit else None
 
 
 def whole_text(expression: ca.SX, labels: Mapping[int, str]) -> str:
@@ -60,8 +65,8 @@ def whole_text(expression: ca.SX, labels: Mapping[int, str]) -> str:
     >>> print(whole_text(x, {})[-58:])
     part18 = part17*(part17 + 1), part19 = part18*(part18 + 1)
     """
-    text = _TextWriter(labels, WHOLE).text(expression)
-    if len(text) <= WHOLE:
+    text = fitted_text(expression, labels, WHOLE)
+    if text is not None:
         return text
     writer = _TextWriter(labels, math.inf, names_of_parts(expression, set(labels.values())))
     return f"{writer.text(expression)}, where {', '.join(writer.parts)}"
@@ -128,8 +133,10 @@ class ConditionText(str):
     @classmethod
     def of(cls, expression: ca.SX, labels: Mapping[int, str]) -> ConditionText:
         """The text of an expression, short and whole."""
-        short = expression_text(expression, labels, SHORT)
-        return cls(short, whole_text(expression, labels) if short.endswith("…") else short)
+        fitted = fitted_text(expression, labels, SHORT)
+        return (
+            cls(fitted) if fitted else cls(expression_text(expression, labels, SHORT), whole_text(expression, labels))
+        )
 
     def followed_by(self, end: str) -> ConditionText:
         """With more behind it."""
