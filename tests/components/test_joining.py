@@ -363,7 +363,7 @@ def test_equal_parts_are_read_once():
     u = m.input("u")
     resistors = [m.add(C.electrical.Resistor(f"r{k}", resistance=1.0)) for k in range(3)]
     m.add(C.electrical.Resistor("driven", resistance=1 + u**2))
-    sums = m._assembly.sums
+    sums = m.written.assembly.sums
     assert len(resistors) == len(sums)
     assert sums["r0"] is sums["r1"] is sums["r2"]
 

@@ -37,7 +37,7 @@ def test_the_diagram_shows_every_part(name, tmp_path):
     known = catalogue.load(name)
     text = known.model.diagram(tmp_path / "machine.svg")
     words = {element.text for element in ElementTree.fromstring(text).iter() if element.text}
-    parts = [path for path in known.model._assembly.parts if "." not in path]
+    parts = [path for path in known.model.written.assembly.parts if "." not in path]
     assert set(parts) <= words
     assert (tmp_path / "machine.svg").read_text(encoding="utf-8") == text
 

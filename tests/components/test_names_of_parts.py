@@ -17,7 +17,7 @@ def names_of(m):
             yield name
         if variable.kind == "state":
             yield f"{name}_dot"
-    yield from m._assembly.names
+    yield from m.written.assembly.names
 
 
 def check(seed, tmp_path, forms=("auto", "radau5")):

@@ -53,7 +53,7 @@ def test_the_printed_equations_are_those_of_kanes_method(make):
     """The formulas above are not taken from memory alone: SymPy has the same numbers from bodies and forces."""
     m, printed = make()
     rows = ca.vertcat(*printed)
-    symbols, labels = ca.symvar(rows), m._labels()
+    symbols, labels = ca.symvar(rows), m.written.labels()
     names = [labels[symbol_key(symbol)] for symbol in symbols]
     left = ca.Function("left", [ca.vertcat(*symbols)], [rows])
     for point in STORED["systems"][make.__name__]:

@@ -25,7 +25,7 @@ class Desk:
         return self.m.der(e)
 
     def texts(self, expression):
-        return [expression_text(s, self.m._labels()) for s in ca.SX(expression).elements()]
+        return [expression_text(s, self.m.written.labels()) for s in ca.SX(expression).elements()]
 
 
 @pytest.fixture

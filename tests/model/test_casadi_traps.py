@@ -60,7 +60,7 @@ def test_writing_into_a_given_expression_changes_no_model(d):
     rate[0] = value[0] = 0
     assert d.m.equations["equation_1"][0] == "x_dot[0] - 2*x[0] = 0"
     assert d.texts(d.m.outputs["o"]) == ["3*x[0]", "3*x[1]"]
-    assert d.texts(d.m._events["e"].resets["x"]) == ["3*x[0]", "3*x[1]"]
+    assert d.texts(d.m.written.events["e"].resets["x"]) == ["3*x[0]", "3*x[1]"]
 
 
 NUMPY = {

@@ -158,7 +158,7 @@ def test_shared_parts_are_written_out_and_long_texts_cut():
     e = x[0]
     for _ in range(60):  # written out in full: 2^60 terms
         e = e * e + ca.sin(e)
-    text = expression_text(e, m._labels())
+    text = expression_text(e, m.written.labels())
     assert len(text) == 160
     assert text.endswith("…")
 
@@ -201,7 +201,7 @@ def test_two_signs_become_one():
         (y + x * ca.SX(-7), "y - 7*x"),
         (y - ca.SX(-7) * x, "y + 7*x"),
     ):
-        assert expression_text(expression, m._labels()) in (text, text.replace("(-7)*x", "x*(-7)"))
+        assert expression_text(expression, m.written.labels()) in (text, text.replace("(-7)*x", "x*(-7)"))
 
 
 def test_names_of_casadi_appear_nowhere():

@@ -25,7 +25,7 @@ def test_random_trees_move_as_in_body_coordinates(seed: int, free: bool) -> None
     for name in joint.bodies:
         for what in ("position", "velocity", "angular_velocity"):
             np.testing.assert_allclose(tr[f"{name}.{what}"][-1], other[f"{name}.{what}"][-1], atol=1e-7)
-    for name in joint._mechanics.tree:
+    for name in joint.written.mechanics.tree:
         size = max(1.0, np.abs(other[name][0]).max())
         np.testing.assert_allclose(tr[name][0], other[name][0], atol=1e-7 * size)
 

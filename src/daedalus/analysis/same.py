@@ -168,11 +168,11 @@ def _expression(first: MovingModel, second: MovingModel, given: dict[str, object
     if name in first.system.places and first.system.place(name).letter == "x":
         return a[name]
     if order:
-        return time_derivative(a, a._mechanics, _expression(first, second, given, state, order - 1))
-    for velocity in second.model._mechanics.velocities.values():
+        return time_derivative(a, a.written.mechanics, _expression(first, second, given, state, order - 1))
+    for velocity in second.model.written.mechanics.velocities.values():
         if velocity.velocity == name:
             place = _expression(first, second, given, velocity.position, 0)
-            return _velocity(second, velocity.position, place, time_derivative(a, a._mechanics, place))
+            return _velocity(second, velocity.position, place, time_derivative(a, a.written.mechanics, place))
     raise InputError(
         f"Nothing says what {name!r} of the second model is in the first.",
         f"states of the first: {', '.join([v.name for v in first.system.of_kind('state')][:8])}",
@@ -183,10 +183,10 @@ def _expression(first: MovingModel, second: MovingModel, given: dict[str, object
 
 def _velocity(second: MovingModel, position: str, place: ca.SX, rate: ca.SX) -> ca.SX:
     """The velocity v of a body with position' = N(position) v, the smallest where there is a choice."""
-    velocity, book = second.model._mechanics.velocities[position], second.model
-    matrix = ca.jacobian(column(velocity.rate), book._symbols[velocity.velocity])
+    velocity, book = second.model.written.mechanics.velocities[position], second.model
+    matrix = ca.jacobian(column(velocity.rate), book.written.symbols[velocity.velocity])
     matrix = ca.substitute(
-        ca.densify(matrix), book._symbols[position], ca.reshape(place, *book._symbols[position].shape)
+        ca.densify(matrix), book.written.symbols[position], ca.reshape(place, *book.written.symbols[position].shape)
     )
     return ca.densify(ca.solve(matrix.T @ matrix, matrix.T @ column(rate)))
 

@@ -101,11 +101,11 @@ def _parts_of(book: Model) -> list[str]:
     """The parts that tell something about a model."""
     flat = book._flat()
     found = []
-    if not book._assembly.is_empty:
+    if not book.written.assembly.is_empty:
         found.append("parts")
     if is_by_lagrange(flat):
         found.append("lagrange")
-    if flat._mechanics.bodies:
+    if flat.written.mechanics.bodies:
         found.append("bodies")
     try:
         if planned(book)[0].constraints:

@@ -34,19 +34,19 @@ def _with_inputs_differentiated(model: Model, needed: dict[str, int]) -> tuple[R
     symbols: dict[str, ca.SX] = {}
     polynomials: dict[str, object] = {}
     for name, times in needed.items():
-        old = model._variables[name]
-        shape = model._symbols[name].shape
+        old = model.written.variables[name]
+        shape = model.written.symbols[name].shape
         polynomial = ca.SX.zeros(*shape)
         for k in range(times + 1):
             own = derivative_name(name, k)
             variable = replace(old, name=CONSTANT.format(name=own), kind="parameter", start=(0.0,) * old.size)
             constants[own] = book._adopt(variable, ca.SX.sym(own, *shape))
-            symbols[own] = model._symbols[name] if k == 0 else ca.SX.sym(own, *shape)
-            polynomial = polynomial + constants[own] * ((book._time - moment) ** k / factorial(k))
+            symbols[own] = model.written.symbols[name] if k == 0 else ca.SX.sym(own, *shape)
+            polynomial = polynomial + constants[own] * ((book.written.time - moment) ** k / factorial(k))
         polynomials[name] = polynomial
     plan = plan_reduction(with_inputs(book, polynomials))
     old_symbols = concatenate([moment, *constants.values()])
-    new_symbols = concatenate([book._time, *symbols.values()])
+    new_symbols = concatenate([book.written.time, *symbols.values()])
 
     def put(expression: ca.SX) -> ca.SX:
         return ca.densify(ca.substitute(expression, old_symbols, new_symbols))

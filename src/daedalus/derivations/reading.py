@@ -42,21 +42,21 @@ class Reading:
 
     def __init__(self, book: Model) -> None:
         self.book = book
-        self.labels = dict(book._labels())
+        self.labels = dict(book.written.labels())
         self.usual = usual_values(book)
         self._written: dict[tuple[object, ...], tuple[ca.SX, ca.SX]] = {}
         self._work = 0  # operations of what was simplified
         self._order: tuple[int, Wish] | None = None  # made with so many constants
         of_kind = {
-            kind: [book._symbols[v.name] for v in book._variables.values() if v.kind == kind]
+            kind: [book.written.symbols[v.name] for v in book.written.variables.values() if v.kind == kind]
             for kind in ("parameter", "discrete", "input", "algebraic", "state")
         }
         self.constants = [*of_kind["parameter"], *of_kind["discrete"]]
-        chains = [s for name in book._derivatives for s in book._derivatives[name]]
+        chains = [s for name in book.written.derivatives for s in book.written.derivatives[name]]
         self.driving = [*of_kind["input"], *of_kind["algebraic"]]
-        self._letters = {*self.labels.values(), *book._variables}
+        self._letters = {*self.labels.values(), *book.written.variables}
         self.order = [
-            *self.constants, book._time, *of_kind["algebraic"], *of_kind["state"], *chains, *of_kind["input"]
+            *self.constants, book.written.time, *of_kind["algebraic"], *of_kind["state"], *chains, *of_kind["input"]
         ]  # fmt: skip
 
     def name(self, symbol: ca.SX, label: str) -> None:
@@ -100,14 +100,14 @@ class Reading:
         below = denominator_of_sum(entry, rates)
         if below is None or any(symbol_key(s) not in constants for s in ca.symvar(below)):
             return entry
-        found = self.short(entry * below, [s for own in self.book._derivatives.values() for s in own])
+        found = self.short(entry * below, [s for own in self.book.written.derivatives.values() for s in own])
         return found if operations(found) <= operations(entry) else entry
 
     def _highest_rates(self, entry: ca.SX) -> set[int]:
         """The keys of the derivatives of highest order in an expression."""
         present = {symbol_key(s) for s in ca.symvar(entry)}
         orders: dict[int, set[int]] = {}
-        for chain in self.book._derivatives.values():
+        for chain in self.book.written.derivatives.values():
             for order, symbol in enumerate(chain):
                 own = {symbol_key(s) for s in elements(symbol)} & present
                 orders.setdefault(order, set()).update(own)
@@ -115,11 +115,15 @@ class Reading:
 
     def rates(self) -> set[int]:
         """The keys of all derivatives that have symbols by now."""
-        chains = self.book._derivatives
+        chains = self.book.written.derivatives
         return {symbol_key(entry) for name in chains for s in chains[name] for entry in elements(s)}
 
     def _multipliers(self) -> list[ca.SX]:
-        return [self.book._symbols[name] for name in self.book._mechanics.constraints if name in self.book._symbols]
+        return [
+            self.book.written.symbols[name]
+            for name in self.book.written.mechanics.constraints
+            if name in self.book.written.symbols
+        ]
 
     def short(self, expression: ca.SX, collect: Iterable[ca.SX] = (), units: Iterable[ca.SX] = ()) -> ca.SX:
         """An expression as a person would write it; one that was asked for before is not written again.

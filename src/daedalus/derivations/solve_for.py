@@ -43,8 +43,8 @@ def solve_for(model: Model | System, name: str) -> ca.SX:
     try:
         place = system.place(name)
     except InputError:
-        if name in whole._outputs:
-            return Reading(whole._flat()).short(whole._outputs[name])
+        if name in whole.written.outputs:
+            return Reading(whole._flat()).short(whole.written.outputs[name])
         raise
     if any(letter not in ("xdot", "z") for letter in place.letters):
         raise InputError(

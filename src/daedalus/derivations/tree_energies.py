@@ -15,7 +15,7 @@ from daedalus.model.model import Model
 
 def is_by_lagrange(book: Model) -> bool:
     """Whether coordinates and their rates describe all that moves: no body or joint has velocities of its own."""
-    written = book._mechanics
+    written = book.written.mechanics
     return bool(written.coordinates) and not set(written.inertia_forces).difference(written.coordinates)
 
 
@@ -24,10 +24,10 @@ def with_tree_energies(book: Model) -> WrittenMechanics:
 
     Bodies with a gravity of their own have their weight among the forces.
     """
-    written = book._mechanics
+    written = book.written.mechanics
     if not written.inertia_forces or not is_by_lagrange(book):
         return written
-    rates = concatenate(book._derivative_symbol(name, 1) for name in written.coordinates)
+    rates = concatenate(book.written.derivative_symbol(name, 1) for name in written.coordinates)
     at_rest = ca.substitute(written.tree_energy, rates, ca.SX.zeros(rates.shape))
     moving = written.tree_energy - at_rest
     known = replace(written, kinetic=ca.SX(0), potential=ca.SX(0), dissipation=ca.SX(0), accelerations={})

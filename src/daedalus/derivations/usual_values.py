@@ -17,12 +17,12 @@ SHARE, LITTLE = 0.02, 1e-3
 def usual_values(book: Model) -> dict[int, float]:
     """What the model was written with, start values and parameters, by the keys of their symbols."""
     found: dict[int, float] = {}
-    for variable in book._variables.values():
-        symbols = elements(book._symbols[variable.name])
+    for variable in book.written.variables.values():
+        symbols = elements(book.written.symbols[variable.name])
         given, guessed = (values or (None,) * len(symbols) for values in (variable.start, variable.guess))
         for symbol, *values in zip(symbols, given, guessed):
             found[symbol_key(symbol)] = next((float(value) for value in values if value is not None), 0.0)
-        for chain in book._derivatives.get(variable.name, ()):
+        for chain in book.written.derivatives.get(variable.name, ()):
             for symbol in elements(ca.densify(chain)):
                 found.setdefault(symbol_key(symbol), 0.0)
     return found

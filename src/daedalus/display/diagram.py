@@ -39,7 +39,7 @@ def diagram(model: PartDoor, path: str | Path | None = None) -> str:
 
 def _described(model: PartDoor) -> tuple[dict[str, Box], list[Net]]:
     """A box for every part of the model itself, and for its own ports; a net for every node and signal."""
-    written = model._assembly
+    written = model.written.assembly
     top = [path for path in written.parts if "." not in path]
     boxes = {path: Box(path, written.parts[path].title, _colour(model, path)) for path in top}
     nets = []
@@ -65,12 +65,12 @@ def _described(model: PartDoor) -> tuple[dict[str, Box], list[Net]]:
 def _signals(model: PartDoor, boxes: dict[str, Box]) -> list[Net]:
     """Signals: from the part whose variable they are, or from a box of their own, to inputs; one net a source."""
     nets: dict[tuple[str, str], Net] = {}
-    keywords = {name: model._outputs[name] for name in sorted(model._assembly.driven)}
-    for name, source in {**model._assembly.sources, **keywords}.items():
+    keywords = {name: model.written.outputs[name] for name in sorted(model.written.assembly.driven)}
+    for name, source in {**model.written.assembly.sources, **keywords}.items():
         part, _, port = name.partition(".")
         if part not in boxes:
             continue
-        if all(symbol_key(s) == symbol_key(model._time) for s in ca.symvar(source)):
+        if all(symbol_key(s) == symbol_key(model.written.time) for s in ca.symvar(source)):
             continue  # a formula of time is shown by nothing
         start = _source(model, source, boxes)
         if start[0] == part:
@@ -83,29 +83,33 @@ def _signals(model: PartDoor, boxes: dict[str, Box]) -> list[Net]:
 def _source(model: PartDoor, source: ca.SX, boxes: dict[str, Box]) -> tuple[str, str]:
     for part in boxes:
         name = f"{part}.output"
-        known = model._outputs.get(name, model._symbols.get(name))
+        known = model.written.outputs.get(name, model.written.symbols.get(name))
         if known is not None and ca.is_equal(known, source, 10):
             return part, "output"
-    names = [model._known[symbol_key(s)][0] for s in ca.symvar(source) if symbol_key(s) in model._known]
+    names = [model.written.known[symbol_key(s)][0] for s in ca.symvar(source) if symbol_key(s) in model.written.known]
     owner = next((name.partition(".") for name in names if name.partition(".")[0] in boxes), None)
     if owner is not None:
         return owner[0], owner[2]
     own = [name for name in dict.fromkeys(names) if name != "t"]
     label = ", ".join(own[:2]) + (", …" if len(own) > 2 else "") or "signal"
-    kind = f"{model._variables[label].kind} of the model" if label in model._variables else "formula of the model"
+    kind = (
+        f"{model.written.variables[label].kind} of the model"
+        if label in model.written.variables
+        else "formula of the model"
+    )
     boxes.setdefault(label, Box(label, kind, SIGNAL))
     return label, ""
 
 
 def _colour(model: PartDoor, path: str) -> str:
     """The colour of the domain of a part; parts between domains and of signals are grey."""
-    domains = {port.domain for name, port in model._assembly.ports.items() if name.rpartition(".")[0] == path}
+    domains = {port.domain for name, port in model.written.assembly.ports.items() if name.rpartition(".")[0] == path}
     return DOMAINS[domains.pop()].colour if len(domains) == 1 else PLAIN if domains else SIGNAL
 
 
 def _first(model: PartDoor, boxes: dict[str, Box]) -> str | None:
     """Where the diagram begins: a source with more than one port, or any source, or the first part."""
-    written = model._assembly
+    written = model.written.assembly
     counts = {path: sum(name.rpartition(".")[0] == path for name in written.ports) for path in boxes}
     ideal = [path for path in boxes if path in written.parts and written.parts[path].ideal]
     return next((path for path in ideal if counts[path] > 1), ideal[0] if ideal else None)

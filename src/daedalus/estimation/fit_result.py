@@ -224,11 +224,14 @@ class Fit(Mapping[str, float]):
                 continue
             place = self._problem.system.place(unknown.name)
             stem, position = next(
-                (v, k) for v in twin._variables.values() for k in range(v.size) if v.label(k) == place.element(0).name
+                (v, k)
+                for v in twin.written.variables.values()
+                for k in range(v.size)
+                if v.label(k) == place.element(0).name
             )
             start = list(stem.start or (None,) * stem.size)
             start[position] = value
-            twin._variables[stem.name] = replace(stem, start=tuple(start))
+            twin.written.variables[stem.name] = replace(stem, start=tuple(start))
         return twin
 
     def plot(self, ax: Any = None) -> Any:

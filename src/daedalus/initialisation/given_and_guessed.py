@@ -170,7 +170,7 @@ def body_poses(system: System) -> list[str]:
     mechanics = system.part(Mechanics)
     if mechanics is None or mechanics.book is None:
         return []
-    return [name for name in mechanics.book._mechanics.velocities if name in system.places]
+    return [name for name in mechanics.book.written.mechanics.velocities if name in system.places]
 
 
 def _elements(places: list[Place]) -> set[tuple[str, int]]:

@@ -60,29 +60,29 @@ def rate_variable(variable: Variable, order: int) -> Variable:
 def input_rate(book: Notebook, name: str, differentiate: Differentiate) -> str:
     """The name of the derivative of an input, which is declared on first use."""
     origin, order = split_derivative(name)
-    if origin not in book._variables:
+    if origin not in book.written.variables:
         origin, order = name, 0
     rate = derivative_name(origin, order + 1)
-    if rate not in book._variables:
-        from daedalus.model.notebook import new_symbol
+    if rate not in book.written.variables:
+        from daedalus.model.written import new_symbol
 
-        variable = rate_variable(book._variables[origin], order + 1)
+        variable = rate_variable(book.written.variables[origin], order + 1)
         book._adopt(variable, new_symbol(rate, variable.shape))
-        if origin in book._assembly.defaults:
-            book._assembly.defaults[rate] = 0.0
-        if origin in book._assembly.sources:
+        if origin in book.written.assembly.defaults:
+            book.written.assembly.defaults[rate] = 0.0
+        if origin in book.written.assembly.sources:
             join_rates(book, origin, differentiate)
     return rate
 
 
 def join_rates(book: Notebook, name: str, differentiate: Differentiate) -> None:
     """Lead the derivatives of a signal to the derivatives of the input that it leads to."""
-    signal = book._assembly.sources[name]
+    signal = book.written.assembly.sources[name]
     # A notebook has all derivatives up to the highest: each is declared on the way to the next.
-    orders = itertools.takewhile(lambda k: derivative_name(name, k) in book._variables, itertools.count(1))
+    orders = itertools.takewhile(lambda k: derivative_name(name, k) in book.written.variables, itertools.count(1))
     for order in orders:
         signal = differentiate(signal)
-        book._assembly.sources[derivative_name(name, order)] = signal
+        book.written.assembly.sources[derivative_name(name, order)] = signal
 
 
 def with_rates(inputs: Iterable[str], bound: dict[str, ca.SX], differentiate: Differentiate) -> dict[str, ca.SX]:

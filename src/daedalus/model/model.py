@@ -14,25 +14,25 @@ from daedalus.model.assembly.flat_model import flattened
 from daedalus.model.doors.equations import EquationDoor
 from daedalus.model.doors.inner_parts import PartDoor
 from daedalus.model.doors.networks import NetworkDoor
-from daedalus.model.drawing.sketch import Drawing
+from daedalus.model.drawing.drawing_part import Drawing
 from daedalus.model.expressions import elements
-from daedalus.model.garbage_pause import garbage_pause
 from daedalus.model.mechanics.body_starts import declared_joint_values
 from daedalus.model.mechanics.joint_coordinates import in_joint_coordinates
 from daedalus.model.mechanics.mechanics_part import Mechanics, motion_of
 from daedalus.model.mechanics.motion_functions import MotionFunctions
 from daedalus.model.noise import NoiseDoor
-from daedalus.model.notebook import Equation, Notebook, WrittenEvent, new_symbol
+from daedalus.model.notebook import Notebook
 from daedalus.model.printing import whole_text
 from daedalus.model.smallest_values import completed
 from daedalus.model.switching.contacts import ContactDoor
-from daedalus.model.system.dropped_systems import dropped_systems
+from daedalus.model.system.dropped_systems import dropped_systems, garbage_pause
 from daedalus.model.system.equation_row import EquationRow, Role
 from daedalus.model.system.formulas import expressions_of, formulas_of
 from daedalus.model.system.freeze import freeze
 from daedalus.model.system.surplus_equations import Surplus, surplus_rows
 from daedalus.model.system.system import System
 from daedalus.model.variables import Variable
+from daedalus.model.written import Equation, WrittenEvent, new_symbol
 
 
 class Model(EquationDoor, ContactDoor, NoiseDoor, NetworkDoor, PartDoor):
@@ -70,27 +70,27 @@ class Model(EquationDoor, ContactDoor, NoiseDoor, NetworkDoor, PartDoor):
     @property
     def variables(self) -> dict[str, Variable]:
         """All variables by name, in order of declaration."""
-        return dict(self._variables)
+        return dict(self.written.variables)
 
     @property
     def inputs(self) -> dict[str, Variable]:
         """The inputs by name."""
-        return {n: v for n, v in self._variables.items() if v.kind == "input"}
+        return {n: v for n, v in self.written.variables.items() if v.kind == "input"}
 
     @property
     def parameters(self) -> dict[str, Variable]:
         """The parameters by name."""
-        return {n: v for n, v in self._variables.items() if v.kind == "parameter"}
+        return {n: v for n, v in self.written.variables.items() if v.kind == "parameter"}
 
     @property
     def outputs(self) -> dict[str, ca.SX]:
         """The outputs by name."""
-        return {n: +v for n, v in self._outputs.items()}
+        return {n: +v for n, v in self.written.outputs.items()}
 
     @property
     def equations(self) -> dict[str, list[str]]:
         """The equations as text in the model's names."""
-        labels = self._labels()
+        labels = self.written.labels()
         return {
             name: [f"{whole_text(r, labels)} = 0" for r in elements(equation.residual)]
             for name, equation in self._all_equations().items()
@@ -99,7 +99,7 @@ class Model(EquationDoor, ContactDoor, NoiseDoor, NetworkDoor, PartDoor):
     def __repr__(self) -> str:
         whole = self._in_joint_coordinates()
         counts = [
-            (len([v for v in whole._variables.values() if v.kind == kind]), kind)
+            (len([v for v in whole.written.variables.values() if v.kind == kind]), kind)
             for kind in ("state", "algebraic", "input", "parameter", "discrete")
         ]
         counts.append((sum(e.residual.numel() for e in self._all_equations().values()), "equation"))
@@ -173,17 +173,17 @@ class Model(EquationDoor, ContactDoor, NoiseDoor, NetworkDoor, PartDoor):
 
     def _parts(self) -> tuple[object, ...]:
         book = self._drawn_book()
-        ledger = () if self._ledger is None else (self._ledger,)
+        ledger = () if self.written.ledger is None else (self.written.ledger,)
         surplus = () if self._surplus is None else (self._surplus,)
         moving = book if self._drawn is None else self.copy()
-        own = (Mechanics(moving if self._mechanics.positions else None), Drawing(book))
+        own = (Mechanics(moving if self.written.mechanics.positions else None), Drawing(book))
         return (*super()._parts(), *own, *ledger, *surplus)
 
     def _drawn_book(self) -> Model | None:
         """A copy to draw results from; None where nothing moves and no shape was written."""
         if self._drawn is not None:
             return self._drawn
-        return self.copy() if self._mechanics.positions or self._sketch.shapes else None
+        return self.copy() if self.written.mechanics.positions or self.written.sketch.shapes else None
 
     def copy(self, name: str | None = None) -> Model:
         """Return an independent copy of the model. Both share their symbols, so existing expressions stay valid in
@@ -200,18 +200,8 @@ class Model(EquationDoor, ContactDoor, NoiseDoor, NetworkDoor, PartDoor):
         (0, 1)
         """
         twin = Model(self.name if name is None else name)
-        twin._share(self)
-        twin._equations = dict(self._equations)
-        twin._outputs, twin._output_units = dict(self._outputs), dict(self._output_units)
-        twin._on_request = set(self._on_request)
-        twin._events = dict(self._events)
-        twin._invariants = dict(self._invariants)
-        twin._choices, twin._surplus = self._choices, self._surplus
-        twin._mechanics = self._mechanics.copy()
-        twin._sketch = self._sketch.copy()
-        twin._assembly = self._assembly.copy()
-        twin._aliases, twin._ledger = dict(self._aliases), self._ledger
-        twin._drawn = self._drawn
+        twin.written = self.written.copied()
+        twin._surplus, twin._drawn = self._surplus, self._drawn
         return twin
 
     def _blank(self, name: str) -> Model:
@@ -226,7 +216,7 @@ class Model(EquationDoor, ContactDoor, NoiseDoor, NetworkDoor, PartDoor):
         if self._flattened is None:
             written = self._in_joint_coordinates()
             whole = written
-            if not self._assembly.is_empty:
+            if not self.written.assembly.is_empty:
                 own, self._is_moved = flattened(written)
                 whole = cast(Model, own)
             whole = whole._with_smallest_values()._without_surplus()
@@ -250,7 +240,7 @@ class Model(EquationDoor, ContactDoor, NoiseDoor, NetworkDoor, PartDoor):
 
     def _in_joint_coordinates(self) -> Model:
         """The model in the coordinates of its joints, once; itself where no joint has any."""
-        if not self._mechanics.tree:
+        if not self.written.mechanics.tree:
             return self
         if self._jointed is None:
             self._jointed = in_joint_coordinates(self)
@@ -259,12 +249,12 @@ class Model(EquationDoor, ContactDoor, NoiseDoor, NetworkDoor, PartDoor):
 
     def _all_equations(self) -> dict[str, Equation]:
         """The written equations and the equations of motion, in the coordinates that the run has."""
-        if self._mechanics.tree:
+        if self.written.mechanics.tree:
             return self._in_joint_coordinates()._all_equations()
         return super()._all_equations()
 
     def _unknown_count(self) -> int:
-        return sum(v.size for v in self._variables.values() if v.kind in ("state", "algebraic"))
+        return sum(v.size for v in self.written.variables.values() if v.kind in ("state", "algebraic"))
 
     def _with_smallest_values(self) -> Model:
         """The model with equations for unknowns that too few equations leave open and that nothing else feels."""
@@ -274,7 +264,7 @@ class Model(EquationDoor, ContactDoor, NoiseDoor, NetworkDoor, PartDoor):
         if added is None or not added.equations:
             return self
         twin = self.copy()
-        twin._equations = {**without_rows(self._equations, added.repeated), **added.equations}
+        twin.written.equations = {**without_rows(self.written.equations, added.repeated), **added.equations}
         if added.repeated:
             twin._surplus = Surplus((), tuple(row.label for row in added.repeated))
         return twin
@@ -282,37 +272,37 @@ class Model(EquationDoor, ContactDoor, NoiseDoor, NetworkDoor, PartDoor):
     def _without_surplus(self) -> Model:
         """The model with those of too many equations that follow from the others set apart; itself elsewhere."""
         unknowns = self._unknown_count()
-        written = sum(e.residual.numel() for e in self._equations.values())
+        written = sum(e.residual.numel() for e in self.written.equations.values())
         sorted_out = set_apart(self) if written > unknowns > 0 else None
         if sorted_out is None:
             return self
         twin = self.copy()
-        twin._equations, twin._surplus = sorted_out.equations, sorted_out.names
-        twin._invariants |= sorted_out.invariants
+        twin.written.equations, twin._surplus = sorted_out.equations, sorted_out.names
+        twin.written.invariants |= sorted_out.invariants
         return twin
 
     def _layout(self) -> dict[str, Any]:
         """Names in order plus the flat list of expressions that belongs to them."""
-        events = list(self._events.values())
+        events = list(self.written.events.values())
         return {
-            "equations": [e.outline() for e in self._equations.values()],
-            "outputs": list(self._outputs),
-            "output_units": dict(self._output_units),
-            "on_request": sorted(self._on_request),
+            "equations": [e.outline() for e in self.written.equations.values()],
+            "outputs": list(self.written.outputs),
+            "output_units": dict(self.written.output_units),
+            "on_request": sorted(self.written.on_request),
             "events": [(e.name, e.direction, e.terminal, list(e.resets), e.purpose, e.manner) for e in events],
-            "invariants": [kept.outline() for kept in self._invariants.values()],
-            "choices": self._choices,
-            "mechanics": self._mechanics.outline(),
-            "sketch": self._sketch.outline(),
-            "assembly": self._assembly.outline(),
+            "invariants": [kept.outline() for kept in self.written.invariants.values()],
+            "choices": self.written.choices,
+            "mechanics": self.written.mechanics.outline(),
+            "sketch": self.written.sketch.outline(),
+            "assembly": self.written.assembly.outline(),
             "expressions": [
-                *(e.residual for e in self._equations.values()),
-                *self._outputs.values(),
+                *(e.residual for e in self.written.equations.values()),
+                *self.written.outputs.values(),
                 *(x for e in events for x in (e.guard, *e.resets.values())),
-                *(kept.residual for kept in self._invariants.values()),
-                *self._mechanics.expressions(),
-                *self._sketch.expressions(),
-                *self._assembly.expressions(),
+                *(kept.residual for kept in self.written.invariants.values()),
+                *self.written.mechanics.expressions(),
+                *self.written.sketch.expressions(),
+                *self.written.assembly.expressions(),
             ],
         }
 
@@ -322,35 +312,39 @@ class Model(EquationDoor, ContactDoor, NoiseDoor, NetworkDoor, PartDoor):
         rest = iter(layout["expressions"])
         for outline in layout["equations"]:
             equation = Equation.of(outline, next(rest), prefix)
-            self._equations[equation.name] = equation
+            self.written.equations[equation.name] = equation
         for name in layout["outputs"]:
-            self._outputs[prefix + name] = next(rest)
-        self._output_units.update({prefix + name: unit for name, unit in layout.get("output_units", {}).items()})
-        self._on_request.update(prefix + name for name in layout.get("on_request", ()))
+            self.written.outputs[prefix + name] = next(rest)
+        self.written.output_units.update({prefix + name: unit for name, unit in layout.get("output_units", {}).items()})
+        self.written.on_request.update(prefix + name for name in layout.get("on_request", ()))
         for name, direction, terminal, targets, purpose, manner in layout["events"]:
             guard = next(rest)
             resets = {prefix + target: next(rest) for target in targets}
             own = WrittenEvent(prefix + name, guard, direction, resets, terminal, purpose, manner.prefixed(prefix))
-            self._events[prefix + name] = own
+            self.written.events[prefix + name] = own
         for outline in layout["invariants"]:
             kept = Equation.of(outline, next(rest), prefix)
-            self._invariants[kept.name] = kept
-        self._choices += tuple(choice.prefixed(prefix) for choice in layout.get("choices", ()))
-        self._mechanics.add(layout["mechanics"], rest, prefix)
+            self.written.invariants[kept.name] = kept
+        self.written.choices += tuple(choice.prefixed(prefix) for choice in layout.get("choices", ()))
+        self.written.mechanics.add(layout["mechanics"], rest, prefix)
         if "sketch" in layout:
-            self._sketch.add(layout["sketch"], rest, prefix)
-        self._assembly.add(layout["assembly"], rest, prefix)
+            self.written.sketch.add(layout["sketch"], rest, prefix)
+        self.written.assembly.add(layout["assembly"], rest, prefix)
 
     # -- pickling: expressions travel as plain formulas --------------------------------------------------------
 
     def __getstate__(self) -> dict[str, Any]:
-        chains = {name: len(chain) for name, chain in self._derivatives.items()}
-        symbols = [self._time, *self._symbols.values(), *(s for chain in self._derivatives.values() for s in chain)]
+        chains = {name: len(chain) for name, chain in self.written.derivatives.items()}
+        symbols = [
+            self.written.time,
+            *self.written.symbols.values(),
+            *(s for chain in self.written.derivatives.values() for s in chain),
+        ]
         layout = self._layout()
         return {
             **layout,
             "name": self.name,
-            "variables": [replace(v) for v in self._variables.values()],
+            "variables": [replace(v) for v in self.written.variables.values()],
             "chains": chains,
             "expressions": formulas_of(symbols, layout["expressions"]),
         }
@@ -360,8 +354,12 @@ class Model(EquationDoor, ContactDoor, NoiseDoor, NetworkDoor, PartDoor):
         for variable in state["variables"]:
             self._adopt(variable, new_symbol(variable.name, variable.shape))
         for name, length in state["chains"].items():
-            self._derivative_symbol(name, length)
-        symbols = [self._time, *self._symbols.values(), *(s for chain in self._derivatives.values() for s in chain)]
+            self.written.derivative_symbol(name, length)
+        symbols = [
+            self.written.time,
+            *self.written.symbols.values(),
+            *(s for chain in self.written.derivatives.values() for s in chain),
+        ]
         self._write_expressions({**state, "expressions": expressions_of(state["expressions"], symbols)})
 
 
@@ -459,7 +457,7 @@ def set_apart(book: Notebook) -> SetApart | None:
     kept, implied = (set(rows) for rows in found)
     left, invariants, row = {}, {}, 0
     names: dict[str, list[str]] = {"kept": [], "implied": []}
-    for name, equation in book._equations.items():
+    for name, equation in book.written.equations.items():
         parts: dict[str, list[int]] = {"left": [], "kept": [], "implied": []}
         for k in range(equation.residual.numel()):
             parts["kept" if row in kept else "implied" if row in implied else "left"].append(k)

@@ -94,7 +94,7 @@ class NoiseDoor(DelayDoor):
 
     def _declare_noise(self, name: str, own: _WrittenNoise, law: NoiseLaw, unit: str) -> ca.SX:
         symbol = self._declare(make_variable(name, "input", own.shape, unit=unit))
-        self._variables[name] = replace(self._variables[name], noise=law)
+        self.written.variables[name] = replace(self.written.variables[name], noise=law)
         return symbol
 
 

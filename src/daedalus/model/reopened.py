@@ -15,11 +15,11 @@ from daedalus.model.expressions import column, elements
 from daedalus.model.mechanics.mechanics_part import Mechanics
 from daedalus.model.model import Model, as_system
 from daedalus.model.names import derivative_name
-from daedalus.model.notebook import Equation, WrittenEvent, by_equation, new_symbol
 from daedalus.model.system.equation_row import Role
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.model.variables import Variable
+from daedalus.model.written import Equation, WrittenEvent, by_equation, new_symbol
 
 
 class ReopenedModel(Model):
@@ -60,28 +60,27 @@ def _reopened(system: System) -> Model:
 def _written_again(system: System) -> Model:
     """The notebook with the equations of a system."""
     book = ReopenedModel(system.name)
-    book._time = system.symbol("t")
-    book._reset_labels()
+    book.written.reset_labels(system.symbol("t"))
     for variable in system.variables:
         place = system.places[variable.name]
         scalars = [system.symbol(letter)[int(k)] for letter, k in zip(place.letters, place.positions)]
         book._adopt(variable, _shaped(scalars, variable))
     for variable in system.of_kind("state"):
-        book._derivatives[variable.name] = _chain(system, variable)
-        book._register_chain(variable.name)
+        book.written.derivatives[variable.name] = _chain(system, variable)
+        book.written.register_chain(variable.name)
     # Rows that say that one state is the derivative of another are made anew by every snapshot.
     links = sum(order - 1 for orders in system.orders.values() for order in orders)
     first = len(system.rows) - links  # they stand behind all others, one for each rate that is a state
     written = [k for k, row in enumerate(system.rows) if row.role is not Role.DERIVATIVE or k < first]
     rows, residual = [system.rows[k] for k in written], elements(system.residual)
-    book._equations = by_equation(rows, [residual[k] for k in written])
-    book._outputs, book._output_units = system.outputs, dict(system.output_units)
-    book._on_request = set(system.on_request)
-    book._events = _events(system)
-    book._invariants = _kept(system.invariants, system.invariant_rows)
+    book.written.equations = by_equation(rows, [residual[k] for k in written])
+    book.written.outputs, book.written.output_units = system.outputs, dict(system.output_units)
+    book.written.on_request = set(system.on_request)
+    book.written.events = _events(system)
+    book.written.invariants = _kept(system.invariants, system.invariant_rows)
     book._seen = _kept(system.watched, system.watched_rows)
-    book._choices = system.choices
-    book._aliases, book._ledger = dict(system.aliases), system.part(Ledger)
+    book.written.choices = system.choices
+    book.written.aliases, book.written.ledger = dict(system.aliases), system.part(Ledger)
     return book
 
 

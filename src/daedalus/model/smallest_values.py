@@ -6,12 +6,13 @@ from typing import NamedTuple
 
 from daedalus.errors import ModelError
 from daedalus.model.expressions import elements
-from daedalus.model.notebook import Equation, Notebook
+from daedalus.model.notebook import Notebook
 from daedalus.model.system.equation_row import EquationRow, Role
 from daedalus.model.system.freeze import freeze
 from daedalus.model.system.open_algebraics import open_algebraics
 from daedalus.model.system.repeated_rows import repeated_rows
 from daedalus.model.system.system import System
+from daedalus.model.written import Equation
 
 
 class Completion(NamedTuple):

@@ -9,9 +9,9 @@ import numpy as np
 
 from daedalus.errors import InputError, SingularModelError
 from daedalus.model.model import Model
-from daedalus.model.notebook import by_equation
 from daedalus.model.system.equation_row import Role
 from daedalus.model.system.system import System
+from daedalus.model.written import by_equation
 from daedalus.reduction.findings import Finding, SingularAtStart
 from daedalus.reduction.forms.first_order import to_first_order
 from daedalus.reduction.forms.torn_model import torn_model
@@ -139,7 +139,7 @@ def reduced_with(
         plan = planned(both_levels)
         if both_levels:
             n = with_both_levels(plan, original)
-        elif stabilise == "dummy_derivatives" and (plan.constraints or plan.book._invariants):
+        elif stabilise == "dummy_derivatives" and (plan.constraints or plan.book.written.invariants):
             # Every derivative that may be dependent has an equation of its own in first order.
             n = with_selected_states(planned(True), original)
         else:
@@ -180,11 +180,11 @@ def _planned(
     try:
         plan = _plan(written, inputs, index, first_order)
     except SingularModelError:
-        redundancy = redundancy_of(model, written) if model._mechanics.constraints else None
+        redundancy = redundancy_of(model, written) if model.written.mechanics.constraints else None
         if redundancy is None:
             raise
         return None, redundancy
-    doubtful = bool(model._mechanics.constraints) and _singular_at_start(plan)
+    doubtful = bool(model.written.mechanics.constraints) and _singular_at_start(plan)
     return plan, redundancy_of(model, written) if doubtful else None
 
 
@@ -249,7 +249,7 @@ def _written(plan: ReductionPlan, original: System, stabilise: str | None, alpha
     lower = plan.lower_levels
     levels, kept = [plan.level(*at) for at in lower], [plan.levels[at] for at in lower]
     if stabilise == "projection":
-        n._invariants.update(by_equation(levels, kept, n._invariants))
+        n.written.invariants.update(by_equation(levels, kept, n.written.invariants))
     keep_rows(n, levels, kept)
     n._know(record(plan, n, original, stabilise, alpha))
     return n

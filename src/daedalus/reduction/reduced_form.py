@@ -11,9 +11,9 @@ import numpy as np
 from daedalus.algebra.rank_decision import NOT_ZERO
 from daedalus.model.expressions import concatenate
 from daedalus.model.model import Model
-from daedalus.model.notebook import Equation
 from daedalus.model.system.equation_row import EquationRow, Role
 from daedalus.model.system.system import System
+from daedalus.model.written import Equation
 from daedalus.reduction.findings import ChangedKind, Finding, StartOffConstraint
 from daedalus.reduction.index.regularity import written_values
 from daedalus.reduction.reduction_plan import ReductionPlan
@@ -63,7 +63,7 @@ def record(
     s = plan.signature
     findings = [*plan.findings, *_contradictions(n, n._kept)]
     old = {v.name: v.kind for v in plan.system.variables}
-    changed = [(v.name, v.kind) for v in n._variables.values() if old.get(v.name, v.kind) != v.kind]
+    changed = [(v.name, v.kind) for v in n.written.variables.values() if old.get(v.name, v.kind) != v.kind]
     findings += [ChangedKind(name, kind == "state") for name, kind in changed]
     return Reduction(
         original=original,

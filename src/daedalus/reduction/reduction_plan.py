@@ -90,7 +90,7 @@ def plan_reduction(book: ReducedModel, index: int = 1, substitutions: int = 0) -
     """
     system = book.freeze()
     unknowns, rows = unknowns_of(book), equation_rows(book)
-    algebraic = {v.name: as_state(v) for v in book._variables.values() if v.kind == "algebraic"}
+    algebraic = {v.name: as_state(v) for v in book.written.variables.values() if v.kind == "algebraic"}
     work = rewritten(book, algebraic)
     residual = concatenate(scalar_rows(book))
     floors = np.maximum(_floors(book, unknowns), 1 - index)
@@ -128,12 +128,12 @@ def _floors(book: Model, unknowns: list[Unknown]) -> np.ndarray:
     """The orders up to which outputs and events need the unknowns."""
     place = {u: j for j, u in enumerate(unknowns)}
     floors = np.zeros(len(unknowns), dtype=int)
-    used = [*book._outputs.values(), *(e.guard for e in book._events.values())]
-    used += [new for e in book._events.values() for new in e.resets.values()]
-    set_by_events = [column(book._lookup(target)) for e in book._events.values() for target in e.resets]
+    used = [*book.written.outputs.values(), *(e.guard for e in book.written.events.values())]
+    used += [new for e in book.written.events.values() for new in e.resets.values()]
+    set_by_events = [column(book._lookup(target)) for e in book.written.events.values() for target in e.resets]
     for expressions, further in ((used, 0), (set_by_events, 1)):
         for symbol in ca.symvar(concatenate(expressions)) if expressions else ():
-            name, k, order = book._known[symbol_key(symbol)]
+            name, k, order = book.written.known[symbol_key(symbol)]
             if (name, k) in place and (order or further):
                 floors[place[name, k]] = max(floors[place[name, k]], order + further)
     return floors

@@ -11,13 +11,12 @@ import numpy as np
 
 from daedalus.errors import ModelError
 from daedalus.model.expressions import elements, symbol_key
-from daedalus.model.mechanics.written_mechanics import WrittenMechanics
 from daedalus.model.model import Model
-from daedalus.model.notebook import Equation, by_equation
 from daedalus.model.reopened import as_model
 from daedalus.model.system.equation_row import EquationRow, Role
 from daedalus.model.system.system import System
 from daedalus.model.variables import Variable
+from daedalus.model.written import Equation, by_equation
 from daedalus.reduction.findings import Finding
 from daedalus.reduction.reduction_record import Reduction
 
@@ -58,7 +57,7 @@ class ReducedModel(Model):
         return {name: ca.SX(kept.residual) for name, kept in self._kept.items()}
 
     def _watched(self) -> dict[str, Equation]:
-        rows = [row for e in (*self._invariants.values(), *self._equations.values()) for row in e.rows]
+        rows = [row for e in (*self.written.invariants.values(), *self.written.equations.values()) for row in e.rows]
         held = {row.level for row in rows if row.role in (Role.WRITTEN, Role.INVARIANT)}
         return {n: kept for n, kept in self._kept.items() if not all(row.level in held for row in kept.rows)}
 
@@ -107,37 +106,45 @@ def rewritten(model: Model, variables: Mapping[str, Variable | None]) -> Reduced
     """
     model = model._flat()
     twin = ReducedModel(model.name)
-    twin._time = model._time
-    twin._reset_labels()
-    for old in model._variables.values():
+    twin.written.reset_labels(model.written.time)
+    for old in model.written.variables.values():
         new = variables.get(old.name, old)
         if new is None:
             continue
-        twin._adopt(new, model._symbols[old.name])
+        twin._adopt(new, model.written.symbols[old.name])
         if new.kind == "state":
-            chain = model._derivatives.setdefault(old.name, []) if old.kind == "state" else []
-            twin._derivatives[new.name] = chain
-            twin._register_chain(new.name)
-    twin._outputs = dict(model._outputs)
-    gone = {old.name: old.unit for old in model._variables.values() if old.unit and old.name not in twin._variables}
-    twin._output_units = {**model._output_units, **gone}
-    twin._on_request = set(model._on_request)
-    twin._events = dict(model._events)
-    twin._invariants = dict(model._invariants)
-    twin._choices = model._choices
-    twin._mechanics = WrittenMechanics()
+            chain = model.written.derivatives.setdefault(old.name, []) if old.kind == "state" else []
+            twin.written.derivatives[new.name] = chain
+            twin.written.register_chain(new.name)
+    twin.written.outputs = dict(model.written.outputs)
+    gone = {
+        old.name: old.unit
+        for old in model.written.variables.values()
+        if old.unit and old.name not in twin.written.variables
+    }
+    twin.written.output_units = {**model.written.output_units, **gone}
+    twin.written.on_request = set(model.written.on_request)
+    twin.written.events = dict(model.written.events)
+    twin.written.invariants = dict(model.written.invariants)
+    twin.written.choices = model.written.choices
     twin._seen = model._drawn_book()
-    twin._aliases, twin._ledger = model._aliases, model._ledger
+    twin.written.aliases, twin.written.ledger = model.written.aliases, model.written.ledger
     twin._kept = dict(model._kept if isinstance(model, ReducedModel) else model._watched())
     return twin
 
 
 def keep_further_names(n: Model) -> None:
     """Make outputs of the further names of variables that have become outputs: a further name is one of a variable."""
-    gone = {name: own for name, own in n._aliases.items() if own in n._outputs and own not in n._variables}
-    n._outputs.update({name: n._outputs[own] for name, own in gone.items()})
-    n._output_units.update({name: n._output_units[own] for name, own in gone.items() if own in n._output_units})
-    n._aliases = {name: own for name, own in n._aliases.items() if name not in gone}
+    gone = {
+        name: own
+        for name, own in n.written.aliases.items()
+        if own in n.written.outputs and own not in n.written.variables
+    }
+    n.written.outputs.update({name: n.written.outputs[own] for name, own in gone.items()})
+    n.written.output_units.update(
+        {name: n.written.output_units[own] for name, own in gone.items() if own in n.written.output_units}
+    )
+    n.written.aliases = {name: own for name, own in n.written.aliases.items() if name not in gone}
 
 
 def substituted(book: Model, old: ca.SX, new: ca.SX) -> None:
@@ -149,33 +156,33 @@ def substituted(book: Model, old: ca.SX, new: ca.SX) -> None:
         return ca.densify(ca.substitute(expression, old, new))
 
     book._changed()
-    book._equations = {n: replace(e, residual=changed(e.residual)) for n, e in book._equations.items()}
-    book._outputs = {n: changed(e) for n, e in book._outputs.items()}
-    book._invariants = {n: replace(e, residual=changed(e.residual)) for n, e in book._invariants.items()}
+    book.written.equations = {n: replace(e, residual=changed(e.residual)) for n, e in book.written.equations.items()}
+    book.written.outputs = {n: changed(e) for n, e in book.written.outputs.items()}
+    book.written.invariants = {n: replace(e, residual=changed(e.residual)) for n, e in book.written.invariants.items()}
     if isinstance(book, ReducedModel):
         book._kept = {n: replace(e, residual=changed(e.residual)) for n, e in book._kept.items()}
-    book._events = {
+    book.written.events = {
         n: replace(e, guard=changed(e.guard), resets={k: changed(v) for k, v in e.resets.items()})
-        for n, e in book._events.items()
+        for n, e in book.written.events.items()
     }
 
 
 def written_out(model: Model) -> ReducedModel:
     """A copy in which the equations of all doors are written out."""
     twin = rewritten(model, {})
-    twin._equations = dict(model._flat()._all_equations())
+    twin.written.equations = dict(model._flat()._all_equations())
     return twin
 
 
 def equation_rows(book: Model) -> list[EquationRow]:
     """Where every scalar equation comes from, in order."""
-    return [row for e in book._equations.values() for row in e.rows]
+    return [row for e in book.written.equations.values() for row in e.rows]
 
 
 def write_rows(book: Model, rows: Sequence[EquationRow], residuals: Sequence[ca.SX]) -> None:
     """Write scalar equations; components of one equation become one again where all of them are there."""
     book._changed()
-    book._equations.update(by_equation(rows, residuals, book._equations))
+    book.written.equations.update(by_equation(rows, residuals, book.written.equations))
 
 
 def keep_rows(book: ReducedModel, rows: Sequence[EquationRow], residuals: Sequence[ca.SX]) -> None:
@@ -200,7 +207,7 @@ def as_algebraic(variable: Variable) -> Variable:
 def read_model(model: Model | System, verb: str) -> Model:
     """The notebook of a model or snapshot; an error where it has a choice of states that the verb cannot keep."""
     book = as_model(model)
-    if book._choices and verb in ("reduce", "to_semi_explicit"):
+    if book.written.choices and verb in ("reduce", "to_semi_explicit"):
         raise ModelError(
             f"{verb} takes no model with a choice of states.",
             f"the constraints of {book.name!r} are equations in the place of the derivatives of dependent states",
@@ -212,15 +219,15 @@ def read_model(model: Model | System, verb: str) -> Model:
 
 def has_derivative(book: Model, row: ca.SX) -> bool:
     """Whether an equation contains a derivative."""
-    return any(book._known[symbol_key(s)][2] for s in ca.symvar(row))
+    return any(book.written.known[symbol_key(s)][2] for s in ca.symvar(row))
 
 
 def start_value(book: Model, symbol: ca.SX, otherwise: float = np.nan) -> float:
     """The written value of a symbol, or another where nothing is written."""
-    name, k, order = book._known[symbol_key(symbol)]
+    name, k, order = book.written.known[symbol_key(symbol)]
     if name == "t":
         return 0.0
-    variable = book._variables[name]
+    variable = book.written.variables[name]
     written = {0: variable.start, 1: variable.rate}.get(order) or (None,) * variable.size
     value = None if variable.kind == "input" else written[k]
     return otherwise if value is None else float(value)
@@ -231,10 +238,10 @@ def part_of(book: Model, variable: Variable, suffix: str, chosen: Sequence[int])
     kept = ("start", "nominal", "lower", "upper")
     parts: dict[str, Any] = {key: tuple(getattr(variable, key)[k] for k in chosen) for key in kept}
     shape = variable.shape if len(chosen) == variable.size else (len(chosen),)
-    name = book._free_name(variable.name + suffix)
+    name = book.written.free_name(variable.name + suffix)
     return replace(variable, name=name, shape=shape, rate=(None,) * len(chosen), guess=(), **parts)
 
 
 def scalar_rows(book: Model) -> list[ca.SX]:
     """The scalar equations in order."""
-    return [row for e in book._equations.values() for row in elements(e.residual)]
+    return [row for e in book.written.equations.values() for row in elements(e.residual)]

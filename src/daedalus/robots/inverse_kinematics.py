@@ -18,7 +18,7 @@ from daedalus.errors import InputError, ModelError
 from daedalus.geometry.axis_angle import rotation_log
 from daedalus.geometry.quaternions import rotation_from_quaternion
 from daedalus.geometry.rotations import read_rotation
-from daedalus.model.drawing.sketch import Drawing
+from daedalus.model.drawing.drawing_part import Drawing
 from daedalus.model.model import Model
 from daedalus.model.names import did_you_mean, listed
 from daedalus.model.system.system import System
@@ -135,11 +135,11 @@ class _PostureSearch:
         self.column = self._columns()
         self.reach = self._reach()
         # Loops and joints that follow others stay as they are where a target is out of reach.
-        self.closes, self.weight = list(model._mechanics.constraints), LOOPS * self.reach
+        self.closes, self.weight = list(model.written.mechanics.constraints), LOOPS * self.reach
 
     def _bound(self, element: str, which: str, default: float) -> float:
         name, _, rest = element.partition("[")
-        values = getattr(self.model._variables[name], which)
+        values = getattr(self.model.written.variables[name], which)
         return float(values[int(rest[:-1]) if rest else 0]) if values else default
 
     def _columns(self) -> dict[int, int]:
@@ -166,7 +166,7 @@ class _PostureSearch:
         labels = self.robot.labels["q"]
         for k, element in enumerate(labels):
             name, _, rest = element.partition("[")
-            variable, entry = self.model._variables[name], int(rest[:-1]) if rest else 0
+            variable, entry = self.model.written.variables[name], int(rest[:-1]) if rest else 0
             guess = variable.guess[entry] if variable.guess else 0.0
             q[k] = float(guess if variable.start[entry] is None else variable.start[entry])  # type: ignore[arg-type]
         for name, value in start.items():
@@ -307,7 +307,7 @@ class _PostureSearch:
         values: dict[str, Any] = {}
         for k, element in enumerate(labels):
             values.setdefault(element.split("[")[0], []).append(float(tried.values[k]))
-        plain = {n: np.array(v) if self.model._variables[n].shape else v[0] for n, v in values.items()}
+        plain = {n: np.array(v) if self.model.written.variables[n].shape else v[0] for n, v in values.items()}
         sentence = "; ".join(lost) + "." if lost else "All targets are reached."
         return Posture(tried.values, not lost, distance, angle, labels, plain, held, sentence)
 

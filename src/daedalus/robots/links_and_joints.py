@@ -332,18 +332,18 @@ def _write_joint(
         **options,
     )
     if joint.kind == "planar":
-        rates = model.rate(model[model._mechanics.tree[joint.name].coordinate])
+        rates = model.rate(model[model.written.mechanics.tree[joint.name].coordinate])
         if joint.damping:
             model.dissipation(0.5 * joint.damping * ca.sumsqr(rates))
         return
     if joint.kind == "spherical":
-        spin = model[model._mechanics.tree[joint.name].velocity]
+        spin = model[model.written.mechanics.tree[joint.name].velocity]
         if joint.damping:
             model.dissipation(0.5 * joint.damping * ca.sumsqr(spin))
         if joint.armature:
             model.kinetic_energy(0.5 * joint.armature * ca.sumsqr(spin))
         return
-    name = model._mechanics.tree[joint.name].coordinate
+    name = model.written.mechanics.tree[joint.name].coordinate
     model._set_joint_values(name, joint.start, joint.lower, joint.upper)
     q, rate = model[name], model.rate(model[name])
     if joint.damping:
@@ -362,7 +362,7 @@ def _free_start(model: Model, joint: FileJoint) -> None:
 
 
 def _write_mimic(model: Model, description: RobotDescription, mimic: MimicJoint) -> None:
-    tree = model._mechanics.tree
+    tree = model.written.mechanics.tree
     fixed = {joint.name for joint in description.joints if joint.kind == "fixed"}
     if mimic.joint in fixed:
         description.unsupported.append(f"<mimic> of the fixed joint {mimic.joint!r}")
@@ -409,7 +409,7 @@ def _write_closure(
 
 def _write_coupling(model: Model, description: RobotDescription, coupling: FileCoupling) -> None:
     starts = {joint.name: joint.start for joint in description.joints}
-    tree = model._mechanics.tree
+    tree = model.written.mechanics.tree
     for name in (coupling.joint, coupling.other):
         if name is not None and (name not in tree or tree[name].size != 1):
             raise InputError(

@@ -81,7 +81,7 @@ def _general(element: Element, where: str) -> tuple[Three, Three] | None:
 def write_drive(model: Model, drive: FileDrive) -> None:
     """The input of an actuator and its force on the joint."""
     command = model.input(drive.name, lower=drive.lower, upper=drive.upper)
-    q = model[model._mechanics.tree[drive.joint].coordinate]
+    q = model[model.written.mechanics.tree[drive.joint].coordinate]
     length, rate = drive.gear * q, drive.gear * model.rate(q)
     gain, bias = (x[0] + x[1] * length + x[2] * rate for x in (drive.gain, drive.bias))
     model.generalised_force(q, drive.gear * (gain * command + bias))

@@ -52,7 +52,7 @@ class Robot:
         self._ready: dict[str, _RobotCode] = {}
         self.name = model.name
         symbols = self._functions.symbols
-        names = model._labels()
+        names = model.written.labels()
         self.labels: dict[str, tuple[str, ...]] = {
             letter: tuple(names[int(s.element_hash())] for s in ca.vertsplit(values))
             for letter, values in (("q", symbols.q), ("v", symbols.v), ("a", symbols.a))
@@ -170,7 +170,7 @@ class Robot:
                 because="each velocity has one force.",
                 remedy="robot.control.gravity_pd(robot.q, robot.v, goal)",
             )
-        joints = {joint.coordinate for joint in model._mechanics.tree.values()}
+        joints = {joint.coordinate for joint in model.written.mechanics.tree.values()}
         for name, columns in tree.positions.items():
             if name in joints:
                 for k, c in enumerate(columns):

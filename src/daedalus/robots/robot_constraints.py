@@ -24,7 +24,7 @@ MOST_TRIES = 20
 
 def kept_by_joints(model: Model, symbols: RobotSymbols) -> ca.SX | None:
     """All constraints as functions of q; None without any. Refuses those that hold more than positions."""
-    constraints = model._mechanics.constraints
+    constraints = model.written.mechanics.constraints
     if not constraints:
         return None
     _, formulas = body_formulas(model, symbols.tree)
@@ -68,7 +68,7 @@ def independent_constraints(model: Model, symbols: RobotSymbols, kept: ca.SX) ->
     if not found:
         raise ModelError(
             f"No posture of {model.name!r} keeps all constraints.",
-            f"constraints: {listed(list(model._mechanics.constraints), 6)}",
+            f"constraints: {listed(list(model.written.mechanics.constraints), 6)}",
             because=f"they did not close from {MOST_TRIES} random postures.",
             remedy="lengths and places with which the loops close, or a start near a posture where they do",
         )
@@ -107,7 +107,7 @@ def _as_drawn(model: Model, symbols: RobotSymbols) -> np.ndarray:
     """Start values of the positions, guesses where none are given."""
     values: list[float] = []
     for name, columns in symbols.tree.positions.items():
-        variable = model._variables[name]
+        variable = model.written.variables[name]
         turns = name.endswith(".quaternion")
         usual = (1.0, 0.0, 0.0, 0.0) if turns else (0.0,) * len(columns)
         given = variable.start if all(x is not None for x in variable.start) else variable.guess

@@ -69,7 +69,7 @@ class RobotFunctions:
     @property
     def frames(self) -> list[str]:
         """Everything that has a pose: named frames, then bodies."""
-        written = self.model._mechanics
+        written = self.model.written.mechanics
         return [*written.frames, *(name for name in written.bodies if name not in written.frames)]
 
     def __getitem__(self, name: str) -> ca.Function:
@@ -213,7 +213,7 @@ class RobotFunctions:
     # -- places ------------------------------------------------------------------------------------------------
 
     def _frame(self, name: str) -> tuple[ca.SX, ca.SX]:
-        written, s = self.model._mechanics, self.symbols
+        written, s = self.model.written.mechanics, self.symbols
         rotations, origins = poses(s.tree.links)
         if name in written.frames:
             place, turn = frame_pose(s.tree, written.frames[name], rotations, origins)
@@ -255,7 +255,7 @@ class RobotFunctions:
         s = self.symbols
         place, _ = self._frame(frame)
         rotations, origins = poses(s.tree.links)
-        written = self.model._mechanics
+        written = self.model.written.mechanics
         body = written.frames[frame].body if frame in written.frames else frame
         result = ca.SX(6, s.v.numel())
         k = s.tree.at[body] if body else -1

@@ -32,7 +32,7 @@ class RobotSymbols(NamedTuple):
 
 def robot_symbols(model: Model) -> RobotSymbols:
     """The tree of a model with parameters at their values; refuses a model without bodies."""
-    written = model._mechanics
+    written = model.written.mechanics
     if not written.bodies:
         raise ModelError(
             f"The model {model.name!r} has no bodies.",
@@ -54,11 +54,11 @@ def robot_symbols(model: Model) -> RobotSymbols:
             because="the functions of a robot take M(q) of the bodies and constant inertias on its diagonal.",
             remedy="m.mechanics(), whose functions take any energy",
         )
-    q = concatenate(column(model._symbols[name]) for name in tree.positions)
+    q = concatenate(column(model.written.symbols[name]) for name in tree.positions)
     rates = []
     for name in tree.positions:
         velocity = written.velocities.get(name)
-        rates.append(model._derivative_symbol(name, 1) if velocity is None else column(velocity.rate))
+        rates.append(model.written.derivative_symbol(name, 1) if velocity is None else column(velocity.rate))
     expressions = [concatenate(rates), armature, tree.gravity]
     for link in tree.links:
         expressions += [link.turn, link.shift, link.angular, link.linear, link.drift]
@@ -86,11 +86,11 @@ def robot_symbols(model: Model) -> RobotSymbols:
 
 def numbered(model: Model, expressions: list[ca.SX]) -> list[ca.SX]:
     """Expressions with the values of parameters put in."""
-    known = [v for v in model._variables.values() if v.kind == "parameter"]
+    known = [v for v in model.written.variables.values() if v.kind == "parameter"]
     used = {symbol_key(s) for e in expressions for s in ca.symvar(e)}
     symbols, values = [], []
     for variable in known:
-        for k, scalar in enumerate(model._scalars[variable.name, 0]):
+        for k, scalar in enumerate(model.written.scalars[variable.name, 0]):
             if symbol_key(scalar) in used:
                 symbols.append(scalar)
                 values.append(_parameter_value(variable.name, variable.start[k]))

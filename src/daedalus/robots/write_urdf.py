@@ -18,7 +18,7 @@ GROUND = "world"
 
 def urdf_text(model: Model) -> str:
     """The robot as URDF; refuses what the format has no words for: closed loops, ball joints, several free bodies."""
-    written = model._mechanics
+    written = model.written.mechanics
     balls = [joint.name for joint in written.tree.values() if joint.kind == "spherical"]
     if balls or written.constraints:
         raise ModelError(
@@ -114,7 +114,7 @@ class _UrdfWriter:
         return "\n".join([*lines, "  </joint>"])
 
     def _limits(self, coordinate: str) -> tuple[float | None, float | None]:
-        variable = self.model._variables[coordinate]
+        variable = self.model.written.variables[coordinate]
         bounds = [values[0] if values else np.inf for values in (variable.lower, variable.upper)]
         lower, upper = (float(value) if np.isfinite(value) else None for value in bounds)
         return lower, upper
@@ -122,7 +122,7 @@ class _UrdfWriter:
     def _frames(self) -> list[str]:
         """Frames that are no links yet, as links without mass."""
         parts = []
-        for frame in self.model._mechanics.frames.values():
+        for frame in self.model.written.mechanics.frames.values():
             if frame.name in self.tree.at or frame.name == GROUND:
                 continue
             at = np.array(ca.DM(numbered(self.model, [frame.at])[0]))

@@ -89,5 +89,5 @@ def _distance(
         if layer is not None:
             stretched = np.minimum((run.time - run.time[0]) / epsilon, layer.time[-1])
             gap = gap - (layer.at(stretched)[label] - layer[label][-1])
-        worst = max(worst, float(np.abs(gap).max()) / parts.book._variables[name].nominal[k])
+        worst = max(worst, float(np.abs(gap).max()) / parts.book.written.variables[name].nominal[k])
     return worst

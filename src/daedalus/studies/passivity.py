@@ -161,7 +161,7 @@ def _storage_of(book: Model, system: System) -> Storage | str:
     if ledger is not None and ledger.entries:
         energy = ca.sum1(ledger.amounts()[Account.STORED])
         word, title = "the stored energy", "the stored energy as its storage function"
-    elif flat._mechanics.positions:
+    elif flat.written.mechanics.positions:
         energy, word, title = mechanical_energy(flat)[0], "T + V", "the storage function T + V"
     else:
         return NOTHING_STORED
@@ -212,8 +212,8 @@ def _fed(book: Model, storage: Storage, u: ca.SX) -> ca.SX | None:
     if not u.numel():
         return u
     flat = book._flat()
-    applied = {n: e for n, e in flat._mechanics.applied.items() if n in flat._mechanics.coordinates}
-    power = sum((ca.dot(column(e), column(flat._derivative_symbol(n, 1))) for n, e in applied.items()), ca.SX(0))
+    applied = {n: e for n, e in flat.written.mechanics.applied.items() if n in flat.written.mechanics.coordinates}
+    power = sum((ca.dot(column(e), column(flat.written.derivative_symbol(n, 1))) for n, e in applied.items()), ca.SX(0))
     for whole in (power, storage.rate):
         found = ca.densify(ca.gradient(whole, u))
         if not ca.depends_on(found, u) and not any(entry.is_constant() for entry in elements(found)):
@@ -227,7 +227,7 @@ def _texts(book: Model, storage: Storage, fed: list[ca.SX], names_in: list[str])
     named = {name: element for letter in ("x", "u") for name, element in _labelled(system, letter)}
     named |= {name: storage.form.applied(system, e) for name, e in system.outputs.items() if e.numel() == 1}
     labels = {symbol_key(s): name for letter in ("x", "u", "p") for name, s in _labelled(system, letter)}
-    labels |= book._flat()._labels()
+    labels |= book._flat().written.labels()
     values = _at_random(system, [storage.form.applied(system, column(e)) for e in fed])
     known = dict(zip(named, _at_random(system, list(named.values()))))
     texts = []

@@ -211,9 +211,9 @@ def _with_values(
     parameters: Mapping[str, object] | None,
 ) -> ReducedModel:
     """The model in first order with inputs put in, and with the values of this call as its own."""
-    if model._events:
+    if model.written.events:
         raise ModelError(
-            f"dd.singular_limit does not support events: {', '.join(list(model._events)[:4])}.",
+            f"dd.singular_limit does not support events: {', '.join(list(model.written.events)[:4])}.",
             because="each event may throw the fast variables out of their basin.",
             remedy="singular_limit on a copy of the model without events, for each phase between them",
         )
@@ -232,7 +232,7 @@ def _with_values(
     values = {("p", k): value for k, value in enumerate(parameter_values(system, own))}
     entries = dict(zip(system._entries, x.tolist()))
     variables = {}
-    for v in book._variables.values():
+    for v in book.written.variables.values():
         if v.kind == "parameter" and v.name != parameter:
             positions = system.places[v.name].positions
             variables[v.name] = replace(v, start=tuple(float(values["p", int(k)]) for k in positions))
@@ -242,7 +242,7 @@ def _with_values(
             first = tuple(old if new is None else new for old, new in zip(v.start, written[0]))
             variables[v.name] = replace(v, start=first, rate=written[1])
     n = rewritten(book, variables)
-    n._equations = dict(book._equations)
+    n.written.equations = dict(book.written.equations)
     return to_first_order(n)
 
 

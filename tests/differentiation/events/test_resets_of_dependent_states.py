@@ -50,7 +50,7 @@ def test_verify_catches_a_run_that_simulate_does_not_confirm(monkeypatch):
 
     sens = dd.sensitivities(bent_store(), 2.0, rtol=1e-8)
     other = bent_store()
-    other._events.clear()
+    other.written.events.clear()
     own = independent_run.simulate
     monkeypatch.setattr(independent_run, "simulate", lambda model, *rest, **more: own(other, *rest, **more))
     report = sens.verify()

@@ -154,8 +154,10 @@ def test_velocities_of_points_are_the_rates_of_their_positions():
     system = m.freeze()
     x = rng.standard_normal(system.sizes["x"])
     x[system.place("q.quaternion").positions] /= np.linalg.norm(x[system.place("q.quaternion").positions])
-    rates = ca.Function("f", [system.symbol("x")], [ca.vertcat(*(v.rate for v in m._mechanics.velocities.values()))])
-    places = np.concatenate([system.place(v).positions for v in m._mechanics.velocities])
+    rates = ca.Function(
+        "f", [system.symbol("x")], [ca.vertcat(*(v.rate for v in m.written.mechanics.velocities.values()))]
+    )
+    places = np.concatenate([system.place(v).positions for v in m.written.mechanics.velocities])
     h = 1e-6
     for b in bodies:
         at = [0.3, -0.2, 0.5][: b.size]

@@ -96,6 +96,6 @@ def test_shapes_are_drawn_as_they_are():
                angular_velocity=[0, 0, 0])  # fmt: skip
     b.shape("capsule", size=[0.1, 0.4])
     b.shape("box", size=[0.1, 0.1, 0.1], at=[0.2, 0, 0], rotation=dd.rot_z(0.3))
-    kinds = [shape.kind for shape in m._sketch.shapes.values()]
+    kinds = [shape.kind for shape in m.written.sketch.shapes.values()]
     assert kinds == ["cylinder", "sphere", "sphere", "box"]
     assert "shapes" in repr(dd.simulate(m, 0.1).animate())

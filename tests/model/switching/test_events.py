@@ -112,8 +112,8 @@ def test_an_inequality_with_another_direction_is_refused(ball, guard, direction)
 def test_a_condition_becomes_true(ball, guard):
     """Its guard jumps from -1 to 1, where a run finds it."""
     ball.event("e", guard(ball))
-    assert ball._events["e"].direction == 1
-    assert ball._events["e"].manner.side == 1
+    assert ball.written.events["e"].direction == 1
+    assert ball.written.events["e"].manner.side == 1
     assert text_of(lambda: ball.event("f", guard(ball), direction=-1)).startswith(
         "The guard of event 'f' is an inequality with a direction.\n"
     )

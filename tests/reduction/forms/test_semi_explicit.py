@@ -64,4 +64,7 @@ def test_a_nonlinear_derivative_gets_a_name():
     n = dd.to_semi_explicit(m)
     assert n.equations["rate of x"] == ["x_dot - x_rate = 0"]
     assert "x_dot" not in n.equations["law"][0]
-    assert float(ca.substitute(n._equations["law"].residual, ca.vertcat(n["x_rate"], x), ca.DM([2, 3]))) == 8 + 2 + 6
+    assert (
+        float(ca.substitute(n.written.equations["law"].residual, ca.vertcat(n["x_rate"], x), ca.DM([2, 3])))
+        == 8 + 2 + 6
+    )

@@ -20,7 +20,7 @@ def test_along_known_functions_of_time():
     for name, path in (("x", ca.sin(t)), ("y", ca.exp(t))):
         rate = path
         for order in range(4):
-            old.append(m._derivative_symbol(name, order))
+            old.append(m.written.derivative_symbol(name, order))
             new.append(rate)
             rate = ca.jacobian(rate, t)
     there, directly = (ca.substitute(e, ca.vertcat(*old), ca.vertcat(*new)) for e in (twice, expression))

@@ -116,7 +116,7 @@ def test_a_door_on_two_hinges():
 def test_independent_constraints_are_left_alone():
     n = dd.reduce(table(0, 2))
     assert n.reduction.findings == ()
-    assert not n._events
+    assert not n.written.events
 
 
 def test_a_door_on_nine_hinges():

@@ -47,7 +47,7 @@ def test_forty_sides_keep_their_length(coupled, kind, method):
     assert np.ptp(sides, axis=0).max() < 1e-14
     assert np.all(tr["rest"] == 3.0)
     free = turning_ring(40, coupled)
-    del free._invariants["sides"]
+    del free.written.invariants["sides"]
     end = dd.simulate(free, 2.0, rtol=1e-5, method=method)._x[-1]
     assert np.abs(tr._plant.invariants(np.array(2.0), end, np.zeros(0), np.zeros(0))[0]).max() > 1e-9
 

@@ -104,7 +104,7 @@ def test_python_functions_as_inputs(by_solves):
     def driven(inputs):
         m = pendulum()
         push = m.input("push")
-        m.force([push, 0.0], at=m._symbols["p"])
+        m.force([push, 0.0], at=m.written.symbols["p"])
         return dd.simulate(m, 1.0, inputs={"push": inputs(m)}, rtol=1e-8)
 
     by_callable = driven(lambda m: lambda t: np.sin(t))

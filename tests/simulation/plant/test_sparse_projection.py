@@ -85,7 +85,7 @@ def test_an_impulse_is_shared_by_mass(forced, monkeypatch):
         monkeypatch.setattr(explicit_form, "LARGEST_BLOCK", 1)
         monkeypatch.setattr(explicit_form, "MOST_TORN", 0)
     m = two_masses()
-    q = m._symbols["q"]
+    q = m.written.symbols["q"]
     v = m.rate(q)
     m.event("stop", q[0] - 0.5, direction=1, reset={"q_dot": [0.0, v[1]]})
     tr = dd.simulate(m, 1.0)
@@ -100,7 +100,7 @@ def test_an_impulse_is_shared_by_mass(forced, monkeypatch):
 
 def test_a_reset_of_positions_moves_them_back_in_the_mass_metric(by_solves):
     m = two_masses()
-    q = m._symbols["q"]
+    q = m.written.symbols["q"]
     m.event("jump", q[0] - 0.5, direction=1, reset={"q": [q[0] + 0.5, q[1]]})
     (event,) = dd.simulate(m, 1.0).events
     # The gap of -0.5 closes by moving the light bead four times as far as the heavy one.

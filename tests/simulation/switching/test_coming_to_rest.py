@@ -111,7 +111,7 @@ def test_a_stick_state_may_let_go_to_either_side():
 def test_guards_on_multipliers_and_accelerations_go_on(method, counts):
     """Guards that no slope of x shows in the row of an implicit method: with a reset that counts, and with none."""
     m = pendulum_with_a_stop(0.5, constrained=True)
-    del m._events["stop"]
+    del m.written.events["stop"]
     n = m.state("n", start=0.0)
     m.equation(m.der(n), 0.0)
     reset = {"n": n + 1} if counts else {}

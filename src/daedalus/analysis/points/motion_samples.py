@@ -110,7 +110,7 @@ class MovingModel:
 
 def _whole_mechanics(model: Model) -> MotionFunctions | None:
     """The motion functions where they say everything about the model, else None."""
-    if not model._mechanics.positions:
+    if not model.written.mechanics.positions:
         return None
     functions = model.mechanics()
     known = len(functions.positions) + len(functions.velocities)
@@ -119,7 +119,7 @@ def _whole_mechanics(model: Model) -> MotionFunctions | None:
 
 def _constrained_mechanics(model: Model) -> MotionFunctions | None:
     """The motion functions where the constraints are of positions, velocities, inputs and parameters alone."""
-    if not model._mechanics.positions:
+    if not model.written.mechanics.positions:
         return None
     functions = model.mechanics()
     if not {*functions.positions, *functions.velocities} <= set(model.freeze().labels["x"]):

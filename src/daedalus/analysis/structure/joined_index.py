@@ -64,8 +64,8 @@ def joined_index(model: Model, judge: Callable[..., int | None] | None = None) -
     >>> joined_index(m).index, dd.analyse(m).index
     (2, 1)
     """
-    unknowns = sum(v.size for v in model._variables.values() if v.kind in ("state", "algebraic"))
-    if model._assembly.is_empty or unknowns > FULL_NULL_SPACE:
+    unknowns = sum(v.size for v in model.written.variables.values() if v.kind in ("state", "algebraic"))
+    if model.written.assembly.is_empty or unknowns > FULL_NULL_SPACE:
         return None
     try:
         system, left = freeze(joined_model(model)), model.freeze()

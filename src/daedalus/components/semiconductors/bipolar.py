@@ -200,7 +200,7 @@ class _Writing:
         m, q = self.m, self.q
         delay = q.excess_phase * ca.pi / 180 * q.forward_transit_time
         names = ("transported_current", "transported_slope")
-        m._assembly.inner.update(names)
+        m.written.assembly.inner.update(names)
         arrived, slope = (m.state(name, unit="A", nominal=1e-3) for name in names)
         m.equation(delay * m.der(arrived), slope, name="transported current")
         m.equation(delay * m.der(slope), 3 * (transported - arrived - slope), name="transported slope")

@@ -75,7 +75,7 @@ def junction_voltage(
     the current grows by the same exponential backwards, and its slope.
     """
     drive = m.algebraic(name, unit="V", start=GUESS)
-    m._assembly.junctions.add(name)
+    m.written.assembly.junctions.add(name)
     critical = critical_voltage(saturation, slope)
     law = _voltage(drive, critical, slope)
     if breakdown is not None:
@@ -104,7 +104,7 @@ def size_and_sign(v: Any) -> tuple[ca.SX, ca.SX]:
 
 def inner_state(m: Any, name: str) -> Any:
     """The voltage of a charge inside a part, a state; it follows from others where charges form a loop."""
-    m._assembly.inner.add(name)
+    m.written.assembly.inner.add(name)
     return m.state(name, unit="V")
 
 

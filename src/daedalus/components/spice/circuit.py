@@ -325,7 +325,7 @@ class Circuit:
             told = f"{card.where}: ic= is not used, as in SPICE: .tran without uic starts at the operating point."
             warnings.warn(told, SpiceWarning, stacklevel=2)
         elif value is not None:
-            self.m._variables[state] = replace(self.m._variables[state], start=(value,))
+            self.m.written.variables[state] = replace(self.m.written.variables[state], start=(value,))
 
     def _read_t(self, card: Card, name: str) -> None:
         impedance, length = self.option(card, "z0"), self.option(card, "td")
@@ -451,7 +451,7 @@ class Circuit:
         ends |= {words[node]: node for node in self.netlist.shared if node not in block.ports}
         handle = self.add(inner, name, ends)
         inputs = [word for word, variable in inner.variables.items() if variable.kind == "input"]
-        for word in (word for word in inputs if word not in inner._assembly.sources):
+        for word in (word for word in inputs if word not in inner.written.assembly.sources):
             self.m.connect(self.m.input(f"{name}_{word}"), getattr(handle, word))
         self.inside[card.words[0]] = self.netlist.inner.pop(id(inner))
         self.small.inside(name, self.netlist.small.pop(id(inner), None))

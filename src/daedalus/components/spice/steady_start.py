@@ -41,11 +41,11 @@ def write_start(netlist: Netlist, m: Model, steady: Model, guess: Any, is_held: 
     else:
         starts = operating_point(steady, held, guess, own)
     for name, value in starts.items():
-        variable = m._variables.get(name)
+        variable = m.written.variables.get(name)
         if variable is None or variable.size != 1:
             continue
         if variable.kind == "algebraic" or (variable.kind == "state" and variable.start[0] is None):
-            m._variables[name] = replace(variable, start=(float(value),))
+            m.written.variables[name] = replace(variable, start=(float(value),))
     m._changed()
 
 
@@ -119,5 +119,5 @@ def guess_of(netlist: Netlist, m: Model, pulled: Callable[[tuple[tuple[str, floa
 def _variable_of(m: Model, word: str) -> str:
     """The variable that the voltage of a node is; empty where it is none."""
     flat: Any = m._flat()
-    known = flat._outputs.get(f"v_{word}")
-    return flat._known[int(known.element_hash())][0] if known is not None and known.is_symbolic() else ""
+    known = flat.written.outputs.get(f"v_{word}")
+    return flat.written.known[int(known.element_hash())][0] if known is not None and known.is_symbolic() else ""

@@ -25,7 +25,7 @@ class BodyEquations:
 
     def __init__(self, model: Model) -> None:
         self.book = model._flat()
-        self.written = self.book._mechanics
+        self.written = self.book.written.mechanics
         if not self.written.bodies:
             raise ModelError(
                 f"The model {model.name!r} has no bodies.",
@@ -35,10 +35,10 @@ class BodyEquations:
         self.read = Reading(self.book)
         self.known = self.book._all_equations()
         self.system = self.book.freeze()
-        rates = [self.book._derivative_symbol(v.velocity, 1) for v in self.written.velocities.values()]
-        self.collect = [*rates, *(self.book._symbols[c] for c in self.written.constraints)]
-        self.unit_names = [n for n in self.written.velocities if self.book._variables[n].size == 4]
-        self.units = [self.book._symbols[n] for n in self.unit_names]
+        rates = [self.book.written.derivative_symbol(v.velocity, 1) for v in self.written.velocities.values()]
+        self.collect = [*rates, *(self.book.written.symbols[c] for c in self.written.constraints)]
+        self.unit_names = [n for n in self.written.velocities if self.book.written.variables[n].size == 4]
+        self.units = [self.book.written.symbols[n] for n in self.unit_names]
         self.moving = {symbol_key(s) for r in rates for s in elements(r)}
 
     def steps(self) -> Iterator[DerivationStep]:
@@ -55,7 +55,7 @@ class BodyEquations:
         read, lines, left, right = self.read, [], [], []
         for velocity in own:
             rate = read.short(ca.densify(ca.vec(velocity.rate)))
-            symbol = self.book._derivative_symbol(velocity.position, 1)
+            symbol = self.book.written.derivative_symbol(velocity.position, 1)
             lines += [read.line(s, e) for s, e in zip(elements(symbol), elements(rate))]
             left.append(ca.vec(velocity.rate))
             right.append(rate)

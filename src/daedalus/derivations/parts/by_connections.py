@@ -39,7 +39,7 @@ class ConnectionSteps:
     """The way from parts to the equations that are left."""
 
     def __init__(self, model: Model) -> None:
-        if model._assembly.is_empty:
+        if model.written.assembly.is_empty:
             raise ModelError(
                 f"The model {model.name!r} has no parts.",
                 because="connections need components with ports.",
@@ -126,14 +126,14 @@ class ConnectionSteps:
         flat = self.flat
         present = {symbol_key(s) for e in flat._all_equations().values() for s in ca.symvar(e.residual)}
         found = []
-        for name, variable in self.joined._variables.items():
-            if variable.kind not in ("state", "algebraic") or name in flat._variables:
+        for name, variable in self.joined.written.variables.items():
+            if variable.kind not in ("state", "algebraic") or name in flat.written.variables:
                 continue
-            same = flat._aliases.get(name)
-            value = flat._outputs.get(name) if same is None else flat._symbols.get(same)
+            same = flat.written.aliases.get(name)
+            value = flat.written.outputs.get(name) if same is None else flat.written.symbols.get(same)
             if value is None:
                 continue
-            for symbol, own in zip(elements(column(self.joined._symbols[name])), elements(column(value))):
+            for symbol, own in zip(elements(column(self.joined.written.symbols[name])), elements(column(value))):
                 if symbol_key(symbol) not in present:
                     found.append((symbol, own))
         return found
@@ -208,15 +208,15 @@ class ConnectionSteps:
 
     def _value_of(self, flat: Model, symbol: ca.SX) -> ca.SX | None:
         """What a symbol of the parts is in the model that is left."""
-        variable, k, order = self.joined._known[symbol_key(symbol)]
+        variable, k, order = self.joined.written.known[symbol_key(symbol)]
         if variable == "t":
             return None
-        for name in (self.joined._label(variable, k, order),):
-            if name in flat._outputs and flat._outputs[name].is_scalar():
-                return flat._outputs[name]
+        for name in (self.joined.written.label(variable, k, order),):
+            if name in flat.written.outputs and flat.written.outputs[name].is_scalar():
+                return flat.written.outputs[name]
         stem = variable if order == 0 else f"{variable}_{'d' * order}ot"
-        if stem in flat._outputs and stem not in flat._variables:
-            return column(flat._outputs[stem])[k]
+        if stem in flat.written.outputs and stem not in flat.written.variables:
+            return column(flat.written.outputs[stem])[k]
         return None
 
 

@@ -40,10 +40,10 @@ class Lagrange:
             )
         self.read = Reading(self.book)
         names = self.written.coordinates
-        self.q = concatenate(self.book._symbols[n] for n in names)
-        self.v = concatenate(self.book._derivative_symbol(n, 1) for n in names)
-        self.a = concatenate(self.book._derivative_symbol(n, 2) for n in names)
-        self.multipliers = concatenate(self.book._symbols[n] for n in self.written.constraints)
+        self.q = concatenate(self.book.written.symbols[n] for n in names)
+        self.v = concatenate(self.book.written.derivative_symbol(n, 1) for n in names)
+        self.a = concatenate(self.book.written.derivative_symbol(n, 2) for n in names)
+        self.multipliers = concatenate(self.book.written.symbols[n] for n in self.written.constraints)
         self.collect = [self.a, self.multipliers]
         self.labels = [self.read.label(s) for s in elements(self.v)]
         self.T, self.V, self.L, self.D, self.M, self.G, self.h = map(self.read.letter, "TVLDMGh")
@@ -52,7 +52,7 @@ class Lagrange:
         """The steps in their order."""
         read, written = self.read, self.written
         kinetic, potential = (read.short(e) for e in (written.kinetic, written.potential))
-        own = "of all bodies" if self.book._mechanics.inertia_forces else "as it was written"
+        own = "of all bodies" if self.book.written.mechanics.inertia_forces else "as it was written"
         yield self._energy("kinetic energy", self.T, f"The kinetic energy {own}, its terms collected.",
                            written.kinetic, kinetic)  # fmt: skip
         yield self._energy("potential energy", self.V, f"The potential energy {own}, its terms collected.",
@@ -102,12 +102,12 @@ class Lagrange:
 
     def _motion(self, expression: ca.SX) -> tuple[list[ca.SX], list[ca.SX]]:
         """What moves in an expression, and how fast."""
-        moving, speeds = [self.book._time], [ca.SX(1)]
+        moving, speeds = [self.book.written.time], [ca.SX(1)]
         for symbol in ca.symvar(expression):
-            variable, k, order = self.book._known[symbol_key(symbol)]
-            if variable != "t" and self.book._variables[variable].kind == "state":
+            variable, k, order = self.book.written.known[symbol_key(symbol)]
+            if variable != "t" and self.book.written.variables[variable].kind == "state":
                 moving.append(symbol)
-                speeds.append(self.book._derivative_scalar(variable, k, order + 1))
+                speeds.append(self.book.written.derivative_scalar(variable, k, order + 1))
         return moving, speeds
 
     def _forces(self) -> Iterator[DerivationStep]:
@@ -126,7 +126,7 @@ class Lagrange:
             lines = [
                 read.line(name(f"tau_{read.label(s)}"), entry)
                 for n, force in own.items()
-                for s, entry in zip(elements(self.book._symbols[n]), elements(read.short(force)))
+                for s, entry in zip(elements(self.book.written.symbols[n]), elements(read.short(force)))
             ]
             text = "Applied forces act on the coordinates through the work that they do on them."
             check = max(largest_difference(e, read.short(e), usual=read.usual) for e in own.values())
@@ -171,8 +171,8 @@ class Lagrange:
             for entry in elements(read.short(c.expression))
         ]
         text = "Put together: the rate of momentum less the slope equals the forces on every coordinate."
-        names = [self.book._variables[n].label(k) for n in self.written.coordinates
-                 for k in range(self.book._variables[n].size)]  # fmt: skip
+        names = [self.book.written.variables[n].label(k) for n in self.written.coordinates
+                 for k in range(self.book.written.variables[n].size)]  # fmt: skip
         derived = {f"motion of {label}": line.residual for label, line in zip(names, lines)}
         check = self._against_the_run(derived)
         letters = [rate(slope(self.L, label)) for label in self.labels]
@@ -189,12 +189,12 @@ class Lagrange:
 
     def _against_the_run(self, derived: dict[str, ca.SX]) -> float:
         """Derived equations against those of a run; these are solved for the accelerations of joints."""
-        solved = self.book._mechanics.accelerations
+        solved = self.book.written.mechanics.accelerations
         if not solved:
             return compiled_residual(self.book.freeze(), derived)
         rows = concatenate(derived.values())
         if rows.numel() > LARGEST_MATRIX:
-            own = self.book._mechanics
+            own = self.book.written.mechanics
             inertia, forces = inertia_sides(self.book, own), force_sides(self.book, own)
             run = concatenate(inertia[n] - forces[n] for n in own.coordinates)
             return largest_difference(rows, run, usual=self.read.usual)

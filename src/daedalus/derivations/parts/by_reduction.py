@@ -60,13 +60,13 @@ class ReductionSteps:
                 self._input_rates.update({symbol_key(entry): rate for entry, rate in pairs})
         # What the plan does not differentiate is algebraic: forces of constraints and the like.
         self.read.driving += [
-            self.plan.book._derivative_scalar(*unknown, 0)
+            self.plan.book.written.derivative_scalar(*unknown, 0)
             for j, unknown in enumerate(self.plan.unknowns)
             if self.plan.order(j) == 0
         ]
         self.alpha, self.symbol = self._read_alpha(alpha)
         # Derivatives above those that were written have names too.
-        self.read.labels.update(self.plan.book._labels())
+        self.read.labels.update(self.plan.book.written.labels())
 
     def _read_alpha(self, alpha: object) -> tuple[ca.SX | None, ca.SX | None]:
         if self.stabilise != "baumgarte":
@@ -126,8 +126,8 @@ class ReductionSteps:
         lines = []
         for j, value in plan.flow.value.items():
             variable, k = plan.unknowns[j]
-            symbol = plan.book._derivative_scalar(variable, k, plan.flow.order[j])
-            read.labels.update(plan.book._labels())
+            symbol = plan.book.written.derivative_scalar(variable, k, plan.flow.order[j])
+            read.labels.update(plan.book.written.labels())
             lines.append(read.line(symbol, self._short(value)))
         text = "These derivatives are known by equations of their own and are put in wherever they appear."
         old = concatenate(line.left for line in lines if isinstance(line.left, ca.SX))
@@ -142,7 +142,7 @@ class ReductionSteps:
         own = [i for i in plan.constraints if plan.signature.c[i] >= times]
         before = concatenate(plan.levels[i, times - 1] for i in own)
         after = concatenate(plan.levels[i, times] for i in own)
-        read.labels.update(plan.book._labels())
+        read.labels.update(plan.book.written.labels())
         names = f"{'equation' if len(own) == 1 else 'equations'} {listed([plan.rows[i].label for i in own], 8)}"
         word = ("once", "once more", "a third time", "a fourth time")[times - 1] if times < 5 else f"{times} times"
         highest = [i for i in own if plan.signature.c[i] == times]
@@ -162,9 +162,9 @@ class ReductionSteps:
         """What moves in an expression, and how fast; derivatives that an equation gives by that equation."""
         plan = self.plan
         place = {unknown: j for j, unknown in enumerate(plan.unknowns)}
-        symbols, rates = [plan.book._time], [ca.SX(1)]
+        symbols, rates = [plan.book.written.time], [ca.SX(1)]
         for symbol in ca.symvar(expression):
-            variable, k, order = plan.book._known.get(symbol_key(symbol), ("", 0, 0))
+            variable, k, order = plan.book.written.known.get(symbol_key(symbol), ("", 0, 0))
             if symbol_key(symbol) in self._input_rates:
                 symbols.append(symbol)
                 rates.append(self._input_rates[symbol_key(symbol)])
@@ -173,13 +173,13 @@ class ReductionSteps:
             j = place[variable, k]
             symbols.append(symbol)
             solved = plan.flow.order.get(j) == order + 1
-            rates.append(plan.flow.value[j] if solved else plan.book._derivative_scalar(variable, k, order + 1))
+            rates.append(plan.flow.value[j] if solved else plan.book.written.derivative_scalar(variable, k, order + 1))
         return symbols, rates
 
     def _unknown_symbols(self) -> list[ca.SX]:
         """The highest derivatives, which are collected."""
         return [
-            self.plan.book._derivative_scalar(*unknown, self.plan.order(j))
+            self.plan.book.written.derivative_scalar(*unknown, self.plan.order(j))
             for j, unknown in enumerate(self.plan.unknowns)
         ]
 
@@ -275,7 +275,7 @@ class ReductionSteps:
         """The states that stand for derivatives in first-order form, by the names of those: p_dot[0] is p_rate[0]."""
         found = {}
         for variable, k in self.plan.unknowns:
-            shape = self.plan.book._variables[variable].shape
+            shape = self.plan.book.written.variables[variable].shape
             for order in (1, 2, 3):
                 own = f"{variable}_rate" if order == 1 else f"{variable}_rate{order}"
                 found[element_label(derivative_name(variable, order), shape, k)] = element_label(own, shape, k)
@@ -286,9 +286,11 @@ class ReductionSteps:
 
     def _in_names_of(self, other: ReducedModel, expression: ca.SX) -> ca.SX:
         """An expression with the symbols that another model has for the same derivatives, of inputs and of states."""
-        pairs = [(self.inputs[name], other._symbols[name]) for name in self.inputs if name in other._symbols]
-        chains = self.plan.book._derivatives
-        pairs += [pair for name in chains for pair in zip(chains[name], other._derivatives.get(name, ()))]
+        pairs = [
+            (self.inputs[name], other.written.symbols[name]) for name in self.inputs if name in other.written.symbols
+        ]
+        chains = self.plan.book.written.derivatives
+        pairs += [pair for name in chains for pair in zip(chains[name], other.written.derivatives.get(name, ()))]
         if not pairs:
             return expression
         old, new = (concatenate(column) for column in zip(*pairs))
@@ -303,7 +305,7 @@ def final_system(reduced: ReducedModel, text: str) -> DerivationStep:
     own = Reading(reduced)
     short = concatenate(own.short(e) for e in elements(_rows_of(reduced)))
     lines = [own.equation(e) for e in elements(short)]
-    labels = [row.label for e in reduced._equations.values() for row in e.rows]
+    labels = [row.label for e in reduced.written.equations.values() for row in e.rows]
     system = reduced.freeze()
     derived = {label: e for label, e in zip(labels, elements(short)) if label in set(system.equation_labels)}
     return own.step(PART, "final system", text, [], lines, compiled_residual(system, derived))
@@ -323,7 +325,7 @@ def one_rate_higher(label: str) -> str:
 
 
 def _rows_of(model: ReducedModel) -> ca.SX:
-    return concatenate(e.residual for e in model._equations.values())
+    return concatenate(e.residual for e in model.written.equations.values())
 
 
 def _redundancies(model: ReducedModel) -> list[RedundantConstraints]:

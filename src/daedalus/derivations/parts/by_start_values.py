@@ -185,8 +185,8 @@ def _blocks(pattern: ca.Sparsity, rows: int, columns: int) -> list[tuple[list[in
 
 
 def _is_unknown(book: Model, symbol: ca.SX) -> bool:
-    variable = book._known[symbol_key(symbol)][0]
-    return variable != "t" and book._variables[variable].kind in ("state", "algebraic")
+    variable = book.written.known[symbol_key(symbol)][0]
+    return variable != "t" and book.written.variables[variable].kind in ("state", "algebraic")
 
 
 def _nominals(book: Model, symbols: list[ca.SX]) -> dict[int, float]:
@@ -194,16 +194,16 @@ def _nominals(book: Model, symbols: list[ca.SX]) -> dict[int, float]:
     found = {}
     for symbol in symbols:
         if _is_unknown(book, symbol):
-            variable, k, _ = book._known[symbol_key(symbol)]
-            found[symbol_key(symbol)] = (book._variables[variable].nominal or (1.0,))[k if k else 0]
+            variable, k, _ = book.written.known[symbol_key(symbol)]
+            found[symbol_key(symbol)] = (book.written.variables[variable].nominal or (1.0,))[k if k else 0]
     return found
 
 
 def _label(book: Model, symbol: ca.SX) -> str:
-    variable, k, order = book._known[symbol_key(symbol)]
+    variable, k, order = book.written.known[symbol_key(symbol)]
     if variable == "t":
         return "t"
-    return element_label(derivative_name(variable, order), book._variables[variable].shape, k)
+    return element_label(derivative_name(variable, order), book.written.variables[variable].shape, k)
 
 
 def _known_value(start: Start, label: str, known: dict[str, float]) -> float:

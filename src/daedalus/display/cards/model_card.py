@@ -47,7 +47,7 @@ def model_text(model: Model) -> str:
         lines += ["  equations:", *(f"    {line}" for line in equations.splitlines())]
     lines += [f"  kept: {name}: {text} = 0" for name, text in _kept(model)]
     if model.outputs:
-        units = model._output_units
+        units = model.written.output_units
         named = (f"{name} [{unit}]" if (unit := units.get(name)) else name for name in model.outputs)
         lines.append(f"  outputs: {', '.join(named)}")
     return "\n".join(lines)
@@ -56,9 +56,11 @@ def model_text(model: Model) -> str:
 def _kept(model: Model) -> list[tuple[str, str]]:
     """What the model keeps beside its equations, by name, as text."""
     entries = [
-        (row.label, e) for kept in model._invariants.values() for row, e in zip(kept.rows, elements(kept.residual))
+        (row.label, e)
+        for kept in model.written.invariants.values()
+        for row, e in zip(kept.rows, elements(kept.residual))
     ]
-    labels = model._labels()
+    labels = model.written.labels()
     return [(label, expression_text(entry, labels)) for label, entry in entries]
 
 
@@ -102,7 +104,7 @@ def model_card(model: Model) -> str:
 
 def _parts(model: Model) -> list[str]:
     """What a model of parts is made of, before its equations: the diagram and the tree."""
-    if not model._assembly.parts:
+    if not model.written.assembly.parts:
         return []
     drawn = f'<div class="dd-diagram" style="overflow-x:auto">{model.diagram()}</div>'
     tree = f"<pre style='white-space:pre-wrap'>{html.escape(tree_text(model))}</pre>"

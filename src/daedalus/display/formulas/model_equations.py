@@ -56,7 +56,7 @@ class Equations:
 
     def __init__(self, model: Model) -> None:
         self.model = model
-        self.table = Ordered(model._labels())
+        self.table = Ordered(model.written.labels())
         self._rates = [self._derivatives(highest=True), self._derivatives(highest=False)]
         self.lines = [line for name, e in model._all_equations().items() for line in self._lines(name, e.residual)]
 
@@ -64,14 +64,14 @@ class Equations:
         """The labels of all derivatives, or of the highest of every state."""
         model = self.model
         return {
-            element_label(derivative_name(name, order), model._variables[name].shape, k)
-            for name, chain in model._derivatives.items()
+            element_label(derivative_name(name, order), model.written.variables[name].shape, k)
+            for name, chain in model.written.derivatives.items()
             for order in ([len(chain)] if highest else range(1, len(chain) + 1))
-            for k in range(model._variables[name].size)
+            for k in range(model.written.variables[name].size)
         }
 
     def _lines(self, name: str, residual: ca.SX) -> list[EquationLine]:
-        written = name in self.model._equations
+        written = name in self.model.written.equations
         rows = elements(residual) if written else [self._collected(row) for row in elements(residual)]
         shape = () if len(rows) == 1 else (len(rows),)
         return [EquationLine(element_label(name, shape, k), *self._sides(row, written)) for k, row in enumerate(rows)]
@@ -81,8 +81,8 @@ class Equations:
         if operations(row) > MOST_OPERATIONS:
             return row
         model = self.model
-        constants = [model._symbols[v.name] for v in model._variables.values() if v.kind == "parameter"]
-        highest = [chain[-1] for chain in model._derivatives.values() if chain]
+        constants = [model.written.symbols[v.name] for v in model.written.variables.values() if v.kind == "parameter"]
+        highest = [chain[-1] for chain in model.written.derivatives.values() if chain]
         return simplified(row, highest, constants, constants)
 
     def _sides(self, row: ca.SX, written: bool) -> tuple[Value, Value]:

@@ -31,25 +31,25 @@ def shapes_of(book: Model | None, system: System) -> list[WrittenShape]:
     """All shapes of a model: those written, then those that follow from its bodies, joints and coordinates."""
     if book is None:
         return _points_of_states(system)
-    written = list(book._sketch.shapes.values())
+    written = list(book.written.sketch.shapes.values())
     covered = {shape.body for shape in written}
     found = list(written)
     for body in book.bodies.values():
-        marks = [mark for mark in book._sketch.joints.values() if body.name in mark.bodies]
+        marks = [mark for mark in book.written.sketch.joints.values() if body.name in mark.bodies]
         if body.name not in covered:
             found += _body_shapes(body, marks)
         found += _frame_and_trace(body)
-    for mark in book._sketch.joints.values():
+    for mark in book.written.sketch.joints.values():
         found += _joint_shapes(book, mark)
     points = _points(book)
     # Who drew shapes at coordinates has said what they look like; else they are points.
     if not [shape for shape in written if shape.kind not in ("arrow", "trace", "frame", "plane")]:
         found += [_shape(name, "point", at=q) for name, q in points.items()]
     found += [_shape(name, "trace", at=q) for name, q in points.items()]
-    for name, constraint in book._mechanics.constraints.items():
-        if constraint.kind == "holonomic" and name not in book._sketch.joints:
+    for name, constraint in book.written.mechanics.constraints.items():
+        if constraint.kind == "holonomic" and name not in book.written.sketch.joints:
             found += _constraint_shapes(book, name, constraint.expression, points, rods=not written)
-    if not book._mechanics.positions and not written:
+    if not book.written.mechanics.positions and not written:
         found += _points_of_states(system)
     return found
 
@@ -143,15 +143,15 @@ def _joint_shapes(book: Model, mark: JointMark) -> list[WrittenShape]:
     elif mark.kind != "rolling":
         found.append(_shape(mark.name, "joint", at=two))
     body = next(name for name in reversed(mark.bodies) if name != "ground")
-    constraint = book._mechanics.constraints.get(mark.name)
+    constraint = book.written.mechanics.constraints.get(mark.name)
     if constraint is None and mark.kind != "prismatic":
         # A joint in joint coordinates: its reaction begins with the force, in the world frame.
-        force = ca.vec(book._symbols[mark.name])[: two.numel()]
+        force = ca.vec(book.written.symbols[mark.name])[: two.numel()]
         found.append(_shape(mark.name, "force", at=two, vector=force))
     elif constraint is not None and constraint.kind == "holonomic":
         # (∂c/∂p)ᵀ λ is the force on the body that the joint names last; on a single body it is the only one.
-        slope = ca.jacobian(constraint.expression, book._symbols[f"{body}.position"])
-        found.append(_shape(mark.name, "force", at=two, vector=slope.T @ ca.vec(book._symbols[mark.name])))
+        slope = ca.jacobian(constraint.expression, book.written.symbols[f"{body}.position"])
+        found.append(_shape(mark.name, "force", at=two, vector=slope.T @ ca.vec(book.written.symbols[mark.name])))
     return found
 
 
@@ -161,14 +161,14 @@ def _joint_shapes(book: Model, mark: JointMark) -> list[WrittenShape]:
 def _points(book: Model) -> dict[str, ca.SX]:
     """Coordinates that are positions: of a length, or without a unit and with ½ m |q'|² as kinetic energy."""
     found = {}
-    for name in book._mechanics.coordinates:
-        variable = book._variables[name]
+    for name in book.written.mechanics.coordinates:
+        variable = book.written.variables[name]
         if variable.shape not in ((2,), (3,)):
             continue
-        speed = book._derivative_symbol(name, 1)
-        alike = not variable.unit and _multiple_of_identity(book._mechanics.kinetic, speed) is not None
+        speed = book.written.derivative_symbol(name, 1)
+        alike = not variable.unit and _multiple_of_identity(book.written.mechanics.kinetic, speed) is not None
         if alike or _is_length(variable.unit):
-            found[name] = book._symbols[name]
+            found[name] = book.written.symbols[name]
     return found
 
 
@@ -202,7 +202,7 @@ def _constraint_shapes(
 ) -> list[WrittenShape]:
     """The rods that a constraint stands for, and the force it exerts on every point."""
     found = []
-    rows, multiplier = ca.vertsplit(ca.vec(expression)), ca.vertsplit(ca.vec(book._symbols[name]))
+    rows, multiplier = ca.vertsplit(ca.vec(expression)), ca.vertsplit(ca.vec(book.written.symbols[name]))
     for k, (row, force) in enumerate(zip(rows, multiplier)):
         label = element_label(name, () if len(rows) == 1 else (len(rows),), k)
         drawn = not rods
@@ -233,7 +233,7 @@ def _numbers(book: Any, expression: ca.SX) -> np.ndarray | None:
     symbols = ca.symvar(ca.SX(expression))
     values = []
     for name, k, _ in book._check_symbols(ca.SX(expression), "The value"):
-        variable = book._variables.get(name)
+        variable = book.written.variables.get(name)
         if variable is not None and variable.kind == "parameter":
             values.append(variable.start[k])
         else:

@@ -12,7 +12,8 @@ from daedalus.display.motion.automatic_shapes import shapes_of
 from daedalus.display.motion.mesh_files import read_mesh
 from daedalus.display.motion.scene import MovingShape, Scene
 from daedalus.errors import InputError
-from daedalus.model.drawing.sketch import Drawing, WrittenShape
+from daedalus.model.drawing.drawing_part import Drawing
+from daedalus.model.drawing.sketch import WrittenShape
 from daedalus.model.expressions import symbol_key
 from daedalus.model.model import Model
 from daedalus.model.names import derivative_name
@@ -70,7 +71,7 @@ class Columns:
 
     def __init__(self, system: System, samples: Any, times: np.ndarray, book: Model | None) -> None:
         self._samples = samples
-        self._known = book._known if book is not None else _known_states(system)
+        self._known = book.written.known if book is not None else _known_states(system)
         self._values = {"t": [times]}  # by name, an array an element
 
     def of(self, expression: ca.SX) -> np.ndarray | None:
@@ -171,7 +172,7 @@ def _upwards(book: Model | None, flat: bool) -> tuple[float, float, float]:
     """Against gravity where it is a number, else along z, in the plane along y."""
     if flat:
         return (0.0, 1.0, 0.0)
-    gravity = None if book is None else book._mechanics.gravity
+    gravity = None if book is None else book.written.mechanics.gravity
     if gravity is not None and gravity.numel() == 3:
         pull = book._number(gravity)  # type: ignore[union-attr]
         if pull is not None and np.linalg.norm(pull) > 0:

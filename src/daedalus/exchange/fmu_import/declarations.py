@@ -112,8 +112,8 @@ def declared_input(m: FmuPart, v: FmuQuantity, names: dict[str, str]) -> ca.SX:
     """An input of the FMU as an input of the model, with its start value where nothing drives it."""
     name, value = names[v.name], shaped(v, start_of(v))
     symbol = m.input(name, *shape_of(v), unit=unit_of(m, v))
-    m._variables[name] = replace(m._variables[name], start=tuple(np.ravel(value, order="F").tolist()))
-    m._assembly.defaults[name] = value
+    m.written.variables[name] = replace(m.written.variables[name], start=tuple(np.ravel(value, order="F").tolist()))
+    m.written.assembly.defaults[name] = value
     return symbol
 
 

@@ -99,17 +99,17 @@ def check_signals(book: Notebook, ends: Sequence[Any]) -> tuple[ca.SX, list[str]
         )
     source = sources[0]
     for name in targets:
-        if name in book._assembly.sources:
+        if name in book.written.assembly.sources:
             raise ModelError(
                 f"The input {name} has a source already.",
-                f"it gets {_label(book, book._assembly.sources[name])}, and now {_label(book, source)}",
+                f"it gets {_label(book, book.written.assembly.sources[name])}, and now {_label(book, source)}",
                 because="two sources would give one input two values.",
                 remedy="C.signals.Sum(...) to add signals up",
             )
-        if source.shape != book._symbols[name].shape:
+        if source.shape != book.written.symbols[name].shape:
             raise ModelError(
                 f"The signal does not fit the input {name}.",
-                f"it has the shape {source.shape}, the input {book._symbols[name].shape}",
+                f"it has the shape {source.shape}, the input {book.written.symbols[name].shape}",
                 because="every element takes one value.",
                 remedy="one element of it",
             )
@@ -126,7 +126,7 @@ def _check_end(end: Any) -> None:
             remedy=f"m.connect(port, port), or {end._note.name}.{end.domain.shared.name} as the signal",
         )  # fmt: skip
     if isinstance(end, Handle):
-        known = [name for name in end._names() if f"{end._path}.{name}" in end._book._assembly.ports]
+        known = [name for name in end._names() if f"{end._path}.{name}" in end._book.written.assembly.ports]
         raise ModelError(
             f"{end._path} is a part, not a port.",
             f"its ports are {', '.join(known) or 'none'}",
@@ -146,14 +146,14 @@ def _inner_input(book: Notebook, end: Any) -> str | None:
     """The name of an input of a part; None for everything else."""
     if not isinstance(end, ca.SX) or not end.is_valid_input():
         return None
-    known = book._known.get(symbol_key(end if end.is_scalar() else end[0]))
-    if known is None or known[0] == "t" or book._variables[known[0]].kind != "input":
+    known = book.written.known.get(symbol_key(end if end.is_scalar() else end[0]))
+    if known is None or known[0] == "t" or book.written.variables[known[0]].kind != "input":
         return None
     name = known[0]
-    return name if book._assembly.innermost(name) else None
+    return name if book.written.assembly.innermost(name) else None
 
 
 def _label(book: Notebook, expression: ca.SX) -> str:
     from daedalus.model.printing import expression_text
 
-    return expression_text(expression, book._labels(), 60) if expression.is_scalar() else "an expression"
+    return expression_text(expression, book.written.labels(), 60) if expression.is_scalar() else "an expression"

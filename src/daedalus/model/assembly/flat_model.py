@@ -26,10 +26,10 @@ from daedalus.model.assembly.wrong_networks import check_sources, check_structur
 from daedalus.model.expressions import concatenate, elements, symbol_key
 from daedalus.model.mechanics.mechanical_ledger import mechanical_energy
 from daedalus.model.names import derivative_name, listed
-from daedalus.model.notebook import Equation
 from daedalus.model.system.equation_row import EquationRow
 from daedalus.model.system.freeze import highest_orders
 from daedalus.model.unit_labels import rate_unit
+from daedalus.model.written import Equation
 
 if TYPE_CHECKING:
     from daedalus.model.doors.inner_parts import PartDoor
@@ -76,13 +76,13 @@ def _given_by(work: Flattening, values: dict[int, ca.SX]) -> Replacement:
 
 def _at_anchors(work: Flattening) -> Replacement:
     """Positions that ports of the model's mechanics have, with their derivatives."""
-    book, written = work.book, work.book._assembly
+    book, written = work.book, work.book.written.assembly
     places, positions = [], []
     for name, position in written.anchors.items():
         shared = written.ports[name].shared
-        places.append(book._symbols[shared])
+        places.append(book.written.symbols[shared])
         positions.append(position)
-        for symbol in book._derivatives.get(shared, ()):
+        for symbol in book.written.derivatives.get(shared, ()):
             position = book.der(position)  # type: ignore[attr-defined]
             places.append(symbol)
             positions.append(position)
@@ -102,7 +102,7 @@ class _Writer:
 
     def __post_init__(self) -> None:
         self.book = self.work.book
-        self.keys = self.book._keys()
+        self.keys = self.book.written.first_keys()
         # What stands for a symbol that is gone, by its key.
         self.values = dict(zip(self.gone, elements(self.known.put)))
 
@@ -110,23 +110,22 @@ class _Writer:
         """The flat model."""
         book = self.book
         flat: PartDoor = book._blank(book.name)
-        flat._time = book._time
-        flat._reset_labels()
+        flat.written.reset_labels(book.written.time)
         self._declare(flat)
         # All that is written beside equations and parts, in what stands for the symbols that are gone.
         layout = book._layout()
-        first, last = len(book._equations), len(layout["expressions"]) - len(book._assembly.expressions())
+        first, last = len(book.written.equations), len(layout["expressions"]) - len(book.written.assembly.expressions())
         expressions = self.known.each(layout["expressions"][first:last])
         nothing = {"equations": (), "assembly": WrittenAssembly().outline()}
         flat._write_expressions({**layout, **nothing, "expressions": expressions})
-        for name, event in flat._events.items():
+        for name, event in flat.written.events.items():
             resets = dict(self._target(name, target, new) for target, new in event.resets.items())
-            flat._events[name] = replace(event, resets=resets)
+            flat.written.events[name] = replace(event, resets=resets)
         self._write_equations(flat)
-        parts = dict.fromkeys([*book._assembly.parts, *(path for path, *_ in self.entries)])
-        flat._ledger = Ledger(tuple(parts), tuple(self.entries), *self.known)
+        parts = dict.fromkeys([*book.written.assembly.parts, *(path for path, *_ in self.entries)])
+        flat.written.ledger = Ledger(tuple(parts), tuple(self.entries), *self.known)
         self._keep_derivatives(flat)
-        if not any(variable.kind in ("state", "algebraic") for variable in flat._variables.values()):
+        if not any(variable.kind in ("state", "algebraic") for variable in flat.written.variables.values()):
             self._keep_one(flat)
         self._name(flat)
         check_structure(self.work, flat)
@@ -135,23 +134,23 @@ class _Writer:
     def _declare(self, flat: PartDoor) -> None:
         """The variables that are left; joined inputs are unknowns of the model."""
         book = self.book
-        joined = {*book._assembly.sources, *book._assembly.defaults}
-        for name, variable in book._variables.items():
+        joined = {*book.written.assembly.sources, *book.written.assembly.defaults}
+        for name, variable in book.written.variables.items():
             if self.keys[name] in self.values:
                 continue
             if name in joined:
                 empty = (None,) * variable.size
                 variable = replace(variable, kind="algebraic", start=empty, rate=empty)
-            flat._enter(variable, book._symbols[name])
+            flat.written.enter(variable, book.written.symbols[name])
             if variable.kind == "state":
-                flat._derivatives[name] = book._derivatives.setdefault(name, [])
-                flat._register_chain(name)
+                flat.written.derivatives[name] = book.written.derivatives.setdefault(name, [])
+                flat.written.register_chain(name)
 
     def _keep_derivatives(self, flat: PartDoor) -> None:
         """Keep what contains a derivative that no equation has any more: the torque of an inertia at a given speed."""
-        if all(len(chain) < 2 for chain in self.book._derivatives.values()):
+        if all(len(chain) < 2 for chain in self.book.written.derivatives.values()):
             return
-        known, left = self.book._known, concatenate(e.residual for e in flat._all_equations().values())
+        known, left = self.book.written.known, concatenate(e.residual for e in flat._all_equations().values())
         highest: dict[tuple[str, int], int] = {}
         for symbol in ca.symvar(left):
             if (key := symbol_key(symbol)) in known:
@@ -178,13 +177,13 @@ class _Writer:
 
     def _restore(self, flat: PartDoor, name: str, value: ca.SX) -> None:
         """Let an unknown stay, with the equation that gives it."""
-        variable, symbol = self.book._variables[name], self.book._symbols[name]
+        variable, symbol = self.book.written.variables[name], self.book.written.symbols[name]
         flat._adopt(replace(variable, kind="algebraic", rate=()), symbol)
-        flat._equations[name] = Equation(name, symbol - value)
+        flat.written.equations[name] = Equation(name, symbol - value)
 
     def _keep_one(self, flat: PartDoor) -> None:
         """Where everything follows from parameters and time, one unknown stays for the others to be seen with."""
-        for name in sorted(self.book._assembly.fluid):
+        for name in sorted(self.book.written.assembly.fluid):
             value = self.values.get(self.keys[name])
             if value is not None:
                 self._restore(flat, name, value)
@@ -201,19 +200,19 @@ class _Writer:
                 self.work.ports_of[label] = row.ports
             grouped.setdefault(label, []).append((row, residual))
         for name, own in grouped.items():
-            written = self.book._equations.get(name)
+            written = self.book.written.equations.get(name)
             origins: tuple[EquationRow, ...] = ()
             if written is not None and len(own) < written.residual.numel():
                 origins = tuple(written.rows[row.element] for row, _ in own)
             elif written is not None:
                 origins = written.origins
-            flat._equations[name] = Equation(
+            flat.written.equations[name] = Equation(
                 name, own[0][1] if len(own) == 1 else ca.vertcat(*(r for _, r in own)), origins
             )
 
     def _target(self, event: str, name: str, value: ca.SX) -> tuple[str, ca.SX]:
         """What a reset sets, under the name that it has now."""
-        if name not in self.work.unknowns.by_name or self.book._variables[name].kind == "discrete":
+        if name not in self.work.unknowns.by_name or self.book.written.variables[name].kind == "discrete":
             return name, value
         root, sign = self.work.sums.root(self.work.unknowns.by_name[name])
         if root in self.work.value or not self.work.unknowns.states[root]:
@@ -228,30 +227,35 @@ class _Writer:
     def _name(self, flat: PartDoor) -> None:
         """Names of what is gone: another name of a variable where it is equal to one, else an output."""
         book, unknowns = self.book, self.work.unknowns
-        flat._output_units = {**{v.name: v.unit for v in book._variables.values()}, **book._output_units}
+        flat.written.output_units = {
+            **{v.name: v.unit for v in book.written.variables.values()},
+            **book.written.output_units,
+        }
         for k in range(1, len(unknowns.symbols)):
             name = unknowns.names[k]
-            if name not in flat._variables and k not in unknowns.driven:
+            if name not in flat.written.variables and k not in unknowns.driven:
                 root, sign = self.work.sums.root(k)
-                if sign > 0 and unknowns.names[root] in flat._variables:
-                    flat._aliases[name] = unknowns.names[root]
+                if sign > 0 and unknowns.names[root] in flat.written.variables:
+                    flat.written.aliases[name] = unknowns.names[root]
                 else:
-                    flat._outputs[name] = self.values[unknowns.keys[k]]
+                    flat.written.outputs[name] = self.values[unknowns.keys[k]]
         name_derivatives(book, flat, self.values)
-        for name, (variable, order) in book._assembly.names.items():
-            known = flat._aliases.get(variable, variable)
-            if known in flat._variables:
-                if flat._variables[known].kind == "state":
-                    flat._aliases[name] = derivative_name(known, order)
+        for name, (variable, order) in book.written.assembly.names.items():
+            known = flat.written.aliases.get(variable, variable)
+            if known in flat.written.variables:
+                if flat.written.variables[known].kind == "state":
+                    flat.written.aliases[name] = derivative_name(known, order)
                 elif not order:
-                    flat._aliases[name] = known
-            elif not order and variable in flat._outputs:
-                flat._outputs[name] = flat._outputs[variable]
-                flat._output_units.setdefault(name, flat._output_units.get(variable, ""))
-            elif order and len(book._derivatives.get(variable, ())) >= order:
-                symbol = book._derivatives[variable][order - 1]
-                flat._outputs[name] = self.values.get(symbol_key(symbol), symbol)
-                flat._output_units.setdefault(name, rate_unit(flat._output_units.get(variable, ""), order))
+                    flat.written.aliases[name] = known
+            elif not order and variable in flat.written.outputs:
+                flat.written.outputs[name] = flat.written.outputs[variable]
+                flat.written.output_units.setdefault(name, flat.written.output_units.get(variable, ""))
+            elif order and len(book.written.derivatives.get(variable, ())) >= order:
+                symbol = book.written.derivatives[variable][order - 1]
+                flat.written.outputs[name] = self.values.get(symbol_key(symbol), symbol)
+                flat.written.output_units.setdefault(
+                    name, rate_unit(flat.written.output_units.get(variable, ""), order)
+                )
 
 
 # Derivatives of states of parts that connections took away: they stay readable beside the values themselves.
@@ -262,35 +266,35 @@ def name_derivatives(book: PartDoor, flat: PartDoor, values: Mapping[int, ca.SX]
 
     values: what stands for a symbol that is gone, by its key.
     """
-    states = [v for v in flat._variables.values() if v.kind == "state"]
+    states = [v for v in flat.written.variables.values() if v.kind == "state"]
     residual = concatenate(e.residual for e in flat._all_equations().values())
     orders = highest_orders(flat, states, residual)
-    for state in book._variables.values():
-        if state.kind != "state" or state.shape != () or state.name in flat._variables:
+    for state in book.written.variables.values():
+        if state.kind != "state" or state.shape != () or state.name in flat.written.variables:
             continue
-        other = flat._variables.get(flat._aliases.get(state.name, ""))
+        other = flat.written.variables.get(flat.written.aliases.get(state.name, ""))
         if other is not None and other.kind == "state":
             continue  # derivatives of another name of a state are found behind it
-        value = values.get(symbol_key(book._symbols[state.name]))
-        for order in range(1, max(1, len(book._derivatives.get(state.name, ()))) + 1):
+        value = values.get(symbol_key(book.written.symbols[state.name]))
+        for order in range(1, max(1, len(book.written.derivatives.get(state.name, ()))) + 1):
             value = None if value is None else _rate(flat, orders, value)
             if value is None:
                 break
-            flat._outputs[derivative_name(state.name, order)] = value
+            flat.written.outputs[derivative_name(state.name, order)] = value
 
 
 def _rate(flat: PartDoor, orders: Mapping[str, tuple[int, ...]], value: ca.SX) -> ca.SX | None:
     """The time derivative of an expression; None where nothing in the flat model determines it."""
     total = ca.SX(0)
     for symbol in ca.symvar(value):
-        name, k, order = flat._known.get(symbol_key(symbol), ("", 0, 0))
-        kind = "time" if name == "t" else flat._variables[name].kind if name in flat._variables else ""
+        name, k, order = flat.written.known.get(symbol_key(symbol), ("", 0, 0))
+        kind = "time" if name == "t" else flat.written.variables[name].kind if name in flat.written.variables else ""
         if kind in ("parameter", "discrete"):
             continue
         if kind == "time":
             total += ca.jacobian(value, symbol)
         elif kind == "state" and order < orders[name][k]:
-            total += ca.jacobian(value, symbol) * flat._derivative_scalar(name, k, order + 1)
+            total += ca.jacobian(value, symbol) * flat.written.derivative_scalar(name, k, order + 1)
         else:
             return None
     return ca.densify(total)
@@ -301,17 +305,17 @@ def _rate(flat: PartDoor, orders: Mapping[str, tuple[int, ...]], value: ca.SX) -
 
 def ledger_entries(book: PartDoor) -> list[Entry]:
     """What is known of every part that has ports of its own equations, or says what it stores or loses."""
-    written = book._assembly
+    written = book.written.assembly
     exposed = exposed_ports(written)
     found: list[Entry] = []
     for port in written.ports.values():
         if port.name in exposed:
             continue
-        domain, factors = DOMAINS[port.domain], (book._symbols[port.balanced],)
+        domain, factors = DOMAINS[port.domain], (book.written.symbols[port.balanced],)
         if domain.is_mechanical:
-            factors = (*factors, book._derivative_symbol(port.shared, 1))  # type: ignore[assignment]
+            factors = (*factors, book.written.derivative_symbol(port.shared, 1))  # type: ignore[assignment]
         elif not domain.carries_power:
-            factors = (*factors, book._symbols[port.shared])  # type: ignore[assignment]
+            factors = (*factors, book.written.symbols[port.shared])  # type: ignore[assignment]
         found.append((port.owner, Account.RECEIVED, factors))
     found += [(path, Account.STORED, (value,)) for path, value in written.stored]
     found += [(path, Account.LOST, (value,)) for path, value in written.lost]

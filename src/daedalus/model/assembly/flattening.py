@@ -44,17 +44,17 @@ class Flattening:
         self.value: dict[int, ca.SX] = {}  # of unknowns that follow from sums
         self.ports_of: dict[str, tuple[str, ...]] = {}  # of equations that connections write, by name
         self.flows: set[int] = set()
-        self.sets = joined_sets(book._assembly)
+        self.sets = joined_sets(book.written.assembly)
 
     # -- rows --------------------------------------------------------------------------------------------------
 
     def collect(self) -> None:
         """All scalar equations; signed sums among them are told from laws."""
-        ports = self.book._assembly.ports
+        ports = self.book.written.assembly.ports
         for sides in self.sets:
             self._join(sides)
         number, sums = self.unknowns.by_name, sums_of(self.book)
-        for name, equation in self.book._equations.items():
+        for name, equation in self.book.written.equations.items():
             rows = sums[name]
             residuals = elements(equation.residual) if None in rows else [None] * len(rows)
             for k, (terms, residual) in enumerate(zip(rows, residuals)):
@@ -64,11 +64,11 @@ class Flattening:
                     self._law(ScalarRow(name, k, residual))
                 else:
                     self._sum(ScalarRow(name, k, None), [(number[variable], sign) for variable, sign in terms])
-        for name in {**self.book._assembly.sources, **self.book._assembly.defaults}:
-            source = self.book._assembly.sources.get(name)
+        for name in {**self.book.written.assembly.sources, **self.book.written.assembly.defaults}:
+            source = self.book.written.assembly.sources.get(name)
             if source is None:
-                source = ca.SX(self.book._assembly.defaults[name])
-            pairs = zip(elements(self.book._symbols[name]), elements(column(source)))
+                source = ca.SX(self.book.written.assembly.defaults[name])
+            pairs = zip(elements(self.book.written.symbols[name]), elements(column(source)))
             for k, (own, value) in enumerate(pairs):
                 row = ScalarRow(f"signal to {name}", k, own - value)
                 signal = signed_terms(own - value, self.unknowns.number)
@@ -80,7 +80,7 @@ class Flattening:
 
     def _driven(self, name: str, residual: ca.SX | None) -> list[tuple[int, int]] | None:
         """A law that holds a signed sum at an expression of time, as sources do; only beside loops of charges."""
-        if residual is None or not self.book._assembly.inner or residual.op() != ca.OP_SUB:
+        if residual is None or not self.book.written.assembly.inner or residual.op() != ca.OP_SUB:
             return None
         terms, expression = signed_terms(residual.dep(0), self.unknowns.number), residual.dep(1)
         if not terms or any(self.unknowns.rank[x] >= KNOWN for x, _ in terms) or not self._is_of_time(expression):
@@ -90,21 +90,21 @@ class Flattening:
         return [*terms, (number, -1)]
 
     def _is_discrete(self, number: int) -> bool:
-        variable = self.book._variables.get(self.unknowns.names[number])
+        variable = self.book.written.variables.get(self.unknowns.names[number])
         return variable is not None and variable.kind == "discrete"
 
     def _is_of_time(self, expression: ca.SX) -> bool:
         """Whether time and parameters alone decide an expression."""
         for symbol in ca.symvar(expression):
             own = self.unknowns.number.get(symbol_key(symbol))
-            is_time = own is None and ca.is_equal(symbol, self.book._time)
+            is_time = own is None and ca.is_equal(symbol, self.book.written.time)
             if not is_time and (own is None or not self.unknowns.steady[own] or self._is_discrete(own)):
                 return False
         return True
 
     def _join(self, sides: list[PortSide]) -> None:
         """Equal potentials and one balance."""
-        ports, number = self.book._assembly.ports, self.unknowns.by_name
+        ports, number = self.book.written.assembly.ports, self.unknowns.by_name
         notes = [ports[side.port] for side in sides]
         for note in notes[1:]:
             self._sum(ScalarRow("", 0, None, (notes[0].name, note.name)),
@@ -153,7 +153,7 @@ class Flattening:
 
     def _leaks(self) -> set[int]:
         """The flows of parts that may block but for a leak: those with junctions."""
-        assembly, unknowns = self.book._assembly, self.unknowns
+        assembly, unknowns = self.book.written.assembly, self.unknowns
         parts = {assembly.innermost(name) for name in assembly.junctions}
         flows = (unknowns.by_name[port.balanced] for port in assembly.ports.values() if port.owner in parts)
         return {self.sums.root(flow)[0] for flow in flows}
@@ -161,7 +161,7 @@ class Flattening:
     def _solve_inner_states(self) -> None:
         """Let loops of charges give the states that are no more than parts of them."""
         sums, unknowns = self.sums, self.unknowns
-        inner = {unknowns.by_name[name] for name in self.book._assembly.inner if name in unknowns.by_name}
+        inner = {unknowns.by_name[name] for name in self.book.written.assembly.inner if name in unknowns.by_name}
         if not inner:
             return
         self._solve_along_states()
@@ -195,7 +195,9 @@ class Flattening:
         """The unknowns that stand in laws, energies or forces: they cannot be told from the balances alone."""
         used = [residual for k in self.laws if (residual := self.rows[k].residual) is not None]
         number = self.unknowns.number
-        keys = [int(s.element_hash()) for s in ca.symvar(concatenate([*used, *self.book._mechanics.expressions()]))]
+        keys = [
+            int(s.element_hash()) for s in ca.symvar(concatenate([*used, *self.book.written.mechanics.expressions()]))
+        ]
         return {self.sums.root(number[key])[0] for key in keys if key in number}
 
     def mapped(self) -> tuple[list[ca.SX], list[ca.SX]]:
@@ -210,14 +212,14 @@ class Flattening:
             old.append(self.unknowns.symbols[k])
             new.append(value if sign > 0 else -value)
             name = self.unknowns.names[k]
-            for order, symbol in enumerate(self.book._derivatives.get(name, ()), 1):
+            for order, symbol in enumerate(self.book.written.derivatives.get(name, ()), 1):
                 old.append(symbol)
                 if root in self.value and self.unknowns.states[root]:
                     new.append(self._rate_of_sum(root, order) * sign)
                 elif self.unknowns.steady[root] or root == ZERO:
                     new.append(ca.SX(0))
                 else:
-                    rate = self.book._derivative_symbol(self.unknowns.names[root], order)
+                    rate = self.book.written.derivative_symbol(self.unknowns.names[root], order)
                     new.append(rate if sign > 0 else -rate)
         return old, new
 
@@ -230,7 +232,7 @@ class Flattening:
                 self.is_moved = True
                 total += 0 if self.still else slope
             elif self.unknowns.states[number]:
-                total += slope * self.book._derivative_symbol(self.unknowns.names[number], order)
+                total += slope * self.book.written.derivative_symbol(self.unknowns.names[number], order)
         return total
 
     def _evaluate_sums(self) -> None:

@@ -41,7 +41,7 @@ class Handle:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        path, written = f"{self._path}.{name}", self._book._assembly
+        path, written = f"{self._path}.{name}", self._book.written.assembly
         if path in written.ports:
             return Port(self._book, written.ports[path])
         if path in written.parts:
@@ -54,13 +54,19 @@ class Handle:
     __getitem__ = __getattr__
 
     def _names(self) -> list[str]:
-        written, start = self._book._assembly, self._path + "."
-        everything = (written.ports, written.parts, self._book._variables, self._book._outputs, written.names)
+        written, start = self._book.written.assembly, self._path + "."
+        everything = (
+            written.ports,
+            written.parts,
+            self._book.written.variables,
+            self._book.written.outputs,
+            written.names,
+        )
         found = dict.fromkeys(name[len(start) :] for own in everything for name in own if name.startswith(start))
         return [name for name in found if "." not in name]
 
     def _title(self) -> str:
-        note = self._book._assembly.parts.get(self._path)
+        note = self._book.written.assembly.parts.get(self._path)
         return "" if note is None else note.title
 
     def _unknown(self, name: str) -> ModelError:

@@ -11,7 +11,7 @@ from daedalus.model.assembly.joined_ports import joined_sets
 from daedalus.model.assembly.written_assembly import WrittenAssembly
 from daedalus.model.expressions import column, concatenate
 from daedalus.model.names import listed
-from daedalus.model.notebook import Equation
+from daedalus.model.written import Equation
 
 if TYPE_CHECKING:
     from daedalus.model.model import Model
@@ -29,21 +29,21 @@ def joined_model(book: Model) -> Model:
     >>> [name for name in joined_model(m).equations if name not in m.equations]
     ['equal at a.heat, b.heat', 'balance at a.heat, b.heat']
     """
-    whole, written = book.copy(), book._assembly
-    whole._assembly = WrittenAssembly()
+    whole, written = book.copy(), book.written.assembly
+    whole.written.assembly = WrittenAssembly()
     whole._flattened, whole._frozen = None, None
     for name in {**written.sources, **written.defaults}:
-        variable = whole._variables[name]
+        variable = whole.written.variables[name]
         empty = (None,) * variable.size
-        whole._variables[name] = replace(variable, kind="algebraic", start=empty, rate=empty)
+        whole.written.variables[name] = replace(variable, kind="algebraic", start=empty, rate=empty)
     for name, residual in (pair for rows in connection_rows(book).values() for pair in rows.items()):
-        whole._equations[name] = Equation(name, residual)
+        whole.written.equations[name] = Equation(name, residual)
     return whole
 
 
 def connection_rows(book: Model) -> dict[str, dict[str, ca.SX]]:
     """What connections and signals say, by kind ("equal", "balance", "signal", "place") and name."""
-    written, symbols = book._assembly, book._symbols
+    written, symbols = book.written.assembly, book.written.symbols
     found: dict[str, dict[str, ca.SX]] = {"equal": {}, "balance": {}, "signal": {}, "place": {}}
     for sides in joined_sets(written):
         ports = [written.ports[side.port] for side in sides]

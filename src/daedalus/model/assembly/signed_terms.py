@@ -53,16 +53,20 @@ def signed_terms(row: ca.SX, known: Mapping[int, Known], most: int = 64) -> list
 def sums_of(book: Notebook) -> dict[str, SumRows]:
     """Every written equation as signed sums of scalar variables; what a part has in common with others is known."""
     found: dict[str, SumRows] = {}
-    for path, rows in book._assembly.sums.items():
+    for path, rows in book.written.assembly.sums.items():
         start = path + "."
         for name, own in rows.items():
             found[start + name] = tuple(
                 None if terms is None else tuple([(start + variable, sign) for variable, sign in terms])
                 for terms in own
             )
-    missing = [equation for name, equation in book._equations.items() if name not in found]
+    missing = [equation for name, equation in book.written.equations.items() if name not in found]
     if missing:
-        scalar = {key: name for name, key in book._keys().items() if name != "t" and book._variables[name].shape == ()}
+        scalar = {
+            key: name
+            for name, key in book.written.first_keys().items()
+            if name != "t" and book.written.variables[name].shape == ()
+        }
         for equation in missing:
             terms = [signed_terms(row, scalar) for row in elements(equation.residual)]
             found[equation.name] = tuple(None if own is None else tuple(own) for own in terms)

@@ -46,8 +46,12 @@ def _free_unknowns(work: Flattening, residuals: list[ca.SX]) -> list[set[int] | 
     """
     unknowns, book = work.unknowns, work.book
     free = [x for x in range(1, len(unknowns.symbols)) if unknowns.rank[x] < MOVING]
-    staying = [symbol for chain in book._derivatives.values() for symbol in chain]
-    staying += [book._symbols[v.name] for v in book._variables.values() if v.kind == "algebraic" and _is_own(work, v)]
+    staying = [symbol for chain in book.written.derivatives.values() for symbol in chain]
+    staying += [
+        book.written.symbols[v.name]
+        for v in book.written.variables.values()
+        if v.kind == "algebraic" and _is_own(work, v)
+    ]
     symbols = concatenate([*(unknowns.symbols[x] for x in free), *staying])
     inside: list[set[int] | None] = [set() for _ in residuals]
     rows, columns = ca.jacobian_sparsity(concatenate(residuals), symbols).get_triplet()

@@ -55,17 +55,17 @@ class Unknowns:
 
 def unknowns_of(book: Notebook) -> Unknowns:
     """All scalars of a model; elements of vectors stay as they are."""
-    written, variables = book._assembly, book._variables
+    written, variables = book.written.assembly, book.written.variables
     shared = {port.shared for port in written.ports.values()}
     balanced = {port.balanced for port in written.ports.values()}
     anchored = {written.ports[port].shared for port in written.anchors}
     joined = {*written.sources, *written.defaults}
     # Forces of contacts have two laws each, and a run decides which of them holds.
-    forces = {event.manner.contact.name for event in book._events.values() if event.manner.contact is not None}
+    forces = {event.manner.contact.name for event in book.written.events.values() if event.manner.contact is not None}
     names = [name for name, variable in variables.items() if variable.shape == ()]
     ranks = [CONSTANT]
     for name in names:
-        kind, moving = variables[name].kind, bool(book._derivatives.get(name))
+        kind, moving = variables[name].kind, bool(book.written.derivatives.get(name))
         if kind == "input" and name in joined:
             rank = JOINED
         elif kind in ("parameter", "input", "discrete"):
@@ -81,14 +81,14 @@ def unknowns_of(book: Notebook) -> Unknowns:
         else:
             rank = SHARED if name in shared else BALANCED if name in balanced else PLAIN
         ranks.append(rank)
-    known = book._keys()
+    known = book.written.first_keys()
     keys = [known[name] for name in names]
     return Unknowns(
         names=["", *names],
-        symbols=[ca.SX(0), *(book._symbols[name] for name in names)],
+        symbols=[ca.SX(0), *(book.written.symbols[name] for name in names)],
         keys=[0, *keys],
         rank=ranks,
-        moving=[False, *(bool(book._derivatives.get(name)) for name in names)],
+        moving=[False, *(bool(book.written.derivatives.get(name)) for name in names)],
         steady=[True, *(variables[name].kind in ("parameter", "discrete") for name in names)],
         states=[False, *(variables[name].kind == "state" for name in names)],
         number={key: k for k, key in enumerate(keys, 1)},

@@ -28,15 +28,15 @@ NOTHING = 1e-9
 
 def part_of(book: PartDoor, name: str) -> str:
     """The innermost part that a variable, port or equation belongs to; its own name where it is the model's."""
-    return book._assembly.innermost(name) or name
+    return book.written.assembly.innermost(name) or name
 
 
 def check_sources(book: PartDoor) -> None:
     """Every input of an added part has a source or a default, or is drawn."""
-    written = book._assembly
+    written = book.written.assembly
     missing = [
         v.name
-        for v in book._variables.values()
+        for v in book.written.variables.values()
         if v.kind == "input"
         and v.noise is None
         and v.name not in written.sources
@@ -61,7 +61,7 @@ def check_sums(work: Flattening) -> None:
             names = [work.unknowns.names[x] for x in row]
             parts = [part_of(book, name) for name in names]
             own = work.rows[work.of_sum[number]]
-            where = part_of(book, own.equation) if own.equation in book._equations else ""
+            where = part_of(book, own.equation) if own.equation in book.written.equations else ""
             between = _holding_together(work, parts[0]) if len(row) == 1 else []
             both = list(dict.fromkeys([*parts, *([where] if where else []), *between]))
             raise SingularModelError(
@@ -77,8 +77,8 @@ def check_sums(work: Flattening) -> None:
 def _holding_together(work: Flattening, part: str) -> list[str]:
     """The parts that make equal what two ports of a part share: an ideal amplifier, a sensor of current."""
     book = work.book
-    node_of = {book._assembly.ports[side.port].shared: k for k, sides in enumerate(work.sets) for side in sides}
-    own = {node_of[port.shared] for port in book._assembly.ports.values() if part_of(book, port.name) == part}
+    node_of = {book.written.assembly.ports[side.port].shared: k for k, sides in enumerate(work.sets) for side in sides}
+    own = {node_of[port.shared] for port in book.written.assembly.ports.values() if part_of(book, port.name) == part}
     found = []
     for name, rows in sums_of(book).items():
         nodes = [{node_of.get(variable, -1) for variable, _ in terms} for terms in rows if terms and len(terms) == 2]
@@ -101,7 +101,7 @@ def check_voltages(work: Flattening, residuals: list[ca.SX], gone: set[int]) -> 
 
     residuals: the equations that are left. gone: keys of the symbols that are not.
     """
-    ports = [port for port in work.book._assembly.ports.values() if not DOMAINS[port.domain].is_mechanical]
+    ports = [port for port in work.book.written.assembly.ports.values() if not DOMAINS[port.domain].is_mechanical]
     unknowns = work.unknowns
     roots: dict[int, list[str]] = {}
     for port in ports:
@@ -116,7 +116,7 @@ def check_voltages(work: Flattening, residuals: list[ca.SX], gone: set[int]) -> 
     if not floating:
         return
     names = [name for k in floating for name in roots[free[k]]]
-    domain = DOMAINS[work.book._assembly.ports[names[0]].domain]
+    domain = DOMAINS[work.book.written.assembly.ports[names[0]].domain]
     parts = listed(dict.fromkeys(part_of(work.book, name) for name in names))
     raise SingularModelError(
         f"The {domain.name} network of {parts} has no reference.",
@@ -162,7 +162,7 @@ def check_structure(work: Flattening, flat: PartDoor) -> None:
     """Refuse connections that determine some quantities twice and others not at all, naming the parts."""
     book = work.book
     equations = list(flat._all_equations().values())
-    unknowns = [v for v in flat._variables.values() if v.kind in ("state", "algebraic")]
+    unknowns = [v for v in flat.written.variables.values() if v.kind in ("state", "algebraic")]
     residual = concatenate(e.residual for e in equations)
     rows, columns, labels = incidence(flat, unknowns, residual)
     count, size = residual.numel(), len(labels)
@@ -178,8 +178,8 @@ def check_structure(work: Flattening, flat: PartDoor) -> None:
     idle = [work.rows[work.of_sum[k]].equation for k in work.sums.empty]
     if idle:
         twice += [part_of(book, name) for name in (*loose, *idle)]
-    parts = [name for name in dict.fromkeys(twice) if name in book._assembly.parts]
-    own = [name for name in dict.fromkeys(twice) if name in book._equations]
+    parts = [name for name in dict.fromkeys(twice) if name in book.written.assembly.parts]
+    own = [name for name in dict.fromkeys(twice) if name in book.written.equations]
     if len(parts) == 1 and not own:
         parts += _joined_sources(work, parts[0])
     facts = [f"{counted(size, 'unknown')}, {counted(count, 'equation')} are left after joining"]
@@ -194,7 +194,7 @@ def check_structure(work: Flattening, flat: PartDoor) -> None:
             because="an extra equation determines what already follows from the components.",
             remedy="without that equation, or with an unknown of the model's own in it",
         )
-    fixed = [name for name in parts if book._assembly.parts[name].ideal]
+    fixed = [name for name in parts if book.written.assembly.parts[name].ideal]
     raise SingularModelError(
         f"The parts {listed(dict.fromkeys(fixed or parts))} determine the same quantity." if parts
         else f"Nothing determines {listed(loose)}.",
@@ -211,4 +211,4 @@ def _joined_sources(work: Flattening, part: str) -> list[str]:
     book = work.book
     nodes = [[part_of(book, side.port) for side in sides] for sides in work.sets]
     near = dict.fromkeys(name for parts in nodes if part in parts for name in parts if name != part)
-    return [name for name in near if name in book._assembly.parts and book._assembly.parts[name].ideal]
+    return [name for name in near if name in book.written.assembly.parts and book.written.assembly.parts[name].ideal]

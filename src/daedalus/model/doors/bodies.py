@@ -35,7 +35,7 @@ class BodyDoor(EnergyDoor):
     @property
     def bodies(self) -> dict[str, Body]:
         """All bodies by name, including those of included models: `m.bodies["arm.link"]`."""
-        return {name: Body(self, written) for name, written in self._mechanics.bodies.items()}
+        return {name: Body(self, written) for name, written in self.written.mechanics.bodies.items()}
 
     def momentum(self) -> ca.SX:
         """The momentum Σ m v of all bodies in the world frame, N s; `m.der` of it is the sum of the forces."""
@@ -99,11 +99,11 @@ class BodyDoor(EnergyDoor):
                 because="gravity has a direction.",
                 remedy="m.gravity([0, 0, -9.81]), or m.gravity([0, -9.81]) in the plane",
             )
-        for body in self._mechanics.bodies.values():
+        for body in self.written.mechanics.bodies.values():
             if body.gravity is None:
                 _check_gravity(value, body.name, body.size)
         self._changed()
-        self._mechanics.gravity = value
+        self.written.mechanics.gravity = value
 
     def body(
         self,
@@ -176,8 +176,8 @@ class BodyDoor(EnergyDoor):
             "mass=1.0, in kg",
         )
         written = WrittenBody(name, orientation, size, weight, self._inertia(name, inertia, orientation))
-        if self._mechanics.gravity is not None:
-            _check_gravity(self._mechanics.gravity, name, size)
+        if self.written.mechanics.gravity is not None:
+            _check_gravity(self.written.mechanics.gravity, name, size)
         variables = _variables(name, orientation, size, position, velocity, rotation, angular_velocity)
         if norm == "constraint":
             variables.append(make_variable(f"{name}.norm", "algebraic", ()))
@@ -190,16 +190,16 @@ class BodyDoor(EnergyDoor):
 
     def _write_body(self, written: WrittenBody, norm: str) -> None:
         """Kinematics and inertia forces of a body whose variables are declared."""
-        name, mechanics = written.name, self._mechanics
+        name, mechanics = written.name, self.written.mechanics
         mechanics.bodies[name] = written
         place, speed = f"{name}.position", f"{name}.velocity"
-        push = written.mass * self._derivative_symbol(speed, 1)
-        mechanics.velocities[place] = Velocity(place, speed, self._symbols[speed], push)
+        push = written.mass * self.written.derivative_symbol(speed, 1)
+        mechanics.velocities[place] = Velocity(place, speed, self.written.symbols[speed], push)
         if written.orientation is None or written.inertia is None:
             return
         attitude, spinning = f"{name}.{ATTITUDES[written.orientation]}", f"{name}.angular_velocity"
-        q, spin, inertia = self._symbols[attitude], self._symbols[spinning], written.inertia
-        turn = inertia @ self._derivative_symbol(spinning, 1)
+        q, spin, inertia = self.written.symbols[attitude], self.written.symbols[spinning], written.inertia
+        turn = inertia @ self.written.derivative_symbol(spinning, 1)
         if written.size == 3:
             turn += ca.cross(spin, inertia @ spin)
         rates = {"quaternion": quaternion_rate, "rpy": rpy_rate}
@@ -263,7 +263,7 @@ class BodyDoor(EnergyDoor):
         symbols = ca.symvar(value)
         numbers: list[float] = []
         for n, k, _ in self._check_symbols(value, "The value"):
-            variable = self._variables.get(n)
+            variable = self.written.variables.get(n)
             known = variable.start[k] if variable is not None and variable.kind == "parameter" else None
             if known is None:
                 return None

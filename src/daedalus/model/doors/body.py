@@ -133,7 +133,7 @@ class Body:
         if offset is None:
             return self.velocity
         # A point that wanders through the body has its own velocity on top.
-        own = time_derivative(self._model, self._model._mechanics, offset)
+        own = time_derivative(self._model, self._model.written.mechanics, offset)
         return self.velocity + self.rotation @ (cross(self.angular_velocity, offset) + own)
 
     def velocity_at(self, place: ca.SX) -> ca.SX:

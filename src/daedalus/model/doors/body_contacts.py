@@ -122,7 +122,7 @@ class BodyContactDoor(DrawingDoor):
         self._check_no_trees()
         law = self._contact_law(friction, restitution, rolling_friction, spinning_friction, stiffness, damping)
         compliant = stiffness is not None
-        if isinstance(a, str) and a == "all" and b is None and "all" not in self._mechanics.bodies:
+        if isinstance(a, str) and a == "all" and b is None and "all" not in self.written.mechanics.bodies:
             return self._contact_of_all(name or "contacts", law, surface_velocity, compliant)
         if b is None:
             raise ModelError(
@@ -151,19 +151,19 @@ class BodyContactDoor(DrawingDoor):
             self._write_compliant(label, first, second, law)  # type: ignore[arg-type]
         else:
             self._declare_forces(label, size)
-            force, torque = self._symbols[f"{label}.force"], self._symbols[f"{label}.torque"]
+            force, torque = self.written.symbols[f"{label}.force"], self.written.symbols[f"{label}.torque"]
             self.draw("arrow", first, vector=force, name=self._free_shape_name(f"{label}.force"))
             self._act_on(first, force, torque)  # type: ignore[arg-type]
             if isinstance(second, Body):
                 arm = first.position - second.position  # type: ignore[union-attr]
                 self._act_on(second, -force, -(torque + moment(arm, force)))
-        self._mechanics.touching[label] = BodyContact(label, (first.name, own), False, law, compliant)
+        self.written.mechanics.touching[label] = BodyContact(label, (first.name, own), False, law, compliant)
 
     # -- contacts ----------------------------------------------------------------------------------------------
 
     def _contact_of_all(self, name: str, law: ca.SX, surface_velocity: object, compliant: bool) -> None:
         check_name(name, "contact")
-        shaped = {shape.body for shape in self._mechanics.shapes.values()} - {""}
+        shaped = {shape.body for shape in self.written.mechanics.shapes.values()} - {""}
         if surface_velocity is not None or compliant:
             what = "surface_velocity" if surface_velocity is not None else "stiffness"
             raise ModelError(
@@ -171,16 +171,16 @@ class BodyContactDoor(DrawingDoor):
                 because="a moving surface belongs to one of two bodies, and a compliant contact is of one pair.",
                 remedy=f"m.contact(a, b, {what}=...) for each pair",
             )
-        if name in self._mechanics.touching:
+        if name in self.written.mechanics.touching:
             raise _taken(name)
         if not shaped:
             raise ModelError(
                 "No body has a shape.",
-                f"bodies: {listed(list(self._mechanics.bodies), 8) or 'none yet'}",
+                f"bodies: {listed(list(self.written.mechanics.bodies), 8) or 'none yet'}",
                 because="bodies touch with their shapes.",
                 remedy='b.shape("sphere", size=0.1)',
             )
-        sizes = {self._mechanics.bodies[body].size for body in shaped}
+        sizes = {self.written.mechanics.bodies[body].size for body in shaped}
         if len(sizes) > 1:
             raise ModelError(
                 "Some bodies are planar, and others are not.",
@@ -189,22 +189,22 @@ class BodyContactDoor(DrawingDoor):
             )
         self._ground_shape(sizes.pop())
         self._changed()
-        self._mechanics.touching[name] = BodyContact(name, (), True, ca.vertcat(law, ca.SX.zeros(3)))
-        for body in self._mechanics.bodies:
+        self.written.mechanics.touching[name] = BodyContact(name, (), True, ca.vertcat(law, ca.SX.zeros(3)))
+        for body in self.written.mechanics.bodies:
             if body in shaped:
-                self._join_all(self._mechanics.touching[name], body)
+                self._join_all(self.written.mechanics.touching[name], body)
 
     def _join_all(self, contact: BodyContact, body: str) -> None:
         """Take a body into a contact of all bodies."""
-        written = Body(self, self._mechanics.bodies[body])
+        written = Body(self, self.written.mechanics.bodies[body])
         self._declare_forces(f"{body}.contact", written.size)
-        force = self._symbols[f"{body}.contact.force"]
+        force = self.written.symbols[f"{body}.contact.force"]
         self.draw("arrow", written, vector=force, name=self._free_shape_name(f"{body}.contact.force"))
-        self._act_on(written, force, self._symbols[f"{body}.contact.torque"])
-        self._mechanics.touching[contact.name] = replace(contact, bodies=(*contact.bodies, body))
+        self._act_on(written, force, self.written.symbols[f"{body}.contact.torque"])
+        self.written.mechanics.touching[contact.name] = replace(contact, bodies=(*contact.bodies, body))
 
     def _declare_forces(self, name: str, size: int) -> None:
-        if f"{name}.force" in self._variables:
+        if f"{name}.force" in self.written.variables:
             raise _taken(name)
         turn = (3,) if size == 3 else ()
         for word, shape, unit in (
@@ -224,7 +224,7 @@ class BodyContactDoor(DrawingDoor):
             self._add_force(body.attitude, column(body.rotation.T @ torque if body.size == 3 else torque))
 
     def _write_compliant(self, name: str, first: Body, second: Body | Ground, law: ca.SX) -> None:
-        written = self._mechanics
+        written = self.written.mechanics
         own = [s for s in written.shapes.values() if s.body == first.name]
         other = [s for s in written.shapes.values() if s.body == ("" if isinstance(second, Ground) else second.name)]
         for word in ("force", "normal"):
@@ -238,8 +238,8 @@ class BodyContactDoor(DrawingDoor):
             self._act_on(first, flat, moment(at - first.position, flat))
             if isinstance(second, Body):
                 self._act_on(second, -flat, -moment(at - second.position, flat))
-        self._outputs |= {f"{name}.force": total, f"{name}.normal": press}
-        self._output_units |= {f"{name}.force": "N", f"{name}.normal": "N"}
+        self.written.outputs |= {f"{name}.force": total, f"{name}.normal": press}
+        self.written.output_units |= {f"{name}.force": "N", f"{name}.normal": "N"}
 
     # -- shapes ------------------------------------------------------------------------------------------------
 
@@ -264,7 +264,7 @@ class BodyContactDoor(DrawingDoor):
         if body is not None and body.orientation is None and (at is not None or rotation is not None):
             body._check_turns("shape beside its centre")
         self._changed()
-        written = self._mechanics
+        written = self.written.mechanics
         stem = f"{owner.name} {kind}"
         names = [stem, *(f"{stem} {k}" for k in range(2, len(written.shapes) + 3))]
         label = next(name for name in names if name not in written.shapes)
@@ -279,7 +279,7 @@ class BodyContactDoor(DrawingDoor):
 
     def _is_flat(self) -> bool:
         """Whether the bodies of the model, or its gravity, are planar."""
-        written = self._mechanics
+        written = self.written.mechanics
         if written.bodies:
             return all(body.size == 2 for body in written.bodies.values())
         return written.gravity is not None and written.gravity.numel() == 2
@@ -380,8 +380,8 @@ class BodyContactDoor(DrawingDoor):
 
     def _ground_shape(self, size: int) -> None:
         """The plane z = 0, or y = 0, where the ground has no shape."""
-        if not any(shape.body == "" for shape in self._mechanics.shapes.values()):
-            self._mechanics.shapes["ground plane"] = ContactShape(
+        if not any(shape.body == "" for shape in self.written.mechanics.shapes.values()):
+            self.written.mechanics.shapes["ground plane"] = ContactShape(
                 "ground plane", "", "plane", ca.SX.zeros(3), ca.SX.zeros(3),
                 ca.SX(ca.DM(rot_x(-np.pi / 2))) if size == 2 else ca.SX.eye(3),
             )  # fmt: skip
@@ -389,16 +389,16 @@ class BodyContactDoor(DrawingDoor):
     # -- checks ------------------------------------------------------------------------------------------------
 
     def _check_no_trees(self) -> None:
-        if self._mechanics.tree:
+        if self.written.mechanics.tree:
             raise ModelError(
                 "Bodies in joint coordinates cannot touch yet.",
-                f"the joints {listed(list(self._mechanics.tree), 6)} have coordinates of their own",
+                f"the joints {listed(list(self.written.mechanics.tree), 6)} have coordinates of their own",
                 because="contacts act on the velocities of bodies.",
                 remedy='m.joint(..., coordinates="body")',
             )
 
     def _check_shaped(self, name: str, body: Body) -> None:
-        if not any(shape.body == body.name for shape in self._mechanics.shapes.values()):
+        if not any(shape.body == body.name for shape in self.written.mechanics.shapes.values()):
             raise ModelError(
                 f"The body {body.name!r} has no shape.",
                 f"the contact {name!r} needs one of each body",
@@ -408,7 +408,7 @@ class BodyContactDoor(DrawingDoor):
 
     def _check_parameters(self, value: ca.SX, where: str) -> None:
         for n, _, _ in self._check_symbols(value, where):
-            variable = self._variables.get(n)
+            variable = self.written.variables.get(n)
             if variable is None or variable.kind != "parameter":
                 raise ModelError(
                     f"{where} depends on {n}.",

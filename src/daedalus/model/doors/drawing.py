@@ -61,7 +61,7 @@ class DrawingDoor(JointDoor):
         return model_card(self)  # type: ignore[arg-type]
 
     def _ipython_key_completions_(self) -> list[str]:
-        return [*self._variables, *self._outputs]
+        return [*self.written.variables, *self.written.outputs]
 
     def to_latex(self) -> str:
         """Return all equations in LaTeX with the model's names, as an `aligned` block for a display formula.
@@ -143,7 +143,7 @@ class DrawingDoor(JointDoor):
         _check_arguments(shape, given)
         body = self._body_at(at)
         label = name or self._free_shape_name(body.name if body is not None else shape)
-        if label in self._sketch.shapes:
+        if label in self.written.sketch.shapes:
             raise ModelError(
                 f"The shape name {label!r} is taken.", because="every shape needs its own name.", remedy="another name"
             )
@@ -155,23 +155,23 @@ class DrawingDoor(JointDoor):
             settings["file"] = str(Path(file).resolve())
         covers = shape in ("box", "sphere", "ellipsoid", "cylinder", "mesh")
         self._changed()
-        self._sketch.shapes[label] = WrittenShape(
+        self.written.sketch.shapes[label] = WrittenShape(
             label, shape, fields, settings, body.name if body is not None and covers else "", flat
         )
 
     def _free_shape_name(self, stem: str) -> str:
-        names = [stem, *(f"{stem} {k}" for k in range(2, len(self._sketch.shapes) + 3))]
-        return next(name for name in names if name not in self._sketch.shapes)
+        names = [stem, *(f"{stem} {k}" for k in range(2, len(self.written.sketch.shapes) + 3))]
+        return next(name for name in names if name not in self.written.sketch.shapes)
 
     def _body_at(self, at: object) -> Body | None:
         """The body that `at` means, if it means one."""
         if isinstance(at, Body):
             return self._partner("drawing", at)  # type: ignore[return-value]
         if isinstance(at, str):
-            if at in self._mechanics.bodies:
-                return Body(self, self._mechanics.bodies[at])
+            if at in self.written.mechanics.bodies:
+                return Body(self, self.written.mechanics.bodies[at])
             if at not in self:
-                known = [*self._mechanics.bodies, *self._variables]
+                known = [*self.written.mechanics.bodies, *self.written.variables]
                 raise ModelError(
                     f"Nothing is called {at!r} in the model {self.name!r}.",
                     because="at= takes a body, its name, or a position.",

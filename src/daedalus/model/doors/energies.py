@@ -7,33 +7,30 @@ import casadi as ca
 from daedalus.errors import ModelError
 from daedalus.model.expressions import column, concatenate, elements, symbol_key
 from daedalus.model.mechanics.equations_of_motion import equations_of_motion, pulled_back, velocity_symbols
-from daedalus.model.mechanics.written_mechanics import Constraint, WrittenMechanics
+from daedalus.model.mechanics.written_mechanics import Constraint
 from daedalus.model.names import check_name, counted, did_you_mean, with_article
-from daedalus.model.notebook import Equation, Notebook, size_text
+from daedalus.model.notebook import Notebook, size_text
 from daedalus.model.variables import check_shape, make_variable
+from daedalus.model.written import Equation
 
 
 class EnergyDoor(Notebook):
     """Declare coordinates, add up energies, write forces and constraints."""
 
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
-        self._mechanics = WrittenMechanics()
-
     def _all_equations(self) -> dict[str, Equation]:
         """The written equations, then the equations of motion."""
         if self._motion is None:
-            found = {e.name: e for e in equations_of_motion(self, self._mechanics)}
+            found = {e.name: e for e in equations_of_motion(self, self.written.mechanics)}
             self._motion = found
         derived = self._motion
-        for name in derived.keys() & self._equations.keys():
+        for name in derived.keys() & self.written.equations.keys():
             raise ModelError(
                 f"The equation name {name!r} is taken.",
                 "an equation of motion or a constraint has that name",
                 because="errors and results use the name of an equation.",
                 remedy="m.equation(..., name=...) with another name",
             )
-        return {**self._equations, **derived}
+        return {**self.written.equations, **derived}
 
     def coordinate(
         self,
@@ -69,8 +66,8 @@ class EnergyDoor(Notebook):
                 name, "state", dims, start=start, rate=rate, unit=unit, nominal=nominal, lower=lower, upper=upper
             )
         )
-        self._derivative_symbol(name, 2)
-        self._mechanics.coordinates.append(name)
+        self.written.derivative_symbol(name, 2)
+        self.written.mechanics.coordinates.append(name)
         return symbol
 
     def rate(self, coordinate: object) -> ca.SX:
@@ -102,7 +99,7 @@ class EnergyDoor(Notebook):
         >>> round(float(tr["r"][-1]), 4), round(0.1 * float(ca.cosh(2.0)), 4)
         (0.3762, 0.3762)
         """
-        self._mechanics.kinetic += self._energy(energy, "kinetic energy")
+        self.written.mechanics.kinetic += self._energy(energy, "kinetic energy")
 
     def potential_energy(self, energy: object) -> None:
         """Add potential energy V(q, t). Several calls add up. It may also contain positions of bodies.
@@ -117,7 +114,7 @@ class EnergyDoor(Notebook):
         >>> m.equations
         {'motion of x': ['2*x_ddot + 8*x = 0']}
         """
-        self._mechanics.potential += self._energy(energy, "potential energy")
+        self.written.mechanics.potential += self._energy(energy, "potential energy")
 
     def dissipation(self, function: object) -> None:
         """Add a dissipation function D(q, q', t): the force −∂D/∂q' acts (Rayleigh). Several calls add up.
@@ -134,15 +131,15 @@ class EnergyDoor(Notebook):
         >>> m.equations
         {'motion of x': ['x_ddot + 3*x_dot = 0']}
         """
-        self._mechanics.dissipation += self._energy(function, "dissipation")
+        self.written.mechanics.dissipation += self._energy(function, "dissipation")
 
     def _energy(self, value: object, what: str) -> ca.SX:
         where = f"The {what}"
         expression = self._scalar(value, where, "an energy is one number.", "0.5 * m * casadi.sumsqr(v)")
         highest = 0 if what == "potential energy" else 1
-        velocities = self._mechanics.velocity_names
+        velocities = self.written.mechanics.velocity_names
         for name, k, order in self._check_symbols(expression, where):
-            label = self._label(name, k, order)
+            label = self.written.label(name, k, order)
             # The velocity of a body is a state of its own, one order above the position.
             if order + (name in velocities) > highest:
                 raise ModelError(
@@ -152,10 +149,10 @@ class EnergyDoor(Notebook):
                     if highest == 0
                     else "positions and first derivatives only",
                 )
-            if what == "kinetic energy" and name != "t" and self._variables[name].kind in ("algebraic", "input"):
+            if what == "kinetic energy" and name != "t" and self.written.variables[name].kind in ("algebraic", "input"):
                 raise ModelError(
                     f"{where} contains {label}.",
-                    f"{label} is {with_article(self._variables[name].kind)}",
+                    f"{label} is {with_article(self.written.variables[name].kind)}",
                     because="the equations of motion would contain its derivative, and it has none.",
                     remedy=f'm.state("{name}", ...) with an equation for its derivative',
                 )
@@ -187,13 +184,13 @@ class EnergyDoor(Notebook):
                 remedy="as many entries on both sides",
             )
         for symbol, entry in zip(symbols, elements(column(value))):
-            known = self._known.get(symbol_key(symbol)) if symbol.is_symbolic() else None
-            if known is None or known[2] or known[0] not in self._mechanics.coordinates:
+            known = self.written.known.get(symbol_key(symbol)) if symbol.is_symbolic() else None
+            if known is None or known[2] or known[0] not in self.written.mechanics.coordinates:
                 raise ModelError(
                     "The generalised force does not act on a coordinate.",
-                    f"it is given for {'an expression' if known is None else self._label(*known)}",
+                    f"it is given for {'an expression' if known is None else self.written.label(*known)}",
                     because="a generalised force belongs to a generalised coordinate.",
-                    remedy=did_you_mean("", self._mechanics.coordinates),
+                    remedy=did_you_mean("", self.written.mechanics.coordinates),
                 )
             self._add_force(known[0], entry, known[1])
 
@@ -225,7 +222,7 @@ class EnergyDoor(Notebook):
                 remedy="as many components on both sides",
             )
         moved = {n for n, _, _ in self._check_positions(point, "The point of the force")}
-        names = [n for n in self._mechanics.positions if n in moved]
+        names = [n for n in self.written.mechanics.positions if n in moved]
         if not names:
             raise ModelError(
                 "The force acts at a point that does not move.",
@@ -234,17 +231,17 @@ class EnergyDoor(Notebook):
                 remedy="at= as an expression of coordinates",
             )
         for name in names:
-            gradient = column(ca.jtimes(point, self._symbols[name], value, True))
-            self._add_force(name, ca.densify(pulled_back(self, self._mechanics, name, gradient)))
+            gradient = column(ca.jtimes(point, self.written.symbols[name], value, True))
+            self._add_force(name, ca.densify(pulled_back(self, self.written.mechanics, name, gradient)))
 
     def _add_force(self, name: str, force: ca.SX, k: int | slice = slice(None)) -> None:
         """Add a generalised force, or one component of it."""
         self._changed()
-        velocity = self._mechanics.velocities.get(name)
-        size = self._symbols[velocity.velocity].numel() if velocity else self._variables[name].size
-        total = ca.SX(self._mechanics.applied.get(name, ca.SX.zeros(size)))
+        velocity = self.written.mechanics.velocities.get(name)
+        size = self.written.symbols[velocity.velocity].numel() if velocity else self.written.variables[name].size
+        total = ca.SX(self.written.mechanics.applied.get(name, ca.SX.zeros(size)))
         total[k] += force
-        self._mechanics.applied[name] = total
+        self.written.mechanics.applied[name] = total
 
     # -- constraints -------------------------------------------------------------------------------------------
 
@@ -266,8 +263,10 @@ class EnergyDoor(Notebook):
         """
         value = self._constraint_value(name, expression)
         seen = self._check_positions(value, f"Constraint {name!r}", remedy=f'm.velocity_constraint("{name}", ...)')
-        moving = {n for n, _, _ in seen} & set(self._mechanics.positions)
-        self._check_constrains(name, value, [self._symbols[n] for n in moving], "coordinate or position of a body")
+        moving = {n for n, _, _ in seen} & set(self.written.mechanics.positions)
+        self._check_constrains(
+            name, value, [self.written.symbols[n] for n in moving], "coordinate or position of a body"
+        )
         return self._add_constraint(name, "holonomic", value)
 
     def _check_positions(
@@ -275,11 +274,11 @@ class EnergyDoor(Notebook):
     ) -> list[tuple[str, int, int]]:
         """Refuse velocities; returns who appears."""
         seen = self._check_symbols(expression, where)
-        velocities = self._mechanics.velocity_names
+        velocities = self.written.mechanics.velocity_names
         for name, k, order in seen:
             if order or name in velocities:
                 raise ModelError(
-                    f"{where} contains {self._label(name, k, order)}.",
+                    f"{where} contains {self.written.label(name, k, order)}.",
                     because="it is an expression of positions, and that is a velocity.",
                     remedy=remedy,
                 )
@@ -302,7 +301,7 @@ class EnergyDoor(Notebook):
         value = self._constraint_value(name, expression)
         seen = self._check_symbols(value, f"Velocity constraint {name!r}")
         self._check_velocity_orders(name, seen)
-        symbols = velocity_symbols(self, self._mechanics)
+        symbols = velocity_symbols(self, self.written.mechanics)
         self._check_constrains(name, value, [symbols], "velocity")
         if not ca.is_linear(value, symbols):
             raise ModelError(
@@ -318,12 +317,12 @@ class EnergyDoor(Notebook):
         return column(self._expression(expression, f"Constraint {name!r}"))
 
     def _check_velocity_orders(self, name: str, seen: list[tuple[str, int, int]]) -> None:
-        velocities = self._mechanics.velocity_names
+        velocities = self.written.mechanics.velocity_names
         for variable, k, order in seen:
             if order + (variable in velocities) > 1:
                 raise ModelError(
                     f"Velocity constraint {name!r} contains an acceleration.",
-                    f"it contains {self._label(variable, k, order)}",
+                    f"it contains {self.written.label(variable, k, order)}",
                     because="a velocity constraint is one between positions and velocities.",
                     remedy="a form a(q, t) q' + b(q, t) = 0",
                 )
@@ -339,11 +338,11 @@ class EnergyDoor(Notebook):
                     f"{which} constrains nothing.",
                     f"no {what} enters it",
                     because="a constraint acts on what moves.",
-                    remedy=f"an expression of {', '.join(self._mechanics.positions[:4]) or 'm.coordinate(...)'}",
+                    remedy=f"an expression of {', '.join(self.written.mechanics.positions[:4]) or 'm.coordinate(...)'}",
                 )
 
     def _add_constraint(self, name: str, kind: str, value: ca.SX) -> ca.SX:
         shape = () if value.numel() == 1 else (value.numel(),)
         multiplier = self._declare(make_variable(name, "algebraic", shape))
-        self._mechanics.constraints[name] = Constraint(name, kind, value)
+        self.written.mechanics.constraints[name] = Constraint(name, kind, value)
         return multiplier

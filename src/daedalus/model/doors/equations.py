@@ -26,11 +26,12 @@ from daedalus.model.expressions import (
 )
 from daedalus.model.input_rates import input_rate
 from daedalus.model.names import check_name, with_article
-from daedalus.model.notebook import Equation, Notebook, size_text
+from daedalus.model.notebook import Notebook, size_text
 from daedalus.model.plain_numbers import without_unit
 from daedalus.model.printing import expression_text
 from daedalus.model.system.equation_row import Role
 from daedalus.model.variables import check_shape, make_variable, shape_of_values
+from daedalus.model.written import Equation
 
 UNKNOWNS = ("state", "algebraic")
 # What is compared or combined is no equation, nor is a number; None: a number or a symbol.
@@ -171,7 +172,7 @@ class EquationDoor(Notebook):
     @property
     def time(self) -> ca.SX:
         """The symbol t."""
-        return ca.SX(self._time)
+        return ca.SX(self.written.time)
 
     # -- derivatives -------------------------------------------------------------------------------------------
 
@@ -198,32 +199,32 @@ class EquationDoor(Notebook):
         value = as_expression(expression, "The argument of der")
         whole = self._whole_state(value)
         if whole is not None:
-            return +self._derivative_symbol(*whole)
+            return +self.written.derivative_symbol(*whole)
         value = self._expression(value, "The argument of der")
         self._check_differentiable(value)
         scalars = elements(value)
-        known = [self._known.get(symbol_key(s)) if s.is_symbolic() else None for s in scalars]
-        if all(k is not None and k[0] != "t" and self._variables[k[0]].kind == "state" for k in known):
+        known = [self.written.known.get(symbol_key(s)) if s.is_symbolic() else None for s in scalars]
+        if all(k is not None and k[0] != "t" and self.written.variables[k[0]].kind == "state" for k in known):
             # A state, or entries of states: their derivative symbols, without a detour through the chain rule.
-            rates = [self._derivative_scalar(n, k, order + 1) for n, k, order in known]  # type: ignore[misc]
+            rates = [self.written.derivative_scalar(n, k, order + 1) for n, k, order in known]  # type: ignore[misc]
             return ca.reshape(ca.vertcat(*rates), *value.shape)
         return self._chain_rule(value)
 
     def _whole_state(self, value: ca.SX) -> tuple[str, int] | None:
         """The state whose symbol a value is, or whose derivative, element by element, and the order one above."""
         first = value[0]
-        name, k, order = self._known.get(symbol_key(first), ("t", 0, 0)) if first.is_symbolic() else ("t", 0, 0)
-        if k or name == "t" or self._variables[name].kind != "state":
+        name, k, order = self.written.known.get(symbol_key(first), ("t", 0, 0)) if first.is_symbolic() else ("t", 0, 0)
+        if k or name == "t" or self.written.variables[name].kind != "state":
             return None
-        own = self._derivative_symbol(name, order)
+        own = self.written.derivative_symbol(name, order)
         same = own.shape == value.shape and ca.is_equal(own, value)
         return (name, order + 1) if same else None
 
     def _chain_rule(self, value: ca.SX) -> ca.SX:
-        symbols, rates = [self._time], [ca.SX(1)]
+        symbols, rates = [self.written.time], [ca.SX(1)]
         for symbol in ca.symvar(value):
-            name, k, order = self._known[symbol_key(symbol)]
-            kind = "time" if name == "t" else self._variables[name].kind
+            name, k, order = self.written.known[symbol_key(symbol)]
+            kind = "time" if name == "t" else self.written.variables[name].kind
             if kind in ("state", "input"):
                 symbols.append(symbol)
                 rates.append(self._rate_scalar(name, k, order))
@@ -232,16 +233,16 @@ class EquationDoor(Notebook):
 
     def _rate_scalar(self, name: str, k: int, order: int) -> ca.SX:
         """The derivative of an element of a state's derivative of an order, or of an input."""
-        if self._variables[name].kind == "input":
-            return self._scalars[input_rate(self, name, self.der), 0][k]
-        return self._derivative_scalar(name, k, order + 1)
+        if self.written.variables[name].kind == "input":
+            return self.written.scalars[input_rate(self, name, self.der), 0][k]
+        return self.written.derivative_scalar(name, k, order + 1)
 
     def _check_differentiable(self, value: ca.SX) -> None:
         for name, k, _ in self._check_symbols(value, "The argument of der"):
-            kind = "time" if name == "t" else self._variables[name].kind
-            delayed = kind == "input" and self._variables[name].delayed
+            kind = "time" if name == "t" else self.written.variables[name].kind
+            delayed = kind == "input" and self.written.variables[name].delayed
             if kind == "algebraic" or delayed:
-                label = self._variables[name].label(k)
+                label = self.written.variables[name].label(k)
                 raise ModelError(
                     f"{label} has no derivative in this model.",
                     f"{label} is {'a delayed signal' if delayed else 'an algebraic variable'}",
@@ -267,13 +268,13 @@ class EquationDoor(Notebook):
         {'rotation': ['x_dot[0] - x[1] = 0', 'x_dot[1] + x[0] = 0']}
         """
         if name is None:
-            numbers = itertools.count(len(self._equations) + 1)
-            name = next(own for k in numbers if (own := f"equation_{k}") not in self._equations)
+            numbers = itertools.count(len(self.written.equations) + 1)
+            name = next(own for k in numbers if (own := f"equation_{k}") not in self.written.equations)
         self._check_equation_name(name, "equation", 'name="balance"')
         residual = self._residual(left, right, name)
         self._check_residual(residual, name)
         self._changed()
-        self._equations[name] = Equation(name, residual)
+        self.written.equations[name] = Equation(name, residual)
 
     def invariant(self, name: str, left: object, right: object = ...) -> None:
         """Declare a quantity that the solutions keep: `left == right`; a single argument as in `equation`.
@@ -297,9 +298,9 @@ class EquationDoor(Notebook):
         residual = self._residual(left, right, name, "invariant")
         self._check_residual(residual, name, "invariant")
         for found, k, _ in self._check_symbols(residual, f"Invariant {name!r}"):
-            kind = "time" if found == "t" else self._variables[found].kind
+            kind = "time" if found == "t" else self.written.variables[found].kind
             if kind in ("algebraic", "input"):
-                label = self._variables[found].label(k)
+                label = self.written.variables[found].label(k)
                 raise ModelError(
                     f"Invariant {name!r} contains {label}.",
                     f"{label} is {with_article(kind)}",
@@ -317,11 +318,11 @@ class EquationDoor(Notebook):
                 because=f"errors and results use the name of an {what}.",
                 remedy=example,
             )
-        for kind, known in (("equation", self._equations), ("invariant", self._invariants)):
+        for kind, known in (("equation", self.written.equations), ("invariant", self.written.invariants)):
             if name in known:
                 raise ModelError(
                     f"The {kind} name {name!r} is taken.",
-                    f"it stands for {expression_text(known[name].residual[0], self._labels())} = 0",
+                    f"it stands for {expression_text(known[name].residual[0], self.written.labels())} = 0",
                     because=f"errors and results use the name of an {kind}.",
                     remedy="another name=" if what == "equation" else "another name for the invariant",
                 )
@@ -383,7 +384,11 @@ class EquationDoor(Notebook):
                 raise
             if has_nan(whole):
                 raise nan_inside(next(where(k) for k, residual in enumerate(residuals) if has_nan(residual)))
-            unknowns = [self._scalars[n, o][k] for n, k, o in seen if n != "t" and self._variables[n].kind in UNKNOWNS]
+            unknowns = [
+                self.written.scalars[n, o][k]
+                for n, k, o in seen
+                if n != "t" and self.written.variables[n].kind in UNKNOWNS
+            ]
             depends = ca.which_depends(whole, ca.vertcat(*unknowns), 1, True) if unknowns else [False] * len(residuals)
         if not all(depends):
             k = depends.index(False)
@@ -395,13 +400,13 @@ class EquationDoor(Notebook):
 
         A NaN that no value shows is found when the system is read.
         """
-        if whole.numel() < MANY_COMPONENTS or 32 * whole.numel() < sum(v.size for v in self._variables.values()):
+        if whole.numel() < MANY_COMPONENTS or 32 * whole.numel() < sum(v.size for v in self.written.variables.values()):
             return None
-        kinds = {name: v.kind for name, v in self._variables.items()}
-        unknown = [symbol for name, symbol in self._symbols.items() if kinds[name] in UNKNOWNS]
-        unknown += [symbol for chain in self._derivatives.values() for symbol in chain]
-        others = [symbol for name, symbol in self._symbols.items() if kinds[name] not in UNKNOWNS]
-        arguments = [concatenate(unknown), concatenate([self._time, *others])]
+        kinds = {name: v.kind for name, v in self.written.variables.items()}
+        unknown = [symbol for name, symbol in self.written.symbols.items() if kinds[name] in UNKNOWNS]
+        unknown += [symbol for chain in self.written.derivatives.values() for symbol in chain]
+        others = [symbol for name, symbol in self.written.symbols.items() if kinds[name] not in UNKNOWNS]
+        arguments = [concatenate(unknown), concatenate([self.written.time, *others])]
         function = ca.Function("equations", arguments, [whole], {"allow_free": True})
         if function.has_free():
             return None
@@ -417,7 +422,7 @@ class EquationDoor(Notebook):
         return _SampledComponents(depends, suspects.tolist())
 
     def _without_unknown(self, residual: ca.SX, where: str) -> ModelError:
-        names = sorted({self._label(*self._known[symbol_key(s)]) for s in ca.symvar(residual)})
+        names = sorted({self.written.label(*self.written.known[symbol_key(s)]) for s in ca.symvar(residual)})
         return ModelError(
             f"{where} contains no unknown.",
             f"it contains only {', '.join(names[:6])}",

@@ -20,8 +20,9 @@ from daedalus.model.doors.ports import PortDoor
 from daedalus.model.expressions import concatenate, dense, symbol_key
 from daedalus.model.input_rates import join_rates, with_rates
 from daedalus.model.names import check_name, did_you_mean
-from daedalus.model.notebook import new_symbol, shaped_like
+from daedalus.model.notebook import shaped_like
 from daedalus.model.variables import Variable, make_variable
+from daedalus.model.written import new_symbol
 
 
 class PartDoor(PortDoor):
@@ -109,9 +110,9 @@ class PartDoor(PortDoor):
             values |= _with_sizes(path, template, nominal)
             self._put_in(path, template, bound, values, PartNote(part.title(), ideal=part.ideal))
             for word, expression in bound.items():
-                self._outputs[f"{path}.{word}"] = expression
-                self._output_units[f"{path}.{word}"] = template._variables[word].unit
-                self._assembly.driven.add(f"{path}.{word}")
+                self.written.outputs[f"{path}.{word}"] = expression
+                self.written.output_units[f"{path}.{word}"] = template.written.variables[word].unit
+                self.written.assembly.driven.add(f"{path}.{word}")
             return Handle(self, path)
         if not isinstance(part, PartDoor):
             raise ModelError(
@@ -155,12 +156,12 @@ class PartDoor(PortDoor):
         if len(ports) == len(ends) and ends:
             check_ports(self, ports)
             self._changed()
-            self._assembly.connections.append(Connection("", tuple(port._note.name for port in ports)))
+            self.written.assembly.connections.append(Connection("", tuple(port._note.name for port in ports)))
             return
         source, targets = check_signals(self, ends)
         self._changed()
         for name in targets:
-            self._assembly.sources[name] = source
+            self.written.assembly.sources[name] = source
             join_rates(self, name, self.der)  # type: ignore[attr-defined]
 
     def diagram(self, path: str | None = None) -> str:
@@ -182,7 +183,7 @@ class PartDoor(PortDoor):
         return diagram(self, path)
 
     def __str__(self) -> str:
-        return tree_text(self) if self._assembly.parts else super().__str__()
+        return tree_text(self) if self.written.assembly.parts else super().__str__()
 
     # -- writing a part ----------------------------------------------------------------------------------------
 
@@ -210,7 +211,7 @@ class PartDoor(PortDoor):
                 bound[word] = self._scalar(value, where, "a part has one such quantity.", "one component of it")
                 continue
             number = ca.DM(value) if isinstance(value, ca.SX) else value
-            described = template._variables[word]
+            described = template.written.variables[word]
             if type(number) is float:
                 values[word] = replace(described, start=(number,))
             else:
@@ -223,8 +224,8 @@ class PartDoor(PortDoor):
         self, prefix: str, other: PartDoor, bound: Mapping[str, ca.SX], values: Mapping[str, Variable], note: PartNote
     ) -> None:
         """Take in the variables, equations and everything else of a part, all of it or nothing."""
-        if prefix in self._assembly.parts:
-            title = self._assembly.parts[prefix].title
+        if prefix in self.written.assembly.parts:
+            title = self.written.assembly.parts[prefix].title
             raise ModelError(
                 f"The name {prefix!r} is taken.",
                 f"it is already a part of the model {self.name!r}{f', {title}' if title else ''}",
@@ -233,8 +234,8 @@ class PartDoor(PortDoor):
             )
         for name in (prefix, *(f"{prefix}.{name}" for name in _names_of(other) if name not in bound)):
             self._check_free(name, "part")
-        for name in other._equations:
-            if f"{prefix}.{name}" in self._equations:
+        for name in other.written.equations:
+            if f"{prefix}.{name}" in self.written.equations:
                 raise ModelError(
                     f"The equation name {f'{prefix}.{name}'!r} is taken.",
                     f"the model {self.name!r} has an equation of that name",
@@ -244,14 +245,16 @@ class PartDoor(PortDoor):
         try:
             self._write_part(other, prefix, bound, values)
         except ModelError:
-            for name in other._variables:
+            for name in other.written.variables:
                 if name not in bound:
                     self._forget(f"{prefix}.{name}")
             raise
-        written = self._assembly
+        written = self.written.assembly
         written.parts[prefix] = note
         if note.strict:
-            unknowns = [v for v in other._variables.values() if v.kind in ("state", "algebraic") and v.shape == ()]
+            unknowns = [
+                v for v in other.written.variables.values() if v.kind in ("state", "algebraic") and v.shape == ()
+            ]
             written.fluid.update(f"{prefix}.{v.name}" for v in unknowns)
 
     def _write_part(
@@ -259,41 +262,43 @@ class PartDoor(PortDoor):
     ) -> None:
         """Declare the variables of a part, then write everything else of it in the new symbols."""
         translated = other._translator()
-        new, chains = [self._time], {name: len(chain) for name, chain in other._derivatives.items()}
+        new, chains = [self.written.time], {name: len(chain) for name, chain in other.written.derivatives.items()}
         self._changed()
-        for name, variable in list(other._variables.items()):
+        for name, variable in list(other.written.variables.items()):
             if name in bound:
                 new.append(bound[name])
             else:
                 own = values.get(name, variable).renamed(f"{prefix}.{name}")
                 symbol = new_symbol(own.name, own.shape)
-                self._enter(own, symbol)
+                self.written.enter(own, symbol)
                 new.append(symbol)
             for order in range(1, chains.get(name, 0) + 1):
-                new.append(self._derivative_symbol(f"{prefix}.{name}", order))
+                new.append(self.written.derivative_symbol(f"{prefix}.{name}", order))
         layout, sums = translated(new)
         if not bound:
-            self._assembly.sums[prefix] = sums
+            self.written.assembly.sums[prefix] = sums
         else:
             for (name, *_), residual in zip(layout["equations"], layout["expressions"]):
                 self._check_residual(residual, f"{prefix}.{name}")  # type: ignore[attr-defined]
         self._write_expressions(layout, prefix + ".")
         for name in self._moved_quantities(other, bound):
-            del self._outputs[f"{prefix}.{name}"]
-            self._on_request.discard(f"{prefix}.{name}")
+            del self.written.outputs[f"{prefix}.{name}"]
+            self.written.on_request.discard(f"{prefix}.{name}")
 
     def _moved_quantities(self, other: PartDoor, bound: Mapping[str, ca.SX]) -> list[str]:
         """Quantities of a part whose capacitance, mass, ... varies: C v is no charge there, since i = C v'."""
-        moved = [other._symbols[name] for name, value in bound.items() if not self._is_steady(value)]
+        moved = [other.written.symbols[name] for name, value in bound.items() if not self._is_steady(value)]
         if not moved:
             return []
         column = concatenate(ca.vec(symbol) for symbol in moved)
-        return [name for name in sorted(other._on_request) if ca.depends_on(other._outputs[name], column)]
+        return [name for name in sorted(other.written.on_request) if ca.depends_on(other.written.outputs[name], column)]
 
     def _is_steady(self, value: ca.SX) -> bool:
         """Whether an expression contains parameters only."""
-        known = (self._known.get(symbol_key(symbol), ("", 0, 0))[0] for symbol in ca.symvar(value))
-        return all(name in self._variables and self._variables[name].kind == "parameter" for name in known)
+        known = (self.written.known.get(symbol_key(symbol), ("", 0, 0))[0] for symbol in ca.symvar(value))
+        return all(
+            name in self.written.variables and self.written.variables[name].kind == "parameter" for name in known
+        )
 
     def _translator(self) -> Callable[[list[ca.SX]], tuple[dict[str, Any], dict[str, SumRows]]]:
         """Gives all that is written now in other symbols: of time, then of each variable and its derivatives.
@@ -302,11 +307,11 @@ class PartDoor(PortDoor):
 
         The function behind it is kept until the notebook changes: a ready part is put in many times.
         """
-        chains = sum(map(len, self._derivatives.values()))
+        chains = sum(map(len, self.written.derivatives.values()))
         if self._translation is None or self._translation[0] != chains:
-            old = [self._time]
-            for name, symbol in self._symbols.items():
-                old += [symbol, *self._derivatives.get(name, ())]
+            old = [self.written.time]
+            for name, symbol in self.written.symbols.items():
+                old += [symbol, *self.written.derivatives.get(name, ())]
             layout = self._layout()
             function = ca.Function("notebook", old, [dense(e) for e in layout["expressions"]])
             self._translation = chains, function, layout, sums_of(self)
@@ -316,8 +321,8 @@ class PartDoor(PortDoor):
     def _bindings(self, other: PartDoor, given: Mapping[str, object], kind: str) -> dict[str, ca.SX]:
         bound = {}
         for name, value in given.items():
-            variable = other._variables.get(name)
-            known = [v.name for v in other._variables.values() if v.kind == kind]
+            variable = other.written.variables.get(name)
+            known = [v.name for v in other.written.variables.values() if v.kind == kind]
             if variable is None or variable.kind != kind:
                 raise ModelError(
                     f"The model {other.name!r} has no {kind} {name!r}.",
@@ -328,22 +333,22 @@ class PartDoor(PortDoor):
             where = f"The {kind} {name!r} of {other.name!r}"
             expression = self._expression(value, where)
             bound[name] = shaped_like(
-                other._symbols[name], expression, where, "every element takes one value.", numbers_alone=True
+                other.written.symbols[name], expression, where, "every element takes one value.", numbers_alone=True
             )
         if kind == "parameter" or not bound:
             return bound
-        own = [v.name for v in other._variables.values() if v.kind == kind]
+        own = [v.name for v in other.written.variables.values() if v.kind == kind]
         return with_rates(own, bound, self.der)  # type: ignore[attr-defined]
 
 
 def _names_of(part: PartDoor) -> tuple[str, ...]:
     """What a part brings along by name."""
-    return (*part._variables, *part._outputs, *part._events)
+    return (*part.written.variables, *part.written.outputs, *part.written.events)
 
 
 def _with_sizes(path: str, part: PartDoor, nominal: Mapping[str, float] | None) -> dict[str, Variable]:
     """The variables of a part that `nominal=` gives a usual size."""
-    known = {v.name: v for v in part._variables.values() if v.kind in ("state", "algebraic")}
+    known = {v.name: v for v in part.written.variables.values() if v.kind in ("state", "algebraic")}
     found: dict[str, Variable] = {}
     for name, size in (nominal or {}).items():
         if name not in known:

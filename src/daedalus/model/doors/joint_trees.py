@@ -15,7 +15,7 @@ from daedalus.geometry.rotations import read_rotation, rot_z
 from daedalus.model.doors.bodies import BodyDoor
 from daedalus.model.doors.body import Body
 from daedalus.model.doors.joint_kinds import Extras, Ground, Side
-from daedalus.model.drawing.sketch import JointMark, Sketch
+from daedalus.model.drawing.sketch import JointMark
 from daedalus.model.expressions import column, described
 from daedalus.model.guesses import GuessedStart
 from daedalus.model.mechanics.body_starts import JointValues
@@ -33,7 +33,6 @@ class TreeDoor(BodyDoor):
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
-        self._sketch = Sketch()
         self.unsupported = []  # what the file of a robot has and the model has not
 
     def frame(self, name: str, body: Body | Ground | str, at: object = None, rotation: object = None) -> None:
@@ -69,7 +68,7 @@ class TreeDoor(BodyDoor):
         turn = np.eye(3) if rotation is None else np.asarray(read_orientation(name, rotation, None, None, 3))
         self._changed()
         rows = tuple(tuple(map(float, row)) for row in turn)
-        self._mechanics.frames[name] = WrittenFrame(name, _body_name(partner), place, rows)
+        self.written.mechanics.frames[name] = WrittenFrame(name, _body_name(partner), place, rows)
 
     def robot(self) -> Any:
         """Dynamics, poses and Jacobians of a tree of joints as compiled functions of arrays.
@@ -108,7 +107,7 @@ class TreeDoor(BodyDoor):
         if kind not in COORDINATES or not (one.turns and two.turns):
             return False
         a, b = (_body_name(side.partner) for side in (one, two))
-        return not is_joined(self._mechanics, a, b)
+        return not is_joined(self.written.mechanics, a, b)
 
     def _tree_joint(
         self, name: str, kind: str, one: Side, two: Side, given: Mapping[str, Any], extras: Extras, mark: JointMark
@@ -141,8 +140,8 @@ class TreeDoor(BodyDoor):
             first = GuessedStart((1.0, 0.0, 0.0, 0.0)) if given["start"] is None else given["start"]
             q = self._declare(make_variable(joint.coordinate, "state", shape, start=first))
             spin = self._declare(make_variable(joint.velocity, "state", (3,), start=given["rate"], unit="rad/s"))
-            self._derivative_symbol(joint.velocity, 1)
-            self._mechanics.velocities[joint.coordinate] = Velocity(
+            self.written.derivative_symbol(joint.velocity, 1)
+            self.written.mechanics.velocities[joint.coordinate] = Velocity(
                 joint.coordinate, joint.velocity, ca.SX(ca.densify(quaternion_rate(q, spin))), ca.SX.zeros(3), True
             )
             self._keep(f"{joint.coordinate} length", ca.sumsqr(q) - 1)
@@ -150,10 +149,10 @@ class TreeDoor(BodyDoor):
             lower, upper = (None, None) if given["limits"] is None else given["limits"]
             values = {"start": given["start"], "rate": given["rate"], "lower": lower, "upper": upper}
             self._declare(make_variable(joint.coordinate, "state", shape, unit=unit, **values))
-            self._derivative_symbol(joint.coordinate, 2)
-            self._mechanics.coordinates.append(joint.coordinate)
-        self._mechanics.tree[name] = joint
-        self._sketch.joints[name] = mark
+            self.written.derivative_symbol(joint.coordinate, 2)
+            self.written.mechanics.coordinates.append(joint.coordinate)
+        self.written.mechanics.tree[name] = joint
+        self.written.sketch.joints[name] = mark
         return reaction
 
     def _own_place(self, name: str, side: Side, at: object) -> ca.SX:
@@ -180,26 +179,26 @@ class TreeDoor(BodyDoor):
 
     def _set_joint_values(self, name: str, start: float, lower: float | None, upper: float | None) -> None:
         """A guess for the coordinate of a joint, and its limits."""
-        old = self._variables[name]
+        old = self.written.variables[name]
         new = make_variable(
             name, "state", old.shape, start=GuessedStart(start), unit=old.unit, lower=lower, upper=upper
         )
         self._changed()
-        self._variables[name] = new
+        self.written.variables[name] = new
 
     def _take_starts(self, values: JointValues) -> None:
         """Start values of joints that follow from those of bodies; what was written for a joint itself stays."""
         for name, numbers in values.positions.items():
-            old = self._variables[name]
+            old = self.written.variables[name]
             start = tuple(own if own is not None else new for own, new in zip(old.start, numbers))
-            self._variables[name] = replace(old, start=start)
+            self.written.variables[name] = replace(old, start=start)
         for name, numbers in values.rates.items():
             position = name.removesuffix("_dot")
-            old = self._variables[name if name in self._variables else position]
+            old = self.written.variables[name if name in self.written.variables else position]
             rate = old.start if old.name == name else old.rate
             taken = tuple(own if own is not None else new for own, new in zip(rate or (None,) * len(numbers), numbers))
             changed = replace(old, start=taken) if old.name == name else replace(old, rate=taken)
-            self._variables[old.name] = changed
+            self.written.variables[old.name] = changed
 
     def _set_body_start(self, name: str, place: np.ndarray, rotation: np.ndarray) -> None:
         """A guess for where a free body is."""
@@ -208,7 +207,7 @@ class TreeDoor(BodyDoor):
         for what, value in values.items():
             variable = f"{name}.{what}"
             guess = tuple(float(x) for x in value)
-            self._variables[variable] = replace(self._variables[variable], guess=guess)
+            self.written.variables[variable] = replace(self.written.variables[variable], guess=guess)
 
 
 # How many numbers the reaction of a joint has, in the plane and in space: one for each motion that it prevents.

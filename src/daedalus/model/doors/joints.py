@@ -132,18 +132,18 @@ class JointDoor(TreeDoor):
             reaction = self.constraint(name, expression)
             side = upright(kind, one, two, extras)
             if side is not None:
-                self._mechanics.sides[name] = ca.densify(side)
-            self._sketch.joints[name] = mark
+                self.written.mechanics.sides[name] = ca.densify(side)
+            self.written.sketch.joints[name] = mark
             return reaction
         reaction = self.velocity_constraint(name, expression)
         # What the velocities keep: the height above the plane.
         self._keep(f"{name} height", height(one, two, extras))
-        self._sketch.joints[name] = mark
+        self.written.sketch.joints[name] = mark
         return reaction
 
     def _stop(self, name: str, limits: Any, restitution: object) -> None:
         """Unilateral constraints at the limits of a joint, `name.lower_stop` and `name.upper_stop`."""
-        q = self[self._mechanics.tree[name].coordinate]
+        q = self[self.written.mechanics.tree[name].coordinate]
         ends = [end for end in limits or () if end is not None and np.isfinite(end)]
         if not ends:
             raise ModelError(
@@ -161,13 +161,13 @@ class JointDoor(TreeDoor):
         if isinstance(partner, Ground):
             return partner
         if isinstance(partner, str):
-            if partner in self._mechanics.bodies:
-                return Body(self, self._mechanics.bodies[partner])
+            if partner in self.written.mechanics.bodies:
+                return Body(self, self.written.mechanics.bodies[partner])
             raise ModelError(
                 f"Joint {name!r} joins {partner!r}, which is not a body of this model.",
-                f"bodies: {', '.join(list(self._mechanics.bodies)[:8]) or 'none yet'}",
+                f"bodies: {', '.join(list(self.written.mechanics.bodies)[:8]) or 'none yet'}",
                 because="a joint connects two bodies, or a body and the ground.",
-                remedy=did_you_mean(partner, self._mechanics.bodies),
+                remedy=did_you_mean(partner, self.written.mechanics.bodies),
             )
         if not isinstance(partner, Body):
             raise ModelError(
@@ -177,14 +177,16 @@ class JointDoor(TreeDoor):
                 remedy=f'm.joint("{name}", kind, dd.ground, body)',
             )
         place = f"{partner.name}.position"
-        if partner.name not in self._mechanics.bodies or not ca.is_equal(self._symbols[place], partner.position, 0):
+        if partner.name not in self.written.mechanics.bodies or not ca.is_equal(
+            self.written.symbols[place], partner.position, 0
+        ):
             raise ModelError(
                 f"Joint {name!r} joins {partner.name!r}, a body of another model.",
                 f"it belongs to the model {partner._model.name!r}, not to {self.name!r}",
                 because="every model has symbols of its own.",
                 remedy=f'm.include("part", other) and then m.bodies["part.{partner.name}"]',
             )
-        return Body(self, self._mechanics.bodies[partner.name])
+        return Body(self, self.written.mechanics.bodies[partner.name])
 
     def _check_partners(self, name: str, a: Body | Ground, b: Body | Ground) -> int:
         bodies = [side for side in (a, b) if isinstance(side, Body)]

@@ -47,20 +47,20 @@ class PortDoor(BodyContactDoor):
         for variable, q, sort in ((shared, kind.shared, what), (balanced, kind.balanced, "algebraic")):
             self._declare(make_variable(variable, sort, (), unit=q.unit, nominal=q.nominal))
         note = PortNote(name, domain, shared, balanced)
-        self._assembly.ports[name] = note
-        self._assembly.fluid |= {shared, balanced}
+        self.written.assembly.ports[name] = note
+        self.written.assembly.fluid |= {shared, balanced}
         if kind.rate:
-            self._assembly.names[f"{name}.{kind.rate}"] = (shared, 1)
+            self.written.assembly.names[f"{name}.{kind.rate}"] = (shared, 1)
         if position is not None:
-            self._assembly.anchors[name] = position
-            self.force(self._symbols[balanced], at=position)
+            self.written.assembly.anchors[name] = position
+            self.force(self.written.symbols[balanced], at=position)
         return Port(self, note)
 
     def _anchor(self, name: str, domain: str, of: object) -> ca.SX:
         """The position that a port of the model's mechanics has."""
         position = self._expression(of, f"of= of the port {name!r}")
         moved = {n for n, _, _ in self._check_positions(position, f"of= of the port {name!r}")}
-        if not domain_of(domain).is_mechanical or not moved & set(self._mechanics.positions):
+        if not domain_of(domain).is_mechanical or not moved & set(self.written.mechanics.positions):
             raise ModelError(
                 f"The port {name!r} cannot be placed there.",
                 f"it is {domain}, and of= contains {', '.join(sorted(moved)) or 'nothing that moves'}",
@@ -85,7 +85,7 @@ class PortDoor(BodyContactDoor):
         value = None if default is None else make_variable(name, "parameter", (), start=default, unit=unit).start[0]
         symbol: ca.SX = self.input(name, unit=unit)  # type: ignore[attr-defined]
         if value is not None:
-            self._assembly.defaults[name] = value
+            self.written.assembly.defaults[name] = value
         return symbol
 
     def stored(self, energy: object) -> None:
@@ -101,7 +101,7 @@ class PortDoor(BodyContactDoor):
         >>> part.stored(0.5 * 2.0 * shaft.speed**2)
         """
         self._changed()
-        self._assembly.stored.append(("", self._in_ledger(energy, "The stored energy")))
+        self.written.assembly.stored.append(("", self._in_ledger(energy, "The stored energy")))
 
     def lost(self, power: object) -> None:
         """Declare the power that the component loses, in W, for `tr.power()` and `tr.energy_balance()`. Several calls
@@ -116,13 +116,13 @@ class PortDoor(BodyContactDoor):
         >>> part.lost(0.1 * shaft.speed**2)
         """
         self._changed()
-        self._assembly.lost.append(("", self._in_ledger(power, "The lost power")))
+        self.written.assembly.lost.append(("", self._in_ledger(power, "The lost power")))
 
     def _quantity(self, name: str, value: object, unit: str, *further: str) -> None:
         """A charge, flux, momentum or volume of a part: an output, with further names, drawn where it is asked for."""
         for own in (name, *further):
             self.output(own, value, unit=unit)  # type: ignore[attr-defined]
-            self._on_request.add(own)
+            self.written.on_request.add(own)
 
     def _in_ledger(self, value: object, where: str) -> ca.SX:
         return self._scalar(value, where, "an energy and a power are one number.", "casadi.sum1(...) of its parts")
@@ -130,4 +130,4 @@ class PortDoor(BodyContactDoor):
     def _also(self, name: str, variable: str, order: int = 0) -> None:
         """A further name of a variable or of its derivative."""
         self._check_free(name, "further name")
-        self._assembly.names[name] = (variable, order)
+        self.written.assembly.names[name] = (variable, order)

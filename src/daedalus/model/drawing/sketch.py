@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import casadi as ca
-
-from daedalus.model.mechanics.body_starts import in_joints
 
 
 @dataclass(frozen=True)
@@ -83,28 +81,3 @@ class Sketch:
             one, two, *rest = (next(expressions) for _ in range(5))
             partners = tuple(own if own == "ground" else prefix + own for own in bodies)
             self.joints[prefix + name] = JointMark(prefix + name, kind, partners, (one, two), *rest)
-
-
-@dataclass(frozen=True, eq=False)
-class Drawing:
-    """A part of a system: a copy of the model with its sketch; None where nothing is to be seen."""
-
-    book: Any
-
-    def read_start(self, system: Any, values: Mapping[str, object]) -> Mapping[str, object]:
-        """Start values of bodies in joint coordinates as values of their joints."""
-        if self.book is None or not self.book._mechanics.tree:
-            return values
-        return in_joints(self.book, system, values)
-
-    def read_expression(self, system: Any, expression: ca.SX) -> ca.SX:
-        """An expression of bodies in joint coordinates as one of their joints."""
-        if self.book is None or not self.book._mechanics.tree:
-            return expression
-        old, new = [], []
-        for symbol in ca.symvar(expression):
-            name, k, order = self.book._known.get(int(symbol.element_hash()), ("", 0, 0))
-            if not order and name in system.outputs and name not in system.places:
-                old.append(symbol)
-                new.append(ca.vec(system.outputs[name])[k])
-        return ca.substitute(expression, ca.vertcat(*old), ca.vertcat(*new)) if old else expression

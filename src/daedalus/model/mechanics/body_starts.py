@@ -41,7 +41,7 @@ def joint_values(book: Book, given: Mapping[str, Sequence[float | None]]) -> Joi
     places = {n: v for n, v in given.items() if n.rpartition(".")[2] not in _SPEEDS}
     speeds = {n: v for n, v in given.items() if n.rpartition(".")[2] in _SPEEDS}
     names = list(tree.positions)
-    symbols = concatenate(column(book._symbols[name]) for name in names)
+    symbols = concatenate(column(book.written.symbols[name]) for name in names)
     q = _guess(book, names)
     open_rows = np.ones(q.size, dtype=bool)
     if places:
@@ -50,7 +50,7 @@ def joint_values(book: Book, given: Mapping[str, Sequence[float | None]]) -> Joi
     found: dict[str, list[float | None]] = {}
     at = 0
     for name in names:
-        size = book._variables[name].size
+        size = book.written.variables[name].size
         own = slice(at, at + size)
         found[name] = [None if free else float(x) for x, free in zip(q[own], open_rows[own])]
         at += size
@@ -62,7 +62,7 @@ def declared_joint_values(book: Book) -> JointValues:
     """Coordinates and rates of joints for the start values that bodies of trees were declared with."""
     bodies = {entry.body for entry in tree_of(book).entries}
     given = {}
-    for variable in book._variables.values():
+    for variable in book.written.variables.values():
         owner = variable.name.rpartition(".")[0]
         if owner in bodies and variable.kind == "state" and any(v is not None for v in variable.start):
             given[variable.name] = variable.start
@@ -73,7 +73,7 @@ def in_joints(book: Book, system: Any, values: Mapping[str, object]) -> Mapping[
     """Values of bodies in joint coordinates as values of the joints that carry them; all others as they are."""
     bodies = {}
     for name, value in values.items():
-        variable = book._variables.get(name) if isinstance(name, str) and name not in system.places else None
+        variable = book.written.variables.get(name) if isinstance(name, str) and name not in system.places else None
         if variable is not None and variable.kind == "state":
             bodies[name] = [None if v is None else float(v) for v in np.ravel(np.array(value, dtype=object))]
     if not bodies:
@@ -163,7 +163,7 @@ def _rates(
     for name, columns in tree.positions.items():
         entries = [None if loose[c] else float(v[c]) for c in columns]
         if any(entry is not None for entry in entries):
-            velocity = book._mechanics.velocities.get(name)
+            velocity = book.written.mechanics.velocities.get(name)
             found[f"{name}_dot" if velocity is None else velocity.velocity] = entries
     return found
 
@@ -179,7 +179,7 @@ def _loose(slopes: np.ndarray) -> np.ndarray:
 def _guess(book: Book, names: list[str]) -> np.ndarray:
     values: list[float] = []
     for name in names:
-        variable = book._variables[name]
+        variable = book.written.variables[name]
         for k in range(variable.size):
             known = variable.start[k]
             values.append(float(known if known is not None else variable.guess[k] if variable.guess else 0.0))
@@ -193,8 +193,8 @@ def _function(book: Book, symbols: ca.SX, expressions: list[ca.SX]) -> Any:
     other = {s.element_hash(): s for s in free if s.element_hash() not in inside}
     values = []
     for key in other:
-        name, k, order = book._known[key]
-        variable = book._variables.get(name)
+        name, k, order = book.written.known[key]
+        variable = book.written.variables.get(name)
         known = variable.start[k] if variable is not None and variable.kind == "parameter" and not order else 0.0
         values.append(0.0 if known is None else float(known))
     rest = concatenate(other.values()) if other else ca.SX(0, 1)

@@ -19,7 +19,8 @@ import casadi as ca
 from daedalus.errors import ModelError, SingularModelError
 from daedalus.model.expressions import column, concatenate, symbol_key
 from daedalus.model.mechanics.written_mechanics import Velocity, WrittenMechanics
-from daedalus.model.notebook import Equation, Notebook
+from daedalus.model.notebook import Notebook
+from daedalus.model.written import Equation
 
 
 def equations_of_motion(book: Notebook, written: WrittenMechanics) -> list[Equation]:
@@ -35,10 +36,10 @@ def equations_of_motion(book: Notebook, written: WrittenMechanics) -> list[Equat
         if velocity is not None:
             rate = velocity.rate
             if velocity.norm:
-                rate = rate + book._symbols[name] * book._symbols[velocity.norm]
-            equations.append(Equation(f"rate of {name}", column(book._derivative_symbol(name, 1) - rate)))
+                rate = rate + book.written.symbols[name] * book.written.symbols[velocity.norm]
+            equations.append(Equation(f"rate of {name}", column(book.written.derivative_symbol(name, 1) - rate)))
         if name in solved:
-            rise = book._derivative_symbol(name, 2) if velocity is None else _rise(book, velocity)
+            rise = book.written.derivative_symbol(name, 2) if velocity is None else _rise(book, velocity)
             residual = column(rise) - solved[name]
         else:
             residual = left[name] if right[name].is_zero() else left[name] - right[name]
@@ -48,21 +49,21 @@ def equations_of_motion(book: Notebook, written: WrittenMechanics) -> list[Equat
         _check_inertia(book, written, equations)
     for velocity in written.velocities.values():
         if velocity.norm:
-            equations.append(Equation(velocity.norm, 0.5 * (ca.sumsqr(book._symbols[velocity.position]) - 1)))
+            equations.append(Equation(velocity.norm, 0.5 * (ca.sumsqr(book.written.symbols[velocity.position]) - 1)))
     equations += [Equation(c.name, column(c.expression)) for c in written.constraints.values()]
     return equations
 
 
 def _rise(book: Notebook, velocity: Velocity) -> ca.SX:
     """The derivative of a body's velocity."""
-    return book._derivative_symbol(velocity.velocity, 1)
+    return book.written.derivative_symbol(velocity.velocity, 1)
 
 
 def _check_moved(book: Notebook, name: str, residual: ca.SX) -> None:
     """Refuse a coordinate whose equation of motion is empty."""
     for k in range(residual.numel()):
         if residual[k].is_zero():
-            label = book._variables[name].label(k)
+            label = book.written.variables[name].label(k)
             raise ModelError(
                 f"Nothing moves {label}.",
                 f"the equation of motion of {label} simplified to the constant 0",
@@ -74,12 +75,14 @@ def _check_moved(book: Notebook, name: str, residual: ca.SX) -> None:
 def _check_inertia(book: Notebook, written: WrittenMechanics, motions: list[Equation]) -> None:
     """Refuse a coordinate whose acceleration enters no equation of motion, and which no constraint holds."""
     present = {symbol_key(s) for equation in motions for s in ca.symvar(equation.residual)}
-    held = {book._known[symbol_key(s)][:2] for c in written.constraints.values() for s in ca.symvar(c.expression)}
+    held = {
+        book.written.known[symbol_key(s)][:2] for c in written.constraints.values() for s in ca.symvar(c.expression)
+    }
     for name in written.coordinates:
-        for k in range(book._variables[name].size):
-            if symbol_key(book._derivative_scalar(name, k, 2)) in present or (name, k) in held:
+        for k in range(book.written.variables[name].size):
+            if symbol_key(book.written.derivative_scalar(name, k, 2)) in present or (name, k) in held:
                 continue
-            label = book._variables[name].label(k)
+            label = book.written.variables[name].label(k)
             raise SingularModelError(
                 f"The mass matrix is singular: no kinetic energy belongs to {label}.",
                 f"the rate of {label} enters no kinetic energy, and {label} no constraint",
@@ -121,7 +124,7 @@ def _terms_of_kinetic_energy(book: Notebook, written: WrittenMechanics) -> dict[
         terms[name] = along[name] if backward.is_zero() else along[name] - backward
         velocity = written.velocities.get(name)
         if velocity is not None and velocity.spins:
-            terms[name] = _plus(terms[name], ca.cross(book._symbols[velocity.velocity], own[name]))
+            terms[name] = _plus(terms[name], ca.cross(book.written.symbols[velocity.velocity], own[name]))
     return terms
 
 
@@ -150,7 +153,7 @@ def _constraint_gradient(book: Notebook, written: WrittenMechanics, kind: str) -
     if not chosen:
         return ca.SX.zeros(symbols.numel())
     stacked = concatenate(c.expression for c in chosen)
-    multipliers = concatenate(book._symbols[c.name] for c in chosen)
+    multipliers = concatenate(book.written.symbols[c.name] for c in chosen)
     return column(ca.jtimes(stacked, symbols, multipliers, True))
 
 
@@ -159,7 +162,7 @@ def pulled_back(book: Notebook, written: WrittenMechanics, name: str, gradient: 
     velocity = written.velocities.get(name)
     if velocity is None:
         return gradient
-    symbol = book._symbols[velocity.velocity]
+    symbol = book.written.symbols[velocity.velocity]
     if gradient.is_zero():
         return ca.SX.zeros(symbol.numel())
     if velocity.rate.shape == symbol.shape and ca.is_equal(velocity.rate, symbol, 0):
@@ -172,21 +175,21 @@ def time_derivative(book: Notebook, written: WrittenMechanics, expression: ca.SX
     rates = {}
     for name, velocity in written.velocities.items():
         rates[name] = column(velocity.rate)
-    symbols, along = [book._time], [ca.SX(1)]
+    symbols, along = [book.written.time], [ca.SX(1)]
     for symbol in ca.symvar(expression):
-        name, k, order = book._known[symbol_key(symbol)]
+        name, k, order = book.written.known[symbol_key(symbol)]
         if name in rates and order == 0:
             symbols.append(symbol)
             along.append(rates[name][k])
-        elif name != "t" and book._variables[name].kind == "state":
+        elif name != "t" and book.written.variables[name].kind == "state":
             symbols.append(symbol)
-            along.append(book._derivative_scalar(name, k, order + 1))
+            along.append(book.written.derivative_scalar(name, k, order + 1))
     return column(ca.jtimes(column(expression), concatenate(symbols), concatenate(along)))
 
 
 def position_symbols(book: Notebook, written: WrittenMechanics) -> ca.SX:
     """q: coordinates, then positions and attitudes of bodies."""
-    return concatenate(book._symbols[name] for name in written.positions)
+    return concatenate(book.written.symbols[name] for name in written.positions)
 
 
 def velocity_symbols(book: Notebook, written: WrittenMechanics) -> ca.SX:
@@ -200,14 +203,16 @@ def acceleration_symbols(book: Notebook, written: WrittenMechanics) -> ca.SX:
     for name in written.positions:
         velocity = written.velocities.get(name)
         parts.append(
-            book._derivative_symbol(name, 2) if velocity is None else book._derivative_symbol(velocity.velocity, 1)
+            book.written.derivative_symbol(name, 2)
+            if velocity is None
+            else book.written.derivative_symbol(velocity.velocity, 1)
         )
     return concatenate(parts)
 
 
 def _velocity_symbol(book: Notebook, written: WrittenMechanics, name: str) -> ca.SX:
     velocity = written.velocities.get(name)
-    return book._derivative_symbol(name, 1) if velocity is None else book._symbols[velocity.velocity]
+    return book.written.derivative_symbol(name, 1) if velocity is None else book.written.symbols[velocity.velocity]
 
 
 def split_velocities(book: Notebook, written: WrittenMechanics, stacked: ca.SX) -> dict[str, ca.SX]:
@@ -218,7 +223,7 @@ def split_velocities(book: Notebook, written: WrittenMechanics, stacked: ca.SX) 
 
 def _split(book: Notebook, names: list[str], stacked: ca.SX) -> dict[str, ca.SX]:
     """A column as long as q cut into the parts of each position."""
-    return _cut(names, (book._variables[name].size for name in names), stacked)
+    return _cut(names, (book.written.variables[name].size for name in names), stacked)
 
 
 def _cut(names: list[str], sizes: Iterable[int], stacked: ca.SX) -> dict[str, ca.SX]:

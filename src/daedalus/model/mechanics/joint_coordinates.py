@@ -57,27 +57,27 @@ def in_joint_coordinates(book: Book) -> Book:
         """Formulas of joints in place of bodies; those that joints exert on bodies contain accelerations."""
         return [ca.densify(e) for e in ca.substitute(expressions, [symbols], [values])] if expressions else []
 
-    written = book._mechanics
+    written = book.written.mechanics
     external = _external(book, tree, changed)
-    twin._mechanics = _mechanics(book, tree, changed, external)
+    twin.written.mechanics = _mechanics(book, tree, changed, external)
     _rewrite(twin, book, changed)
-    units = {name: book._variables[name].unit for name in gone if book._variables[name].unit}
-    twin._output_units = {**twin._output_units, **units}
-    motion = twin._mechanics
+    units = {name: book.written.variables[name].unit for name in gone if book.written.variables[name].unit}
+    twin.written.output_units = {**twin.written.output_units, **units}
+    motion = twin.written.mechanics
     _, passed = joint_forces(tree.links, tree.v, tree.a, tree.gravity, _external(book, tree, changed, energies=True))
-    twin._mechanics = replace(motion, accelerations=_solved(twin, tree, motion))
+    twin.written.mechanics = replace(motion, accelerations=_solved(twin, tree, motion))
     _, rotations = _world(tree)
     for entry in tree.entries:
-        twin._outputs[entry.joint.name] = _reaction(tree, entry, passed, rotations)
+        twin.written.outputs[entry.joint.name] = _reaction(tree, entry, passed, rotations)
     for name, value in formulas.items():
-        if name in book._variables and name not in written.tree:
-            twin._outputs[name] = value
+        if name in book.written.variables and name not in written.tree:
+            twin.written.outputs[name] = value
     origins, _ = _world(tree)
     for frame in written.frames.values():
         name = f"{frame.name}.position"
-        if name not in twin._outputs and name not in twin._variables:
+        if name not in twin.written.outputs and name not in twin.written.variables:
             place, _ = frame_pose(tree, frame, rotations, origins)
-            twin._outputs[name], twin._output_units[name] = ca.densify(place), "m"
+            twin.written.outputs[name], twin.written.output_units[name] = ca.densify(place), "m"
     return twin
 
 
@@ -94,7 +94,7 @@ def body_formulas(book: Book, tree: Tree) -> tuple[list[str], dict[str, ca.SX]]:
     found: dict[str, ca.SX] = {}
     for entry in tree.entries:
         joint, name = entry.joint, entry.body
-        k, body = tree.at[name], book._mechanics.bodies[name]
+        k, body = tree.at[name], book.written.mechanics.bodies[name]
         size = body.size
         link, turn, (spin, _), (turned, _) = tree.links[k], rotations[k], moving[k], rising[k]
         centre = _centre_motion(link.centre, turn, origins[k], *moving[k], *rising[k])
@@ -102,7 +102,7 @@ def body_formulas(book: Book, tree: Tree) -> tuple[list[str], dict[str, ca.SX]]:
         found[f"{name}.position"], found[f"{name}.velocity"] = place, velocity
         found[f"{name}.position_dot"], found[f"{name}.velocity_dot"] = velocity, acceleration
         gone += [f"{name}.position", f"{name}.velocity"]
-        q = book._symbols[joint.coordinate] if joint.size else ca.SX(0, 1)
+        q = book.written.symbols[joint.coordinate] if joint.size else ca.SX(0, 1)
         if size == 3:
             before = quaternions.get(entry.carrier)
             own = turning(joint, entry.forward, q)
@@ -145,21 +145,21 @@ def _plane_angle(book: Book, tree: Tree, entry: TreeEntry) -> ca.SX:
         joint = here.joint
         own = ca.SX(ca.atan2(joint.rotation[1][0], joint.rotation[0][0]))
         if joint.kind == "revolute":
-            own = own + book._symbols[joint.coordinate]
+            own = own + book.written.symbols[joint.coordinate]
         angle = angle + own if here.forward else angle - own
         name = here.carrier
-    return angle + book._symbols[f"{name}.angle"] if name else angle
+    return angle + book.written.symbols[f"{name}.angle"] if name else angle
 
 
 def _quaternion_of(book: Book, root: str) -> ca.SX | None:
     """The orientation of a root as a quaternion; None for one that does not turn in space."""
-    body = book._mechanics.bodies[root]
+    body = book.written.mechanics.bodies[root]
     if body.orientation == "quaternion":
-        q = book._symbols[f"{root}.quaternion"]
+        q = book.written.symbols[f"{root}.quaternion"]
         unit: ca.SX = q / ca.norm_2(q)
         return unit
     if body.orientation == "rpy":
-        roll, pitch, yaw = ca.vertsplit(book._symbols[f"{root}.rpy"] / 2)
+        roll, pitch, yaw = ca.vertsplit(book.written.symbols[f"{root}.rpy"] / 2)
         x = ca.vertcat(ca.cos(roll), ca.sin(roll), 0, 0)
         y = ca.vertcat(ca.cos(pitch), 0, ca.sin(pitch), 0)
         z = ca.vertcat(ca.cos(yaw), 0, 0, ca.sin(yaw))
@@ -171,10 +171,10 @@ def replacements(book: Book, formulas: dict[str, ca.SX]) -> tuple[ca.SX, ca.SX]:
     """Symbols of bodies and of their derivatives, with the formulas that stand for them."""
     old, new = [], []
     for name, value in formulas.items():
-        if name in book._symbols:
-            old.append(column(book._symbols[name]))
+        if name in book.written.symbols:
+            old.append(column(book.written.symbols[name]))
         else:
-            old.append(column(book._derivative_symbol(name.removesuffix("_dot"), 1)))
+            old.append(column(book.written.derivative_symbol(name.removesuffix("_dot"), 1)))
         new.append(column(value))
     return concatenate(old), concatenate(new)
 
@@ -213,7 +213,7 @@ def _external(
 ) -> list[Pair | None]:
     """Forces written on bodies, about the origins and in the axes of their links; with `energies` those of potentials,
     dissipation and constraints as well."""
-    written = book._mechanics
+    written = book.written.mechanics
     applied = _all_forces(book, written) if energies else written.applied
     forces: list[Pair | None] = [None] * len(tree.links)
     _, rotations = _world(tree)
@@ -268,7 +268,7 @@ def _mechanics(
     book: Book, tree: Tree, changed: Callable[[list[ca.SX]], list[ca.SX]], external: list[Pair | None]
 ) -> WrittenMechanics:
     """Energies, forces and constraints as functions of joint coordinates, with M v' + h of the tree."""
-    written = book._mechanics
+    written = book.written.mechanics
     bodies = {entry.body for entry in tree.entries}
     tau, _ = joint_forces(tree.links, tree.v, tree.a, tree.gravity)
     push = pulled_back(tree.links, external, tree.v.numel()) if any(f is not None for f in external) else None
@@ -335,20 +335,22 @@ def with_exact_zeros(rows: ca.SX) -> ca.SX:
 def _rewrite(twin: Book, book: Book, changed: Callable[[list[ca.SX]], list[ca.SX]]) -> None:
     """Equations, outputs, events and what is kept, with formulas in place of bodies."""
     twin._changed()
-    tree_bodies = {entry for entry in book._mechanics.bodies if f"{entry}.position" not in twin._variables}
+    tree_bodies = {
+        entry for entry in book.written.mechanics.bodies if f"{entry}.position" not in twin.written.variables
+    }
     lengths = {f"{name}.quaternion length" for name in tree_bodies}
 
     def one(expression: ca.SX) -> ca.SX:
         return changed([expression])[0]
 
-    twin._equations = {n: replace(e, residual=one(e.residual)) for n, e in book._equations.items()}
-    twin._outputs = {n: one(e) for n, e in book._outputs.items()}
-    twin._invariants = {
-        n: replace(e, residual=one(e.residual)) for n, e in book._invariants.items() if n not in lengths
+    twin.written.equations = {n: replace(e, residual=one(e.residual)) for n, e in book.written.equations.items()}
+    twin.written.outputs = {n: one(e) for n, e in book.written.outputs.items()}
+    twin.written.invariants = {
+        n: replace(e, residual=one(e.residual)) for n, e in book.written.invariants.items() if n not in lengths
     }
-    twin._events = {
+    twin.written.events = {
         n: replace(e, guard=one(e.guard), resets={k: one(v) for k, v in e.resets.items()})
-        for n, e in book._events.items()
+        for n, e in book.written.events.items()
     }
 
 

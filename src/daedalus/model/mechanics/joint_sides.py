@@ -30,7 +30,7 @@ class JointSides:
 def joint_sides(system: System) -> JointSides | None:
     """The joints of a system that have another side; None where there are none. Made once."""
     mechanics = system.part(Mechanics)
-    sides = {} if mechanics is None or mechanics.book is None else mechanics.book._mechanics.sides
+    sides = {} if mechanics is None or mechanics.book is None else mechanics.book.written.mechanics.sides
     if not sides:
         return None
     arguments = system.symbols(("t", "x", "u", "p"))

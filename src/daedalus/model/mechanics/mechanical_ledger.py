@@ -40,7 +40,7 @@ def mechanical_ledger(book: Notebook) -> Ledger:
     friction = {name: _through(book, powers, name) for name in (*_frictions(book), *_touching(book))}
     for name, own in friction.items():
         lost = lost - own
-        symbol = book._symbols[name]
+        symbol = book.written.symbols[name]
         powers = {at: ca.substitute(power, symbol, ca.SX.zeros(symbol.shape)) for at, power in powers.items()}
     powers |= _constraint_powers(book)
     powers["potential energy by signals"] = -_along_positions(book, energy - stored) if held.numel() else ca.SX(0)
@@ -55,7 +55,7 @@ def mechanical_ledger(book: Notebook) -> Ledger:
 
 def mechanical_energy(book: Notebook) -> tuple[ca.SX, ca.SX]:
     """The energy of coordinates and bodies, and the power that their dissipation takes."""
-    written = book._mechanics  # type: ignore[attr-defined]
+    written = book.written.mechanics
     energy = written.kinetic + written.potential + written.tree_energy
     for body in book.bodies.values():  # type: ignore[attr-defined]
         energy += body.kinetic_energy
@@ -75,25 +75,25 @@ def _by_signals(book: Notebook, energy: ca.SX) -> ca.SX:
 
 
 def _kind(book: Notebook, symbol: ca.SX) -> str:
-    name, _, _ = book._known[symbol_key(symbol)]
-    return "time" if name == "t" else book._variables[name].kind
+    name, _, _ = book.written.known[symbol_key(symbol)]
+    return "time" if name == "t" else book.written.variables[name].kind
 
 
 def _frictions(book: Notebook) -> list[str]:
-    contacts = [event.manner.contact for event in book._events.values()]
+    contacts = [event.manner.contact for event in book.written.events.values()]
     return [contact.name for contact in contacts if contact is not None and contact.kind == "friction"]
 
 
 def _touching(book: Notebook) -> list[str]:
     """The forces and torques of hard contacts between bodies."""
-    contacts = [c for c in book._mechanics.touching.values() if not c.compliant]  # type: ignore[attr-defined]
+    contacts = [c for c in book.written.mechanics.touching.values() if not c.compliant]
     names = [c.force_name(body) for c in contacts for body in (c.bodies if c.of_all else c.bodies[:1])]
     return [f"{name}.{word}" for name in names for word in ("force", "torque")]
 
 
 def _force_powers(book: Notebook) -> dict[str, ca.SX]:
     """The power of the applied forces by what they act on."""
-    written = book._mechanics  # type: ignore[attr-defined]
+    written = book.written.mechanics
     speeds = split_velocities(book, written, velocity_symbols(book, written))
     forces = applied_forces(book, written)
     return {f"force on {name}": ca.dot(forces[name], speeds[name]) for name in written.positions}
@@ -101,16 +101,16 @@ def _force_powers(book: Notebook) -> dict[str, ca.SX]:
 
 def _through(book: Notebook, powers: dict[str, ca.SX], name: str) -> ca.SX:
     """The power that goes through a force that all of them are linear in."""
-    symbol = book._symbols[name]
+    symbol = book.written.symbols[name]
     return sum((ca.jacobian(power, symbol) @ symbol for power in powers.values()), ca.SX(0))
 
 
 def _constraint_powers(book: Notebook) -> dict[str, ca.SX]:
     """The power of constraints that move by themselves; others do no work."""
-    written = book._mechanics  # type: ignore[attr-defined]
+    written = book.written.mechanics
     rates, found = velocity_symbols(book, written), {}
     for c in written.constraints.values():
-        multiplier = ca.vec(book._symbols[c.name])
+        multiplier = ca.vec(book.written.symbols[c.name])
         if c.kind == "velocity":
             found[c.name] = -ca.dot(multiplier, ca.substitute(c.expression, rates, ca.SX.zeros(rates.shape)))
         elif any(_kind(book, s) == "input" for s in ca.symvar(c.expression)):
@@ -123,49 +123,51 @@ def _constraint_powers(book: Notebook) -> dict[str, ca.SX]:
 
 def _work_of(book: Notebook, shares: dict[str, float]) -> ca.SX:
     """(G v)ᵀ λ of chosen constraints."""
-    written = book._mechanics  # type: ignore[attr-defined]
+    written = book.written.mechanics
     sides, applied = force_sides(book, written), applied_forces(book, written)
     speeds = split_velocities(book, written, velocity_symbols(book, written))
     power = sum((ca.dot(sides[n] - applied[n], speeds[n]) for n in written.positions), ca.SX(0))
     for name, share in shares.items():
         if not share:
-            power = ca.substitute(power, ca.vec(book._symbols[name]), ca.SX.zeros(book._symbols[name].numel()))
+            power = ca.substitute(
+                power, ca.vec(book.written.symbols[name]), ca.SX.zeros(book.written.symbols[name].numel())
+            )
     return power
 
 
 def _moved(book: Notebook) -> set[str]:
-    written = book._mechanics  # type: ignore[attr-defined]
+    written = book.written.mechanics
     return {*written.positions, *written.velocity_names}
 
 
 def _explicit_rate(book: Notebook, expression: ca.SX) -> ca.SX:
     """The rate of an expression while all that is mechanical stands still: by time and by other states."""
-    along, rates = [book._time], [ca.SX(1)]
+    along, rates = [book.written.time], [ca.SX(1)]
     moved = _moved(book)
     for symbol in ca.symvar(expression):
-        name, k, order = book._known[symbol_key(symbol)]
-        if name != "t" and name not in moved and book._variables[name].kind == "state":
+        name, k, order = book.written.known[symbol_key(symbol)]
+        if name != "t" and name not in moved and book.written.variables[name].kind == "state":
             along.append(symbol)
-            rates.append(book._derivative_scalar(name, k, order + 1))
+            rates.append(book.written.derivative_scalar(name, k, order + 1))
     return ca.densify(ca.jtimes(ca.vec(expression), concatenate(along), concatenate(rates)))
 
 
 def _along_positions(book: Notebook, energy: ca.SX) -> ca.SX:
     """The rate of an energy by the motion of the positions alone."""
-    written = book._mechanics  # type: ignore[attr-defined]
+    written = book.written.mechanics
     along, rates = [], []
     for symbol in ca.symvar(energy):
-        name, k, order = book._known[symbol_key(symbol)]
+        name, k, order = book.written.known[symbol_key(symbol)]
         if name in written.positions and order == 0:
             velocity = written.velocities.get(name)
             along.append(symbol)
-            rates.append(book._derivative_scalar(name, k, 1) if velocity is None else ca.vec(velocity.rate)[k])
+            rates.append(book.written.derivative_scalar(name, k, 1) if velocity is None else ca.vec(velocity.rate)[k])
     return ca.jtimes(energy, concatenate(along), concatenate(rates)) if along else ca.SX(0)
 
 
 def _drive_power(book: Notebook, held: ca.SX) -> ca.SX:
     """−∂L/∂t + d/dt (2 T − vᵀ ∂T/∂v): the power of what moves coordinates and masses from outside."""
-    written = book._mechanics  # type: ignore[attr-defined]
+    written = book.written.mechanics
     rates = velocity_symbols(book, written)
     potential = written.potential
     if held.numel():

@@ -51,7 +51,7 @@ def touching_book(system: System) -> Any:
     """The model that a system was written as where it has hard contacts between bodies; None elsewhere."""
     part = system.part(Mechanics) if system.discrete_count else None
     book: Any = None if part is None else part.book
-    if book is None or not any(not contact.compliant for contact in book._mechanics.touching.values()):
+    if book is None or not any(not contact.compliant for contact in book.written.mechanics.touching.values()):
         return None
     return book
 
@@ -62,7 +62,7 @@ def refuse_touching(system: System, what: str) -> None:
     if book is not None:
         raise InputError(
             f"{what} does not take hard contacts between bodies.",
-            f"the model has {listed([c.name for c in book._mechanics.touching.values() if not c.compliant], 6)}",
+            f"the model has {listed([c.name for c in book.written.mechanics.touching.values() if not c.compliant], 6)}",
             because="their forces are found step by step, and only dd.simulate and dd.sweep do that.",
             remedy="dd.simulate or dd.sweep, or stiffness= in m.contact for compliant contacts",
         )

@@ -135,7 +135,7 @@ def momentum_form(system: System) -> MomentumForm:
 
 
 def _made(model: EnergyDoor, system: System) -> MomentumForm:
-    written = model._mechanics
+    written = model.written.mechanics
     _check_kinds(model)
     motion = motion_of(system)
     _check_alone(motion, system)
@@ -174,7 +174,7 @@ def _made(model: EnergyDoor, system: System) -> MomentumForm:
 
 def _check_kinds(model: EnergyDoor) -> None:
     """Refuse velocity constraints, and positions whose rate is not their velocity."""
-    rolling = [c.name for c in model._mechanics.constraints.values() if c.kind == "velocity"]
+    rolling = [c.name for c in model.written.mechanics.constraints.values() if c.kind == "velocity"]
     if rolling:
         raise InputError(
             "A symplectic method does not take velocity constraints.",
@@ -182,8 +182,8 @@ def _check_kinds(model: EnergyDoor) -> None:
             because="a nonholonomic system has no Hamiltonian flow to preserve.",
             remedy='method="radau5", or m.constraint(...) where the constraint follows from positions',
         )
-    for velocity in model._mechanics.velocities.values():
-        symbol = model._symbols[velocity.velocity]
+    for velocity in model.written.mechanics.velocities.values():
+        symbol = model.written.symbols[velocity.velocity]
         if velocity.rate.shape == symbol.shape and ca.is_equal(velocity.rate, symbol, 0):
             continue
         raise InputError(

@@ -142,26 +142,26 @@ class MotionFunctions:
 
 def motion_functions(book: EnergyDoor, system: System) -> MotionFunctions:
     """Build the functions from what is written."""
-    written = book._mechanics
+    written = book.written.mechanics
     q, v, a = (symbols(book, written) for symbols in (position_symbols, velocity_symbols, acceleration_symbols))
     constraints = list(written.constraints.values())
     outputs = {**_motion(book, a), **_constraints(book, constraints, v, a)}
     outputs["q_dot"] = time_derivative(book, written, q)
     outputs["N"] = ca.jacobian(outputs["q_dot"], v)
-    known = [book._time, q, v, system.symbol("u"), system.symbol("p")]
+    known = [book.written.time, q, v, system.symbol("u"), system.symbol("p")]
     inside = {symbol_key(s) for symbols in known for s in elements(symbols)}
     other = [s for s in ca.symvar(ca.vertcat(*map(ca.vec, outputs.values()))) if symbol_key(s) not in inside]
     functions = {
         name: ca.Function(name, [*known, concatenate(other)], [expression], list(ARGUMENTS), [name])
         for name, expression in outputs.items()
     }
-    names = book._labels()
+    names = book.written.labels()
     return MotionFunctions(
         system,
         positions=_labels(names, q),
         velocities=_labels(names, v),
         rates=_labels(names, a),
-        multipliers=_labels(names, concatenate(book._symbols[c.name] for c in constraints)),
+        multipliers=_labels(names, concatenate(book.written.symbols[c.name] for c in constraints)),
         other_labels=_labels(names, concatenate(other)),
         **functions,
     )
@@ -173,10 +173,10 @@ def _labels(names: Mapping[int, str], symbols: ca.SX) -> tuple[str, ...]:
 
 def _motion(book: EnergyDoor, a: ca.SX) -> dict[str, ca.SX]:
     """M, h and τ; forces that contain accelerations count as inertia."""
-    left = concatenate(inertia_sides(book, book._mechanics).values())
-    force = concatenate(applied_forces(book, book._mechanics).values())
+    left = concatenate(inertia_sides(book, book.written.mechanics).values())
+    force = concatenate(applied_forces(book, book.written.mechanics).values())
     mass = ca.jacobian(left - force, a)
-    hidden = concatenate([a, *(book._symbols[name] for name in book._mechanics.constraints)])
+    hidden = concatenate([a, *(book.written.symbols[name] for name in book.written.mechanics.constraints)])
     if ca.depends_on(ca.vec(mass), a) or ca.depends_on(ca.substitute(force, a, 0 * a), hidden):
         raise ModelError(
             f"The forces in {book.name!r} are not functions of positions and velocities.",
@@ -190,13 +190,13 @@ def _motion(book: EnergyDoor, a: ca.SX) -> dict[str, ca.SX]:
 
 def _constraints(book: EnergyDoor, constraints: list[Constraint], v: ca.SX, a: ca.SX) -> dict[str, ca.SX]:
     """c, its rate, the Jacobian of the rate and what the accelerations must make of it."""
-    written = book._mechanics
+    written = book.written.mechanics
     for constraint in constraints:
         for name, k, _ in book._check_symbols(constraint.expression, f"Constraint {constraint.name!r}"):
-            if name != "t" and book._variables[name].kind in ("algebraic", "input"):
+            if name != "t" and book.written.variables[name].kind in ("algebraic", "input"):
                 raise ModelError(
-                    f"Constraint {constraint.name!r} contains {book._variables[name].label(k)}.",
-                    f"it is {with_article(book._variables[name].kind)}",
+                    f"Constraint {constraint.name!r} contains {book.written.variables[name].label(k)}.",
+                    f"it is {with_article(book.written.variables[name].kind)}",
                     because="the constraint on accelerations would contain its derivatives, and it has none.",
                     remedy=f'm.state("{name}", ...) with an equation for its derivative',
                 )

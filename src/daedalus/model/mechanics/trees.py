@@ -107,7 +107,7 @@ def attitude_of(body: WrittenBody) -> str:
 
 def tree_of(book: Book, every: bool = False) -> Tree:
     """The links of a model's trees, in its own symbols; with `every` also bodies that belong to none."""
-    written = book._mechanics
+    written = book.written.mechanics
     roots, entries = in_order(written, every)
     inside = [*roots, *(entry.body for entry in entries)]
     links: list[Link] = []
@@ -118,8 +118,10 @@ def tree_of(book: Book, every: bool = False) -> Tree:
 
     def take(position: str, velocity: str) -> None:
         start = sum(s.numel() for s in speeds)
-        speeds.append(book._symbols[velocity] if velocity else book._derivative_symbol(position, 1))
-        rises.append(book._derivative_symbol(velocity, 1) if velocity else book._derivative_symbol(position, 2))
+        speeds.append(book.written.symbols[velocity] if velocity else book.written.derivative_symbol(position, 1))
+        rises.append(
+            book.written.derivative_symbol(velocity, 1) if velocity else book.written.derivative_symbol(position, 2)
+        )
         columns[position] = tuple(range(start, start + speeds[-1].numel()))
 
     # In the order of declaration: bodies that no joint holds, then joints.
@@ -136,7 +138,7 @@ def tree_of(book: Book, every: bool = False) -> Tree:
         joint = entry.joint
         own = columns[joint.coordinate] if joint.size else ()
         carrier = (-1, ca.SX(3, 1)) if not entry.carrier else (at[entry.carrier], links[at[entry.carrier]].centre)
-        q = book._symbols[joint.coordinate] if joint.size else ca.SX(0, 1)
+        q = book.written.symbols[joint.coordinate] if joint.size else ca.SX(0, 1)
         added = links_of(joint, entry.forward, carrier, q, own, _mass_of(written.bodies[entry.body]))
         at[entry.body] = placed(links, added)
     own_weight = {name for name in inside if written.bodies[name].gravity is not None}
@@ -165,14 +167,14 @@ def _root(book: Book, name: str, taken: dict[str, tuple[int, ...]]) -> Link:
     body = book.bodies[name]
     place = in_space(body.position)
     columns = taken[f"{name}.position"]
-    speed = book._symbols[f"{name}.velocity"]
+    speed = book.written.symbols[f"{name}.velocity"]
     along = ca.SX.eye(3)[:, : body.size]
-    mass = _mass_of(book._mechanics.bodies[name])
+    mass = _mass_of(book.written.mechanics.bodies[name])
     if body.orientation is None:
         empty = ca.SX(3, body.size)
         return Link(-1, ca.SX.eye(3), place, empty, along, ca.SX(3, 1), columns, **mass, centre=ca.SX(3, 1))
     turn = _turned_flat(body.rotation)
-    spin = book._symbols[f"{name}.angular_velocity"]
+    spin = book.written.symbols[f"{name}.angular_velocity"]
     columns = (*columns, *taken[body.attitude])
     about = ca.SX.eye(3) if body.size == 3 else ca.SX(ca.DM([0, 0, 1]))
     angular = ca.horzcat(ca.SX(3, body.size), about)
@@ -193,7 +195,7 @@ def _mass_of(body: WrittenBody) -> dict[str, Any]:
 
 def armature_of(twin: Book, tree: Tree, kinetic: ca.SX | None = None) -> ca.SX | None:
     """Constant inertias of single velocities in an energy; None where it is anything else."""
-    kinetic = twin._mechanics.kinetic if kinetic is None else kinetic
+    kinetic = twin.written.mechanics.kinetic if kinetic is None else kinetic
     if kinetic.is_constant():
         return ca.SX.zeros(tree.v.numel())
     momentum = column(ca.gradient(kinetic, tree.v))
@@ -208,8 +210,8 @@ def armature_of(twin: Book, tree: Tree, kinetic: ca.SX | None = None) -> ca.SX |
 
 def _moves(twin: Book, expression: ca.SX) -> bool:
     """Whether more than parameters enter."""
-    names = {twin._known[symbol_key(s)][0] for s in ca.symvar(expression)}
-    return any(name == "t" or twin._variables[name].kind != "parameter" for name in names)
+    names = {twin.written.known[symbol_key(s)][0] for s in ca.symvar(expression)}
+    return any(name == "t" or twin.written.variables[name].kind != "parameter" for name in names)
 
 
 def in_space(vector: ca.SX) -> ca.SX:

@@ -171,7 +171,7 @@ class ClockDoor(EventDoor):
     def _clock_name(self, name: str | None, what: str, taken: Container[str] | None = None) -> str:
         """The name of a clock, schedule or condition: as given, or the first of its kind that is free."""
         if name is None:
-            others = self._events if taken is None else taken
+            others = self.written.events if taken is None else taken
             return next(own for k in itertools.count(1) if (own := f"{what}_{k}") not in others)
         check_name(name, what)
         self._check_free(name, what)
@@ -179,7 +179,7 @@ class ClockDoor(EventDoor):
 
     def _clocks_before(self, own: str, names: tuple[str, ...]) -> tuple[str, ...]:
         for name in names:
-            known = [e.name for e in self._events.values() if e.manner.schedule is not None]
+            known = [e.name for e in self.written.events.values() if e.manner.schedule is not None]
             if name not in known:
                 raise ModelError(
                     f"The clock {own!r} comes after {name!r}, which is not a clock.",

@@ -18,9 +18,10 @@ from daedalus.errors import ModelError
 from daedalus.model.expressions import column, elements, symbol_key
 from daedalus.model.mechanics.equations_of_motion import pulled_back, time_derivative
 from daedalus.model.names import check_name, with_article
-from daedalus.model.notebook import Equation, Notebook
+from daedalus.model.notebook import Notebook
 from daedalus.model.switching.clocks import ClockDoor
 from daedalus.model.variables import Contact, Manner, make_variable
+from daedalus.model.written import Equation
 
 # A contact changes where a gap, a speed or a force has passed zero by this: what touches without a force would else
 # leave zero by rounding alone.
@@ -66,10 +67,10 @@ class ContactDoor(ClockDoor):
         self._check_moves(rate, f"The speed of {name!r}")
         force, mode = self._contact_variables(name, 1.0)
         change = self.der(rate)  # type: ignore[attr-defined]
-        self._equations[f"{name}.law"] = Equation(
+        self.written.equations[f"{name}.law"] = Equation(
             f"{name}.law", (1 - mode**2) * change + mode**2 * force + mode * levels[0]
         )
-        self._outputs[f"{name}.velocity"], self._outputs[f"{name}.limit"] = rate, levels[1]
+        self.written.outputs[f"{name}.velocity"], self.written.outputs[f"{name}.limit"] = rate, levels[1]
         guard = (1 - mode**2) * (levels[1] - ca.fabs(force)) + mode * rate + MARGIN
         self._write_event(f"{name}.change", guard, -1, {}, False, Manner(contact=Contact("friction", name)))
         return force
@@ -117,8 +118,8 @@ class ContactDoor(ClockDoor):
         multiplier, mode = self._contact_variables(name, 0.0)
         rate = self._along(distance)
         closing = self._along(rate)
-        self._equations[f"{name}.law"] = Equation(f"{name}.law", mode * closing + (1 - mode) * multiplier)
-        self._outputs |= {f"{name}.gap": distance, f"{name}.rate": rate, f"{name}.restitution": bounce}
+        self.written.equations[f"{name}.law"] = Equation(f"{name}.law", mode * closing + (1 - mode) * multiplier)
+        self.written.outputs |= {f"{name}.gap": distance, f"{name}.rate": rate, f"{name}.restitution": bounce}
         guard = (1 - mode) * distance + mode * multiplier + MARGIN
         self._write_event(f"{name}.change", guard, -1, {}, False, Manner(contact=Contact("unilateral", name)))
         self._push(distance, multiplier)
@@ -126,18 +127,18 @@ class ContactDoor(ClockDoor):
 
     def _along(self, expression: ca.SX) -> ca.SX:
         """The rate of an expression along the motion and the inputs."""
-        rate = time_derivative(self, self._mechanics, expression)  # type: ignore[attr-defined]
+        rate = time_derivative(self, self.written.mechanics, expression)
         for symbol in ca.symvar(expression):
-            name = self._known[symbol_key(symbol)][0]
-            if name != "t" and self._variables[name].kind == "input":
+            name = self.written.known[symbol_key(symbol)][0]
+            if name != "t" and self.written.variables[name].kind == "input":
                 rate += ca.jacobian(expression, symbol) * self.der(symbol)  # type: ignore[attr-defined]
         return ca.SX(rate)
 
     def _push(self, distance: ca.SX, multiplier: ca.SX) -> None:
         """Let the multiplier act on coordinates and bodies, by virtual work."""
-        written = self._mechanics  # type: ignore[attr-defined]
+        written = self.written.mechanics
         for name in written.positions:
-            gradient = column(ca.gradient(distance, self._symbols[name]))
+            gradient = column(ca.gradient(distance, self.written.symbols[name]))
             if not gradient.is_zero():
                 force = pulled_back(self, written, name, gradient * multiplier)
                 self._add_force(name, ca.densify(force))  # type: ignore[attr-defined]
@@ -198,7 +199,7 @@ class ContactDoor(ClockDoor):
     def _all_equations(self) -> dict[str, Equation]:
         """The equations; laws of contacts contain no second derivative that an equation gives in other words."""
         equations = super()._all_equations()
-        laws = [f"{e.manner.contact.name}.law" for e in self._events.values() if e.manner.contact is not None]
+        laws = [f"{e.manner.contact.name}.law" for e in self.written.events.values() if e.manner.contact is not None]
         return with_rates_put_in(self, equations, [law for law in laws if law in equations]) if laws else equations
 
 
@@ -226,7 +227,7 @@ def with_rates_put_in(book: Notebook, equations: dict[str, Equation], laws: Sequ
     for name in laws:
         old, new = [], []
         for symbol in ca.symvar(equations[name].residual):
-            variable, k, order = book._known[symbol_key(symbol)]
+            variable, k, order = book.written.known[symbol_key(symbol)]
             if order and (variable, k) in rates:
                 value = rates[variable, k]
                 old.append(symbol)
@@ -244,11 +245,11 @@ def _given_rates(book: Notebook, equations: Sequence[Equation]) -> dict[tuple[st
     for equation in equations:
         for residual in elements(equation.residual):
             symbols = ca.symvar(residual)
-            known = [book._known[symbol_key(symbol)] for symbol in symbols]
+            known = [book.written.known[symbol_key(symbol)] for symbol in symbols]
             for variable, k, order in known:
                 highest[variable, k] = max(order, highest.get((variable, k), 0))
             rates = [n for n, (_, _, order) in enumerate(known) if order]
-            kinds = {"t" if v == "t" else book._variables[v].kind for v, _, _ in known}
+            kinds = {"t" if v == "t" else book.written.variables[v].kind for v, _, _ in known}
             if len(rates) != 1 or known[rates[0]][2] != 1 or not kinds <= {"t", *KNOWN}:
                 continue
             slope = ca.jacobian(residual, symbols[rates[0]])

@@ -51,7 +51,7 @@ class DelayDoor(ClockDoor):
         >>> tr.at([0.5, 2.0])["x"].round(6).tolist()
         [0.5, -0.5]
         """
-        own = self._clock_name(name, "delay", self._variables)
+        own = self._clock_name(name, "delay", self.written.variables)
         for more in (SIGNAL, TIME, BEFORE):
             self._check_free(own + more, "delay")
         named = self._lookup(expression) if isinstance(expression, str) else expression
@@ -59,10 +59,10 @@ class DelayDoor(ClockDoor):
         length = self._delay_time(own, time)
         before = None if history is None else self._history(own, history, value)
         symbol = self._declare(make_variable(own, "input", plain_shape(value)))
-        self._variables[own] = replace(self._variables[own], delayed=True)
-        self._outputs[own + SIGNAL], self._outputs[own + TIME] = ca.SX(value), length
+        self.written.variables[own] = replace(self.written.variables[own], delayed=True)
+        self.written.outputs[own + SIGNAL], self.written.outputs[own + TIME] = ca.SX(value), length
         if before is not None:
-            self._outputs[own + BEFORE] = before
+            self.written.outputs[own + BEFORE] = before
         return symbol
 
     def _delay_time(self, own: str, time: object) -> ca.SX:
@@ -89,7 +89,7 @@ class DelayDoor(ClockDoor):
         where = f"The history of {own!r}"
         if callable(history) and not isinstance(history, ca.SX):
             try:
-                history = history(self._time)
+                history = history(self.written.time)
             except Exception as error:
                 raise ModelError(
                     f"{where} cannot be read as a formula.",

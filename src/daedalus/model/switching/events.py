@@ -11,12 +11,13 @@ import numpy as np
 from daedalus.errors import ModelError
 from daedalus.model.expressions import column, described, elements, operation, symbol_key
 from daedalus.model.names import check_name, did_you_mean
-from daedalus.model.notebook import Notebook, WrittenEvent, shaped_like
+from daedalus.model.notebook import Notebook, shaped_like
 from daedalus.model.plain_numbers import without_unit
 from daedalus.model.switching.combined_conditions import is_condition
 from daedalus.model.switching.pole_free_guard import pole_free
 from daedalus.model.unit_labels import checked_unit
 from daedalus.model.variables import Manner
+from daedalus.model.written import WrittenEvent
 
 _GUARD_REMEDY = "a quantity that passes zero, such as h - 1"
 
@@ -41,7 +42,7 @@ class EventDoor(Notebook):
         self._check_free(name, "output")
         value, label = self._expression(expression, f"Output {name!r}"), checked_unit(unit, name)
         self._changed()
-        self._outputs[name], self._output_units[name] = value, label
+        self.written.outputs[name], self.written.output_units[name] = value, label
 
     def event(
         self,
@@ -99,7 +100,7 @@ class EventDoor(Notebook):
         resets = {target: self._reset_value(name, target, new) for target, new in reset.items()}
         self._check_overlap(name, resets)
         self._changed()
-        self._events[name] = WrittenEvent(name, guard, way, resets, terminal, manner=manner)
+        self.written.events[name] = WrittenEvent(name, guard, way, resets, terminal, manner=manner)
 
     def _guard(self, name: str, guard: object, direction: object) -> tuple[ca.SX, int, int]:
         """The quantity that passes zero, in which direction, and which side of a condition zero is on.
@@ -139,10 +140,10 @@ class EventDoor(Notebook):
 
     def _is_moving(self, key: int) -> bool:
         """Whether the symbol with a key changes between instants."""
-        known = self._known.get(key)
+        known = self.written.known.get(key)
         if known is None or known[0] == "t":
             return known is not None
-        return self._variables[known[0]].kind not in ("discrete", "parameter")
+        return self.written.variables[known[0]].kind not in ("discrete", "parameter")
 
     def _only_held(self, value: ca.SX) -> bool:
         """Whether nothing in an expression moves between instants."""
@@ -151,19 +152,19 @@ class EventDoor(Notebook):
     def _reset_value(self, event: str, target: str, new: object) -> ca.SX:
         where = f"The reset of {target} in event {event!r}"
         symbol = self._lookup(target) if isinstance(target, str) else ca.SX(0)
-        keys = [self._known.get(symbol_key(s)) for s in elements(symbol)] if symbol.is_valid_input() else [None]
+        keys = [self.written.known.get(symbol_key(s)) for s in elements(symbol)] if symbol.is_valid_input() else [None]
         kinds = ("state", "discrete")
-        if any(k is None or k[0] == "t" or self._variables[k[0]].kind not in kinds for k in keys):
+        if any(k is None or k[0] == "t" or self.written.variables[k[0]].kind not in kinds for k in keys):
             raise ModelError(
                 f"{where} is not possible.",
                 f"{target} is not {'a state' if isinstance(target, str) else 'a name'}",
                 because="only states and discrete variables keep the value that an event gives them.",
-                remedy=did_you_mean(str(target), [v.name for v in self._variables.values() if v.kind in kinds]),
+                remedy=did_you_mean(str(target), [v.name for v in self.written.variables.values() if v.kind in kinds]),
             )
-        if all(k is not None and self._variables[k[0]].kind == "discrete" for k in keys):
+        if all(k is not None and self.written.variables[k[0]].kind == "discrete" for k in keys):
             new = _without_truth_values(new)
         if (key := keys[0]) is not None:
-            new = without_unit(new, self._variables[key[0]].unit, where)
+            new = without_unit(new, self.written.variables[key[0]].unit, where)
         return shaped_like(symbol, self._expression(new, where), where, "every element takes one new value.")
 
     def _check_overlap(self, name: str, resets: Mapping[str, ca.SX]) -> None:
@@ -174,7 +175,7 @@ class EventDoor(Notebook):
                 first = owner.setdefault(symbol_key(scalar), target)
                 if first != target:
                     raise ModelError(
-                        f"Event {name!r} resets {self._labels()[symbol_key(scalar)]} twice.",
+                        f"Event {name!r} resets {self.written.labels()[symbol_key(scalar)]} twice.",
                         f"once by {first!r}, once by {target!r}",
                         because="all resets of an event are assigned together.",
                         remedy="one of the two",

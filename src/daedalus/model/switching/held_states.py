@@ -57,9 +57,9 @@ def _converted(system: System) -> System:
     book._changed()
     for variable in system.of_kind("discrete"):
         # It stands behind the states that were written.
-        del book._variables[variable.name]
-        book._variables[variable.name] = replace(variable, kind="state")
-        rate = ca.vec(book._derivative_symbol(variable.name, 1))
+        del book.written.variables[variable.name]
+        book.written.variables[variable.name] = replace(variable, kind="state")
+        rate = ca.vec(book.written.derivative_symbol(variable.name, 1))
         book.equation(rate, ca.DM.zeros(variable.size), name=f"{variable.name}_rests")
     return book.freeze()
 

@@ -24,7 +24,7 @@ from daedalus.model.variables import Event, Variable
 
 def freeze(book: Notebook, *, square: bool = True) -> System:
     """Take a snapshot of what is written; `square` refuses a count of equations that does not fit the unknowns."""
-    states = [v for v in book._variables.values() if v.kind == "state"]
+    states = [v for v in book.written.variables.values() if v.kind == "state"]
     equations = book._all_equations().values()
     residual = concatenate(equation.residual for equation in equations)
     rows = [row for equation in equations for row in equation.rows]
@@ -34,30 +34,35 @@ def freeze(book: Notebook, *, square: bool = True) -> System:
     _check_orders(book, orders)
 
     x, xdot, links = _first_order(book, states, orders, rows)
-    symbols = {"t": book._time, "x": concatenate(x), "xdot": concatenate(xdot)}
+    symbols = {"t": book.written.time, "x": concatenate(x), "xdot": concatenate(xdot)}
     for letter, kind in (("z", "algebraic"), ("u", "input"), ("p", "parameter")):
-        symbols[letter] = concatenate(book._symbols[v.name] for v in book._variables.values() if v.kind == kind)
-    discrete = concatenate(book._symbols[v.name] for v in book._variables.values() if v.kind == "discrete")
+        symbols[letter] = concatenate(
+            book.written.symbols[v.name] for v in book.written.variables.values() if v.kind == kind
+        )
+    discrete = concatenate(
+        book.written.symbols[v.name] for v in book.written.variables.values() if v.kind == "discrete"
+    )
     symbols["p"] = concatenate([symbols["p"], discrete])
     content = SystemContent(
         name=book.name,
-        variables=tuple(book._variables.values()),
+        variables=tuple(book.written.variables.values()),
         orders=orders,
         symbols=symbols,
         residual=concatenate([residual, *links]),
         rows=rows,
-        outputs=book._outputs,
+        outputs=book.written.outputs,
         events=[
-            Event(e.name, e.direction, e.terminal, tuple(e.resets), e.purpose, e.manner) for e in book._events.values()
+            Event(e.name, e.direction, e.terminal, tuple(e.resets), e.purpose, e.manner)
+            for e in book.written.events.values()
         ],
-        guards=concatenate(event.guard for event in book._events.values()),
+        guards=concatenate(event.guard for event in book.written.events.values()),
         resets=_reset_matrix(book, symbols["x"], symbols["x"]),
-        **_kept(book._invariants, book._watched()),
-        choices=book._choices,
+        **_kept(book.written.invariants, book._watched()),
+        choices=book.written.choices,
         parts=book._parts(),
-        aliases=book._aliases,
-        output_units=book._output_units,
-        on_request=sorted(book._on_request & book._outputs.keys()),
+        aliases=book.written.aliases,
+        output_units=book.written.output_units,
+        on_request=sorted(book.written.on_request & book.written.outputs.keys()),
         assigned=_reset_matrix(book, discrete, symbols["x"]),
     )
     return _without_repeated(book, System(content))
@@ -69,12 +74,16 @@ def _first_order(
     """The entries of x, for each the symbol of its derivative, and x' = x_dot where that is a state of its own, whose
     rows are added."""
     if all(max(order) == 1 for order in orders.values()):
-        return [book._symbols[v.name] for v in states], [book._derivative_symbol(v.name, 1) for v in states], []
+        return (
+            [book.written.symbols[v.name] for v in states],
+            [book.written.derivative_symbol(v.name, 1) for v in states],
+            [],
+        )
     entries = state_order(states, orders)
-    x = [book._derivative_scalar(name, k, order) for name, k, order in entries]
+    x = [book.written.derivative_scalar(name, k, order) for name, k, order in entries]
     xdot, links = [], []
     for (name, k, order), symbol in zip(entries, x):
-        next_symbol = book._derivative_scalar(name, k, order + 1)
+        next_symbol = book.written.derivative_scalar(name, k, order + 1)
         if order + 1 < orders[name][k]:
             # A state of its own: x' = x_dot is an equation of the first-order system.
             own = ca.SX.sym(f"d({symbol.name()})/dt")
@@ -100,17 +109,17 @@ def _without_repeated(book: Notebook, system: System) -> System:
     names = repeated(system)
     if not names:
         return system
-    held = {name: kept for name, kept in book._invariants.items() if name not in names}
-    seen = book._watched() | {name: book._invariants[name] for name in names}
+    held = {name: kept for name, kept in book.written.invariants.items() if name not in names}
+    seen = book._watched() | {name: book.written.invariants[name] for name in names}
     return system.changed(**_kept(held, seen), parts=book._parts())
 
 
 def highest_orders(book: Notebook, states: list[Variable], residual: ca.SX) -> dict[str, tuple[int, ...]]:
     """For every element of every state, the highest derivative in the equations (at least 1)."""
     orders = {v.name: np.ones(v.size, dtype=int) for v in states}
-    if any(len(chain) > 1 for chain in book._derivatives.values()):
+    if any(len(chain) > 1 for chain in book.written.derivatives.values()):
         for scalar in ca.symvar(residual):
-            name, k, order = book._known[symbol_key(scalar)]
+            name, k, order = book.written.known[symbol_key(scalar)]
             if order > 1:
                 orders[name][k] = max(orders[name][k], order)
     return {name: tuple(int(k) for k in order) for name, order in orders.items()}
@@ -118,21 +127,21 @@ def highest_orders(book: Notebook, states: list[Variable], residual: ca.SX) -> d
 
 def _check_orders(book: Notebook, orders: dict[str, tuple[int, ...]]) -> None:
     """Outputs and events may use the derivatives that the equations determine, and no higher ones."""
-    used = [(f"Output {name!r}", expression) for name, expression in book._outputs.items()]
-    for event in book._events.values():
+    used = [(f"Output {name!r}", expression) for name, expression in book.written.outputs.items()]
+    for event in book.written.events.values():
         used.append((f"The guard of event {event.name!r}", event.guard))
         used += [(f"The reset of {target} in event {event.name!r}", new) for target, new in event.resets.items()]
     # All at once first: a large model has thousands of outputs, and nothing is wrong with them as a rule.
-    met = {key: book._known[key] for s in ca.symvar(concatenate(e for _, e in used)) if (key := symbol_key(s))}
+    met = {key: book.written.known[key] for s in ca.symvar(concatenate(e for _, e in used)) if (key := symbol_key(s))}
     if not any(name in orders and order > orders[name][k] for name, k, order in met.values()):
         return
     for where, expression in used:
         for scalar in ca.symvar(expression):
-            name, k, order = book._known[symbol_key(scalar)]
+            name, k, order = book.written.known[symbol_key(scalar)]
             if name in orders and order > orders[name][k]:
-                highest = element_label(derivative_name(name, orders[name][k]), book._variables[name].shape, k)
+                highest = element_label(derivative_name(name, orders[name][k]), book.written.variables[name].shape, k)
                 raise ModelError(
-                    f"{where} contains {book._labels()[symbol_key(scalar)]}, which nothing determines.",
+                    f"{where} contains {book.written.labels()[symbol_key(scalar)]}, which nothing determines.",
                     f"the highest derivative in the equations is {highest}",
                     because="outputs and events read what the equations determine.",
                     remedy=f"m.der of the expression that the equations give for {highest}",
@@ -141,20 +150,20 @@ def _check_orders(book: Notebook, orders: dict[str, tuple[int, ...]]) -> None:
 
 def _reset_matrix(book: Notebook, symbols: ca.SX, states: ca.SX) -> ca.SX:
     """Row i: the states, or the discrete variables, after event i."""
-    if not book._events:
+    if not book.written.events:
         return ca.SX(0, symbols.numel())
     position = {symbol_key(s): k for k, s in enumerate(elements(symbols))}
     known = {symbol_key(s) for s in elements(states)}
     rows = []
-    for event in book._events.values():
+    for event in book.written.events.values():
         after = elements(symbols)
         for target, value in event.resets.items():
             for symbol, new in zip(elements(book._lookup(target)), elements(column(value))):
-                is_discrete = book._variables[book._known[symbol_key(symbol)][0]].kind == "discrete"
+                is_discrete = book.written.variables[book.written.known[symbol_key(symbol)][0]].kind == "discrete"
                 if symbol_key(symbol) not in known and not is_discrete:
                     raise ModelError(
                         f"Event {event.name!r} resets {target}, which is not a state of this model.",
-                        f"{book._labels()[symbol_key(symbol)]} follows from the equations",
+                        f"{book.written.labels()[symbol_key(symbol)]} follows from the equations",
                         because="the equations contain no higher derivative of it.",
                         remedy="reset a state, or write the equations in second order",
                     )
@@ -165,7 +174,7 @@ def _reset_matrix(book: Notebook, symbols: ca.SX, states: ca.SX) -> ca.SX:
 
 
 def _check_count(book: Notebook, residual: ca.SX) -> None:
-    unknowns = [v for v in book._variables.values() if v.kind in ("state", "algebraic")]
+    unknowns = [v for v in book.written.variables.values() if v.kind in ("state", "algebraic")]
     wanted, written = sum(v.size for v in unknowns), residual.numel()
     if not unknowns:
         raise ModelError(
@@ -207,8 +216,10 @@ def incidence(book: Notebook, unknowns: list[Variable], residual: ca.SX) -> tupl
     symbols, owners, labels = [], list[int](), list[str]()
     for v in unknowns:
         for k in range(v.size):
-            for order in range(len(book._derivatives.get(v.name, ())) + 1):
-                symbols.append(book._derivative_scalar(v.name, k, order) if order else book._scalars[v.name, 0][k])
+            for order in range(len(book.written.derivatives.get(v.name, ())) + 1):
+                symbols.append(
+                    book.written.derivative_scalar(v.name, k, order) if order else book.written.scalars[v.name, 0][k]
+                )
                 owners.append(len(labels))
             labels.append(v.label(k))
     rows, columns = ca.jacobian_sparsity(residual, ca.vertcat(*symbols)).get_triplet()

@@ -179,7 +179,7 @@ def with_sampled_inputs(model: Model | System, names: Iterable[str]) -> Model:
                 remedy=f"m.input({name!r}) in the plant",
             )
         twin._changed()
-        twin._variables[name] = make_variable(
+        twin.written.variables[name] = make_variable(
             name, "discrete", variable.shape, start=[0.0] * variable.size if variable.shape else 0.0,
             unit=variable.unit, nominal=variable.nominal[0] if variable.nominal else 1.0,
         )  # fmt: skip

@@ -82,15 +82,17 @@ def _everything(book: ReducedModel, aliases: list[str]) -> ReducedModel:
     """The model without all algebraic variables that have formulas: aliases first, then all others that can go."""
     before = list(book._found)
     n = _tried(book, aliases) or book
-    left = [v.name for v in n._variables.values() if v.kind == "algebraic"]
+    left = [v.name for v in n.written.variables.values() if v.kind == "algebraic"]
     whole = _tried(n, left)
     if whole is not None:
         n = whole
     else:
         for name in left:
             n = _tried(n, [name]) or n
-    kept = tuple(name for name in left if name in n._variables)
-    gone = tuple(v.name for v in book._variables.values() if v.kind == "algebraic" and v.name not in n._variables)
+    kept = tuple(name for name in left if name in n.written.variables)
+    gone = tuple(
+        v.name for v in book.written.variables.values() if v.kind == "algebraic" and v.name not in n.written.variables
+    )
     if gone or kept:
         n._know(n._reduction, *before, EliminatedUnknowns(gone, kept))
     return n
@@ -109,8 +111,10 @@ def _tried(book: ReducedModel, wanted: list[str]) -> ReducedModel | None:
 def _put_in(book: ReducedModel, origins: list[EquationRow], rows: list[ca.SX], wanted: list[str]) -> ReducedModel:
     """Some variables solved for and put into all other equations."""
     labels = [row.label for row in origins]
-    z = concatenate(book._symbols[name] for name in wanted)
-    z_labels = [book._variables[name].label(k) for name in wanted for k in range(book._variables[name].size)]
+    z = concatenate(book.written.symbols[name] for name in wanted)
+    z_labels = [
+        book.written.variables[name].label(k) for name in wanted for k in range(book.written.variables[name].size)
+    ]
     candidates = [i for i, row in enumerate(rows) if not has_derivative(book, row) and ca.depends_on(row, z)]
     together = None if _rank_somewhere(rows, candidates, z) == z.numel() else _with_derivatives(book, wanted, rows)
     if together is None:
@@ -122,17 +126,17 @@ def _put_in(book: ReducedModel, origins: list[EquationRow], rows: list[ca.SX], w
     rest = [i for i in range(len(rows)) if i not in set(chosen)]
     write_rows(n, [origins[i] for i in rest], [rows[i] for i in rest])
     substituted(n, z, values)
-    n._outputs.update(zip(wanted, divided(values, [book._symbols[name] for name in wanted])))
+    n.written.outputs.update(zip(wanted, divided(values, [book.written.symbols[name] for name in wanted])))
     keep_further_names(n)
     return n
 
 
 def _names(book: Model, names: str | Iterable[str]) -> list[str]:
     asked = [names] if isinstance(names, str) else list(names)
-    known = [v.name for v in book._variables.values() if v.kind == "algebraic"]
+    known = [v.name for v in book.written.variables.values() if v.kind == "algebraic"]
     for name in asked:
         if name not in known:
-            kind = book._variables[name].kind if name in book._variables else None
+            kind = book.written.variables[name].kind if name in book.written.variables else None
             raise InputError(
                 f"{name} cannot be eliminated.",
                 f"{name} is {with_article(kind)}" if kind else f"the model {book.name!r} has no such variable",
@@ -155,17 +159,17 @@ def _aliases(book: Model, rows: list[ca.SX]) -> list[str]:
             continue
         if slopes.nnz() < 2 or 0.0 in (float(slopes[0]), float(slopes[1])):
             continue
-        owners = [book._known[symbol_key(s)][:2] for s in symbols]
-        if any(n == "t" or book._variables[n].kind == "parameter" for n, _ in owners):
+        owners = [book.written.known[symbol_key(s)][:2] for s in symbols]
+        if any(n == "t" or book.written.variables[n].kind == "parameter" for n, _ in owners):
             continue
         # The later declared of two algebraic variables goes.
-        for owner in sorted(owners, key=lambda o: -list(book._variables).index(o[0])):
-            if book._variables[owner[0]].kind == "algebraic" and owner not in chosen:
+        for owner in sorted(owners, key=lambda o: -list(book.written.variables).index(o[0])):
+            if book.written.variables[owner[0]].kind == "algebraic" and owner not in chosen:
                 chosen[owner] = i
                 break
     return [
         v.name
-        for v in book._variables.values()
+        for v in book.written.variables.values()
         if v.kind == "algebraic" and all((v.name, k) in chosen for k in range(v.size))
     ]
 
@@ -206,8 +210,8 @@ def _with_derivatives(book: Model, wanted: list[str], rows: list[ca.SX]) -> tupl
     values = concatenate(found.z[int(k)] for place in places for k in place.positions)
     gone = {int(k) for place in places for k in place.positions}
     others = [system.symbol("z")[k] for k in range(system.sizes["z"]) if k not in gone]
-    unknowns = ca.vertcat(*(book._derivative_scalar(*entry) for entry in _highest(book, system)), *others)
-    put = [ca.substitute(row, concatenate(book._symbols[name] for name in wanted), values) for row in rows]
+    unknowns = ca.vertcat(*(book.written.derivative_scalar(*entry) for entry in _highest(book, system)), *others)
+    put = [ca.substitute(row, concatenate(book.written.symbols[name] for name in wanted), values) for row in rows]
     origins = equation_rows(book)
     order = sorted(range(len(rows)), key=lambda i: (origins[i].times, i))
     function, symbols = _slope_function(put, order, unknowns)
@@ -242,7 +246,7 @@ def _chosen_rows(
         )
     at_start = function(np.where(np.isnan(values), random, values)).full()
     if not np.all(np.isfinite(at_start)) or rank_of(at_start, "dg/dz").rank < z.numel():
-        named = book._labels()
+        named = book.written.labels()
         place = [f"{named[symbol_key(s)]} = {v:g}" for s, v in zip(symbols, values) if not np.isnan(v)]
         raise SingularModelError(
             f"{', '.join(z_labels[:6])} cannot be eliminated at the start.",
@@ -279,8 +283,8 @@ def _slopes_of_all(book: Model, rows: list[ca.SX]) -> np.ndarray:
 
 
 def _is_unknown(book: Model, symbol: ca.SX) -> bool:
-    name = book._known[symbol_key(symbol)][0]
-    return name != "t" and book._variables[name].kind in ("state", "algebraic")
+    name = book.written.known[symbol_key(symbol)][0]
+    return name != "t" and book.written.variables[name].kind in ("state", "algebraic")
 
 
 def _at_start(book: Model, matrix: ca.SX) -> np.ndarray:

@@ -19,9 +19,9 @@ from daedalus.errors import InputError, ModelError
 from daedalus.model.expressions import at_values, concatenate, elements, symbol_key
 from daedalus.model.model import Model
 from daedalus.model.names import did_you_mean, with_article
-from daedalus.model.notebook import Equation
 from daedalus.model.system.equation_row import Role
 from daedalus.model.variables import Variable
+from daedalus.model.written import Equation
 from daedalus.reduction.forms.first_order import rate_variable
 from daedalus.reduction.forms.linearity import is_linear
 from daedalus.reduction.rewriting import ReducedModel, equation_rows, rewritten, scalar_rows, substituted, write_rows
@@ -49,43 +49,43 @@ class FastAndSlow:
 
     def names(self, entries: tuple[Entry, ...]) -> list[str]:
         """The names of some scalars."""
-        return [self.book._variables[name].label(k) for name, k in entries]
+        return [self.book.written.variables[name].label(k) for name, k in entries]
 
     def limit(self, root: dict[Entry, float]) -> ReducedModel:
         """The model at ε = 0; fast variables are algebraic, with `root` as their start."""
         variables: dict[str, Variable | None] = {self.parameter: None}
         for name in {name for name, _ in self.fast}:
-            old = self.book._variables[name]
+            old = self.book.written.variables[name]
             start = tuple(root.get((name, k), value) for k, value in enumerate(old.start))
             whole = all((name, k) in root for k in range(old.size))
             variables[name] = replace(old, kind="algebraic" if whole else "state", start=start)
         n = rewritten(self.book, variables)
         write_rows(n, equation_rows(self.book), elements(self.rows))
-        substituted(n, self.book._symbols[self.parameter], ca.SX(0))
+        substituted(n, self.book.written.symbols[self.parameter], ca.SX(0))
         return n
 
     def layer(self, time: float | None) -> ReducedModel:
         """The fast motion in the stretched time, slow variables at rest; at a fixed `time` of the model or at any."""
         n = rewritten(self.book, {self.parameter: None})
         n.name = f"{self.book.name}, boundary layer"
-        n._outputs, n._events, n._invariants, n._kept = {}, {}, {}, {}
+        n.written.outputs, n.written.events, n.written.invariants, n._kept = {}, {}, {}, {}
         write_rows(n, equation_rows(self.book), elements(self.stretched))
         for name in dict.fromkeys(name for name, _ in self.slow):
             own = [k for slow, k in self.slow if slow == name]
-            rates = [n._derivative_scalar(name, k, 1) for k in own]
-            stand = n._declare(rate_variable(n, n._variables[name], 1, own, "algebraic"))
+            rates = [n.written.derivative_scalar(name, k, 1) for k in own]
+            stand = n._declare(rate_variable(n, n.written.variables[name], 1, own, "algebraic"))
             substituted(n, concatenate(rates), ca.vec(stand))
-            n._equations[f"rest of {name}"] = Equation(f"rest of {name}", concatenate(rates), role=Role.HELD)
+            n.written.equations[f"rest of {name}"] = Equation(f"rest of {name}", concatenate(rates), role=Role.HELD)
         if time is not None:
-            substituted(n, n._time, ca.SX(time))
+            substituted(n, n.written.time, ca.SX(time))
         return n
 
 
 def fast_and_slow(book: ReducedModel, parameter: str) -> FastAndSlow:
     """Take a model in first order apart by a parameter that tends to zero; refuses models that are not of that form."""
     epsilon = _small_parameter(book, parameter)
-    states = [(v.name, k) for v in book._variables.values() if v.kind == "state" for k in range(v.size)]
-    rates = concatenate(book._derivative_scalar(name, k, 1) for name, k in states)
+    states = [(v.name, k) for v in book.written.variables.values() if v.kind == "state" for k in range(v.size)]
+    rates = concatenate(book.written.derivative_scalar(name, k, 1) for name, k in states)
     residual = concatenate(scalar_rows(book))
     rows = ca.densify(ca.substitute(residual, epsilon, ca.SX(0)))
     _check_finite(book, parameter, residual, rows)
@@ -95,14 +95,14 @@ def fast_and_slow(book: ReducedModel, parameter: str) -> FastAndSlow:
         raise ModelError(
             f"{parameter} = 0 does not turn a derivative off.",
             "derivatives in the equations: "
-            + ", ".join(f"{book._variables[n].label(k)}_dot" for n, k in states[:6])
+            + ", ".join(f"{book.written.variables[n].label(k)}_dot" for n, k in states[:6])
             + "; all of them stay",
             because="a singular limit needs a parameter that multiplies the derivatives of the fast variables.",
             remedy=f"m.equation({parameter} * m.der(z), g), or simulate with {parameter} = 0",
         )
     own = concatenate(rates[j] for j in fast)
     slopes = ca.jacobian(residual, own)
-    names = [book._variables[states[j][0]].label(states[j][1]) for j in fast]
+    names = [book.written.variables[states[j][0]].label(states[j][1]) for j in fast]
     if not is_linear(residual, own, slopes):
         raise _not_of_the_form(names, parameter, "a derivative of a fast variable enters nonlinearly")
     count = slopes.shape[0]
@@ -124,7 +124,7 @@ def _present(expression: ca.SX, rates: ca.SX) -> list[bool]:
 
 def _small_parameter(book: Model, name: str) -> ca.SX:
     known = list(book.parameters)
-    variable = book._variables.get(name)
+    variable = book.written.variables.get(name)
     if variable is None or variable.kind != "parameter" or variable.size != 1:
         is_one = variable is not None and variable.kind == "parameter"
         kind = "a parameter of several entries" if is_one else with_article(variable.kind) if variable else ""
@@ -134,7 +134,7 @@ def _small_parameter(book: Model, name: str) -> ca.SX:
             because="the limit is taken in one parameter, a number that tends to zero.",
             remedy=did_you_mean(str(name), known) if known else f'{name} = m.parameter("{name}", 0.01)',
         )
-    return book._symbols[name]
+    return book.written.symbols[name]
 
 
 def _check_finite(book: Model, parameter: str, residual: ca.SX, rows: ca.SX) -> None:

@@ -10,11 +10,11 @@ import casadi as ca
 from daedalus.model.expressions import column, concatenate, elements, symbol_key
 from daedalus.model.model import Model
 from daedalus.model.names import derivative_name, element_label
-from daedalus.model.notebook import Equation, WrittenEvent
 from daedalus.model.system.equation_row import Role
 from daedalus.model.system.freeze import highest_orders
 from daedalus.model.system.system import System
 from daedalus.model.variables import Variable
+from daedalus.model.written import Equation, WrittenEvent
 from daedalus.reduction.rewriting import ReducedModel, read_model, substituted, written_out
 
 
@@ -39,31 +39,31 @@ def to_first_order(model: Model | System) -> ReducedModel:
     book = read_model(model, "to_first_order")
     book.freeze()
     n = written_out(book)
-    n._aliases = dict(n._aliases)
-    states = [v for v in n._variables.values() if v.kind == "state"]
-    orders = highest_orders(n, states, concatenate(e.residual for e in n._equations.values()))
+    n.written.aliases = dict(n.written.aliases)
+    states = [v for v in n.written.variables.values() if v.kind == "state"]
+    orders = highest_orders(n, states, concatenate(e.residual for e in n.written.equations.values()))
     # Derivative symbol -> what stands for it from now on.
     stands: list[tuple[ca.SX, ca.SX]] = []
     links: list[Equation] = []
     for v in states:
-        before = {k: n._scalars[v.name, 0][k] for k in range(v.size)}
+        before = {k: n.written.scalars[v.name, 0][k] for k in range(v.size)}
         name, stand = v.name, dict[int, tuple[str, list[int]]]()
         for order in range(1, max(orders[v.name])):
             chosen = [k for k in range(v.size) if orders[v.name][k] > order]
             last, name = name, _declare_rate(n, v, order, chosen)
-            rates = dict(zip(chosen, elements(column(n._symbols[name]))))
-            stands += [(n._derivative_scalar(v.name, k, order), rates[k]) for k in chosen]
+            rates = dict(zip(chosen, elements(column(n.written.symbols[name]))))
+            stands += [(n.written.derivative_scalar(v.name, k, order), rates[k]) for k in chosen]
             links.append(_link(n, last, [n.der(before[k]) - rates[k] for k in chosen]))
             before = rates
             stand[order] = name, chosen
-        n._aliases.update(_further_names(v, orders[v.name], stand))
+        n.written.aliases.update(_further_names(v, orders[v.name], stand))
         for k, symbol in before.items():
             if orders[v.name][k] > 1:
-                stands.append((n._derivative_scalar(v.name, k, orders[v.name][k]), n.der(symbol)))
+                stands.append((n.written.derivative_scalar(v.name, k, orders[v.name][k]), n.der(symbol)))
     if stands:
         substituted(n, *(concatenate(side) for side in zip(*stands)))
-        n._equations.update((link.name, link) for link in links)
-        n._events = {e.name: _reset_by_new_names(n, e, stands) for e in n._events.values()}
+        n.written.equations.update((link.name, link) for link in links)
+        n.written.events = {e.name: _reset_by_new_names(n, e, stands) for e in n.written.events.values()}
     return n
 
 
@@ -88,14 +88,14 @@ def _further_names(v: Variable, orders: tuple[int, ...], stand: Mapping[int, tup
 
 def _link(n: ReducedModel, name: str, rows: list[ca.SX]) -> Equation:
     wanted = f"rate of {name}"
-    while wanted in n._equations:
+    while wanted in n.written.equations:
         wanted += ", again"
     return Equation(wanted, concatenate(rows), role=Role.DERIVATIVE)
 
 
 def rate_name(n: Model, name: str, order: int) -> str:
     """The name of the variable that stands for a derivative: `q_rate`, `q_rate2`."""
-    return n._free_name(f"{name}_rate" if order == 1 else f"{name}_rate{order}")
+    return n.written.free_name(f"{name}_rate" if order == 1 else f"{name}_rate{order}")
 
 
 def rate_variable(n: Model, v: Variable, order: int, chosen: list[int], kind: str) -> Variable:
@@ -125,7 +125,7 @@ def _declare_rate(n: ReducedModel, v: Variable, order: int, chosen: list[int]) -
 
 def _reset_by_new_names(n: ReducedModel, event: WrittenEvent, stands: list[tuple[ca.SX, ca.SX]]) -> WrittenEvent:
     """The event with resets of derivatives written as resets of the states that stand for them."""
-    new = {symbol_key(old): symbol for old, symbol in stands if symbol_key(symbol) in n._known}
+    new = {symbol_key(old): symbol for old, symbol in stands if symbol_key(symbol) in n.written.known}
     resets: dict[str, ca.SX] = {}
     for target, value in event.resets.items():
         scalars = elements(column(n._lookup(target)))
@@ -133,6 +133,6 @@ def _reset_by_new_names(n: ReducedModel, event: WrittenEvent, stands: list[tuple
             resets[target] = value
             continue
         for scalar, entry in zip(scalars, elements(column(value))):
-            name, k, _ = n._known[symbol_key(new.get(symbol_key(scalar), scalar))]
-            resets[element_label(name, n._variables[name].shape, k)] = entry
+            name, k, _ = n.written.known[symbol_key(new.get(symbol_key(scalar), scalar))]
+            resets[element_label(name, n.written.variables[name].shape, k)] = entry
     return replace(event, resets=resets)

@@ -7,9 +7,9 @@ import numpy as np
 
 from daedalus.model.expressions import column, concatenate, elements, symbol_key
 from daedalus.model.model import Model
-from daedalus.model.notebook import Equation
 from daedalus.model.system.equation_row import Role
 from daedalus.model.system.system import System
+from daedalus.model.written import Equation
 from daedalus.reduction.forms.first_order import rate_variable, to_first_order
 from daedalus.reduction.forms.linearity import is_linear
 from daedalus.reduction.rewriting import (
@@ -48,7 +48,7 @@ def to_semi_explicit(model: Model | System) -> ReducedModel:
     given = {names[j] for j, _ in explicit.values()}
     for i, (j, right) in explicit.items():
         rows[i] = symbols[j] - right
-    states = [v for v in first._variables.values() if v.kind == "state"]
+    states = [v for v in first.written.variables.values() if v.kind == "state"]
     silent = {v.name for v in states if not any((v.name, k) in present for k in range(v.size))}
     n = rewritten(first, {v.name: as_algebraic(v) for v in states if v.name in silent})
     stands: list[tuple[ca.SX, ca.SX]] = []
@@ -64,16 +64,16 @@ def to_semi_explicit(model: Model | System) -> ReducedModel:
         rows = [ca.substitute(row, old, put) for row in rows]
     write_rows(n, equation_rows(first), rows)
     for name, residual in links.items():
-        free = name if name not in n._equations else f"{name}, again"
-        n._equations[free] = Equation(free, residual, role=Role.DERIVATIVE)
+        free = name if name not in n.written.equations else f"{name}, again"
+        n.written.equations[free] = Equation(free, residual, role=Role.DERIVATIVE)
     return n
 
 
 def _derivatives(book: Model) -> dict[tuple[str, int], ca.SX]:
     """The first derivatives by state and element."""
     return {
-        (v.name, k): book._derivative_scalar(v.name, k, 1)
-        for v in book._variables.values()
+        (v.name, k): book.written.derivative_scalar(v.name, k, 1)
+        for v in book.written.variables.values()
         if v.kind == "state"
         for k in range(v.size)
     }
@@ -91,8 +91,8 @@ def _explicit_rows(
         if by_row[i] != 1 or by_column[j] != 1:
             continue
         slope = ca.jacobian(rows[i], rates[j])
-        inside = {book._known[symbol_key(s)][0] for s in ca.symvar(slope)}
-        free = all(name != "t" and book._variables[name].kind == "parameter" for name in inside)
+        inside = {book.written.known[symbol_key(s)][0] for s in ca.symvar(slope)}
+        free = all(name != "t" and book.written.variables[name].kind == "parameter" for name in inside)
         if free and is_linear(rows[i], rates[j], slope):
             right = -ca.substitute(rows[i], rates[j], 0) / slope
             found[i] = (j, ca.densify(right))

@@ -34,8 +34,8 @@ Element = tuple[str, int]
 def torn_model(book: ReducedModel) -> tuple[ReducedModel, TornUnknowns | None]:
     """The model with formulas in the place of all algebraic unknowns but the torn ones, and what was done."""
     rows, origins = scalar_rows(book), equation_rows(book)
-    unknowns = [(v.name, k) for v in book._variables.values() if v.kind == "algebraic" for k in range(v.size)]
-    symbols = [book._scalars[name, 0][k] for name, k in unknowns]
+    unknowns = [(v.name, k) for v in book.written.variables.values() if v.kind == "algebraic" for k in range(v.size)]
+    symbols = [book.written.scalars[name, 0][k] for name, k in unknowns]
     candidates = [i for i, row in enumerate(rows) if not has_derivative(book, row)]
     if not unknowns or not candidates:
         return book, None
@@ -52,7 +52,7 @@ def torn_model(book: ReducedModel) -> tuple[ReducedModel, TornUnknowns | None]:
     old = [symbols[c] for c in new]
     substituted(n, concatenate(old), concatenate(new.values()))
     left = [unknowns[c] for c in range(len(unknowns)) if c not in formulas]
-    return n, TornUnknowns(len(unknowns), tuple(book._variables[name].label(k) for name, k in left))
+    return n, TornUnknowns(len(unknowns), tuple(book.written.variables[name].label(k) for name, k in left))
 
 
 def _cut(book: ReducedModel, rows: ca.SX, slopes: ca.SX, unknowns: ca.SX) -> Tearing:
@@ -100,15 +100,15 @@ def _declared(
     for name in touched:
         left = [c for c in by_name[name] if c not in formulas]
         if left:
-            part = part_of(n, book._variables[name], "_torn", [unknowns[c][1] for c in left])
+            part = part_of(n, book.written.variables[name], "_torn", [unknowns[c][1] for c in left])
             new.update(zip(left, elements(n._declare(part))))
     torn = [c for c in new if c not in formulas]
     if torn:
-        old = concatenate(book._scalars[unknowns[c][0], 0][unknowns[c][1]] for c in torn)
+        old = concatenate(book.written.scalars[unknowns[c][0], 0][unknowns[c][1]] for c in torn)
         put = concatenate(new[c] for c in torn)
         new.update(zip(formulas, elements(ca.densify(ca.substitute(concatenate(formulas.values()), old, put)))))
     for name in touched:
         whole = concatenate(new[c] for c in by_name[name])
-        n._outputs[name] = ca.reshape(whole, *book._symbols[name].shape)
+        n.written.outputs[name] = ca.reshape(whole, *book.written.symbols[name].shape)
     keep_further_names(n)
     return n, new

@@ -36,21 +36,21 @@ def with_derivative_inputs(
     moment = book._adopt(Variable(MOMENT, "parameter", start=(0.0,), nominal=(1.0,)), ca.SX.sym("moment"))
     constants, polynomials, inputs = {}, {}, {}
     for name, times in needed.items():
-        old = model._variables[name]
-        polynomial = ca.SX.zeros(*model._symbols[name].shape)
+        old = model.written.variables[name]
+        polynomial = ca.SX.zeros(*model.written.symbols[name].shape)
         for k in range(times + 1):
             own = derivative_name(name, k)
             constant = replace(old, name=CONSTANT.format(name=own), kind="parameter", start=(0.0,) * old.size)
-            constants[own] = book._adopt(constant, ca.SX.sym(own, *model._symbols[name].shape))
+            constants[own] = book._adopt(constant, ca.SX.sym(own, *model.written.symbols[name].shape))
             inputs[own] = rate_variable(old, k) if k else old
-            polynomial = polynomial + constants[own] * ((book._time - moment) ** k / factorial(k))
+            polynomial = polynomial + constants[own] * ((book.written.time - moment) ** k / factorial(k))
         polynomials[name] = polynomial
     n = reduced(book, polynomials)
 
     final = rewritten(n, dict.fromkeys([MOMENT, *(CONSTANT.format(name=own) for own in constants)]))
-    final._equations = dict(n._equations)
-    final._outputs = {name: value for name, value in n._outputs.items() if name not in constants}
+    final.written.equations = dict(n.written.equations)
+    final.written.outputs = {name: value for name, value in n.written.outputs.items() if name not in constants}
     final._know(replace(n.reduction, original=model.freeze()), *n._found)
-    symbols = {own: final._adopt(inputs[own], model._symbols.get(own, constants[own])) for own in constants}
-    substituted(final, concatenate([moment, *constants.values()]), concatenate([final._time, *symbols.values()]))
+    symbols = {own: final._adopt(inputs[own], model.written.symbols.get(own, constants[own])) for own in constants}
+    substituted(final, concatenate([moment, *constants.values()]), concatenate([final.written.time, *symbols.values()]))
     return final

@@ -35,7 +35,7 @@ def derivative_values(
 ) -> DerivativeValues:
     """Values of the highest derivatives of some entries of the state; unknowns that are needed are declared in n."""
     book, found = plan.book, DerivativeValues(rows=dict(rows))
-    top = {e: book._derivative_scalar(*plan.unknowns[e[0]], e[1] + 1) for e in entries}
+    top = {e: book.written.derivative_scalar(*plan.unknowns[e[0]], e[1] + 1) for e in entries}
     given = [e for e in entries if e[0] in plan.flow.row]
     for entry in given:
         found.value[entry], found.source[entry] = plan.flow.value[entry[0]], plan.flow.row[entry[0]]
@@ -84,7 +84,7 @@ def _declared(plan: ReductionPlan, n: ReducedModel, entries: list[Entry]) -> dic
         by_variable.setdefault((name, entry[1] + 1), []).append((k, entry))
     found = {}
     for (name, order), own in by_variable.items():
-        variable = rate_variable(n, plan.book._variables[name], order, [k for k, _ in own], "algebraic")
+        variable = rate_variable(n, plan.book.written.variables[name], order, [k for k, _ in own], "algebraic")
         for (_, entry), symbol in zip(own, elements(column(n._declare(variable)))):
             found[entry] = symbol
     return found

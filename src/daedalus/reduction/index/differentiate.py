@@ -46,9 +46,9 @@ class Differentiation:
 
     def derivative(self, expressions: ca.SX) -> ca.SX:
         """d/dt of a column of expressions."""
-        symbols, rates = [self.book._time], [ca.SX(1)]
+        symbols, rates = [self.book.written.time], [ca.SX(1)]
         for symbol in ca.symvar(expressions):
-            name, k, order = self.book._known[symbol_key(symbol)]
+            name, k, order = self.book.written.known[symbol_key(symbol)]
             if (name, k) in self._place:
                 symbols.append(symbol)
                 rates.append(self._rate(name, k, order))
@@ -58,7 +58,7 @@ class Differentiation:
         j = self._place[name, k]
         if order + 1 == self.flow.order.get(j):
             return self.flow.value[j]
-        return self.book._derivative_scalar(name, k, order + 1)
+        return self.book.written.derivative_scalar(name, k, order + 1)
 
     def without_solved(self, expressions: ca.SX) -> ca.SX:
         """The expressions with derivatives that an equation gives put in; higher ones too."""
@@ -66,7 +66,7 @@ class Differentiation:
             poll("reducing the index")
             old, new = [], []
             for symbol in ca.symvar(expressions):
-                name, k, order = self.book._known[symbol_key(symbol)]
+                name, k, order = self.book.written.known[symbol_key(symbol)]
                 j = self._place.get((name, k), -1)
                 if order >= self.flow.order.get(j, np.inf):
                     value = self.flow.value[j]
@@ -107,10 +107,12 @@ class Differentiation:
 
 def differentiated_inputs(book: Model, residual: ca.SX, s: Signature) -> dict[str, int]:
     """How often each input is differentiated: as often as the equations that contain it."""
-    names = [v.name for v in book._variables.values() if v.kind == "input"]
+    names = [v.name for v in book.written.variables.values() if v.kind == "input"]
     counts = {}
     for name in names:
-        rows = np.array(sorted(set(ca.jacobian_sparsity(residual, column(book._symbols[name])).row())), dtype=int)
+        rows = np.array(
+            sorted(set(ca.jacobian_sparsity(residual, column(book.written.symbols[name])).row())), dtype=int
+        )
         counts[name] = int(s.c[rows].max(initial=0))
     return counts
 
@@ -123,7 +125,7 @@ def check_inputs(
     if name is None:
         return
     needed = _by_origin(counts)
-    own = sorted(set(ca.jacobian_sparsity(residual, column(book._symbols[name])).row()))
+    own = sorted(set(ca.jacobian_sparsity(residual, column(book.written.symbols[name])).row()))
     where = [rows[i].label for i in own if s.c[i]]
     error = DifferentiatedInputError(
         f"The input {name} would have to be differentiated {times_text(counts[name])}.",
@@ -164,8 +166,8 @@ def given_input_counts(book: Model, names: Iterable[str], rows: Sequence[Equatio
     for name in names:
         counts[name] = 0
         for order, level in enumerate((name, *rates.get(name, ()))):
-            if level in book._symbols:
-                own = set(ca.jacobian_sparsity(residual, column(book._symbols[level])).row())
+            if level in book.written.symbols:
+                own = set(ca.jacobian_sparsity(residual, column(book.written.symbols[level])).row())
                 own |= {i for i in combined if own & parts[i]}
                 counts[name] = max(counts[name], max((int(s.c[i]) + order for i in own), default=0))
     return counts

@@ -31,17 +31,17 @@ def with_inputs(book: ReducedModel, inputs: Mapping[str, object]) -> ReducedMode
     given = {name: _expression(book, name, value) for name, value in inputs.items()}
     given = with_rates(book.inputs, given, book.der)
     twin = rewritten(book, dict.fromkeys(given))
-    twin._equations = dict(book._equations)
-    old = concatenate(book._symbols[name] for name in given)
+    twin.written.equations = dict(book.written.equations)
+    old = concatenate(book.written.symbols[name] for name in given)
     substituted(twin, old, concatenate(given.values()))
-    twin._outputs.update(given)
+    twin.written.outputs.update(given)
     return twin
 
 
 def check_smooth(book: Model, expressions: Mapping[str, object], counts: Mapping[str, int]) -> None:
     """Refuse what jumps or has a kink where it is differentiated: the impulse would be lost without a word."""
-    moving = [v.name for v in book._variables.values() if v.kind == "state"]
-    unknowns = concatenate([book._time, *(ca.vec(book._symbols[name]) for name in moving)])
+    moving = [v.name for v in book.written.variables.values() if v.kind == "state"]
+    unknowns = concatenate([book.written.time, *(ca.vec(book.written.symbols[name]) for name in moving)])
     for name in expressions:
         if counts.get(name) and steps_with(_expression(book, name, expressions[name]), unknowns, kinks=True):
             raise InputError(
@@ -68,7 +68,7 @@ def _expression(book: Model, name: str, value: object) -> ca.SX:
             because="a held table jumps and a linear one has kinks: its derivative would be an impulse or a jump.",
             remedy=f"a smooth expression of m.time, or a state {name} with m.equation(m.der({name}), ...)",
         )
-    symbol = book._symbols[name]
+    symbol = book.written.symbols[name]
     try:
         if callable(value) and not isinstance(value, ca.SX):
             value = value(book.time)
@@ -82,8 +82,8 @@ def _expression(book: Model, name: str, value: object) -> ca.SX:
         ) from None
     if expression.is_scalar():
         expression = ca.repmat(expression, *symbol.shape)
-    inside = {book._known[symbol_key(s)][0] for s in ca.symvar(expression)} - {"t"}
-    wrong = [n for n in inside if book._variables[n].kind not in ("state", "parameter")]
+    inside = {book.written.known[symbol_key(s)][0] for s in ca.symvar(expression)} - {"t"}
+    wrong = [n for n in inside if book.written.variables[n].kind not in ("state", "parameter")]
     if expression.shape != symbol.shape or wrong:
         fact = (
             f"it contains {', '.join(wrong)}" if wrong else f"shape {expression.shape} given, {symbol.shape} expected"

@@ -37,23 +37,25 @@ class SolvedDerivatives:
 
 def unknowns_of(book: Model) -> list[Unknown]:
     """Every element of every state and algebraic variable, in order of declaration."""
-    return [(v.name, k) for v in book._variables.values() if v.kind in ("state", "algebraic") for k in range(v.size)]
+    return [
+        (v.name, k) for v in book.written.variables.values() if v.kind in ("state", "algebraic") for k in range(v.size)
+    ]
 
 
 def unknown_label(book: Model, unknown: Unknown, order: int = 0) -> str:
     """The name of a derivative of an unknown."""
     name, k = unknown
-    return element_label(derivative_name(name, order), book._variables[name].shape, k)
+    return element_label(derivative_name(name, order), book.written.variables[name].shape, k)
 
 
 def highest_order(book: Model, residual: ca.SX) -> int:
     """The highest derivative of anything in some expressions."""
-    return max((book._known[symbol_key(s)][2] for s in ca.symvar(residual)), default=0)
+    return max((book.written.known[symbol_key(s)][2] for s in ca.symvar(residual)), default=0)
 
 
 def jet_of(book: Model, unknowns: list[Unknown], highest: int) -> list[ca.SX]:
     """The symbols of the unknowns, of their first derivatives, and so on."""
-    return [concatenate(book._derivative_scalar(n, k, r) for n, k in unknowns) for r in range(highest + 1)]
+    return [concatenate(book.written.derivative_scalar(n, k, r) for n, k in unknowns) for r in range(highest + 1)]
 
 
 def signature_of(book: Model, residual: ca.SX, unknowns: list[Unknown], rows: Sequence[EquationRow]) -> Signature:
@@ -115,7 +117,7 @@ def _orders_in(book: Model, expression: ca.SX, place: Mapping[Unknown, int]) -> 
     """The highest order of each unknown in an expression."""
     found: dict[int, int] = {}
     for scalar in ca.symvar(expression):
-        name, k, order = book._known[symbol_key(scalar)]
+        name, k, order = book.written.known[symbol_key(scalar)]
         if (name, k) in place:
             found[place[name, k]] = max(found.get(place[name, k], -1), order)
     return found
@@ -126,10 +128,10 @@ def solved_for(book: Model, row: ca.SX, unknown: Unknown, order: int, steps: boo
 
     steps: whether a step may stand in the equation.
     """
-    symbol = book._derivative_scalar(*unknown, order)
+    symbol = book.written.derivative_scalar(*unknown, order)
     slope = ca.jacobian(row, symbol)
-    inside = {book._known[symbol_key(s)][0] for s in ca.symvar(slope)}
-    if any(n == "t" or book._variables[n].kind != "parameter" for n in inside) or not is_linear(
+    inside = {book.written.known[symbol_key(s)][0] for s in ca.symvar(slope)}
+    if any(n == "t" or book.written.variables[n].kind != "parameter" for n in inside) or not is_linear(
         row, symbol, slope, steps
     ):
         return None

@@ -14,10 +14,10 @@ import casadi as ca
 from daedalus.errors import ModelError
 from daedalus.model.expressions import column, concatenate, elements
 from daedalus.model.names import suggest_name, times_text
-from daedalus.model.notebook import Equation, by_equation
 from daedalus.model.system.equation_row import Role
 from daedalus.model.system.system import System
 from daedalus.model.variables import make_variable
+from daedalus.model.written import Equation, by_equation
 from daedalus.reduction.reduced_form import record, reduced_notebook
 from daedalus.reduction.reduction_plan import ReductionPlan
 from daedalus.reduction.rewriting import ReducedModel, keep_rows, write_rows
@@ -32,14 +32,14 @@ def with_both_levels(plan: ReductionPlan, original: System) -> ReducedModel:
     if twice:
         solved = {i: j for j, i in plan.flow.row.items()}
         positions = sorted({j for j in solved.values() if _moves(plan, twice, j)})
-        q = concatenate(plan.book._scalars[plan.unknowns[j][0], 0][plan.unknowns[j][1]] for j in positions)
+        q = concatenate(plan.book.written.scalars[plan.unknowns[j][0], 0][plan.unknowns[j][1]] for j in positions)
         c = concatenate(plan.levels[i, 0] for i in twice)
         mu = concatenate(_declare_multipliers(n, by_equation([rows[i] for i in twice], elements(c))))
         push = elements(ca.densify(column(ca.jtimes(c, q, mu, True))))
         for j, entry in zip(positions, push):
             i = plan.flow.row[j]
             # The equation says q' = v up to a factor: it stays what it is, with q' less the push in the place of q'.
-            rate = plan.book._derivative_scalar(*plan.unknowns[j], 1)
+            rate = plan.book.written.derivative_scalar(*plan.unknowns[j], 1)
             residuals[i] = ca.substitute(residuals[i], rate, rate - entry)
             rows[i] = replace(rows[i], role=Role.PUSHED)
     velocities = [plan.level(i, 1) for i in twice]
@@ -67,7 +67,7 @@ def _constraints_on_positions(plan: ReductionPlan) -> list[int]:
         for j in s.columns[s.rows == i].tolist():
             if plan.flow.order.get(j) != 1:
                 name, k = plan.unknowns[j]
-                label = plan.book._variables[name].label(k)
+                label = plan.book.written.variables[name].label(k)
                 raise ModelError(
                     'stabilise="ggl" does not fit this model.',
                     f"{plan.rows[i].label} contains {label}, whose rate no equation gives",
@@ -86,7 +86,7 @@ def _declare_multipliers(n: ReducedModel, constraints: dict[str, Equation]) -> l
     """One algebraic variable for each constraint: `rod_mu`."""
     symbols = []
     for label, constraint in constraints.items():
-        name = n._free_name(suggest_name(label.replace("[", "_").replace("]", "")) + "_mu")
+        name = n.written.free_name(suggest_name(label.replace("[", "_").replace("]", "")) + "_mu")
         shape = () if constraint.residual.is_scalar() else (int(constraint.residual.numel()),)
         symbols.append(n._declare(make_variable(name, "algebraic", shape, start=0.0)))
     return symbols

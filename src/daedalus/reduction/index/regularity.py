@@ -54,7 +54,10 @@ class SystemJacobian:
         self.blocks = blocks_in_order(s, tight=True)
         self.matrix = total
         self._function = ca.Function("J", [concatenate(self.symbols)], [total])
-        kinds = [book._variables[name].kind if name != "t" else "t" for name in map(partial(_name, book), self.symbols)]
+        kinds = [
+            book.written.variables[name].kind if name != "t" else "t"
+            for name in map(partial(_name, book), self.symbols)
+        ]
         self._moving = np.array([kind in ("state", "algebraic") for kind in kinds], dtype=bool)
 
     def singular_blocks(self, values: np.ndarray) -> set[int]:
@@ -90,16 +93,16 @@ def always_singular(book: Model, jacobian: SystemJacobian) -> list[Block]:
 
 
 def _name(book: Model, symbol: ca.SX) -> str:
-    return str(book._known[symbol_key(symbol)][0])
+    return str(book.written.known[symbol_key(symbol)][0])
 
 
 def _drawn(book: Model, symbol: ca.SX, draw: np.random.Generator) -> float:
     """A value for a symbol: parameters have their own, everything else is drawn."""
-    name, k, _ = book._known[symbol_key(symbol)]
+    name, k, _ = book.written.known[symbol_key(symbol)]
     random = float(draw.uniform(0.4, 1.6) * draw.choice([-1.0, 1.0]))
-    if name == "t" or book._variables[name].kind != "parameter":
+    if name == "t" or book.written.variables[name].kind != "parameter":
         return random
-    value = book._variables[name].start[k]
+    value = book.written.variables[name].start[k]
     return abs(random) if value is None else float(value)
 
 
@@ -110,8 +113,8 @@ def written_values(book: Model, symbols: list[ca.SX]) -> np.ndarray | None:
     """The values that were written for these symbols; None where one was not."""
     values = []
     for symbol in symbols:
-        name, k, order = book._known[symbol_key(symbol)]
-        variable = book._variables.get(name)
+        name, k, order = book.written.known[symbol_key(symbol)]
+        variable = book.written.variables.get(name)
         given = {0: variable.start, 1: variable.rate}.get(order) if variable is not None else (0.0,)
         if not given or given[k] is None or (variable is not None and variable.kind in ("input", "algebraic")):
             return None
@@ -154,7 +157,7 @@ def point_of(book: Model, system: System, jet: Jet) -> Values:
         values.update(zip(map(symbol_key, elements(system.symbol(letter))), numbers.tolist()))
     for j, (name, k, own) in enumerate(entries_of(system)):
         for r in range(len(jet.y)):
-            key = symbol_key(book._derivative_scalar(name, k, own + r))
+            key = symbol_key(book.written.derivative_scalar(name, k, own + r))
             values.setdefault(key, float(jet.y[r, j]))
     return values
 
@@ -193,7 +196,7 @@ def repaired_equations(
     for r, symbols in enumerate(found[0].y):
         for symbol, (name, k, own) in zip(elements(symbols), entries_of(system)):
             old.append(symbol)
-            new.append(book._derivative_scalar(name, k, own + r))
+            new.append(book.written.derivative_scalar(name, k, own + r))
     equations = ca.substitute(structure.equations[:count], concatenate(old), concatenate(new))
     _check_signals(book, found[0], equations)
     combined = list(rows)
@@ -206,7 +209,7 @@ def repaired_equations(
 
 def _check_signals(book: Model, array: DerivativeArray, equations: ca.SX) -> None:
     """Refuse combinations that contain the derivative of an input."""
-    rates = [s for s in ca.symvar(equations) if symbol_key(s) not in book._known]
+    rates = [s for s in ca.symvar(equations) if symbol_key(s) not in book.written.known]
     if rates:
         error = DifferentiatedInputError(
             f"The derivative of an input would be needed: {', '.join(map(array.symbol_label, rates[:6]))}.",

@@ -33,15 +33,15 @@ class _NotebookSymbols:
         self._along = Differentiation(book, self._unknowns, NOTHING_SOLVED)
 
     def symbol(self, position: int, order: int) -> ca.SX:
-        return self._book._derivative_scalar(*self._unknowns[position], order)
+        return self._book.written.derivative_scalar(*self._unknowns[position], order)
 
     def place(self, symbol: ca.SX) -> tuple[str, int, int]:
-        name, k, order = self._book._known[symbol_key(symbol)]
+        name, k, order = self._book.written.known[symbol_key(symbol)]
         if (name, k) in self._place:
             return "y", order, self._place[name, k]
         if name == "t":
             return "t", 0, 0
-        return ("u" if self._book._variables[name].kind == "input" else "p"), order, k
+        return ("u" if self._book.written.variables[name].kind == "input" else "p"), order, k
 
     def differentiated(self, expression: ca.SX, times: int = 1) -> ca.SX:
         for _ in range(times):
@@ -89,9 +89,9 @@ def _written(
 
 def _declared(new: ReducedModel, work: Model, unknown: Unknown, leader: Unknown) -> str:
     """A state for a combination, named after the two unknowns in it."""
-    stems = [name if work._variables[name].size == 1 else f"{name}{k}" for name, k in (unknown, leader)]
-    name = new._free_name(f"{stems[0]}_with_{stems[1].rpartition('.')[2]}")
-    old = work._variables[unknown[0]]
+    stems = [name if work.written.variables[name].size == 1 else f"{name}{k}" for name, k in (unknown, leader)]
+    name = new.written.free_name(f"{stems[0]}_with_{stems[1].rpartition('.')[2]}")
+    old = work.written.variables[unknown[0]]
     nominal = (old.nominal[unknown[1]],)
     new._declare(Variable(name, "state", (), "", (None,), (None,), nominal, (-float("inf"),), (float("inf"),), (0.0,)))
     return name

@@ -21,11 +21,11 @@ from daedalus.model.event_purpose import EventPurpose
 from daedalus.model.expressions import column, concatenate, elements
 from daedalus.model.mechanics.mechanics_part import Mechanics
 from daedalus.model.model import Model
-from daedalus.model.notebook import WrittenEvent
 from daedalus.model.reopened import as_model
 from daedalus.model.system.equation_row import EquationRow, collected
 from daedalus.model.system.once import remembered
 from daedalus.model.system.system import System
+from daedalus.model.written import WrittenEvent
 from daedalus.reduction.findings import Finding, RedundantConstraints, SmallestMultipliers
 from daedalus.reduction.redundancy.constraint_place import MotionPlace, jacobian_at, states_nearby
 from daedalus.reduction.redundancy.redundant_rows import (
@@ -168,7 +168,7 @@ def redundancy_at_start(system: System) -> Redundancy | None:
     if mechanics is None or not isinstance(mechanics.book, Model):  # a model of equations, which may be large
         return None
     model = as_model(system)
-    return redundancy_of(model, written_out(model)) if model._mechanics.constraints else None
+    return redundancy_of(model, written_out(model)) if model.written.mechanics.constraints else None
 
 
 def _forces_alone(moving: MovingModel, states: list[MotionPlace], rank: int) -> bool:
@@ -189,7 +189,7 @@ def _forces_alone(moving: MovingModel, states: list[MotionPlace], rank: int) -> 
 
 def _constraint_rows(model: Model, written: ReducedModel) -> tuple[EquationRow, ...]:
     """Where the constraints of the mechanics come from, in the order of their multipliers."""
-    return tuple(row for name in model._mechanics.constraints for row in written._equations[name].rows)
+    return tuple(row for name in model.written.mechanics.constraints for row in written.written.equations[name].rows)
 
 
 # -- writing a choice ------------------------------------------------------------------------------------------
@@ -211,31 +211,36 @@ def _rewritten(redundancy: Redundancy, choice: IndependentRows) -> ReducedModel:
     for name in touched:
         own = [k for k in owners[name] if k not in choice.dependent]
         if own:
-            symbols = n._declare(part_of(n, written._variables[name], "_alone", [owners[name].index(k) for k in own]))
+            symbols = n._declare(
+                part_of(n, written.written.variables[name], "_alone", [owners[name].index(k) for k in own])
+            )
             alone.update(zip(own, elements(column(symbols))))
     kept = [i for i in range(len(rows)) if i not in dropped]
     write_rows(n, [origins[i] for i in kept], [rows[i] for i in kept])
-    old = concatenate(column(written._symbols[name]) for name in touched)
+    old = concatenate(column(written.written.symbols[name]) for name in touched)
     order = [k for name in touched for k in owners[name]]
     forms = group_forms(_jacobian(redundancy.moving), choice)
     smallest = smallest_multipliers(forms, choice, alone)
     # Forces follow from the independent rows; what else shows a multiplier shows the smallest.
     forces = concatenate(alone.get(k, ca.SX(0)) for k in order)
     equations = {
-        key: replace(e, residual=ca.densify(ca.substitute(e.residual, old, forces))) for key, e in n._equations.items()
+        key: replace(e, residual=ca.densify(ca.substitute(e.residual, old, forces)))
+        for key, e in n.written.equations.items()
     }
-    n._equations = {}
+    n.written.equations = {}
     substituted(n, old, concatenate(smallest[k] for k in order))
-    n._equations = equations
+    n.written.equations = equations
     for name in touched:
-        n._outputs[name] = ca.reshape(concatenate(smallest[k] for k in owners[name]), *written._symbols[name].shape)
+        n.written.outputs[name] = ca.reshape(
+            concatenate(smallest[k] for k in owners[name]), *written.written.symbols[name].shape
+        )
     for i in dropped:
         keep_rows(n, [origins[i]], [rows[i]])
     by_row = {k: rows[equation[k]] for k in choice.involved}
     guards = (_follows(forms, choice, by_row), _well_chosen(forms), _apart(forms))
     for (purpose, wanted), guard in zip(NAMES.items(), guards):
-        name = n._free_name(wanted)
-        n._events[name] = WrittenEvent(name, guard, -1, {}, True, purpose)
+        name = n.written.free_name(wanted)
+        n.written.events[name] = WrittenEvent(name, guard, -1, {}, True, purpose)
     n._changed()
     return n
 

@@ -67,12 +67,12 @@ def independent_equations(system: System) -> ReducedModel | None:
     if not dropped or len(dropped) < len(repeated):
         return None
     kept = [i for i in range(len(rows)) if i not in set(dropped)]
-    written._equations = {}
+    written.written.equations = {}
     write_rows(written, [rows[i] for i in kept], [residuals[i] for i in kept])
     added = smallest_values(freeze(written, square=False))
     if len(added) != len(dropped):
         return None
-    written._equations |= added
+    written.written.equations |= added
     keep_rows(written, [rows[i] for i in dropped], [residuals[i] for i in dropped])
     written._know(None, EquationsSetApart(tuple(rows[i] for i in dropped)))
     return written
@@ -94,7 +94,7 @@ def _constraints_meet(system: System) -> bool:
     So have c(x) = 0 and exp(x) c(x) = 0. Those of mechanics are chosen along the motion (`Redundancy`).
     """
     alone = structure_of(system).rows_without("xdot", "z", "u")
-    if len(alone) < 2 or as_model(system)._mechanics.constraints:
+    if len(alone) < 2 or as_model(system).written.mechanics.constraints:
         return False
     slopes = ca.Function("slopes", [system.symbol(k) for k in "txp"], [structure_of(system).slopes("x")[alone, :]])
     x = np.nan_to_num(np.where(np.isnan(system.start["x"]), system.guessed_start, system.start["x"]))

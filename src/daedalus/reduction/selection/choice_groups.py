@@ -63,7 +63,7 @@ def invariant_entries(plan: ReductionPlan, expression: ca.SX) -> list[Entry] | N
     place = {u: j for j, u in enumerate(plan.unknowns)}
     found = []
     for symbol in ca.symvar(expression):
-        name, k, order = plan.book._known[symbol_key(symbol)]
+        name, k, order = plan.book.written.known[symbol_key(symbol)]
         if (name, k) in place:
             if order >= plan.order(place[name, k]):
                 return None
@@ -80,12 +80,12 @@ def _rows(plan: ReductionPlan, with_invariants: bool) -> tuple[list[EquationRow]
     place = {u: j for j, u in enumerate(plan.unknowns)}
     for i, times in plan.lower_levels:
         constraint = plan.levels[i, times]
-        inside = [plan.book._known[symbol_key(s)] for s in ca.symvar(constraint)]
+        inside = [plan.book.written.known[symbol_key(s)] for s in ca.symvar(constraint)]
         entries = [(place[name, k], order) for name, k, order in inside if (name, k) in place]
         rows.append(plan.level(i, times))
         constraints.append(constraint)
         leading.append([(j, r) for j, r in entries if r == d[j] - c[i] + times and r < plan.order(j)])
-    for kept in plan.book._invariants.values() if with_invariants else ():
+    for kept in plan.book.written.invariants.values() if with_invariants else ():
         for row, constraint in zip(kept.rows, elements(kept.residual)):
             own = invariant_entries(plan, constraint)
             # What somebody declared need not determine a state everywhere: an energy does not where nothing moves.
@@ -116,7 +116,7 @@ def _level(
     plan: ReductionPlan, rows: list[EquationRow], constraints: list[ca.SX], part: list[int], leading: list[list[Entry]]
 ) -> Level:
     entries = sorted({e for i in part for e in leading[i]})
-    symbols = concatenate(plan.book._derivative_scalar(*plan.unknowns[j], r) for j, r in entries)
+    symbols = concatenate(plan.book.written.derivative_scalar(*plan.unknowns[j], r) for j, r in entries)
     return Level(tuple(rows[i] for i in part), concatenate(constraints[i] for i in part), tuple(entries), symbols)
 
 

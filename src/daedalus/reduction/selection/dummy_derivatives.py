@@ -18,11 +18,11 @@ import numpy as np
 from daedalus.errors import ModelError
 from daedalus.model.expressions import concatenate, elements, symbol_key
 from daedalus.model.names import derivative_name
-from daedalus.model.notebook import Equation, WrittenEvent
 from daedalus.model.system.equation_row import EquationRow, Role, derivative_row
 from daedalus.model.system.state_choice import StateChoice
 from daedalus.model.system.system import System
 from daedalus.model.variables import make_variable
+from daedalus.model.written import Equation, WrittenEvent
 from daedalus.reduction.forms.first_order import rate_variable
 from daedalus.reduction.forms.orthogonal_solve import solve_orthogonal
 from daedalus.reduction.index.derivative_values import DerivativeValues, derivative_values
@@ -44,7 +44,7 @@ def with_selected_states(plan: ReductionPlan, original: System) -> ReducedModel:
     """The planned model with a choice of states in parameters, and the one that is best at the start."""
     groups = choice_groups(plan)
     matrices = [_start_matrix(plan, group[0]) for group in groups]
-    if plan.book._invariants and any(dominant_columns(matrix) is None for matrix in matrices):
+    if plan.book.written.invariants and any(dominant_columns(matrix) is None for matrix in matrices):
         # What the model keeps follows from the constraints, or fixes more than they do: it is kept by projection.
         groups = choice_groups(plan, with_invariants=False)
         matrices = [_start_matrix(plan, group[0]) for group in groups]
@@ -57,10 +57,10 @@ def with_selected_states(plan: ReductionPlan, original: System) -> ReducedModel:
     _write(plan, n, groups, values, lowered)
     _name_higher_derivatives(plan, n, original)
     chosen = [_chosen(matrix, group[0]) for matrix, group in zip(matrices, groups)]
-    parameter = n._variables[n._choices[0].parameter] if groups else None
+    parameter = n.written.variables[n.written.choices[0].parameter] if groups else None
     if parameter is not None:
         flat = [float(flag) for part in chosen for flag in part[0]]
-        n._variables[parameter.name] = make_variable(parameter.name, "parameter", parameter.shape, start=flat)
+        n.written.variables[parameter.name] = make_variable(parameter.name, "parameter", parameter.shape, start=flat)
     lower = plan.lower_levels
     keep_rows(n, [plan.level(*at) for at in lower], [plan.levels[at] for at in lower])
     dependent = {e for group, part in zip(groups, chosen) for level in group for e in _taken(level, part[1])}
@@ -90,10 +90,10 @@ def _lowered(plan: ReductionPlan, n: ReducedModel, entries: list[Entry]) -> list
             wanted.setdefault((name, order), []).append(k)
     stands = []
     for (name, order), chosen in wanted.items():
-        variable = rate_variable(n, plan.book._variables[name], order, chosen, "state")
+        variable = rate_variable(n, plan.book.written.variables[name], order, chosen, "state")
         for k, symbol in zip(chosen, elements(n._declare(variable))):
-            stands.append((plan.book._derivative_scalar(name, k, order), symbol))
-            highest = plan.book._derivative_scalar(name, k, order + 1)
+            stands.append((plan.book.written.derivative_scalar(name, k, order), symbol))
+            highest = plan.book.written.derivative_scalar(name, k, order + 1)
             if not any((name, order + 1) == key and k in own for key, own in wanted.items()):
                 stands.append((highest, n.der(symbol)))
     return stands
@@ -108,7 +108,7 @@ def _start_matrix(plan: ReductionPlan, level: Level) -> np.ndarray:
     symbols = ca.symvar(matrix)
     function = ca.Function("matrix", [concatenate(symbols)], [ca.densify(matrix)])
     point = start_point(plan.book, plan.system, symbols, plan.index)
-    nominal = np.array([plan.book._variables[name].nominal[k] for name, k in _owners(plan, level)])
+    nominal = np.array([plan.book.written.variables[name].nominal[k] for name, k in _owners(plan, level)])
     if point is not None:
         found = function(np.array([point[symbol_key(s)] for s in symbols])).full() * nominal
         if dominant_columns(found) is not None:
@@ -168,7 +168,7 @@ def _write(
     """Equations, the parameter of the choice and the events that call for another one."""
     stand = {symbol_key(s): new for s, new in lowered}
     counts = [group[0].matrix.nnz() for group in groups]
-    name = n._free_name(PARAMETER)
+    name = n.written.free_name(PARAMETER)
     c, last = plan.signature.c, len(plan.rows)
     # Each equation with its place: they stand where they were written, new ones last.
     rows = [(i, plan.level(i, int(c[i]) if i in plan.constraints else 0)) for i in values.rows]
@@ -179,19 +179,19 @@ def _write(
         own = flags[sum(counts[:g]) : sum(counts[: g + 1])]
         event = ""
         if len(group[0].entries) > len(group[0].rows):
-            event = n._free_name(EVENT if len(groups) == 1 else f"{EVENT}_{g + 1}")
-            n._events[event] = WrittenEvent(event, _guard(plan, group[0], own), -1, {}, True)
+            event = n.written.free_name(EVENT if len(groups) == 1 else f"{EVENT}_{g + 1}")
+            n.written.events[event] = WrittenEvent(event, _guard(plan, group[0], own), -1, {}, True)
         pairs = list(zip(*group[0].matrix.sparsity().get_triplet()))
         entries = tuple((sum(counts[:g]) + e, a, i) for e, (i, a) in enumerate(pairs))
         states = tuple(tuple(_state(plan, n, entry, stand) for entry in level.entries) for level in group)
-        n._choices += (StateChoice(name, states, tuple(level.rows for level in group), entries, event),)
+        n.written.choices += (StateChoice(name, states, tuple(level.rows for level in group), entries, event),)
         for level, elements_of in zip(group, states):
             constraints = _in_new_states(elements(level.constraints), lowered)
             for a, (entry, state) in enumerate(zip(level.entries, elements_of)):
                 mine = [(own[e], constraints[i]) for e, (i, column) in enumerate(pairs) if column == a]
                 source, written = values.source.get(entry, last), _value(plan, entry, values, stand)
                 (value,) = _in_new_states([written], lowered)
-                tie = (1 - sum(flag for flag, _ in mine)) * (n._derivative_scalar(*state, 1) - value)
+                tie = (1 - sum(flag for flag, _ in mine)) * (n.written.derivative_scalar(*state, 1) - value)
                 rows.append((source, _tie_row(plan, entry, source)))
                 residuals.append(tie + sum(flag * row for flag, row in mine))
     # Below a derivative with a name each state has its derivative for a neighbour, whether or not it may be dependent.
@@ -200,7 +200,7 @@ def _write(
         for entry in [(j, order) for order in range(plan.order(j) - 1) if (j, order) not in chosen]:
             state = _state(plan, n, entry, stand)
             rows.append((last, _tie_row(plan, entry, last)))
-            residuals.append(n._derivative_scalar(*state, 1) - _value(plan, entry, values, stand))
+            residuals.append(n.written.derivative_scalar(*state, 1) - _value(plan, entry, values, stand))
     order = sorted(range(len(rows)), key=lambda k: rows[k][0])
     write_rows(n, [rows[k][1] for k in order], [residuals[k] for k in order])
     _put_into_others(plan, n, values, lowered)
@@ -219,15 +219,15 @@ def _state(plan: ReductionPlan, n: ReducedModel, entry: Entry, stand: dict[int, 
     name, k = plan.unknowns[entry[0]]
     if entry[1] == 0:
         return name, k
-    symbol = stand[symbol_key(plan.book._derivative_scalar(name, k, entry[1]))]
-    return n._known[symbol_key(symbol)][:2]
+    symbol = stand[symbol_key(plan.book.written.derivative_scalar(name, k, entry[1]))]
+    return n.written.known[symbol_key(symbol)][:2]
 
 
 def _value(plan: ReductionPlan, entry: Entry, values: DerivativeValues, stand: dict[int, ca.SX]) -> ca.SX:
     """The value of the derivative of an entry."""
     if entry in values.value:
         return values.value[entry]
-    return stand[symbol_key(plan.book._derivative_scalar(*plan.unknowns[entry[0]], entry[1] + 1))]
+    return stand[symbol_key(plan.book.written.derivative_scalar(*plan.unknowns[entry[0]], entry[1] + 1))]
 
 
 def _tie_row(plan: ReductionPlan, entry: Entry, source: int) -> EquationRow:
@@ -244,7 +244,7 @@ def _guard(plan: ReductionPlan, level: Level, flags: list[ca.SX]) -> ca.SX:
 
     A_D and A_S are A with columns chosen by the parameters.
     """
-    nominal = [plan.book._variables[name].nominal[k] for name, k in _owners(plan, level)]
+    nominal = [plan.book.written.variables[name].nominal[k] for name, k in _owners(plan, level)]
     matrix = ca.mtimes(level.matrix, ca.diag(ca.DM(nominal)))
     pattern = matrix.sparsity()
     count, size = matrix.shape
@@ -267,9 +267,9 @@ def _name_higher_derivatives(plan: ReductionPlan, n: ReducedModel, original: Sys
         for order in range(2, min(original.orders[v.name]) + 1):
             own = [None if unknown is None else rates.get(unknown) for unknown in own]
             rate = own[0][0] if own and own[0] is not None else ""
-            whole = rate in n._variables and own == [(rate, k) for k in range(v.size)]
-            if whole and n._variables[rate].shape == v.shape and n._variables[rate].kind == "state":
-                n._outputs.setdefault(derivative_name(v.name, order), n._derivative_symbol(rate, 1))
+            whole = rate in n.written.variables and own == [(rate, k) for k in range(v.size)]
+            if whole and n.written.variables[rate].shape == v.shape and n.written.variables[rate].kind == "state":
+                n.written.outputs.setdefault(derivative_name(v.name, order), n.written.derivative_symbol(rate, 1))
 
 
 def _rates(plan: ReductionPlan) -> dict[Unknown, Unknown]:
@@ -278,7 +278,8 @@ def _rates(plan: ReductionPlan) -> dict[Unknown, Unknown]:
     for row, residual in zip(plan.rows, elements(plan.residual)):
         if row.role is Role.DERIVATIVE:
             inside = {
-                order: (name, k) for name, k, order in (plan.book._known[symbol_key(s)] for s in ca.symvar(residual))
+                order: (name, k)
+                for name, k, order in (plan.book.written.known[symbol_key(s)] for s in ca.symvar(residual))
             }
             if inside.keys() == {0, 1}:
                 found[inside[1]] = inside[0]
@@ -292,15 +293,15 @@ def _put_into_others(
 
     Invariants that are equations now are not projected on; nor are declared ones, alone they would lead off those.
     """
-    tops = {e: plan.book._derivative_scalar(*plan.unknowns[e[0]], e[1] + 1) for e in values.value}
-    held = {row.level for choice in n._choices for level in choice.constraints for row in level}
+    tops = {e: plan.book.written.derivative_scalar(*plan.unknowns[e[0]], e[1] + 1) for e in values.value}
+    held = {row.level for choice in n.written.choices for level in choice.constraints for row in level}
     kept: dict[str, Equation] = {}
-    for name, invariant in plan.book._invariants.items():
+    for name, invariant in plan.book.written.invariants.items():
         moving = all(invariant_entries(plan, row) for row in elements(invariant.residual))
         declared = invariant.rows[0].role is Role.DECLARED
         if declared or (moving and invariant.rows[0].level in held):
-            kept[name] = n._invariants.pop(name)
-    equations = dict(n._equations)
+            kept[name] = n.written.invariants.pop(name)
+    equations = dict(n.written.equations)
     known = {symbol_key(symbol) for symbol in tops.values()}
     pairs = [(tops[e], value) for e, value in values.value.items()]
     pairs += [(old, new) for old, new in lowered if symbol_key(old) not in known]
@@ -308,5 +309,5 @@ def _put_into_others(
         old, new = (concatenate(side) for side in zip(*pairs))
         substituted(n, old, new)
         # Equations have their values already, and ties keep their derivative.
-        n._equations = equations
+        n.written.equations = equations
     n._kept.update(kept)

@@ -10,7 +10,7 @@ import numpy as np
 
 from daedalus.errors import InputError
 from daedalus.model.assembly.ledger import Account, Ledger
-from daedalus.model.drawing.sketch import Drawing
+from daedalus.model.drawing.drawing_part import Drawing
 from daedalus.model.expressions import elements
 from daedalus.model.mechanics.mechanical_ledger import mechanical_ledger
 from daedalus.model.names import derivative_name, split_derivative, split_index
@@ -192,7 +192,7 @@ def _ledger_of(system: System) -> Ledger | None:
         return ledger
     # A model that was reduced is drawn as the one it came from, and has the energies of that.
     book = None if drawing is None or drawing.book is None else drawing.book._in_joint_coordinates()
-    return mechanical_ledger(book) if book is not None and book._mechanics.positions else None
+    return mechanical_ledger(book) if book is not None and book.written.mechanics.positions else None
 
 
 def _blended(system: System, sliding: Sliding) -> LedgerFunctions | None:

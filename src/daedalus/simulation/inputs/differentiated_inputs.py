@@ -113,7 +113,7 @@ def _levels(
         return [value, *table_rates(name, value, times, span)]
     expression = ca.SX(_with_derivatives(model, name, values, span, error))
     if expression.is_scalar() and system.places[name].shape != ():
-        expression = ca.repmat(expression, *model._symbols[name].shape)
+        expression = ca.repmat(expression, *model.written.symbols[name].shape)
     if expression.is_constant():
         return [value, *[0.0] * times]
     check_smooth(model, {name: expression}, {name: times})
@@ -163,7 +163,7 @@ def _with_derivatives(
                 because="derivatives are taken of the formula of a function, and this one could not be read as one.",
                 remedy=smooth_instead(name, error.needed[name]),
             )
-        return ca.reshape(expression, *model._symbols[name].shape)
+        return ca.reshape(expression, *model.written.symbols[name].shape)
     return model._expression(value, f"The input {name!r}")
 
 

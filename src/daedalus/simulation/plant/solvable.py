@@ -49,6 +49,6 @@ def _reduced(model: Model | System, system: System) -> System:
     from daedalus.reduction.reduce import reduced_with
 
     book = as_model(model)
-    if not book._mechanics.constraints:
+    if not book.written.mechanics.constraints:
         check_general_mass(system)
     return reduced_with(book, {}).freeze()

@@ -68,7 +68,7 @@ class TouchingBodies:
     """Bodies with masses and shapes as numbers, and how rows, poses and twists turn into each other."""
 
     def __init__(self, system: System, book: Model, p: np.ndarray) -> None:
-        written = book._mechanics
+        written = book.written.mechanics
         self.system, self.book = system, book
         self.names = list(written.bodies)
         self.index = {name: k for k, name in enumerate(self.names)}
@@ -101,7 +101,7 @@ class TouchingBodies:
             return [places[label] for label in labels]
 
         for k, name in enumerate(self.names):
-            body = book._mechanics.bodies[name]
+            body = book.written.mechanics.bodies[name]
             own = groups.setdefault((body.orientation, body.size), _BodyGroup(body.orientation, body.size))
             own.bodies.append(k)
             own.position.append(where(f"{name}.position", body.size))
@@ -169,7 +169,7 @@ class TouchingBodies:
 
     def _made(self, p: np.ndarray) -> tuple[Any, Any, np.ndarray, tuple[float, float]]:
         """The world of the core, the laws as numbers, and the smallest and the largest size of a shape."""
-        written = self.book._mechanics
+        written = self.book.written.mechanics
         bodies = [written.bodies[name] for name in self.names]
         parts = [concatenate([ca.SX(b.mass), *([ca.vec(b.inertia)] if b.inertia is not None else [])]) for b in bodies]
         parts += [concatenate([s.size, s.at, ca.vec(s.rotation.T)]) for s in self.shapes]
@@ -228,7 +228,7 @@ class TouchingBodies:
         by_body: dict[int, list[int]] = {}
         for k, owner in enumerate(owners.tolist()):
             by_body.setdefault(owner, []).append(k)
-        joined = {frozenset(mark.bodies) for mark in self.book._sketch.joints.values()}
+        joined = {frozenset(mark.bodies) for mark in self.book.written.sketch.joints.values()}
 
         def write(one: str, two: str, law: int) -> None:
             for i, j in product(by_body.get(self.index.get(one, -1), []), by_body.get(self.index.get(two, -1), [])):
@@ -362,7 +362,7 @@ class JointRows:
 
 
 def _joint_rows(system: System, book: Model, names: list[str]) -> JointRows | None:
-    written = book._mechanics
+    written = book.written.mechanics
     if not written.constraints:
         return None
     rates, positions = [], []
@@ -375,14 +375,14 @@ def _joint_rows(system: System, book: Model, names: list[str]) -> JointRows | No
     columns, symbols = [], []
     for name in names:
         body = written.bodies[name]
-        speed = book._symbols[f"{name}.velocity"]
+        speed = book.written.symbols[f"{name}.velocity"]
         linear = ca.jacobian(rate, speed)
         symbols.append(speed)
         if body.size == 2:
             linear = ca.horzcat(linear, ca.SX.zeros(rate.numel()))
         angular = ca.SX.zeros(rate.numel(), 3)
         if body.orientation is not None:
-            spin = book._symbols[f"{name}.angular_velocity"]
+            spin = book.written.symbols[f"{name}.angular_velocity"]
             symbols.append(spin)
             own = ca.jacobian(rate, spin)
             angular = ca.horzcat(ca.SX.zeros(rate.numel(), 2), own) if body.orientation == "planar" else own
