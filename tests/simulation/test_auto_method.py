@@ -11,7 +11,7 @@ import daedalus as dd
 from daedalus import catalogue
 from daedalus.model.system.once import once
 from daedalus.simulation.result.records_of_methods import ImplicitChosen, Stiffness, ToleranceTightened
-from daedalus.simulation.run import beginnings, stiff_start
+from daedalus.simulation.run import stiff_start, travel
 from daedalus.simulation.start import implicit_start
 
 
@@ -60,7 +60,7 @@ def test_what_a_trial_found_changes_no_bit_of_a_later_run():
     known = catalogue.load("robertson")
     options = {"start": known.start, "rtol": 1e-5, "atol": 1e-11}
     first = dd.simulate(known.model, known.span, **options)
-    trials = once(known.model.freeze(), beginnings._kept)
+    trials = once(known.model.freeze(), travel._kept)
     assert (len(trials), first.method) == (1, "rodas5p")
     consistent = dd.initialise(known.model, known.start)
     begun = dd.simulate(known.model, known.span, **{**options, "start": consistent})

@@ -1,10 +1,15 @@
-"""A run differentiated, forward in time: part after part, the derivatives carried from each to the next."""
+"""A run differentiated, forward in time: part after part, the derivatives carried from each to the next.
+
+With error control state and sensitivities are one system in one error test. The absolute tolerance of ∂x_i/∂θ_j is
+that of x_i divided by the size of θ_j. What happens in a run ends a part of it, and sensitivities are carried across
+between two parts; a condition whose moment the motion decides ends its part here.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,16 +26,58 @@ from daedalus.differentiation.next_part import NextPart
 from daedalus.differentiation.parts import instant_behind, next_part
 from daedalus.differentiation.steps.discrete import run_discrete
 from daedalus.differentiation.steps.stepwise import stepwise
-from daedalus.differentiation.variational.augmented import AnyAugmented, augmented_of
-from daedalus.differentiation.variational.error_controlled import event_call, moves_far, run_error_controlled
+from daedalus.differentiation.variational.augmented import AnyAugmented, Augmented, augmented_of
 from daedalus.differentiation.variational.finished import DerivativesStoppedError
 from daedalus.differentiation.variational.recorded import Recorded, RunPart, at_rest, recorded_run
 from daedalus.differentiation.variational.residual_augmented import varied_at
 from daedalus.differentiation.variational.tangent_start import TangentStart, tangent_start
 from daedalus.integrators.methods import choose_method, is_implicit
+from daedalus.model.system.system import System
+from daedalus.simulation.result.ending import Ending
 from daedalus.simulation.result.records import Record
 from daedalus.simulation.result.records_of_derivatives import EventsTogether
 from daedalus.simulation.run.method_choice import implicit_choice
+
+
+def run_error_controlled(case: Case, augmented: AnyAugmented, y0: np.ndarray) -> Recorded | None:
+    """Integrate y from the start of the case to its end, or to a terminal event; None where the system is stiff."""
+    assert isinstance(augmented, Augmented)  # explicit methods run formulas
+    settings, system = case.settings, case.system
+    sizes = augmented.variational.directions.sizes(system, case.p)
+    call = {**settings.call, "atol": augmented.variational.tolerances(settings.call["atol"], sizes)}
+    if "projection" in call:
+        call["projection"] = (augmented.exact if moves_far(case) else augmented.tangential).core
+    u, tables = core_inputs(case)
+    if tables:
+        call["tables"] = tables
+    if case.save_at is not None and not system.events:
+        call["save_at"] = case.save_at
+    for name in ("guards", "directions", "actions", "occurrences", "resets", "restart", "writes"):
+        call.pop(name, None)
+    if system.events:
+        call.update(event_call(system), guards=augmented.guards.core)
+    run = _core.integrate(augmented.rhs.core, settings.core_method, case.t0, case.t1, y0, u, case.p, **call)
+    if run.status == Ending.STIFF:
+        return None
+    return recorded_run(case, run, lambda rows: rows, lambda unknown: unknown, augmented.layout.width)
+
+
+def moves_far(case: Case) -> bool:
+    """Whether a step may be moved onto the invariants by more than a tolerance; then the move is differentiated itself.
+
+    So it is at fixed step, where the variational equations become the derivative of the steps.
+    """
+    return case.limits.get("step") is not None
+
+
+def event_call(system: System) -> dict[str, Any]:
+    """What the core does at conditions: one that the part ends with ends the run."""
+    return {
+        "directions": [e.direction for e in system.events],
+        "actions": [2 if e.terminal else 1 for e in system.events],
+        "occurrences": [1] * len(system.events),
+    }
+
 
 WAYS = {"variational": run_error_controlled, "discrete": run_discrete}
 

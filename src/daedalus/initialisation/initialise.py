@@ -1,4 +1,9 @@
-"""Find a consistent start: values of states, derivatives, algebraic variables and multipliers that obey everything."""
+"""Find a consistent start: values of states, derivatives, algebraic variables and multipliers that obey everything.
+
+Multipliers of redundant constraints are the smallest that give the same forces, as a run shows them. With every row of
+G divided by its length, λ̂ counted in these lengths has a part in the null space of Ĝᵀ that gives no force. It is taken
+off (J. García de Jalón, M. D. Gutiérrez-López, Multibody System Dynamics 30, 2013).
+"""
 
 from __future__ import annotations
 
@@ -16,7 +21,6 @@ from daedalus.initialisation.freedom import Freedom, freedom
 from daedalus.initialisation.given_and_guessed import Wanted, brought_along, read_wanted
 from daedalus.initialisation.input_values import input_jet, without_expressions
 from daedalus.initialisation.mass_metric import search_from
-from daedalus.initialisation.redundant_multipliers import with_smallest_multipliers
 from daedalus.initialisation.start import MovedOnto, Start
 from daedalus.initialisation.start_equations import start_equations
 from daedalus.initialisation.wording import number
@@ -25,6 +29,10 @@ from daedalus.model.model import Model, as_system
 from daedalus.model.system.equation_row import level_name
 from daedalus.model.system.system import System
 from daedalus.model.values import check_mapping, parameter_values
+from daedalus.reduction.findings import SmallestMultipliers
+from daedalus.reduction.redundancy.constraint_place import MotionPlace, jacobian_at
+from daedalus.reduction.redundancy.independent_constraints import redundancy_at_start
+from daedalus.reduction.redundancy.redundant_rows import rank_of_rows, scaled
 from daedalus.reduction.selection.selected_states import without_choice
 
 # States taken from a run are known to its tolerance: up to this share of their size they may move onto the constraints.
@@ -260,3 +268,41 @@ def closure_at_guess(search: Search) -> dict[str, float]:
         name = level_name(origin.source.equation, origin.times)
         gaps[name] = float(np.hypot(gaps.get(name, 0.0), value))
     return gaps
+
+
+def with_smallest_multipliers(
+    search: Search, given: np.ndarray, vectors: Mapping[str, np.ndarray]
+) -> tuple[np.ndarray, str | None]:
+    """z with the smallest multipliers, and a note; z as it is where none are redundant, or one was given or guessed.
+
+    Example
+    -------
+    >>> import casadi as ca, daedalus as dd
+    >>> m = dd.Model("rod twice"); q = m.coordinate("q", 2, start=[1, 0], rate=[0, 2])
+    >>> m.kinetic_energy(0.5 * ca.sumsqr(m.rate(q)))
+    >>> _ = m.constraint("rod", q[0]**2 + q[1]**2 - 1); _ = m.constraint("again", 2 * (q[0]**2 + q[1]**2 - 1))
+    >>> s = dd.initialise(m)
+    >>> round(float(s["rod"]), 6), round(float(s["again"]), 6)
+    (-1.0, -0.5)
+    """
+    equations = search.equations
+    system: System = equations.system
+    redundancy = redundancy_at_start(system)
+    if redundancy is None:
+        return vectors["z"], None
+    own = redundancy.first.involved
+    places = np.array([system.labels["z"].index(redundancy.names[k]) for k in own])
+    entries = np.asarray(equations.places["z"])[places]
+    if np.any(given[entries]) or np.any(search.guess[entries]):
+        return vectors["z"], None
+    place = MotionPlace(search.time, vectors["x"], vectors["u"], vectors["p"])
+    jacobian = jacobian_at(redundancy.moving, place)[own]
+    lengths = np.linalg.norm(jacobian, axis=1)
+    lengths = np.where(lengths > 0, lengths, 1.0)
+    matrix, rank = scaled(jacobian), len(own) - len(redundancy.first.dependent)
+    if rank_of_rows(matrix) != rank:  # other rows depend on each other here than at the model's own start
+        return vectors["z"], None
+    acting = np.linalg.svd(matrix)[0][:, :rank]
+    z = np.array(vectors["z"], dtype=float)
+    z[places] = acting @ (acting.T @ (lengths * z[places])) / lengths
+    return z, str(SmallestMultipliers(tuple(redundancy.rows[k] for k in own)))

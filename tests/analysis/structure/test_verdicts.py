@@ -4,8 +4,7 @@ import pytest
 
 import daedalus as dd
 from daedalus import catalogue
-from daedalus.catalogue.textbook.small_dae import EXAMPLES
-from daedalus.catalogue.verdict import Verdict
+from daedalus.catalogue.textbook.small_dae import EXAMPLES, Verdict
 
 PROBLEMS = {"brachistochrone", "bryson_denham", "double_integrator", "goddard_rocket", "hanging_chain"}
 VERDICTS = [

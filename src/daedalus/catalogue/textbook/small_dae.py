@@ -12,16 +12,43 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import casadi as ca
 
 from daedalus.catalogue.known_system import KnownSystem, Value
 from daedalus.catalogue.reference import Reference
-from daedalus.catalogue.verdict import Verdict
 from daedalus.errors import InputError
 from daedalus.model.model import Model
 from daedalus.model.names import did_you_mean
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The attributes of `dd.analyse(model, at=at)` that are known; None means that nothing is promised.
+
+    hidden: texts of hidden constraints, each contained in one that is found. warnings: likewise.
+
+    Example
+    -------
+    >>> from daedalus.catalogue.textbook.small_dae import Verdict
+    >>> Verdict("explicit ODE", index=0, freedom=1).index
+    0
+    """
+
+    kind: str
+    index: int | None
+    freedom: int
+    at: dict[str, object] = field(default_factory=dict)
+    structural_index: int | None = None
+    is_linear: bool | None = None
+    directly_solvable: bool | None = None
+    solvable: bool = True
+    algebraic: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    undetermined: tuple[str, ...] = ()
+
 
 END = 1.0
 SLOPE_21 = 11 / 3

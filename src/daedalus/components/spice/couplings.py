@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import casadi as ca
+
 from daedalus.components import electrical
-from daedalus.components.spice.coupled_coils import CoupledCoils
 from daedalus.components.spice.netlist_text import Card
+from daedalus.model.assembly.component import Component, Keyword
 
 
 def ends_of(card: Card) -> dict[str, str]:
@@ -71,3 +73,28 @@ def _ideally_coupled(circuit: Any, name: str, coils: list[str], inductances: lis
     ends = {f"{side}_{end}": node for side, pair in (("primary", first), ("secondary", second))
             for end, node in pair.items()}  # fmt: skip
     circuit.add(part, name, ends)
+
+
+class CoupledCoils(Component):
+    """Coils with ports plus_1, minus_1, plus_2, ...; states current_1, ...; `flux_1`, ... on request;
+    `inductances` is a symmetric matrix."""
+
+    domain = "electrical"
+    keywords = {"inductances": Keyword("H", option="numbers")}
+
+    @staticmethod
+    def _write(m: Any, q: Any) -> None:
+        matrix = q.inductances
+        count = len(matrix)
+        currents = [m.state(f"current_{k + 1}", unit="A") for k in range(count)]
+        rates = [m.der(current) for current in currents]
+        for k in range(count):
+            plus, minus = m.port(f"plus_{k + 1}", "electrical"), m.port(f"minus_{k + 1}", "electrical")
+            m.equation(plus.current, currents[k], name=f"current {k + 1} in")
+            m.equation(plus.current + minus.current, 0, name=f"current {k + 1} out")
+            induced = sum((float(matrix[k][j]) * rates[j] for j in range(count)), ca.SX(0))
+            linked = sum((float(matrix[k][j]) * currents[j] for j in range(count)), ca.SX(0))
+            m._quantity(f"flux_{k + 1}", linked, "Wb")
+            m.equation(induced, plus.voltage - minus.voltage, name=f"flux {k + 1}")
+        stored = [0.5 * float(matrix[i][j]) * currents[i] * currents[j] for i in range(count) for j in range(count)]
+        m.stored(sum(stored, ca.SX(0)))

@@ -9,6 +9,7 @@ PULSE, PWL, EXP, SFFM. Names are in lower case; `v_node` is the voltage of a nod
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,14 +17,17 @@ from typing import Any
 from daedalus.components.semiconductors.device_cards import SpiceWarning
 from daedalus.components.spice.circuit import model_of
 from daedalus.components.spice.netlist import Netlist
-from daedalus.components.spice.netlist_size import check_size
-from daedalus.components.spice.netlist_text import read_cards
+from daedalus.components.spice.netlist_text import Card, is_pair, read_cards
 from daedalus.components.spice.purpose import OVER_TIME, STEADY, Purpose
 from daedalus.components.spice.steady_start import guess_of, held_nodes, write_start
 from daedalus.errors import ModelError
 from daedalus.model.expressions import described
 from daedalus.model.model import Model
-from daedalus.model.names import suggest_name
+from daedalus.model.names import counted, suggest_name
+
+# Elements of a circuit with all subcircuits put in, and subcircuits inside each other.
+MOST_ELEMENTS = 5_000
+DEEPEST = 40
 
 
 def from_spice(
@@ -111,3 +115,61 @@ def circuit_for(netlist: Netlist, purpose: Purpose) -> Model:
     m = model_of(netlist, suggest_name(netlist.title.lower()), netlist.top, {}, (), purpose)
     m.name = netlist.title
     return m
+
+
+def check_size(top: Sequence[Card], blocks: Mapping[str, Sequence[Card]]) -> None:
+    """Refuse a netlist that is too large or too deep, by the card that makes it so."""
+    elements, depths = dict[str, int](), dict[str, int]()
+    for name in _inner_first(top, blocks):
+        elements[name], depths[name] = _sizes(blocks[name], elements, depths)
+    _sizes(top, elements, depths)
+
+
+def _used(card: Card) -> str:
+    """The subcircuit that a card uses; empty for other elements."""
+    if card.words[0][0] != "x":
+        return ""
+    plain = [word for word in card.words[1:] if not is_pair(word) and word != "params:"]
+    return plain[-1] if plain else ""
+
+
+def _sizes(cards: Sequence[Card], elements: Mapping[str, int], depths: Mapping[str, int]) -> tuple[int, int]:
+    """Elements and depth of a block, from those of the blocks inside it."""
+    total = deepest = 0
+    for card in cards:
+        inner = _used(card)
+        total += elements.get(inner, 1)
+        deepest = max(deepest, depths.get(inner, -1) + 1)
+        if total > MOST_ELEMENTS:
+            raise card.refuse(
+                "makes the circuit too large", f"with subcircuits put in there are more than {MOST_ELEMENTS} elements.",
+                "a part of the circuit, or fewer subcircuits inside each other",
+            )  # fmt: skip
+        if deepest > DEEPEST:
+            raise card.refuse(
+                "makes the circuit too deep", f"more than {counted(DEEPEST, 'subcircuit')} lie inside each other.",
+                "the inner subcircuits written out",
+            )  # fmt: skip
+    return total, deepest
+
+
+def _inner_first(top: Sequence[Card], blocks: Mapping[str, Sequence[Card]]) -> list[str]:
+    """The subcircuits that are used, each behind those that it uses; refused where one contains itself."""
+    order: list[str] = []
+    done: set[str] = set()
+    inside: list[str] = []
+    waiting = [(card, False) for card in reversed(top)]
+    while waiting:
+        card, leaves = waiting.pop()
+        name = _used(card)
+        if leaves:
+            inside.pop()
+            done.add(name)
+            order.append(name)
+        elif name in inside:
+            raise card.refuse(f"uses the subcircuit {name!r}", "it contains itself.", "a subcircuit without itself")
+        elif name in blocks and name not in done:
+            inside.append(name)
+            waiting.append((card, True))
+            waiting += [(inner, False) for inner in reversed(blocks[name])]
+    return order

@@ -7,13 +7,15 @@ import re
 import textwrap
 from pathlib import Path
 
+import casadi as ca
+
 from daedalus.derivations.derivation import Derivation, DerivationStep
 from daedalus.derivations.formula.line import FormulaLine
+from daedalus.derivations.formula.notation import Juxtaposed, Matrix, Side
 from daedalus.display.cards.card import card
 from daedalus.display.formulas.fitted_rows import ARTICLE, PAGE
-from daedalus.display.formulas.matrix_rows import matrix_rows
-from daedalus.display.formulas.sides import line_latex, lines_latex
-from daedalus.display.formulas.styles import Latex, MathML
+from daedalus.display.formulas.sides import LARGEST_MATRIX, SideWriter, line_latex, lines_latex
+from daedalus.display.formulas.styles import Latex, MathML, Text
 
 # Lines that are printed of one step; files have all of them.
 MOST_LINES = 40
@@ -215,3 +217,48 @@ def _sentence_html(text: str) -> str:
         f"<math>{MathML().name(piece)}</math>" if k % 2 and _is_name(piece) else html.escape(piece)
         for k, piece in enumerate(pieces)
     )
+
+
+def matrix_rows(line: FormulaLine, widest: int) -> list[str] | None:
+    """The rows of a line that has a matrix of several rows; None of other lines, and of wider ones.
+
+    Example
+    -------
+    >>> import casadi as ca
+    >>> from daedalus.derivations.formula.notation import name
+    >>> x = ca.SX.sym("x")
+    >>> line = FormulaLine(name("A"), Matrix(ca.vertcat(ca.horzcat(0, 1), ca.horzcat(-x, 0))), {})
+    >>> print("\\n".join(matrix_rows(line, 80)))
+        [  0  1 ]
+    A = [ -x  0 ]
+    """
+    writer = SideWriter(line.labels, Text())
+    blocks = [*_blocks(writer, line.left), [Text().sign(line.sign).strip()], *_blocks(writer, line.right)]
+    height = max(map(len, blocks))
+    if height == 1:
+        return None
+    rows = [" ".join(row) for row in zip(*(_filled(block, height) for block in blocks))]
+    return rows if max(map(len, rows)) <= widest else None
+
+
+def _blocks(writer: SideWriter, side: Side) -> list[list[str]]:
+    """The pieces of a side, each as rows of one width."""
+    if isinstance(side, Juxtaposed):
+        return [block for piece in side.pieces for block in _blocks(writer, piece)]
+    entries = side.entries if isinstance(side, Matrix) else side if isinstance(side, ca.SX) else ca.SX(0)
+    if entries.is_scalar() or max(entries.shape) > LARGEST_MATRIX:
+        return [[writer.side(side).strip()]]
+    dense = ca.densify(entries)
+    texts = [
+        [writer.side(dense[i, j]) for j in range(dense.shape[1])] for i in range(dense.shape[0])
+    ]  # fmt: skip
+    widths = [max(map(len, column)) for column in zip(*texts)]
+    return [[f"[ {'  '.join(text.rjust(width) for text, width in zip(row, widths))} ]" for row in texts]]
+
+
+def _filled(block: list[str], height: int) -> list[str]:
+    """A block with empty rows above and below."""
+    width = max(map(len, block))
+    above = (height - len(block)) // 2 if len(block) > 1 else height // 2
+    rows = [*[""] * above, *block]
+    return [row.ljust(width) for row in (*rows, *[""] * (height - len(rows)))]

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from daedalus.analysis.structure.written_structure import VariableIndex
+from daedalus.analysis.structure.written_structure import VariableIndex, variable_index
 from daedalus.model.system.once import By, once, remembered
 from daedalus.model.system.system import System
 from daedalus.reduction.forms.explicit_form import ExplicitForm
 from daedalus.reduction.forms.no_form import NoForm
 from daedalus.reduction.forms.solved_form import find_solved_form
+from daedalus.reduction.switches import Switches, switches_of
 from daedalus.simulation.plant.called_plant import CalledEquations, CalledPlant
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.plant.linear_plant import LinearPlant
 from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.plant.selected_plant import SelectedPlant
+from daedalus.simulation.result.records import Record
+from daedalus.simulation.result.records_on_the_way import JumpNotLocated, SwitchesNotLocated
 
 
 def plant_of(system: System) -> Plant:
@@ -53,3 +56,19 @@ def _as_written(system: System, index: By[VariableIndex | None]) -> ImplicitPlan
 def plant_for_rows(system: System, rows: np.ndarray) -> Plant:
     """The plant whose runs have rows of this width."""
     return plant_of(system) if rows.shape[1] == system.sizes["x"] else implicit_plant_of(system)
+
+
+def switched_plant(plant: Plant) -> tuple[Plant, Switches | None, tuple[Record, ...]]:
+    """The plant to run, its switches, and what a run tells of them; without switches the plant itself."""
+    switches = switches_of(plant.system)
+    if switches is None:
+        return plant, None, ()
+    twin = switches.system
+    notes = tuple(JumpNotLocated(name) for name in switches.left)
+    if isinstance(plant, ImplicitPlant):
+        # The index of each variable is that of the equations as written.
+        return implicit_plant_of(twin, variable_index(plant.system)), switches, notes
+    found = find_plant(twin)
+    if isinstance(found, NoForm):
+        return plant, None, (SwitchesNotLocated(found.reason),)
+    return found, switches, notes

@@ -29,7 +29,7 @@ from daedalus.simulation.inputs.differentiated_inputs import driven_system, with
 from daedalus.simulation.inputs.input_elements import gathered_inputs
 from daedalus.simulation.inputs.jumps_differentiated import jumps_differentiated
 from daedalus.simulation.inputs.read_inputs import Drive, read_inputs
-from daedalus.simulation.inputs.tables_in_constraints import check_tables
+from daedalus.simulation.inputs.table_rates import check_tables
 from daedalus.simulation.plant.selected_plant import SelectedPlant
 from daedalus.simulation.plant.solvable import of_index_1
 from daedalus.simulation.result.held_values import ConditionModes

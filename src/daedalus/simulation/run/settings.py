@@ -29,8 +29,7 @@ from daedalus.simulation.plant.constant_mass import varying_mass
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.plant.plant import Plant
-from daedalus.simulation.plant.plants import implicit_plant_of, plant_of
-from daedalus.simulation.plant.switched_plant import switched_plant
+from daedalus.simulation.plant.plants import implicit_plant_of, plant_of, switched_plant
 from daedalus.simulation.result.records import Record
 from daedalus.simulation.result.records_of_methods import (
     ExplicitChosen,

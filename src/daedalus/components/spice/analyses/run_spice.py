@@ -11,17 +11,20 @@ import numpy as np
 
 from daedalus.analysis.points.equilibrium import Equilibrium
 from daedalus.components.spice.analyses import analysis_cards as cards
-from daedalus.components.spice.analyses.curves import Curve, RunCurve, TableCurve
-from daedalus.components.spice.analyses.harmonics import harmonics
+from daedalus.components.spice.analyses.analysis_cards import Probe, expression
+from daedalus.components.spice.analyses.curves import BOOLE, Curve, RunCurve, TableCurve
 from daedalus.components.spice.analyses.measures import measured, measured_over, read_measure
 from daedalus.components.spice.analyses.named_values import shown_names
 from daedalus.components.spice.analyses.rest import direct_current, operating_point
 from daedalus.components.spice.analyses.small_signal import ac, noise, transfer_function
 from daedalus.components.spice.from_spice import circuit_for, model_over_time, netlist_of
 from daedalus.components.spice.netlist import Netlist
+from daedalus.components.spice.netlist_text import Card
 from daedalus.components.spice.purpose import AT_REST
 from daedalus.errors import InputError
 from daedalus.simulation.simulate import simulate
+
+COUNT = 10  # the mean and nine harmonics, as SPICE prints them
 
 
 @dataclass
@@ -211,3 +214,27 @@ def _curves(analysis: str, netlist: Netlist, found: SpiceResults) -> list[Curve]
     axis = "frequency" if analysis != "dc" else str(list(data.dims)[-1])
     count = data.sizes[str(next(iter(data.dims)))] if analysis == "dc" and len(data.dims) > 1 else 1
     return [TableCurve(data, axis, netlist, known, row) for row in range(count)]
+
+
+def harmonics(curve: RunCurve, probe: Probe, frequency: float, card: Card) -> dict[str, Any]:
+    """Amplitudes and phases (degrees, of sines) of the harmonics, and the total harmonic distortion."""
+    period = 1.0 / frequency
+    begin = curve.last - period
+    if begin < curve.first - 1e-9 * period:
+        raise card.refuse("has a period longer than the run", "harmonics are those of its last period.", ".tran 1u 10m")
+    panels = curve.panels(expression(probe.text, card), max(begin, curve.first), curve.last, card)
+    weights = BOOLE * (panels.x[:, -1] - panels.x[:, 0])[:, None]
+    orders = np.arange(COUNT)
+    angles = 2 * np.pi * frequency * (panels.x - begin)
+    turned = np.exp(-1j * orders[:, None, None] * angles)
+    amplitudes = np.sum(turned * (panels.y * weights), axis=(1, 2)) * frequency * np.where(orders == 0, 1.0, 2.0)
+    sizes = np.abs(amplitudes)
+    # The angle of a sine that begins with the run, as SPICE tells it.
+    phases = np.degrees(np.angle(amplitudes * np.exp(-2j * np.pi * frequency * orders * begin))) + 90.0
+    distortion = float(np.sqrt(np.sum(sizes[2:] ** 2)) / sizes[1]) if sizes[1] > 0 else float("nan")
+    return {
+        "frequency": orders * frequency,
+        "amplitude": np.where(orders == 0, amplitudes.real, sizes),
+        "phase": (phases + 180.0) % 360.0 - 180.0,
+        "distortion": distortion,
+    }
