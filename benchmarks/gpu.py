@@ -1,8 +1,8 @@
 """What a GPU takes for a million trajectories: python -m benchmarks.gpu [--count 1000000] [--json FILE]
 
-Quadrotors over 1000 steps of RK4 and by tsit5, constrained pendulums, and stiff systems by rodas5p where there are
-kernels for it. "there" has values and results on the GPU, so that it is the kernel and what Python costs around it, and
-"kernel" is that from the launch to the end of the last case;
+Quadrotors over 1000 steps of RK4 and by tsit5, constrained pendulums, oscillators under noise, and stiff systems by
+rodas5p where there are kernels for it. "there" has values and results on the GPU, so that it is the kernel and what
+Python costs around it, and "kernel" is that from the launch to the end of the last case;
 "here" begins with arrays of this machine and ends with labelled states in it, "all outputs" with all that can be read
 of a run. Best of several calls after the first.
 """
@@ -84,6 +84,16 @@ def pendulums(count: int) -> tuple[Any, Any, dict[str, np.ndarray], dict[str, An
     return k.model, 10.0, over, {"start": k.start, "inputs": k.inputs}
 
 
+def noisy(count: int) -> tuple[Any, Any, dict[str, np.ndarray], dict[str, Any]]:
+    """Damped oscillators that noise pushes, each by a path of its own, over 1000 steps of RK4."""
+    import daedalus as dd
+
+    m = dd.Model("pushed oscillator")
+    x, v, w = m.state("x", start=0.0), m.state("v", start=0.0), m.noise("w", intensity=0.5)
+    m.equation([m.der(x), m.der(v)], [v, -x - 0.2 * v + w])
+    return m, 10.0, {"seed": np.arange(count, dtype=float)}, {"step": 0.01, "method": "rk4"}
+
+
 def stiff(name: str, count: int) -> tuple[Any, Any, dict[str, np.ndarray], dict[str, Any]]:
     """A stiff system of the catalogue over its span, one parameter within ten per cent."""
     from daedalus import catalogue
@@ -98,6 +108,7 @@ WORK: dict[str, Callable[[int], tuple[Any, Any, dict[str, np.ndarray], dict[str,
     "quadrotors, RK4, 1000 steps": quadrotors,
     "quadrotors, tsit5, rtol 1e-6": adaptive_quadrotors,
     "3D pendulums, index 3, 10 s": pendulums,
+    "oscillators under noise, RK4, 1000 steps": noisy,
     "Robertson, rodas5p, rtol 1e-6": lambda count: stiff("robertson", count),
     "Chemical Akzo Nobel, rodas5p, rtol 1e-6": lambda count: stiff("chemical_akzo", count),
 }

@@ -12,6 +12,9 @@ instruction_set: str
 
 # What steps on lanes share with those of the core.
 shared_numbers: dict[str, float]
+quantile_numbers: dict[str, Any]
+philox_numbers: dict[str, Any]
+logarithm_numbers: tuple[float, ...]
 foretelling: tuple[float, ...]
 
 class Function:

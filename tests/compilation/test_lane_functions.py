@@ -16,6 +16,7 @@ from daedalus.compilation.lanes.lane_formulas import (
     written_formulas,
 )
 from daedalus.compilation.lanes.machine import kernel_code, lane_width
+from daedalus.compilation.lanes.random_words import normal_number, philox
 from daedalus.compilation.lanes.words import LaneModule, LaneText
 from daedalus.compilation.llvm_code import ENTRY
 from daedalus.model.system.instruction_list import UnknownOperationError, read_instructions
@@ -312,3 +313,33 @@ def test_products_in_sums_are_fused_with_their_signs(formula, operations):
     columns = np.random.default_rng(4).uniform(-2.0, 2.0, (5, 16))
     exact = np.array([float(function(*column)) for column in columns.T])
     np.testing.assert_allclose(on_lanes(function, *columns), exact, rtol=1e-12, atol=1e-14)
+
+
+def test_normal_numbers_on_lanes_have_the_bits_of_the_core():
+    """Words of the core's places, by Philox and the quantile on lanes of every width; and words far in the tails."""
+    from daedalus.simulation.noise.noise_signals import normals, stream_of
+
+    stream = np.array(stream_of("w"), np.uint64).astype(np.int64)
+    places = np.arange(-200, 200) + 2**62
+    for level, seed in ((0, 0), (-7, 3), (60, 2**52 + 1)):
+        expected = normals([seed], "w", level % 2**64 if level >= 0 else level, -200, 400)[0]
+
+        def number(w, a, k, level=level, seed=seed):
+            counter = w.integer("add", w.integer("lshr", w.as_int(a), w.whole_num(2)), w.whole_num(1))
+            key = (w.whole_num(seed), w.whole_num(int(stream)))
+            return normal_number(w, philox(w, (counter, w.whole_num(level)), key)[k])
+
+        for k in range(4):
+            for lanes in (1, lane_width()) if k == level % 4 else ():
+                mine = places[places % 4 == k]
+                found = written_on_lanes(lambda w, a, k=k: number(w, a[0], k), mine.view(float), lanes=lanes)
+                np.testing.assert_array_equal(found, expected[places % 4 == k])
+
+
+def test_normal_numbers_on_lanes_are_right_in_their_tails():
+    from scipy.special import ndtri
+
+    upper = np.concatenate([2 ** np.arange(52), 2**53 - 1 - 2 ** np.arange(52)]).astype(np.uint64)
+    found = written_on_lanes(lambda w, a: normal_number(w, w.as_int(a[0])), (upper << np.uint64(11)).view(float))
+    expected = ndtri((upper.astype(float) + 0.5) * 2.0**-53)
+    np.testing.assert_allclose(found, expected, rtol=1e-13)

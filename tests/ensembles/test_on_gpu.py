@@ -46,6 +46,19 @@ def test_a_gpu_gives_the_bits_of_lanes(options):
     ).data.equals(here.data)
 
 
+def test_noise_has_the_bits_of_lanes():
+    m = dd.Model("noisy well")
+    x, v, w, s = (
+        m.state("x", start=0.1),
+        m.state("v", start=0.0),
+        m.noise("w", 0.5),
+        m.sampled_noise("s", 0.1, every=0.07),
+    )
+    m.equation([m.der(x), m.der(v)], [v + 0.1 * x * m.noise("b", 0.3), x - x**3 - 0.2 * v + w + s])
+    there, here = both(m, (-0.5, 2.0), {"seed": np.arange(3000)}, step=0.01, save_at="end")
+    assert there.data.equals(here.data)
+
+
 def test_constrained_pendulums_have_the_bits_of_lanes():
     k = catalogue.load("pendulum_3d")
     over = {"mass": np.linspace(0.9, 1.1, 2000)}

@@ -1,7 +1,9 @@
 """Sweeps over seeds: every path is the one that a single run computes, one by one and in kernels."""
 
 import numpy as np
+import pandas as pd
 import pytest
+from fake_gpu import install
 
 import daedalus as dd
 
@@ -35,6 +37,38 @@ def test_kernels_draw_for_any_number_of_cases():
         assert float(many["x"].sel(seed=seed)[-1]) == pytest.approx(float(one["x"][-1]), abs=1e-12)
 
 
+def noisy_well():
+    """Noise that is added, that multiplies one state, that has several entries, and noise that a clock reads."""
+    m = dd.Model("noisy well")
+    x, v = m.state("x", start=0.1), m.state("v", start=0.0)
+    w, b, s = m.noise("w", [0.5, 0.2], shape=(2,)), m.noise("b", 0.3), m.sampled_noise("s", 0.1, every=0.07)
+    m.equation(m.der(x), v + w[1] + 0.1 * x * b)
+    m.equation(m.der(v), x - x**3 - 0.2 * v + w[0] + s)
+    return m
+
+
+@pytest.mark.parametrize("span", [2.0, (-0.7, 1.3), (1e3 - 0.1, 1e3 + 0.1), (-3.0, -2.5)])
+@pytest.mark.parametrize("options", [{"step": 0.05, "method": "rk4"}, {"step": 0.013}, {"step": 0.04, "rtol": 1e-4}])
+def test_kernels_draw_what_runs_draw(options, span):
+    """Chains of cells from any time on, for steps of any length; lanes that take other steps than their neighbours."""
+    end = span if isinstance(span, float) else span[1]
+    many = dd.sweep(noisy_well(), span, seeds=19, save_at="end", on="cpu", **options)
+    for seed in (0, 7, 18):
+        one = dd.simulate(noisy_well(), span, seed=seed, save_at=[end], **options)
+        close = 1e-12 if options.get("method") else 1e-2 * options.get("rtol", 1e-6)
+        for name in ("x", "v"):
+            assert float(many[name].sel(seed=seed)[-1]) == pytest.approx(float(one[name][-1]), abs=close)
+
+
+def test_paths_on_a_gpu_are_those_on_lanes(monkeypatch):
+    install(monkeypatch)
+    options = {"step": 0.05, "save_at": "end", "method": "rk4"}
+    there = dd.sweep(noisy_well(), (-0.3, 1.7), seeds=50, on="gpu", **options)
+    assert "Fake GPU" in "".join(there.notes)
+    here = dd.sweep(noisy_well(), (-0.3, 1.7), seeds=50, on="cpu", **options)
+    assert there.data.equals(here.data)
+
+
 @pytest.mark.parametrize("on", ["auto", "cpu"])
 def test_derivatives_along_a_path(on):
     model, change = oscillator(), 1e-5
@@ -47,6 +81,15 @@ def test_derivatives_along_a_path(on):
         ]
         slope = (ends[0] - ends[1]) / (2 * change)
         assert float(en.d("x", "k").sel(seed=seed)[-1]) == pytest.approx(slope, abs=1e-6)
+
+
+@pytest.mark.parametrize("frame", [dict, pd.DataFrame])
+def test_seeds_may_be_a_column_of_the_cases(frame):
+    cases, options = {"k": [1.0, 3.0, 2.0], "seed": [4, 9, 11]}, {"step": 0.05, "method": "rk4", "save_at": "end"}
+    many = dd.sweep(oscillator(), 2.0, over=frame(cases), combine="zip", **options)
+    for case, (k, seed) in enumerate(zip(*cases.values())):
+        one = dd.simulate(oscillator(), 2.0, parameters={"k": k}, seed=seed, step=0.05, method="rk4")
+        assert float(many["x"][case, -1]) == pytest.approx(float(one["x"][-1]), abs=1e-12)
 
 
 def test_cases_without_seeds_share_their_noise():

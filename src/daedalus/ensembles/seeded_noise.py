@@ -16,7 +16,7 @@ from daedalus.model.system.system import System
 from daedalus.model.variables import Variable, make_variable
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.noise.ito_drift import with_ito_drift
-from daedalus.simulation.noise.noise_signals import NoisePath, noise_paths, noise_values
+from daedalus.simulation.noise.noise_signals import NoisePath, noise_law, noise_paths
 from daedalus.simulation.noise.noisy_run import undriven_noises
 from daedalus.simulation.result.records_of_methods import NoiseDrawn
 from daedalus.simulation.run.request import LIMITS, Request, checked_numbers
@@ -43,21 +43,28 @@ class SeededNoise:
         paths = {tuple(system.place(name).positions.tolist()): path for name, path in self.paths(seed).items()}
         return drive._replace(tables=tuple((paths.get(slots, table), slots) for table, slots in drive.tables))
 
-    def segments(self, drive: Drive, shared: np.ndarray, stops: np.ndarray, seeds: np.ndarray) -> np.ndarray:
-        """Base and rise of every tabled input in each interval, of each case: (cases, intervals, 2 · inputs)."""
-        found = np.repeat(shared[None], len(seeds), axis=0)
+    def drawn(
+        self, drive: Drive, stops: np.ndarray, segments: np.ndarray
+    ) -> tuple[tuple[int, ...], int, list[np.ndarray]]:
+        """What kernels draw: the tabled inputs that are noise, how long a chain changes, and the law of each.
+
+        In the tables of a noise, the number of the cell of every interval takes the place of the base.
+        """
         middles = 0.5 * (np.array([self.t0, *stops[:-1]]) + stops)
-        column = 0
-        drawn = iter(self.noises)
+        columns, laws, kept, column = list[int](), list[np.ndarray](), 0, 0
+        variables = iter(self.noises)
         for table, slots in drive.tables:
             if isinstance(table, NoisePath):
-                variable = next(drawn)
-                cells = np.searchsorted(table.times, middles, side="right") - 1
+                variable = next(variables)
                 for k in range(len(slots)):
-                    values = noise_values(variable, k, self.t0, self.t1, self.step, seeds)
-                    found[:, :, column + 2 * k] = values[:, cells]
-            column += 2 * len(slots)
-        return found
+                    law = noise_law(variable, k, self.t0, self.t1, self.step)
+                    inside = np.searchsorted(table.times, middles, side="right") - 1
+                    segments[:, 2 * (column + k)] = law.first + inside
+                    columns.append(column + k)
+                    laws.append(law.numbers)
+                    kept = max(kept, law.kept)
+            column += len(slots)
+        return tuple(columns), kept, laws
 
 
 def seeded(
@@ -80,10 +87,19 @@ def seeded(
     checked_numbers(request.rtol, request.limits)
     moved = with_ito_drift(system)
     noise = SeededNoise(noises, request.t0, request.t1, _step(request, noises, seed))
-    if seeds is None:
+    column = _seed_column(system, over)
+    if seeds is None and column is None:
         return moved, over, {**inputs, **noise.paths(seed)}, None
-    numbers = _numbers(seeds)
+    numbers = _numbers(column if seeds is None else seeds)
+    if seeds is None:
+        return _with_seed(moved), over, {**inputs, **noise.paths(numbers[0])}, noise
     return _with_seed(moved), {**_mapping(over), SEED: numbers}, {**inputs, **noise.paths(numbers[0])}, noise
+
+
+def _seed_column(system: System, over: Any) -> Any:
+    """The seeds among the values of a sweep; None where there are none, or a variable of the model has that name."""
+    columns = over if isinstance(over, Mapping) else getattr(over, "columns", ())
+    return over[SEED] if SEED in columns and SEED not in system.places else None
 
 
 def _step(request: Request, noises: tuple[Variable, ...], seed: int) -> float | None:

@@ -31,7 +31,7 @@ MANY, MUCH = 1000, 1e9
 FEW, TOO_FEW = 16, "fewer than a kernel for many is worth"
 # From so many cases on a GPU is taken where there is one: its start and the compilation for it take about a second.
 VERY_MANY = 100_000
-EVENTS_HERE, NOISE_HERE = "events are located on the processor", "noise is drawn on the processor"
+EVENTS_HERE = "events are located on the processor"
 CONTACTS_APART = "contact forces of each follow from problems of its own"
 # Launches on a GPU that are under way at once: one is read while the other runs.
 UNDER_WAY = 2
@@ -182,8 +182,6 @@ def find_way(runs: CaseRuns, reader: Reader, on: object) -> WayOfCases:
         return OneByOne(runs, reader, TOO_FEW)
     if lanes.model.events is not None and (on == "gpu" or runs.cases.count >= VERY_MANY):
         return OnLanes(lanes, runs, reader, EVENTS_HERE)
-    if lanes.noise is not None and (on == "gpu" or runs.cases.count >= VERY_MANY):
-        return OnLanes(lanes, runs, reader, NOISE_HERE)
     very_many = on == "auto" and runs.cases.count >= VERY_MANY
     if on == "gpu" or (very_many and not why_no_gpu()):
         return OnGpu(GpuRuns(lanes), runs, reader, f"from {VERY_MANY} cases on" if very_many else "")

@@ -57,28 +57,42 @@ def exp(w: LaneText, x: Word) -> Word:
 def mantissa(w: LaneText, x: Word) -> Pair:
     """k as a real, and m with x = 2^k m, √½ ≤ m < √2, for x > 0."""
     tiny = w.compare("olt", x, w.num(SMALLEST_NORMAL))
-    bits = w.as_int(w.choose(tiny, w.mul(x, w.num(2.0**UP)), x))
+    kf, m = mantissa_of_normal(w, w.choose(tiny, w.mul(x, w.num(2.0**UP)), x))
+    return w.choose(tiny, w.sub(kf, w.num(UP)), kf), m
+
+
+def mantissa_of_normal(w: LaneText, x: Word) -> Pair:
+    """The same for an x that is not subnormal."""
+    bits = w.as_int(x)
     k = w.integer("ashr", w.integer("sub", bits, w.whole_num(bits_of(math.sqrt(0.5)))), w.whole_num(FRACTION))
     m = w.as_real(w.integer("sub", bits, w.integer("shl", k, w.whole_num(FRACTION))))
-    kf = w.sub(w.as_real(w.integer("add", k, w.whole_num(bits_of(ROUNDER)))), w.num(ROUNDER))
-    return w.choose(tiny, w.sub(kf, w.num(UP)), kf), m
+    return w.sub(w.as_real(w.integer("add", k, w.whole_num(bits_of(ROUNDER)))), w.num(ROUNDER)), m
 
 
 @called("lane.log")
 def log(w: LaneText, x: Word) -> Word:
     """ln x."""
-    k, m = mantissa(w, x)
+    y = _logarithm(w, mantissa(w, x))
+    # Zero, negative numbers, infinity, NaN.
+    y = w.choose(w.compare("oeq", x, w.num(0.0)), w.num(-math.inf), y)
+    y = w.choose(w.compare("olt", x, w.num(0.0)), w.num(math.nan), y)
+    return w.choose(w.compare("olt", x, w.num(math.inf)), y, x)
+
+
+def logarithm_of_normal(w: LaneText, x: Word) -> Word:
+    """ln x of a positive number that is not subnormal, with the bits of the core's."""
+    return _logarithm(w, mantissa_of_normal(w, x))
+
+
+def _logarithm(w: LaneText, parts: Pair) -> Word:
+    k, m = parts
     f = w.sub(m, w.num(1.0))
     s = w.div(f, w.add(f, w.num(2.0)))
     z = w.mul(s, s)
     rest = w.mul(z, w.polynomial(z, LOGARITHM))
     half = w.mul(w.mul(f, f), w.num(0.5))
     inner = w.fma(s, w.add(half, rest), w.mul(k, w.num(LN2_LOW)))
-    y = w.fma(k, w.num(LN2_HIGH), w.sub(f, w.sub(half, inner)))
-    # Zero, negative numbers, infinity, NaN.
-    y = w.choose(w.compare("oeq", x, w.num(0.0)), w.num(-math.inf), y)
-    y = w.choose(w.compare("olt", x, w.num(0.0)), w.num(math.nan), y)
-    return w.choose(w.compare("olt", x, w.num(math.inf)), y, x)
+    return w.fma(k, w.num(LN2_HIGH), w.sub(f, w.sub(half, inner)))
 
 
 def double_product(w: LaneText, a: Pair, b: Pair) -> Pair:

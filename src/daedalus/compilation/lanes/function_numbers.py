@@ -11,6 +11,8 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import cache
 
+from daedalus._core import logarithm_numbers
+
 EXPONENTIAL = (
     0.5000000000000001,
     0.16666666666666669,
@@ -23,16 +25,7 @@ EXPONENTIAL = (
     2.762032742826824e-07,
     2.5100569275813683e-08,
 )
-LOGARITHM = (
-    0.6666666666666666,
-    0.4000000000000089,
-    0.28571428570795937,
-    0.22222222393451754,
-    0.18181795454619548,
-    0.15386249783145214,
-    0.13268503447792365,
-    0.1308944373626974,
-)
+LOGARITHM = logarithm_numbers  # of the core, which draws noise with it
 LOGARITHM_TAIL = (
     0.4,
     0.28571428571429375,

@@ -71,16 +71,24 @@ class LaneModule:
 
         caller: the function that it may be put into; empty where it is only called.
         """
+        kind = self.struct(results)
+
+        def written(body: LaneText) -> Word:
+            found = write(body, [f"%a{k}" for k in range(operands)])
+            return body.packed(found) if results > 1 else found[0]
+
+        return self.routine(name, caller, ", ".join(f"{self.real} %a{k}" for k in range(operands)), written, kind)
+
+    def routine(self, name: str, caller: str, parameters: str, write: Callable[[LaneText], Word], kind: str) -> str:
+        """The name of a function whose parameters and whose result have types of their own; caller as above."""
         calls = self._calls.setdefault(name, {})
         if caller:
             calls[caller] = calls.get(caller, 0) + 1
         if name not in self._functions:
-            body, given = LaneText(self, name), [f"%a{k}" for k in range(operands)]
-            found = write(body, given)
-            kind = self.struct(results)
-            whole = body.packed(found) if results > 1 else found[0]
-            head = f"define internal {kind} @{name}({', '.join(f'{self.real} {a}' for a in given)}) #0 {{"
-            self._functions[name] = [head, *body.whole_text(), f"ret {kind} {whole}", "}"]
+            body = LaneText(self, name)
+            found = write(body)
+            head = f"define internal {kind} @{name}({parameters}) #0 {{"
+            self._functions[name] = [head, *body.whole_text(), f"ret {kind} {found}", "}"]
         return name
 
     def _copies(self, name: str) -> int:
@@ -170,6 +178,12 @@ class LaneText:
         name, kind = self._new("cell"), kind or self.real
         self._cells.append(f"{name} = alloca {kind}")
         return Cell(self, name, kind)
+
+    def memory(self, words: int) -> Word:
+        """The address of room for so many words over all lanes."""
+        name = self._new("memory")
+        self._cells.append(f"{name} = alloca [{words} x {self.real}]")
+        return name
 
     def label(self, name: str) -> None:
         """Begin a block; what was written before need not have been passed."""

@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "noise/logarithm.hpp"
+
 namespace daedalus {
 
 // A quotient of polynomials of degree 7, lowest coefficients first; the denominator begins with 1.
@@ -34,10 +36,13 @@ inline constexpr Rational QUANTILE_FAR{
     {5.99832206555887937690e-1, 1.36929880922735805310e-1, 1.48753612908506148525e-2, 7.86869131145613259100e-4,
      1.84631831751005468180e-5, 1.42151175831644588870e-7, 2.04426310338993978564e-15}};
 
-// The quantile of p = ½ + q, of which `tail` = min(p, 1 - p), where |q| > 0.425.
+// The formula of the middle holds for |q| up to this, in r = 0.425² − q²; the others in √(−ln tail) less these.
+inline constexpr double MIDDLE = 0.425, SQUARED_MIDDLE = 0.180625, SIDE_FROM = 1.6, FAR_FROM = 5.0;
+
+// The quantile of p = ½ + q, of which `tail` = min(p, 1 - p), where |q| > MIDDLE.
 inline double quantile_of_tail(double q, double tail) {
-    const double r = std::sqrt(-std::log(tail));
-    const double size = r <= 5.0 ? QUANTILE_SIDE(r - 1.6) : QUANTILE_FAR(r - 5.0);
+    const double r = std::sqrt(-logarithm(tail));
+    const double size = r <= FAR_FROM ? QUANTILE_SIDE(r - SIDE_FROM) : QUANTILE_FAR(r - FAR_FROM);
     return q < 0.0 ? -size : size;
 }
 

@@ -36,19 +36,23 @@ inline WordPair whole_product(std::uint64_t a, std::uint64_t b) {
 struct Philox {
     using Words = std::array<std::uint64_t, 4>;
 
+    static constexpr std::uint64_t FIRST = 0xD2E7470EE14C6C93u, SECOND = 0xCA5A826395121157u;
+    static constexpr std::uint64_t SEED_STEP = 0x9E3779B97F4A7C15u, STREAM_STEP = 0xBB67AE8584CAA73Bu;
+    static constexpr int ROUNDS = 10;
+
     std::uint64_t seed, stream;
 
     // The four words of a counter, whose two upper words are zero.
     Words operator()(std::uint64_t place, std::uint64_t level) const {
         std::uint64_t a = place, b = level, c = 0, d = 0, first = seed, second = stream;
-        for (int round = 0; round < 10; ++round) {
-            const WordPair p = whole_product(0xD2E7470EE14C6C93u, a), q = whole_product(0xCA5A826395121157u, c);
+        for (int round = 0; round < ROUNDS; ++round) {
+            const WordPair p = whole_product(FIRST, a), q = whole_product(SECOND, c);
             a = q.high ^ b ^ first;
             b = q.low;
             c = p.high ^ d ^ second;
             d = p.low;
-            first += 0x9E3779B97F4A7C15u;
-            second += 0xBB67AE8584CAA73Bu;
+            first += SEED_STEP;
+            second += STREAM_STEP;
         }
         return {a, b, c, d};
     }

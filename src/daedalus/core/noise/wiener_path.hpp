@@ -34,11 +34,11 @@ public:
 #pragma omp simd
         for (std::size_t k = 0; k < count; ++k) {
             const double q = centred(words[k]);
-            out[k] = q * QUANTILE_MIDDLE(0.180625 - q * q);
+            out[k] = q * QUANTILE_MIDDLE(SQUARED_MIDDLE - q * q);
         }
         for (std::size_t k = 0; k < count; ++k) {
             const double q = centred(words[k]);
-            if (std::fabs(q) > 0.425) out[k] = quantile_of_tail(q, tail(words[k]));
+            if (std::fabs(q) > MIDDLE) out[k] = quantile_of_tail(q, tail(words[k]));
         }
     }
 
@@ -71,8 +71,10 @@ public:
         std::copy(cells_.begin(), cells_.end(), out);
     }
 
-private:
+    // The place of the cell that begins at the time zero.
     static constexpr std::uint64_t ORIGIN = std::uint64_t{1} << 62;
+
+private:
 
     // A word as a number in (-½, ½), 53 bits and a half.
     static double centred(std::uint64_t word) {

@@ -1,4 +1,7 @@
 // Noise by its place: paths of Wiener processes of many seeds at once.
+#include <span>
+#include <utility>
+
 #include "noise/wiener_path.hpp"
 #include "python/interpreter_lock.hpp"
 #include "python/python_arrays.hpp"
@@ -35,9 +38,34 @@ void normals(Seeds seeds, std::uint64_t stream, std::int64_t level, std::int64_t
     }
 }
 
+nb::tuple as_tuple(std::span<const double> values) {
+    nb::list found;
+    for (const double value : values) found.append(value);
+    return nb::tuple(found);
+}
+
+// What kernels need to draw the same numbers.
+void bind_numbers_of_noise(nb::module_& module) {
+    nb::dict quantiles, philox;
+    const std::pair<const char*, const Rational*> every[] = {
+        {"middle", &QUANTILE_MIDDLE}, {"side", &QUANTILE_SIDE}, {"far", &QUANTILE_FAR}};
+    for (const auto& [name, rational] : every) {
+        quantiles[name] = nb::make_tuple(as_tuple(rational->over), as_tuple(rational->under));
+    }
+    quantiles["edges"] = nb::make_tuple(MIDDLE, SQUARED_MIDDLE, SIDE_FROM, FAR_FROM);
+    philox["factors"] = nb::make_tuple(Philox::FIRST, Philox::SECOND);
+    philox["steps"] = nb::make_tuple(Philox::SEED_STEP, Philox::STREAM_STEP);
+    philox["rounds"] = Philox::ROUNDS;
+    philox["origin"] = WienerPath::ORIGIN;
+    module.attr("quantile_numbers") = quantiles;
+    module.attr("philox_numbers") = philox;
+    module.attr("logarithm_numbers") = as_tuple(LOGARITHM);
+}
+
 }  // namespace
 
 void bind_noise(nb::module_& module) {
+    bind_numbers_of_noise(module);
     module.def("wiener_increments", &increments, nb::arg("seeds"), nb::arg("stream"), nb::arg("unit"), nb::arg("top"),
                nb::arg("level"), nb::arg("first"), nb::arg("out"), "Increments over equal cells, one row a seed.");
     module.def("normal_numbers", &normals, nb::arg("seeds"), nb::arg("stream"), nb::arg("level"), nb::arg("first"),

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 
 from daedalus.compilation.lanes.words import MOST_COPIED, Cell, LaneModule, LaneText, Word
 from daedalus.compilation.llvm_code import ENTRY
+from daedalus.ensembles.lanes.drawn_noise import NoiseState
 from daedalus.ensembles.lanes.lane_model import LaneModel
 
 ARGUMENTS = (
@@ -59,6 +60,8 @@ class KernelFrame:
         self.case, self.interval, self.saved = (w.cell(w.whole) for _ in range(3))
         self.ended, self.active, self.fresh = (w.cell(w.truth) for _ in range(3))
         (self._event,) = self.cells(1)
+        noises = model.noises
+        self._noises = [] if noises is None else [NoiseState(w, noises.kept) for _ in noises.columns]
         self._next = w.cell("i64")
 
     def cells(self, count: int, value: float = 0.0) -> list[Cell]:
@@ -194,6 +197,8 @@ class KernelFrame:
             cell.set(w.num(0.0))
         for cell in (self.interval, self.saved):
             cell.set(w.whole_num(0))
+        for noise in self._noises:
+            noise.begin()
         if not self.gpu:
             return self._next.set("%first")
         w.module.declared |= {f"declare i32 @llvm.nvvm.read.ptx.sreg.{name}.x()" for name in _OF_THREADS}
@@ -256,7 +261,7 @@ class KernelFrame:
             cell.set_where(fresh, w.whole_num(0))
         self.status.set_where(fresh, zero)
         self.ended.set(w.unless(self.active.now))
-        self.enter_interval(fresh)
+        self.enter_interval(fresh, first=True)
         self._next_saving(fresh)
         self.leave_where(w.both(fresh, w.unless(self.finite(self.now()))))
 
@@ -272,18 +277,29 @@ class KernelFrame:
 
     # -- intervals between the times of tables -------------------------------------------------------------------------
 
-    def enter_interval(self, mask: Word) -> None:
-        """Lanes of a mask read where their interval ends and what the tables are there."""
+    def enter_interval(self, mask: Word, first: bool = False) -> None:
+        """Lanes of a mask read where their interval ends and what the tables are there; first: with new cases."""
         w, interval = self.w, self.interval.now
         self.end.set_where(mask, w.gather("%stops", interval))
         width, row = 2 * len(self.model.tabled), interval
-        if self.model.own_tables:
-            case = w.choose_whole(self.active.now, self.case.now, w.whole_num(0))
-            row = w.integer("add", row, w.integer("mul", case, w.spread("%stop_count", "i64")))
         for k, (base, rise) in enumerate(zip(self.bases, self.rises)):
             at = w.integer("add", w.integer("mul", row, w.whole_num(width)), w.whole_num(2 * k))
             base.set_where(mask, w.gather("%segments", at))
             rise.set_where(mask, w.gather("%segments", w.integer("add", at, w.whole_num(1))))
+        self._draw(mask, first)
+
+    def _draw(self, mask: Word, first: bool) -> None:
+        """Lanes of a mask draw their noise: a table has the number of its cell."""
+        w, noises = self.w, self.model.noises
+        if noises is None:
+            return
+        seed = w.put(f"fptosi {w.real} {self.constants[self.model.inputs + noises.seed].now} to {w.whole}")
+        for state, column, begin in zip(self._noises, noises.columns, noises.numbers):
+            base = self.bases[column]
+            cell = w.put(f"fptosi {w.real} {base.now} to {w.whole}")
+            numbers = w.put(f"getelementptr double, ptr %settings, i64 {len(SETTINGS) + len(self.atol) + begin}")
+            fresh = mask if first else self.no_lane()
+            base.set_where(mask, state.drawn(numbers, cell, seed, mask, fresh, rare=first))
 
     def pass_stop(self, mask: Word) -> Word:
         """Lanes of a mask leave their interval: the last one ends their case; which of them enter another."""

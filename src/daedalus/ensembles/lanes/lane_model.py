@@ -17,6 +17,7 @@ from daedalus.compilation.lanes.lane_formulas import (
     written_formulas,
 )
 from daedalus.compilation.lanes.words import LaneText, Word
+from daedalus.ensembles.lanes.drawn_noise import DrawnNoise
 from daedalus.ensembles.lanes.events.lane_events import LaneEvents
 from daedalus.model.lazy_values import cached_property
 from daedalus.model.system.instruction_list import Instructions
@@ -45,7 +46,7 @@ class LaneModel:
     events: LaneEvents | None = None
     strict: bool = False  # every operation as it is written: no inverse, no fused product
     careful: CarefulSlopes | None = None  # what `slopes` are compared with where a case begins
-    own_tables: bool = False  # every case has tables of its own
+    noises: DrawnNoise | None = None  # the tabled inputs that are noise, of the seed of each case
 
     @property
     def saved(self) -> int:
@@ -69,7 +70,7 @@ class LaneModel:
         lists = (self.slopes, self.kept, self.independence, None if self.careful is None else self.careful.rows)
         digests = tuple(None if rows is None else rows.digest() for rows in lists)
         events = None if self.events is None else self.events.key
-        tables = self.tabled, self.own_tables
+        tables = self.tabled, self.noises
         return self.states, self.inputs, self.parameters, tables, self.judged, self.strict, events, *digests
 
     @property

@@ -19,6 +19,7 @@ from daedalus.ensembles.cases import Cases
 from daedalus.ensembles.derivatives.tangent_starts import TangentStarts
 from daedalus.ensembles.lanes.case_numbers import CaseNumbers, LaterNumbers, case_numbers, whole_numbers
 from daedalus.ensembles.lanes.consistent_starts import ConsistentStarts
+from daedalus.ensembles.lanes.drawn_noise import DrawnNoise
 from daedalus.ensembles.lanes.events.lane_events import lane_events, why_no_lane_events
 from daedalus.ensembles.lanes.explicit_kernel import explicit_kernel
 from daedalus.ensembles.lanes.explicit_numbers import ExplicitNumbers, explicit_numbers
@@ -43,7 +44,6 @@ from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.reduction.forms.explicit_form import find_shorter_form
 from daedalus.reduction.forms.no_form import NoForm
-from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant
 from daedalus.simulation.plant.plants import plant_of
 from daedalus.simulation.plant.projection import corrected_with_length
@@ -102,7 +102,6 @@ class LaneRuns:
     starts: ConsistentStarts | None = None  # where the model constrains them
     stiff: StiffCases | None = None  # what runs the cases that stability holds back
     tangents: TangentStarts | None = None  # how derivatives begin, which lie behind the states
-    noise: LaneNoise | None = None  # tables of each case
 
     @cached_property
     def settled(self) -> ConsistentStarts | None:
@@ -153,8 +152,6 @@ class LaneRuns:
     def block(self) -> int:
         """How many cases are run in one call."""
         width = max(1, len(self.times) * self.model.saved)
-        if self.noise is not None:
-            width += self.segments.size
         return int(min(MOST, max(FEWEST, BLOCK_NUMBERS // width)))
 
     def run(self, block: range, cancel: Any = None) -> LaneBlock:
@@ -168,11 +165,7 @@ class LaneRuns:
         # Nothing is read where nothing was written: cases that end early are left to the core whole.
         x = np.empty((len(self.times), self.model.saved, count + 1))
         ends = np.empty((len(ENDS if self.model.events is None else ENDS_WITH_EVENTS), count + 1))
-        segments = self.segments
-        if self.noise is not None:
-            first = self.model.states + self.model.inputs
-            segments = self.noise.segments(own, first, segments, self.stops)
-        arrays = [own.values, own.rows, x, ends, self.times, self.stops, segments, self.settings]
+        arrays = [own.values, own.rows, x, ends, self.times, self.stops, self.segments, self.settings]
         kernel, begin, size = self.kernel(), 0, GROUP
         while begin < count:
             begun, end = time.perf_counter(), min(begin + size, count)
@@ -218,19 +211,6 @@ class LaneRuns:
         return whole_numbers(plain if self.tangents is None else self.tangents.joined(plain)), nowhere
 
 
-class LaneNoise(NamedTuple):
-    """The noise of the seeds that cases have, as a kernel reads it."""
-
-    noise: SeededNoise
-    drive: Drive
-    place: int  # of the seed among the parameters
-
-    def segments(self, own: CaseNumbers, parameters: int, shared: np.ndarray, stops: np.ndarray) -> np.ndarray:
-        """The tables of every case; `parameters` is where these begin among its numbers."""
-        seeds = own.all(parameters + self.place)[0].astype(np.uint64)
-        return np.ascontiguousarray(self.noise.segments(self.drive, shared, stops, seeds))
-
-
 class StiffCases:
     """Cases that stability holds back in an explicit kernel: run again on lanes, by a Rosenbrock method."""
 
@@ -270,14 +250,16 @@ def _on_lanes(
     watch = numbers is not None and bool(road.settings.call.get("watch_stiffness"))
     times = np.ascontiguousarray(request.save_at, dtype=float)
     assert not shared.size or len(shared) == model.own, "a kernel reads as many numbers as there are"
-    drawn = None
+    settings = _settings_of(road)
     if noise is not None:
+        columns, kept, laws = noise.drawn(road.drive, stops, segments)
+        edges = np.cumsum([0, *(len(law) for law in laws)])
         place = int(road.system.place(SEED).positions[0])
-        drawn, model = LaneNoise(noise, road.drive, place), replace(model, own_tables=True)
+        model = replace(model, noises=DrawnNoise(columns, place, kept, tuple(edges[:-1].tolist())))
+        settings = np.concatenate([settings, *laws])
     return LaneRuns(
-        model, numbers, method, watch, lane_width(), shared, cases, times, stops, segments, _settings_of(road),
-        starts, stiff, noise=drawn,
-    )  # fmt: skip
+        model, numbers, method, watch, lane_width(), shared, cases, times, stops, segments, settings, starts, stiff
+    )
 
 
 def _implicit_runs(runs: CaseRuns) -> LaneRuns | NoLanes:

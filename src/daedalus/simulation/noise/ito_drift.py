@@ -182,9 +182,9 @@ class _Drift:
         """The drift as a formula."""
         total = ca.SX.zeros(self.count)
         for noise, density in enumerate(self.densities):
-            moves = -ca.solve(self.by_y, self.by_w[:, noise])
+            moves = ca.densify(-ca.solve(self.by_y, self.by_w[:, noise]))
             dx = moves[: self.count]
-            dy = -ca.solve(self.by_y, self.by_x @ dx)
+            dy = ca.densify(-ca.solve(self.by_y, self.by_x @ dx))
             total += 0.5 * density * -ca.solve(self.by_y, self._change(moves, noise, dx, dy))[: self.count]
         return ca.densify(total)
 

@@ -6,6 +6,7 @@ import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -81,6 +82,32 @@ def noise_values(
     return spread * normals(seeds, label, SAMPLED, first, last - first)
 
 
+class DrawingLaw(NamedTuple):
+    """What a kernel draws an element of a noise with: its first cell, how long a chain changes, and its numbers."""
+
+    first: int
+    kept: int
+    numbers: np.ndarray
+
+
+def noise_law(variable: Variable, k: int, t0: float, t1: float, step: float | None) -> DrawingLaw:
+    """How a kernel draws an element of a noise over a span: chains of cells that halve those above them."""
+    law = variable.noise
+    assert law is not None
+    period = law.every or float(step or 0.0)
+    first, last = cells(t0, t1, period, variable.name)
+    label, spread = element_label(variable.name, variable.shape, k), math.sqrt(law.spread[k])
+    unit, level, top = _tree(period) if law.is_white else (1.0, SAMPLED, SAMPLED)
+    depth = level - top
+    lengths = [math.ldexp(unit, s + 1 - level) for s in range(depth)]
+    factors = [*(0.5 * math.sqrt(length) for length in lengths), math.sqrt(math.ldexp(unit, -top))]
+    if not law.is_white:
+        factors, period = [1.0], 1.0
+    whole = np.array([stream_of(label), level % 2**64, depth], dtype=np.uint64).view(float)
+    changing = (first ^ (last - 1)).bit_length() if (first < 0) == (last - 1 < 0) else depth
+    return DrawingLaw(first, min(changing, depth), np.concatenate([whole, [spread / period], factors]))
+
+
 # The path of a Wiener process, the same for every step that it is read with.
 #
 # Normal numbers are drawn by their place, with Philox, a generator without a state (J. K. Salmon et al., Parallel
@@ -99,11 +126,16 @@ def increments(seeds: Sequence[int] | np.ndarray, label: str, step: float, first
     >>> bool(np.allclose(fine.reshape(2, 2).sum(axis=1), whole))
     True
     """
-    share, exponent = math.frexp(step)
-    unit, level = 2 * share, 1 - exponent  # step = unit / 2^level, unit in [1, 2)
     found = np.empty((len(seeds), count))
-    _core.wiener_increments(_words(seeds), stream_of(label), unit, min(-TOP, level), level, first, found)
+    unit, level, top = _tree(step)
+    _core.wiener_increments(_words(seeds), stream_of(label), unit, top, level, first, found)
     return found
+
+
+def _tree(step: float) -> tuple[float, int, int]:
+    """The unit, the level and the level of the longest cells: step = unit / 2^level, unit in [1, 2)."""
+    share, exponent = math.frexp(step)
+    return 2 * share, 1 - exponent, min(-TOP, 1 - exponent)
 
 
 def normals(seeds: Sequence[int] | np.ndarray, label: str, level: int, first: int, count: int) -> np.ndarray:
