@@ -24,8 +24,8 @@ ORDER = [
     ["flow"],  # steps as maps with derivatives
     ["program"],  # nonlinear programs and their solvers
     ["python"],  # the seam
-    # That of programs, of interrupts and forks, of contacts, of lanes, of meshes.
-    ["python/program", "python/process", "python/contact", "python/lanes", "python/collocation"],
+    # That of programs, of interrupts and forks, of contacts, of lanes, of meshes, of runs as functions of arrays.
+    ["python/program", "python/process", "python/contact", "python/lanes", "python/collocation", "python/arrays"],
 ]
 LEVEL = {folder: level for level, folders in enumerate(ORDER) for folder in folders}
 

@@ -652,6 +652,32 @@ def wiener_increments(
 ) -> None: ...
 def normal_numbers(seeds: np.ndarray, stream: int, level: int, first: int, out: Array) -> None: ...
 def evaluate_dense(starts: ArrayLike, ends: ArrayLike, coefficients: ArrayLike, times: ArrayLike) -> Array: ...
+
+xla_value: Any  # capsules of what XLA calls
+xla_pull: Any
+
+class ArrayRun:
+    def __init__(
+        self,
+        plan: Plan,
+        pullback: Function,
+        projection_pullback: Function | None,
+        outputs: Function | None,
+        outputs_pullback: Function | None,
+        kept: Function | None,
+        kept_within: float,
+        A: ArrayLike,
+        b: ArrayLike,
+        c: ArrayLike,
+        times: ArrayLike,
+    ) -> None: ...
+    def value(self, x0: ArrayLike, u: ArrayLike, p: ArrayLike) -> tuple[tuple[str, int] | None, Array]: ...
+    def pull(
+        self, x0: ArrayLike, u: ArrayLike, p: ArrayLike, weights: ArrayLike
+    ) -> tuple[tuple[str, int] | None, Array, Array, Array]: ...
+    @property
+    def id(self) -> int: ...
+
 def pull_back(
     rhs: Function,
     pullback: Function,

@@ -1,7 +1,8 @@
 """A run as a function of arrays with its first derivatives: what functions of JAX and PyTorch call.
 
 y = f(x0, u, p): x0 (n,) the start, u (nt - 1, nu) inputs held between the times, p (np,) parameters; y (nt, ny) at the
-times. Derivatives are those of `dd.sensitivities`, through constraints and events.
+times. Explicit steps without events are taken and pulled back inside the core (`stepped_run.py`); the derivatives of
+all other runs are those of `dd.sensitivities`, through constraints and events.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 
 from daedalus.differentiation.sensitivities import sensitivities
 from daedalus.errors import InputError
+from daedalus.exchange.stepped_run import SteppedRun, stepped_run
 from daedalus.model.lazy_values import cached_property
 from daedalus.model.mechanics.mechanics_part import refuse_touching
 from daedalus.model.model import Model, as_system
@@ -29,7 +31,7 @@ LETTERS = {"start": "x", "inputs": "u", "parameters": "p"}
 
 
 class ArrayRun:
-    """A model with times, outputs and options: `value` and `slopes` of arrays in the order of `labels`."""
+    """A model with times, outputs and options: `values`, `slopes` and `pulled` of arrays in the order of `labels`."""
 
     def __init__(
         self,
@@ -54,6 +56,11 @@ class ArrayRun:
             "p": known["p"][: len(known["p"]) - held],
             "y": tuple(label for name in self._names for label in self._elements(name)),
         }
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(nt, ny) of the result."""
+        return len(self.times), len(self.labels["y"])
 
     def _read_outputs(self, outputs: str | Sequence[str] | None) -> tuple[str, ...]:
         if outputs is None:
@@ -133,7 +140,32 @@ class ArrayRun:
             return None
         return run if run.labels["x"] == self.labels["x"] and run.labels["p"] == self.labels["p"] else None
 
-    def value(self, x0: np.ndarray, u: np.ndarray, p: np.ndarray) -> np.ndarray:
+    @cached_property
+    def stepped(self) -> SteppedRun | None:
+        """The run inside the core, where it consists of explicit steps alone."""
+        return stepped_run(self.system, self.times, self._names, self.defaults, self.options)
+
+    def values(self, x0: np.ndarray, u: np.ndarray, p: np.ndarray) -> np.ndarray:
+        """y (cases, nt, ny) of x0 (cases, n), u (cases, nt - 1, nu) and p (cases, np)."""
+        y = None if self.stepped is None else self.stepped.value(x0, u, p)
+        if y is not None:
+            return y
+        return np.stack([self._value(*case) for case in zip(x0, u, p)])
+
+    def pulled(
+        self, x0: np.ndarray, u: np.ndarray, p: np.ndarray, weights: np.ndarray, *, wanted: Sequence[str]
+    ) -> tuple[np.ndarray, ...]:
+        """Weights of y (cases, nt, ny) as those of what is wanted, by the transposed derivative."""
+        whole = None if self.stepped is None else self.stepped.pull(x0, u, p, weights)
+        if whole is not None:
+            return tuple(whole[GROUPS.index(name)] for name in wanted)
+        cases = []
+        for *case, weight in zip(x0, u, p, weights):
+            _, slopes = self.slopes(*case, wanted=wanted)
+            cases.append([np.tensordot(weight, slopes[name], axes=2) for name in wanted])
+        return tuple(np.stack(parts) for parts in zip(*cases))
+
+    def _value(self, x0: np.ndarray, u: np.ndarray, p: np.ndarray) -> np.ndarray:
         """y (nt, ny) of one case."""
         x0, u, p = (np.ascontiguousarray(a, dtype=float) for a in (x0, u, p))
         if self._prepared is not None:
@@ -151,13 +183,13 @@ class ArrayRun:
         return np.concatenate(columns, axis=1)
 
     def slopes(
-        self, x0: np.ndarray, u: np.ndarray, p: np.ndarray, wanted: Sequence[str]
+        self, x0: np.ndarray, u: np.ndarray, p: np.ndarray, *, wanted: Sequence[str]
     ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
         """y, and its derivatives: start (nt, ny, n), inputs (nt, ny, nt - 1, nu), parameters (nt, ny, np)."""
         x0, u, p = (np.ascontiguousarray(a, dtype=float) for a in (x0, u, p))
         wanted = [group for group in wanted if self.labels[LETTERS[group]]]
         if not wanted:
-            return self.value(x0, u, p), {}
+            return self._value(x0, u, p), {}
         span = (self.times[0], self.times[-1])
         wrt = [*(g for g in wanted if g != "parameters"), *(self._parameter_names() if "parameters" in wanted else ())]
         sens = sensitivities(self.model, span, wrt=wrt, grid=self.times, **self._given(x0, u, p), **self.options)

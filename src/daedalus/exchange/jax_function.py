@@ -1,14 +1,13 @@
-"""dd.exchange.jax: a run as a function of JAX, with its transformations, by callbacks into this process."""
+"""dd.exchange.jax: a run as a function of JAX, with its transformations."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from daedalus.exchange.array_run import GROUPS, LETTERS, ArrayRun
+from daedalus.exchange.array_run import GROUPS, ArrayRun
 from daedalus.exchange.extras import needed
 from daedalus.model.model import Model
 from daedalus.model.system.system import System
@@ -24,7 +23,6 @@ class JaxFunction:
     def __init__(self, library: Any, run: ArrayRun) -> None:
         self._jax, self._run = library, run
         self.labels, self.times = run.labels, run.times
-        self._function = _differentiable(library, run)
 
     @property
     def start(self) -> np.ndarray:
@@ -52,7 +50,9 @@ class JaxFunction:
         for name, value, shape in zip(GROUPS, given, shapes):
             if value.shape != shape:
                 raise _wrong_shape(name, value.shape, shape)
-        return self._function(*given)
+        from daedalus.exchange.jax_primitives import primitives
+
+        return primitives().values.bind(*given, run=self._run)
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{len(self.labels[letter])} {letter}" for letter in "xupy")
@@ -70,66 +70,6 @@ def _wrong_shape(name: str, got: tuple[int, ...], wanted: tuple[int, ...]) -> Ex
     )
 
 
-def _differentiable(jax: Any, run: ArrayRun) -> Any:
-    """The function with its rule for tangents; JAX transposes that for gradients."""
-    jnp = jax.numpy
-    rows, width = len(run.times), len(run.labels["y"])
-    lengths = {
-        "start": (len(run.labels["x"]),),
-        "inputs": (rows - 1, len(run.labels["u"])),
-        "parameters": (len(run.labels["p"]),),
-    }
-
-    def real() -> Any:
-        return jnp.zeros(()).dtype
-
-    def host_value(*arrays: Any) -> np.ndarray:
-        return _over_batches(arrays, lambda *one: (run.value(*one),))[0].astype(np.dtype(real()))
-
-    @jax.custom_jvp
-    def function(start: Any, inputs: Any, parameters: Any) -> Any:
-        shape = jax.ShapeDtypeStruct((rows, width), real())
-        return jax.pure_callback(host_value, shape, start, inputs, parameters, vmap_method="broadcast_all")
-
-    def rule(primals: Any, tangents: Any) -> Any:
-        moved = [
-            (name, tangent)
-            for name, tangent in zip(GROUPS, tangents)
-            if not isinstance(tangent, jax.custom_derivatives.SymbolicZero)
-            and name in run.wrt
-            and run.labels[LETTERS[name]]
-        ]
-        names = tuple(name for name, _ in moved)
-        if not names:
-            y = function(*primals)
-            return y, jnp.zeros_like(y)
-
-        def host(*arrays: Any) -> tuple[np.ndarray, ...]:
-            def one(x0: np.ndarray, u: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, ...]:
-                y, found = run.slopes(x0, u, p, names)
-                return (y, *(found[name] for name in names))
-
-            return tuple(part.astype(np.dtype(real())) for part in _over_batches(arrays, one))
-
-        shapes = [(rows, width), *((rows, width, *lengths[name]) for name in names)]
-        structs = tuple(jax.ShapeDtypeStruct(shape, real()) for shape in shapes)
-        y, *slopes = jax.pure_callback(host, structs, *primals, vmap_method="broadcast_all")
-        moves = [jnp.tensordot(slope, tangent, axes=tangent.ndim) for slope, (_, tangent) in zip(slopes, moved)]
-        return y, sum(moves[1:], moves[0])
-
-    function.defjvp(rule, symbolic_zeros=True)
-    return function
-
-
-def _over_batches(arrays: Sequence[Any], one: Any) -> tuple[np.ndarray, ...]:
-    """A function of one case over the leading axes that all arrays share."""
-    given = [np.asarray(a, dtype=float) for a in arrays]
-    lead = given[0].shape[:-1]
-    flat = [a.reshape(math.prod(lead), *a.shape[len(lead) :]) for a in given]
-    found = [one(*case) for case in zip(*flat)]
-    return tuple(np.stack(parts).reshape(*lead, *parts[0].shape) for parts in zip(*found))
-
-
 def jax_function(
     model: Model | System,
     times: object,
@@ -139,10 +79,11 @@ def jax_function(
 ) -> JaxFunction:
     """A run of the model as a pure function of JAX: y = f(start, inputs, parameters), with jit, vmap, grad and jvp.
 
-    Derivatives are those of `dd.sensitivities`: through constraints of any index, events and switches. Forward and
-    reverse mode use the same run, whose cost grows with the number of entries that are differentiated by. Computed on
-    the processor by calls out of XLA, in double precision; JAX rounds to single precision unless `jax_enable_x64` is
-    set. Needs the optional extra `jax`.
+    It works through constraints of any index, events and switches. Explicit steps of models without events are taken
+    and pulled back by compiled code that XLA calls (the adjoint of the steps); all else is a call back into Python,
+    with the derivatives of `dd.sensitivities`, whose cost grows with the number of entries that are differentiated by.
+    Computed on the processor, in double precision; JAX rounds to single precision unless `jax_enable_x64` is set, and
+    then every call goes through Python. Needs the optional extra `jax`.
 
     Parameters
     ----------
@@ -152,7 +93,7 @@ def jax_function(
     simulate_options: method, rtol, atol, step and the limits of `dd.simulate`.
 
     Arrays are in the order of `f.labels`: start (n,), inputs (nt - 1, nu) held between the times, parameters (np,);
-    the result is (nt, ny). A run that stops early raises its SolverError.
+    the result is (nt, ny). A run that stops early raises a JaxRuntimeError that tells when.
 
     Example
     -------

@@ -71,10 +71,10 @@ def _arrays(tensors: Sequence[Any]) -> list[np.ndarray]:
     return [t.detach().cpu().double().numpy() for t in tensors]
 
 
-def _cases(arrays: Sequence[np.ndarray]) -> tuple[tuple[int, ...], list[tuple[np.ndarray, ...]]]:
-    """The leading axes, and the arrays of every case of the batch."""
+def _flat(arrays: Sequence[np.ndarray]) -> tuple[tuple[int, ...], list[np.ndarray]]:
+    """The leading axes, and the arrays with one axis in their place, that of the cases."""
     lead = arrays[0].shape[:-1]
-    return lead, list(zip(*(a.reshape(math.prod(lead), *a.shape[len(lead) :]) for a in arrays)))
+    return lead, [a.reshape(math.prod(lead), *a.shape[len(lead) :]) for a in arrays]
 
 
 def _to_front(info: Any, in_dims: Any, tensors: Sequence[Any]) -> list[Any]:
@@ -94,8 +94,8 @@ def _autograd_functions(torch: Any) -> Any:
 
         @staticmethod
         def forward(start: Any, inputs: Any, parameters: Any, run: ArrayRun, names: tuple[str, ...]) -> Any:
-            lead, cases = _cases(_arrays((start, inputs, parameters)))
-            found = [run.slopes(x0, u, p, names)[1] for x0, u, p in cases]
+            lead, cases = _flat(_arrays((start, inputs, parameters)))
+            found = [run.slopes(x0, u, p, wanted=names)[1] for x0, u, p in zip(*cases)]
             rows = (len(run.times), len(run.labels["y"]))
             return tuple(
                 torch.as_tensor(np.stack([f[n] for f in found]).reshape(*lead, *rows, -1)).to(start) for n in names
@@ -119,13 +119,43 @@ def _autograd_functions(torch: Any) -> Any:
                 0,
             ) * len(names)
 
+    class PulledOfTensors(torch.autograd.Function):  # type: ignore[misc, name-defined]
+        """Weights of y (…, nt, ny) as those of some of (start, inputs, parameters), inside the core."""
+
+        @staticmethod
+        def forward(
+            start: Any, inputs: Any, parameters: Any, weights: Any, run: ArrayRun, names: tuple[str, ...]
+        ) -> Any:
+            lead, cases = _flat(_arrays((start, inputs, parameters, weights)))
+            found = run.pulled(*cases, wanted=names)
+            return tuple(torch.as_tensor(part.reshape(*lead, *part.shape[1:])).to(start) for part in found)
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            """Nothing is kept, as for Jacobians."""
+
+        @staticmethod
+        def backward(ctx: Any, *weights: Any) -> Any:
+            raise _no_second()
+
+        @staticmethod
+        def jvp(ctx: Any, *tangents: Any) -> Any:
+            raise _no_second()
+
+        @staticmethod
+        def vmap(
+            info: Any, in_dims: Any, start: Any, inputs: Any, parameters: Any, weights: Any, run: Any, names: Any
+        ) -> Any:
+            wide = _to_front(info, in_dims, (start, inputs, parameters, weights))
+            return PulledOfTensors.apply(*wide, run, names), (0,) * len(names)
+
     class RunOfTensors(torch.autograd.Function):  # type: ignore[misc, name-defined]
         """y of (start, inputs, parameters, run), batches in front."""
 
         @staticmethod
         def forward(start: Any, inputs: Any, parameters: Any, run: ArrayRun) -> Any:
-            lead, cases = _cases(_arrays((start, inputs, parameters)))
-            found = np.stack([run.value(*case) for case in cases])
+            lead, cases = _flat(_arrays((start, inputs, parameters)))
+            found = run.values(*cases)
             return torch.as_tensor(found.reshape(*lead, *found.shape[1:])).to(start)
 
         @staticmethod
@@ -138,6 +168,9 @@ def _autograd_functions(torch: Any) -> Any:
         def backward(ctx: Any, weights: Any) -> Any:
             run, saved = ctx.run, ctx.saved_tensors
             names = _varied(run, ctx.needs_input_grad)
+            if names and run.stepped is not None:
+                moved = dict(zip(names, PulledOfTensors.apply(*saved, weights, run, names)))
+                return (*(moved.get(name) for name in GROUPS), None)
             found = dict(zip(names, JacobiansOfTensors.apply(*saved, run, names))) if names else {}
             pulled = [
                 torch.einsum("...ty,...tyk->...k", weights, found[name]).reshape(own.shape) if name in found else None

@@ -21,6 +21,7 @@ NB_MODULE(_core, module) {
     daedalus::bind_linear_model(module);
     daedalus::bind_flow(module);
     daedalus::bind_adjoint(module);
+    daedalus::bind_array_run(module);
     daedalus::bind_values(module);
     daedalus::bind_numbers(module);
     daedalus::bind_noise(module);

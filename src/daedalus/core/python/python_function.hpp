@@ -53,6 +53,7 @@ void bind_linear(nb::module_& module);
 void bind_linear_model(nb::module_& module);
 void bind_flow(nb::module_& module);
 void bind_adjoint(nb::module_& module);
+void bind_array_run(nb::module_& module);
 void bind_values(nb::module_& module);
 void bind_numbers(nb::module_& module);
 void bind_noise(nb::module_& module);

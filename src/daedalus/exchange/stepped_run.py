@@ -1,0 +1,154 @@
+"""A run of arrays inside the core, with its transposed derivative: for explicit steps of a model without events.
+
+Steps end at the times of the rows. The derivative is that of the steps that were taken (the discrete adjoint), so it
+belongs to the computed numbers to rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from daedalus import _core
+from daedalus.compilation import compile_function
+from daedalus.differentiation.case import Case, read_case
+from daedalus.differentiation.directions import Directions
+from daedalus.differentiation.steps.adjoint import pullbacks_of, tableau_of
+from daedalus.differentiation.steps.stepwise import family_of
+from daedalus.differentiation.variational.tangent_start import start_pulled_back
+from daedalus.errors import DaedalusError
+from daedalus.model.expressions import concatenate
+from daedalus.model.signals import signal
+from daedalus.model.system.system import System
+from daedalus.simulation.plant.explicit_plant import ExplicitPlant
+from daedalus.simulation.result.ending import Ending
+from daedalus.simulation.start.start_tolerance import start_tolerance
+
+
+class SteppedRun:
+    """y (cases, nt, ny) of x0 (cases, n), u (cases, nt - 1, nu) and p (cases, np), and what weights of y lead to."""
+
+    def __init__(self, case: Case, times: np.ndarray, names: Sequence[str]) -> None:
+        plant = case.plant
+        assert isinstance(plant, ExplicitPlant)
+        pulled, tableau = pullbacks_of(plant), tableau_of(case)
+        projects = case.settings.call.get("projection") is not None
+        outputs = None if tuple(names) == case.system.labels["x"] else _outputs(case, names)
+        kept = _kept(case)
+        self._case = case
+        self.moves_start = case.system.has_invariants
+        self.core = _core.ArrayRun(
+            _core.Plan(case.settings.rhs, case.settings.core_method, **case.settings.call),
+            pulled.rhs.core,
+            pulled.projection.core if projects and pulled.projection is not None else None,
+            None if outputs is None else outputs[0].core,
+            None if outputs is None else outputs[1].core,
+            None if kept is None else kept.core,
+            start_tolerance(case.settings.rtol),
+            tableau.A,
+            tableau.b,
+            tableau.c,
+            times,
+        )
+
+    def value(self, x0: np.ndarray, u: np.ndarray, p: np.ndarray) -> np.ndarray | None:
+        """y of all cases; None where one of them does not begin, or does not get to the end."""
+        failed, y = self.core.value(x0, u, p)
+        return y if failed is None else None
+
+    def pull(
+        self, x0: np.ndarray, u: np.ndarray, p: np.ndarray, weights: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+        """Weights of y (cases, nt, ny) as those of x0, u and p; None as for values."""
+        failed, of_x, of_u, of_p = self.core.pull(x0, u, p, weights)
+        if failed is not None:
+            return None
+        if self.moves_start:
+            for k in range(len(of_x)):
+                of_x[k], of_first, of_given = self._along_constraints(x0[k], u[k, 0], p[k], of_x[k])
+                of_u[k, 0] += of_first
+                of_p[k] += of_given
+        return of_x, of_u, of_p
+
+    def _along_constraints(
+        self, x0: np.ndarray, u0: np.ndarray, p: np.ndarray, weights: np.ndarray
+    ) -> list[np.ndarray]:
+        """Weights of a consistent start as those of what was given, of the inputs there and of the parameters."""
+        case = replace(self._case, x0=x0, p=p, drive=self._case.drive._replace(constants=u0, tables=()))
+        of_state, of_input, of_parameter = (tuple(range(part.size)) for part in (x0, u0, p))
+        pulled = start_pulled_back(case, Directions(of_state, of_input, of_parameter, 0), weights)
+        return np.split(pulled, [x0.size, x0.size + u0.size])
+
+
+def stepped_run(
+    system: System, times: np.ndarray, names: Sequence[str], defaults: Mapping[str, np.ndarray], options: dict[str, Any]
+) -> SteppedRun | None:
+    """The run inside the core; None where its steps are implicit, or where something happens on the way."""
+    case = _plain_case(system, times, defaults, options)
+    if case is None or case.system.labels["x"] != system.labels["x"] or _is_stiff(case):
+        return None
+    return SteppedRun(case, times, names)
+
+
+def _plain_case(
+    system: System, times: np.ndarray, defaults: Mapping[str, np.ndarray], options: dict[str, Any]
+) -> Case | None:
+    """The run with the model's own numbers, if it is nothing but explicit steps."""
+    if system.events or system.discrete_count or system.choices or any(np.isnan(a).any() for a in defaults.values()):
+        return None
+    given = {
+        "start": dict(zip(system.labels["x"], defaults["start"].tolist())),
+        "inputs": {v.name: signal(times[:-1], np.zeros((len(times) - 1, *v.shape))) for v in system.of_kind("input")},
+    }
+    try:
+        case = read_case(system, (times[0], times[-1]), {**options, **given})
+    except DaedalusError:
+        return None  # other numbers may do
+    own, plant = case.settings, case.plant
+    explicit = family_of(case) == "explicit" and isinstance(plant, ExplicitPlant)
+    plain = own.switches is None and own.stops is None and own.contacts is None and own.core_plant is own.plant
+    if not explicit or not plain or case.foreseen is not None or own.has_branches:
+        return None
+    assert isinstance(plant, ExplicitPlant)
+    return None if plant.form.divisors or plant.form.coupled else case
+
+
+def _kept(case: Case) -> Any:
+    """What is zero at a start, as a function of (t, x, u, p); None where every state is a start."""
+    system = case.system
+    if not system.constrains_start:
+        return None
+    flat = case.form.applied(system, concatenate([*system.invariants.values(), *system.watched.values()]))
+    return compile_function(ca.Function("kept", system.symbols(("t", "x", "u", "p")), [flat]))
+
+
+def _is_stiff(case: Case) -> bool:
+    """Whether "auto" finds explicit steps held back with the model's own numbers."""
+    call = dict(case.settings.call)
+    start = (case.t0, case.t1, case.x0, case.drive.constants, case.p)
+    run = _core.integrate(case.settings.rhs, case.settings.core_method, *start, tables=case.drive.core_tables(), **call)
+    return bool(run.status == Ending.STIFF)
+
+
+def _outputs(case: Case, names: Sequence[str]) -> tuple[Any, Any]:
+    """What is asked for as a function of (t, x, u, p), and its transposed derivative."""
+    system = case.system
+    flat = case.form.applied(system, concatenate([_expression(system, name) for name in names]))
+    point = system.symbols(("t", "x", "u", "p"))
+    weights = ca.SX.sym("weights", flat.numel())
+    sizes = [part.numel() for part in point[1:]]
+    pulled = ca.densify(ca.jtimes(flat, ca.vertcat(*point[1:]), weights, True))
+    parts = ca.vertsplit(pulled, np.cumsum([0, *sizes]).tolist())
+    value, slopes = ca.Function("outputs", point, [flat]), ca.Function("outputs_pulled", [*point, weights], parts)
+    return compile_function(value), compile_function(slopes)
+
+
+def _expression(system: System, name: str) -> ca.SX:
+    if name in system.outputs:
+        return ca.vec(ca.densify(system.outputs[name]))
+    place = system.place(name)
+    return ca.vertcat(*(system.symbol(letter)[int(k)] for letter, k in zip(place.letters, place.positions)))
