@@ -154,3 +154,103 @@ def test_spikes_of_power_leave_the_rest_to_be_seen():
     panel = plot_areas(tr.power()).axes[0]
     assert max(map(abs, panel.get_ylim())) < 1e3
     assert "spikes up to" in panel.get_title()
+
+
+def wall(layers):
+    """A wall of layers between two rooms, joined from parts: names of equations are longer than their marks."""
+    thermal = dd.components.thermal
+    m = dd.Model("wall")
+    before = m.add(thermal.TemperatureSource("outside", temperature=263.0)).heat
+    for k in range(layers):
+        layer = m.add(thermal.Node(f"layer{k}", capacity=400.0))
+        path = m.add(thermal.Conduction(f"conduction_into_layer{k}", conductance=25.0))
+        m.connect(before, path.heat_a)
+        m.connect(path.heat_b, layer.heat)
+        before = layer.heat
+    warm = m.add(thermal.TemperatureSource("inside_of_the_room", temperature=293.0))
+    path = m.add(thermal.Conduction("conduction_from_the_room", conductance=25.0))
+    m.connect(warm.heat, path.heat_a)
+    m.connect(path.heat_b, before)
+    return m
+
+
+def test_long_names_of_equations_are_cut_and_stay_inside():
+    """At another resolution letters are wider: names reached beyond the left edge."""
+    m = wall(3)
+    for figure in (dd.analyse(m).plot(), dd.plot_reduction(m)):
+        FigureCanvasAgg(figure)
+        for dpi in (60, 100):
+            figure.set_dpi(dpi)
+            assert not outside_texts(figure)
+        rows = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+        assert any(row.endswith(", …") for row in rows)
+        assert max(map(len, rows)) <= 50
+
+
+def test_a_source_that_takes_energy_is_told_so():
+    balance = dd.simulate(wall(2), 100.0, start={"layer0.temperature": 290.0, "layer1.temperature": 290.0})
+    texts = [text.get_text() for text in balance.energy_balance().plot().axes[0].texts]
+    assert any(text.startswith("outside\ntaken up ") and text.endswith("kJ") for text in texts)
+
+
+def epidemic():
+    """Three groups whose sum is conserved."""
+    m = dd.Model("epidemic")
+    s, i, r = (m.state(name, start=start) for name, start in (("s", 0.99), ("i", 0.01), ("r", 0.0)))
+    rate = m.parameter("rate", 0.5, unit="1/s")
+    m.equation(m.der(s), -rate * s * i)
+    m.equation(m.der(i), rate * s * i - 0.1 * i)
+    m.equation(m.der(r), 0.1 * i)
+    m.output("sum", s + i + r)
+    return m
+
+
+def test_what_is_conserved_has_no_panel_in_a_summary():
+    over = {"rate": np.linspace(0.4, 0.6, 5)}
+    en = dd.sweep(epidemic(), 20.0, over=over, summary=("mean", "std", 0.1, 0.9), save_at=np.linspace(0, 20, 20))
+    assert [panel.get_ylabel() for panel in en.plot().axes] == ["s", "i", "r"]
+    (panel,) = en.plot("sum").axes
+    assert all(np.ptp(line.get_ydata()) == 0.0 for line in panel.lines)
+
+
+def test_elements_of_a_field_are_chosen_evenly_and_the_rest_is_told():
+    m = dd.Model("front")
+    u = m.state("u", 60, start=np.where(np.arange(60) < 10, 1.0, 0.0))
+    rate = m.parameter("rate", 5.0)
+    m.equation(m.der(u), 1e-3 * dd.laplacian(u, 1 / 60, boundary="neumann") + rate * u * (1 - u))
+    figure = dd.sweep(m, 1.0, over={"rate": [4.0, 5.0]}, save_at=np.linspace(0, 1, 9)).plot()
+    check(figure)
+    labels = [axes.get_ylabel() for axes in figure.axes if axes.get_label() != "<colorbar>"]
+    places = np.array([int(label[2:-1]) for label in labels])
+    assert len(labels) == 6
+    assert np.ptp(np.diff(places)) <= 1
+    assert figure._supxlabel.get_text().startswith("Not shown (54): u[")
+
+
+def test_sensitivities_leave_out_what_nothing_moves():
+    m = epidemic()
+    still = m.state("still", start=1.0)
+    m.equation(m.der(still), 0.0)
+    figure = dd.sensitivities(m, 5.0, wrt=("parameters",)).plot()
+    check(figure)
+    assert [axes.get_ylabel() for axes in figure.axes[::2]] == ["s", "i", "r"]
+    assert "Not shown (1): still." in figure._supxlabel.get_text()
+
+
+def test_linear_responses_have_units_and_bode_begins_near_the_poles():
+    m = dd.Model("trolley")
+    x, v = m.state("x", start=0.0, unit="m"), m.state("v", start=0.0, unit="m/s")
+    a, w = m.state("a", start=0.0, unit="rad"), m.state("w", start=0.0, unit="rad/s")
+    push = m.input("push", unit="m/s^2")
+    m.equation(m.der(x), v)
+    m.equation(m.der(v), push)
+    m.equation(m.der(a), w)
+    m.equation(m.der(w), -(9.81 * np.sin(a) + push * np.cos(a)) / 2 - 0.1 * w)
+    lin = dd.linearise(m, inputs={"push": 0.0})
+    figure = lin.respond(np.linspace(0, 2, 30), inputs={"push": 1.0}).plot()
+    check(figure)
+    assert [axes.get_ylabel() for axes in figure.axes] == ["[m]", "[m/s]", "[rad]", "[rad/s]"]
+    # The double pole at zero is rounding away from it, and no place of interest.
+    figure = lin.plot_bode(output="a")
+    check(figure)
+    assert figure.axes[0].get_xlim()[0] > 1e-3

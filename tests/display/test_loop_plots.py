@@ -46,7 +46,7 @@ def test_light_damping_between_the_frequencies_of_a_grid_is_seen():
 def test_a_descriptor_system_and_a_choice_that_is_open():
     m = catalogue.load("cart_pendulum").model
     lin = dd.linearise(m)
-    with pytest.raises(dd.InputError, match="belongs to one input and one output"):
+    with pytest.raises(dd.InputError, match="needs one input and one output"):
         lin.margins()
     assert not lin.margins(output="bob[0]").stable
 

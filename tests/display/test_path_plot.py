@@ -111,14 +111,14 @@ def test_many_cases_are_bands():
 def test_poles_of_a_linear_system():
     system = dd.LTI([[0, 1], [-2, -3]], [0, 1], [3, 1])
     axes = system.plot().axes[0]
-    assert axes.get_title() == "no pole to the right"
+    assert axes.get_title() == "none of 2 poles in the right half-plane"
     crosses = next(line for line in axes.lines if line.get_label() == "poles")
     assert sorted(crosses.get_xdata()) == pytest.approx([-2, -1])
     _, ax = plt.subplots()
     k = catalogue.load("cart_pendulum")
     lin = dd.linearise(k.model, at={"angle": 0.0, "position": 0.0}, inputs={"force": 0.0})
     lin.plot(ax=ax)
-    assert "1 of 4 poles to the right" in ax.get_title()
+    assert "1 of 4 poles in the right half-plane" in ax.get_title()
 
 
 def test_the_incidence_goes_into_a_given_panel():

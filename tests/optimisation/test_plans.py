@@ -30,13 +30,13 @@ def test_bounds_that_press_are_told_with_their_times():
     _, ocp = cart(limit=5.0)
     found = ocp.solve().explain()
     assert found.success
-    assert str(found).startswith("Solved; these bounds and conditions hold it:\n  u <= 5 N between 0 s and ")
+    assert str(found).startswith("Solved. These bounds and conditions limit the cost:\n  u <= 5 N between 0 s and ")
     assert {part.side for part in found.tight} == {"upper", "lower"}
 
 
 def test_a_plan_without_active_bounds_says_so():
     _, ocp = cart(limit=50.0)
-    assert str(ocp.solve().explain()) == "Solved; no bound or condition presses."
+    assert str(ocp.solve().explain()) == "Solved. No bound or condition limits it."
 
 
 def test_sensitivity_agrees_with_differences():

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from daedalus.display.look import COLOURS, TIME_LABEL, Axes, labelled, legend, look, panel_column
-from daedalus.display.trajectory_plot import fine_samples, tell_left_out
+from daedalus.display.look import COLOURS, TIME_LABEL, Axes, labelled, legend, look, panel_column, tell_left_out
+from daedalus.display.trajectory_plot import fine_samples
 from daedalus.errors import InputError
 from daedalus.model.names import split_index
 from daedalus.model.values import unit_of
@@ -59,7 +59,7 @@ def compare(
         figure, panels = panel_column(ax, len(entries), 1.2 + 1.9 * len(entries))
         if ax is None:
             figure.suptitle(", ".join(dict.fromkeys(run.system.name for run in runs)), wrap=True)
-            tell_left_out(figure, left_out, "dd.compare(..., names=[...])")
+            tell_left_out(figure, left_out, "dd.compare(..., names=[...])", "tr.keys()")
         for place, (panel, (label, columns)) in enumerate(zip(panels, entries)):
             for k, (sample, column) in enumerate(zip(samples, columns)):
                 text = titles[k] if ax is None or len(entries) == 1 else f"{label}, {titles[k]}"

@@ -7,8 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from daedalus.display.curves import flat_value
-from daedalus.display.look import COLOURS, TIME_LABEL, Axes, labelled, legend, look, panel_column, unit_text
+from daedalus.display.curves import FLAT, flat_value, largest
+from daedalus.display.look import (
+    COLOURS,
+    TIME_LABEL,
+    Axes,
+    labelled,
+    legend,
+    look,
+    panel_column,
+    tell_left_out,
+    unit_text,
+)
 from daedalus.ensembles.ensemble import Ensemble
 from daedalus.errors import InputError
 from daedalus.model.names import did_you_mean, split_index
@@ -23,12 +33,16 @@ DASHES = ("-", "--", ":", "-.")
 
 def plot_ensemble(en: Ensemble, name: str | Sequence[str] | None, ax: Axes | None, bands: bool | None) -> Any:
     """Draw scalars over time, a line per case or percentile bands over all of them, and return the figure."""
-    names = _default(en) if name is None else [name] if isinstance(name, str) else list(name)
-    if ax is not None:
-        names = names[:1] if name is None else names
-    chosen = [_chosen(en, one) for one in names]
+    left_out: list[str] = []
+    if name is None:
+        names, left_out = _default(en, MOST_PANELS if ax is None else 1)
+    else:
+        names = [name] if isinstance(name, str) else list(name)
+    chosen = [_settled(en, *_chosen(en, one)) for one in names]
     with look():
         figure, panels = panel_column(ax, len(chosen), 1.4 + 2.8 * len(chosen))
+        if ax is None:
+            tell_left_out(figure, left_out, "en.plot([...])", "list(en.data)")
         for panel, (label, values) in zip(panels, chosen):
             _draw(panel, en, label, values, bands)
         # One scale of colours and one legend serve for all panels.
@@ -65,15 +79,44 @@ def _scalars(en: Ensemble) -> tuple[list[str], list[str]]:
     return scalars, vectors
 
 
-def _default(en: Ensemble) -> list[str]:
-    """Every output that was kept, elements of vectors too, as many as a page holds."""
+def _default(en: Ensemble, most: int) -> tuple[list[str], list[str]]:
+    """As many outputs as a page holds, elements of vectors evenly chosen, and the names of those left out."""
     scalars, vectors = _scalars(en)
-    elements = [f"{name}[{k}]" for name in vectors for k in range(en.data[name].shape[-1])]
-    numbers = [name for name in scalars if en.data[name].dtype.kind == "f"]
-    names = [*numbers, *elements]
     # What is the same constant in all cases, as most inputs are, tells nothing.
-    moving = [name for name in names if flat_value(_chosen(en, name)[1].values.ravel()) is None]
-    return (moving or names)[:MOST_PANELS] or [""]
+    moving = [name for name in scalars if en.data[name].dtype.kind == "f" and _constant(en, en[name]) is None]
+    elements = [f"{name}[{k}]" for name in vectors for k in range(en.data[name].shape[-1])]
+    elements = [name for name in elements if _constant(en, _chosen(en, name)[1]) is None]
+    every = [*moving, *elements] or scalars[:1]
+    room = most - len(moving)
+    if elements and room > 0:
+        places = np.linspace(0, len(elements) - 1, min(room, len(elements))).round().astype(int)
+        moving += [elements[k] for k in dict.fromkeys(places.tolist())]
+    names = (moving or every)[:most] or [""]
+    return names, [name for name in every if name not in names]
+
+
+def _constant(en: Ensemble, values: Any) -> float | None:
+    """The value of what is constant over all cases and times but for rounding, else None."""
+    rows = values.values.reshape(-1, values.shape[-1])
+    if en.is_summary:
+        labels = [str(label) for label in en.data["summary"].values]
+        places = [k for k, label in enumerate(labels) if label != "std"]
+        spread = largest(rows[labels.index("std")]) if "std" in labels else 0.0
+        rows = rows[places] if places else rows
+        if spread > FLAT * largest(rows):
+            return None
+    return flat_value(rows.ravel())
+
+
+def _settled(en: Ensemble, label: str, values: Any) -> tuple[str, Any]:
+    """The same values, made exactly constant where they are but for rounding; a deviation is then zero."""
+    constant = _constant(en, values)
+    if constant is None:
+        return label, values
+    same = np.full(values.shape, constant)
+    if en.is_summary:
+        same[[str(label) == "std" for label in en.data["summary"].values]] = 0.0
+    return label, values.copy(data=same)
 
 
 def _chosen(en: Ensemble, name: str) -> tuple[str, Any]:

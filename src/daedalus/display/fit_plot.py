@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ def plot_fit(fit: Fit, ax: Any = None) -> Any:
         axes, below = list(grid[::2, 0]), list(grid[1::2, 0])
         values = ", ".join(f"{name} = {fit[name]:.4g} ± {fit.std[name]:.1g}" for name in fit.labels[:3])
         more = f" and {len(fit.labels) - 3} more" if len(fit.labels) > 3 else ""
-        figure.suptitle(f"{fit.model.name}: {values}{more}", wrap=True)
+        figure.suptitle("\n".join(wrap(f"{fit.model.name}: {values}{more}", 80)), fontsize="medium")
     for name, panel, rest in zip(names, axes, below):
         _draw_name(fit, name, panel, rest)
         legend(panel, beside=ax is None)
@@ -52,7 +53,7 @@ def _draw_name(fit: Fit, name: str, panel: Any, rest: Any) -> None:
         for j in range(measured.shape[1]):
             colour = COLOURS[drawn % len(COLOURS)]
             drawn += 1
-            label = (name if measured.shape[1] == 1 else f"{name}[{j}]") + (f", run {k + 1}" if several else "")
+            label = (name if measured.shape[1] == 1 else f"{name}[{j}]") + (f", experiment {k}" if several else "")
             noise = BAND * float(sigma[min(j, len(sigma) - 1)])
             line = lines[:, j]
             panel.plot(one.times, measured[:, j], ".", color=colour, alpha=0.5, label=f"{label}: data")
@@ -90,7 +91,7 @@ def plot_residuals(fit: Fit, ax: Any = None) -> Any:
         for k, (one, rows) in enumerate(zip(fit._problem.experiments, fit.residuals)):
             if name in rows:
                 shares = rows[name] / fit.noise[name]
-                over_time.plot(one.times, shares, ".", color=COLOURS[k % len(COLOURS)], label=f"run {k + 1}")
+                over_time.plot(one.times, shares, ".", color=COLOURS[k % len(COLOURS)], label=f"experiment {k}")
                 every.append(shares[np.isfinite(shares)])
         ordered = np.sort(np.concatenate(every), axis=None)
         normal = stats.norm.ppf((np.arange(len(ordered)) + 0.5) / len(ordered))

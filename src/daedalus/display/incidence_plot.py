@@ -20,6 +20,8 @@ NAMED = 40
 SQUARE, LETTER = 0.3, 0.085
 # Marks with less area, in square points, are drawn full.
 SMALLEST_OPEN = 8.0
+# Longer names of equations are cut: as many letters are about as wide as the marks of a small model.
+LONGEST_NAME = 48
 
 
 def incidence_plot(report: Report, ax: Axes | None = None) -> Figure:
@@ -49,7 +51,7 @@ def incidence_plot(report: Report, ax: Axes | None = None) -> Figure:
 
     named = max(s.count, s.size) <= NAMED
     names = [[*system.labels["x"], *system.labels["z"]][j] for j in columns]
-    equations = [system.equation_labels[i] for i in rows]
+    equations = [shortened(system.equation_labels[i]) for i in rows]
     size = _size(names, equations, named)
     figure = Figure(figsize=size, layout="constrained") if ax is None else ax.figure
     axes = figure.add_subplot() if ax is None else ax
@@ -71,7 +73,7 @@ def incidence_plot(report: Report, ax: Axes | None = None) -> Figure:
         height, width = len(block.equations), len(block.unknowns)
         axes.add_patch(Rectangle((corner_column - 0.5, corner_row - 0.5), width, height, fill=False, edgecolor="0.4"))
         corner_row, corner_column = corner_row + height, corner_column + width
-    axes.set(xlim=(-0.7, s.size - 0.3), ylim=(s.count - 0.3, -0.7), aspect="equal")
+    axes.set(xlim=(-0.7, s.size - 0.3), ylim=(s.count - 0.3, -0.7))
     axes.xaxis.tick_top()
     if named:
         axes.set_xticks(range(s.size), names, rotation=90)
@@ -85,6 +87,23 @@ def incidence_plot(report: Report, ax: Axes | None = None) -> Figure:
     else:
         axes.set_title(title, loc="left", fontsize="medium", wrap=True)
     return figure  # type: ignore[return-value]
+
+
+def shortened(name: str, most: int = LONGEST_NAME) -> str:
+    """A name without what goes beyond a length: without its last parts where it lists several, else without its middle.
+
+    Example
+    -------
+    >>> shortened("balance at hot.heat, wall.heat_a, wall.heat_b", 36)
+    'balance at hot.heat, wall.heat_a, …'
+    >>> shortened("motion_of_a_very_long_angle", 16), shortened("motion of angle")
+    ('motion_ … g_angle', 'motion of angle')
+    """
+    if len(name) <= most:
+        return name
+    end = name.rfind(", ", 0, most - 1)
+    half = (most - 1) // 2
+    return f"{name[:end]}, …" if end > 0 else f"{name[:half]} … {name[-half:]}"
 
 
 def _size(names: list[str], equations: list[str], named: bool) -> tuple[float, float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -106,6 +107,15 @@ def legend(panel: Axes, beside: bool) -> None:
         labels = [*labels[: MOST_LEGEND_ENTRIES - 2], f"… {len(labels) - MOST_LEGEND_ENTRIES + 1} more", labels[-1]]
     place: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.01, 0.5), "frameon": False} if beside else {}
     panel.legend(handles, labels, fontsize="small", **place)
+
+
+def tell_left_out(figure: Any, names: Sequence[str], call: str, lister: str) -> None:
+    """What a picture does not show, below it, with the call that draws it and the one that lists all names."""
+    if not names:
+        return
+    shown = ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
+    text = f"Not shown ({len(names)}): {shown}. {call} draws the names you give; {lister} lists them."
+    figure.supxlabel("\n".join(wrap(text, 90)), fontsize="small", color="0.4")
 
 
 def mark_events(panel: Axes, times: Sequence[float]) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from daedalus.display.look import COLOURS, Axes, draw_axes, labelled, legend, look, panel_of
 from daedalus.display.trajectory_plot import fine_samples
 from daedalus.errors import InputError
+from daedalus.model.names import counted
 from daedalus.model.values import unit_of
 from daedalus.simulation.result.trajectory import Trajectory
 
@@ -105,7 +106,8 @@ def plot_poles(system: Any, ax: Axes | None) -> Any:
         if len(zeros):
             panel.plot(zeros.real, zeros.imag, "o", color=COLOURS[1], markersize=7, fillstyle="none", label="zeros")
         unstable = int(np.sum(poles.real > 1e-9 * max(1.0, np.abs(poles).max(initial=0.0))))
-        panel.set_title("no pole to the right" if not unstable else f"{unstable} of {len(poles)} poles to the right")
+        count = counted(len(poles), "pole")
+        panel.set_title(f"{f'{unstable} of' if unstable else 'none of'} {count} in the right half-plane")
         panel.set(xlabel="real part [1/s]", ylabel="imaginary part [rad/s]")
         panel.legend(fontsize="small")
         panel.margins(0.15)

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from daedalus.simulation.energy.power import EnergyBalance
 
 _COLOURS = {"supplied": "#2f7d4f", "stored": "#1f5fa8", "lost": "#b3261e"}
+# What a band is called on either side: a source may take energy, a store may give it.
+GIVEN = {"supplied": "supplied", "stored": "given back", "lost": "given"}
+TAKEN = {"supplied": "taken up", "stored": "stored", "lost": "lost"}
 # Shares below this part of the whole are drawn together; below the second one they are rounding.
 JOINED, NOT_DRAWN = 0.02, 1e-9
 # Areas below this part of the largest power are not drawn.
@@ -82,23 +85,38 @@ def plot_flow(balance: EnergyBalance, ax: Any = None) -> Any:
         given, _levels(left, GAP), _levels(left, 0.0), _apart(_levels(left, GAP))
     ):
         _band(ax, (0.0, low, high), (0.45, *inside), _COLOURS[kind])
-        ax.text(-0.02, middle, f"{name}\n{value:.3g} J", ha="right", va="center", fontsize=9)
+        told = energy_text(value) if kind == "supplied" else f"{GIVEN[kind]} {energy_text(value)}"
+        ax.text(-0.02, middle, f"{name}\n{told}", ha="right", va="center", fontsize=9)
     for (name, kind, value), (low, high), inside, middle in zip(
         taken, _levels(right, GAP), _levels(right, 0.0), _apart(_levels(right, GAP))
     ):
         _band(ax, (0.55, *inside), (1.0, low, high), _COLOURS[kind])
-        ax.text(1.02, middle, f"{name}\n{kind} {value:.3g} J", ha="left", va="center", fontsize=9)
+        ax.text(1.02, middle, f"{name}\n{TAKEN[kind]} {energy_text(value)}", ha="left", va="center", fontsize=9)
     ax.fill_between([0.45, 0.55], 0, 1, color="#cccccc", lw=0)
     error = 0.0 if abs(balance.error) <= NOT_DRAWN * whole else -balance.error
     lowest = min((low for shares in (left, right) for low, _ in _levels(shares, GAP)), default=0.0)
     highest = max((top for shares in (left, right) for top in _apart(_levels(shares, GAP))), default=1.0)
-    ax.text(0.5, min(lowest, 0.0) - 0.04, f"{whole:.3g} J in all; numerical error {error:.1g} J", ha="center",
+    ax.text(0.5, min(lowest, 0.0) - 0.04, f"{energy_text(whole)} in all; numerical error {error:.1g} J", ha="center",
             va="top", fontsize=9)  # fmt: skip
     ax.set_title("Energy over the run, in and out")
     ax.set_xlim(-0.45, 1.5)
     ax.set_ylim(min(lowest, 0.0) - 0.2, max(highest, 1.0) + 0.12)
     ax.axis("off")
     return ax.figure
+
+
+def energy_text(value: float) -> str:
+    """An energy with the prefix that leaves one to three digits before the point.
+
+    Example
+    -------
+    >>> energy_text(1.214e5), energy_text(0.00217), energy_text(5e-9), energy_text(0.0)
+    ('121 kJ', '2.17 mJ', '5e-09 J', '0 J')
+    """
+    for factor, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ")):
+        if factor <= abs(value) < 1e3 * factor:
+            return f"{float(f'{value / factor:.3g}'):g} {prefix}J"
+    return f"{value:.3g} J"
 
 
 def _shares(balance: EnergyBalance) -> tuple[list[tuple[str, str, float]], list[tuple[str, str, float]]]:

@@ -9,22 +9,28 @@ import numpy as np
 
 from daedalus.analysis.linear.frequency_response import FrequencyResponse
 from daedalus.analysis.linear.responses.response import Response
-from daedalus.display.look import TIME_LABEL, Axes, legend, look, panel_of
+from daedalus.display.look import TIME_LABEL, Axes, labelled, legend, look, panel_column
 
 
 @look()
 def plot_response(response: Response, names: str | Sequence[str] | None, ax: Axes | None) -> Any:
-    """Draw columns of a response over time and return the figure; without names all outputs."""
+    """Draw columns of a response over time and return the figure: one panel per unit; without names all outputs."""
     wanted = list(response.output_names) if names is None else [names] if isinstance(names, str) else list(names)
-    figure, panel = panel_of(ax, (8, 3.6))
+    units = list(dict.fromkeys(response.units.get(name, "") for name in wanted))
+    figure, panels = panel_column(ax, len(units), 1.2 + 2.4 * len(units))
     for name in wanted:
-        values = response[name]
+        values, unit = response[name], response.units.get(name, "")
+        panel = panels[units.index(unit)]
         for k, column in enumerate(np.atleast_2d(values.T)):
             label = name if values.ndim == 1 else f"{name}[{k}]"
             panel.plot(response.time, column, label=label, linewidth=1.4)
-    panel.set_xlabel(TIME_LABEL)
-    panel.grid(alpha=0.3)
-    legend(panel, beside=True)
+        panel.set_ylabel(labelled("", unit).strip())
+    panels[-1].set_xlabel(TIME_LABEL)
+    for panel in dict.fromkeys(panels):
+        panel.grid(alpha=0.3)
+        legend(panel, beside=ax is None)
+    if ax is None:
+        figure.suptitle(f"{response.title}: linear response".removeprefix(": "))
     return figure
 
 
@@ -51,5 +57,7 @@ def plot_frequency_response(response: FrequencyResponse, ax: tuple[Axes, Axes] |
     lower.set_xlabel("frequency [rad/s]")
     for panel in (upper, lower):
         panel.grid(alpha=0.3, which="both")
-    legend(upper, beside=True)
+    legend(upper, beside=ax is None)
+    if ax is None:
+        figure.suptitle("frequency response")
     return figure

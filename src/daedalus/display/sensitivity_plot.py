@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from daedalus.differentiation.result.sensitivity_result import Sensitivities
-from daedalus.display.look import TIME_LABEL, Axes, labelled, look, mark_events
+from daedalus.display.look import TIME_LABEL, Axes, labelled, look, mark_events, tell_left_out
 from daedalus.model.names import element_label
 from daedalus.model.values import unit_of
 
+# A label, its values over time, and its slopes by every column.
+Row = tuple[str, np.ndarray, np.ndarray]
 # The relative change that the bands show, the most panels and curves drawn unasked, and the points in time.
 CHANGE = 0.1
 MOST_PANELS, MOST_CURVES, POINTS = 6, 6, 401
@@ -27,7 +29,9 @@ def plot_sensitivities(
     names = _names(of) or [v.name for v in sens.system.of_kind("state")]
     columns = _columns(sens, _names(wrt), of)
     samples = sens.at(_times(sens))
-    rows = [row for name in names for row in _rows(samples, name)][: None if of else MOST_PANELS]
+    rows, left_out = [row for name in names for row in _rows(samples, name)], []
+    if not of:
+        rows, left_out = _chosen(rows)
     sizes = sens._directions.sizes(sens.system, sens._case.p)
     # Ten per cent of zero is zero: what has no value yet widens no band.
     changes = np.where(_without_value(sens), 0.0, CHANGE * sizes)
@@ -40,6 +44,7 @@ def plot_sensitivities(
         len(rows), 2, sharex=True, squeeze=False, figsize=(10, 1.0 + 2.1 * len(rows)), layout="constrained"
     )
     figure.suptitle(f"{sens.system.name}: sensitivities")
+    tell_left_out(figure, left_out, "sens.plot([...])", "sens.states")
     for (left, right), row in zip(grid, rows):
         label, values, slopes = row
         band = np.sqrt(np.sum((slopes[:, columns] * changes[columns]) ** 2, axis=1))
@@ -56,6 +61,15 @@ def plot_sensitivities(
     for panel in grid[-1]:
         panel.set_xlabel(TIME_LABEL)
     return figure
+
+
+def _chosen(rows: list[Row]) -> tuple[list[Row], list[str]]:
+    """As many rows as a page holds, evenly chosen among those that anything changes, and the labels of the rest."""
+    moved = [row for row in rows if np.any(row[2])] or rows
+    places = np.linspace(0, len(moved) - 1, min(MOST_PANELS, len(moved))).round().astype(int)
+    chosen = [moved[k] for k in dict.fromkeys(places.tolist())]
+    labels = [row[0] for row in chosen]
+    return chosen, [row[0] for row in rows if row[0] not in labels]
 
 
 def _names(names: str | Sequence[str] | None) -> list[str]:
@@ -90,7 +104,7 @@ def _times(sens: Sensitivities) -> np.ndarray:
     return np.unique(np.concatenate([grid, events, events - 1e-9 * abs(end - begin)]).clip(*sorted((begin, end))))
 
 
-def _rows(samples: Any, name: str) -> list[tuple[str, np.ndarray, np.ndarray]]:
+def _rows(samples: Any, name: str) -> list[Row]:
     """(label, values, slopes by every column) of every element of a name."""
     what = samples._followed(name)
     values, slopes = what.value(samples._point), what.first(samples._point, samples._seeds)
@@ -101,7 +115,7 @@ def _curves(
     panel: Axes,
     sens: Sensitivities,
     time: np.ndarray,
-    row: tuple[str, np.ndarray, np.ndarray],
+    row: Row,
     columns: list[int],
     sizes: np.ndarray,
 ) -> None:

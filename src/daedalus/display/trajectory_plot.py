@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from daedalus.display.look import (
     mark_events,
     panel_column,
     readable_limits,
+    tell_left_out,
 )
 from daedalus.simulation.result.trajectory import Trajectory
 
@@ -55,7 +55,7 @@ def plot_trajectory(tr: Trajectory, names: str | Sequence[str] | None, ax: Axes 
         if ax is None:
             figure.suptitle(tr.system.name if tr.success else f"{tr.system.name}: {tr.stop_reason}", wrap=True)
             _tell_drift(axes[0], tr)
-            tell_left_out(figure, left_out)
+            tell_left_out(figure, left_out, "tr.plot([...])", "tr.keys()")
         for panel, group in zip(axes, panels):
             _draw(panel, tr, samples, group)
             legend(panel, beside=ax is None)
@@ -71,15 +71,6 @@ def _height(panel: CurvePanel) -> float:
     """Inches of a panel: enough for its legend; constants need less."""
     least = 1.1 if all(curve.flat is not None for curve in panel.curves) else 1.9
     return min(max(least, 0.4 + 0.19 * len(panel.curves)), 4.5)
-
-
-def tell_left_out(figure: Any, names: Sequence[str], call: str = "tr.plot([...])") -> None:
-    """What a picture does not show, below it, with how to see it."""
-    if not names:
-        return
-    shown = ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
-    text = f"Not shown ({len(names)}): {shown}. {call} draws the names you give; tr.keys() lists them."
-    figure.supxlabel("\n".join(wrap(text, 90)), fontsize="small", color="0.4")
 
 
 def _tell_drift(panel: Axes, tr: Trajectory) -> None:

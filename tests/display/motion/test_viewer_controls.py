@@ -61,6 +61,17 @@ def test_a_page_at_rest_draws_nothing(viewer):
     assert viewer.ask(drawn) > before
 
 
+def test_ticks_are_finite_and_written_alike(viewer):
+    """A conserved quantity made a page count for ever: the next tick was the same number."""
+    assert viewer.ask("ticksOf(1000 - 1e-13, 1000 + 2e-13, 8)") == []
+    assert viewer.ask("roomAround(1000, 1000 + 2e-13, 0.04).map(Math.round)") == [950, 1050]
+    texts = "(low, high) => ticksOf(low, high, 4).map(([, text]) => text).join(' ')"
+    assert viewer.ask(f"({texts})(0, 0.002)") == "0 0.5e-3 1.0e-3 1.5e-3 2.0e-3"
+    assert viewer.ask(f"({texts})(-1, 1.2)") == "-1 0 1"
+    assert viewer.ask(f"({texts})(1000, 1000.004)") == "1000.000 1000.001 1000.002 1000.003 1000.004"
+    assert viewer.ask(f"({texts})(0, 3e6)") == "0 1e6 2e6 3e6"
+
+
 def test_the_wheel_zooms_in_time_and_fit_shows_all(viewer):
     wheel = "new WheelEvent('wheel', {deltaY: -100, clientX: 300, cancelable: true})"
     viewer.ask(f"daedalus.curves.panels[0].canvas.dispatchEvent({wheel}), 0")

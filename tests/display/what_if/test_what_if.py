@@ -55,7 +55,7 @@ def test_sliders_move_curves_and_motion_to_where_a_run_is(run, page, browser):
     again = eval(line[:-1] + ", inputs=k.inputs)",
                  {"dd": dd, "m": m, "k": k})  # fmt: skip
     assert float(again._parameters.max()) == pytest.approx(gravity, rel=1e-6)
-    assert browser.ask("whatIf.note.textContent").startswith("within 3")
+    assert browser.ask("whatIf.note.textContent").startswith("green: verified within 3 %")
     browser.ask("whatIf.set(1, 9.81 * 1.2)")
     assert browser.errors() == []
 
@@ -214,7 +214,7 @@ def test_bands_follow_the_other_sliders(browser, tmp_path):
     browser.ask("whatIf.set(0, 4.8)")
     assert browser.ask("whatIf.note.textContent").startswith("beyond")
     browser.ask("whatIf.set(0, 4.0); whatIf.set(1, 1.0)")
-    assert browser.ask("whatIf.note.textContent").startswith("within 3")
+    assert browser.ask("whatIf.note.textContent").startswith("green: verified within 3 %")
     assert browser.errors() == []
 
 
@@ -228,7 +228,7 @@ def test_constant_curves_units_and_a_range_that_is_empty(tmp_path, browser):
     browser.open(page)
     browser.wait("window.whatIf")
     assert browser.ask("document.querySelector('#sliders output').textContent") == "30 1/s"
-    assert "no range" in browser.ask("document.querySelector('#sliders em').textContent")
+    assert "no verified range" in browser.ask("document.querySelector('#sliders em').textContent")
     assert browser.ask("daedalus.curves.panels.every((panel) => panel.fixed && panel.series[0].ghost)")
     before = browser.ask("daedalus.curves.panels[0].fixed")
     browser.ask("whatIf.set(0, 30.5)")

@@ -13,7 +13,7 @@ import numpy as np
 from daedalus.analysis.linear.linearisation import Linearisation, linearised
 from daedalus.analysis.linear.responses.linear_response import start_numbers
 from daedalus.analysis.linear.responses.radau_propagation import ORDER, Slopes, propagate
-from daedalus.analysis.linear.responses.response import Response
+from daedalus.analysis.linear.responses.response import Response, with_units
 from daedalus.analysis.points.complete_point import complete_point, linked_states
 from daedalus.analysis.points.jumping_point import decides, jumping_equations, refuse_jump
 from daedalus.analysis.points.partial_derivatives import output_labels, partial_derivatives
@@ -179,7 +179,9 @@ class LinearTimeVarying:
         changes, breaks = self._input_changes(inputs)
         w = self._propagated(self._slopes(changes), self._knots(asked, breaks), self._start_change(start), rtol, asked)
         u, notes = changes(asked), () if is_determined(self.system) else (HIGH_INDEX,)
-        return Response(asked, w, u, self._read_out(asked, w, u), self.states, self.inputs, self.outputs, notes)
+        outputs = self._read_out(asked, w, u)
+        found = Response(asked, w, u, outputs, self.states, self.inputs, self.outputs, notes)
+        return with_units(found, self.system)
 
     def _propagated(
         self, slopes_at: Any, knots: np.ndarray, x0: np.ndarray, rtol: float | None, asked: np.ndarray

@@ -19,6 +19,7 @@ import numpy as np
 
 from daedalus.algebra.rank_decision import SINGULAR, is_singular
 from daedalus.analysis.linear.descriptor import DescriptorSystem
+from daedalus.analysis.linear.responses.response import Response, with_units
 from daedalus.analysis.points.complete_point import equation_sizes, linked_states
 from daedalus.analysis.points.operating_point import OperatingPoint, sizes_of
 from daedalus.analysis.points.partial_derivatives import partial_derivatives
@@ -73,6 +74,21 @@ class Linearisation(DescriptorSystem):
             if isinstance(value, np.ndarray):
                 value.setflags(write=False)
             object.__setattr__(self, name, value)
+
+    def respond(self, times: object, inputs: object = None, start: object = None, sampled: str = "linear") -> Response:
+        """The response of small deviations from the operating point; see `dd.DescriptorSystem.respond`.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> m = dd.Model("tank")
+        >>> h, q = m.state("h", start=1.0, unit="m"), m.input("q")
+        >>> m.equation(m.der(h), q - h)
+        >>> r = dd.linearise(m, at={"q": 1.0}).respond([0.0, 1.0], {"q": 0.1})
+        >>> r["h"].round(4).tolist(), r.units
+        ([0.0, 0.0632], {'h': 'm'})
+        """
+        return with_units(super().respond(times, inputs, start, sampled), self.point.system)
 
     @property
     def answers(self) -> dict[str, str]:

@@ -19,6 +19,8 @@ from daedalus.errors import InputError
 IN_A_DECADE, BEYOND = 60, 3.0
 # A gain that differs from one by less is one: the loop is on its border.
 ON_BORDER = 1e-9
+# Places below this share of the farthest are zero: a double one comes out at the root of rounding, 1.5e-8, times a few.
+AT_ZERO = 1e-7
 # Beside a lightly damped pole or zero, in units of its distance from the imaginary axis.
 BESIDE = np.array([-8.0, -4.0, -2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 4.0, 8.0])
 
@@ -91,7 +93,7 @@ def _at_the_ends(loop: Any) -> list[tuple[float, float]]:
     """Crossings of the negative axis at ω = 0 and beyond all frequencies."""
     found, poles = [], np.asarray(state_space(loop).poles())
     far = 1e8 * max(1.0, float(np.abs(poles).max(initial=1.0)))
-    if not np.any(np.abs(poles) <= 1e-9 * max(1.0, float(np.abs(poles).max(initial=0.0)))):
+    if not np.any(np.abs(poles) <= AT_ZERO * max(1.0, float(np.abs(poles).max(initial=0.0)))):
         value = complex(loop.transfer(np.array([0j]))[0, 0, 0])
         found += [(0.0, float(1 / abs(value)))] if value.real < 0 else []
     through = float(np.asarray(state_space(loop).D)[0, 0])
@@ -113,9 +115,9 @@ def one_pair(system: Any, source: str | None, output: str | None, what: str) -> 
     for kind, name, names in (("input", source, system.inputs), ("output", output, system.outputs)):
         if name is None and len(names) != 1:
             raise InputError(
-                f"{what} belongs to one input and one output.",
+                f"{what} needs one input and one output.",
                 f"the {kind}s are {', '.join(names) or 'none'}",
-                because="every pair has a loop of its own.",
+                because="each pair of them is a different loop.",
                 remedy=f"{kind}={names[0]!r}" if names else f"a system with an {kind}",
             )
         chosen.append(names[0] if name is None else name)
@@ -123,7 +125,7 @@ def one_pair(system: Any, source: str | None, output: str | None, what: str) -> 
     found = system.select(inputs=picked, outputs=[chosen[1]])
     if (len(found.inputs), len(found.outputs)) != (1, 1):
         raise InputError(
-            f"{what} belongs to one input and one output.",
+            f"{what} needs one input and one output.",
             f"{chosen[0]} and {chosen[1]} have {len(found.inputs)} and {len(found.outputs)} elements",
             remedy=f'input="{found.inputs[0]}", output="{found.outputs[0]}"',
         )
@@ -147,8 +149,7 @@ def fine_frequencies(loop: Any) -> np.ndarray:
     """Frequencies that show every pole and zero: even in every decade, dense beside those that are hardly damped."""
     space = state_space(loop)
     places = np.concatenate([space.poles(), space.zeros()])
-    sizes = np.abs(places)
-    sizes = sizes[sizes > 1e-9 * sizes.max(initial=0.0)]
+    sizes = away_from_zero(places)
     low, high = (np.log10(sizes.min()), np.log10(sizes.max())) if len(sizes) else (0.0, 0.0)
     count = int(IN_A_DECADE * (high - low + 2 * BEYOND)) + 1
     w = np.logspace(low - BEYOND, high + BEYOND, count)
@@ -157,6 +158,18 @@ def fine_frequencies(loop: Any) -> np.ndarray:
     # On a pole of the imaginary axis there is no value.
     on_axis = np.abs(places.imag[np.abs(places.real) <= 1e-12 * np.maximum(sizes.max(initial=1.0), NOT_ZERO)])
     return w[~np.isin(w, on_axis)]
+
+
+def away_from_zero(places: np.ndarray) -> np.ndarray:
+    """The sizes of poles and zeros without those that are zero but for rounding.
+
+    Example
+    -------
+    >>> away_from_zero(np.array([2e-9j, -2e-9j, -1.0, 3.0]))
+    array([1., 3.])
+    """
+    sizes = np.abs(places)
+    return sizes[sizes > AT_ZERO * sizes.max(initial=0.0)]
 
 
 def _changes(values: np.ndarray) -> np.ndarray:

@@ -6,7 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from daedalus.analysis.linear.margins import Margins, closed_poles, fine_frequencies, margins_of, state_space
+from daedalus.analysis.linear.margins import (
+    Margins,
+    away_from_zero,
+    closed_poles,
+    fine_frequencies,
+    margins_of,
+    state_space,
+)
 from daedalus.display.look import COLOURS, Axes, draw_axes, look, panel_of
 from daedalus.model.names import counted
 
@@ -21,7 +28,7 @@ DECADES = 3.0
 MARGIN = 0.6
 # Neighbours on a curve that differ by more than this part get a point between them, in so many rounds at most.
 CORNER, ROUNDS, MOST_POINTS = 0.04, 6, 8000
-# Decibels below the rest of a curve to which notches are drawn.
+# Decibels below and above the rest of a curve to which notches and peaks are drawn.
 DEEPEST_NOTCH = 40.0
 # Halvings of the gains between which real poles of the closed loop meet.
 BISECTIONS = 40
@@ -48,10 +55,10 @@ def plot_bode(loop: Any, ax: tuple[Axes, Axes] | None) -> Any:
     low, high = _shown(loop, w, found)
     inside = decibels[(w >= low) & (w <= high) & np.isfinite(decibels)]
     if len(inside):
-        # A notch of undamped zeros has no floor: the rest of the curve says how far down is drawn.
+        # A notch of undamped zeros has no floor, a peak of undamped poles no top: the rest of the curve limits both.
         even = np.interp(np.linspace(np.log(low), np.log(high), 400), np.log(w), decibels)
-        floor = float(np.nanpercentile(even, 5)) - DEEPEST_NOTCH
-        upper.set_ylim(max(float(inside.min()), floor) - 6, inside.max() + 6)
+        floor, top = np.nanpercentile(even, [5, 95]) + np.array([-DEEPEST_NOTCH, DEEPEST_NOTCH])
+        upper.set_ylim(max(float(inside.min()), floor) - 6, min(float(inside.max()), top) + 6)
     upper.set(ylabel="magnitude [dB]", title=_title(found), xlim=(low, high))
     lower.set(xlabel="frequency [rad/s]", ylabel="phase [°]")
     for panel in (upper, lower):
@@ -82,7 +89,7 @@ def smooth_curve(loop: Any) -> tuple[np.ndarray, np.ndarray]:
 
 def _shown(loop: Any, w: np.ndarray, found: Margins) -> tuple[float, float]:
     """The frequencies that are drawn: a bit more than a decade around poles, zeros and crossings."""
-    places = np.abs(np.concatenate([state_space(loop).poles(), state_space(loop).zeros()]))
+    places = away_from_zero(np.concatenate([state_space(loop).poles(), state_space(loop).zeros()]))
     crossings = [at for at, _ in (*found.gain_crossings, *found.phase_crossings)]
     marks = np.array([x for x in (*places, *crossings) if w[0] * 10 < x < w[-1] / 10])
     return (marks.min() / AROUND, marks.max() * AROUND) if len(marks) else (w[0], w[-1])

@@ -130,10 +130,11 @@ def _panel(
     for one, values in curves:
         shown = np.isfinite(values)
         along = bottom + (top - bottom) * (values - low) / (high - low)
-        if shown.sum() > 1:
-            pen.line(
-                list(zip(across[shown], along[shown])), fill=one["colour"], width=round(1.6 * twice), joint="curve"
-            )
+        x, y = across[shown], along[shown]
+        if one.get("step"):
+            x, y = np.repeat(x, 2)[1:], np.repeat(y, 2)[:-1]
+        if len(x) > 1:
+            pen.line(list(zip(x, y)), fill=one["colour"], width=round(1.6 * twice), joint="curve")
 
 
 def _keys(pen: Any, panel: dict[str, Any], place: tuple[float, float, float], twice: int) -> None:

@@ -769,15 +769,15 @@ class DaedalusCurves {
     const across = (t) => LEFT + ((t - begin) / (until - begin || 1)) * (width - LEFT - RIGHT), x = (k) => across(times[k]);
     const y = (v) => TOP + (1 - (v - low) / (high - low)) * (height - TOP - BOTTOM);
     pen.font = "11px system-ui, sans-serif";
-    for (const tick of ticksOf(low, high, Math.max(2, Math.round(height / 32)))) {
+    for (const [tick, text] of ticksOf(low, high, Math.max(2, Math.round(height / 32)))) {
       pen.strokeStyle = inks[1];
       pen.beginPath(); pen.moveTo(LEFT, y(tick)); pen.lineTo(width - RIGHT, y(tick)); pen.stroke();
       pen.fillStyle = inks[0]; pen.textAlign = "right"; pen.textBaseline = "middle";
-      pen.fillText(shortNumber(tick), LEFT - 5, y(tick));
+      pen.fillText(text, LEFT - 5, y(tick));
     }
-    for (const tick of ticksOf(Math.min(begin, until), Math.max(begin, until), Math.max(3, Math.round(width / 110)))) {
+    for (const [tick, text] of ticksOf(Math.min(begin, until), Math.max(begin, until), Math.max(3, Math.round(width / 110)))) {
       pen.fillStyle = inks[0]; pen.textAlign = "center"; pen.textBaseline = "top";
-      pen.fillText(shortNumber(tick), across(tick), height - BOTTOM + 4);
+      pen.fillText(text, across(tick), height - BOTTOM + 4);
     }
     pen.textAlign = "center"; pen.fillText("time [s]", (LEFT + width - RIGHT) / 2, height - 14);
     for (const event of this.viewer.data.events || []) {
@@ -796,7 +796,7 @@ class DaedalusCurves {
       }
       if (one.ghost) {
         pen.globalAlpha = 0.35; pen.strokeStyle = inks[0]; pen.lineWidth = 1.2; pen.setLineDash([]); pen.beginPath();
-        one.ghost.forEach((v, k) => (Number.isFinite(v) ? pen.lineTo(x(k), y(v)) : null));
+        traced(pen, one.ghost, x, y, one.step);
         pen.stroke(); pen.globalAlpha = 1;
       }
       pen.strokeStyle = pen.fillStyle = one.paint; pen.lineWidth = 1.6; pen.setLineDash(one.dash || []); pen.beginPath();
@@ -809,7 +809,7 @@ class DaedalusCurves {
         pen.fill(); pen.stroke(); pen.globalAlpha = 1;
         continue;
       }
-      one.values.forEach((v, k) => (Number.isFinite(v) ? pen.lineTo(x(k), y(v)) : null));
+      traced(pen, one.values, x, y, one.step);
       pen.stroke();
     }
     pen.restore();
@@ -821,7 +821,7 @@ class DaedalusCurves {
     const position = viewer.position(viewer.now), left = Math.floor(position);
     for (const { canvas, still, series } of this.panels) {
       for (const one of series) {
-        const next = Math.min(left + 1, one.values.length - 1), part = position - left;
+        const next = Math.min(left + 1, one.values.length - 1), part = one.step ? 0 : position - left;
         one.value.textContent = ` ${shortNumber((1 - part) * one.values[left] + part * one.values[next])}`;
       }
       if (!still) continue;
@@ -849,18 +849,41 @@ function readableRange(series) {
   const q = (p) => all[Math.round(p * (all.length - 1))];
   const body = q(0.95) - q(0.05);
   if (body > 0 && high - low > 50 * body) { low = Math.max(low, q(0.05) - 3 * body); high = Math.min(high, q(0.95) + 3 * body); }
-  // What is constant but for rounding is drawn as a straight line.
+  return roomAround(low, high, 0.06);
+}
+
+// A range with some room at both ends; what is constant but for rounding is drawn as a straight line.
+function roomAround(low, high, share) {
   const size = Math.max(Math.abs(low), Math.abs(high));
-  const room = high - low > 1e-5 * size ? (high - low) * 0.06 : size * 0.05 || 1;
+  const room = high - low > 1e-5 * size ? (high - low) * share : size * 0.05 || 1;
   return [low - room, high + room];
 }
 
+// A line through values; step: each holds until the next one comes.
+function traced(pen, values, x, y, step) {
+  let last = NaN;
+  values.forEach((v, k) => {
+    if (!Number.isFinite(v)) return;
+    if (step && Number.isFinite(last)) pen.lineTo(x(k), y(last));
+    pen.lineTo(x(k), y(v));
+    last = v;
+  });
+}
+
+// Round numbers between two ends with their texts, which have one exponent and equally many digits.
 function ticksOf(low, high, count) {
-  const raw = (high - low) / count, decade = Math.pow(10, Math.floor(Math.log10(raw)));
+  const raw = (high - low) / count, size = Math.max(Math.abs(low), Math.abs(high));
+  // Below the last digit of the ends there is nothing to tell.
+  if (!(raw > 1e-13 * size) || !Number.isFinite(raw)) return [];
+  const decade = Math.pow(10, Math.floor(Math.log10(raw)));
   const step = [1, 2, 5, 10].map((f) => f * decade).find((s) => s >= raw * 0.999);
-  const ticks = [];
-  for (let v = Math.ceil(low / step) * step; v <= high + 1e-9 * step; v += step) ticks.push(v);
-  return ticks;
+  const first = Math.ceil(low / step), length = Math.max(0, Math.floor(high / step + 1e-9) - first + 1);
+  const exponent = Math.floor(Math.log10(size)), own = size >= 1e5 || size < 1e-2 ? exponent : 0;
+  const digits = Math.max(0, own - Math.floor(Math.log10(step) + 1e-9));
+  return Array.from({ length }, (_, k) => {
+    const value = (first + k) * step, text = (value / Math.pow(10, own)).toFixed(digits);
+    return [value, first + k === 0 ? "0" : own ? `${text}e${own}` : text];
+  });
 }
 
 function shortNumber(value) {

@@ -176,6 +176,8 @@ def _panel(
 ) -> dict[str, Any]:
     series: list[dict[str, Any]] = []
     several = len(samples) > 1
+    # What keeps its value between instants is drawn as steps.
+    held = {v.name for v in samples[0].system.of_kind("discrete")}
     for k, (sample, label) in enumerate(zip(samples, labels)):
         for j, curve in enumerate(panel.curves):
             if k and curve.name not in sample:
@@ -191,6 +193,7 @@ def _panel(
                 "values": packed(np.where(np.isfinite(column), column, np.nan)),
                 "colour": COLOURS[(k if several else j) % len(COLOURS)],
                 "dash": DASHES[j % len(DASHES)] if several else [],
+                **({"step": True} if curve.name in held else {}),
                 **bounds,
             })  # fmt: skip
     # The legend names the curves; the heading says what they share.

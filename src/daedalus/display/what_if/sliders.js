@@ -24,8 +24,7 @@ class DaedalusSliders {
           if (Number.isFinite(v + room)) { low = Math.min(low, v - room); high = Math.max(high, v + room); }
         });
       }
-      const pad = high > low ? 0.04 * (high - low) : Math.abs(high) * 0.05 || 1;
-      if (Number.isFinite(low)) panel.fixed = [low - pad, high + pad];
+      if (Number.isFinite(low)) panel.fixed = roomAround(low, high, 0.04);
     }
     this.inputs = told.names.map((name, k) => this.slider(name, k));
     this.note = made("span", {});
@@ -40,9 +39,9 @@ class DaedalusSliders {
     const input = made("input", { type: "range", min: low, max: high, step: (high - low) / 400, value: values[k],
       "aria-label": name, oninput: () => this.set(k, Number(input.value)) });
     const [from, to] = this.told.trusted[k];
-    const why = from < to ? "" : `no range: a change of ${shortNumber(this.told.smallest * reach[k])} is already more than `
-      + `${100 * this.told.error} % off a re-run`;
-    const band = made("i", { title: "trusted with the other sliders where they are: checked against re-runs" });
+    const least = `${shortNumber(this.told.smallest * reach[k])} ${this.told.units[k]}`.trim();
+    const why = from < to ? "" : `no verified range: a change of ${least} is already off by more than ${100 * this.told.error} %`;
+    const band = made("i", { title: "verified by new runs, with the other sliders where they are" });
     const output = made("output", {});
     this.root.append(made("label", {}, made("b", { text: name }), made("span", { class: "band" }, band, input), output,
       why ? made("em", { class: "beyond", text: why }) : ""));
@@ -89,8 +88,8 @@ class DaedalusSliders {
       output.textContent = `${shortNumber(values[k] + d[k])} ${this.told.units[k]}`.trim();
       output.classList.toggle("beyond", beyond && (!room || d[k] < low - slack || d[k] > high + slack));
     });
-    this.note.textContent = beyond ? "beyond the verified range" : `within ${100 * this.told.error} % of re-runs`
-      + (this.told.order === 1 ? " (first derivatives only)" : "");
+    this.note.textContent = beyond ? "beyond the verified range" : `green: verified within ${100 * this.told.error} % of a new run`
+      + (this.told.order === 1 ? "; first derivatives only" : "");
     this.note.classList.toggle("beyond", beyond);
     this.viewer.seek(this.viewer.now);
     this.viewer.curves.draw();

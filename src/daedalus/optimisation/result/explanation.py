@@ -56,7 +56,8 @@ class Shortfall:
             needed = f"would have to be {number(self.needed, 4)}{unit}"
             return f"{what}: {number(self.short, 3)}{unit} short, {needed}"
         # How much is missing is not known where no search finds it.
-        return f"{what}: worth {number(self.price, 3)} a unit" if self.price else what
+        rate = f"{number(self.price, 3)} per {self.unit or 'unit'}"
+        return f"{what}: loosening it lowers the cost by {rate}" if self.price else what
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,11 @@ def explained(transcriptions: Sequence[Transcription], outcome: ProgramOutcome, 
         tight = _by_phase([_tightness(made, outcome) for made in transcriptions], durations, transcriptions)
         # Those that are told as equally dear stand in the order of time.
         tight.sort(key=lambda c: (-float(number(c.price, 3)), c.begin))
-        headline = "Solved; these bounds and conditions hold it:" if tight else "Solved; no bound or condition presses."
+        headline = (
+            "Solved. These bounds and conditions limit the cost:"
+            if tight
+            else "Solved. No bound or condition limits it."
+        )
         return Explanation(True, headline, tight=tuple(tight[:12]))
     if outcome.ending is ProgramEnding.TOO_FEW_FREEDOMS and (told := _equations_of_inputs(transcriptions)):
         return Explanation(False, told)

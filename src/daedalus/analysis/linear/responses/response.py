@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +11,8 @@ import numpy as np
 from daedalus.analysis.linear.axis_names import Names, Selection, matches, positions
 from daedalus.errors import InputError
 from daedalus.model.names import did_you_mean
+from daedalus.model.system.system import System
+from daedalus.model.values import unit_of
 
 if TYPE_CHECKING:
     import pandas
@@ -50,6 +52,7 @@ class Response:
     state_names, input_names, output_names: the names of the columns.
     notes: what the numbers do not show, in words.
     impulses: what a descriptor system of index 2 or more answers to jumps with; `notes` names them too.
+    units, title: the unit of each name that has one and the model's name, where the system is a linearised model.
 
     Example
     -------
@@ -68,6 +71,8 @@ class Response:
     output_names: Names
     notes: tuple[str, ...] = ()
     impulses: tuple[Impulse, ...] = ()
+    units: Mapping[str, str] = field(default_factory=dict)
+    title: str = ""
 
     def __post_init__(self) -> None:
         for array in (self.time, self.states, self.inputs, self.outputs):
@@ -181,3 +186,10 @@ class Response:
     def __repr__(self) -> str:
         span = f"t = {self.time[0]:g} to {self.time[-1]:g}, " if len(self.time) else ""
         return f"Response({span}{len(self.time)} times: {', '.join(self.keys()[:8])})"
+
+
+def with_units(response: Response, system: System) -> Response:
+    """The response of a linearised model with the model's units and name."""
+    names = response.keys()
+    units = {name: unit for name in names if (unit := unit_of(system, name))}
+    return replace(response, units=units, title=system.name)
