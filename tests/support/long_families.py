@@ -110,7 +110,7 @@ ONE_OF = {
         "test_values_between_steps_are_as_good_as_the_steps", "test_values_of_a_run_continued_with_another_method",
         "test_values_of_a_run_that_changes_its_method", "test_van_der_pol_is_unstable_at_rest",
         "test_what_does_not_repeat_is_left_to_straight_code", "test_what_goes_wrong_inside_is_an_error_here",
-        "test_windows_pass_their_stretched_position",
+        "test_what_time_decides_at_the_end_of_a_run_has_happened_there", "test_windows_pass_their_stretched_position",
     },
     3: {
         "test_a_joint_takes_its_degrees_of_freedom",

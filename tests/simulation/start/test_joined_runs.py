@@ -152,6 +152,52 @@ def test_runs_go_on_from_files_pickles_and_copies(seed: int, tmp_path: Path) -> 
             assert [float(two.end[name]) for name in ("n", "ticks")] == [float(one.end[n]) for n in ("n", "ticks")], way
 
 
+# Conditions that time decides alone or beside others, of t, a ramp x = t, a counter n and a driving signal u.
+DECIDED_BY_TIME = {
+    "beside a state": lambda t, x, n, u: dd.all_of(x > 1, t > 1.2),
+    "with the instant": lambda t, x, n, u: dd.all_of(x >= 1, t >= 1.2),
+    "no longer": lambda t, x, n, u: dd.negate(t <= 1.2),
+    "within": lambda t, x, n, u: dd.all_of(t > 0.6, t < 0.9),
+    "not outside": lambda t, x, n, u: dd.negate(dd.any_of(t <= 0.6, t > 0.9)),
+    "not both": lambda t, x, n, u: dd.negate(dd.all_of(t <= 1.2, x < 5)),
+    "beside a counter": lambda t, x, n, u: dd.any_of(t > 1.2, n > 5),
+    "again and again": lambda t, x, n, u: dd.all_of(ca.fmod(t, 0.3) >= 0.15, x > 0.5),
+    "stairs": lambda t, x, n, u: dd.all_of(ca.floor(t / 0.3) > n, x >= 0),
+    "a wave": lambda t, x, n, u: dd.all_of(ca.sin(10 * t) > 0.5, x > 0.3),
+    "a signal": lambda t, x, n, u: u > 0.5,
+    "a signal beside a state": lambda t, x, n, u: dd.all_of(u > 0.5, x > 0.1),
+    "a sum": lambda t, x, n, u: x + u > 1.6,
+}
+
+
+@pytest.mark.parametrize("kind", ["hold", "linear"])
+@pytest.mark.parametrize("condition", DECIDED_BY_TIME)
+def test_what_time_decides_at_the_end_of_a_run_has_happened_there(condition: str, kind: str) -> None:
+    """A run that ended at its instant lost the event, or counted it again when another went on from there."""
+    m = dd.Model("counted")
+    x, n, u = m.state("x", start=0.0), m.discrete("n", start=0), m.input("u")
+    m.equation(m.der(x), 1.0)
+    m.when(DECIDED_BY_TIME[condition](m.time, x, n, u), {"n": n + 1})
+    given = {"u": dd.signal([0, 0.5, 1.0, 1.2, 1.5, 2.0], [0, 1, 0, 1, 0, 0], kind=kind)}
+    one = dd.simulate(m, 2.0, inputs=given)
+    for s in sorted({0.5, 0.6, 1.2, *(event.time for event in one.events[:3])}):
+        for start in (dd.simulate(m, s, inputs=given).end, one.at(s)):
+            two = dd.simulate(m, (s, 2.0), inputs=given, start=start)
+            assert float(two.end["n"]) == float(one.end["n"]) > 0, (s, one.events, two.events)
+
+
+def test_a_delayed_jump_at_the_end_of_a_run_has_happened_there() -> None:
+    m = dd.Model("seen late")
+    x, n, u = m.state("x", start=0.0), m.discrete("n", start=0), m.input("u")
+    late = m.delay(u, 0.25, name="late")
+    m.equation(m.der(x), late)
+    m.when(late > 0.5, {"n": n + 1})
+    given = {"u": dd.signal([0, 0.5, 1.0], [0, 1, 0], kind="hold")}
+    first = dd.simulate(m, 0.75, inputs=given)
+    assert float(first.end["n"]) == 1
+    assert float(dd.simulate(m, (0.75, 2.0), inputs=given, start=first.end).end["n"]) == 1
+
+
 def test_moments_of_several_pieces_are_kept() -> None:
     """Their parts belong to pieces of different methods."""
     m = dd.Model("decay")

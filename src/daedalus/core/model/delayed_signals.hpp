@@ -162,7 +162,7 @@ inline void stop_behind(DelayedSignals& d, double t, int passed, long long next)
     for (const double delay : d.delays) {
         const double time = t + delay;
         std::vector<double>& stops = *d.stops;
-        if (time >= stops.back() - d.closest) continue;
+        if (time > stops.back() + d.closest) continue;
         const auto place = std::lower_bound(stops.begin() + next, stops.end(), time - d.closest);
         const auto k = place - stops.begin();
         if (std::fabs(*place - time) <= d.closest)

@@ -74,23 +74,27 @@ struct Stops {
 };
 
 // Every time at which a run from t0 to t1 has to stop: those of tables and other known times between, in the run's
-// order, and t1.
+// order, and t1. What jumps at t1 has jumped there in a run that goes forward: the next run begins behind it.
 inline Stops stop_times(double t0, double t1, std::span<const Table* const> tables, std::span<const double> others) {
     std::vector<std::pair<double, bool>> stops;
     const double low = std::min(t0, t1), high = std::max(t0, t1), sign = t1 < t0 ? -1 : 1;
+    const double closest = closest_times(t0, t1);
     const auto add = [&](double time, bool changes) {
-        if (time > low && time < high) stops.emplace_back(time, changes);
+        if (time > low && time <= high + closest) stops.emplace_back(time, changes);
     };
     for (const Table* table : tables)
         for (const double time : table->times) add(time, true);
     for (const double time : others) add(time, false);
     const auto earlier = [sign](const auto& a, const auto& b) { return a.first * sign < b.first * sign; };
     if (!std::is_sorted(stops.begin(), stops.end(), earlier)) std::sort(stops.begin(), stops.end(), earlier);
-    const double closest = closest_times(t0, t1);
     Stops merged;
     double last = t0;
+    bool changes_last = false;
     for (const auto& [stop, changes] : stops) {
-        if (std::fabs(t1 - stop) <= closest) continue;
+        if (std::fabs(t1 - stop) <= closest) {
+            changes_last |= changes && t1 > t0;
+            continue;
+        }
         if (std::fabs(stop - last) > closest) {
             merged.times.push_back(last = stop);
             merged.changes_inputs.push_back(changes);
@@ -99,7 +103,7 @@ inline Stops stop_times(double t0, double t1, std::span<const Table* const> tabl
         }
     }
     merged.times.push_back(t1);
-    merged.changes_inputs.push_back(0);
+    merged.changes_inputs.push_back(changes_last);
     return merged;
 }
 

@@ -53,10 +53,10 @@ void save_at_present(Integration& s) noexcept {
 }
 
 // Inputs may jump at a breakpoint, and z and x' with them: a second row of this time has the later values.
-Status pass_breakpoint(Integration& s, double begin) noexcept {
+Status pass_breakpoint(Integration& s, double begin, bool last) noexcept {
     if (s.guards.count > 0 || s.recorder.rows_at_jumps) keep_before(s.inputs, begin);
-    enter_segments(s.inputs, 0.5 * (begin + interval_end(s)));
-    restart(s);
+    enter_segments(s.inputs, last ? begin + 2 * closest_times(s.t0, s.t1) : 0.5 * (begin + interval_end(s)));
+    if (!last) restart(s);
     if (s.implicit && !solve_restart(s, s.x, false)) return restart_failure(s);
     if (s.guards.switches > 0)
         if (const Status status = settle_modes(s); status != Status::going) return status;
@@ -68,14 +68,14 @@ Status pass_breakpoint(Integration& s, double begin) noexcept {
     return Status::going;
 }
 
-// Behind a stop: the next segments of inputs hold, what is due there happens; behind t1 there is nothing.
+// Behind a stop: the next segments of inputs hold, what is due there happens; at t1 too, with nothing behind it.
 Status next_interval(Integration& s) noexcept {
     const double begin = interval_end(s);
-    const bool last = s.stop_next + 1 == s.stop_count, jumps = !last && s.stop_changes_inputs[s.stop_next] != 0;
+    const bool last = s.stop_next + 1 == s.stop_count, jumps = s.stop_changes_inputs[s.stop_next] != 0;
     ++s.stop_next;
     const int passed = s.inputs.delayed ? passed_delays(*s.inputs.delayed, begin) : 0;
     if (jumps)
-        if (const Status status = pass_breakpoint(s, begin); status != Status::going) return status;
+        if (const Status status = pass_breakpoint(s, begin, last); status != Status::going) return status;
     Happened here;
     if (jumps || s.agenda.next < s.agenda.count)
         if (const Status status = happen_at_stop(s, jumps, here); status != Status::going) return status;

@@ -198,7 +198,9 @@ def run_piece(
     if settings.plant.system.events:
         known: list[int] = []
         if modes is not None and settings.switches is not None and modes.conditions == settings.switches.conditions:
-            core_p, known = known_modes(settings, modes, begin, row, (u, core_p))
+            inputs_there = drive.at_time(begin)  # those of tables too; behind them come conditions on time
+            inputs_there = np.concatenate([inputs_there, u[len(inputs_there) :]])
+            core_p, known = known_modes(settings, modes, begin, row, (inputs_there, core_p))
         agenda = agenda_of(
             settings.plant, settings.core_plant, p, (begin, t1), (fired, told), row, drive.at_time(begin), known
         )

@@ -78,8 +78,9 @@ def agenda_of(
     if not system.events:
         return None
     fired, told = happened
-    fired = fired and still_there(plant, span[0], row, u, p, fired)
-    told = still_there(plant, span[0], row, u, p, told)
+    passing = passing_at(system, p, span)
+    fired = fired and still_there(plant, span[0], row, u, p, fired, passing)
+    told = still_there(plant, span[0], row, u, p, told, passing)
     order = order_of(system)
     names = [system.events[k].name for k in order.all]
     done = set(names) if fired is None else set(fired)
@@ -112,10 +113,22 @@ def agenda_of(
     return Agenda(_core.Agenda(every[place], numbers, ways, scheduled, known, calls), codes)
 
 
+def passing_at(system: System, p: np.ndarray, span: tuple[float, float]) -> frozenset[str]:
+    """The events that time alone decides whose guards pass zero where a span begins, by a jump too."""
+    known = {k: passages(system, k, p, span) for k in timed_guards(system)}
+    closest = same_instant(*span)
+    return frozenset(
+        system.events[k].name
+        for k, found in known.items()
+        if found is not None and np.any(np.abs(found.times - span[0]) <= closest)
+    )
+
+
 def still_there(
-    plant: Plant, t: float, row: np.ndarray, u: np.ndarray, p: np.ndarray, fired: frozenset[str]
-) -> frozenset[str]:
-    """Of what fired at a moment the clocks, and the events whose guards are still at zero there.
+    plant: Plant, t: float, row: np.ndarray, u: np.ndarray, p: np.ndarray, fired: frozenset[str],
+    passing: frozenset[str],
+) -> frozenset[str]:  # fmt: skip
+    """Of what fired at a moment the clocks, and the events whose guards are still at zero, or pass it there.
 
     Zero is what a guard can reach by a small share of the sizes of what it reads: a guard in other units is no nearer.
     """
@@ -123,7 +136,8 @@ def still_there(
     if not fired or not order.events or plant.guards.function.n_in() != 4:
         return fired
     _, near = near_zero(plant, t, row, u, p)
-    return fired - {plant.system.events[k].name for k, is_near in zip(order.events, near) if not is_near}
+    gone = {plant.system.events[k].name for k, is_near in zip(order.events, near) if not is_near}
+    return fired - (gone - passing)
 
 
 def near_zero(plant: Plant, t: float, row: np.ndarray, u: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -134,14 +148,15 @@ def near_zero(plant: Plant, t: float, row: np.ndarray, u: np.ndarray, p: np.ndar
 
 
 def _guards_and_sizes(system: System, implicit: bool, plant: By[Plant]) -> ca.Function:
-    """The guards, and Σ |∂g/∂y| max(|y|, nominal) + |∂g/∂t| max(|t|, 1) of each, as a function of (t, y, u, p)."""
+    """The guards, and Σ |∂g/∂y| max(|y|, nominal) + |∂g/∂u| |u| + |∂g/∂t| max(|t|, 1), as functions of (t, y, u, p)."""
     guards, nominal = plant.value.guards.function, np.ones(plant.value.row_width)
     for letter in ("x", "z"):
         if letter in plant.value.row_parts:
             nominal[plant.value.row_parts[letter]] = system.nominal[letter]
-    t, y, _u, _p = arguments = [ca.SX.sym(guards.name_in(k), guards.size1_in(k)) for k in range(4)]
+    t, y, u, _p = arguments = [ca.SX.sym(guards.name_in(k), guards.size1_in(k)) for k in range(4)]
     values = guards.call(arguments)[0]
     sizes = ca.mtimes(ca.fabs(ca.jacobian(values, y)), ca.fmax(ca.fabs(y), ca.DM(nominal)))
+    sizes += ca.mtimes(ca.fabs(ca.jacobian(values, u)), ca.fabs(u))
     sizes += ca.fabs(ca.jacobian(values, t)) * ca.fmax(ca.fabs(t), 1)
     return ca.Function("guards_and_sizes", arguments, [ca.densify(values), ca.densify(sizes)])
 

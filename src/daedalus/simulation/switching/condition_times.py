@@ -54,6 +54,9 @@ def _found(
         """(times, conditions)"""
         return np.asarray(machine.core.evaluate_many(times[:, None], p)[0])
 
+    # What changes at the end of the span, to rounding, has changed there: the next run begins behind it.
+    closest = same_instant(low, high)
+    last, high = high, high + 4 * closest
     known = solved_times(clock, p, low, high)
     # One look between each two times that may be changes.
     ends = np.unique(np.concatenate([[low], known.times, [high]]))
@@ -73,13 +76,13 @@ def _found(
         if settled:
             break
     # Of times that differ by rounding only, such as those of sign(t) before and behind zero, the last one counts.
-    closest = same_instant(low, high)
+    times = times[times <= last + closest]
     times = times[np.append(np.diff(times) > closest, True)] if len(times) else times
     begin = times[times <= low + closest]
     times = np.concatenate([begin[-1:] if len(begin) else [low], times[times > low + closest]])
     values = at(times)
     times[0] = low
-    return times, values
+    return np.minimum(times, last), values
 
 
 def _changes(at: Callable[[np.ndarray], np.ndarray], grid: np.ndarray) -> np.ndarray:
