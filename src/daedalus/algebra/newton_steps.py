@@ -39,13 +39,19 @@ class NewtonSteps(NamedTuple):
     residual: Any = None
 
 
+def largest_entry(step: np.ndarray, values: np.ndarray) -> float:
+    """The length of a step in units of the unknowns, whatever the values are."""
+    return float(np.abs(step).max(initial=0.0))
+
+
 def full_newton(
     correction: Correction, guess: np.ndarray, length: Length, *, most: int, tolerance: float, stalled: float = 0.0,
-    contracts: bool = False,
+    contracts: bool = False, moved: Callable[[np.ndarray, np.ndarray], np.ndarray] = np.add,
 ) -> NewtonSteps:  # fmt: skip
     """Full steps from a guess until one is at most `tolerance` long, or below `stalled` and no longer shrinking.
 
-    contracts: end, without it, at a step that is longer than half the one before.
+    contracts: end, without it, at a step that is longer than half the one before. moved: where a correction leads from
+    some values; it may have fewer entries than these.
 
     Example
     -------
@@ -61,13 +67,14 @@ def full_newton(
         change = correction(v)
         if change is None:
             return NewtonSteps(v, False, count, step)
-        size = length(change, v + change)
+        after = moved(v, change)
+        size = length(change, after)
         if record is not None:
             record.at(v, size)
         slow = size > CONTRACTION * before
         if contracts and slow and size > stalled:
             return NewtonSteps(v, False, count, change)
-        v, step = v + change, change
+        v, step = after, change
         if size <= tolerance or (slow and size <= stalled):
             return NewtonSteps(v, True, count, step)
         before = size

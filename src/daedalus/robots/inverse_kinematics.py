@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from daedalus.algebra.newton_steps import full_newton, largest_entry
 from daedalus.algebra.shortened_steps import Descent, levenberg_marquardt
 from daedalus.errors import InputError, ModelError
 from daedalus.geometry.axis_angle import rotation_log
@@ -199,14 +200,13 @@ class _PostureSearch:
 
     def _closed(self, q: np.ndarray) -> np.ndarray:
         """The nearest posture whose loops close, as far as limits allow; Gauss–Newton from one that is close."""
-        for _ in range(MOST_CLOSING):
+
+        def correction(q: np.ndarray) -> np.ndarray:
             kept, by_v = self.robot._call("constraints", q)
             by_v = np.reshape(by_v, (len(np.ravel(kept)), -1))
-            step = -np.linalg.pinv(by_v, rcond=1e-8) @ np.ravel(kept)
-            q = self._moved(q, step)
-            if np.abs(step).max(initial=0.0) < 1e-14:
-                break
-        return q
+            return np.asarray(-np.linalg.pinv(by_v, rcond=1e-8) @ np.ravel(kept))
+
+        return full_newton(correction, q, largest_entry, most=MOST_CLOSING, tolerance=1e-14, moved=self._moved).values
 
     def _descend(self, q: np.ndarray) -> Descent:
         """Levenberg–Marquardt with limits from one posture."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.newton_steps import full_newton, largest_entry
 from daedalus.algebra.rank_decision import KNOWN, KNOWN_BY_DIFFERENCES, independent_rows
 from daedalus.errors import ModelError
 from daedalus.model.expressions import concatenate, symbol_key
@@ -77,18 +78,24 @@ def independent_constraints(model: Model, symbols: RobotSymbols, kept: ca.SX) ->
 
 def _closed(q: np.ndarray, symbols: RobotSymbols, at: ca.Function, rate: ca.Function) -> np.ndarray | None:
     """The slopes of the constraints at a posture near q that keeps them; None where none was found."""
-    for _ in range(MOST_CLOSING):
-        q = unit_quaternions(symbols, q)
+
+    def correction(q: np.ndarray) -> np.ndarray | None:
         away, slopes = (x.full() for x in at(q))
         if not np.all(np.isfinite(slopes)):
             return None
         step = -np.linalg.lstsq(slopes, away.ravel(), rcond=KNOWN)[0]
-        step *= min(1.0, 0.5 / max(np.abs(step).max(initial=0.0), 1e-9))
-        q = q + rate(q, step).full().ravel()
-        if np.abs(step).max(initial=0.0) < KNOWN**1.2:
-            residual, slopes = (x.full() for x in at(unit_quaternions(symbols, q)))
-            return slopes if np.abs(residual).max(initial=0.0) < KNOWN else None
-    return None
+        return np.asarray(step * min(1.0, 0.5 / max(np.abs(step).max(initial=0.0), 1e-9)))
+
+    def moved(q: np.ndarray, step: np.ndarray) -> np.ndarray:
+        return unit_quaternions(symbols, q + rate(q, step).full().ravel())
+
+    closed = full_newton(
+        correction, unit_quaternions(symbols, q), largest_entry, most=MOST_CLOSING, tolerance=KNOWN**1.2, moved=moved
+    )
+    if not closed.converged:
+        return None
+    residual, slopes = (x.full() for x in at(closed.values))
+    return slopes if np.abs(residual).max(initial=0.0) < KNOWN else None
 
 
 def unit_quaternions(symbols: RobotSymbols, q: np.ndarray) -> np.ndarray:

@@ -18,8 +18,7 @@ from daedalus.model.expressions import concatenate
 from daedalus.model.system.once import By, once
 from daedalus.model.system.system import System
 from daedalus.simulation.contacts.contact_laws import contacts_of
-
-CORRECTIONS = 2
+from daedalus.simulation.plant.projection import moved_onto
 
 
 def gap_projection(system: System, twin: System) -> Any:
@@ -35,19 +34,12 @@ def _projection(twin: System, own: By[System]) -> Any:
     kept, idle = _kept(system)
     if not kept:
         return None
-    x, arguments = system.symbol("x"), twin.symbols(("t", "x", "u", "p"))
+    x, (t, _, u, p) = system.symbol("x"), twin.symbols(("t", "x", "u", "p"))
     held = concatenate(kept)
     if ca.depends_on(held, ca.vertcat(system.symbol("xdot"), system.symbol("z"))):
         return None  # its rate is no formula of the states
-    slope = ca.jacobian(held, x)
-    weighted = ca.mtimes(ca.diag(ca.SX(ca.DM(system.nominal["x"] ** 2))), slope.T)
-    normal = ca.densify(ca.mtimes(slope, weighted)) + ca.diag(concatenate(idle))
-    step = x - ca.mtimes(weighted, ca.solve(normal, ca.densify(held)))
-    once_more = ca.Function("correct", arguments, [step])
-    state = x
-    for _ in range(CORRECTIONS):
-        state = once_more(arguments[0], state, *arguments[2:])
-    return compile_function(ca.Function("projection", arguments, [ca.densify(state)]))
+    state = moved_onto(held, x, system.nominal["x"] ** 2, [t, u, p], concatenate(idle), largest=len(kept))
+    return compile_function(ca.Function("projection", [t, x, u, p], [ca.densify(state)]))
 
 
 def _kept(system: System) -> tuple[list[ca.SX], list[ca.SX]]:

@@ -26,7 +26,7 @@ from daedalus.reduction.switches import switches_of
 from daedalus.simulation.plant.held_levels import held_levels
 from daedalus.simulation.plant.invariant_projection import invariant_projection
 from daedalus.simulation.plant.plant import SELDOM, Plant
-from daedalus.simulation.plant.projection import CORRECTIONS, correction, projected_state
+from daedalus.simulation.plant.projection import moved_onto, projected_state
 from daedalus.simulation.result.records_of_models import InvariantsNotKept
 
 # Parameters and discrete variables stay the same from step to step.
@@ -194,14 +194,10 @@ class ImplicitPlant(Plant):
         x = self.system.symbol("x")
         others = self.system.symbols(("xdot", "z", "t", "u", "p"))
         try:
-            kept = held_levels(self.system, self.index)
-            once = ca.Function("correct", [x, *others], [x - correction(kept, x, self.system.nominal["x"] ** 2)])
+            state = moved_onto(held_levels(self.system, self.index), x, self.system.nominal["x"] ** 2, others)
         except SolverError as error:
             self.notes += (InvariantsNotKept(tuple(error.facts)),)
             return None
-        state = x
-        for _ in range(CORRECTIONS):
-            state = once(state, *others)
         return self._compiled("projection", ca.vertcat(state, self.system.symbol("z"), self.system.symbol("xdot")))
 
     @cached_property

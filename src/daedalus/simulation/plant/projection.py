@@ -48,13 +48,26 @@ def corrected_with_length(system: System, form: ExplicitForm) -> tuple[ca.SX, ca
 
 def projected_state(system: System, kept: ca.SX) -> ca.SX:
     """The state with expressions of (t, x, u, p) brought to zero."""
-    x = system.symbol("x")
-    step = correction(kept, x, system.nominal["x"] ** 2)
-    once = ca.Function("correct", [x, system.symbol("t"), system.symbol("u"), system.symbol("p")], [x - step])
+    return column(moved_onto(kept, system.symbol("x"), system.nominal["x"] ** 2, system.symbols(("t", "u", "p"))))
+
+
+def moved_onto(
+    kept: ca.SX, x: ca.SX, weights: np.ndarray, others: list[ca.SX], idle: ca.SX | None = None,
+    largest: int = LARGEST_GROUP,
+) -> ca.SX:  # fmt: skip
+    """x behind all `CORRECTIONS` onto c = 0, as an expression of x and of the others that c is a formula of.
+
+    idle: 1 for rows that ask for nothing at a moment, where they are zero with their slopes, and 0 for all others.
+    largest: more rows than so many that share variables raise a SolverError.
+    """
+    weighted, normal = _weighted_and_normal(kept, x, weights)
+    if idle is not None:
+        normal = normal + ca.diag(idle)
+    once = ca.Function("correct", [x, *others], [x - _solved_in_groups(weighted, normal, kept, largest)[0]])
     state = x
     for _ in range(CORRECTIONS):
-        state = once(state, system.symbol("t"), system.symbol("u"), system.symbol("p"))
-    return column(state)
+        state = once(state, *others)
+    return state
 
 
 def correction(kept: ca.SX, x: ca.SX, weights: np.ndarray, right: ca.SX | None = None) -> ca.SX:
@@ -69,14 +82,16 @@ def _weighted_and_normal(kept: ca.SX, x: ca.SX, weights: np.ndarray) -> tuple[ca
     return weighted, ca.mtimes(jacobian, weighted)
 
 
-def _solved_in_groups(weighted: ca.SX, normal: ca.SX, right: ca.SX) -> tuple[ca.SX, ca.SX]:
+def _solved_in_groups(
+    weighted: ca.SX, normal: ca.SX, right: ca.SX, largest: int = LARGEST_GROUP
+) -> tuple[ca.SX, ca.SX]:
     """W Jᵀ m and m = (J W Jᵀ)⁻¹ c."""
     total, multipliers = ca.SX.zeros(weighted.size1(), right.size2()), ca.SX.zeros(*right.shape)
     for rows in _groups(normal.sparsity()):
-        if len(rows) > LARGEST_GROUP:
+        if len(rows) > largest:
             raise SolverError(
                 "The invariants of this model cannot be kept by projection.",
-                f"{len(rows)} of them share variables; at most {LARGEST_GROUP} are solved together",
+                f"{len(rows)} of them share variables; at most {largest} are solved together",
                 because="the projection is compiled as one formula.",
                 remedy="fewer bodies in one mechanism",
             )
