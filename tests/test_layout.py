@@ -286,11 +286,13 @@ def test_values_kept_by_objects_are_made_without_a_lock():
 
 def test_decisions_of_all_rooms_have_one_owner():
     """What is rounding, singular, full or one instant is a number of one file; others are named after their use."""
-    names = "EPSILON|NOT_ZERO|ROUNDING|SINGULAR|DENSE|CLEAR_GAP|SAME_INSTANT"
+    names = "EPSILON|NOT_ZERO|ROUNDING|SINGULAR|DENSE|CLEAR_GAP|SAME_INSTANT|STAYED"
     owners = defaultdict(set)
     for path in source_files():
         for name in re.findall(rf"^(?:\w+, )*({names})(?:, \w+)* = [\d.(-]", read(path).text, re.MULTILINE):
             owners[name].add(str(path.relative_to(PACKAGE)))
+    cut_offs = {p.name for p in source_files() if re.search(r"rcond=[\d.]|matrix_rank\([^,()]*\)", read(p).text)}
+    assert cut_offs == set()  # which singular values count is a name with a reason
     owners["ROUNDING"].discard("studies/measured_order.py")  # a verdict, not a size
     assert {name: own for name, own in owners.items() if len(own) > 1} == {}
     rounding = {str(p.relative_to(PACKAGE)) for p in source_files() if "finfo(float).eps" in read(p).text}

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from daedalus.algebra.damped_newton import SOLVED, Equations, Root, damped_newton
-from daedalus.algebra.rank_decision import FULL_MATRIX, FULL_NULL_SPACE, SINGULAR, singular_share
+from daedalus.algebra.rank_decision import FULL_MATRIX, FULL_NULL_SPACE, SINGULAR, STILL, singular_share
 from daedalus.algebra.shortened_steps import sparse_steps
 from daedalus.deadline import poll
 
@@ -132,7 +132,7 @@ def _nearest(equations: Callable[[np.ndarray], Any], root: Root, target: np.ndar
         # The null space of a root counts in sizes of the unknowns there.
         basis, _ = np.linalg.qr(np.maximum(ones, np.abs(best.values))[:, None] * best.null)
         away = (target - best.values)[leading]
-        pull = basis @ np.linalg.lstsq(basis[leading], away, rcond=1e-8)[0]
+        pull = basis @ np.linalg.lstsq(basis[leading], away, rcond=STILL)[0]
         if np.abs(pull[leading]).max(initial=0.0) <= NEAREST or share < 1e-3:
             return best
         trial = damped_newton(equations, best.values + share * pull, ones, limit=10)

@@ -40,6 +40,8 @@ ONE_SIDED, CENTRAL = float(np.sqrt(EPSILON)), float(np.cbrt(EPSILON))
 # Two formulas are one where they differ by less than this share at random values: some million roundings, far below
 # what a term makes that only one of them has.
 SAME_FORMULA = 1e-9
+# A value that moved by a smaller share of its size stayed: ten times what values are known to.
+STAYED = 10 * KNOWN
 # Values that may be true as well, at which a matrix is looked at.
 WITNESSES = 2
 # Singular values of a balanced matrix below this share of the largest count as zero: as well as its entries are known.

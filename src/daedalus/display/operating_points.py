@@ -14,7 +14,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from daedalus.algebra.rank_decision import ROUNDING
+from daedalus.algebra.rank_decision import CENTRAL, ROUNDING
 from daedalus.errors import InputError
 from daedalus.model.expressions import symbol_key
 
@@ -27,8 +27,6 @@ JUMP, POLE = 1e-6, 10.0
 NEAREST, FARTHEST = 1e-7, 1e-3
 # How far beside a crossing on the grid the next one is looked for, in intervals of the grid.
 NEXT = 1e-6
-# Central differences balance rounding and curvature at about the cube root of the rounding unit.
-DIFFERENCE = 6e-6
 
 
 @dataclass(frozen=True)
@@ -80,7 +78,7 @@ class Curve:
         """The derivative at a speed; by differences inside [low, high] where it is not known exactly."""
         if self.exact_slope is not None:
             return self.exact_slope(speed)
-        h = DIFFERENCE * (high - low)
+        h = CENTRAL * (high - low)
         before, after = max(low, speed - h), min(high, speed + h)
         return (self.at(after) - self.at(before)) / (after - before)
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from daedalus.algebra.rank_decision import STAYED
 from daedalus.analysis.structure.dependence.dependent_equations import only_repeats
 from daedalus.analysis.structure.jets.consistent_jet import Jet, JetStart
 from daedalus.analysis.structure.jets.jet_equations import JetEquations
@@ -37,8 +38,6 @@ from daedalus.reduction.selection.selected_states import without_choice
 
 # States taken from a run are known to its tolerance: up to this share of their size they may move onto the constraints.
 OF_A_RUN = 1e-3
-# A guess that moved by less than this share of its size stayed.
-STAYED = 1e-9
 
 
 def initialise(

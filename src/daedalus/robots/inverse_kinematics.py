@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from daedalus.algebra.newton_steps import full_newton, largest_entry
+from daedalus.algebra.rank_decision import SINGULAR
 from daedalus.algebra.shortened_steps import Descent, levenberg_marquardt
 from daedalus.errors import InputError, ModelError
 from daedalus.geometry.axis_angle import rotation_log
@@ -204,7 +205,7 @@ class _PostureSearch:
         def correction(q: np.ndarray) -> np.ndarray:
             kept, by_v = self.robot._call("constraints", q)
             by_v = np.reshape(by_v, (len(np.ravel(kept)), -1))
-            return np.asarray(-np.linalg.pinv(by_v, rcond=1e-8) @ np.ravel(kept))
+            return np.asarray(-np.linalg.pinv(by_v, rcond=SINGULAR) @ np.ravel(kept))
 
         return full_newton(correction, q, largest_entry, most=MOST_CLOSING, tolerance=1e-14, moved=self._moved).values
 
@@ -224,7 +225,7 @@ class _PostureSearch:
             free = self._free(tried.values, -wish)
             jacobian = np.where(free, tried.slopes, 0.0)
             step = np.where(free, wish, 0.0)
-            step = step - np.linalg.pinv(jacobian, rcond=1e-8) @ (jacobian @ step)
+            step = step - np.linalg.pinv(jacobian, rcond=SINGULAR) @ (jacobian @ step)
             if np.abs(step).max(initial=0.0) < 1e-9:
                 break
             share = 1.0

@@ -7,6 +7,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.rank_decision import is_singular
 from daedalus.analysis.structure.written_structure import variable_index
 from daedalus.errors import InputError
 from daedalus.integrators.methods import METHODS, choose_method, is_implicit, is_multistep
@@ -91,4 +92,4 @@ def _mixes_states(system: System) -> bool:
     leading = ca.Function("leading", symbols, [ca.jacobian(system.residual, system.symbol("xdot"))])
     values = [random.uniform(0.5, 1.5, symbol.shape) for symbol in symbols[:-1]]
     found = leading(*values, np.where(np.isfinite(system.start["p"]), system.start["p"], 1.0)).full()
-    return bool(np.all(np.isfinite(found)) and np.linalg.matrix_rank(found) < system.sizes["x"])
+    return bool(np.all(np.isfinite(found)) and is_singular(found))

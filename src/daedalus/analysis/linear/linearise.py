@@ -7,6 +7,7 @@ from typing import Any, overload
 
 import numpy as np
 
+from daedalus.algebra.rank_decision import STAYED
 from daedalus.analysis.linear.linear_time_varying import LinearTimeVarying
 from daedalus.analysis.linear.linearisation import Linearisation, linearised
 from daedalus.analysis.points.complete_point import complete_point
@@ -22,9 +23,6 @@ from daedalus.model.names import did_you_mean, listed, split_index
 from daedalus.model.switching.delays import refuse_delays
 from daedalus.model.system.system import System
 from daedalus.model.values import check_mapping
-
-# What moves by less than this, in nominal values, stays at its guess.
-MOVED = 1e-9
 
 
 @overload
@@ -138,9 +136,9 @@ def follow_missing_states(system: System, vectors: dict[str, np.ndarray]) -> tup
         found = jet.y[0, : system.sizes["x"]] if jet.consistent else None
     values = guess if found is None else found
     # What stays at a guess of 0 is told by whoever completes the point.
-    told = [k for k in missing if abs(values[k]) > MOVED * system.nominal["x"][k]]
+    told = [k for k in missing if abs(values[k]) > STAYED * system.nominal["x"][k]]
     vectors["x"][told] = values[told]
-    moved = [f"{system.labels['x'][k]} = {values[k]:.6g}" for k in told if abs(values[k] - guess[k]) > MOVED]
+    moved = [f"{system.labels['x'][k]} = {values[k]:.6g}" for k in told if abs(values[k] - guess[k]) > STAYED]
     return (f"states without a start value follow from the equations: {listed(moved)}",) if moved else ()
 
 

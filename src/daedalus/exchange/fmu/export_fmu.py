@@ -10,6 +10,7 @@ from pathlib import Path
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.rank_decision import is_singular
 from daedalus.analysis.structure.written_structure import variable_index
 from daedalus.differentiation.differentiable_system import flowing_system
 from daedalus.differentiation.flow.flow_core import FlowCore
@@ -251,7 +252,7 @@ def _is_stiff(system: System, form: ExplicitForm, start: np.ndarray) -> bool:
             return False
         # One linearly implicit Euler step.
         system_matrix = np.eye(n) - step * matrix
-        if n == 0 or np.linalg.matrix_rank(system_matrix) < n:
+        if n == 0 or is_singular(system_matrix):
             return False
         x = x + np.linalg.solve(system_matrix, step * value.ravel())
         t, step = t + step, 10 * step

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from daedalus.algebra.damped_newton import Root, damped_newton
+from daedalus.algebra.rank_decision import SINGULAR
 from daedalus.studies.branches.normal_forms import null_vectors
 from daedalus.studies.branches.rest_equations import RestEquations
 
@@ -80,7 +81,7 @@ def locate_double_zero(rest: RestEquations, Y: np.ndarray) -> np.ndarray | None:
     size = np.maximum(rest.nominal, np.abs(Y[:n]))
     q = q / np.linalg.norm(q / size)
     d = q / size**2
-    r = np.linalg.lstsq(np.vstack([-A[:rows], d]), np.append(-E[:rows] @ q, 0.0), rcond=1e-8)[0]
+    r = np.linalg.lstsq(np.vstack([-A[:rows], d]), np.append(-E[:rows] @ q, 0.0), rcond=SINGULAR)[0]
     guess = np.concatenate([Y[:n], q, r, Y[n:]])
     sizes = np.concatenate([size, size, np.maximum(size, np.abs(r)), np.maximum(np.abs(Y[n:]), 1e-3)])
     found = solved(rest.forms.double_zero, [*rest.constants, d], guess, sizes)

@@ -20,8 +20,8 @@ from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
 from daedalus.analysis.structure.jets.jet_evaluation import JetEvaluation
 from daedalus.model.system.system import System
 
-# A given value that moved by less than this share of its size stayed.
-STAYED = 1e-6
+# A given value that moved by more than this share of its size did not stay: far above what jets are consistent to.
+MOVED = 100 * CONSISTENT
 # Guesses that are tried around the first one, and how far around in units of the usual size.
 TRIALS, SPREAD = 4, 0.7
 # In balanced units less is left out of a step.
@@ -139,7 +139,7 @@ def first_consistent(
 
 def moved_values(start: JetStart, y: np.ndarray) -> tuple[tuple[int, int], ...]:
     """(order, position) of given values that y and y' do not have."""
-    shift = np.abs(y - start.y) > STAYED * np.maximum(start.size, np.abs(start.y))
+    shift = np.abs(y - start.y) > MOVED * np.maximum(start.size, np.abs(start.y))
     return tuple((int(k), int(j)) for k, j in np.argwhere(shift & start.given))
 
 
