@@ -17,7 +17,7 @@ from daedalus import _core
 from daedalus.differentiation.across_changes import first_part, landed, refuse_steps_past
 from daedalus.differentiation.case import Case, core_inputs
 from daedalus.differentiation.directions import Directions
-from daedalus.differentiation.events.grazing import check_event_inputs, event_records, grazing_records
+from daedalus.differentiation.events.grazing import check_event_inputs, event_records, grazing_records, touched_records
 from daedalus.differentiation.events.jumping_conditions import unlocated_jumps
 from daedalus.differentiation.events.smoothness import NoSecondDerivativesError, refuse_corners
 from daedalus.differentiation.instants.foreseen import Instant
@@ -114,7 +114,7 @@ def _in_parts(case: Case, order: int, directions: Directions, by: str, corners: 
     begin = start = tangent_start(case, directions, order)
     run = run_implicit if is_implicit(case.method) and by == "variational" else WAYS[by]
     parts: list[RunPart] = []
-    records = list(unlocated_jumps(case.system))
+    records = [*unlocated_jumps(case.system), *touched_records(original)]
     landing = landed(case)
     while True:
         augmented = augmented_of(case.plant, directions, order)

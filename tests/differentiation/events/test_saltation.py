@@ -8,6 +8,7 @@ from tests.support.records_of import records_of
 
 import daedalus as dd
 from daedalus.simulation.result.records_of_derivatives import NearlyGrazes, NearlyHappens
+from daedalus.simulation.result.records_on_the_way import Touched
 
 POINT = np.array([1.0, 0.2, 0.8, 9.81])
 
@@ -153,3 +154,26 @@ def test_a_guard_on_a_tabulated_input_is_refused():
     assert dd.sensitivities(m, 1.0, inputs={"u": 0.5}).N.shape == (1, 1)
     with pytest.raises(dd.InputError, match="depends on an input that a table drives"):
         dd.sensitivities(m, 1.0, inputs={"u": dd.signal([0.0, 0.5], [1.0, 0.2])})
+
+
+@pytest.mark.parametrize(("away", "touches"), [(2e-10, True), (3e-9, False)])
+def test_a_run_and_its_derivatives_tell_of_the_same_touches(away, touches):
+    """Within ten tolerances of its largest size a guard touches zero: here between 1e-9 and 3e-9 it no longer does."""
+    ran = dd.simulate(swing(1.0 + away), 5.0, rtol=1e-10)
+    derived = dd.sensitivities(swing(1.0 + away), 5.0, rtol=1e-10)
+    told = [(each.event, each.time) for each in records_of(ran, Touched)]
+    assert len(told) == touches
+    found = [(each.name, each.time) for each in records_of(derived, NearlyHappens)]
+    assert [name for name, _ in found] == [name for name, _ in told]
+    assert [t for _, t in found] == pytest.approx([t for _, t in told], abs=1e-3)
+
+
+@pytest.mark.parametrize("by", ["variational", "discrete"])
+def test_a_guard_that_its_reset_leaves_at_zero_is_no_event_that_nearly_happens(by):
+    """Behind a bounce the height is zero to rounding, and rises."""
+    m = dd.Model("ball")
+    y, v, e = m.state("y", start=1.0), m.state("v", start=0.0), m.parameter("e", 0.8)
+    m.equation(m.der(y), v)
+    m.equation(m.der(v), -9.81)
+    m.event("hit", y, direction=-1, reset={"v": -e * v})
+    assert not records_of(dd.sensitivities(m, 2.0, by=by), NearlyHappens)

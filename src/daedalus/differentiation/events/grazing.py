@@ -12,34 +12,46 @@ import numpy as np
 
 from daedalus.differentiation.case import Case
 from daedalus.differentiation.differentiable_system import assigns
-from daedalus.differentiation.events.part_guards import guards_along, instants_of, is_corner, watched_guards
+from daedalus.differentiation.events.part_guards import guards_along, instants_of, is_corner
 from daedalus.differentiation.variational.recorded import RunPart
 from daedalus.errors import InputError, SolverError
 from daedalus.simulation.result.records import Record
 from daedalus.simulation.result.records_of_derivatives import NearlyGrazes, NearlyHappens
+from daedalus.simulation.result.records_on_the_way import Touched
+from daedalus.simulation.switching.touches import near_zero_between
 
 # An event grazes below √rtol of the guard's largest rate, and below the first; it nearly grazes below a multiple of it.
 GRAZES, NEARLY = 1e-6, 30.0
-# A guard that turns back this close to zero, in tolerances of its largest value, may as well have passed it.
-TOUCHES = 100.0
 
 
 def event_records(part: RunPart) -> list[Record]:
-    """Records of guards that nearly happen in a part, or nearly graze where it ends; a SolverError for those that do.
+    """Records of conditions that nearly change in a part or nearly graze at its end; a SolverError for those that do.
 
     Corners are no matter of the derivative.
     """
     case, t, rows = part.case, part.recorded.t, part.augmented.layout.rows(part.recorded.y)
-    if not watched_guards(case) or len(t) < 2:
+    jumping = [k for k in range(len(case.system.events)) if not is_corner(case, k)]
+    if not jumping or len(t) < 2:
         return []
-    values, rates = guards_along(case, t, rows)
-    first, found, rtol = values.shape[1] - len(case.system.events), list[Record](), case.settings.call.get("rtol", 0.0)
+    found, rtol = list[Record](), case.settings.call.get("rtol", 0.0)
     for guard in part.recorded.ended_by:
-        if not is_corner(case, guard):
-            own = np.abs(rates[:, first + guard])
+        if guard in jumping:
+            own = np.abs(guards_along(case, t, rows)[1][:, guard])
             share = float(own[-1] / own.max()) if own.any() else 0.0
             found += grazing_records(case.system.events[guard].name, float(t[-1]), share, rtol)
-    return [*found, *_touches(part, values, rates)]
+
+    def guards(times: np.ndarray) -> np.ndarray:
+        return guards_along(case, times, part.augmented.layout.rows(part.recorded.at(times)))[0]
+
+    dips = near_zero_between(t, guards, jumping, rtol)
+    names = [case.system.events[k].name for k in jumping]
+    return found + [NearlyHappens(name, dip.time, dip.closest, True) for name, own in zip(names, dips) for dip in own]
+
+
+def touched_records(case: Case) -> list[Record]:
+    """Records of the events of the model that nearly happen, as the run tells of them."""
+    told = () if case.foreseen is None else case.foreseen.nominal.outcome.records
+    return [NearlyHappens(each.event, each.time, each.closest) for each in told if isinstance(each, Touched)]
 
 
 def grazing_records(name: str, time: float, share: float, rtol: float) -> list[Record]:
@@ -53,31 +65,6 @@ def grazing_records(name: str, time: float, share: float, rtol: float) -> list[R
             remedy="a span that ends before it, or other start values",
         )
     return [NearlyGrazes(name, time)] if share < NEARLY * grazes else []
-
-
-def _touches(part: RunPart, values: np.ndarray, rates: np.ndarray) -> list[Record]:
-    """Records of guards that turn back at zero without an event."""
-    case, recorded = part.case, part.recorded
-    events, met = watched_guards(case), list[Record]()
-    first = len(events) - len(case.system.events)
-    for k, event in enumerate(events):
-        # What a contact does next it decides by itself, and a clock by time.
-        if event.purpose.watches_constraints or event.is_clock or event.manner.contact is not None:
-            continue
-        if k >= first and is_corner(case, k - first):
-            continue
-        allowed = TOUCHES * case.settings.call.get("rtol", 0.0) * np.abs(values[:, k]).max(initial=0.0)
-        turns = np.flatnonzero((rates[:-1, k] * rates[1:, k] < 0) & (values[:-1, k] * values[1:, k] > 0))
-        for row in turns[:50]:
-            begin, end = recorded.t[row], recorded.t[row + 1]
-            for _ in range(3):
-                times = np.linspace(begin, end, 33)
-                found = np.abs(guards_along(case, times, part.augmented.layout.rows(recorded.at(times)))[0][:, k])
-                best = int(np.argmin(found))
-                begin, end = times[max(best - 1, 0)], times[min(best + 1, 32)]
-            if found[best] <= allowed:
-                met.append(NearlyHappens(event.name, float(times[best]), float(found[best]), k >= first))
-    return met
 
 
 def check_event_inputs(case: Case) -> None:

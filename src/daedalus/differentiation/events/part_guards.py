@@ -11,7 +11,6 @@ from daedalus.differentiation.variational.implicit_slopes import ImplicitSlopes
 from daedalus.model.switching.held_states import HeldStates
 from daedalus.model.system.once import By, once
 from daedalus.model.system.system import System
-from daedalus.model.variables import Event
 from daedalus.reduction.forms.explicit_form import ExplicitForm
 
 
@@ -46,14 +45,8 @@ def instants_of(case: Case) -> System | None:
     return None if held is None else held.instants
 
 
-def watched_guards(case: Case) -> list[Event]:
-    """The events of the model, and behind them those of the part."""
-    own = instants_of(case)
-    return [*(() if own is None else own.events), *case.system.events]
-
-
 def guards_along(case: Case, t: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Values and rates of all watched guards at rows x, or (x, z, x'), (times, guards) each."""
+    """Values and rates of the guards of a part at rows x, or (x, z, x'), (times, guards) each."""
     n, along = len(case.x0), once(case.system, _along, case.has_formulas, By(case.form, "form"))
     if isinstance(along, ca.Function):
         u, p = ca.DM(case.drive.at(t)).T, ca.repmat(ca.DM(case.p), 1, len(t))
@@ -65,8 +58,7 @@ def guards_along(case: Case, t: np.ndarray, rows: np.ndarray) -> tuple[np.ndarra
 
 
 def _along(system: System, formulas: bool, form: By[ExplicitForm]) -> ca.Function | ImplicitSlopes:
-    held = system.part(HeldStates)
-    guards = system.guards if held is None else ca.vertcat(held.instants.guards, system.guards)
+    guards = system.guards
     if not formulas:
         return ImplicitSlopes(system, guards)
     t, x, u, p = system.symbols(("t", "x", "u", "p"))

@@ -79,6 +79,7 @@ class Touched(Record):
 
     event: str
     time: float
+    closest: float = 0.0
     words = "the guard of {event!r} touches zero at t = {time:.6g} and does not cross it: no event"
 
 

@@ -9,15 +9,12 @@ no polynomial follows has no smooth way over the place, and the run ends before 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from daedalus.algebra.rank_decision import EPSILON, FULL_MATRIX
 from daedalus.deadline import poll
 from daedalus.model.event_purpose import EventPurpose
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
-from daedalus.simulation.plant.linear_plant import AfterSolve, LinearPlant
 from daedalus.simulation.result.ending import Ending, Stop, reached
 from daedalus.simulation.result.recorded_run import Dense, Outcome, Work
 from daedalus.simulation.result.records_on_the_way import DeadCentresPassed
@@ -26,6 +23,7 @@ from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.singular.cut_pieces import cut_at, dense_until
 from daedalus.simulation.singular.gauss_step import STAGES, GaussStep, gauss_nodes, gauss_step
 from daedalus.simulation.singular.rank_watch import RankWatch, rank_watch_of
+from daedalus.simulation.switching.touches import guard_values
 
 # The place lies in the middle of the step, between the nodes beside it: these are 0.18 of half its length away from it.
 OFF_CENTRE = 0.05
@@ -151,10 +149,8 @@ def _has_event(piece: Trajectory, t: float, length: float, step: GaussStep) -> b
     own = [k for k, event in enumerate(piece.system.events) if event.purpose is EventPurpose.MODEL]
     if not own:
         return False
-    guards: Any = plant.guards
-    if isinstance(plant, LinearPlant) and guards.function.n_in() == 5:
-        guards = AfterSolve(plant.model, guards)
-    values = guards.core.evaluate_many(*_looks(piece, t, length, step)._arguments())[0][:, own]
+    looks = _looks(piece, t, length, step)
+    values = guard_values(plant, looks._drive, looks._parameters, looks._times, looks._x)[:, own]
     directions = np.array([piece.system.events[k].direction for k in own])
     turns = np.diff(np.sign(values), axis=0)
     return bool(np.any((turns != 0) & (turns * directions >= 0)))
