@@ -15,17 +15,11 @@ namespace daedalus {
 
 inline namespace DAEDALUS_ISA {
 
-inline constexpr int most_corrections = 25, most_whole_corrections = 50;
-// Converged where a correction is this small in units of the tolerance, or below the tolerance and shrinks no more:
-// rounding errors are left then.
-inline constexpr double consistent_enough = 1e-3, rounding_enough = 1;
 // A correction with the same factor is taken where it is so much shorter than the one before.
 inline constexpr double much_shorter = 0.1;
 // Last digits of its terms that an equation may leave where corrections do not shrink: constants inside of a law, as the
 // 0.7 V of a junction at 1 mV, are not among the terms. It is 1e-12 of them.
 inline constexpr double rounded_digits = 4096;
-// And what it may leave where nothing is known of the corrections: sums of a few terms, each rounded.
-inline constexpr double few_digits = 8;
 
 // The unknowns of the restart, moved by part * change.
 inline void move_restart(const ImplicitState& m, double* y, double part, const double* change) noexcept {
@@ -193,7 +187,7 @@ inline bool is_rounding_left(Integration& s, ImplicitState& m, const double* row
 inline bool restart_by_whole(Integration& s, ImplicitState& m, double* y) noexcept {
     copy(y, s.n, m.spare_row);
     double *row = m.spare_row, *change = m.spare, before = std::numeric_limits<double>::infinity();
-    for (int round = 0; round < most_whole_corrections && !s.abort_called; ++round) {
+    for (int round = 0; round < most_corrections && !s.abort_called; ++round) {
         weigh_restart(s, m, row);
         if (!jacobian_at(s, m, s.t, row + m.unknowns, row) || !restart_residual(s, m, row, change) || !factor_restart(m))
             return false;
@@ -201,7 +195,7 @@ inline bool restart_by_whole(Integration& s, ImplicitState& m, double* y) noexce
         const double size = weighted_norm(m, change);
         if (!std::isfinite(size)) return false;
         move_restart(m, row, 1, change);
-        if (size <= consistent_enough || (size <= rounding_enough && size > 0.5 * before)) {
+        if (is_enough(size, before)) {
             copy(row, s.n, y);
             return true;
         }
@@ -283,10 +277,9 @@ inline bool solve_restart(Integration& s, double* y, bool moved) noexcept {
         weigh_restart(s, m, m.spare_row);
         const double size = correct_restart(s, m, m.spare_row, of_row);
         if (!std::isfinite(size)) break;
-        const bool stagnant = size <= rounding_enough && size > 0.5 * before;
+        const bool small = is_enough(size, before);
         before = size;
-        const bool small = size <= consistent_enough || stagnant;
-        if (!small && !(of_row && is_rounding_left(s, m, m.spare_row, few_digits))) continue;
+        if (!small && !(of_row && is_rounding_left(s, m, m.spare_row, noise_margin))) continue;
         copy(m.spare_row, s.n, y);
         return true;
     }

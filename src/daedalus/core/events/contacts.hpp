@@ -26,7 +26,7 @@ struct Happened {
 // A guard of a contact among those that fired in this round; -1 where there is none.
 inline long long fired_contact(const Guards& guards) noexcept {
     for (long long r = guards.early_count; r < guards.root_count; ++r)
-        if (is_contact(guards, guards.roots[r].guard)) return guards.roots[r].guard;
+        if (guards.each[guards.roots[r].guard].is_contact) return guards.roots[r].guard;
     return -1;
 }
 

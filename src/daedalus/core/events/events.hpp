@@ -16,8 +16,6 @@ inline namespace DAEDALUS_ISA {
 
 // Corrections of a located time by redoing the step: the dense output is less exact than the step itself.
 inline constexpr int cut_corrections = 4;
-// Beside a zero, as a part of the step: where the slope of a guard is read for them.
-inline constexpr double root_reach = 1e-3;
 
 inline long long first_cut(const Guards& guards) {
     for (long long r = 0; r < guards.root_count; ++r) {
@@ -42,14 +40,14 @@ inline bool cut_step(Integration& s, long long place) noexcept {
     const Root root = s.guards.roots[place];
     const long long guard = root.guard;
     const double whole = s.t_new - s.t, begin = s.t, latest = s.t_new, theta = root.theta;
-    const double reach = std::fmax(1e-3 * theta, 4 * spacing(begin) / std::fabs(whole));
+    const double reach = std::fmax(beside_part * theta, told_apart * spacing(begin) / std::fabs(whole));
     const double low = std::fmax(theta - reach, 0.0), high = std::fmin(theta + reach, 1.0);
     guard_on_step(s, guard, low);
-    copy(s.guards.now, s.guards.count, s.guards.rates);
+    for (long long i = 0; i < s.guards.count; ++i) s.guards.each[i].rate = s.guards.now[i];
     guard_on_step(s, guard, high);
     for (long long i = 0; i < s.guards.count; ++i)
-        s.guards.rates[i] = (s.guards.now[i] - s.guards.rates[i]) / ((high - low) * whole);
-    const double rate = s.guards.rates[guard];
+        s.guards.each[i].rate = (s.guards.now[i] - s.guards.each[i].rate) / ((high - low) * whole);
+    const double rate = s.guards.each[guard].rate;
     guard_on_step(s, guard, theta);
     copy(s.guards.now, s.guards.count, s.guards.before);
 
@@ -89,7 +87,7 @@ inline bool cut_step(Integration& s, long long place) noexcept {
     double largest = 0;
     for (int j = 0; j < guard_samples; ++j)
         largest = std::fmax(largest, std::fabs(s.guards.samples[j * s.guards.count + guard]));
-    const double rounding = std::fmax(4 * spacing(end) * std::fabs(rate), s.guards.each[guard].noise);
+    const double rounding = std::fmax(told_apart * spacing(end) * std::fabs(rate), s.guards.each[guard].noise);
     const double near = std::fmax(s.method->near_zero * s.rtol * largest, rounding);
     if (!(side * value < -near) || !s.guards.each[guard].has_sign() || s.abort_called) return true;
     // Else it is later, if the guard has turned its sign half-way back, or at the end of the step.
@@ -98,7 +96,7 @@ inline bool cut_step(Integration& s, long long place) noexcept {
     const double value_late =
         back < 0 ? s.guards.samples[(guard_samples - 1) * s.guards.count + guard] : value_after(begin + late * whole);
     if (!(side * value_late > 0)) return false;
-    const double from = (end - begin) / whole, tolerance = 4 * spacing(latest) / std::fabs(whole);
+    const double from = (end - begin) / whole, tolerance = told_apart * spacing(latest) / std::fabs(whole);
     const double found = find_zero([&](double part) { return value_after(begin + part * whole); }, from, value, late,
                                    value_late, tolerance);
     value_after(found == 1 ? latest : begin + found * whole);
@@ -117,7 +115,7 @@ inline void forget_crossing(Guards& guards, long long root) noexcept {
 // Whether a guard is on its way through zero as at a root, where a step is cut. One that is zero there on its way to the
 // other side, where no event is, comes back later.
 inline bool heads_as(const Guards& guards, const Root& root) noexcept {
-    return guards.rates[root.guard] * (root.rising ? 1 : -1) >= 0;
+    return guards.each[root.guard].rate * (root.rising ? 1 : -1) >= 0;
 }
 
 // Whether a redone step has passed a root that lies behind its end on the dense output. A guard may have crossed zero the
@@ -172,7 +170,7 @@ inline bool handle_guards(Integration& s) noexcept {
     guards.early_count = guards.root_count;
     if (cut < 0) return false;
     const double theta = guards.roots[cut].theta;
-    const double same = 4 * spacing(s.t + theta * whole) / std::fabs(whole);
+    const double same = told_apart * spacing(s.t + theta * whole) / std::fabs(whole);
 
     // Together with the cut: roots at the same time to rounding, and later ones that the redone step has passed too.
     guards.early_count = 0;
@@ -195,7 +193,7 @@ inline bool handle_guards(Integration& s) noexcept {
 // Where the guard of a root found at a part of the whole step is zero on the step as it was redone up to a later event.
 inline double on_redone_step(Integration& s, long long guard, double theta) noexcept {
     const double nearest = 0.5 * spacing(std::fmax(std::fabs(s.t), std::fabs(s.t_new))) / std::fabs(s.t_new - s.t);
-    double beside = theta > 0.5 ? theta - root_reach : theta + root_reach;
+    double beside = theta > 0.5 ? theta - beside_part : theta + beside_part;
     double value = guard_on_step(s, guard, theta), value_beside = guard_on_step(s, guard, beside);
     for (int round = 0; round < cut_corrections && value != 0; ++round) {
         const double better = theta - value * (theta - beside) / (value - value_beside);

@@ -9,6 +9,7 @@
 
 #include "events/root.hpp"
 #include "methods/implicit/implicit_state.hpp"
+#include "methods/implicit/rounding_noise.hpp"
 #include "model/input_jumps.hpp"
 #include "state/dense_output.hpp"
 #include "state/integration.hpp"
@@ -29,20 +30,23 @@ inline constexpr double foretelling[] = {0.43, 1.37, 3.43, 5.71};
 inline constexpr int most_splits = 7;
 // A resting guard is looked at from a few spacings of t on, each time this much later: flights may be very short.
 inline constexpr double wake_ratio = 4, shortest_look = 1e-20;
-// Steps of successive parabolic interpolation towards a dip that may reach zero between two samples.
-inline constexpr int dip_looks = 6;
-// Contacts come to rest before their flights are as short as this part of the span.
-inline constexpr double shortest_flight = 1e-9;
-// So far behind a sample that is zero, in parts of the step, a guard is looked at that may be turning back there.
-inline constexpr double touch_look = 1e-3;
+// Looks at a dip that may reach zero between two samples, each by a parabola through those before it, and at a rate, each
+// over another length.
+inline constexpr int most_looks = 6;
+// Shorter parts of the run, or of a step, are one moment; contacts come to rest before their flights are as short.
+inline constexpr double crowd_interval = 1e-9;
+// Just beside a place on a step, in parts of it: where slopes are taken, and where a guard that is zero may turn back.
+inline constexpr double beside_part = 1e-3;
+// Two times, or a value and zero, are told apart at this many of their rounding errors; a guard that was zero is away from
+// zero at this many times what was left of it there.
+inline constexpr double told_apart = 4, away_from_zero = 16;
 // A switch has left zero where it is this part of the value it is next looked at with.
 inline constexpr double leaving_level = 1e-12;
-// The rate behind a reset is taken over this part of the step; below this part of the rate before it, the guard stands.
-inline constexpr double slope_look = 0.1, stopped_rate = 1e-9;
-inline constexpr int rate_looks = 5;
+// The rate behind a reset is taken over this part of the step; rates below this part of the one before are none.
+inline constexpr double slope_look = 0.1, no_rate = 1e-9;
 inline constexpr double shortest_chord = 64;  // in spacings of t
-// A zero this part of t1 behind the end of a run, by rounding, is at its end; seen along a chord over this part of a step.
-inline constexpr double end_reach = 1e-13, end_chord = 1e-3;
+// A zero this part of t1 behind the end of a run, by rounding, is at its end.
+inline constexpr double end_reach = 1e-13;
 
 // A guard whose value is trusted is armed by it; one that is at zero rests, with the floor that it has.
 inline void take_sign(Guard& guard, double value) noexcept {
@@ -66,8 +70,8 @@ struct Stretch {
 inline void take_sides(const Guards& guards, double* values) noexcept {
     const double least = std::numeric_limits<double>::min();
     for (long long i = 0; i < guards.count; ++i)
-        if (guards.sides[i] != 0 && values[i] == 0) {
-            const bool above = (guards.directions[i] > 0) == (guards.sides[i] == 1);
+        if (const Guard& own = guards.each[i]; own.side != Guard::Side::none && values[i] == 0) {
+            const bool above = (own.direction > 0) == (own.side == Guard::Side::holds);
             values[i] = above ? least : -least;
         }
 }
@@ -137,7 +141,7 @@ inline bool is_noise(Integration& s, long long guard, GuardPoint found) noexcept
 }
 
 inline bool direction_fits(const Guards& guards, long long guard, double before) {
-    const long long direction = guards.directions[guard];
+    const long long direction = guards.each[guard].direction;
     return direction == 0 || (before < 0) == (direction > 0);
 }
 
@@ -157,18 +161,14 @@ inline bool against_mode(const Guards& guards, long long guard, double value) {
     return is_switch(guards, guard) && value != 0 && (value > 0) != (mode_of(guards, guard) != 0);
 }
 
-inline bool is_contact(const Guards& guards, long long guard) {
-    return guards.has_contacts && !is_switch(guards, guard) && guards.is_contact[guard] != 0;
-}
-
 // Whether a guard that rested on zero must not be on this side of it: a switch against its mode, and a contact, whose
 // guard is negative where the law of its mode does not hold.
 inline bool is_wrong_side(const Guards& guards, long long guard, double value) {
-    return against_mode(guards, guard, value) || (is_contact(guards, guard) && value < 0);
+    return against_mode(guards, guard, value) || (guards.each[guard].is_contact && value < 0);
 }
 
 // Rounding of a guard, in units of its largest value in a stretch.
-inline constexpr double touch_level = 8 * std::numeric_limits<double>::epsilon();
+inline constexpr double touch_level = noise_margin * last_digit;
 
 inline bool crosses(double before, double after) { return (before < 0 && after >= 0) || (before > 0 && after <= 0); }
 
@@ -195,7 +195,7 @@ inline void locate(Integration& s, long long guard, GuardPoint left, GuardPoint 
     // Neighbouring dips may lead to one and the same crossing.
     for (long long r = 0; r < guards.root_count; ++r) {
         const Root& other = guards.roots[r];
-        if (other.guard == guard && other.rising == rising && std::fabs(other.theta - theta) < 1e-9) return;
+        if (other.guard == guard && other.rising == rising && std::fabs(other.theta - theta) < crowd_interval) return;
     }
     add_root(guards, {guard, theta, rising});
 }
@@ -226,13 +226,13 @@ inline bool only_touches(Integration& s, long long guard, GuardPoint found) noex
 // Whether a guard that is zero at a sample, to rounding, is on its way back to the side it came from.
 inline bool turns_back(Integration& s, long long guard, double before, GuardPoint found) noexcept {
     if (!only_touches(s, guard, found)) return false;
-    const GuardPoint beyond{found.theta + touch_look, guard_on_step(s, guard, found.theta + touch_look)};
+    const GuardPoint beyond{found.theta + beside_part, guard_on_step(s, guard, found.theta + beside_part)};
     return beyond.value * before > 0 && !only_touches(s, guard, beyond);
 }
 
 // Three samples of one sign whose parabola turns between them, away from where they come: see whether it crosses zero.
 inline void look_into_dip(Integration& s, long long guard, GuardPoint a, GuardPoint b, GuardPoint c) noexcept {
-    for (int look = 0; look < dip_looks; ++look) {
+    for (int look = 0; look < most_looks; ++look) {
         const double left = (b.theta - a.theta) * (b.value - c.value);
         const double right = (b.theta - c.theta) * (b.value - a.value);
         const double bend = left - right;
@@ -284,24 +284,24 @@ inline bool sent_back(Integration& s, long long guard) noexcept {
     const double least = shortest_chord * spacing(s.t);
     double reach = s.direction * std::fmax(slope_look * std::fabs(s.t_new - s.t), least);
     double rate = rate_on_line(s, guard, reach);
-    for (int look = 0; look < rate_looks && slope_look * std::fabs(reach) > least; ++look) {
+    for (int look = 0; look < most_looks && slope_look * std::fabs(reach) > least; ++look) {
         const double closer = rate_on_line(s, guard, reach *= slope_look);
         const bool same = std::fabs(closer - rate) <= slope_look * std::fabs(rate);
         rate = closer;
         if (same) break;
     }
-    return rate * (heading > 0 ? 1 : -1) <= stopped_rate * std::fabs(heading);
+    return rate * (heading > 0 ? 1 : -1) <= no_rate * std::fabs(heading);
 }
 
 // Whether a step is too long for the flight of a contact that it begins with: its gap widens at first, and is not seen to.
 inline bool skips_flight(Integration& s, long long guard) noexcept {
-    if (!is_contact(s.guards, guard) || std::fabs(s.t_new - s.t) <= shortest_flight * std::fabs(s.t1 - s.t0)) return false;
+    if (!s.guards.each[guard].is_contact || std::fabs(s.t_new - s.t) <= crowd_interval * std::fabs(s.t1 - s.t0)) return false;
     return rate_on_line(s, guard, slope_look * (s.t_new - s.t)) > 0;
 }
 
 // A guard has left zero after its reset sent it back. Behind zero: it came to rest.
 inline void leave(Guards& guards, long long guard, GuardPoint found) noexcept {
-    if (guards.each[guard].heading * found.value > 0 && guards.fallen < 0 && !is_contact(guards, guard))
+    if (guards.each[guard].heading * found.value > 0 && guards.fallen < 0 && !guards.each[guard].is_contact)
         guards.fallen = guard, guards.fallen_theta = found.theta;
     guards.each[guard].become(Guard::State::waking, 0);
 }
@@ -316,7 +316,7 @@ inline void judge_headings(Integration& s) noexcept {
 
 // The first point at which a resting guard is away from zero: above its noise, and on the way further out.
 inline GuardPoint wake(Integration& s, long long guard, double latest) noexcept {
-    const double first = std::fmax(4 * spacing(s.t) / std::fabs(s.t_new - s.t), shortest_look);
+    const double first = std::fmax(told_apart * spacing(s.t) / std::fabs(s.t_new - s.t), shortest_look);
     GuardPoint last{0, 0};
     for (double theta = first; theta < latest; theta *= wake_ratio) {
         const GuardPoint found{theta, guard_on_step(s, guard, theta)};
@@ -462,8 +462,8 @@ inline void reach_end(Integration& s) noexcept {
         const double value = guards.each[guard].next;
         if (is_scheduled(guards, guard) || value == 0 || !direction_fits(guards, guard, value)) continue;
         // The way to zero, along the chord over the last part of the step.
-        const double part = std::fmin(end_chord, 0.5), before = guard_on_step(s, guard, 1 - part);
-        const double rate = (value - before) / (part * std::fabs(whole));
+        const double before = guard_on_step(s, guard, 1 - beside_part);
+        const double rate = (value - before) / (beside_part * std::fabs(whole));
         if (value * rate < 0 && std::fabs(value) <= reach * std::fabs(rate)) {
             add_root(guards, {guard, 1, value < 0});
             guards.each[guard].next = 0;

@@ -30,12 +30,9 @@ namespace daedalus {
 
 inline namespace DAEDALUS_ISA {
 
-// Chattering: intervals below this part of the span that shrank this often in a row (bouncing that comes to rest), or
-// this many events in a row without leaving such an interval (switching to and fro).
-inline constexpr double crowd_interval = 1e-9;
+// Chattering: intervals of less than crowd_interval that shrank this often in a row (bouncing that comes to rest), or this
+// many events in a row without leaving such an interval (switching to and fro; of switches most_rounds).
 inline constexpr long long most_shrinking = 5, most_crowded = 1000;
-// A guard that fired in the run before rests until it is this many times as far from zero as it was there.
-inline constexpr double rests_within = 16;
 
 // Moves a state onto the constraints of a linear model; `far` where it may be further off than the error of a step.
 inline Status project(Integration& s, double t, double* x, bool far) noexcept {
@@ -55,13 +52,13 @@ inline Status project(Integration& s, double t, double* x, bool far) noexcept {
 // Whether the occurrence counted `number` of this guard interrupts the step.
 inline bool cuts(const Guards& guards, long long guard, long long number) {
     if (is_switch(guards, guard)) return true;
-    if (guards.actions[guard] == 0) return false;
-    return guards.actions[guard] == 1 || guards.has_resets || number >= guards.occurrences[guard];
+    const Guard& own = guards.each[guard];
+    return own.action == 1 || (own.action != 0 && (guards.has_resets || number >= own.occurrence));
 }
 
 // At a jump no guard has a rate.
 inline void forget_rates(Guards& guards) noexcept {
-    for (long long guard = 0; guard < guards.count; ++guard) guards.rates[guard] = 0;
+    for (long long guard = 0; guard < guards.count; ++guard) guards.each[guard].rate = 0;
 }
 
 inline void forget_headings(Guards& guards) noexcept {
@@ -71,7 +68,7 @@ inline void forget_headings(Guards& guards) noexcept {
 
 // The rate of a flight that is lost in rounding may be zero, its side is not.
 inline void note_heading(Guards& guards, const Root& root) noexcept {
-    const double rate = std::fmax(std::fabs(guards.rates[root.guard]), std::numeric_limits<double>::min());
+    const double rate = std::fmax(std::fabs(guards.each[root.guard].rate), std::numeric_limits<double>::min());
     guards.each[root.guard].become(Guard::State::waking, root.rising ? rate : -rate);
 }
 
@@ -87,13 +84,13 @@ inline bool chatters(Integration& s, const Happened& all) noexcept {
     const double interval = std::fabs(s.t - guards.last_time);
     guards.crowded = interval < crowd_interval * std::fabs(s.t1 - s.t0) ? guards.crowded + 1 : 0;
     // Events at one and the same time say nothing about shrinking.
-    if (interval > 4 * spacing(s.t)) {
+    if (interval > told_apart * spacing(s.t)) {
         guards.shrinking = interval < guards.last_interval ? guards.shrinking + 1 : 0;
         guards.last_interval = interval;
     }
     if (all.settled) guards.shrinking = 0;
     guards.last_time = s.t;
-    return guards.crowded >= (all.turned ? most_turns : most_crowded) || (guards.crowded > 0 && guards.shrinking >= most_shrinking);
+    return guards.crowded >= (all.turned ? most_rounds : most_crowded) || (guards.crowded > 0 && guards.shrinking >= most_shrinking);
 }
 
 // Whether an event of this round may have reset something.
@@ -268,8 +265,8 @@ inline Status one_round(Integration& s, Happened& all) noexcept {
         EventRows& events = s.recorder.events;
         if (events.count == events.capacity) return endless_instant(s);
         push_event(events, root.guard, s.t, guards.row_before, guards.new_values, guards.width);
-        const bool last = guards.each[root.guard].seen >= guards.occurrences[root.guard];
-        all.terminal |= root.acts && guards.actions[root.guard] == 2 && last;
+        const Guard& own = guards.each[root.guard];
+        all.terminal |= root.acts && own.action == 2 && own.seen >= own.occurrence;
     }
     if (guards.switches == 0 || !(turned || all.restarts)) return Status::going;
     all.restarts = true;
@@ -285,7 +282,7 @@ inline bool find_jumped(Integration& s) noexcept {
     const long long fired = guards.root_count;
     long long found = 0;
     for (long long guard = 0; guard < guards.count - guards.switches; ++guard) {
-        const double from = guards.trusted[guard], now = guards.now[guard];
+        const double from = guards.each[guard].trusted, now = guards.now[guard];
         if (is_scheduled(guards, guard) || from == 0 || !crosses(from, now)) continue;
         if (within_noise(guards, guard, now - guards.before[guard])) continue;
         if (crosses(from, guards.before[guard]) || !direction_fits(guards, guard, from)) continue;
@@ -308,7 +305,7 @@ inline bool find_jumped(Integration& s) noexcept {
 inline bool crossed_untold(const Integration& s, long long guard) noexcept {
     const Guards& guards = s.guards;
     const double reference = guards.each[guard].reference, before = guards.before[guard];
-    const double error = (s.implicit ? solved_share : s.rtol) * std::fabs(guards.rates[guard] * s.last_step);
+    const double error = (s.implicit ? solved_share : s.rtol) * std::fabs(guards.each[guard].rate * s.last_step);
     if (!crosses(reference, before) || std::fabs(before) <= error || within_noise(guards, guard, before)) return false;
     bool recorded = false;
     for (long long r = 0; r < guards.early_count; ++r) recorded |= guards.roots[r].guard == guard;
@@ -320,10 +317,10 @@ inline bool crossed_untold(const Integration& s, long long guard) noexcept {
 inline void trust_before(Integration& s) noexcept {
     Guards& guards = s.guards;
     for (long long guard = 0; guard < guards.count; ++guard) {
-        const Guard& own = guards.each[guard];
+        Guard& own = guards.each[guard];
         const bool left = !own.has_sign() && std::fabs(guards.before[guard]) > own.floor;
         const bool is_new = left || crossed_untold(s, guard);
-        guards.trusted[guard] = is_new ? guards.before[guard] : own.reference;
+        own.trusted = is_new ? guards.before[guard] : own.reference;
     }
 }
 
@@ -336,7 +333,7 @@ inline bool next_round(Integration& s) noexcept {
         trust_before(s);
         if (first)
             for (long long i = 0; i < guards.count; ++i)
-                if (guards.sides && guards.sides[i] == 0) guards.trusted[i] = 0;
+                if (guards.each[i].side == Guard::Side::none) guards.each[i].trusted = 0;
         refresh_references(s);
         if (find_jumped(s)) return true;
     }
@@ -415,7 +412,7 @@ inline void find_carried(Integration& s) noexcept {
         inputs.any_slope = false;  // u stays as it is to be judged with
         guards_at(s, s.t, s.x, guards.now);
         inputs.any_slope = any_slope;
-        copy(guards.trusted, guards.count, guards.before);
+        for (long long guard = 0; guard < guards.count; ++guard) guards.before[guard] = guards.each[guard].trusted;
         find_jumped(s);
         for (long long guard = 0; guard < guards.count; ++guard)
             if (Guard& own = guards.each[guard]; own.has_sign() ? !within_noise(guards, guard, guards.now[guard])
@@ -430,7 +427,7 @@ inline Status happen_at_stop(Integration& s, bool inputs_jump, Happened& all) no
     Guards& guards = s.guards;
     guards.root_count = guards.early_count = 0;
     if (guards.count > 0) {
-        for (long long guard = 0; guard < guards.count; ++guard) guards.trusted[guard] = guards.each[guard].reference;
+        for (long long guard = 0; guard < guards.count; ++guard) guards.each[guard].trusted = guards.each[guard].reference;
         guards_at(s, s.t, s.x, guards.now);
         forget_headings(guards);
         if (inputs_jump) find_carried(s);
@@ -453,12 +450,12 @@ inline Status happen_at_start(Integration& s, Happened& all) noexcept {
     if (guards.count > 0) copy(guards.now, guards.count, guards.before);
     for (long long guard = 0; guard < guards.count - guards.switches; ++guard) {
         // Those that fired at this moment in the run before are marked: they rest where they are.
-        if (guards.each[guard].fresh && !is_scheduled(guards, guard))
-            guards.each[guard].become(Guard::State::resting, rests_within * std::fabs(guards.now[guard]));
-        const bool zero = guards.from_start && guards.sides[guard] == 0 && guards.now[guard] == 0;
-        guards.each[guard].fresh = zero && !guards.each[guard].fresh && !is_scheduled(guards, guard);
-        const bool holds = guards.directions[guard] * guards.now[guard] > 0;
-        if (!guards.at_start || !guards.at_start[guard] || !holds) continue;
+        Guard& own = guards.each[guard];
+        if (own.fresh && !is_scheduled(guards, guard))
+            own.become(Guard::State::resting, away_from_zero * std::fabs(guards.now[guard]));
+        const bool zero = guards.from_start && own.side == Guard::Side::none && guards.now[guard] == 0;
+        own.fresh = zero && !own.fresh && !is_scheduled(guards, guard);
+        if (!own.at_start || !(own.direction * guards.now[guard] > 0)) continue;
         guards.roots[guards.root_count++] = {guard, 0, guards.now[guard] > 0};
         guards.before[guard] = 0;  // it acts as if it had just been zero, and its distance from there is no noise
     }

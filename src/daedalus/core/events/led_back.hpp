@@ -13,11 +13,6 @@ namespace daedalus {
 
 inline namespace DAEDALUS_ISA {
 
-// Rates below this part of the one before are none.
-inline constexpr double led_back_share = 1e-9;
-// A switch is away from zero at this many times the floor that it had where it last crossed it.
-inline constexpr double away_from_zero = 16;
-
 // Whether a switch of this round has come back to zero again and again without being away from it.
 inline bool returns_often(Integration& s) noexcept {
     Guards& guards = s.guards;
@@ -28,9 +23,9 @@ inline bool returns_often(Integration& s) noexcept {
         long long& count = guards.each[root.guard].returns;
         if (root.contrary)
             ++count;
-        else if (std::fabs(guards.rates[root.guard] * s.last_step) > away_from_zero * guards.each[root.guard].met)
+        else if (std::fabs(guards.each[root.guard].rate * s.last_step) > away_from_zero * guards.each[root.guard].met)
             count = 0;
-        if (count < most_turns) continue;
+        if (count < most_rounds) continue;
         guards.last_turned = root.guard - (guards.count - guards.switches);
         often = true;
     }
@@ -46,18 +41,18 @@ inline void forget_returns(Guards& guards) noexcept {
 // The switches of this round that are led back. Those of z that jump where they turn cannot be judged by rates.
 inline bool led_back(Integration& s) noexcept {
     Guards& guards = s.guards;
-    if (!guards.may_slide || (s.implicit && implicit_of(s).model.higher_index)) return false;
+    if (s.implicit && implicit_of(s).model.higher_index) return false;
     bool known = s.implicit != nullptr;
     for (long long r = guards.early_count; r < guards.root_count && !s.abort_called; ++r) {
         const Root& root = guards.roots[r];
         if (!is_switch(guards, root.guard) || (mode_of(guards, root.guard) != 0) != root.rising) continue;
-        const long long which = root.guard - (guards.count - guards.switches);
-        if (!guards.may_slide[which]) continue;
+        const Guard::Surface surface = guards.each[root.guard].surface;
+        if (surface == Guard::Surface::none) continue;
         if (!known) slope_at(s, s.t, s.x, s.k);
         known = true;
-        const double rate = rate_behind(s, root.guard, guards.may_slide[which] == 2) * (root.rising ? 1 : -1);
-        if (rate < -led_back_share * std::fabs(guards.rates[root.guard])) {
-            guards.last_turned = which;
+        const double rate = rate_behind(s, root.guard, surface == Guard::Surface::of_unknowns) * (root.rising ? 1 : -1);
+        if (rate < -no_rate * std::fabs(guards.each[root.guard].rate)) {
+            guards.last_turned = root.guard - (guards.count - guards.switches);
             return true;
         }
     }

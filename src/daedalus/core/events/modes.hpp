@@ -17,11 +17,6 @@ namespace daedalus {
 
 inline namespace DAEDALUS_ISA {
 
-// Switching to and fro: this many turns of modes at one time, or without leaving a tiny interval, or of one switch that
-// comes back to zero without ever being away from it.
-inline constexpr long long most_turns = 50;
-// A mode that is known at the start rests within so much of where its guard is.
-inline constexpr double known_within = 4;
 inline void turn(Guards& guards, long long guard, bool on) noexcept {
     mode_of(guards, guard) = on ? 1 : 0;
     guards.last_turned = guard - (guards.count - guards.switches);
@@ -47,9 +42,6 @@ inline bool is_wrong(const Guards& guards, long long guard) noexcept {
     return !rests && !std::isnan(value) && (value > 0) != (mode_of(guards, guard) != 0);
 }
 
-// An instant is known to so many spacings of time.
-inline constexpr double instant_spacings = 4;
-
 // Whether a guard is on the wrong side by no more than rounding errors, or than it moves by in the spacing of time on its
 // way to the right one: a current that ends within rounding errors of time is a voltage where its diode blocks.
 inline bool is_within_rounding(Integration& s, long long guard, double rounding) noexcept {
@@ -57,7 +49,7 @@ inline bool is_within_rounding(Integration& s, long long guard, double rounding)
     if (std::fabs(value) <= rounding) return true;
     if (implicit_of(s).model.higher_index) return false;
     const double rate = s.direction * rate_behind(s, guard, true);
-    return value * rate < 0 && std::fabs(value) <= rounding + instant_spacings * spacing(s.t) * std::fabs(rate);
+    return value * rate < 0 && std::fabs(value) <= rounding + told_apart * spacing(s.t) * std::fabs(rate);
 }
 
 // A guard that is zero but for rounding has no side: the second of two diodes in series, where the first has ended their
@@ -77,7 +69,7 @@ inline bool rests_by_rounding(Integration& s, long long guard) noexcept {
 // Modes that agree with their guards at (t, x); z and x' of an implicit model follow each turn.
 inline Status settle_modes(Integration& s) noexcept {
     Guards& guards = s.guards;
-    const long long limit = most_turns + 4 * guards.switches;
+    const long long limit = most_rounds + 4 * guards.switches;
     for (long long round = 0; round <= limit; ++round) {
         guards_at(s, s.t, s.x, guards.now);
         if (s.abort_called) return Status::aborted;
@@ -110,7 +102,7 @@ inline Status first_modes(Integration& s) noexcept {
         changed = false;
         for (long long guard = guards.count - guards.switches; guard < guards.count; ++guard) {
             if (guards.each[guard].fresh) {
-                guards.each[guard].become(Guard::State::resting, known_within * std::fabs(guards.now[guard]));
+                guards.each[guard].become(Guard::State::resting, away_from_zero * std::fabs(guards.now[guard]));
                 continue;
             }
             const double on = guards.now[guard] > 0 ? 1 : 0;

@@ -12,10 +12,8 @@ namespace daedalus {
 
 inline namespace DAEDALUS_ISA {
 
-// Over which part of the last step rates are taken.
-inline constexpr double rate_look = 1e-3;
-// By which part values are moved to see what rounding does to a guard, and how many such errors a solved value has.
-inline constexpr double probe_share = 1e-8, rounding_errors = 8;
+// By which part values are moved to see what rounding does to a guard.
+inline constexpr double probe_share = 1e-8;
 
 // How far rounding errors of x, z and x' may move a guard at (t, x).
 inline double guard_rounding(Integration& s, long long guard) noexcept {
@@ -31,7 +29,7 @@ inline double guard_rounding(Integration& s, long long guard) noexcept {
         const double moved = std::fabs(guards.now[guard] - here);
         if (std::isfinite(moved)) sum += moved;
     }
-    return rounding_errors * sum * (std::numeric_limits<double>::epsilon() / probe_share);
+    return noise_margin * sum * (last_digit / probe_share);
 }
 
 // z at a time and place beside the present one, in its row.
@@ -44,10 +42,15 @@ inline bool solve_beside(Integration& s, double t, double* row) noexcept {
     return solved;
 }
 
+// How far to both sides of t a rate is taken.
+inline double rate_reach(const Integration& s, double longer) noexcept {
+    return longer * std::fmax(beside_part * std::fabs(s.last_step), shortest_chord * spacing(s.t));
+}
+
 // The rate of a guard at (t, x) along the slopes of the modes that hold now, with z as they follow from x; NaN where they
 // are not found, or lost in the noise of what was. Taken over a longer part of the step where that is asked for.
 inline double rate_behind(Integration& s, long long guard, bool of_unknowns, double longer = 1) noexcept {
-    const double reach = longer * s.direction * std::fmax(rate_look * std::fabs(s.last_step), shortest_chord * spacing(s.t));
+    const double reach = s.direction * rate_reach(s, longer);
     const double rate = rate_along(s, guard, reach, s.k, 1, [&](double t, double* row) {
         return !(of_unknowns && s.implicit) || solve_beside(s, t, row);
     });

@@ -15,8 +15,14 @@ namespace daedalus {
 inline namespace DAEDALUS_ISA {
 
 inline constexpr double short_part = 1e-6;  // of the last step, or of the run where there was none
-inline constexpr int most_short_corrections = 50;
-inline constexpr double short_step_solved = 1e-3;  // in units of the tolerance
+inline constexpr int most_corrections = 50;
+// Converged where a correction is this small in units of the tolerance, or below the tolerance and shrinks no more:
+// rounding errors are left then.
+inline constexpr double consistent_enough = 1e-3, rounding_enough = 1;
+
+inline bool is_enough(double size, double before) noexcept {
+    return size <= consistent_enough || (size <= rounding_enough && size > 0.5 * before);
+}
 
 // The equations of one such step; a row y knows x' of its x.
 struct ShortStep {
@@ -38,7 +44,7 @@ struct ShortStep {
         return weighted_norm(m, next);
     }
     bool is_small(double size, double next, double) const noexcept {
-        return size <= short_step_solved && !std::isinf(next);
+        return size <= consistent_enough && !std::isinf(next);
     }
     bool is_stopped() const noexcept { return s.abort_called; }
 };
@@ -47,7 +53,7 @@ inline bool take_short_step(Integration& s, ImplicitState& m, const double* befo
     double *change = m.spare, *next = m.spare + m.unknowns;
     double last = std::numeric_limits<double>::infinity();
     for (long long i = 0; i < m.states; ++i) y[m.unknowns + i] = (y[i] - before[i]) / length;
-    for (int round = 0; round < most_short_corrections && !s.abort_called; ++round) {
+    for (int round = 0; round < most_corrections && !s.abort_called; ++round) {
         set_weights(s, m, y, s.rtol, 1, std::fabs(length));
         if (!residual_at(s, m, s.t, y + m.unknowns, y, change) || !jacobian_at(s, m, s.t, y + m.unknowns, y) ||
             !factor_matrix(m, m.solver, 1 / length))
@@ -57,9 +63,9 @@ inline bool take_short_step(Integration& s, ImplicitState& m, const double* befo
         if (!std::isfinite(size)) return false;
         ShortStep step{s, m, before, length, y, change, next};
         const Followed found = follow_correction(step, size, 1, most_halvings);
-        if (!found.is_shorter && size > 1) return false;
+        if (!found.is_shorter && size > rounding_enough) return false;
         const double moved = found.is_shorter ? found.part * size : size;
-        if (moved <= short_step_solved || (moved <= 1 && moved > 0.5 * last)) return true;
+        if (is_enough(moved, last)) return true;
         last = moved;
     }
     return false;

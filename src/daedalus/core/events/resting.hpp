@@ -16,8 +16,8 @@ inline namespace DAEDALUS_ISA {
 
 // An error of z at the end of a step is below this part of what a guard on it changes by in the step.
 inline constexpr double solved_share = 1e-3;
-// By how much a look at a rate grows at a time, and at most.
-inline constexpr double look_ratio = 32, longest_look = 1e9;
+// By how much a look at a rate grows at a time.
+inline constexpr double look_ratio = 32;
 
 // The rate of a switch that has just turned, to the side it turned to, by the equations that hold there, taken over a time
 // in which it moves by more than rounding; NaN where these do not lead it away from zero, or it is not known.
@@ -25,10 +25,10 @@ inline double rate_away(Integration& s, const Root& root, double rounding) noexc
     constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
     if (!s.implicit || implicit_of(s).model.higher_index || root.contrary || !is_switch(s.guards, root.guard)) return unknown;
     if ((mode_of(s.guards, root.guard) != 0) != root.rising) return unknown;
-    for (double longer = 1; longer < longest_look; longer *= look_ratio) {
-        const double reach = longer * std::fmax(rate_look * std::fabs(s.last_step), shortest_chord * spacing(s.t));
+    double longer = 1;
+    for (int look = 0; look < most_looks; ++look, longer *= look_ratio) {
         const double rate = (root.rising ? 1 : -1) * rate_behind(s, root.guard, true, longer);
-        if (std::fabs(rate) * reach > 4 * rounding) return rate > 0 ? rate : unknown;
+        if (std::fabs(rate) * rate_reach(s, longer) > told_apart * rounding) return rate > 0 ? rate : unknown;
     }
     return unknown;
 }
@@ -48,22 +48,22 @@ inline void rest_fired(Integration& s) noexcept {
         const long long guard = guards.roots[r].guard;
         Guard& own = guards.each[guard];
         const bool contrary = guards.roots[r].contrary;
-        double level = std::fabs(guards.before[guard]) + std::fabs(guards.rates[guard]) * spacing(s.t) + own.noise;
-        if (contrary) level = own.met / 4;
+        double level = std::fabs(guards.before[guard]) + std::fabs(own.rate) * spacing(s.t) + own.noise;
+        if (contrary) level = own.met / told_apart;
         const double value = guards.now[guard], now = std::fabs(value);
         const bool moved = is_switch(guards, guard) || own.heading != 0;
-        const double way = std::fabs(guards.rates[guard] * s.last_step);
-        const bool stayed = s.implicit && std::fabs(own.written) <= 4 * level;
+        const double way = std::fabs(own.rate * s.last_step);
+        const bool stayed = s.implicit && std::fabs(own.written) <= told_apart * level;
         bool rests = (stayed && now <= solved_share * way) || (moved && now <= s.rtol * way);
         if (s.implicit && is_switch(guards, guard)) {
             const double rounding = guard_rounding(s, guard), rate = rate_away(s, guards.roots[r], rounding);
-            const double unit = rate / std::fabs(guards.rates[guard]), side = guards.roots[r].rising ? 1 : -1;
+            const double unit = rate / std::fabs(own.rate), side = guards.roots[r].rising ? 1 : -1;
             rests |= side * value < 0 && now <= std::fmax(s.rtol * rate * std::fabs(s.last_step), (level + rounding) * unit);
             if (std::isfinite(unit)) level = std::fmax(level * unit, rounding);
             guards_at(s, s.t, s.x, guards.now);
         }
         if (rests) level = std::fmax(level, now);
-        own.become(Guard::State::resting, 4 * level);
+        own.become(Guard::State::resting, told_apart * level);
         if (!contrary) own.met = own.floor;
     }
 }
@@ -76,7 +76,7 @@ inline void refresh_references(Integration& s) noexcept {
     for (long long i = 0; i < guards.count; ++i) {
         Guard& guard = guards.each[i];
         const double now = guards.now[i];
-        if (is_contact(guards, i) && now <= 0) guard.become(Guard::State::resting, std::fmax(guard.floor, std::fabs(now)));
+        if (guard.is_contact && now <= 0) guard.become(Guard::State::resting, std::fmax(guard.floor, std::fabs(now)));
         if (guard.rests_at(now)) continue;
         if (guard.has_sign() && within_noise(guards, i, now)) continue;  // its sign is what it was
         guard.floor = 0;

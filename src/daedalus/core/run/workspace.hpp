@@ -243,11 +243,9 @@ private:
             guards.restart = connect(*request.restart);
             guards.restart.arg[4] = &guards.event;
         }
-        guards.may_slide = request.may_slide.empty() ? nullptr : request.may_slide.data();
         guards.has_contacts = request.contacts != nullptr;
         if (request.contacts) {
             guards.contacts = connect(*request.contacts);
-            guards.is_contact = request.is_contact.data();
             contact_values_.resize(static_cast<std::size_t>(1 + guards.count + width));
             guards.given = contact_values_.data(), guards.settled = guards.given + 1 + guards.count;
         }
@@ -277,19 +275,24 @@ private:
         Guards& guards = state_.guards;
         guards.values = connect(*request.guards);
         guards.count = count;
-        guards.directions = request.directions.data();
-        guards.actions = request.actions.data();
-        guards.occurrences = request.occurrences.data();
-        guards.rates = carve(count), guards.shifted = carve(2 * count);
-        guards.now = carve(count), guards.before = carve(count), guards.trusted = carve(count);
+        guards.now = carve(count), guards.before = carve(count), guards.shifted = carve(2 * count);
         guards.samples = carve(guard_samples * count);
         each_guard_.assign(static_cast<std::size_t>(count), Guard{});
         guards.each = each_guard_.data();
         for (const long long guard : request.fired) guards.each[guard].fresh = true;
         for (const long long guard : request.scheduled) guards.each[guard].scheduled = true;
         guards.from_start = request.from_start;
-        guards.sides = request.sides.data(), guards.at_start = request.at_start.data();
-        for (const long long side : request.sides) guards.any_sides |= side != 0;
+        for (std::size_t k = 0; k < each_guard_.size(); ++k) {
+            Guard& guard = each_guard_[k];
+            guard.direction = request.directions[k], guard.action = request.actions[k];
+            guard.occurrence = request.occurrences[k];
+            if (!request.sides.empty()) guard.side = Guard::Side{static_cast<int>(request.sides[k])};
+            if (!request.at_start.empty()) guard.at_start = request.at_start[k] != 0;
+            guards.any_sides |= guard.side != Guard::Side::none;
+        }
+        for (std::size_t k = 0; k < request.is_contact.size(); ++k) each_guard_[k].is_contact = request.is_contact[k] != 0;
+        for (std::size_t k = 0; k < request.may_slide.size(); ++k)
+            each_guard_[each_guard_.size() - request.may_slide.size() + k].surface = Guard::Surface{request.may_slide[k]};
         // A guard crosses at most twice between neighbouring samples that are looked at.
         guards.root_capacity = std::max(2LL * guard_samples * count, fewest_roots);
         roots_.resize(static_cast<std::size_t>(guards.root_capacity));

@@ -100,8 +100,21 @@ struct Guard {
     double written = 0;    // where it fired: behind its reset, before z and x' were solved for again
     long long seen = 0;     // how often it has fired
     long long returns = 0;  // of a switch, how often it was led back to zero since it was last away from it
+    double trusted = 0;     // the reference before a round
+    double rate = 0;        // where the step was cut, just before
     bool fresh = false;     // zero at the start, and fires where it moves
     bool scheduled = false;
+
+    // What it is, which no run changes.
+    enum class Side { none, holds, fails };  // of a condition: whether it holds at zero
+    enum class Surface { none, of_states, of_unknowns };  // that a switch may slide along: of x, t and u alone, or of z too
+    long long direction = 0;  // -1 falling, +1 rising, 0 both, along the run
+    long long action = 0;      // 0 record, 1 cut and reset, 2 the same and stop
+    long long occurrence = 1;  // at which action 2 stops
+    Side side = Side::none;
+    Surface surface = Surface::none;
+    bool at_start = false;     // a condition that counts as becoming true where it holds at the start
+    bool is_contact = false;
 
     State state() const noexcept {
         if (scheduled) return State::scheduled;
@@ -129,14 +142,10 @@ struct Guards {
     bool has_restart = false;  // what lies behind a reset is asked of the model: (t, row before, u, p, event) -> row
     double event = 0;          // the last argument of it
     bool has_contacts = false;  // modes and impulses of contacts are asked of the model
-    const unsigned char* is_contact = nullptr;  // which guards of events are those of contacts
     double *given = nullptr, *settled = nullptr;  // the last argument of it, and its answer
     // Functions of x' and z too, which a linear model solves for first.
     bool values_after_solve = false, resets_after_solve = false;
-    const long long* directions = nullptr;   // -1 falling, +1 rising, 0 both, along the run
-    const long long* actions = nullptr;      // 0 record, 1 cut and reset, 2 the same and stop
-    const long long* occurrences = nullptr;  // at which occurrence action 2 stops
-    Guard* each = nullptr;        // (count) what is known of each of them
+    Guard* each = nullptr;        // (count) each of them
     double* shifted = nullptr;    // (2, count) guards where a delayed signal is moved by its rounding error, to learn this
     double noise_begin = std::numeric_limits<double>::quiet_NaN();  // the step it was learned for, and its end
     double noise_end = std::numeric_limits<double>::quiet_NaN();
@@ -152,10 +161,7 @@ struct Guards {
     double* new_values = nullptr;  // (width) of one round
     double* row_before = nullptr;  // (width) before the round
     long long* writer = nullptr;   // (width) who has assigned in this round, -1 nobody
-    double* trusted = nullptr;     // references before a round
-    const long long* sides = nullptr;  // of a condition: 1 where it holds at zero, 2 where it does not; 0 for other guards
-    bool any_sides = false;
-    const long long* at_start = nullptr;  // conditions that count as becoming true where they hold at the start
+    bool any_sides = false;        // of conditions
     bool from_start = false;       // a guard that is zero at the start and moves fires
     bool overflow = false;         // more happens in a step than can be told from it
     bool headings_judged = true;  // those left belong to guards that the reset sent back
@@ -164,12 +170,9 @@ struct Guards {
     double* slope = nullptr;      // x' where guards or resets need a solve
     Root* roots = nullptr;        // located in this step, in order of time
     long long root_count = 0, root_capacity = 0, early_count = 0;
-    double* rates = nullptr;      // of all guards where the step was cut, just before
     // The last guards are switches of the equations: each has a mode among the parameters, 1 above zero and 0 elsewhere.
     long long switches = 0;
     double* modes = nullptr;
-    // Of each switch whether its guard is one of x, t and u alone (1), or also of z that follow from those (2).
-    const unsigned char* may_slide = nullptr;
     long long turns = 0, last_turned = -1;  // located switches, and which was the last
     // When combinations of modes were last tried, since no step led away.
     double trial_time = std::numeric_limits<double>::quiet_NaN();
@@ -320,7 +323,8 @@ DAEDALUS_INLINE void slope_at(Integration& s, double t, const double* x, double*
         note_failure(s, failed, out, s.n);
 }
 
-// Rounds of one instant before its events are told to call each other without end.
+// Switching to and fro: rounds of one instant, turns of modes at one time or without leaving a tiny interval, or of one
+// switch that comes back to zero without ever being away from it.
 inline constexpr long long most_rounds = 50;
 
 // Room for everything one step may record: its end, a reset there, and a reset behind a breakpoint there.

@@ -44,9 +44,9 @@ void bind_numbers(nb::module_& module) {
     DAEDALUS_SHARE(touch_level);
     DAEDALUS_SHARE(wake_ratio);
     DAEDALUS_SHARE(shortest_look);
-    DAEDALUS_SHARE(stopped_rate);
+    DAEDALUS_SHARE(no_rate);
     DAEDALUS_SHARE(end_reach);
-    DAEDALUS_SHARE(root_reach);
+    DAEDALUS_SHARE(beside_part);
     DAEDALUS_SHARE(cut_corrections);
     DAEDALUS_SHARE(crowd_interval);
     // Modes that grow where a state is at rest.
