@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
+import casadi as ca
+
 from daedalus.model.names import counted, listed, times_text
-from daedalus.model.system.equation_row import Role
+from daedalus.model.system.equation_row import EquationRow, Role, collected
 
 Report = Any  # a `Report`, which has these answers
 
@@ -49,11 +52,22 @@ def _differentiated(report: Report) -> str:
     signature = report.signature
     if not signature.regular or report.structural_index != report.index or not signature.c.any():
         return ""
-    often: dict[str, int] = {}
-    for row, times in zip(report.system.rows, signature.c):
-        if times and row.role is not Role.DERIVATIVE:
-            often[row.equation] = max(often.get(row.equation, 0), int(times))
-    return listed([f"{name} {times_text(times)}" for name, times in often.items()], NAMED)
+    known = _known_derivatives(report)
+    often: dict[int, list[EquationRow]] = {}
+    for i, (row, times) in enumerate(zip(report.system.rows, signature.c)):
+        if times and row.role is not Role.DERIVATIVE and i not in known:
+            often.setdefault(int(times), []).append(row)
+    named = [f"{name} {times_text(k)}" for k in sorted(often, reverse=True) for name in collected(often[k])]
+    return listed(named, NAMED)
+
+
+def _known_derivatives(report: Report) -> set[int]:
+    """The rows that say x' = v: the derivative is put in, constraints alone are differentiated, where there are any."""
+    slopes = ca.jacobian(report.system.residual, report.system.symbol("xdot"))
+    rows = slopes.sparsity().row()
+    moving = Counter(rows)
+    without = any(times and i not in moving for i, times in enumerate(report.signature.c))
+    return {i for k, i in enumerate(rows) if moving[i] == 1 and slopes.nz[k].is_constant()} if without else set()
 
 
 def _index(report: Report) -> str:

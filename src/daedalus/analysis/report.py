@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 # print(report) is one screen of this width: lists are cut after so many entries.
 SHOWN, WIDTH = 6, 80
+# A constraint is printed whole where it fits so many rows; a longer one is cut to one row, with the count of its terms.
+ROWS, INDENT = 4, 8
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -227,19 +230,26 @@ def _section(title: str, entries: Sequence[str | StatedConstraint]) -> list[str]
     if not entries:
         return []
     more = [f"    … and {len(entries) - SHOWN} more"] if len(entries) > SHOWN else []
-    shown = [entry if isinstance(entry, str) else entry.line(WIDTH - 4) for entry in entries[:SHOWN]]
+    shown = [entry if isinstance(entry, str) else _constraint_line(entry) for entry in entries[:SHOWN]]
     return [f"  {title}:", *(f"    {entry}" for entry in shown), *more]
+
+
+def _constraint_line(entry: StatedConstraint) -> str:
+    whole = entry.line(ROWS * (WIDTH - INDENT))
+    return entry.line(WIDTH - 4) if "…" in whole else whole
 
 
 def _wrapped(line: str) -> list[str]:
     """A line of the report in lines of its width, later ones indented further."""
     text = line.lstrip(" ")
     start = line[: len(line) - len(text)]
-    return textwrap.wrap(
-        text,
+    # A count stays with its noun: a space that does not break stands between them meanwhile.
+    lines = textwrap.wrap(
+        re.sub(r"… \((\d+) (terms?)\)", "…\u00a0(\\1\u00a0\\2)", text),
         WIDTH,
         initial_indent=start,
         subsequent_indent=start + "  ",
         break_long_words=False,
         break_on_hyphens=False,
     )
+    return [line.replace("\u00a0", " ") for line in lines]

@@ -45,7 +45,8 @@ def derive(model: Model | System, part: str | None = None, **options: Any) -> De
     part: "lagrange" (T, V, L, slopes, forces, equations of motion), "bodies" (Newton and Euler for every body),
         "parts" (joined quantities, sums at nodes, what was eliminated), "reduce" (what is differentiated how often,
         hidden constraints, the final system), "start" (what is given, what follows from which equation), "linearise"
-        (E, A, B as formulas, then at the point), "first_order" (x' = f). None: all parts that apply.
+        (E, A, B as formulas, then at the point), "first_order" (x' = f). None: all parts that apply, less
+        "start" and "linearise", which need a point.
     options: of "reduce": `stabilise` as in `dd.reduce`, and `alpha`, a number or a name that stays a symbol; of
         "start": the arguments of `dd.initialise`; of "linearise": those of `dd.linearise`.
 

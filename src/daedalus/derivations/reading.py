@@ -30,7 +30,8 @@ MOST_WORK, GLANCE = 5000, 60
 WIDEST, GAP = 88, 2
 LONG_ENTRIES = (40, 24, 14, 9, 7)
 # Letters of a derivation where the model has a name like it.
-SCRIPT = {"L": "ℒ", "T": "𝒯", "V": "𝒱", "D": "𝒟", "E": "ℰ", "A": "𝒜", "B": "ℬ", "C": "𝒞", "M": "ℳ", "G": "𝒢", "h": "𝒷"}
+SCRIPT = {"L": "ℒ", "T": "𝒯", "V": "𝒱", "D": "𝒟", "E": "ℰ", "A": "𝒜", "B": "ℬ", "C": "𝒞", "M": "ℳ", "G": "𝒢", "h": "𝒷",
+          "Q": "𝒬", "F": "ℱ"}  # fmt: skip
 # Entries are compared by their formulas so deep.
 SAME_DEPTH = 40
 # Matrices of more rows or columns are written by their size.

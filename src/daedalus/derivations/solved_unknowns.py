@@ -9,6 +9,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.algebra.dense_values import DenseValues
+from daedalus.algebra.rank_decision import is_singular
 from daedalus.analysis.structure.block_form import triangular_blocks
 from daedalus.derivations.formula.linear_solve import solve_by_hand
 from daedalus.derivations.reading import Reading
@@ -86,6 +87,16 @@ def solved_blocks(model: Model, read: Reading) -> list[SolvedBlock]:
             old.append(symbols)
             new.append(values)
     return found
+
+
+def has_dependent_rows(block: SolvedBlock) -> bool:
+    """Whether linear equations depend on each other, at random values of what else stands in them."""
+    slopes = ca.jacobian(block.residual, block.symbols)
+    symbols = ca.symvar(slopes)
+    function = ca.Function("slopes", [ca.vertcat(*symbols)], [slopes])
+    values = np.random.default_rng(1788).uniform(0.2, 1.6, len(symbols))
+    matrix = function(values).full()
+    return bool(np.all(np.isfinite(matrix))) and is_singular(matrix)
 
 
 def left_over(system: System, blocks: list[SolvedBlock], usual: Mapping[int, float]) -> float:

@@ -71,7 +71,7 @@ def record(
         stabilise=stabilise,
         index=plan.lowered_index,
         alpha=alpha,
-        levels=tuple([plan.level(i, int(s.c[i])) for i in plan.constraints] if levels is None else levels),
+        levels=tuple(plan.differentiated if levels is None else levels),
         inputs=plan.inputs,
         states=system.labels["x"],
         algebraic=system.labels["z"],

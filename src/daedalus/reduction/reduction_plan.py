@@ -62,6 +62,26 @@ class ReductionPlan:
         return [i for i in range(len(self.rows)) if self.signature.c[i] and i not in solved]
 
     @property
+    def put_in(self) -> dict[int, int]:
+        """Equations that give a derivative of which higher ones were written: how often each was differentiated."""
+        found: dict[int, int] = {}
+        for j, order in zip(self.signature.columns.tolist(), self.signature.orders.tolist()):
+            times = order - self.flow.order.get(j, order)
+            if times > 0:
+                found[self.flow.row[j]] = max(found.get(self.flow.row[j], 0), times)
+        return dict(sorted(found.items()))
+
+    @property
+    def differentiated(self) -> list[EquationRow]:
+        """Every equation that was differentiated, as a constraint or to be put in, with how often."""
+        return [self.level(i, times) for i, times in self.times.items()]
+
+    @property
+    def times(self) -> dict[int, int]:
+        """How often each of them was differentiated."""
+        return dict(sorted(({i: int(self.signature.c[i]) for i in self.constraints} | self.put_in).items()))
+
+    @property
     def lower_levels(self) -> list[tuple[int, int]]:
         """(equation, times) of every constraint and its lower derivatives, level by level."""
         c = self.signature.c

@@ -31,7 +31,7 @@ def damped(levels: Mapping[int, ca.SX], times: int, alpha: float | ca.SX) -> ca.
     169.0
     """
     total = levels[times]
-    for k in range(times):
+    for k in reversed(range(times)):
         total = total + comb(times, k) * alpha ** (times - k) * levels[k]
     return total
 

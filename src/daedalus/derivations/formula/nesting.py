@@ -65,25 +65,28 @@ class Nesting:
                 found = self._by_variables(cofactor, constants)
                 if len(found) == 1:
                     sign, number, own, coefficient = found[0]
-                    terms.append((sign, self._product(number, times(own, monomial), coefficient)))
+                    terms.append(self._signed(sign, number, times(own, monomial), coefficient))
                 else:
-                    common = common_factor(own for _, _, own, _ in found)
-                    number = found[0][1] if all(n == found[0][1] for _, n, _, _ in found) else 1.0
+                    common, number = common_factor(own for _, _, own, _ in found), shared_number(found)
                     rest_of = [(s, nice(n / number), divided_by(own, common), c) for s, n, own, c in found]
                     inner = self._joined(rest_of, constants)
                     sign = -1.0 if all(s < 0 for s, _ in inner) else 1.0
                     inside = _added([(sign * s, term) for s, term in inner])
                     terms.append((sign, self._product(number, times(common, monomial), inside)))
-        terms += self._joined(self._by_variables(rest, constants), constants)
+        found, number = self._by_variables(rest, constants), 1.0
+        if shared:
+            number = shared_number(found)
+            found = [(s, nice(n / number), own, c) for s, n, own, c in found]
+        terms += self._joined(found, constants)
         if not terms:
             return ca.SX(0)
-        return self._product(1.0, shared, _added(terms)) if shared else _added(terms)
+        return self._product(number, shared, _added(terms)) if shared or number != 1.0 else _added(terms)
 
     def _joined(self, groups: list[Group], constants: Collection[int]) -> list[tuple[float, ca.SX]]:
         """Groups as terms; those with the same coefficient and the same functions together: k x − k y as k (x − y).
 
         What is alone then is joined by its coefficient: m y cos − m x sin as m (y cos − x sin); what is still alone by
-        the constants above its fraction: k x/n² − k y/n as k (x/n − y)/n.
+        the constants above its fraction: k x/n² − k y/n as k (x/n − y)/n; and with its offset: k x − k l as k (x − l).
         """
 
         def coefficient(group: Group) -> tuple[object, ...]:
@@ -104,18 +107,36 @@ class Nesting:
         joined = {id(members[0]): members for members in first if len(members) > 1}
         second = _alike(alone, coefficient)
         joined |= {id(members[0]): members for members in second if len(members) > 1}
-        joined |= {id(m[0]): m for m in _alike([m[0] for m in second if len(m) == 1], above)}
+        third = _alike([m[0] for m in second if len(m) == 1], above)
+        joined |= {id(members[0]): members for members in third if len(members) > 1}
+        joined |= {id(m[0]): m for m in _with_offsets([m[0] for m in third if len(m) == 1], constants)}
         terms = []
         for members in (joined[id(group)] for group in groups if id(group) in joined):
             shared = self._shared([own for _, _, own, _ in members])
             _, number, _, inside = members[0]
             if len(members) == 1 or not (shared or inside is not None):
-                terms += [(s, self._product(n, own, c)) for s, n, own, c in members]
+                terms += [self._signed(*group) for group in members]
                 continue
             sign = -1.0 if all(s < 0 for s, *_ in members) else 1.0
             total = _added([(sign * s, self._product(1.0, divided_by(own, shared), None)) for s, _, own, _ in members])
             terms.append((sign, self._product(number, shared, total if inside is None else inside * total)))
         return terms
+
+    def _signed(self, sign: float, number: float, monomial: Monomial, inside: ca.SX | None) -> tuple[float, ca.SX]:
+        """A product with its sign, which goes into a sum that takes away: −c (T − x) as c (x − T)."""
+        turned = self._turned(monomial) if sign < 0 else None
+        if turned is None:
+            return sign, self._product(number, monomial, inside)
+        rest, bracket = turned
+        return 1.0, self._product(number, rest, bracket if inside is None else inside * bracket)
+
+    def _turned(self, monomial: Monomial) -> tuple[Monomial, ca.SX] | None:
+        """What is left of a product, and its first sum that takes something away with all signs turned."""
+        for atom, exponent in monomial:
+            content = self.atoms.content[atom]
+            if exponent == 1 and content[0] == "sum" and any(value < 0 for value in content[1].values()):
+                return divided_by(monomial, ((atom, exponent),)), self.write(scaled(content[1], -1.0))
+        return None
 
     def _by_variables(self, polynomial: Polynomial, constants: Collection[int]) -> list[Group]:
         """(sign, number, monomial, coefficient) of every group of terms with the same variables."""
@@ -232,12 +253,8 @@ class Nesting:
 
     def _negative(self, factor: float, monomial: Monomial) -> ca.SX:
         """−factor times a product; the sign goes into a sum that takes away: −(a − b) c as (b − a) c."""
-        for atom, exponent in monomial:
-            content = self.atoms.content[atom]
-            if exponent == 1 and content[0] == "sum" and any(value < 0 for value in content[1].values()):
-                rest = divided_by(monomial, ((atom, exponent),))
-                return self._product(factor, rest, self.write(scaled(content[1], -1.0)))
-        return -self._product(factor, monomial, None)
+        turned = self._turned(monomial)
+        return -self._product(factor, monomial, None) if turned is None else self._product(factor, *turned)
 
     # -- products ----------------------------------------------------------------------------------------------
 
@@ -264,8 +281,8 @@ class Nesting:
 
     def _under_the_root(self, factor: float, monomial: Monomial) -> tuple[float, Monomial, ca.SX | None]:
         """A number that is a root itself goes under one beside it: √2 a √(g h) as a √(2 g h)."""
-        square = round(factor * factor)
-        if square not in SMALL_ROOTS or abs(factor * factor - square) > ROUNDING * square:
+        square = _radicand(factor)
+        if square is None:
             return factor, monomial, None
         for atom, exponent in monomial:
             content = self.atoms.content[atom]
@@ -276,12 +293,18 @@ class Nesting:
 
     def _all(self, powers: list[tuple[int, float]]) -> ca.SX | None:
         total: ca.SX | None = None
-        for atom, exponent in sorted(powers, key=lambda p: (self.atoms.content[p[0]][0] != "symbol", p[0])):
+        for atom, exponent in sorted(powers, key=lambda power: self._reading_order(power[0])):
             own = self._atom(atom)
             if exponent != 1:
                 own = ca.sqrt(own) if exponent == 0.5 else combined(ca.OP_POW, own, ca.SX(exponent))
             total = own if total is None else combined(ca.OP_MUL, total, own)
         return total
+
+    def _reading_order(self, atom: int) -> tuple[object, ...]:
+        """Letters first, then functions, those of one angle beside each other: the sine before the cosine."""
+        content = self.atoms.content[atom]
+        angle, operation = (content[3], content[1]) if content[0] == "call" else ((), 0)
+        return content[0] != "symbol", angle, operation, atom
 
     def _atom(self, atom: int) -> ca.SX:
         content = self.atoms.content[atom]
@@ -301,6 +324,37 @@ def _alike(groups: list[Group], key: Callable[..., object]) -> list[list[Group]]
     for group in groups:
         found.setdefault(key(group), []).append(group)
     return list(found.values())
+
+
+def _with_offsets(groups: list[Group], constants: Collection[int]) -> list[list[Group]]:
+    """Groups in pairs that differ by an offset, a spring's own length, or by the one of 1 − l/‖x‖; others alone."""
+    found: list[list[Group]] = []
+    for group in groups:
+        mate = next((pair for pair in found if len(pair) == 1 and _is_offset(pair[0], group, constants)), None)
+        if mate is None:
+            found.append([group])
+        else:
+            mate.append(group)
+    return found
+
+
+def _is_offset(one: Group, two: Group, constants: Collection[int]) -> bool:
+    """Whether the rests of two terms beside what they share are a letter and a constant, or one of them is nothing."""
+    if one[0] == two[0] or one[1] != two[1] or one[3] is not None or two[3] is not None:
+        return False
+    shared = common_factor([one[2], two[2]])
+    if not shared or any(exponent < 0 for _, exponent in shared):
+        return False
+    rests = sorted((divided_by(group[2], shared) for group in (one, two)), key=len)
+    letters = all(len(rest) == 1 and rest[0][1] == 1 for rest in rests)
+    fixed = any(atom in constants for rest in rests for atom, _ in rest)
+    return (letters and fixed) or (not rests[0] and len(shared) > 1)
+
+
+def _radicand(number: float) -> int | None:
+    """The small number whose root a number is; None where it is none."""
+    square = round(number * number)
+    return square if square in SMALL_ROOTS and abs(number * number - square) <= ROUNDING * square else None
 
 
 def _is_plainer_inside(number: float, polynomial: Polynomial) -> bool:
@@ -324,6 +378,12 @@ def common_number(factors: list[float]) -> float:
     if not shared and (abs(least) < 2 or any(abs(f / least - round(f / least)) > 1e-12 for f in factors)):
         return 1.0 if any(f > 0 for f in factors) else -1.0
     return abs(least) if any(f > 0 for f in factors) else -abs(least)
+
+
+def shared_number(groups: list[Group]) -> float:
+    """The number that all groups have, or a whole one that divides all of theirs; roots stay under their signs."""
+    number = abs(common_number([own for _, own, _, _ in groups])) if groups else 1.0
+    return 1.0 if _radicand(number) else number
 
 
 def _added(terms: list[tuple[float, ca.SX]]) -> ca.SX:

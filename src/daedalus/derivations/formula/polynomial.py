@@ -12,6 +12,7 @@ from typing import Any
 import casadi as ca
 
 from daedalus.algebra.rank_decision import ROUNDING
+from daedalus.derivations.formula.guards import guard
 from daedalus.model.expressions import elements, folded, symbol_key
 
 Monomial = tuple[tuple[int, float], ...]
@@ -101,6 +102,9 @@ class Atoms:
             return self.power(parts[0], _POWERS[operation])
         if operation in (ca.OP_POW, ca.OP_CONSTPOW) and set(parts[1]) <= {()}:
             return self.power(parts[0], parts[1].get((), 0.0))
+        holds = guard(node.dep(0)) if operation == ca.OP_IF_ELSE_ZERO else None
+        if holds is not None:
+            return parts[1] if holds else {}
         return self.call(operation, parts)
 
     # -- atoms -------------------------------------------------------------------------------------------------

@@ -137,13 +137,24 @@ def _candidates(entry: ca.SX, wish: Wish) -> Iterator[tuple[ca.SX, int, bool]]:
                     yield _measured(Nesting(atoms, (), nest=False, apart=True).write(form), False)
                     yield _measured(Nesting(atoms, (), nest=True, apart=True).write(form), False)
                 if gathered or constants:
-                    yield _measured(Nesting(atoms, gathered).collected(form, constants), expand)
+                    whole = expand or (bool(gathered) and not _hides(atoms, form, wish.collect))
+                    yield _measured(Nesting(atoms, gathered).collected(form, constants), whole)
                     # Below a sum a fraction in the numerator would be one inside another.
                     if _has_denominators(form) and not _has_sums_below(atoms, form):
                         apart = Nesting(atoms, gathered, apart=True)
-                        yield _measured(apart.collected(form, constants), expand)
+                        yield _measured(apart.collected(form, constants), whole)
         except TooManyTerms:
             continue
+
+
+def _hides(atoms: Atoms, polynomial: Polynomial, collect: list[ca.SX]) -> bool:
+    """Whether brackets that were not multiplied out hold what is gathered."""
+    wanted = {symbol_key(s) for s in collect}
+    inside = [
+        Nesting(atoms, ()).write(atoms.content[a][1])
+        for a in {a for m in polynomial for a, _ in m if atoms.content[a][0] == "sum"}
+    ]
+    return any(symbol_key(s) in wanted for own in inside for s in ca.symvar(own))
 
 
 def _has_denominators(polynomial: Polynomial) -> bool:

@@ -26,7 +26,7 @@ def split_terms(entry: ca.SX, wanted: set[int], kept: Set[int] = frozenset()) ->
     _collect_terms(entry, 1, plus, minus)
 
     def moves(term: ca.SX) -> bool:
-        return _has(term, wanted) and not _has(term, kept)
+        return _has(term, wanted) and not _has(term, kept) and (not kept or _goes_with(term, wanted))
 
     left = [(s, t) for s, terms in ((1, plus), (-1, minus)) for t in terms if not moves(t)]
     right = [(-s, t) for s, terms in ((1, plus), (-1, minus)) for t in terms if moves(t)]
@@ -48,16 +48,42 @@ def _collect_terms(node: ca.SX, sign_of: int, plus: list[ca.SX], minus: list[ca.
             (plus if own > 0 else minus).append(node)
 
 
+def _goes_with(term: ca.SX, wanted: Set[int]) -> bool:
+    """Whether a term is zero where its symbols are: u cos x, but not k (x − u), the force of a spring that u moves."""
+    own = [s for s in ca.symvar(term) if symbol_key(s) in wanted]
+    return ca.substitute(term, ca.vertcat(*own), ca.SX.zeros(len(own))).is_zero()
+
+
 def _has(term: ca.SX, wanted: Set[int]) -> bool:
     return any(symbol_key(s) in wanted for s in ca.symvar(term))
 
 
 def _signed_sum(terms: list[tuple[int, ca.SX]]) -> ca.SX:
+    turned = [None if own > 0 else _turned(term) for own, term in terms]
+    terms = [pair if now is None else (1, now) for pair, now in zip(terms, turned)]
     ordered = sorted(terms, key=lambda term: -term[0])
     total = ordered[0][1] if ordered[0][0] > 0 else -ordered[0][1]
     for own, term in ordered[1:]:
         total = total + term if own > 0 else total - term
     return total
+
+
+def _turned(term: ca.SX) -> ca.SX | None:
+    """What is taken away by a product with a difference, as what is added: c (b − a) for c (a − b)."""
+    if term.is_constant() or term.is_symbolic():
+        return None
+    if term.op() in (ca.OP_MUL, ca.OP_DIV):
+        places = (0, 1) if term.op() == ca.OP_MUL else (0,)
+        for k in places:
+            inside = _turned(term.dep(k))
+            if inside is not None:
+                operands = [inside if j == k else term.dep(j) for j in (0, 1)]
+                return ca.SX.binary(term.op(), *operands)
+        return None
+    plus: list[ca.SX] = []
+    minus: list[ca.SX] = []
+    _collect_terms(term, 1, plus, minus)
+    return negated(term) if plus and minus else None
 
 
 def negated(side: ca.SX) -> ca.SX:

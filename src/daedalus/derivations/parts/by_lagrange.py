@@ -11,9 +11,10 @@ from daedalus.algebra.rank_decision import SAME_FORMULA
 from daedalus.derivations.compiled_residual import compiled_residual
 from daedalus.derivations.derivation import DerivationStep
 from daedalus.derivations.formula.agreement import largest_difference
-from daedalus.derivations.formula.notation import Juxtaposed, Matrix, name, rate, sign, slope
+from daedalus.derivations.formula.line import FormulaLine
+from daedalus.derivations.formula.notation import Juxtaposed, Matrix, Notation, name, rate, sign, slope
 from daedalus.derivations.numbers_along import rate_residual, slope_residual
-from daedalus.derivations.reading import Reading
+from daedalus.derivations.reading import SCRIPT, Reading
 from daedalus.derivations.tree_energies import is_by_lagrange, with_tree_energies
 from daedalus.errors import ModelError
 from daedalus.model.expressions import concatenate, elements, symbol_key
@@ -124,7 +125,7 @@ class Lagrange:
         own = {n: e for n, e in written.applied.items() if n in written.coordinates and not e.is_zero()}
         if own:
             lines = [
-                read.line(name(f"tau_{read.label(s)}"), entry)
+                read.line(self._force("Q", s), entry)
                 for n, force in own.items()
                 for s, entry in zip(elements(self.book.written.symbols[n]), elements(read.short(force)))
             ]
@@ -142,7 +143,7 @@ class Lagrange:
         forces = read.short(self._push(), [self.multipliers])
         before = [read.line(entry, ca.SX(0)) for entry in elements(read.short(stacked))]
         lines = [
-            read.line(name(f"F_{read.label(s)}"), entry)
+            read.line(self._force("F", s), entry)
             for s, entry in zip(elements(self.q), elements(forces))
             if not entry.is_zero()
         ]
@@ -175,12 +176,34 @@ class Lagrange:
                  for k in range(self.book.written.variables[n].size)]  # fmt: skip
         derived = {f"motion of {label}": line.residual for label, line in zip(names, lines)}
         check = self._against_the_run(derived)
-        letters = [rate(slope(self.L, label)) for label in self.labels]
-        before = [
-            read.line(Juxtaposed((letter, sign("-"), slope(self.L, read.label(s)))), name(f"Q_{read.label(s)}"))
-            for letter, s in zip(letters, elements(self.q))
-        ]
+        before = [self._law(label, s, push) for label, s, push in zip(self.labels, elements(self.q), self._pushed())]
         return read.step(PART, "equations of motion", text, before, lines, check)
+
+    def _law(self, label: str, coordinate: ca.SX, push: bool) -> FormulaLine:
+        """d/dt ∂L/∂q' − ∂L/∂q + ∂D/∂q' = Q + F, those that the coordinate has."""
+        written, own = self.written, self.read.label(coordinate)
+        left = [rate(slope(self.L, label)), sign("-"), slope(self.L, own)]
+        if ca.depends_on(written.dissipation, self.v):
+            left += [sign("+"), slope(self.D, label)]
+        applied = concatenate(written.applied.get(n, ca.SX.zeros(self.book.written.symbols[n].shape)) for n in
+                              written.coordinates)  # fmt: skip
+        names = [symbol_key(s) for s in elements(self.q)]
+        forces = [] if elements(applied)[names.index(symbol_key(coordinate))].is_zero() else [
+            self._force("Q", coordinate)]  # fmt: skip
+        forces += [self._force("F", coordinate)] if push else []
+        right = ca.SX(0) if not forces else forces[0] if len(forces) == 1 else Juxtaposed(
+            (forces[0], sign("+"), forces[1]))  # fmt: skip
+        return self.read.line(Juxtaposed(tuple(left)), right)
+
+    def _pushed(self) -> list[bool]:
+        """Whether constraints push each coordinate."""
+        push = elements(self._push()) if self.written.constraints else []
+        return [not entry.is_zero() for entry in push] or [False] * self.q.numel()
+
+    def _force(self, letter: str, coordinate: ca.SX) -> Notation:
+        """Q of an applied force, F of one of constraints; the script letter where the model has that name."""
+        own = f"{letter}_{self.read.label(coordinate)}"
+        return name(own if own not in self.read.labels.values() else f"{SCRIPT[letter]}{own[1:]}")
 
     def _residual(self) -> ca.SX:
         """d/dt ∂L/∂q' − ∂L/∂q less all forces."""

@@ -11,6 +11,7 @@ from daedalus.algebra.dense_values import DenseValues
 from daedalus.derivations.compiled_residual import compiled_residual
 from daedalus.derivations.derivation import DerivationStep
 from daedalus.derivations.formula.agreement import largest_difference
+from daedalus.derivations.formula.line import FormulaLine
 from daedalus.derivations.numbers_along import rate_residual
 from daedalus.derivations.planned_reduction import planned
 from daedalus.derivations.reading import Reading
@@ -27,7 +28,8 @@ from daedalus.model.names import (
     split_index,
     times_text,
 )
-from daedalus.reduction.findings import RedundantConstraints
+from daedalus.reduction.findings import CombinedEquations, RedundantConstraints
+from daedalus.reduction.index.differentiate import Differentiation
 from daedalus.reduction.reduce import STABILISATIONS, reduce
 from daedalus.reduction.rewriting import ReducedModel
 from daedalus.reduction.stabilise import damped
@@ -59,11 +61,13 @@ class ReductionSteps:
                 pairs = zip(elements(symbol), elements(above))
                 self._input_rates.update({symbol_key(entry): rate for entry, rate in pairs})
         # What the plan does not differentiate is algebraic: forces of constraints and the like.
-        self.read.driving += [
+        algebraic = [
             self.plan.book.written.derivative_scalar(*unknown, 0)
             for j, unknown in enumerate(self.plan.unknowns)
             if self.plan.order(j) == 0
         ]
+        self.read.driving += algebraic
+        self.read.order = [*self.read.constants, *algebraic, *self.read.order]
         self.alpha, self.symbol = self._read_alpha(alpha)
         # Derivatives above those that were written have names too.
         self.read.labels.update(self.plan.book.written.labels())
@@ -90,27 +94,30 @@ class ReductionSteps:
     def steps(self) -> Iterator[DerivationStep]:
         """The steps in their order."""
         yield self._structure()
-        if not self.plan.constraints:
+        if not self.plan.differentiated:
             return
         if self.plan.flow.row:
             yield self._put_in()
-        most = int(self.plan.signature.c.max())
-        for times in range(1, most + 1):
+        own = self.plan.signature.c[self.plan.constraints]
+        for times in range(1, int(own.max(initial=0)) + 1):
             yield self._level(times)
         yield self._hidden()
         yield self._final()
 
     def _structure(self) -> DerivationStep:
         plan, read = self.plan, self.read
-        lines = [read.equation(row) for row in elements(self._short(plan.residual))]
-        if not plan.constraints:
+        lines = [read.equation(row) for row in elements(self._short(plan.residual, self._unknown_symbols()))]
+        if not plan.differentiated:
             text = "Nothing has to be differentiated: the equations determine every highest derivative as they stand."
             return read.step(PART, "structure", text, lines, lines, self._written_check())
-        words = [f"{plan.rows[i].label} {times_text(int(plan.signature.c[i]))}" for i in plan.constraints]
+        words = [f"{plan.rows[i].label} {times_text(times)}" for i, times in plan.times.items()]
         text = (
             f"The index is {plan.lowered_index}: the equations do not determine every highest derivative and algebraic "
             f"variable. To be differentiated: {listed(words, 12)}."
         )
+        combined = [str(own) for own in plan.findings if isinstance(own, CombinedEquations)]
+        if combined:
+            text += f" One of them stands for others: {'; '.join(combined)}."
         return read.step(PART, "structure", text, lines, lines, self._written_check())
 
     def _written_check(self) -> float:
@@ -129,13 +136,27 @@ class ReductionSteps:
             symbol = plan.book.written.derivative_scalar(variable, k, plan.flow.order[j])
             read.labels.update(plan.book.written.labels())
             lines.append(read.line(symbol, self._short(value)))
-        text = "These derivatives are known by equations of their own and are put in wherever they appear."
+        text = "These derivatives are known by equations of their own and are put in wherever they appear"
+        text += "; differentiated, the equations give those above them too." if plan.put_in else "."
         old = concatenate(line.left for line in lines if isinstance(line.left, ca.SX))
         new = concatenate(plan.flow.value.values())
         rows = concatenate(elements(plan.residual)[i] for i in plan.flow.row.values())
         left = ca.densify(ca.substitute(rows, old, new))
         check = largest_difference(left, ca.SX.zeros(left.shape), usual=read.usual)
-        return read.step(PART, "put in", text, [], lines, check)
+        return read.step(PART, "put in", text, [], [*lines, *self._above()], check)
+
+    def _above(self) -> list[FormulaLine]:
+        """The higher derivatives that equations of lower ones give, where they were written."""
+        plan, found = self.plan, []
+        along = Differentiation(plan.book, plan.unknowns, plan.flow)
+        for j, i in plan.flow.row.items():
+            value = plan.flow.value[j]
+            for times in range(1, plan.put_in.get(i, 0) + 1):
+                value = along.derivative(value)
+                symbol = plan.book.written.derivative_scalar(*plan.unknowns[j], plan.flow.order[j] + times)
+                self.read.labels.update(plan.book.written.labels())
+                found.append(self.read.line(symbol, self._short(value)))
+        return found
 
     def _level(self, times: int) -> DerivationStep:
         plan, read = self.plan, self.read
@@ -143,13 +164,13 @@ class ReductionSteps:
         before = concatenate(plan.levels[i, times - 1] for i in own)
         after = concatenate(plan.levels[i, times] for i in own)
         read.labels.update(plan.book.written.labels())
-        names = f"{'equation' if len(own) == 1 else 'equations'} {listed([plan.rows[i].label for i in own], 8)}"
+        names = listed([plan.rows[i].label for i in own], 8)
         word = ("once", "once more", "a third time", "a fourth time")[times - 1] if times < 5 else f"{times} times"
         highest = [i for i in own if plan.signature.c[i] == times]
         ends = "" if not highest else " It contains highest derivatives now." if len(own) == 1 else (
             f" {listed([plan.rows[i].label for i in highest], 6)} now contain highest derivatives.")  # fmt: skip
         moving, rates = self._motion(before)
-        text = f"Differentiate the {names} {word}.{ends}"
+        text = f"Differentiate {names} {word}.{ends}"
         short = self._short(after, self._unknown_symbols())
         return read.step(
             PART, f"differentiated {times_text(times)}", text,
@@ -185,16 +206,18 @@ class ReductionSteps:
 
     def _hidden(self) -> DerivationStep:
         plan, read = self.plan, self.read
-        lower = plan.lower_levels
-        lines = [read.equation(self._short(plan.levels[at]), solve=False) for at in lower]
+        lower, given = plan.lower_levels, [(i, 0) for i in plan.put_in]
+        lines = [read.equation(self._short(plan.levels[at]), solve=False) for at in (*given, *lower)]
         hidden = sum(times > 0 for _, times in lower)
         other = reduce(self.model)
         repeated = _redundancies(other)
         free = int(plan.signature.d.sum() - plan.signature.c.sum())
         free = other.reduction.degrees_of_freedom if repeated else free
+        count = len(lower) - hidden + len(given)
         text = (
-            f"Solutions obey all of these: {counted(len(lower) - hidden, 'written constraint')} and "
-            f"{counted(hidden, 'hidden one')}. {counted(free, 'start value')} may be chosen freely."
+            f"Start values of the states obey all of these: {counted(count, 'written constraint')} and "
+            f"{counted(hidden, 'hidden one') if hidden else 'no hidden one'}; the last derivatives determine the other "
+            f"unknowns. {counted(free, 'start value')} may be chosen freely."
         )
         text += "".join(f" {str(finding)[:1].upper()}{str(finding)[1:]}." for finding in repeated)
         kept = other.constraints
@@ -206,6 +229,8 @@ class ReductionSteps:
     # -- the end -----------------------------------------------------------------------------------------------
 
     def _final(self) -> DerivationStep:
+        if not self.plan.constraints and self.stabilise != "ggl":
+            return self._as_reduced("What was put in determines every highest derivative. The final system:")
         if self.stabilise == "dummy_derivatives":
             return self._dummy()
         if self.stabilise == "ggl":

@@ -9,7 +9,7 @@ from daedalus.derivations.formula.formula_length import operations
 from daedalus.derivations.formula.line import FormulaLine
 from daedalus.derivations.formula.notation import Notation, name, rate
 from daedalus.derivations.reading import Reading
-from daedalus.derivations.solved_unknowns import SolvedBlock, left_over, solvable, solved_blocks
+from daedalus.derivations.solved_unknowns import SolvedBlock, has_dependent_rows, left_over, solvable, solved_blocks
 from daedalus.model.expressions import elements, symbol_key
 from daedalus.model.model import Model
 from daedalus.model.names import listed, split_index
@@ -29,6 +29,9 @@ def first_order_steps(model: Model) -> list[DerivationStep]:
         for symbol, label in zip(elements(system.symbol("xdot")), system.labels["x"])
     }
     steps = []
+    if was_reduced:
+        text = "The equations are those of the reduced model: differentiated constraints stand in their places."
+        steps.append(read.step(PART, "reduced equations", text, [], [], 0.0))
     blocks = solved_blocks(whole, read)
     linking = {row.label for row in system.rows if row.role is Role.DERIVATIVE}
     links = [b for b in blocks if linking.issuperset(b.equations)]
@@ -37,9 +40,6 @@ def first_order_steps(model: Model) -> list[DerivationStep]:
         text = "Derivatives of higher order are states of their own, so that every state has a first derivative."
         lines = [line for b in links for line in _lines(read, b, rates)]
         steps.append(read.step(PART, "states", text, [], lines, left_over(system, links, read.usual)))
-    if was_reduced:
-        text = "The equations are those of the reduced model: differentiated constraints stand in their places."
-        steps.append(read.step(PART, "reduced equations", text, [], [], 0.0))
     left = left_over(system, [b for b in blocks if b.values is not None], read.usual)
     alone = [b for b in rest if len(b.unknowns) == 1 and b.values is not None]
     if alone:
@@ -50,8 +50,9 @@ def first_order_steps(model: Model) -> list[DerivationStep]:
         steps.append(read.step(PART, "solved", text, before, lines, left))
     steps += [_solved(read, block, left) for block in rest if block not in alone]
     lines = [line for b in (*links, *rest) for line in _lines(read, b, rates)]
-    # The states first, then algebraic variables, then equations without a formula.
-    lines.sort(key=_rank)
+    # The states in their order, then algebraic variables, then equations without a formula.
+    place = {notation: k for k, notation in enumerate(rates.values())}
+    lines.sort(key=lambda line: (_rank(line), place.get(line.left, 0) if isinstance(line.left, Notation) else 0))
     text = "Together: the derivative of every state, and every algebraic variable."
     if any(ca.depends_on(_right(line), b.symbols) for line in lines for b in rest if b.values is not None):
         text += " What a line contains beside states and inputs has a line of its own."
@@ -66,8 +67,11 @@ def _solved(read: Reading, block: SolvedBlock, check: float) -> DerivationStep:
     if block.values is None:
         one = len(block.equations) == 1
         these = "This equation is" if one else "These equations are"
-        kind = "linear, but the solution is too long to read as a formula; a run computes it numerically" if (
-            block.linear) else f"nonlinear; a run solves {'it' if one else 'them'} by Newton's method"  # fmt: skip
+        kind = f"nonlinear; a run solves {'it' if one else 'them'} by Newton's method"
+        if block.linear:
+            kind = "linear, but the solution is too long to read as a formula; a run computes it numerically"
+        if block.linear and has_dependent_rows(block):
+            kind = "linear and depend on each other, so that they have no unique solution"
         text = f"{words} {'follows' if one else 'follow together'} from {names}. {these} {kind}."
         return read.step(PART, "implicit equations", text, before, before, 0.0)
     together = " together" if len(block.unknowns) > 1 else ""
@@ -106,7 +110,7 @@ def _index_order(label: str) -> tuple[str, tuple[int, ...]]:
 def _lines(read: Reading, block: SolvedBlock, rates: dict[int, Notation]) -> list[FormulaLine]:
     """What a block gives: each unknown by those before it where that is shorter, or by states and inputs alone."""
     if block.values is None or block.successive is None:
-        return [read.line(entry, ca.SX(0)) for entry in elements(read.short(block.residual))]
+        return [read.line(entry, ca.SX(0)) for entry in elements(read.short(block.residual, [block.symbols]))]
     long = 1.5 * operations(block.successive) + 4 < operations(block.values)
     pairs = zip(elements(block.values), elements(block.successive))
     values = [after if long and operations(after) < operations(alone) else alone for alone, after in pairs]

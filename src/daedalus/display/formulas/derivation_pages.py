@@ -49,9 +49,16 @@ _PREAMBLE = """\\documentclass{article}
 def step_text(step: DerivationStep) -> str:
     """A step as plain text."""
     lines = [step.text.replace("`", "")]
-    lines += [f"    {row}".rstrip() for row in _printed(step.after, "")]
+    lines += [f"    {row}".rstrip() for row in _printed(shown_lines(step), "")]
     lines += [f"    {row}".rstrip() for row in _printed(step.where, "where ")]
     return "\n".join(lines)
+
+
+def shown_lines(step: DerivationStep) -> tuple[FormulaLine, ...]:
+    """What a step leads to, behind the law that it follows where that is written in signs: d/dt ∂L/∂q̇ − ∂L/∂q = Q."""
+    law = [line for line in step.before if not isinstance(line.left, ca.SX) and not isinstance(line.right, Matrix)]
+    law = [line for line in law if not isinstance(line.right, ca.SX) or line.right.is_zero()]
+    return (*law, *step.after)
 
 
 def wrapped_formula(text: str, widest: int = WIDEST_TEXT) -> list[str]:
@@ -63,8 +70,9 @@ def wrapped_formula(text: str, widest: int = WIDEST_TEXT) -> list[str]:
     ['y = a + b*(c - d)', '    + e']
     """
     rows, row = [], ""
-    pieces = [part for whole in _terms_of(text, 0) for part in
-              ([whole] if len(whole) < widest - 4 else _terms_of(whole, DEEPEST))]  # fmt: skip
+    pieces = _terms_of(text, 0)
+    for depth in range(1, DEEPEST + 1):
+        pieces = [part for own in pieces for part in ([own] if len(own) < widest - 4 else _terms_of(own, depth))]
     for piece in pieces:
         if row and len(row) + len(piece) > widest:
             rows.append(row.rstrip())
@@ -128,7 +136,7 @@ def derivation_latex(derivation: Derivation, document: bool) -> str:
             part = step.part
             lines.append(f"\\subsection*{{{_escaped(PARTS.get(part, part))}}}")
         lines.append(_sentence_latex(step.text))
-        lines += _block(step.after, widest)
+        lines += _block(shown_lines(step), widest)
         if step.where:
             lines += ["where", *_block(step.where, widest)]
     text = "\n".join(lines)
@@ -173,7 +181,7 @@ def derivation_markdown(derivation: Derivation) -> str:
             part = step.part
             lines += [f"## {PARTS.get(part, part)}", ""]
         lines += [f"{number}. {step.text}", ""]
-        for line in step.after:
+        for line in shown_lines(step):
             lines += [f"    $${_of_markdown(line)}$$", ""]
         for line in step.where:
             lines += [f"    where $${_of_markdown(line)}$$", ""]
@@ -200,7 +208,7 @@ def derivation_html(derivation: Derivation, path: object = None) -> str:
             part = step.part
             pieces.append(f"<h5>{html.escape(PARTS.get(part, part))}</h5>")
         pieces.append(f"<p>{number}. {_sentence_html(step.text)}</p>")
-        pieces += [line.to_mathml() for line in step.after]
+        pieces += [line.to_mathml() for line in shown_lines(step)]
         if step.where:
             pieces += ["<p>where</p>", *(line.to_mathml() for line in step.where)]
         pieces.append(f"<p><small>{html.escape(check_text(step))}</small></p>")

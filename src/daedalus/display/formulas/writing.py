@@ -17,8 +17,8 @@ LONGEST = 60_000
 # One part in so many is written as a fraction; tenths and fifths stay decimal. So are thirds: their digits do not end.
 DIVISORS, THIRDS = (2, 3, 4, 6, 8, 12), (3, 6, 9, 12)
 LARGEST_NUMERATOR = 100
-# Quarters and eighths of few parts, as energies bring them: 3/4, 5/8.
-QUARTERS, LARGEST_QUARTERS = (4, 8), 10
+# Halves, quarters and eighths of few parts, as energies bring them: 3/2, 3/4, 5/8.
+QUARTERS, LARGEST_QUARTERS = (2, 4, 8), 10
 # Functions whose powers are written sin²(x).
 RAISED = ("sin", "cos", "tan", "sinh", "cosh", "tanh")
 # Brackets inside brackets that are still broken.
@@ -42,7 +42,7 @@ def as_fraction(factor: float) -> tuple[float, int]:
     Example
     -------
     >>> as_fraction(0.5), as_fraction(2 / 3), as_fraction(1.5), as_fraction(0.2)
-    ((1, 2), (2, 3), (1.5, 1), (0.2, 1))
+    ((1, 2), (2, 3), (3, 2), (0.2, 1))
     """
     if not 0 < factor < LARGEST_NUMERATOR:
         return factor, 1
