@@ -325,7 +325,7 @@ def test_other_rooms_read_the_public_record_of_a_run():
 
 def test_what_is_written_in_a_model_is_read_from_its_record():
     """`m.written` is open to all rooms; a model has no second, private way to the same."""
-    names = "variables|symbols|mechanics|sketch|assembly|aliases|derivative_symbol|derivative_scalar|register_chain"
+    names = "variables|symbols|mechanics|sketch|assembly|aliases|derivative_symbol|derivative_scalar|register_chain|flat|all_equations"
     private = re.compile(rf"\b(?:m|n|book|model|twin|flat|whole|written|plan\.book)\._(?:{names})\b")
     found = [f"{path.name}: {line}" for path in source_files() for line in private.findall(read(path).text)]
     assert found == []

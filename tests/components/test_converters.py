@@ -8,7 +8,7 @@ import daedalus as dd
 
 
 def run(m, end, rtol=1e-6, **start):
-    states = dict.fromkeys(m._flat().freeze().labels["x"], 0.0)
+    states = dict.fromkeys(m.flat().freeze().labels["x"], 0.0)
     tr = dd.simulate(m, end, start={**states, **start}, rtol=rtol)
     assert tr.success, tr.stop_reason
     balance = tr.energy_balance()
@@ -161,7 +161,7 @@ EVERYDAY_ORBITS = {("buck", "discrete"), ("boost", "parameter"), ("flyback", "cl
 
 
 def from_rest(m, period, **options):
-    return dd.periodic(m, start=dict.fromkeys(m._flat().freeze().labels["x"], 0.0), period=period, **options)
+    return dd.periodic(m, start=dict.fromkeys(m.flat().freeze().labels["x"], 0.0), period=period, **options)
 
 
 @pytest.mark.parametrize(

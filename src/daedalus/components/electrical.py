@@ -69,7 +69,7 @@ class Capacitor(_Electrical):
         voltage, _, current = two_pole(m, "electrical", relative="state")
         m.equation(current, q.capacitance * m.der(voltage), name="charge")
         m.stored(0.5 * q.capacitance * voltage**2)
-        m._quantity("charge", q.capacitance * voltage, "C")
+        m.quantity("charge", q.capacitance * voltage, "C")
 
 
 class Inductor(_Electrical):
@@ -83,7 +83,7 @@ class Inductor(_Electrical):
         voltage, _, current = two_pole(m, "electrical", through="state")
         m.equation(q.inductance * m.der(current), voltage, name="flux")
         m.stored(0.5 * q.inductance * current**2)
-        m._quantity("flux", q.inductance * current, "Wb", "momentum")
+        m.quantity("flux", q.inductance * current, "Wb", "momentum")
 
 
 class VoltageSource(_Electrical):
@@ -265,8 +265,8 @@ class Transformer(_Electrical):
         m.equation(own * m.der(i[0]) + mutual * m.der(i[1]), v[0], name="primary flux")
         m.equation(mutual * m.der(i[0]) + other * m.der(i[1]), v[1], name="secondary flux")
         m.stored(0.5 * own * i[0] ** 2 + 0.5 * other * i[1] ** 2 + mutual * i[0] * i[1])
-        m._quantity("primary_flux", own * i[0] + mutual * i[1], "Wb")
-        m._quantity("secondary_flux", mutual * i[0] + other * i[1], "Wb")
+        m.quantity("primary_flux", own * i[0] + mutual * i[1], "Wb")
+        m.quantity("secondary_flux", mutual * i[0] + other * i[1], "Wb")
 
 
 class VoltageSensor(_Electrical):

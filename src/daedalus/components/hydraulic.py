@@ -45,7 +45,7 @@ class PressureSource(_Hydraulic):
     def _write(m: Any, q: Any) -> None:
         port = m.port("a", "hydraulic")
         m.equation(port.pressure, q.pressure, name="fixed")
-        m._also("flow", "a.flow")
+        m.further_name("flow", "a.flow")
 
 
 class FlowSource(_Hydraulic):
@@ -57,7 +57,7 @@ class FlowSource(_Hydraulic):
     @staticmethod
     def _write(m: Any, q: Any) -> None:
         m.equation(m.port("a", "hydraulic").flow + q.flow, 0, name="flow")
-        m._also("pressure", "a.pressure")
+        m.further_name("pressure", "a.pressure")
 
 
 class Resistance(_Hydraulic):
@@ -225,9 +225,9 @@ class Tank(_Hydraulic):
         outlet = m.port("outlet", "hydraulic")
         m.equation(outlet.flow, q.area * m.der(level), name="balance")
         m.equation(outlet.pressure, q.density * q.gravity * level, name="pressure")
-        m._also("flow", "outlet.flow")
+        m.further_name("flow", "outlet.flow")
         m.stored(0.5 * q.density * q.gravity * q.area * level**2)
-        m._quantity("volume", q.area * level, "m^3")
+        m.quantity("volume", q.area * level, "m^3")
 
 
 class Volume(_Hydraulic):
@@ -245,7 +245,7 @@ class Volume(_Hydraulic):
         m.equation(pressure, port.pressure, name="pressure")
         m.equation(port.flow, q.volume / q.bulk_modulus * m.der(pressure), name="compression")
         m.stored(0.5 * q.volume / q.bulk_modulus * pressure**2)
-        m._quantity("stored_volume", q.volume / q.bulk_modulus * pressure, "m^3")
+        m.quantity("stored_volume", q.volume / q.bulk_modulus * pressure, "m^3")
 
 
 class Line(_Hydraulic):
@@ -267,7 +267,7 @@ class Line(_Hydraulic):
         inertance = q.density * q.length / q.area
         m.equation(inertance * m.der(flow), drop - q.resistance * flow, name="momentum")
         m.stored(0.5 * inertance * flow**2)
-        m._quantity("momentum", inertance * flow, "Pa*s")
+        m.quantity("momentum", inertance * flow, "Pa*s")
         m.lost(q.resistance * flow**2)
 
 
@@ -299,8 +299,8 @@ class Cylinder(_Hydraulic):
     def _write(m: Any, q: Any) -> None:
         flange = m.port("flange", "translational")
         position, velocity = flange.position, flange.velocity
-        m._also("position", "flange.position")
-        m._also("velocity", "flange.position", 1)
+        m.further_name("position", "flange.position")
+        m.further_name("velocity", "flange.position", 1)
         force = q.damping * velocity
         pressures = [m.state(f"pressure_{side}", unit="Pa", nominal=1e5) for side in "ab"]
         leak = q.leakage * (pressures[0] - pressures[1])
@@ -314,7 +314,7 @@ class Cylinder(_Hydraulic):
             )  # fmt: skip
             force = force - way * area * pressure
             m.stored(0.5 * compressed * pressure**2)
-            m._quantity(f"volume_{side}", volume, "m^3")
+            m.quantity(f"volume_{side}", volume, "m^3")
             m.lost(-way * area * velocity * pressure**2 / (2 * q.bulk_modulus))
         m.equation(flange.force, force, name="force")
         m.lost(q.damping * velocity**2 + leak * (pressures[0] - pressures[1]))

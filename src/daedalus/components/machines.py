@@ -44,7 +44,7 @@ class DCMotor(_Machine):
         angle = m.state("angle", unit="rad")
         shaft = m.port("shaft", "rotational")
         m.equation(angle, shaft.angle, name="angle")
-        m._also("speed", "angle", 1)
+        m.further_name("speed", "angle", 1)
         speed = m.der(angle)
         m.equation(
             q.inductance * m.der(current), voltage - q.resistance * current - q.constant * speed, name="armature"
@@ -54,8 +54,8 @@ class DCMotor(_Machine):
         )  # fmt: skip
         m.output("torque", q.constant * current, unit="N*m")
         m.stored(0.5 * q.inductance * current**2 + 0.5 * q.inertia * speed**2)
-        m._quantity("flux", q.inductance * current, "Wb")
-        m._quantity("momentum", q.inertia * speed, "kg*m^2/s")
+        m.quantity("flux", q.inductance * current, "Wb")
+        m.quantity("momentum", q.inertia * speed, "kg*m^2/s")
         losses(m, q.resistance * current**2 + q.damping * speed**2, q.heat)
 
 
@@ -77,9 +77,9 @@ class GearedMotor(WithRatio, _Machine):
         m.connect(gear.shaft_b, shaft)
         if q.heat:
             m.connect(m.port("heat", "thermal"), motor.heat)
-        m._also("current", "motor.current")
-        m._also("angle", "shaft.angle")
-        m._also("speed", "shaft.angle", 1)
+        m.further_name("current", "motor.current")
+        m.further_name("angle", "shaft.angle")
+        m.further_name("speed", "shaft.angle", 1)
 
 
 class ElasticTransmission(_Machine):

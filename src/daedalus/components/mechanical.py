@@ -61,7 +61,7 @@ class GroundLaw(Mechanical):
     def _write(cls, m: Any, q: Any) -> None:
         words = cls._words()
         m.equation(getattr(m.port(cls.end, cls.domain), words.shared.name), 0, name="zero")
-        m._also(words.balanced.name, f"{cls.end}.{words.balanced.name}")
+        m.further_name(words.balanced.name, f"{cls.end}.{words.balanced.name}")
 
 
 class SpringLaw(Mechanical):
@@ -109,7 +109,7 @@ class EffortSourceLaw(Mechanical):
     def _write(cls, m: Any, q: Any) -> None:
         words = cls._words()
         own = m.port(cls.end, cls.domain)
-        m._also(words.rate, f"{cls.end}.{words.shared.name}", 1)
+        m.further_name(words.rate, f"{cls.end}.{words.shared.name}", 1)
         effort = words.balanced.name
         m.equation(getattr(own, effort) + getattr(q, effort), 0, name=effort)
 
@@ -124,5 +124,5 @@ class RateSourceLaw(Mechanical):
         words = cls._words()
         own = m.port(cls.end, cls.domain)
         for quantity in (words.shared.name, words.balanced.name):
-            m._also(quantity, f"{cls.end}.{quantity}")
+            m.further_name(quantity, f"{cls.end}.{quantity}")
         m.equation(getattr(own, words.rate), getattr(q, words.rate), name=words.rate)

@@ -73,8 +73,8 @@ def one_pole(m: Any, domain: str, port: str) -> OnePole:
     position = m.state(kind.shared.name, unit=kind.shared.unit)
     own = m.port(port, domain)
     m.equation(position, getattr(own, kind.shared.name), name=kind.shared.name)
-    m._also(kind.rate, kind.shared.name, 1)
-    m._also(kind.balanced.name, f"{port}.{kind.balanced.name}")
+    m.further_name(kind.rate, kind.shared.name, 1)
+    m.further_name(kind.balanced.name, f"{port}.{kind.balanced.name}")
     rate = m.der(position)
     return OnePole(position, rate, m.der(rate), getattr(own, kind.balanced.name))
 

@@ -60,7 +60,7 @@ class Inertia(mechanical.Rotational):
         _, speed, acceleration, torque = one_pole(m, "rotational", "shaft")
         m.equation(torque, q.inertia * acceleration, name="motion")
         m.stored(0.5 * q.inertia * speed**2)
-        m._quantity("momentum", q.inertia * speed, "kg*m^2/s")
+        m.quantity("momentum", q.inertia * speed, "kg*m^2/s")
 
 
 class Spring(mechanical.SpringLaw, mechanical.Rotational):
@@ -152,7 +152,7 @@ class Brake(mechanical.Rotational):
     def _write(m: Any, q: Any) -> None:
         pressed = m.signal_input("pressed", default=1.0)
         shaft = m.port("shaft", "rotational")
-        m._also("torque", "shaft.torque")
+        m.further_name("torque", "shaft.torque")
         level = pressed * q.capacity
         m.equation(shaft.torque, mechanical.dry_friction(m, shaft.speed, level, level, q.width), name="law")
         losses(m, shaft.torque * shaft.speed, q.heat)

@@ -37,7 +37,7 @@ class Mass(mechanical.Translational):
     @staticmethod
     def _write(m: Any, q: Any) -> None:
         position, velocity, acceleration, force = one_pole(m, "translational", "flange")
-        m._quantity("momentum", q.mass * velocity, "kg*m/s")
+        m.quantity("momentum", q.mass * velocity, "kg*m/s")
         if q.gravity is None:
             m.equation(force, q.mass * acceleration, name="motion")
             m.stored(0.5 * q.mass * velocity**2)

@@ -100,7 +100,7 @@ def _checked(part: str, book: Model, options: dict[str, Any]) -> list[Derivation
 
 def _parts_of(book: Model) -> list[str]:
     """The parts that tell something about a model."""
-    flat = book._flat()
+    flat = book.flat()
     found = []
     if not book.written.assembly.is_empty:
         found.append("parts")

@@ -44,7 +44,7 @@ def solve_for(model: Model | System, name: str) -> ca.SX:
         place = system.place(name)
     except InputError:
         if name in whole.written.outputs:
-            return Reading(whole._flat()).short(whole.written.outputs[name])
+            return Reading(whole.flat()).short(whole.written.outputs[name])
         raise
     if any(letter not in ("xdot", "z") for letter in place.letters):
         raise InputError(
@@ -53,7 +53,7 @@ def solve_for(model: Model | System, name: str) -> ca.SX:
             because="algebraic variables, multipliers and highest derivatives follow from the equations.",
             remedy=did_you_mean(name, [*system.labels["z"], *system.labels["xdot"]]),
         )
-    read = Reading(whole._flat())
+    read = Reading(whole.flat())
     blocks = solved_blocks(whole, read)
     values: dict[int, ca.SX] = {}
     for block in blocks:

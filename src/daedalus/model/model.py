@@ -93,7 +93,7 @@ class Model(EquationDoor, ContactDoor, NoiseDoor, NetworkDoor, PartDoor):
         labels = self.written.labels()
         return {
             name: [f"{whole_text(r, labels)} = 0" for r in elements(equation.residual)]
-            for name, equation in self._all_equations().items()
+            for name, equation in self.all_equations().items()
         }
 
     def __repr__(self) -> str:
@@ -102,7 +102,7 @@ class Model(EquationDoor, ContactDoor, NoiseDoor, NetworkDoor, PartDoor):
             (len([v for v in whole.written.variables.values() if v.kind == kind]), kind)
             for kind in ("state", "algebraic", "input", "parameter", "discrete")
         ]
-        counts.append((sum(e.residual.numel() for e in self._all_equations().values()), "equation"))
+        counts.append((sum(e.residual.numel() for e in self.all_equations().values()), "equation"))
         words = [f"{n} {word}{'' if n == 1 or word in ('algebraic', 'discrete') else 's'}" for n, word in counts if n]
         return f"Model({self.name!r}: {', '.join(words) or 'empty'})"
 
@@ -153,7 +153,7 @@ class Model(EquationDoor, ContactDoor, NoiseDoor, NetworkDoor, PartDoor):
         if self._frozen is None:
             dropped_systems.collect()
             with garbage_pause():
-                self._frozen = freeze(self._flat())
+                self._frozen = freeze(self.flat())
         return self._frozen
 
     def mechanics(self) -> MotionFunctions:
@@ -207,11 +207,19 @@ class Model(EquationDoor, ContactDoor, NoiseDoor, NetworkDoor, PartDoor):
     def _blank(self, name: str) -> Model:
         return Model(name)
 
-    def _flat(self) -> Model:
-        """The model that its parts and connections come to, with as many equations as unknowns where it can be, once.
+    def flat(self) -> Model:
+        """Return the model that its parts and connections come to, with as many equations as unknowns where it can be.
 
         Equations that follow from others are set apart, and unknowns that are left open and that nothing else feels
-        get equations for their smallest values. Itself where nothing is to be done.
+        get equations for their smallest values. Itself where nothing is to be done; made once until you change it.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> m = dd.Model("decay"); x = m.state("x", start=1.0)
+        >>> m.equation(m.der(x), -x)
+        >>> m.flat() is m
+        True
         """
         if self._flattened is None:
             written = self._in_joint_coordinates()
@@ -230,7 +238,7 @@ class Model(EquationDoor, ContactDoor, NoiseDoor, NetworkDoor, PartDoor):
 
         The charge of a junction that a source holds has the rate of the source; at rest it has none.
         """
-        self._flat()
+        self.flat()
         if not self._is_moved:
             return self.freeze()
         if self._frozen_still is None:
@@ -247,11 +255,11 @@ class Model(EquationDoor, ContactDoor, NoiseDoor, NetworkDoor, PartDoor):
             self._jointed._take_starts(declared_joint_values(self))
         return self._jointed
 
-    def _all_equations(self) -> dict[str, Equation]:
+    def all_equations(self) -> dict[str, Equation]:
         """The written equations and the equations of motion, in the coordinates that the run has."""
         if self.written.mechanics.tree:
-            return self._in_joint_coordinates()._all_equations()
-        return super()._all_equations()
+            return self._in_joint_coordinates().all_equations()
+        return super().all_equations()
 
     def _unknown_count(self) -> int:
         return sum(v.size for v in self.written.variables.values() if v.kind in ("state", "algebraic"))
@@ -259,7 +267,7 @@ class Model(EquationDoor, ContactDoor, NoiseDoor, NetworkDoor, PartDoor):
     def _with_smallest_values(self) -> Model:
         """The model with equations for unknowns that too few equations leave open and that nothing else feels."""
         unknowns = self._unknown_count()
-        written = sum(e.residual.numel() for e in self._all_equations().values()) if unknowns else 0
+        written = sum(e.residual.numel() for e in self.all_equations().values()) if unknowns else 0
         added = completed(self) if 0 < written < unknowns else None
         if added is None or not added.equations:
             return self

@@ -112,7 +112,7 @@ class Notebook:
         """What a snapshot keeps of how it was made, see `System.part`."""
         return ()
 
-    def _all_equations(self) -> dict[str, Equation]:
+    def all_equations(self) -> dict[str, Equation]:
         """The written equations and those that other doors derive from what was written there."""
         return self.written.equations
 

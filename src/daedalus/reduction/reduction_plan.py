@@ -150,7 +150,7 @@ def _floors(book: Model, unknowns: list[Unknown]) -> np.ndarray:
     floors = np.zeros(len(unknowns), dtype=int)
     used = [*book.written.outputs.values(), *(e.guard for e in book.written.events.values())]
     used += [new for e in book.written.events.values() for new in e.resets.values()]
-    set_by_events = [column(book._lookup(target)) for e in book.written.events.values() for target in e.resets]
+    set_by_events = [column(book[target]) for e in book.written.events.values() for target in e.resets]
     for expressions, further in ((used, 0), (set_by_events, 1)):
         for symbol in ca.symvar(concatenate(expressions)) if expressions else ():
             name, k, order = book.written.known[symbol_key(symbol)]

@@ -104,7 +104,7 @@ def rewritten(model: Model, variables: Mapping[str, Variable | None]) -> Reduced
     `variables` gives new descriptions by name; None leaves a variable out. States share the chain of their derivatives,
     so that expressions of either model are valid in both.
     """
-    model = model._flat()
+    model = model.flat()
     twin = ReducedModel(model.name)
     twin.written.reset_labels(model.written.time)
     for old in model.written.variables.values():
@@ -170,7 +170,7 @@ def substituted(book: Model, old: ca.SX, new: ca.SX) -> None:
 def written_out(model: Model) -> ReducedModel:
     """A copy in which the equations of all doors are written out."""
     twin = rewritten(model, {})
-    twin.written.equations = dict(model._flat()._all_equations())
+    twin.written.equations = dict(model.flat().all_equations())
     return twin
 
 

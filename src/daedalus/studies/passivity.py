@@ -105,7 +105,7 @@ def passivity(
     book = read_model(model, "passivity")
     system = book.freeze()
     names_in = _list(inputs) or [v.name for v in system.of_kind("input")]
-    u = concatenate(column(book._lookup(name)) for name in names_in)
+    u = concatenate(column(book[name]) for name in names_in)
     storage = _storage_of(book, system)
     if isinstance(storage, str) and not _linear(system):
         raise InputError(
@@ -166,7 +166,7 @@ class Ports(NamedTuple):
 
 def _storage_of(book: Model, system: System) -> Storage | str:
     """What the model stores, and the formulas of its motion; else what is missing."""
-    flat, ledger = book._flat(), system.part(Ledger)
+    flat, ledger = book.flat(), system.part(Ledger)
     if ledger is not None and ledger.entries:
         energy = ca.sum1(ledger.amounts()[Account.STORED])
         word, title = "the stored energy", "the stored energy as its storage function"
@@ -220,7 +220,7 @@ def _fed(book: Model, storage: Storage, u: ca.SX) -> ca.SX | None:
     """What inputs feed: ∂(Σ Q q')/∂u of forces Q on coordinates, else ∂(dS/dt)/∂u; None where that contains u."""
     if not u.numel():
         return u
-    flat = book._flat()
+    flat = book.flat()
     applied = {n: e for n, e in flat.written.mechanics.applied.items() if n in flat.written.mechanics.coordinates}
     power = sum((ca.dot(column(e), column(flat.written.derivative_symbol(n, 1))) for n, e in applied.items()), ca.SX(0))
     for whole in (power, storage.rate):
@@ -236,7 +236,7 @@ def _texts(book: Model, storage: Storage, fed: list[ca.SX], names_in: list[str])
     named = {name: element for letter in ("x", "u") for name, element in _labelled(system, letter)}
     named |= {name: storage.form.applied(system, e) for name, e in system.outputs.items() if e.numel() == 1}
     labels = {symbol_key(s): name for letter in ("x", "u", "p") for name, s in _labelled(system, letter)}
-    labels |= book._flat().written.labels()
+    labels |= book.flat().written.labels()
     values = _at_random(system, [storage.form.applied(system, column(e)) for e in fed])
     known = dict(zip(named, _at_random(system, list(named.values()))))
     texts = []
@@ -272,7 +272,7 @@ def _list(names: str | Iterable[str] | None) -> list[str] | None:
 
 
 def _output(book: Model, system: System, name: str) -> ca.SX:
-    return column(system.outputs[name] if name in system.outputs else book._lookup(name))
+    return column(system.outputs[name] if name in system.outputs else book[name])
 
 
 def _linear(system: System) -> bool:

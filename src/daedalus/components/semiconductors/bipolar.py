@@ -260,7 +260,7 @@ class _Writing:
             into_c, power = into_c + moving, power + moving * vbc[0]
         for name, held in (("emitter_charge", held_e), ("collector_charge", held_c)):
             if held:
-                m._quantity(name, self.sign * sum(held, ca.SX(0)), "C")
+                m.quantity(name, self.sign * sum(held, ca.SX(0)), "C")
         return into_e, into_c, power
 
     def _forward_charge(self, vbe: ca.SX, vbc: ca.SX) -> ca.SX:
@@ -288,7 +288,7 @@ class _Writing:
             self.m.equation(own, self.outer_voltage, name="outer junction")
             self.outer = layer_current(self.m, layer, own, own)
             self.m.stored(layer.energy(own))
-            self.m._quantity("outer_charge", self.sign * layer.charge(own), "C")
+            self.m.quantity("outer_charge", self.sign * layer.charge(own), "C")
         return self.outer
 
     def _substrate_charge(self) -> ca.SX:
@@ -301,7 +301,7 @@ class _Writing:
         into = layer_current(self.m, self.at.substrate_layer, own, own)
         self.m.equation(port.current, self.sign * into, name="substrate")
         self.m.stored(self.at.substrate_layer.energy(own))
-        self.m._quantity("substrate_charge", self.sign * self.at.substrate_layer.charge(own), "C")
+        self.m.quantity("substrate_charge", self.sign * self.at.substrate_layer.charge(own), "C")
         return into
 
     def _ohmic_loss(self) -> ca.SX:

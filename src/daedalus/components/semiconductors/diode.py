@@ -158,7 +158,7 @@ def _write_exponential(m: Any, q: Any) -> None:
             else:
                 lost = v * carriers
         m.equation(current, through + charging, name="law")
-        m._quantity("charge", held, "C")
+        m.quantity("charge", held, "C")
     losses(m, v * through + lost + (voltage - inner) * current, q.heat)
 
 

@@ -84,7 +84,7 @@ def _gate_junction(m: Any, q: Any, end: str, voltage: Any) -> tuple[ca.SX, ca.SX
         layer = Depletion(capacitance, q.gate_potential, 0.5, q.forward_share)
         current = current + layer_current(m, layer, v, own)
         m.stored(layer.energy(v))
-        m._quantity(f"gate_{end}_charge", (1 if q.polarity == "n" else -1) * layer.charge(v), "C")
+        m.quantity(f"gate_{end}_charge", (1 if q.polarity == "n" else -1) * layer.charge(v), "C")
     return v, current, lost
 
 

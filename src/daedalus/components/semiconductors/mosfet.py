@@ -226,7 +226,7 @@ class _Writing:
             if overlap is not None:
                 current = overlap * m.der(own)
                 m.stored(0.5 * overlap * own**2)
-                m._quantity(f"gate_{end}_charge", overlap * own, "C")
+                m.quantity(f"gate_{end}_charge", overlap * own, "C")
             if shares:
                 # No function of the voltages is the charge of such a capacitance, so nothing is stored: what it takes
                 # and gives counts as lost.
@@ -279,6 +279,6 @@ class _Writing:
             current = current + layer_current(m, layer, v, own)
             m.stored(layer.energy(v))
         if layers:
-            m._quantity(f"bulk_{end}_charge", sign * sum((layer.charge(v) for layer in layers), ca.SX(0)), "C")
+            m.quantity(f"bulk_{end}_charge", sign * sum((layer.charge(v) for layer in layers), ca.SX(0)), "C")
         into["bulk"] = into["bulk"] + sign * current
         into[end] = into[end] - sign * current

@@ -94,7 +94,7 @@ class CoupledCoils(Component):
             m.equation(plus.current + minus.current, 0, name=f"current {k + 1} out")
             induced = sum((float(matrix[k][j]) * rates[j] for j in range(count)), ca.SX(0))
             linked = sum((float(matrix[k][j]) * currents[j] for j in range(count)), ca.SX(0))
-            m._quantity(f"flux_{k + 1}", linked, "Wb")
+            m.quantity(f"flux_{k + 1}", linked, "Wb")
             m.equation(induced, plus.voltage - minus.voltage, name=f"flux {k + 1}")
         stored = [0.5 * float(matrix[i][j]) * currents[i] * currents[j] for i in range(count) for j in range(count)]
         m.stored(sum(stored, ca.SX(0)))

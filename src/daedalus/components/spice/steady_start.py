@@ -20,7 +20,7 @@ from daedalus.model.system.system import System
 
 def held_nodes(netlist: Netlist, m: Model) -> tuple[tuple[str, float], ...] | None:
     """The voltages of .ic where they are no states of the model, so that sources have to hold them; else None."""
-    known = m._flat().freeze().labels["x"]
+    known = m.flat().freeze().labels["x"]
     for node, (_, card) in netlist.given.items():
         if node not in netlist.words:
             raise card.refuse(f"gives V({node}) a start", "no element of the circuit itself is joined to it.", "a node")
@@ -36,7 +36,7 @@ def write_start(netlist: Netlist, m: Model, steady: Model, guess: Any, is_held: 
     the search begins. is_held: whether sources in it hold the nodes of .ic.
     """
     held = {} if is_held else _held(netlist, steady)
-    labels = m._flat().freeze().labels if is_held else {"x": (), "z": ()}
+    labels = m.flat().freeze().labels if is_held else {"x": (), "z": ()}
     own = [*labels["x"], *labels["z"]]
     if netlist.transient.starts_given:
         starts: Mapping[str, float] = _given_start(steady, held, own)
@@ -53,7 +53,7 @@ def write_start(netlist: Netlist, m: Model, steady: Model, guess: Any, is_held: 
 
 def _given_start(m: Model, held: Mapping[str, float], further: Sequence[str]) -> dict[str, float]:
     """States with what the netlist gives, and all others as near to zero as that leaves them."""
-    system = m._flat().freeze()
+    system = m.flat().freeze()
     start = {label: value for label, value in zip(system.labels["x"], system.start["x"].tolist()) if np.isfinite(value)}
     found = initialise(m, {**start, **held})
     return {
@@ -90,7 +90,7 @@ def operating_point(
 
 def _held(netlist: Netlist, m: Model) -> dict[str, float]:
     """The states that .ic gives."""
-    system, found = m._flat().freeze(), dict[str, float]()
+    system, found = m.flat().freeze(), dict[str, float]()
     for node, (value, card) in netlist.given.items():
         name = _variable_of(m, netlist.words.get(node, ""))
         if name not in system.labels["x"]:
@@ -110,7 +110,7 @@ def guess_of(netlist: Netlist, m: Model, pulled: Callable[[tuple[tuple[str, floa
     nodes = tuple((node, value) for node, (value, _) in netlist.guessed.items() if node in netlist.words)
     if not nodes:
         return None
-    system = m._flat().freeze()
+    system = m.flat().freeze()
     names = [_variable_of(m, netlist.words[node]) for node, _ in nodes]
     if all(name in system.places for name in names):
         return guess_with_held(m, dict(zip(names, (value for _, value in nodes))))
@@ -120,7 +120,7 @@ def guess_of(netlist: Netlist, m: Model, pulled: Callable[[tuple[tuple[str, floa
 
 def _variable_of(m: Model, word: str) -> str:
     """The variable that the voltage of a node is; empty where it is none."""
-    flat: Any = m._flat()
+    flat: Any = m.flat()
     known = flat.written.outputs.get(f"v_{word}")
     return flat.written.known[int(known.element_hash())][0] if known is not None and known.is_symbolic() else ""
 

@@ -24,7 +24,7 @@ class BodyEquations:
     """The derivation of the equations of bodies."""
 
     def __init__(self, model: Model) -> None:
-        self.book = model._flat()
+        self.book = model.flat()
         self.written = self.book.written.mechanics
         if not self.written.bodies:
             raise ModelError(
@@ -33,7 +33,7 @@ class BodyEquations:
                 remedy="m.body(...), or dd.derive(m) for what the model has",
             )
         self.read = Reading(self.book)
-        self.known = self.book._all_equations()
+        self.known = self.book.all_equations()
         self.system = self.book.freeze()
         rates = [self.book.written.derivative_symbol(v.velocity, 1) for v in self.written.velocities.values()]
         self.collect = [*rates, *(self.book.written.symbols[c] for c in self.written.constraints)]

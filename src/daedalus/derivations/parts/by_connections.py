@@ -45,15 +45,15 @@ class ConnectionSteps:
                 because="connections need components with ports.",
                 remedy="m.add(...) and m.connect(...), or dd.derive(m) for what the model has",
             )
-        self.model, self.joined, self.flat = model, joined_model(model), model._flat()
+        self.model, self.joined, self.flat = model, joined_model(model), model.flat()
         self.read = Reading(self.joined)
         self.own = Reading(self.flat)
         self.read.labels.update(self.own.labels)
-        self.equations = self.joined._all_equations()
+        self.equations = self.joined.all_equations()
 
     def steps(self) -> Iterator[DerivationStep]:
         """Laws, shared quantities, balances, signals, eliminations, and what is left."""
-        written = self.model._all_equations()
+        written = self.model.all_equations()
         added = connection_rows(self.model)
         laws = {n: e.residual for n, e in written.items()}
         kinds = (
@@ -124,7 +124,7 @@ class ConnectionSteps:
     def _eliminated(self) -> list[tuple[ca.SX, ca.SX]]:
         """Symbols of the parts that are gone, with what they are."""
         flat = self.flat
-        present = {symbol_key(s) for e in flat._all_equations().values() for s in ca.symvar(e.residual)}
+        present = {symbol_key(s) for e in flat.all_equations().values() for s in ca.symvar(e.residual)}
         found = []
         for name, variable in self.joined.written.variables.items():
             if variable.kind not in ("state", "algebraic") or name in flat.written.variables:
@@ -142,7 +142,7 @@ class ConnectionSteps:
         read = self.own
         system = self.flat.freeze()
         derived, lines = {}, []
-        for name, equation in self.flat._all_equations().items():
+        for name, equation in self.flat.all_equations().items():
             short = read.short(equation.residual)
             shape = () if short.numel() == 1 else (short.numel(),)
             for k, entry in enumerate(elements(short)):

@@ -30,7 +30,7 @@ class Lagrange:
     """One derivation by Lagrange; the terms are those of the coordinates alone, bodies have a part of their own."""
 
     def __init__(self, model: Model) -> None:
-        self.book = model._flat()
+        self.book = model.flat()
         self.written = with_tree_energies(self.book)
         if not is_by_lagrange(self.book):
             raise ModelError(

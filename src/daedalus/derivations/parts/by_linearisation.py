@@ -34,7 +34,7 @@ MOST_NAMES = 12
 
 def linearisation_steps(model: Model, at: object = None, **options: Any) -> list[DerivationStep]:
     """The steps to E δx' = A δx + B δu; `at` and further options are those of `dd.linearise`."""
-    read = Reading(model._flat())
+    read = Reading(model.flat())
     system = model.freeze()
     order = row_order(system)
     residual = system.residual[[int(k) for k in order]]

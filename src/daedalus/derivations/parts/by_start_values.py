@@ -28,7 +28,7 @@ DIGITS, TINY = 7, 1e-14
 def start_steps(model: Model, values: object = None, **options: Any) -> list[DerivationStep]:
     """The steps to a consistent start; `values` and further options are those of `dd.initialise`."""
     start = initialise(model, values, **options)
-    read = Reading(model._flat())
+    read = Reading(model.flat())
     given = _named(start, "given")
     guessed = _named(start, "guessed")
     steps = [

@@ -21,7 +21,7 @@ PART = "first_order"
 def first_order_steps(model: Model) -> list[DerivationStep]:
     """The steps to x' = f(t, x, u, p), z = g(t, x, u, p)."""
     whole, was_reduced = solvable(model)
-    book = whole._flat()
+    book = whole.flat()
     read = Reading(book)
     system = whole.freeze()
     rates = {

@@ -58,7 +58,7 @@ class Equations:
         self.model = model
         self.table = Ordered(model.written.labels())
         self._rates = [self._derivatives(highest=True), self._derivatives(highest=False)]
-        self.lines = [line for name, e in model._all_equations().items() for line in self._lines(name, e.residual)]
+        self.lines = [line for name, e in model.all_equations().items() for line in self._lines(name, e.residual)]
 
     def _derivatives(self, highest: bool) -> set[str]:
         """The labels of all derivatives, or of the highest of every state."""
@@ -146,7 +146,7 @@ class Equations:
         from daedalus.display.formulas.sides import lines_latex
 
         read, lines = Reading(self.model), []
-        for e in self.model._all_equations().values():
+        for e in self.model.all_equations().values():
             for row in elements(e.residual):
                 is_difference = not row.is_constant() and not row.is_symbolic() and row.op() == ca.OP_SUB
                 sides = (row.dep(0), row.dep(1)) if is_difference else (row, ca.SX(0))
@@ -157,7 +157,7 @@ class Equations:
 
     @property
     def _length(self) -> int:
-        return sum(operations(e.residual) for e in self.model._all_equations().values())
+        return sum(operations(e.residual) for e in self.model.all_equations().values())
 
     def mathml(self, most: int | None = None) -> str:
         """A paragraph an equation, each broken between its terms; `most` leaves the rest out and says so."""

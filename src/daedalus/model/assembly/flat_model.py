@@ -150,7 +150,7 @@ class _Writer:
         """Keep what contains a derivative that no equation has any more: the torque of an inertia at a given speed."""
         if all(len(chain) < 2 for chain in self.book.written.derivatives.values()):
             return
-        known, left = self.book.written.known, concatenate(e.residual for e in flat._all_equations().values())
+        known, left = self.book.written.known, concatenate(e.residual for e in flat.all_equations().values())
         highest: dict[tuple[str, int], int] = {}
         for symbol in ca.symvar(left):
             if (key := symbol_key(symbol)) in known:
@@ -267,7 +267,7 @@ def name_derivatives(book: PartDoor, flat: PartDoor, values: Mapping[int, ca.SX]
     values: what stands for a symbol that is gone, by its key.
     """
     states = [v for v in flat.written.variables.values() if v.kind == "state"]
-    residual = concatenate(e.residual for e in flat._all_equations().values())
+    residual = concatenate(e.residual for e in flat.all_equations().values())
     orders = highest_orders(flat, states, residual)
     for state in book.written.variables.values():
         if state.kind != "state" or state.shape != () or state.name in flat.written.variables:

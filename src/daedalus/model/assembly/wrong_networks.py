@@ -161,7 +161,7 @@ def _networks(rows: list[int], columns: list[int], count: int) -> np.ndarray:
 def check_structure(work: Flattening, flat: PartDoor) -> None:
     """Refuse connections that determine some quantities twice and others not at all, naming the parts."""
     book = work.book
-    equations = list(flat._all_equations().values())
+    equations = list(flat.all_equations().values())
     unknowns = [v for v in flat.written.variables.values() if v.kind in ("state", "algebraic")]
     residual = concatenate(e.residual for e in equations)
     rows, columns, labels = incidence(flat, unknowns, residual)

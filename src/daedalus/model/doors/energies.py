@@ -17,7 +17,7 @@ from daedalus.model.written import Equation
 class EnergyDoor(Notebook):
     """Declare coordinates, add up energies, write forces and constraints."""
 
-    def _all_equations(self) -> dict[str, Equation]:
+    def all_equations(self) -> dict[str, Equation]:
         """The written equations, then the equations of motion."""
         if self._motion is None:
             found = {e.name: e for e in equations_of_motion(self, self.written.mechanics)}

@@ -118,8 +118,21 @@ class PortDoor(BodyContactDoor):
         self._changed()
         self.written.assembly.lost.append(("", self._in_ledger(power, "The lost power")))
 
-    def _quantity(self, name: str, value: object, unit: str, *further: str) -> None:
-        """A charge, flux, momentum or volume of a part: an output, with further names, drawn where it is asked for."""
+    def quantity(self, name: str, value: object, unit: str, *further: str) -> None:
+        """Declare a charge, flux, momentum or volume of a part: an output that is drawn only where you ask for it.
+
+        further: other names of the same.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> m = dd.Model("coil")
+        >>> current = m.state("current", start=2.0, unit="A")
+        >>> m.quantity("flux", 0.5 * current, "Wb")
+        >>> m.equation(m.der(current), -current)
+        >>> round(float(dd.simulate(m, 1.0)["flux"][0]), 3)
+        1.0
+        """
         for own in (name, *further):
             self.output(own, value, unit=unit)  # type: ignore[attr-defined]
             self.written.on_request.add(own)
@@ -127,7 +140,17 @@ class PortDoor(BodyContactDoor):
     def _in_ledger(self, value: object, where: str) -> ca.SX:
         return self._scalar(value, where, "an energy and a power are one number.", "casadi.sum1(...) of its parts")
 
-    def _also(self, name: str, variable: str, order: int = 0) -> None:
-        """A further name of a variable or of its derivative."""
+    def further_name(self, name: str, variable: str, order: int = 0) -> None:
+        """Give a variable, or its derivative of an order, another name that results and symbols can be asked by.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> m = dd.Model("shaft")
+        >>> angle = m.state("angle", start=0.5)
+        >>> m.further_name("speed", "angle", order=1)
+        >>> m["speed"]
+        SX(angle_dot)
+        """
         self._check_free(name, "further name")
         self.written.assembly.names[name] = (variable, order)

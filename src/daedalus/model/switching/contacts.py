@@ -196,9 +196,9 @@ class ContactDoor(ClockDoor):
 
     # -- what is written ---------------------------------------------------------------------------------------
 
-    def _all_equations(self) -> dict[str, Equation]:
+    def all_equations(self) -> dict[str, Equation]:
         """The equations; laws of contacts contain no second derivative that an equation gives in other words."""
-        equations = super()._all_equations()
+        equations = super().all_equations()
         laws = [f"{e.manner.contact.name}.law" for e in self.written.events.values() if e.manner.contact is not None]
         return with_rates_put_in(self, equations, [law for law in laws if law in equations]) if laws else equations
 

@@ -25,7 +25,7 @@ from daedalus.model.variables import Event, Variable
 def freeze(book: Notebook, *, square: bool = True) -> System:
     """Take a snapshot of what is written; `square` refuses a count of equations that does not fit the unknowns."""
     states = [v for v in book.written.variables.values() if v.kind == "state"]
-    equations = book._all_equations().values()
+    equations = book.all_equations().values()
     residual = concatenate(equation.residual for equation in equations)
     rows = [row for equation in equations for row in equation.rows]
     orders = highest_orders(book, states, residual)
@@ -187,7 +187,7 @@ def _check_count(book: Notebook, residual: ca.SX) -> None:
         return
     gap = abs(wanted - written)
     count = {1: "one equation", 2: "two equations"}.get(gap, f"{gap} equations")
-    unfelt = sum(row.role is Role.SMALLEST for e in book._all_equations().values() for row in e.rows)
+    unfelt = sum(row.role is Role.SMALLEST for e in book.all_equations().values() for row in e.rows)
     fact = f"{counted(wanted, 'unknown')}, {counted(written - unfelt, 'equation')}"
     if written < wanted:
         culprits, absent, affected = _undetermined(book, unknowns, residual)
@@ -247,7 +247,7 @@ def _undetermined(book: Notebook, unknowns: list[Variable], residual: ca.SX) -> 
 def _superfluous(book: Notebook, unknowns: list[Variable], residual: ca.SX) -> list[str]:
     """The equations among which at least one is superfluous: those a maximum matching leaves over, by name."""
     rows, columns, labels = incidence(book, unknowns, residual)
-    names = [e.name for e in book._all_equations().values() for _ in range(e.residual.numel())]
+    names = [e.name for e in book.all_equations().values() for _ in range(e.residual.numel())]
     partner = _core.maximum_matching(len(labels), len(names), columns, rows).columns
     loose = np.setdiff1d(np.arange(len(names)), partner)
     # Equations that share unknowns with a left-over one are candidates too.

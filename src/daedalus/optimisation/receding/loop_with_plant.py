@@ -168,7 +168,7 @@ def with_sampled_inputs(model: Model | System, names: Iterable[str]) -> Model:
     >>> m.variables["u"].kind, n.variables["u"].kind
     ('input', 'discrete')
     """
-    twin = as_model(model)._flat().copy()
+    twin = as_model(model).flat().copy()
     for name in names:
         variable = twin.variables.get(name)
         if variable is None or variable.kind != "input":

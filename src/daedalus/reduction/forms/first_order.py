@@ -128,7 +128,7 @@ def _reset_by_new_names(n: ReducedModel, event: WrittenEvent, stands: list[tuple
     new = {symbol_key(old): symbol for old, symbol in stands if symbol_key(symbol) in n.written.known}
     resets: dict[str, ca.SX] = {}
     for target, value in event.resets.items():
-        scalars = elements(column(n._lookup(target)))
+        scalars = elements(column(n[target]))
         if not any(symbol_key(s) in new for s in scalars):
             resets[target] = value
             continue
