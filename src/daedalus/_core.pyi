@@ -666,15 +666,18 @@ class ArrayRun:
         outputs_pullback: Function | None,
         kept: Function | None,
         kept_within: float,
+        logarithm: Function | None,
+        pulls_in_python: bool,
         A: ArrayLike,
         b: ArrayLike,
         c: ArrayLike,
         times: ArrayLike,
     ) -> None: ...
-    def value(self, x0: ArrayLike, u: ArrayLike, p: ArrayLike) -> tuple[tuple[str, int] | None, Array]: ...
+    def value(self, x0: ArrayLike, u: ArrayLike, p: ArrayLike) -> tuple[bool, Array]: ...
     def pull(
         self, x0: ArrayLike, u: ArrayLike, p: ArrayLike, weights: ArrayLike
-    ) -> tuple[tuple[str, int] | None, Array, Array, Array]: ...
+    ) -> tuple[bool, Array, Array, Array]: ...
+    again: Callable[..., Any] | None
     @property
     def id(self) -> int: ...
 

@@ -24,6 +24,7 @@ from daedalus.model.switching.delays import refuse_delays
 from daedalus.model.system.system import System
 from daedalus.simulation.prepare import prepare
 from daedalus.simulation.result.samples import Samples
+from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.simulate import simulate
 
 GROUPS = ("start", "inputs", "parameters")
@@ -143,7 +144,14 @@ class ArrayRun:
     @cached_property
     def stepped(self) -> SteppedRun | None:
         """The run inside the core, where it consists of explicit steps alone."""
-        return stepped_run(self.system, self.times, self._names, self.defaults, self.options)
+        found = stepped_run(self.system, self.times, self._names, self.defaults, self.options)
+        if found is not None:
+            found.core.again = self._again
+        return found
+
+    def _again(self, x0: np.ndarray, u: np.ndarray, p: np.ndarray, weights: np.ndarray | None = None) -> Any:
+        """What the core asks for where it stops: values, or pulled weights."""
+        return self.values(x0, u, p) if weights is None else self.pulled(x0, u, p, weights, wanted=GROUPS)
 
     def values(self, x0: np.ndarray, u: np.ndarray, p: np.ndarray) -> np.ndarray:
         """y (cases, nt, ny) of x0 (cases, n), u (cases, nt - 1, nu) and p (cases, np)."""
@@ -172,9 +180,9 @@ class ArrayRun:
             return np.asarray(self._prepared(x0, p=p))
         span = (self.times[0], self.times[-1])
         tr = simulate(self.model, span, save_at=self.times, on_stop="raise", **self._given(x0, u, p), **self.options)
-        return self._read(tr.at(self.times))
+        return self._read(tr)
 
-    def _read(self, rows: Samples) -> np.ndarray:
+    def _read(self, rows: Trajectory | Samples) -> np.ndarray:
         columns = []
         for name in self._names:
             values = np.asarray(rows[name])

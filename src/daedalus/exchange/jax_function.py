@@ -93,7 +93,7 @@ def jax_function(
     simulate_options: method, rtol, atol, step and the limits of `dd.simulate`.
 
     Arrays are in the order of `f.labels`: start (n,), inputs (nt - 1, nu) held between the times, parameters (np,);
-    the result is (nt, ny). A run that stops early raises a JaxRuntimeError that tells when.
+    the result is (nt, ny). A run that stops early raises a JaxRuntimeError with the text of ours.
 
     Example
     -------

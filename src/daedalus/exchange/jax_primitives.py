@@ -104,7 +104,7 @@ def _by_core(jax: Any, target: str, by_callback: Any) -> Callable[..., Any]:
 
     def lowered(ctx: Any, *operands: Any, run: ArrayRun, **settled: Any) -> Any:
         stepped = run.stepped
-        if stepped is None or stepped.moves_start or any(a.dtype != np.float64 for a in ctx.avals_in):
+        if stepped is None or any(a.dtype != np.float64 for a in ctx.avals_in):
             return by_callback(ctx, *operands, run=run, **settled)
         ctx.module_context.add_keepalive(stepped.core)
         call = jax.ffi.ffi_lowering(target)

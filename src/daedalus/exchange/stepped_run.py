@@ -1,13 +1,12 @@
 """A run of arrays inside the core, with its transposed derivative: for explicit steps of a model without events.
 
-Steps end at the times of the rows. The derivative is that of the steps that were taken (the discrete adjoint), so it
-belongs to the computed numbers to rounding.
+Steps end at the times of the rows. The derivative is that of the steps that were taken (the discrete adjoint), with
+their projections onto constraints, so it belongs to the computed numbers to rounding.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import casadi as ca
@@ -19,13 +18,15 @@ from daedalus.differentiation.case import Case, read_case
 from daedalus.differentiation.directions import Directions
 from daedalus.differentiation.steps.adjoint import pullbacks_of, tableau_of
 from daedalus.differentiation.steps.stepwise import family_of
-from daedalus.differentiation.variational.tangent_start import start_pulled_back
+from daedalus.differentiation.variational.tangent_start import StartMoves
 from daedalus.errors import DaedalusError
 from daedalus.model.expressions import concatenate
+from daedalus.model.lazy_values import cached_property
 from daedalus.model.signals import signal
 from daedalus.model.system.system import System
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant
 from daedalus.simulation.result.ending import Ending
+from daedalus.simulation.singular.rank_watch import rank_watch_of
 from daedalus.simulation.start.start_tolerance import start_tolerance
 
 
@@ -40,7 +41,8 @@ class SteppedRun:
         outputs = None if tuple(names) == case.system.labels["x"] else _outputs(case, names)
         kept = _kept(case)
         self._case = case
-        self.moves_start = case.system.has_invariants
+        self._moves_start = case.system.has_invariants
+        watch = rank_watch_of(plant)
         self.core = _core.ArrayRun(
             _core.Plan(case.settings.rhs, case.settings.core_method, **case.settings.call),
             pulled.rhs.core,
@@ -49,6 +51,8 @@ class SteppedRun:
             None if outputs is None else outputs[1].core,
             None if kept is None else kept.core,
             start_tolerance(case.settings.rtol),
+            None if watch is None else watch.logarithm.core,
+            self._moves_start,
             tableau.A,
             tableau.b,
             tableau.c,
@@ -56,18 +60,18 @@ class SteppedRun:
         )
 
     def value(self, x0: np.ndarray, u: np.ndarray, p: np.ndarray) -> np.ndarray | None:
-        """y of all cases; None where one of them does not begin, or does not get to the end."""
-        failed, y = self.core.value(x0, u, p)
-        return y if failed is None else None
+        """y of all cases; None where one of them does not begin or get to the end, or comes near to a branching."""
+        done, y = self.core.value(x0, u, p)
+        return y if done else None
 
     def pull(
         self, x0: np.ndarray, u: np.ndarray, p: np.ndarray, weights: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
         """Weights of y (cases, nt, ny) as those of x0, u and p; None as for values."""
-        failed, of_x, of_u, of_p = self.core.pull(x0, u, p, weights)
-        if failed is not None:
+        done, of_x, of_u, of_p = self.core.pull(x0, u, p, weights)
+        if not done:
             return None
-        if self.moves_start:
+        if self._moves_start:
             for k in range(len(of_x)):
                 of_x[k], of_first, of_given = self._along_constraints(x0[k], u[k, 0], p[k], of_x[k])
                 of_u[k, 0] += of_first
@@ -78,10 +82,15 @@ class SteppedRun:
         self, x0: np.ndarray, u0: np.ndarray, p: np.ndarray, weights: np.ndarray
     ) -> list[np.ndarray]:
         """Weights of a consistent start as those of what was given, of the inputs there and of the parameters."""
-        case = replace(self._case, x0=x0, p=p, drive=self._case.drive._replace(constants=u0, tables=()))
         of_state, of_input, of_parameter = (tuple(range(part.size)) for part in (x0, u0, p))
-        pulled = start_pulled_back(case, Directions(of_state, of_input, of_parameter, 0), weights)
+        directions = Directions(of_state, of_input, of_parameter, 0)
+        pulled = weights @ self._start_moves.at((self._case.t0, x0, u0, p), directions).S
         return np.split(pulled, [x0.size, x0.size + u0.size])
+
+    @cached_property
+    def _start_moves(self) -> StartMoves:
+        case = self._case
+        return StartMoves(case.model, case.system, case.form, case.given)
 
 
 def stepped_run(
@@ -111,7 +120,7 @@ def _plain_case(
     own, plant = case.settings, case.plant
     explicit = family_of(case) == "explicit" and isinstance(plant, ExplicitPlant)
     plain = own.switches is None and own.stops is None and own.contacts is None and own.core_plant is own.plant
-    if not explicit or not plain or case.foreseen is not None or own.has_branches:
+    if not explicit or not plain or case.foreseen is not None:
         return None
     assert isinstance(plant, ExplicitPlant)
     return None if plant.form.divisors or plant.form.coupled else case

@@ -18,13 +18,6 @@
 
 namespace daedalus {
 
-// What a call ended with: the status of its run, and where that stopped.
-struct ArrayEnd {
-    Status status = Status::finished;
-    double time = 0;
-    bool start_fits = true;  // nothing that the model keeps was violated
-};
-
 struct ArrayRequest {
     Request run;              // of an explicit method; its span and numbers are those of each call
     AdjointRequest adjoint;   // the same functions, and their pullbacks
@@ -32,6 +25,7 @@ struct ArrayRequest {
     const Function* outputs_pullback = nullptr;  // (t, x, u, p, weights of y) -> those of x, u, p
     const Function* kept = nullptr;              // (t, x, u, p) -> what is zero at a start
     double kept_within = 0;                      // so small, also beside the largest state
+    const Function* logarithm = nullptr;         // (t, x, u, p) -> log |det| of the constraints, up to a constant
     std::span<const double> times;
 };
 
@@ -47,30 +41,30 @@ public:
     long long rows() const { return static_cast<long long>(request_.times.size()); }
     long long width() const { return request_.outputs ? request_.outputs->size_out[0] : states(); }
 
-    // y of one case.
-    ArrayEnd value(const double* x0, const double* u, const double* p, double* y) const {
+    // y of one case; false where it does not begin or does not get to the end.
+    bool value(const double* x0, const double* u, const double* p, double* y) const {
         SteppedRecord taken = take(x0, u, p);
-        if (!arrived(taken.end)) return taken.end;
+        if (!taken.arrived) return false;
         const Record& record = taken.record;
         if (!request_.outputs) {
             for (long long k = 0; k < rows(); ++k) copy(row(record, taken.at[index(k)]), states(), y + k * states());
-            return taken.end;
+            return true;
         }
         Caller outputs(*request_.outputs, request_.run.keeper);
         for (long long k = 0; k < rows(); ++k) {
             Call& call = outputs.call();
             point(call, request_.times[index(k)], row(record, taken.at[index(k)]), u + held(k), p);
             call.res[0] = y + k * width();
-            if (evaluate(call)) return {Status::not_finite, request_.times[index(k)]};
+            if (evaluate(call)) return false;
         }
-        return taken.end;
+        return true;
     }
 
     // Weights of y (rows, width) of one case to those of x0, u and p.
-    ArrayEnd pull(const double* x0, const double* u, const double* p, const double* weights, double* x_bar, double* u_bar,
+    bool pull(const double* x0, const double* u, const double* p, const double* weights, double* x_bar, double* u_bar,
                   double* p_bar) const {
         SteppedRecord taken = take(x0, u, p);
-        if (!arrived(taken.end)) return taken.end;
+        if (!taken.arrived) return false;
         std::fill_n(x_bar, states(), 0.0);
         std::fill_n(u_bar, (rows() - 1) * input_count(), 0.0);
         std::fill_n(p_bar, parameters(), 0.0);
@@ -85,15 +79,14 @@ public:
                 point(call, request_.times[index(k)], row(taken.record, taken.at[index(k)]), u + held(k), p);
                 call.arg[4] = of_row;
                 call.res[0] = x_part.data(), call.res[1] = u_part.data(), call.res[2] = p_part.data();
-                if (evaluate(call)) return {Status::not_finite, request_.times[index(k)]};
+                if (evaluate(call)) return false;
                 add(x_part, x_bar), add(u_part, u_bar + held(k)), add(p_part, p_bar);
             } else {
                 for (long long m = 0; m < states(); ++m) x_bar[m] += of_row[m];
             }
-            if (k > 0 && !pull_interval(taken, k - 1, u, p, x_bar, u_bar, p_bar))
-                return {Status::not_finite, request_.times[index(k - 1)]};
+            if (k > 0 && !pull_interval(taken, k - 1, u, p, x_bar, u_bar, p_bar)) return false;
         }
-        return taken.end;
+        return true;
     }
 
 private:
@@ -101,11 +94,10 @@ private:
     struct SteppedRecord {
         Record record;
         std::vector<long long> at;
-        ArrayEnd end;
+        bool arrived = false;
     };
 
     static std::size_t index(long long k) { return static_cast<std::size_t>(k); }
-    static bool arrived(const ArrayEnd& end) { return end.status == Status::finished && end.start_fits; }
     static void add(const std::vector<double>& part, double* to) {
         for (std::size_t m = 0; m < part.size(); ++m) to[m] += part[m];
     }
@@ -119,7 +111,7 @@ private:
 
     SteppedRecord take(const double* x0, const double* u, const double* p) const {
         SteppedRecord taken;
-        if (!(taken.end.start_fits = fits(x0, u, p))) return taken;
+        if (!fits(x0, u, p)) return taken;
         const Table table = held_inputs(u);
         const Table* const tables[] = {&table};
         Request request = request_.run;
@@ -128,9 +120,31 @@ private:
         request.tables = tables, request.samples_only = false, request.keep_steps = true, request.rows_at_jumps = false;
         Run run(request);
         taken.record = run.execute(nullptr);
-        taken.end = {taken.record.status, taken.record.stop_time};
-        if (arrived(taken.end)) find_rows(taken);
+        if (taken.record.status != Status::finished) return taken;
+        find_rows(taken);
+        taken.arrived = !(request_.logarithm && may_branch(taken, u, p));
         return taken;
+    }
+
+    // Whether branches of the motion may cross on the way: the determinant of the constraints comes to less than half of
+    // its largest, and its zeros need not be seen at the steps, of which two that follow each other differ too much.
+    bool may_branch(const SteppedRecord& taken, const double* u, const double* p) const {
+        constexpr long long enough = 8;
+        const double half = std::log(2.0);
+        Caller logarithm(*request_.logarithm, request_.run.keeper);
+        const long long count = taken.record.step_count;
+        double lowest = INFINITY, highest = -INFINITY, before = 0, change = 0;
+        for (long long k = 0, interval = 0; k < count; ++k) {
+            while (interval + 2 < rows() && k >= taken.at[index(interval + 1)]) ++interval;
+            double value = 0;
+            point(logarithm.call(), taken.record.step_t.data()[k], row(taken.record, k), u + held(interval), p);
+            logarithm.call().res[0] = &value;
+            if (evaluate(logarithm.call()) || !std::isfinite(value)) return true;
+            lowest = std::min(lowest, value), highest = std::max(highest, value);
+            if (k > 0) change = std::max(change, std::fabs(value - before));
+            before = value;
+        }
+        return highest - lowest >= half && (count < enough || change >= half);
     }
 
     // Steps end at its times, also where there are no inputs.

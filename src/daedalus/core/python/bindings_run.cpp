@@ -11,6 +11,31 @@ namespace daedalus {
 
 namespace {
 
+const char* status_name(Status status) {
+    switch (status) {
+        case Status::finished: return "finished";
+        case Status::event: return "event";
+        case Status::interrupted: return "interrupted";
+        case Status::cancelled: return "cancelled";
+        case Status::step_limit: return "step_limit";
+        case Status::memory_limit: return "memory_limit";
+        case Status::time_limit: return "time_limit";
+        case Status::step_too_small: return "step_too_small";
+        case Status::not_finite: return "not_finite";
+        case Status::chattering: return "chattering";
+        case Status::newton_failed: return "newton_failed";
+        case Status::singular: return "singular";
+        case Status::rounding: return "rounding";
+        case Status::inconsistent: return "inconsistent";
+        case Status::stiff: return "stiff";
+        case Status::not_projected: return "not_projected";
+        case Status::conflict: return "conflict";
+        case Status::endless: return "endless";
+        case Status::call_failed: return "call_failed";
+        default: return "unknown";
+    }
+}
+
 const char* culprit_stage(const PythonRun& self) {
     switch (self.record->culprit.what) {
         case Culprit::What::state: return "state";

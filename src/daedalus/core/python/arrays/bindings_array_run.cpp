@@ -3,6 +3,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <random>
@@ -25,11 +26,13 @@ constexpr long long least_cases_a_thread = 8;
 
 struct PythonArrayRun {
     std::vector<nb::object> owners;
+    nb::object again;  // the same in Python, for what the core leaves
+    bool pulls_in_python = false;  // consistent starts move along constraints there
     std::vector<double> a, b, c, times;
     std::unique_ptr<ArrayRun> core;
     long long id = 0;
 
-    void show(auto&& see) { see(owners); }
+    void show(auto&& see) { see(owners, again); }
     void forget() { withdraw(); }
     ~PythonArrayRun() { withdraw(); }
     void withdraw();
@@ -38,7 +41,7 @@ struct PythonArrayRun {
 // By what XLA knows a run: a random number, so that programs that other processes compiled and kept find none.
 struct Known {
     std::mutex lock;
-    std::map<long long, const ArrayRun*> runs;
+    std::map<long long, const PythonArrayRun*> runs;
     std::random_device numbers;
 };
 
@@ -58,7 +61,7 @@ struct Numbers {
     double *y, *x_bar, *u_bar, *p_bar;
 };
 
-ArrayEnd one_case(const ArrayRun& run, const Numbers& of, long long k) {
+bool one_case(const ArrayRun& run, const Numbers& of, long long k) {
     const long long n = run.states(), nu = (run.rows() - 1) * run.input_count(), np = run.parameters();
     const long long ny = run.rows() * run.width();
     try {
@@ -66,38 +69,24 @@ ArrayEnd one_case(const ArrayRun& run, const Numbers& of, long long k) {
         return run.pull(of.x0 + k * n, of.u + k * nu, of.p + k * np, of.weights + k * ny, of.x_bar + k * n,
                         of.u_bar + k * nu, of.p_bar + k * np);
     } catch (const std::exception&) {
-        return {Status::memory_limit, 0};
+        return false;  // no memory
     }
 }
 
-bool is_done(const ArrayEnd& end) { return end.status == Status::finished && end.start_fits; }
-
-// All cases, on all cores where there are many; the first that fails, by its number, is told.
-std::pair<ArrayEnd, long long> all_cases(const ArrayRun& run, const Numbers& numbers, long long cases) {
+// Whether all cases get through; on all cores where there are many.
+bool all_cases(const ArrayRun& run, const Numbers& numbers, long long cases) {
     const long long most = std::max(1u, std::thread::hardware_concurrency());
     const long long count = std::clamp(cases / least_cases_a_thread, 1LL, most);
-    std::vector<std::pair<ArrayEnd, long long>> failed(static_cast<std::size_t>(count), {ArrayEnd{}, cases});
+    std::atomic<bool> done{true};
     const auto part = [&](long long first) {
-        for (long long k = first; k < cases; k += count) {
-            const ArrayEnd end = one_case(run, numbers, k);
-            if (is_done(end)) continue;
-            failed[static_cast<std::size_t>(first)] = {end, k};
-            return;
-        }
+        for (long long k = first; k < cases && done.load(std::memory_order_relaxed); k += count)
+            if (!one_case(run, numbers, k)) done.store(false, std::memory_order_relaxed);
     };
     std::vector<std::thread> threads;
     for (long long k = 1; k < count; ++k) threads.emplace_back(part, k);
     part(0);
     for (std::thread& thread : threads) thread.join();
-    return *std::min_element(failed.begin(), failed.end(),
-                             [](const auto& one, const auto& other) { return one.second < other.second; });
-}
-
-std::string sentence(const ArrayEnd& end, long long k, long long cases) {
-    const std::string of = cases > 1 ? " of case " + std::to_string(k) : "";
-    if (!end.start_fits) return "The start" + of + " does not keep the constraints of the model.";
-    const char* remedy = end.status == Status::stiff ? " Explicit steps are held back. Try: method=\"radau5\"" : "";
-    return "The run" + of + " stopped at t = " + std::to_string(end.time) + " (" + status_name(end.status) + ")." + remedy;
+    return done;
 }
 
 // -- by NumPy arrays ---------------------------------------------------------------------------------------------
@@ -109,7 +98,8 @@ const Function& compiled(nb::handle object, const Integers& in, const Integers& 
 }
 
 void construct(PythonArrayRun* place, nb::handle_t<Plan> planned, nb::handle pullback, nb::handle projection_pullback,
-               nb::handle outputs, nb::handle outputs_pullback, nb::handle kept, double kept_within, nb::handle a,
+               nb::handle outputs, nb::handle outputs_pullback, nb::handle kept, double kept_within,
+               nb::handle logarithm, bool pulls_in_python, nb::handle a,
                nb::handle b, nb::handle c, nb::handle times) {
     const Plan& plan = *nb::inst_ptr<Plan>(planned);
     const Request& request = plan.request;
@@ -136,13 +126,16 @@ void construct(PythonArrayRun* place, nb::handle_t<Plan> planned, nb::handle pul
         made.outputs_pullback = &compiled(outputs_pullback, {1, n, nu, np, width}, pulled, "outputs_pullback");
     }
     if (!kept.is_none()) made.kept = &compiled(kept, point, function_of(kept, "kept").size_out, "kept");
-    for (const nb::handle owner : {nb::handle(planned), pullback, projection_pullback, outputs, outputs_pullback, kept})
+    if (!logarithm.is_none()) made.logarithm = &compiled(logarithm, point, {1}, "logarithm");
+    self.pulls_in_python = pulls_in_python;
+    for (const nb::handle owner :
+         {nb::handle(planned), pullback, projection_pullback, outputs, outputs_pullback, kept, logarithm})
         self.owners.push_back(nb::borrow(owner));
     self.core = std::make_unique<ArrayRun>(made);
     const std::lock_guard held(known().lock);
     do self.id = static_cast<long long>((std::uint64_t(known().numbers()) << 32 | known().numbers()) >> 1);
     while (known().runs.count(self.id));
-    known().runs[self.id] = self.core.get();
+    known().runs[self.id] = &self;
 }
 
 long long cases_of(const PythonArrayRun& self, const Doubles& x0, const Doubles& u, const Doubles& p) {
@@ -154,15 +147,10 @@ long long cases_of(const PythonArrayRun& self, const Doubles& x0, const Doubles&
     return cases;
 }
 
-// The results, or the sentence of the first case that failed and its number.
-nb::object finish(const ArrayRun& run, const Numbers& numbers, long long cases) {
-    std::pair<ArrayEnd, long long> end;
-    {
-        const LockReleased released;
-        end = all_cases(run, numbers, cases);
-    }
-    if (is_done(end.first)) return nb::none();
-    return nb::make_tuple(sentence(end.first, end.second, cases), end.second);
+// Whether all cases got through.
+bool finish(const ArrayRun& run, const Numbers& numbers, long long cases) {
+    const LockReleased released;
+    return all_cases(run, numbers, cases);
 }
 
 nb::tuple value(const PythonArrayRun& self, nb::handle x0, nb::handle u, nb::handle p) {
@@ -170,10 +158,10 @@ nb::tuple value(const PythonArrayRun& self, nb::handle x0, nb::handle u, nb::han
     const ArrayRun& run = *self.core;
     const long long cases = cases_of(self, start, inputs, parameters);
     Storage<double> y(cases * run.rows() * run.width());
-    const nb::object failed = finish(
+    const bool done = finish(
         run, {start.data(), inputs.data(), parameters.data(), nullptr, y.data(), nullptr, nullptr, nullptr}, cases);
     return nb::make_tuple(
-        failed, to_numpy(std::move(y), {std::size_t(cases), std::size_t(run.rows()), std::size_t(run.width())}));
+        done, to_numpy(std::move(y), {std::size_t(cases), std::size_t(run.rows()), std::size_t(run.width())}));
 }
 
 nb::tuple pull(const PythonArrayRun& self, nb::handle x0, nb::handle u, nb::handle p, nb::handle weights) {
@@ -182,20 +170,20 @@ nb::tuple pull(const PythonArrayRun& self, nb::handle x0, nb::handle u, nb::hand
     const long long cases = cases_of(self, start, inputs, parameters);
     if (of_rows.size() != cases * run.rows() * run.width()) refuse("weights must have (cases, times, outputs) numbers");
     Storage<double> x_bar(start.size()), u_bar(inputs.size()), p_bar(parameters.size());
-    const nb::object failed = finish(run,
+    const bool done = finish(run,
                                      {start.data(), inputs.data(), parameters.data(), of_rows.data(), nullptr,
                                       x_bar.data(), u_bar.data(), p_bar.data()},
                                      cases);
     const auto count = std::size_t(cases);
     return nb::make_tuple(
-        failed, to_numpy(std::move(x_bar), {count, std::size_t(run.states())}),
+        done, to_numpy(std::move(x_bar), {count, std::size_t(run.states())}),
         to_numpy(std::move(u_bar), {count, std::size_t(run.rows() - 1), std::size_t(run.input_count())}),
         to_numpy(std::move(p_bar), {count, std::size_t(run.parameters())}));
 }
 
 // -- by XLA ------------------------------------------------------------------------------------------------------
 
-const ArrayRun* run_of(const xla::CallFrame& frame) {
+const PythonArrayRun* run_of(const xla::CallFrame& frame) {
     if (frame.attributes.count != 1) return nullptr;
     const auto* scalar = static_cast<const xla::Scalar*>(frame.attributes.values[0]);
     if (scalar->type != xla::int64) return nullptr;
@@ -210,6 +198,37 @@ bool all_doubles(const xla::Values& values) {
     return true;
 }
 
+// The same call in Python, which knows what to do where the core stops, and tells what is wrong; an error's text.
+std::string in_python(const PythonArrayRun& self, const Numbers& of, long long cases) {
+    const ArrayRun& run = *self.core;
+    const auto count = std::size_t(cases), n = std::size_t(run.states()), rows = std::size_t(run.rows());
+    const auto nu = std::size_t(run.input_count()), np = std::size_t(run.parameters()), ny = std::size_t(run.width());
+    const auto array = [](const double* from, std::initializer_list<std::size_t> shape) {
+        std::size_t size = 1;
+        for (const std::size_t length : shape) size *= length;
+        return copy_to_numpy({from, size}, shape);
+    };
+    const auto copied = [](nb::handle from, double* to) {
+        const Doubles values(from);
+        std::copy_n(values.data(), values.size(), to);
+    };
+    std::string fault;
+    const LockTaken taken;
+    with_lasting_thread([&] {
+        try {
+            const nb::object x0 = array(of.x0, {count, n}), u = array(of.u, {count, rows - 1, nu}),
+                             p = array(of.p, {count, np});
+            if (of.y) return copied(self.again(x0, u, p), of.y);
+            const nb::object found = self.again(x0, u, p, array(of.weights, {count, rows, ny}));
+            copied(found[0], of.x_bar), copied(found[1], of.u_bar), copied(found[2], of.p_bar);
+        } catch (const nb::python_error& error) {
+            fault = nb::str(error.value()).c_str();
+            if (fault.empty()) fault = "The run was interrupted.";
+        }
+    });
+    return fault;
+}
+
 // A call with so many arguments and results; pulls where there are weights.
 xla::Error* called(xla::CallFrame& frame, int arguments, int results) {
     if (xla::tells_version(frame) || frame.stage != xla::executes) return nullptr;
@@ -217,8 +236,9 @@ xla::Error* called(xla::CallFrame& frame, int arguments, int results) {
     if (frame.arguments.count != arguments || frame.results.count != results || !all_doubles(frame.arguments) ||
         !all_doubles(frame.results))
         return refused("A run of arrays takes and returns arrays of double precision.");
-    const ArrayRun* run = run_of(frame);
-    if (!run) return refused("The function of this run exists no longer: keep what dd.exchange.jax returned.");
+    const PythonArrayRun* self = run_of(frame);
+    if (!self) return refused("The function of this run exists no longer: keep what dd.exchange.jax returned.");
+    const ArrayRun* const run = self->core.get();
     const auto in = [&](int k) { return static_cast<const double*>(xla::buffer(frame.arguments, k).data); };
     const auto out = [&](int k) { return static_cast<double*>(xla::buffer(frame.results, k).data); };
     const long long cases = xla::cases_of(xla::buffer(frame.arguments, 0), 1);
@@ -231,8 +251,9 @@ xla::Error* called(xla::CallFrame& frame, int arguments, int results) {
         return refused("The arrays of a run have the wrong sizes.");
     const Numbers numbers = pulls ? Numbers{in(0), in(1), in(2), in(3), nullptr, out(0), out(1), out(2)}
                                   : Numbers{in(0), in(1), in(2), nullptr, out(0), nullptr, nullptr, nullptr};
-    const auto [end, k] = all_cases(*run, numbers, cases);
-    return is_done(end) ? nullptr : xla::error(frame, xla::failed, sentence(end, k, cases).c_str());
+    if (!(pulls && self->pulls_in_python) && all_cases(*run, numbers, cases)) return nullptr;
+    const std::string fault = in_python(*self, numbers, cases);
+    return fault.empty() ? nullptr : xla::error(frame, xla::failed, fault.c_str());
 }
 
 xla::Error* value_by_xla(xla::CallFrame* frame) { return called(*frame, 3, 1); }
@@ -244,9 +265,11 @@ void bind_array_run(nb::module_& module) {
     using namespace nb::literals;
     nb::class_<PythonArrayRun>(module, "ArrayRun", nb::type_slots(Collected<PythonArrayRun>::slots))
         .def("__init__", construct, "plan"_a, "pullback"_a, "projection_pullback"_a.none(), "outputs"_a.none(),
-             "outputs_pullback"_a.none(), "kept"_a.none(), "kept_within"_a, "A"_a, "b"_a, "c"_a, "times"_a)
+             "outputs_pullback"_a.none(), "kept"_a.none(), "kept_within"_a,
+             "logarithm"_a.none(), "pulls_in_python"_a, "A"_a, "b"_a, "c"_a, "times"_a)
         .def("value", value, "x0"_a, "u"_a, "p"_a)
         .def("pull", pull, "x0"_a, "u"_a, "p"_a, "weights"_a)
+        .def_rw("again", &PythonArrayRun::again)
         .def_ro("id", &PythonArrayRun::id);
     module.attr("xla_value") = nb::capsule(reinterpret_cast<void*>(value_by_xla), "xla._CUSTOM_CALL_TARGET");
     module.attr("xla_pull") = nb::capsule(reinterpret_cast<void*>(pull_by_xla), "xla._CUSTOM_CALL_TARGET");
