@@ -56,7 +56,9 @@ def on_post_page(output: str, page: Any, config: Any) -> str:
     up = "../" * page.url.count("/")
     font = (
         f'<style>@font-face {{ font-family: "STIX Two Math"; src: url("{up}offline/stix_two_math.woff"); }} '
-        'math { font-family: "STIX Two Math", math; font-size: 1.15em; }</style>'
+        'math { font-family: "STIX Two Math", math; font-size: 1.15em; } '
+        ".wide-formula { display: inline-block; max-width: 100%; overflow: auto hidden; vertical-align: middle; } "
+        '.wide-formula:has(math[display="block"]) { display: block; padding: 0.3em 0; }</style>'
     )
     output = output.replace("</head>", f"{font}</head>", 1)
     return output.replace("https://unpkg.com/iframe-worker/shim", f"{up}offline/iframe-worker.js")
@@ -64,6 +66,8 @@ def on_post_page(output: str, page: Any, config: Any) -> str:
 
 # -- formulas ----------------------------------------------------------------------------------------------------
 
+# Letters of TeX that may be wider than a phone.
+LONG_FORMULA = 30
 CODE = re.compile(r"(^```.*?^```|^ {4}.*?$|`[^`\n]*`)", re.MULTILINE | re.DOTALL)
 FORMULA = re.compile(r"\$\$(?P<display>.+?)\$\$|(?<![\\\w$])\$(?P<inline>[^$\n]+?)\$(?![\w$])", re.DOTALL)
 
@@ -74,7 +78,11 @@ def marked_formulas(markdown: str, formulas: list[str]) -> str:
 
     def mark(match: re.Match[str]) -> str:
         display = match["display"] is not None
-        formulas.append(convert(match["display"] or match["inline"], display="block" if display else "inline"))
+        text = match["display"] or match["inline"]
+        formula = convert(text, display="block" if display else "inline")
+        # What may be wider than a phone scrolls by itself.
+        wide = display or len(text) > LONG_FORMULA
+        formulas.append(f'<span class="wide-formula">{formula}</span>' if wide else formula)
         return f"formula{len(formulas) - 1}x"
 
     pieces = CODE.split(markdown)

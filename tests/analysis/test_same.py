@@ -167,7 +167,7 @@ def test_what_the_map_lacks_is_named():
     bodies = cart_by_bodies()
     del carried["bob.position"]
     assert refused(lambda: dd.same(energies, bodies, map=carried)) == (
-        "Nothing says what 'bob.position' of the second model is in the first.\n"
+        "'bob.position' of the second model has no counterpart in the first.\n"
         "  states of the first: position, angle\n"
         "  Because the first model has no state of that name.\n"
         "  Try: map={'bob.position': expression in the symbols of the first model}"

@@ -558,7 +558,7 @@ TEXTS = [
         an_unknown_keyword,
         "Resistor 'a' takes no 'resistence'.\n"
         '  it takes resistance, heat, noise_temperature\n'
-        '  Because every part has keywords of its own, in SI units.\n'
+        '  Because each kind of part has its own keywords, in SI units.\n'
         "  Try: 'resistance'"
     ),
     (
@@ -579,7 +579,7 @@ TEXTS = [
         a_symbol_of_another_model,
         'voltage= of s contains a symbol of another model.\n'
         "  u belongs to the model 'n', not to 'm'\n"
-        '  Because every model has symbols of its own.\n'
+        '  Because each model has its own symbols.\n'
         '  Try: m.include("part", other) and then m["part.u"]'
     ),
     (

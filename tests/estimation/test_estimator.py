@@ -145,7 +145,7 @@ def test_what_cannot_be_taken_in_is_told():
     with pytest.raises(dd.InputError, match="The inputs do not fit"):
         estimator([0.0], [1.0, 2.0])
     certain = dd.Estimator(oscillator(), ["x"], start_covariance=0.0, measurement_noise=0.0, inputs={"u": 0.0})
-    with pytest.raises(dd.InputError, match="cannot be weighed"):
+    with pytest.raises(dd.InputError, match="cannot be weighted"):
         certain([0.0])
 
 

@@ -193,7 +193,7 @@ def test_wrong_bindings(tank):
     assert text_of(lambda: m.include("a", tank, inputs={"q": tank["h"][0]})) == (
         "The input 'q' of 'tank' contains a symbol of another model.\n"
         "  h[0] belongs to the model 'tank', not to 'plant'\n"
-        "  Because every model has symbols of its own.\n"
+        "  Because each model has its own symbols.\n"
         '  Try: m.include("part", other) and then m["part.h[0]"]'
     )
     assert text_of(lambda: m.include("a", tank, inputs={"q": float("nan")})).startswith(

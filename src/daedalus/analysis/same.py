@@ -174,7 +174,7 @@ def _expression(first: MovingModel, second: MovingModel, given: dict[str, object
             place = _expression(first, second, given, velocity.position, 0)
             return _velocity(second, velocity.position, place, time_derivative(a, a.written.mechanics, place))
     raise InputError(
-        f"Nothing says what {name!r} of the second model is in the first.",
+        f"{name!r} of the second model has no counterpart in the first.",
         f"states of the first: {', '.join([v.name for v in first.system.of_kind('state')][:8])}",
         because="the first model has no state of that name.",
         remedy=f"map={{{name!r}: expression in the symbols of the first model}}",

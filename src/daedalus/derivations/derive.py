@@ -69,7 +69,7 @@ def derive(model: Model | System, part: str | None = None, **options: Any) -> De
         raise InputError(
             f"There is no part {part!r} of a derivation.",
             f"parts: {', '.join(PARTS)}",
-            because="every part shows one derivation.",
+            because="each part is one derivation.",
             remedy=did_you_mean(str(part), PARTS),
         )
     if part is not None:

@@ -299,7 +299,7 @@ def read_case(
     if options.get("on_stop", "raise") != "raise":
         raise InputError(
             f"on_stop={options['on_stop']!r} cannot be used with derivatives.",
-            because="a run that stops early has another end.",
+            because="a run that stops early ends at another time.",
             remedy='on_stop="raise", which holds anyway, or a span that the run gets through',
         )
     request = read_case_request(model, span, options)

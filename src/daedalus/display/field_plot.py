@@ -38,7 +38,7 @@ def animate_field(tr: Trajectory, name: str, path: str | Path | None, frames: in
     if path is not None and Path(path).suffix not in (".html", ".gif", ".mp4"):
         raise InputError(
             f"A film of a field cannot be written as {Path(path).suffix or Path(path).name!r}.",
-            because="the ending of the path chooses the format.",
+            because="the extension of the path chooses the format.",
             remedy='tr.animate_field("u", "u.html"), or .gif, .mp4',
         )
     times = np.linspace(tr.time[0], tr.time[-1], FRAMES if frames is None else _count(frames))

@@ -121,7 +121,7 @@ def _numbers(seeds: Any) -> np.ndarray:
     good = numbers.ndim == 1 and numbers.size and np.issubdtype(numbers.dtype, np.integer)
     if not good or numbers.min() < 0 or numbers.max() >= 2**53:
         raise InputError(
-            f"seeds={seeds!r} are no seeds."[:100],
+            f"seeds={seeds!r} is not valid."[:100],
             because="a seed is a whole number from 0 on.",
             remedy="seeds=1000, or seeds=[3, 4, 5]",
         )

@@ -202,7 +202,7 @@ def _refuse_guesses(system: System, start: Any) -> None:
             kind = "state" if "x" in system.place(name).letters else "algebraic"
             raise InputError(
                 f"start= of dd.sweep cannot guess {name}.",
-                because="a guess moves to a consistent value, which is another one in every case.",
+                because="a guess moves to a consistent value, which differs from case to case.",
                 remedy=f'm.{kind}("{name}", start=dd.guess(...)) in the model, which every case solves for itself',
             )
 

@@ -38,8 +38,8 @@ class Design:
     """The result of `dd.design`: when to measure, which inputs to apply, and the expected standard deviations.
 
     times: (samples,) in order. choice: the place of the inputs in the list given. inputs: as `dd.simulate` takes them;
-    a chosen one is a `dd.signal`. std: by name, as a fit of such data would have it: infinite for what the samples say
-    nothing about. unidentifiable: the directions they say nothing about, each with a sentence as its text. score:
+    a chosen one is a `dd.signal`. std: by name, as a fit of such data would have it: infinite for what the samples do
+    not determine. unidentifiable: the directions that they do not determine, each with a sentence as its text. score:
     log det F, or −trace F⁻¹, in relative changes of the unknowns; −∞ where some direction is not seen.
 
     Example

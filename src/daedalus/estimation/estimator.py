@@ -342,7 +342,7 @@ def corrected(
     found = _core.take_in(x, moment.covariance, slopes, noise, moment.measured - values)
     if not found:
         raise InputError(
-            f"The measurements at t = {t:.6g} cannot be weighed.",
+            f"The measurements at t = {t:.6g} cannot be weighted.",
             "neither the state nor the measurements have any noise in some direction",
             remedy="measurement_noise= above zero, or a larger start_covariance=",
         )

@@ -221,7 +221,7 @@ class Notebook:
             return ModelError(
                 f"{where} contains a symbol of another model.",
                 f"{label} belongs to the model {owner.name!r}, not to {self.name!r}",
-                because="every model has symbols of its own.",
+                because="each model has its own symbols.",
                 remedy="m.time" if label == "t" else f'm.include("part", other) and then m["part.{label}"]',
             )
         stem = split_derivative(split_index(label)[0])[0]

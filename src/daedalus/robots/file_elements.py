@@ -124,7 +124,7 @@ def required(element: Element, attribute: str, where: str) -> str:
         raise InputError(
             f"{where} has no {attribute}.",
             f"<{element.tag} {' '.join(f'{k}={v!r}' for k, v in list(element.attrib.items())[:4])}>",
-            because="it is found by it.",
+            because="it is identified by it.",
             remedy=f'{attribute}="..."',
         )
     return text

@@ -79,7 +79,7 @@ class _FrameTarget(NamedTuple):
 def inverse_kinematics(
     model: Model | System, targets: Mapping[str, Any], start: Mapping[str, Any] | None = None, limits: bool = True
 ) -> Posture:
-    """Joint positions that bring frames or bodies where they are wanted.
+    """Find joint positions that bring frames or bodies to target positions and rotations.
 
     Parameters
     ----------

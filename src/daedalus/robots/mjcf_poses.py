@@ -46,7 +46,7 @@ def pose_of(element: Element, where: str, degrees: bool, order: str) -> Pose:
         raise InputError(
             f"{where[0].upper()}{where[1:]} has two orientations.",
             f"it has {' and '.join(written)}",
-            because="either alone places it.",
+            because="one of them is enough.",
             remedy="one of them",
         )
     (word,) = written
@@ -69,7 +69,7 @@ def _direction(values: np.ndarray, word: str, where: str) -> np.ndarray:
     if not length > 0:
         raise InputError(
             f"{word} of {where} has no direction.",
-            because="zeros turn to no side.",
+            because="a vector of zeros has no direction.",
             remedy={"quat": 'quat="1 0 0 0"', "xyaxes": 'xyaxes="1 0 0 0 1 0"'}.get(word, f'{word}="0 0 1 ..."'),
         )
     return np.asarray(values / length)
@@ -101,7 +101,7 @@ def check_order(order: str) -> str:
     if len(order) != 3 or any(letter.lower() not in _TURNS for letter in order):
         raise InputError(
             f"eulerseq of the compiler is {order!r}.",
-            because="three letters x, y or z say about which axes the angles turn.",
+            because="three letters x, y or z name the axes of the rotations.",
             remedy='eulerseq="xyz"',
         )
     return order

@@ -55,7 +55,7 @@ def read_mjcf(path_or_text: str | Path, stops: float | None = None) -> Model:
     A hinge `elbow` brings `elbow.angle`, a slide `elbow.displacement`, a ball `elbow.quaternion`; a body with a free
     joint has its own position and quaternion. Actuators are inputs of their own names: the force of a motor, the angle
     that a position drive holds. Equalities are constraints. `<include>` reads files below the folder of the file only.
-    What the file has and the model has not is listed in `m.unsupported`.
+    What the model does not support is listed in `m.unsupported`.
 
     Parameters
     ----------

@@ -33,7 +33,7 @@ def read_urdf(path_or_text: str | Path, base: Literal["fixed", "free"] = "fixed"
 
     Joint `elbow` brings `elbow.angle` or `elbow.displacement`. Links that fixed joints hold together are one body, and
     every link has a frame of its own name: `m.robot().pose("tool", q)`. Limits of joints are bounds for plans and for
-    inverse kinematics; damping and friction act. What the file has and the model has not is listed in `m.unsupported`.
+    inverse kinematics; damping and friction act. What the model does not support is listed in `m.unsupported`.
 
     Parameters
     ----------

@@ -42,7 +42,7 @@ def robot_symbols(model: Model) -> RobotSymbols:
     tree = tree_of(model, every=True)
     if tree.weights:
         raise ModelError(
-            f"Bodies of {model.name!r} have gravities of their own.",
+            f"Bodies of {model.name!r} have their own gravity.",
             f"bodies: {listed(list(tree.weights), 6)}",
             because="the functions of a robot take one gravity for all.",
             remedy="m.gravity(...) once, in the model that includes the parts",

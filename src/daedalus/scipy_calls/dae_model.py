@@ -128,7 +128,7 @@ def check_regular(structure: Signature) -> None:
     raise SingularModelError(
         "The equations do not determine all components of y.",
         f"no equation is left for {', '.join(f'y[{k}]' for k in loose[:6])}",
-        because="some equations contain the same few components, or say the same.",
+        because="some equations contain the same few components, or are equivalent.",
         remedy="as many independent equations as components",
     )
 

@@ -100,7 +100,7 @@ def solve_dae(
 
     At index 3 a run is compared with one of ten times the tolerances, and some steps of a traced F with finer ones, at
     up to twice the cost of the run. A run that is less accurate than asked for by a factor of 100 is repeated with
-    rtol / 30, and once more where that is not enough; `reason` tells it, and how far values are certain where runs with
+    rtol / 30, and once more where that is not enough; `reason` says so, and how certain the values are if runs with
     different tolerances still differ. If steps stay wrong, `success` is False and the message gives the time, the
     component and its error.
 

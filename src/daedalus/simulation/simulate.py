@@ -95,7 +95,7 @@ def simulate(
         carries it as `error.trajectory`.
     locate_switches: end a step exactly where a condition in the equations (`if_else`, a comparison, `fabs`, `sign`,
         `fmin`, `fmax`) changes, which keeps the accuracy of the method. False steps over them.
-    seed: which path of the noise of the model is computed; None takes a new one, which `tr.notes` tells. Noise whose
+    seed: which path of the noise of the model is computed; None takes a new one, which `tr.notes` names. Noise whose
         value is given among the inputs is not drawn.
     linear: how implicit steps solve linear systems: "dense", "sparse" (factors), "krylov" (GMRES: memory follows the
         entries of the matrix, not their fill), or "auto". If GMRES stops converging, factors take over and `tr.notes`

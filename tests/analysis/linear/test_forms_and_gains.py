@@ -48,7 +48,7 @@ def test_zeros_and_poles():
     assert sorted(system.poles(), key=lambda p: (p.real, p.imag)) == pytest.approx([-4.0, -1 - 2j, -1 + 2j])
     assert system.zeros() == pytest.approx([-3.0])
     assert system.transfer(1.0)[0, 0] == pytest.approx(5 * 4 / (8 * 5))
-    with pytest.raises(dd.InputError, match="The poles belong to no real system"):
+    with pytest.raises(dd.InputError, match="The poles do not belong to a real system"):
         dd.LTI.from_zeros_poles([], [1j])
 
 

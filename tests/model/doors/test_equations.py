@@ -330,7 +330,7 @@ def test_symbols_of_another_model(d):
     text = (
         "{} contains a symbol of another model.\n"
         "  {} belongs to the model 'other', not to 'desk'\n"
-        "  Because every model has symbols of its own.\n"
+        "  Because each model has its own symbols.\n"
         "  Try: {}"
     )
     inside = 'm.include("part", other) and then m["part.{}"]'

@@ -344,7 +344,7 @@ def test_partners():
     assert refused(lambda: m.joint("elbow", "spherical", a, other)) == (
         "Joint 'elbow' joins 'a', a body of another model.\n"
         "  it belongs to the model 'other', not to 'm'\n"
-        "  Because every model has symbols of its own.\n"
+        "  Because each model has its own symbols.\n"
         '  Try: m.include("part", other) and then m.bodies["part.a"]'
     )
 

@@ -95,7 +95,7 @@ def test_an_inequality_with_another_direction_is_refused(ball, guard, direction)
     assert text_of(lambda: ball.event("e", guard(ball), direction=direction)) == (
         "The guard of event 'e' is an inequality with a direction.\n"
         f"  direction={direction}\n"
-        "  Because an inequality is an event when it becomes true, which is a direction of its own.\n"
+        "  Because an inequality acts as it becomes true, which already is a direction.\n"
         "  Try: the inequality without direction=, or a - b with it"
     )
 

@@ -298,9 +298,9 @@ def test_matrices_that_are_always_singular(size):
     m.equation(matrix @ m.der(x), x, name="sum")
     text = text_of(lambda: explicit_form(m.freeze()), dd.SingularModelError).split("\n")
     assert text[0].startswith("The equations do not determine x_dot[")
-    assert text[1].endswith("is singular whatever the values are")
+    assert text[1].endswith("is singular for all values")
     assert text[2:] == [
-        "  Because the model is a DAE of higher index, or two equations say the same.",
+        "  Because the model is a DAE of higher index, or two equations are equivalent.",
         "  Try: dd.analyse(m), which names hidden constraints",
     ]
 
@@ -356,7 +356,7 @@ def test_an_algebraic_loop_of_gain_one_is_named_before_a_run():
     m.equation(m.der(x), -z)
     assert text_of(lambda: explicit_form(m.freeze()), dd.SingularModelError) == (
         "feedback is an algebraic loop of gain one: z cancels out of it.\n"
-        "  what stands before z is zero whatever the values are\n"
+        "  the coefficient of z is zero for all values\n"
         "  Because z equals itself and something more, which then has to be zero and leaves z open.\n"
         "  Try: another gain, a delay or a lag in the loop, or an equation that determines z"
     )

@@ -242,7 +242,7 @@ def redrawn():
         (lambda: dd.Model().noise("w", calculus="other"), ModelError, "not a calculus of noise"),
         (lambda: dd.Model().sampled_noise("w", every=0.0), ModelError, "not a time between two values"),
         (redrawn, InputError, "gives two values for one time"),
-        (lambda: dd.sweep(ornstein_uhlenbeck(), 1.0, seeds=0, step=0.1), InputError, "are no seeds"),
+        (lambda: dd.sweep(ornstein_uhlenbeck(), 1.0, seeds=0, step=0.1), InputError, "seeds=0 is not valid"),
     ],
 )
 def test_wrong_uses_are_told(call, kind, text):

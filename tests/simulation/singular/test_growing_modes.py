@@ -96,7 +96,7 @@ def test_a_start_on_an_unstable_rest_stays_and_is_told(method):
     assert record.kind == "rest"
     assert (record.rate, record.frequency) == (pytest.approx(0.5), pytest.approx(np.sqrt(0.75)))
     assert "start slightly beside it" in str(record)
-    assert "unstable rest" in " ".join(tr.notes)
+    assert "unstable equilibrium" in " ".join(tr.notes)
 
 
 @pytest.mark.parametrize("method", IMPLICIT)

@@ -154,7 +154,7 @@ def read_modes(
             raise InputError(
                 f"{name} is not a discrete variable of {system.name!r}.",
                 kinds,
-                because="a mode is what discrete variables are between instants.",
+                because="a mode is a set of values of the discrete variables.",
                 remedy=did_you_mean(str(name), sorted(known)) or "parameters={...} for what never changes",
             )
     if isinstance(at, OperatingPoint) or (at is not None and not isinstance(at, Mapping)):

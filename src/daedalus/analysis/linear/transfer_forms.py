@@ -78,7 +78,7 @@ def from_roots(zeros: object, poles: object, gain: object) -> tuple[np.ndarray, 
         values = np.atleast_1d(np.poly(roots))
         if not np.all(np.isfinite(roots)) or np.abs(values.imag).max() > 1e-9 * np.abs(values).max():
             raise InputError(
-                f"The {word} belong to no real system.",
+                f"The {word} do not belong to a real system.",
                 f"got {given!r}"[:120],
                 because="complex ones come in conjugate pairs.",
                 remedy="[-1 + 2j, -1 - 2j]",

@@ -1,6 +1,6 @@
 """The repair of a structure that its system Jacobian shows to be misleading.
 
-Where J is singular whatever the values are, a combination u with uᵀ J = 0 hides an equation of lower order: f_l is
+Where J is singular for all values, a combination u with uᵀ J = 0 hides an equation of lower order: f_l is
 replaced by Σ u_i f_i^(c_i - θ) with θ = min c_i (G. Tan, N. S. Nedialkov, J. D. Pryce, Conversion methods for improving
 structural analysis of differential-algebraic equation systems, BIT 57, 2017: the linear combination method). Where its
 coefficients contain derivatives that are too high, unknowns are combined instead (`expression_substitution`).

@@ -122,7 +122,7 @@ def variable_index(system: System) -> VariableIndex:
         raise SingularModelError(
             "The equations do not determine all variables.",
             f"no equation is left for {', '.join(loose[:6])}",
-            because="some equations contain the same few variables, or say the same.",
+            because="some equations contain the same few variables, or are equivalent.",
             remedy="dd.analyse(m), which names the parts that have too many and too few equations",
         )
     # Sums of equations may hide how often one of them has to be differentiated.

@@ -95,7 +95,7 @@ class Sensitivities(DifferentiatedRun):
 
         Parameters
         ----------
-        outputs: names of what is measured. sigma: a number, or one a name (a mapping), in the units of the output.
+        outputs: names of what is measured. sigma: a number, or one per name (a mapping), in the units of the output.
         times: when it is measured; 101 equally spaced times of the run if None.
 
         Example

@@ -51,8 +51,8 @@ class Animation:
         if file.suffix.lower() not in (".html", ".htm", *FILMS):
             raise InputError(
                 f"The animation cannot be written to {file.name!r}.",
-                f"endings: .html, {', '.join(FILMS)}",
-                because="the ending says what is made.",
+                f"extensions: .html, {', '.join(FILMS)}",
+                because="the extension chooses the format.",
                 remedy='tr.animate("run.html")',
             )
         if not file.parent.exists():

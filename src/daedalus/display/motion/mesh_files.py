@@ -40,7 +40,7 @@ def read_mesh(path: str | Path) -> Mesh:
         raise InputError(
             f"The mesh {file.name!r} cannot be read.",
             f"{type(error).__name__}: {error}",
-            because="it is not what its ending says, or it is damaged.",
+            because="its content does not match its extension, or it is damaged.",
             remedy="a triangle mesh as .stl, .obj, .gltf or .glb",
         ) from error
     if len(triangles) > MOST_TRIANGLES:

@@ -185,7 +185,7 @@ def _calls(model: Propagation, flow: HeldFlow, noises: Noises, parts: int) -> _C
         taken = _core.take_in(x, P, slopes_there, noise, y - values)
         if not taken:
             raise InputError(
-                "The measurements cannot be weighed.",
+                "The measurements cannot be weighted.",
                 "neither the state nor the measurements have any noise in some direction",
                 remedy="measurement_noise= above zero, or a larger start_covariance=",
             )

@@ -40,7 +40,7 @@ def read_sbml(path_or_text: str | Path) -> Model:
     ----------
     path_or_text: the path of a file, or its text.
 
-    What the file has and the model has not is listed in `m.unsupported`. Raises an InputError for what would change the
+    What the model does not support is listed in `m.unsupported`. Raises an InputError for what would change the
     results: fast reactions, required packages, formulas without a counterpart.
 
     Example
@@ -128,7 +128,7 @@ def _refuse_or_list(model: Any) -> list[str]:
         raise InputError(
             "The SBML file has fast reactions.",
             f"fast: {', '.join(fast[:8])}",
-            because="they are in equilibrium at every time, which their rates do not say.",
+            because="they are in equilibrium at every time, which their rates do not express.",
             remedy="algebraic rules for the equilibria; SBML Level 3 Version 2 has no fast reactions any more",
         )
     constraints = model.getNumConstraints()

@@ -87,7 +87,7 @@ class Component(ABC):
                 raise ModelError(
                     f"{type(self).__name__} {name!r} takes no {word!r}.",
                     f"it takes {', '.join(self.keywords) or 'a name only'}",
-                    because="every part has keywords of its own, in SI units.",
+                    because="each kind of part has its own keywords, in SI units.",
                     remedy=did_you_mean(word, self.keywords),
                 )
         self.options: dict[str, Any] = {}

@@ -148,7 +148,7 @@ class JointDoor(TreeDoor):
         if not ends:
             raise ModelError(
                 f"Joint {name!r} has stops and no limits.",
-                because="a stop is where a limit is.",
+                because="stops act at limits.",
                 remedy="limits=(-1.0, 1.0)",
             )
         for side, end, sign in zip(("lower", "upper"), limits or (), (1, -1)):
@@ -183,7 +183,7 @@ class JointDoor(TreeDoor):
             raise ModelError(
                 f"Joint {name!r} joins {partner.name!r}, a body of another model.",
                 f"it belongs to the model {partner._model.name!r}, not to {self.name!r}",
-                because="every model has symbols of its own.",
+                because="each model has its own symbols.",
                 remedy=f'm.include("part", other) and then m.bodies["part.{partner.name}"]',
             )
         return Body(self, self.written.mechanics.bodies[partner.name])

@@ -120,8 +120,8 @@ def _solved(
         begin = _normalised(q + rng.uniform(-np.pi, np.pi, size=q.size), lengths)
     if best[0] > MET * size:
         raise InputError(
-            "The joints cannot bring the bodies where they are given.",
-            f"{best[0]:.3g} are missing of {listed(names, 6)}",
+            "The joints do not allow the given poses of the bodies.",
+            f"the nearest poses are {best[0]:.3g} away from {listed(names, 6)}",
             because="bodies in joint coordinates follow from the coordinates of their joints.",
             remedy=f"start={{{', '.join(f'{name!r}: ...' for name in list(tree.positions)[:3])}}}",
         )
@@ -154,7 +154,7 @@ def _rates(
     if missing > MET * (1 + np.abs(target).max(initial=0.0)):
         raise InputError(
             "The joints do not allow the given velocities of the bodies.",
-            f"{missing:.3g} are missing of {listed(list(given), 6)}",
+            f"the nearest velocities are {missing:.3g} away from {listed(list(given), 6)}",
             because="bodies in joint coordinates move as their joints do.",
             remedy="velocities of the joints",
         )

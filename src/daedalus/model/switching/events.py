@@ -207,6 +207,6 @@ def _with_direction(where: str, direction: int) -> ModelError:
     return ModelError(
         f"{where} is an inequality with a direction.",
         f"direction={direction}",
-        because="an inequality is an event when it becomes true, which is a direction of its own.",
+        because="an inequality acts as it becomes true, which already is a direction.",
         remedy="the inequality without direction=, or a - b with it",
     )

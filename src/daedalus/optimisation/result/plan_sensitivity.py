@@ -57,7 +57,7 @@ def plan_sensitivity(
     k = own[0].position
     if k in description.free:
         raise InputError(
-            f"{name} is optimised together with the plan.", because="it has no value of its own to change."
+            f"{name} is optimised together with the plan.", because="its value is a result of the optimisation."
         )
     wider = copy(description)
     value = float(description.parameters[k])

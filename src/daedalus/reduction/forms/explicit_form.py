@@ -250,7 +250,7 @@ def _cancelled(slopes: ca.SX) -> list[int]:
 def _loop_of_gain_one(equation: str, unknown: str) -> SingularModelError:
     return SingularModelError(
         f"{equation} is an algebraic loop of gain one: {unknown} cancels out of it.",
-        f"what stands before {unknown} is zero whatever the values are",
+        f"the coefficient of {unknown} is zero for all values",
         because=f"{unknown} equals itself and something more, which then has to be zero and leaves {unknown} open.",
         remedy=f"another gain, a delay or a lag in the loop, or an equation that determines {unknown}",
     )
@@ -286,8 +286,8 @@ def _solve_block(
         names, where = [labels[c] for c in columns], [system.equation_labels[r] for r in rows]
         error = SingularModelError(
             f"The equations do not determine {listed(names)}.",
-            f"their matrix in {listed(where)} is singular whatever the values are",
-            because="the model is a DAE of higher index, or two equations say the same.",
+            f"their matrix in {listed(where)} is singular for all values",
+            because="the model is a DAE of higher index, or two equations are equivalent.",
             remedy="dd.analyse(m), which names hidden constraints",
         )
         return NoForm(error, SINGULAR)

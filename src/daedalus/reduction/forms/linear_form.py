@@ -60,8 +60,8 @@ def find_linear_form(system: System) -> LinearForm | NoForm:
     if always_singular(matrix):
         loose = SingularModelError(
             "The equations do not determine all derivatives and algebraic variables.",
-            "their matrix is singular whatever the values are",
-            because="the model is a DAE of higher index, or two equations say the same.",
+            "their matrix is singular for all values",
+            because="the model is a DAE of higher index, or two equations are equivalent.",
             remedy="dd.analyse(m), which names hidden constraints",
         )
         return NoForm(loose, FormObstacle.SINGULAR)

@@ -1,6 +1,6 @@
 """Whether the offsets of the signature method are right: the system Jacobian, at random values and at the start.
 
-Where it is singular whatever the values are, the equations are combined (`analysis.structure.structural_repair`); where
+Where it is singular for all values, the equations are combined (`analysis.structure.structural_repair`); where
 it is singular at the start alone, that is said.
 """
 
@@ -270,7 +270,7 @@ def _irreparable(
         "The model cannot be reduced: its structure misleads.",
         [
             f"the equations {', '.join(equations[:8])} do not determine {', '.join(names[:8])}",
-            "their matrix is singular whatever the values are, and no combination of equations or of unknowns helps",
+            "their matrix is singular for all values, and no combination of equations or of unknowns helps",
         ],
         because="how often each equation is differentiated is read from which unknowns stand in it.",
         remedy="combine the equations by hand so that derivatives cancel; dd.analyse(m) names what is redundant",

@@ -1,7 +1,7 @@
 """Written equations that follow from others while the motion is determined: they are set apart and watched.
 
 As many equations as unknowns may say the same twice and leave multipliers or algebraic variables open in turn. Where
-the system Jacobian is singular whatever the values are, `DependenceSearch` finds equations that hold wherever the
+the system Jacobian is singular for all values, `DependenceSearch` finds equations that hold wherever the
 others do, with all their derivatives, and unknowns that nothing else feels. Without the former there are too few
 equations for the latter, of which the smallest values are taken (`model.smallest_values`).
 """

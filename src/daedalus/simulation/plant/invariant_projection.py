@@ -41,7 +41,7 @@ def invariant_projection(system: System, kept: ca.SX) -> SimpleNamespace:
         raise SolverError(
             "The invariants of this model cannot be kept by projection.",
             f"{count} of them depend on each other",
-            because="the way onto them is not determined.",
+            because="the projection onto them is not unique.",
             remedy="leave out those that follow from the others",
         )
     nothing = [ca.SX.zeros(states + count), *([ca.SX.zeros(len(resting))] if resting else [])]

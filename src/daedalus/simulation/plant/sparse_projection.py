@@ -99,7 +99,7 @@ def _rates(system: System, form: LinearForm, places: list[int]) -> ca.SX:
         raise SolverError(
             "The invariants of this model cannot be kept by projection.",
             f"{', '.join(absent[:6])} {'is' if len(absent) == 1 else 'are'} coupled with accelerations",
-            because="positions change as the velocities tell.",
+            because="positions change with the velocities.",
             remedy='dd.reduce(m, stabilise="baumgarte")',
         )
     equations = [own[k][0] for k in places]

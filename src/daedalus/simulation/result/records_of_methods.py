@@ -269,7 +269,7 @@ class GrowingModeMet(Record):
     it does not oscillate.
 
     >>> print(GrowingModeMet("rest", "x", 0.0, 0.5, 0.0))
-    the state stands on an unstable rest at t = 0: a disturbance, of x above all, grows by a factor e every 2 s ...
+    the state is at an unstable equilibrium at t = 0: a disturbance, of x above all, grows by a factor e every 2 s ...
     """
 
     kind: str
@@ -283,8 +283,8 @@ class GrowingModeMet(Record):
         grows = f"grows by a factor e every {1 / self.rate:.3g} s (rate {self.rate:.3g} 1/s{turns})"
         if self.kind == "rest":
             return (
-                f"the state stands on an unstable rest at t = {self.time:.6g}: a disturbance, of {self.variable} above "
-                f"all, {grows}, but nothing disturbs it here; to see where it goes, start slightly beside it"
+                f"the state is at an unstable equilibrium at t = {self.time:.6g}: a disturbance, of {self.variable} "
+                f"above all, {grows}, but nothing disturbs it here; to see where it goes, start slightly beside it"
             )
         if self.kind == "passed":
             return (

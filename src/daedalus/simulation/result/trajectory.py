@@ -259,9 +259,9 @@ class Trajectory(RecordedRun):
         """Write a page with a slider for every parameter, which updates curves and animation at once; returns its path.
 
         The page holds first and second derivatives along the run, y + Σ δ y' + ½ Σ δ δ y''. A green band on each slider
-        shows how far re-runs confirm them to within 3 % with the other sliders where they are: corners of the ranges
-        are re-run, too. A button copies the call that runs the chosen values. Models that switch or jump are predicted
-        by first derivatives alone, which the page says.
+        shows how far new runs confirm them to within 3 % with the other sliders where they are: corners of the ranges
+        are run, too. A button copies the call that runs the chosen values. For models that switch or jump the page
+        uses first derivatives alone, and says so.
 
         Parameters
         ----------

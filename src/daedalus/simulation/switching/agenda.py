@@ -239,7 +239,7 @@ def _codes(plant: Plant, core_plant: Plant, order: Order) -> tuple[list[Any], di
         if code.call is None:
             raise InputError(
                 f"The code of the clock {name!r} is not there.",
-                because="a file or another process keeps what code reads and writes, and never the code.",
+                because="a file or another process keeps the names that the code reads and writes, but not the code.",
                 remedy="simulate the model that was written with it",
             )
         sizes = [[size_of(system, each) for each in names] for names in (code.reads, code.writes)]
