@@ -44,7 +44,7 @@ from daedalus.simulation.result.event_records import TransitionKind
 from daedalus.simulation.result.records import Record
 from daedalus.simulation.result.records_of_derivatives import EquationsJump
 from daedalus.simulation.result.records_on_the_way import SlidesAlong
-from daedalus.simulation.sliding.rest import NEARER, STEEP
+from daedalus.simulation.sliding.rest import NEARER, is_steep
 from daedalus.simulation.sliding.slide import LEAVES
 from daedalus.simulation.sliding.sliding_system import (
     Sliding,
@@ -309,7 +309,7 @@ def _onto_rest(case: Case, sliding: Sliding, row: np.ndarray) -> np.ndarray:
             slopes_of(sliding.outside).at(t, surface.moved(side * away, t, case.x0, u, p), u, p)[:n] - still
             for away in (BESIDE * LEAVES, BESIDE * LEAVES / NEARER)
         )
-        ways.append(np.where(np.abs(close) > STEEP * NEARER * np.abs(wide), close, 0.0))
+        ways.append(np.where(is_steep(close, wide), close, 0.0))
     if not _parallel(*ways):
         raise SolverError(
             f"The derivatives of {case.system.name!r} do not exist at its start.",

@@ -59,15 +59,36 @@ def test_a_start_from_which_many_solutions_go_is_told(method):
     assert (told.unknowns, told.begin) == (("x_dot",), 0.0)
 
 
-def test_a_pole_of_algebraic_variables_on_the_way_of_an_explicit_run_is_told():
-    """x (z0 - z1) = 1 has no solution at x = 0, which x' does not feel."""
+@pytest.mark.parametrize("save_at", [None, [0.0, 2.5]])
+def test_a_pole_of_algebraic_variables_on_the_way_of_an_explicit_run_is_told(save_at):
+    """x (z0 - z1) = 1 has no solution at x = 0, which x' does not feel; whatever times are asked for."""
     m = dd.Model("pole")
     x, z = m.state("x", start=-1.0), m.algebraic("z", 2)
     m.equation(m.der(x), 1.0)
     m.equation(z[0] + z[1], 3.0)
     m.equation(x * (z[0] - z[1]), 1.0)
-    (told,) = records_of(dd.simulate(m, 2.5), NotDetermined)
-    assert told.begin <= 1.0 <= told.end
+    (told,) = records_of(dd.simulate(m, 2.5, save_at=save_at), NotDetermined)
+    assert (told.begin, told.end) == pytest.approx((1.0, 1.0), abs=1e-9)
+
+
+@pytest.mark.parametrize("method", ["auto", "tsit5"])
+def test_a_divisor_that_passes_zero_is_told_with_its_time(method):
+    """(1 - t) z = 1 - t² has z = 1 + t."""
+    m = dd.Model("ramp")
+    x, z = m.state("x", start=0.0), m.algebraic("z")
+    m.equation(m.der(x), 1.0)
+    m.equation((1 - m.time) * z, 1 - m.time**2, name="ramp")
+    told = [each for each in dd.simulate(m, 1.95, method=method).records if "1 - t" in str(each)]
+    assert str(told[0]).startswith("1 - t, the factor of z in ramp, passes through zero near t = 1:")
+
+
+def test_a_divisor_within_the_rounding_of_a_long_sum_is_zero_at_the_start():
+    """Ten thousand steps of 1e-4 add up to 1 - 9e-14: x - 1 is nothing but rounding there."""
+    m = dd.Model("valve")
+    x = m.state("x", start=float(np.add.accumulate(np.full(10_000, 1e-4))[-1]))
+    m.equation((x - 1) * m.der(x), -1.0, name="valve")
+    with pytest.raises(dd.SingularModelError, match="valve cannot be solved for x_dot at the start"):
+        dd.simulate(m, 0.1, method="tsit5")
 
 
 def test_a_block_that_stays_regular_is_not_told():

@@ -74,6 +74,6 @@ def test_a_divisor_that_passes_through_zero_is_told():
     (told,) = tr.records[1:]
     assert (told.divisor, told.unknown, told.equation) == ("x[0] - x[1]", "x_dot[1]", "second")
     # x1 = 1 - exp(-t) and x2 = 1 - t meet at t = 0.567, the root of exp(-t) = t.
-    assert told.begin < 0.567143 < told.end
+    assert (told.begin, told.end) == pytest.approx((0.5671432904, 0.5671432904), abs=1e-6)
     assert str(told) == tr.notes[1]
     assert len(dd.simulate(meeting([1.0, 0.0]), 1.0, inputs={"u": 0.5}).notes) == 1

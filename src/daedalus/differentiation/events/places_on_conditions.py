@@ -8,7 +8,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.model.system.system import System
-from daedalus.simulation.sliding.rest import BESIDE, NEARER, STEEP, has_roots, is_of_states
+from daedalus.simulation.sliding.rest import BESIDE, NEARER, has_roots, is_of_states, is_steep
 from daedalus.simulation.sliding.slide import LEAVES
 from daedalus.simulation.sliding.sliding_system import held_state
 from daedalus.simulation.switching.jumps_on_conditions import differ, places_on, sides_of
@@ -47,7 +47,7 @@ def _is_steep(both: ca.Function, point: np.ndarray, way: np.ndarray) -> bool:
         far, near, there = (
             both(point + side * away * way)[k].full().ravel() for away in (BESIDE, NEARER * BESIDE, NEARER**2 * BESIDE)
         )
-        far, near, least = np.abs(far - there), np.abs(near - there), 1e-3 * NEARER * BESIDE * (1 + np.abs(there))
-        if np.any(np.isfinite(far) & (near > least) & (near > STEEP * NEARER * far)):
+        far, near, least = far - there, near - there, 1e-3 * NEARER * BESIDE * (1 + np.abs(there))
+        if np.any(np.isfinite(far) & (np.abs(near) > least) & is_steep(near, far)):
             return True
     return False

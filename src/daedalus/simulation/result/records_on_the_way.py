@@ -180,10 +180,10 @@ class ConstraintsRechosen(Record):
 
 @dataclass(frozen=True)
 class DivisorVanishes(Record):
-    """What an equation is divided by passes through zero between two times.
+    """What an equation is divided by passes through zero, from when to when.
 
-    >>> print(DivisorVanishes("u - x", "x_dot", "valve", 0.5, 0.6))  # doctest: +ELLIPSIS
-    u - x, the factor of x_dot in valve, passes through zero between t = 0.5 and 0.6: dd.analyse shows ...
+    >>> print(DivisorVanishes("u - x", "x_dot", "valve", 0.5, 0.5))
+    u - x, the factor of x_dot in valve, passes through zero near t = 0.5: dd.analyse shows what the model is there
     """
 
     divisor: str
@@ -191,10 +191,18 @@ class DivisorVanishes(Record):
     equation: str
     begin: float
     end: float
-    words = (
-        "{divisor}, the factor of {unknown} in {equation}, passes through zero between t = {begin:.6g} and "
-        "{end:.6g}: dd.analyse shows what the model is there"
-    )
+
+    def __str__(self) -> str:
+        return (
+            f"{self.divisor}, the factor of {self.unknown} in {self.equation}, passes through zero "
+            f"{_when(self.begin, self.end)}: dd.analyse shows what the model is there"
+        )
+
+
+def _when(begin: float, end: float) -> str:
+    """A moment, or two that something lies between."""
+    one, other = f"{begin:.6g}", f"{end:.6g}"
+    return f"near t = {one}" if one == other else f"between t = {one} and {other}"
 
 
 @dataclass(frozen=True)
@@ -213,12 +221,10 @@ class NotDetermined(Record):
 
     def __str__(self) -> str:
         several, many = len(self.equations) > 1, len(self.unknowns) > 1
-        begin, end = f"{self.begin:.6g}", f"{self.end:.6g}"
-        when = f"near t = {begin}" if begin == end else f"between t = {begin} and {end}"
         return (
-            f"{listed(self.equations)} {'do' if several else 'does'} not determine {listed(self.unknowns)} {when}: the "
-            f"matrix before {'them' if many else 'it'} is singular there, and solutions may end or go on in several "
-            "ways; dd.analyse shows what the model is there"
+            f"{listed(self.equations)} {'do' if several else 'does'} not determine {listed(self.unknowns)} "
+            f"{_when(self.begin, self.end)}: the matrix before {'them' if many else 'it'} is singular there, and "
+            "solutions may end or go on in several ways; dd.analyse shows what the model is there"
         )
 
 

@@ -54,7 +54,6 @@ from daedalus.simulation.singular.leading_matrix import undetermined_places
 from daedalus.simulation.singular.leading_over import until
 from daedalus.simulation.sliding.rest import with_rests
 from daedalus.simulation.sliding.sliding_system import rests_on_surface, surfaces_of
-from daedalus.simulation.start.vanishing_divisor import passages
 from daedalus.simulation.switching.agenda import agenda_of, near_zero, order_of
 from daedalus.simulation.switching.instant_end import held_at_start, instant_end
 from daedalus.simulation.switching.jump_at_end import jumps_at_end
@@ -386,8 +385,7 @@ def explain(piece: Piece, run: Any, t1: float, codes: Mapping[str, Any] | None =
     stop = _refused(piece, run) or stop_of(run, settings.plant.system, *limits, events=settings.events)
     if stop.ending.of_an_instant:
         stop = instant_end(run, settings.plant.system, codes or {})
-    told = settings.notes + passages(settings.plant, drive, run.t, run.x, p)
-    told += undetermined_places(settings.plant, drive, p, run)
+    told = settings.notes + undetermined_places(settings.plant, drive, p, run)
     told += held_at_start(settings.plant, drive, run, p, fired)
     told += growing_modes(piece, run)
     if stop.ending.success or not stop.ending.final:

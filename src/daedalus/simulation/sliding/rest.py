@@ -43,6 +43,11 @@ def rate_beside(
     return surface.rate(t, y, moved, u, p)
 
 
+def is_steep(close: np.ndarray | float, wide: np.ndarray | float, nearer: float = NEARER) -> np.ndarray:
+    """Which changes towards a place hardly fall where they are taken so much nearer to it: slopes are infinite."""
+    return np.asarray(np.abs(close) > STEEP * nearer * np.abs(wide))
+
+
 def leads_to_rest(
     surface: Surface, t: float, x: np.ndarray, u: np.ndarray, p: np.ndarray, near: np.ndarray | None
 ) -> bool:
@@ -55,7 +60,7 @@ def leads_to_rest(
     )
     rates = [rate_beside(surface, away, t, x, u, p, near) for away in (BESIDE, -BESIDE)]
     closer = [abs(rate_beside(surface, nearer * away, t, x, u, p, near)) for away in (BESIDE, -BESIDE)]
-    steep = [STEEP * nearer * abs(rate) < close < FALLS * abs(rate) for rate, close in zip(rates, closer)]
+    steep = [bool(is_steep(close, rate, nearer)) and close < FALLS * abs(rate) for rate, close in zip(rates, closer)]
     stands = [rate == 0 == close for rate, close in zip(rates, closer)]
     leads = any(steep) and all(one or other for one, other in zip(steep, stands))
     return rates[0] <= 0 <= rates[1] and leads

@@ -1,7 +1,7 @@
 """Refuse a start at which an equation cannot be solved for its unknown, because what stands before that is zero there.
 
 `u x' + x = 0` is an ODE while u ≠ 0; at u = 0 a division would give an infinite x', or where a factor cancels, one of
-many solutions. A divisor d counts as zero within its rounding error, which is eps Σ |∂d/∂y y| over its arguments y.
+many solutions. Along a run `daedalus.simulation.singular.leading_matrix` watches the same divisors.
 """
 
 from __future__ import annotations
@@ -12,28 +12,19 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
-from daedalus.algebra.rank_decision import EPSILON
-from daedalus.compilation import Compiled, compile_function
 from daedalus.errors import SingularModelError
-from daedalus.model.expressions import concatenate, elements, symbol_key
+from daedalus.model.expressions import symbol_key
 from daedalus.model.model import Model
 from daedalus.model.names import listed
 from daedalus.model.printing import expression_text
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
-from daedalus.reduction.forms.explicit_form import explicit_form
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant
 from daedalus.simulation.plant.plant import Plant
-from daedalus.simulation.result.records import Record
-from daedalus.simulation.result.records_on_the_way import DivisorVanishes
-from daedalus.simulation.start.coupled_blocks import blocks_passed, open_block
+from daedalus.simulation.singular.leading_matrix import LETTERS, MOST_NAMES, divisor_blocks, labels_by_symbol
+from daedalus.simulation.start.coupled_blocks import open_block
 from daedalus.simulation.start.singular_mass import check_start_mass
-
-VANISHED = 8 * EPSILON
-LETTERS = ("t", "x", "u", "p")
-# Names in one sentence.
-MOST_NAMES = 6
 
 
 class VanishingDivisor(NamedTuple):
@@ -68,12 +59,11 @@ def vanishing_divisor(
     if block is not None:
         known = {"t": [t0], "x": x0, "u": drive.at_time(t0), "p": p}
         return _refused(plant.system, block.equations, block.unknowns, block.matrix, known)
-    if not plant.form.divisors:
+    divisors = once(plant.system, divisor_blocks)
+    if divisors is None:
         return None
-    function, needs_inputs = once(plant.system, _function)
-    u = drive.at_time(t0) if needs_inputs else drive.constants
-    value, size = function.core(np.array([t0]), x0, u, p)
-    vanished = np.flatnonzero(np.abs(value) <= VANISHED * size)
+    u = drive.at_time(t0) if divisors.needs_inputs else drive.constants
+    vanished = np.flatnonzero(divisors.judged(divisors.function.core(np.array([t0]), x0, u, p)[0][None]).signs[0] == 0)
     if not len(vanished):
         return None
     check_start_mass(model, plant.system, t0, x0, p)
@@ -82,59 +72,11 @@ def vanishing_divisor(
     return _refused(plant.system, (lost.equation,), (lost.unknown,), lost.expression, known)
 
 
-def passages(plant: Plant, drive: Drive, times: np.ndarray, x: np.ndarray, p: np.ndarray) -> tuple[Record, ...]:
-    """Records of divisors that change their sign along a run, where the solution may end or go on in several ways."""
-    if not isinstance(plant, ExplicitPlant) or len(times) < 2:
-        return ()
-    told = blocks_passed(plant.system, drive, times, x, p)
-    return told + _divisors_passed(plant, drive, times, x, p) if plant.form.divisors else told
-
-
-def _divisors_passed(
-    plant: ExplicitPlant, drive: Drive, times: np.ndarray, x: np.ndarray, p: np.ndarray
-) -> tuple[Record, ...]:
-    system = plant.system
-    moving = ca.vertcat(system.symbol("t"), system.symbol("x"), system.symbol("u"))
-    if not ca.depends_on(concatenate(divisor.expression for divisor in plant.form.divisors), moving):
-        return ()
-    function, needs_inputs = once(system, _function)
-    if needs_inputs and drive.callbacks:
-        return ()
-    u = drive.at(times) if needs_inputs else drive.constants
-    signs = np.sign(function.core.evaluate_many(times[:, None], x, u, p)[0]).T
-    found: list[Record] = []
-    for divisor, row in zip(plant.form.divisors, signs):
-        places = np.flatnonzero(row[1:] * row[:-1] <= 0)
-        if len(places):
-            text = expression_text(divisor.expression, _labels(system), 80)
-            begin, end = (float(t) for t in times[places[0] : places[0] + 2])
-            found.append(DivisorVanishes(text, divisor.unknown, divisor.equation, begin, end))
-    return tuple(found[:MOST_NAMES])
-
-
-def _labels(system: System) -> dict[int, str]:
-    """The names of the symbols that divisors consist of."""
-    names = {letter: ("t",) if letter == "t" else system.labels[letter] for letter in LETTERS}
-    return {
-        symbol_key(s): name for letter in LETTERS for name, s in zip(names[letter], elements(system.symbol(letter)))
-    }
-
-
-def _function(system: System) -> tuple[Compiled, bool]:
-    """The divisors and the sizes of their terms, as numbers of (t, x, u, p), and whether the inputs matter."""
-    symbols = system.symbols(LETTERS)
-    expressions = concatenate(divisor.expression for divisor in explicit_form(system).divisors)
-    arguments = ca.vertcat(*symbols)
-    terms = ca.mtimes(ca.fabs(ca.jacobian(expressions, arguments)), ca.fabs(arguments))
-    function = ca.Function("divisors", symbols, [ca.densify(expressions), ca.densify(terms)])
-    return compile_function(function), bool(ca.depends_on(expressions, system.symbol("u")))
-
-
 def _refused(
     system: System, equations: Sequence[str], unknowns: Sequence[str], singular: ca.SX, known: dict[str, object]
 ) -> VanishingDivisor:
     """A divisor that is zero, or a matrix of several equations that is singular, in words."""
-    labels = _labels(system)
+    labels = labels_by_symbol(system)
     flat = np.concatenate([np.asarray(known[letter], dtype=float) for letter in LETTERS])
     values = {name: float(value) + 0.0 for name, value in zip(labels.values(), flat)}
     inside = [labels[symbol_key(symbol)] for symbol in ca.symvar(singular)][:MOST_NAMES]
