@@ -1,9 +1,11 @@
 """Sweeps over seeds: every path is the one that a single run computes, one by one and in kernels."""
 
+import casadi as ca
 import numpy as np
 import pandas as pd
 import pytest
 from fake_gpu import install
+from scipy.integrate import cumulative_simpson, simpson
 
 import daedalus as dd
 
@@ -99,17 +101,42 @@ def test_cases_without_seeds_share_their_noise():
     assert float(en["x"][0, -1]) == pytest.approx(float(one["x"][-1]), abs=1e-6)
 
 
-def test_first_passages_end_cases():
-    """Kramers: escape from a well, slower with less noise."""
-    means = []
-    for intensity in (1.0, 0.5):
-        m = dd.Model("well")
-        x, w = m.state("x", start=-1.0), m.noise("w", intensity)
-        m.equation(m.der(x), x - x**3 + w)
-        m.event("over", x, direction=1, terminal=True)
-        en = dd.sweep(m, 60.0, seeds=40, step=0.02, save_at="end", method="rk4")
-        means.append(float(en["end_time"].mean()))
-    assert 1.0 < means[0] < means[1]
+def test_the_mean_time_of_escape_from_a_well():
+    """Kramers: the mean first passage over a barrier, by quadrature of the backward equation, within its confidence.
+
+    C. Gardiner, Stochastic Methods (4th edition, 2009), section 5.5: with V = -x²/2 + x⁴/4 and the intensity q it is
+    2/q ∫ exp(2 V(y)/q) ∫ exp(-2 V(z)/q) dz dy, z from -∞ to y, y from the start to the end.
+    """
+    q, begin, end = 0.5, -1.0, 0.8
+    fine = np.linspace(-5.0, end, 20_001)
+    potential = 2 / q * (-(fine**2) / 2 + fine**4 / 4)
+    inner = cumulative_simpson(np.exp(-potential), x=fine, initial=0.0)
+    beyond = fine >= begin
+    exact = 2 / q * simpson(np.exp(potential[beyond]) * inner[beyond], x=fine[beyond])
+    m = dd.Model("well")
+    x, w = m.state("x", start=begin), m.noise("w", q)
+    m.equation(m.der(x), x - x**3 + w)
+    m.event("over", x - end, direction=1, terminal=True)
+    times = dd.sweep(m, 300.0, seeds=150, step=0.05, save_at="end")["end_time"].values
+    assert times.max() < 300.0
+    assert abs(times.mean() - exact) < 3 * times.std() / np.sqrt(len(times))
+
+
+def test_a_pendulum_of_index_3_has_the_variance_of_its_linearisation():
+    """Lyapunov's equation of the equations as written: q / (2 c g) for the place, q / (2 c) for the velocity."""
+    m = dd.Model("pendulum")
+    p = m.coordinate("p", 2, start=[0, -1], rate=[0, 0])
+    m.kinetic_energy(0.5 * ca.sumsqr(m.rate(p)))
+    m.potential_energy(9.81 * p[1])
+    m.constraint("rod", ca.sumsqr(p) - 1)
+    m.force(m.noise("w", [1e-3, 0.0], 2) - 2.0 * m.rate(p), at=p)
+    lin = dd.linearise(m)
+    P = np.diag(dd.covariance(lin))
+    wide, fast = (P[list(lin.states).index(name)] for name in ("p[0]", "p_dot[0]"))
+    assert (wide, fast) == pytest.approx((1e-3 / (4 * 9.81), 1e-3 / 4))
+    en = dd.sweep(m, (0.0, 3.0), seeds=100, step=0.04, save_at=[2.0, 3.0], outputs=["p", "p_dot"])
+    for name, exact in (("p", wide), ("p_dot", fast)):
+        assert float((en[name][..., 0] ** 2).mean()) == pytest.approx(exact, rel=4 * np.sqrt(2 / 200))
 
 
 def test_statistics_over_seeds():

@@ -11,6 +11,8 @@ import numpy as np
 
 from daedalus.errors import InputError
 from daedalus.model.expressions import elements
+from daedalus.model.mechanics.mechanics_part import Mechanics
+from daedalus.model.reopened import as_model
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.model.variables import Variable, make_variable
@@ -152,6 +154,12 @@ def _with_seed(system: System) -> System:
 
 
 def _seed_added(system: System) -> System:
+    mechanics = system.part(Mechanics)
+    if mechanics is not None and mechanics.book is not None and not system.is_rewritten:
+        # Forms of motion are found in what was written.
+        model = as_model(system).copy()
+        model.parameter(SEED, 0.0)
+        return model.freeze()
     variable = make_variable(SEED, "parameter", (), start=0.0)
     count = system.sizes["p"] - system.discrete_count
     p = elements(system.symbol("p"))

@@ -51,7 +51,7 @@ def as_model(model: Model | System) -> Model:
 
 def _reopened(system: System) -> Model:
     mechanics = system.part(Mechanics)
-    book = mechanics.book if mechanics is not None else None
+    book = mechanics.book if mechanics is not None and not system.is_rewritten else None
     model = book if isinstance(book, Model) else _written_again(system)
     model._frozen = system
     return model

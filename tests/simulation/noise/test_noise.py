@@ -7,6 +7,7 @@ from records_of import records_of
 
 import daedalus as dd
 from daedalus.errors import DaedalusError, InputError, ModelError
+from daedalus.simulation.noise.ito_drift import with_ito_drift
 from daedalus.simulation.result.records_of_methods import NoiseDrawn
 
 
@@ -70,6 +71,57 @@ def test_the_error_falls_with_the_step(make):
     ]
     order = np.log2(errors[0] / errors[2]) / 2
     assert 0.8 < order < 1.3
+
+
+@pytest.mark.parametrize(("method", "order"), [("heun", 1), ("rk4", 2)])
+def test_strong_and_weak_order_on_geometric_motion(method, order):
+    """exp(drift t + spread W) is exact on every path; the local error (spread ΔW)^(p + 1) gives both orders p / 2 and
+    (p + 1) / 2 rounded up: one by Heun's method, as Milstein's, two by one step of order four."""
+    strong, weak = [], []
+    for step in (2.0**-3, 2.0**-5):
+        options = {"step": step, "method": method, "save_at": "end", "on": "cpu"}
+        en = dd.sweep(geometric(spread=0.4), 1.0, seeds=2000, **options)
+        off = en["x"].values - np.exp(0.5 - 0.5 * 0.4**2 + 0.4 * en["path"].values)
+        strong.append(np.sqrt(np.mean(off**2)))
+        weak.append(abs(off.mean()))
+    for errors in (strong, weak):
+        assert np.log2(errors[0] / errors[1]) / 2 == pytest.approx(order, abs=0.25)
+
+
+def test_ito_drift_survives_a_reduction():
+    """A damper whose coefficient is noise, on a mass: <v> stays as it is in the sense of Itô."""
+    m = dd.Model("mass")
+    q = m.coordinate("q", start=0.0, rate=1.0)
+    m.kinetic_energy(0.5 * m.rate(q) ** 2)
+    m.force(m.noise("w", 1.0) * m.rate(q), at=q)
+    moved = with_ito_drift(m.freeze())
+    reduced = dd.reduce(moved).freeze()
+    values = {"q_ddot": 3.0, "q_dot": 2.0, "w": 0.5}
+    for system in (moved, reduced):
+        rows = [float(value) for value in np.ravel(residual_at(system, values)) if abs(float(value)) > 1e-12]
+        assert rows == [pytest.approx(3.0 + 0.5 * 2.0 - 0.5 * 2.0)]
+
+
+def residual_at(system, values):
+    vectors = [np.zeros(system.sizes.get(letter, 1)) for letter in ("t", "xdot", "x", "z", "u", "p")]
+    for name, value in values.items():
+        place = system.place(name)
+        vectors[("t", "xdot", "x", "z", "u", "p").index(place.letter)][place.positions] = value
+    vectors[1][system.place("q").positions] = values["q_dot"]
+    return ca.Function("residual", system.symbols(), [system.residual])(*vectors).full()
+
+
+def test_a_stiff_follower_takes_the_steps_of_its_noise():
+    """A state that follows noisy motion within 1e-5 s: implicit methods take one step for each value of the noise."""
+    m = dd.Model("follower")
+    y, x, w = m.state("y", start=0.0), m.state("x", start=0.0), m.noise("w", 1.0)
+    m.equation(m.der(y), -y + w)
+    m.equation(m.der(x), 1e5 * (y - x))
+    tr = dd.simulate(m, 5.0, step=0.05, seed=1, method="radau5")
+    assert tr.work.steps == 100
+    assert np.abs(tr["x"] - tr["y"]).max() < 1e-3
+    alone = dd.simulate(ornstein_uhlenbeck(), 5.0, step=0.05, seed=1)
+    assert tr["y"] == pytest.approx(alone["x"], abs=1e-5)
 
 
 @pytest.mark.parametrize(("intensity", "rate"), [(1.0, 1.0), (0.2, 10.0)])

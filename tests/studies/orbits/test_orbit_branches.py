@@ -4,6 +4,7 @@ import casadi as ca
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from scipy.special import mathieu_a, mathieu_b
 
 import daedalus as dd
 
@@ -264,3 +265,18 @@ def test_orbits_of_a_squid_axon():
     assert np.allclose([point.parameter for point in branch.points], [7.84655, 7.84954, 7.92198, 7.92199], atol=1e-5)
     for point in branch.points[1:3]:
         assert min(abs(point.multipliers + 1)) < 1e-3
+
+
+def test_tongues_of_mathieu():
+    """The edges of instability of x'' + (a - 2 q cos 2t) x = 0 at q = 1; between them multipliers are on the circle,
+    where rounding makes no torus of them (NIST Handbook of Mathematical Functions, chapter 28)."""
+    m = dd.Model("Mathieu")
+    x, a = m.state("x", start=0.0, rate=0.0), m.parameter("a", -0.2)
+    m.equation(m.der(m.der(x)), -(a - 2 * ca.cos(2 * m.time)) * x)
+    orbit = dd.periodic(m, period=np.pi, parameters={"a": 3.8})
+    upper = dd.branch(orbit, "a", (3.8, 4.5))
+    assert [point.kind for point in upper.points] == ["branch point"] * 2
+    assert [p.parameter for p in upper.points] == pytest.approx([mathieu_b(2, 1.0), mathieu_a(2, 1.0)], abs=1e-7)
+    lower = dd.branch(dd.periodic(m, period=np.pi), "a", (-0.2, 2.0))
+    assert [point.kind for point in lower.points] == ["period doubling"] * 2
+    assert [p.parameter for p in lower.points] == pytest.approx([mathieu_b(1, 1.0), mathieu_a(1, 1.0)], abs=1e-7)

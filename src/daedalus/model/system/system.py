@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Literal, TypeVar
 
 import casadi as ca
@@ -57,7 +56,7 @@ class System:
     """
 
     def __init__(self, content: SystemContent) -> None:
-        self._content = content
+        self._content, self.is_rewritten = content, content.rewritten
         self.name = content.name
         self.variables = tuple(content.variables)
         self.orders = {key: tuple(value) for key, value in content.orders.items()}
@@ -195,7 +194,7 @@ class System:
 
     def changed(self, **changes: Any) -> System:
         """A copy of the system with some fields replaced; parts are dropped unless you pass them."""
-        return System(replace(self._content, **{"parts": (), **changes}))
+        return System(self._content.changed(changes))
 
     # -- sizes and names ---------------------------------------------------------------------------------------
 

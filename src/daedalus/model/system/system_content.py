@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 import casadi as ca
 
@@ -21,7 +22,8 @@ class SystemContent:
     where each equation comes from, and each element of what is kept at zero. guards: one row an event. resets,
     assigned: (events, states) and (events, discrete variables) after each event. watched: kept at zero by solutions,
     but nothing holds them to it. choices: of states, where parameters say which of them are integrated. aliases:
-    further names of variables and of their derivatives. parts: records of how the system was made.
+    further names of variables and of their derivatives. parts: records of how the system was made. rewritten: whether
+    equations or variables have changed since.
     """
 
     name: str
@@ -44,6 +46,12 @@ class SystemContent:
     on_request: Sequence[str] = ()
     assigned: ca.SX | None = None
     parts: Sequence[object] = ()
+    rewritten: bool = False
+
+    def changed(self, changes: Mapping[str, Any]) -> SystemContent:
+        """A copy with some fields replaced, without its parts unless they are passed."""
+        rewritten = self.rewritten or not changes.keys().isdisjoint(("residual", "variables", "symbols"))
+        return replace(self, **{"parts": (), "rewritten": rewritten, **changes})
 
     def __post_init__(self) -> None:
         for entry in fields(self):

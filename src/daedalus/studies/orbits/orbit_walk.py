@@ -219,7 +219,9 @@ class OrbitWalk(CurveWalk[OrbitStep, SpecialOrbit]):
             tests.append(("period doubling", lambda step: _beyond(self.nontrivial(step.multipliers), -1)))
         if not turns and _beyond(old, 1) * _beyond(new, 1) < 0:
             tests.append(("branch point", lambda step: _beyond(self.nontrivial(step.multipliers), 1)))
-        if _pairs_outside(old) != _pairs_outside(new):
+        # Pairs that are on the circle before and after, as where nothing is lost, pass it by rounding alone.
+        leaves = max(abs(_pair_next_to_circle(side)) for side in (old, new)) > ON_CIRCLE
+        if leaves and _pairs_outside(old) != _pairs_outside(new):
             tests.append(("torus", lambda step: _pair_next_to_circle(self.nontrivial(step.multipliers))))
         change = abs(self.unstable(after.multipliers) - self.unstable(before.multipliers))
         for kind, test in tests:
