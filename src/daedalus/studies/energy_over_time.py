@@ -48,7 +48,7 @@ class EnergyOverTime:
 
     def plot(self, ax: Any = None, change: bool = False) -> Any:
         """Draw the energies over time; with `change` |E − E(0)| in a logarithmic axis; returns the figure."""
-        from daedalus.display.lectures.energy_plot import plot_energy
+        from daedalus.display.lectures.run_plots import plot_energy
 
         return plot_energy(self, ax, change)
 

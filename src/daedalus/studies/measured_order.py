@@ -81,7 +81,7 @@ class Convergence:
         >>> m.equation(m.der(x), -x)
         >>> figure = dd.convergence(m, "rk4", [0.2, 0.1, 0.05]).plot()
         """
-        from daedalus.display.convergence_plot import plot_convergence
+        from daedalus.display.lectures.method_plots import plot_convergence
 
         return plot_convergence(self, ax)
 

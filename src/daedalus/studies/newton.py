@@ -43,7 +43,7 @@ class NewtonHistory:
 
     def plot(self, ax: Any = None) -> Any:
         """Draw residuals over iterations, and the fraction of each step that was taken; returns the figure."""
-        from daedalus.display.lectures.newton_plot import plot_newton
+        from daedalus.display.lectures.method_plots import plot_newton
 
         return plot_newton(self, ax)
 

@@ -49,7 +49,7 @@ class WorkPrecision:
 
     def plot(self, ax: Any = None, work: str = "evaluations") -> Any:
         """Draw error over work, one line per method; work: "evaluations", "steps" or "seconds"; returns the figure."""
-        from daedalus.display.lectures.work_precision_plot import plot_work_precision
+        from daedalus.display.lectures.method_plots import plot_work_precision
 
         return plot_work_precision(self, ax, work)
 

@@ -1,7 +1,8 @@
 """Expressions as polynomials in what cannot be taken apart: symbols, function values, and sums under a power.
 
 A monomial is a sorted tuple of (atom, exponent), a polynomial a dict from monomials to numbers. Exponents may be
-negative or fractions: a denominator that is a sum is an atom with a negative exponent.
+negative or fractions: a denominator that is a sum is an atom with a negative exponent. Conditions
+that keep a division or a root off one point, such as cos²θ < 1e-20, are left out, as a person does.
 """
 
 from __future__ import annotations
@@ -12,13 +13,15 @@ from typing import Any
 import casadi as ca
 
 from daedalus.algebra.rank_decision import ROUNDING
-from daedalus.derivations.formula.guards import guard
 from daedalus.model.expressions import elements, folded, symbol_key
 
 Monomial = tuple[tuple[int, float], ...]
 Polynomial = dict[Monomial, float]
 
 _POWERS = {ca.OP_SQ: 2.0, ca.OP_INV: -1.0, ca.OP_SQRT: 0.5}
+
+# Limits of guards: a square below them is zero for the reader.
+TINY = 1e-12
 
 
 class TooManyTerms(Exception):
@@ -271,3 +274,39 @@ def factor_of_all(monomials: Iterable[Monomial]) -> Monomial:
         if all(power * exponent > 0 for power in own):
             found.append((atom, min(own, key=abs)))
     return tuple(sorted(found))
+
+
+def guard(condition: ca.SX) -> bool | None:
+    """What a condition is everywhere but at single points; None where it is no guard.
+
+    Example
+    -------
+    >>> import casadi as ca
+    >>> x = ca.SX.sym("x")
+    >>> guard(ca.cos(x) ** 2 < 1e-20), guard(x**2 > 1e-20), guard(x < 1e-20), guard(x**2 < 1)
+    (False, True, None, None)
+    """
+    if condition.is_constant() or condition.is_symbolic():
+        return None
+    if condition.op() == ca.OP_NOT:
+        inside = guard(condition.dep(0))
+        return None if inside is None else not inside
+    if condition.op() not in (ca.OP_LT, ca.OP_LE):
+        return None
+    below, above = condition.dep(0), condition.dep(1)
+    if _is_tiny(above) and _is_square(below):
+        return False
+    return True if _is_tiny(below) and _is_square(above) else None
+
+
+def _is_tiny(side: ca.SX) -> bool:
+    return bool(side.is_constant()) and 0 <= float(side) <= TINY
+
+
+def _is_square(side: ca.SX) -> bool:
+    """Whether an expression is a square or a sum of squares."""
+    if side.is_constant() or side.is_symbolic():
+        return False
+    if side.op() == ca.OP_ADD:
+        return _is_square(side.dep(0)) and _is_square(side.dep(1))
+    return side.op() == ca.OP_SQ

@@ -336,7 +336,7 @@ class Trajectory(RecordedRun):
         >>> figure.axes[0].get_ylabel()
         'step size [s]'
         """
-        from daedalus.display.lectures.steps_plot import plot_steps
+        from daedalus.display.lectures.run_plots import plot_steps
 
         times = [float(event.time) for event in self.events]
         return plot_steps(self.steps, self.work, self.method, times, ax)
@@ -352,7 +352,7 @@ class Trajectory(RecordedRun):
         >>> figure.axes[0].get_ylabel()
         'violation'
         """
-        from daedalus.display.lectures.drift_plot import plot_drift
+        from daedalus.display.lectures.run_plots import plot_drift
 
         series = self.drift(series=True)
         if not series:

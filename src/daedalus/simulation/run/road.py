@@ -26,9 +26,8 @@ from daedalus.reduction.redundancy.independent_constraints import Redundancy, re
 from daedalus.reduction.redundancy.repeated_equations import with_independent_equations
 from daedalus.reduction.switches import switches_of
 from daedalus.simulation.inputs.differentiated_inputs import driven_system, with_input_derivatives
-from daedalus.simulation.inputs.input_elements import gathered_inputs
 from daedalus.simulation.inputs.jumps_differentiated import jumps_differentiated
-from daedalus.simulation.inputs.read_inputs import Drive, read_inputs
+from daedalus.simulation.inputs.read_inputs import Drive, gathered_inputs, read_inputs
 from daedalus.simulation.inputs.table_rates import check_tables
 from daedalus.simulation.plant.selected_plant import SelectedPlant
 from daedalus.simulation.plant.solvable import of_index_1

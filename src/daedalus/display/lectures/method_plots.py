@@ -1,4 +1,4 @@
-"""Draw a measured order: errors over steps in logarithmic axes, beside the slope of the expected order."""
+"""Draw how a method does: its work over precision, the way of its Newton iterations, its errors over steps."""
 
 from __future__ import annotations
 
@@ -8,13 +8,57 @@ from typing import Any
 import numpy as np
 
 from daedalus.display.look import Axes, look, panel_of
+from daedalus.errors import InputError
 from daedalus.studies.measured_order import Convergence
+from daedalus.studies.newton import NewtonHistory
+from daedalus.studies.work_precision import WorkPrecision
 
 MOST_VARIABLES = 8
 # The line of the expected order is drawn this much below the errors, so that it hides none of them.
 BELOW = 0.4
 # The slope triangle spans these shares of the steps, and lies this much below that line.
 TRIANGLE, UNDER = (0.45, 0.8), 0.5
+
+
+@look()
+def plot_work_precision(found: WorkPrecision, ax: Axes | None, work: str) -> Any:
+    """One line per method; runs that failed are left out, and a method without any run is named as such."""
+    if work not in ("evaluations", "steps", "seconds"):
+        raise InputError(f"work={work!r} is not measured.", remedy='work="evaluations", "steps" or "seconds"')
+    figure, ax = panel_of(ax, (6.4, 4.4))
+    marks = "os^Dv<>P*X"
+    for k, (name, errors) in enumerate(found.errors.items()):
+        cost = getattr(found, work)[name]
+        good = np.isfinite(errors) & (errors > 0) & (cost > 0)
+        ax.loglog(cost[good], errors[good], f"{marks[k % len(marks)]}-", markersize=5,
+                  label=name if good.any() else f"{name}: no run succeeded")  # fmt: skip
+    words = {"evaluations": "evaluations of the equations", "steps": "steps", "seconds": "processor time (s)"}
+    ax.set(xlabel=words[work], ylabel="error at the end")
+    ax.set_title(f"Work and precision: {found.model}", fontsize="medium")
+    ax.grid(alpha=0.3, which="both")
+    ax.legend(fontsize="small")
+    return figure
+
+
+@look()
+def plot_newton(history: NewtonHistory, ax: Axes | None) -> Any:
+    """Residuals in a logarithmic axis; shortened steps are marked."""
+    figure, ax = panel_of(ax, (6.4, 4.0))
+    count = np.arange(len(history.residuals))
+    shown = np.where(history.residuals > 0, history.residuals, np.nan)
+    ax.semilogy(count, shown, "o-", label="residual")
+    short = np.flatnonzero(history.damping < 1.0)
+    if len(short):
+        ax.semilogy(short + 1, shown[short + 1], "s", markerfacecolor="none", markersize=9, label="shortened step")
+    for k in range(2, len(count)):
+        if np.isfinite(history.rates[k]):
+            ax.annotate(f"rate {history.rates[k]:.2f}", (k, shown[k]), textcoords="offset points", xytext=(6, 4),
+                        fontsize="small")  # fmt: skip
+    ax.set(xlabel="iteration", ylabel="norm of f")
+    ax.set_title(history.sentence, fontsize="medium")
+    ax.grid(alpha=0.3)
+    ax.legend(fontsize="small")
+    return figure
 
 
 @look()
