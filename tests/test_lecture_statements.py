@@ -177,7 +177,7 @@ def test_constraints_on_derivatives_are_equations_like_others():
 
 
 @pytest.mark.document("004", "λ is unique where G J has full rank, and only there", "`dd.analyse`")
-@pytest.mark.parametrize(("pull", "index"), [(1.0, 2), (0.0, None)])
+@pytest.mark.parametrize(("pull", "index"), [(1.0, 2), (-2.5, 2), (0.0, None)])
 def test_the_rank_of_the_product_decides(pull, index):
     """x' = J λ with g = x1: G J is the first entry of J."""
     m = dd.Model("product")
@@ -186,3 +186,5 @@ def test_the_rank_of_the_product_decides(pull, index):
     m.equation(x[0])
     report = dd.analyse(m)
     assert (report.index == 2) == (index == 2)
+    if pull:  # 0 = g' = J₁ λ − x₂ leaves one λ; where J₁ = 0 this equation says nothing of λ
+        assert dd.initialise(m)["lambda"] == pytest.approx(1.0 / pull)

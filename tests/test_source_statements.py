@@ -147,14 +147,18 @@ def test_the_first_error_of_implicit_euler_on_a_dae():
 @pytest.mark.document(
     "003", "optimal control with DAEs: collocation and multiple shooting find one plan", "`ocp.solve`"
 )
-@pytest.mark.document(
-    "001", "multiple shooting needs M = ∂x/∂x0 and N = ∂x/∂u of every interval", '`method="shooting"`'
-)
 def test_collocation_and_shooting_find_the_plan_in_closed_form():
-    """x'' = u from rest at 0 to rest at 1 in one second with the least ∫ u²: u = 6 − 12 t, cost 12."""
+    """x'' = u from rest at 0 to rest at 1 in one second with the least ∫ u²: u = 6 − 12 t, cost 12.
+
+    As a DAE of index 1: an algebraic force stands between, and another is z + z³ = x + x³, which is x.
+    """
     m = dd.Model("double integrator")
     x, v, u = m.state("x", start=0.0), m.state("v", start=0.0), m.input("u")
-    m.equation([m.der(x), m.der(v)], [v, u])
+    force, twin = m.algebraic("force"), m.algebraic("twin")
+    m.equation([m.der(x), m.der(v)], [v, force + twin - x])
+    m.equation(2 * force, u + force)
+    m.equation(twin + twin**3, x + x**3)
+    assert dd.analyse(m).index == 1
     costs = {}
     for method in ("collocation", "shooting"):
         ocp = dd.OptimalControl(m, duration=1.0, intervals=40)
@@ -167,6 +171,33 @@ def test_collocation_and_shooting_find_the_plan_in_closed_form():
     # With 40 held values the least cost is 12 / (1 − 1/40²).
     assert costs["collocation"] == pytest.approx(costs["shooting"], rel=1e-6)
     assert costs["shooting"] == pytest.approx(12.0 / (1 - 1 / 1600), rel=1e-5)
+
+
+@pytest.mark.document(
+    "001", "multiple shooting needs M = ∂x/∂x0 and N = ∂x/∂u of every interval", "`sens.M`, `sens.N`"
+)
+def test_newtons_method_on_shooting_takes_the_sensitivities_of_every_interval():
+    """A pendulum is to stand at an angle after two intervals: corrections by M and N converge quadratically."""
+    m = dd.Model("pendulum")
+    angle, rate, u = m.state("angle", start=0.0), m.state("rate", start=0.0), m.input("u")
+    m.equation([m.der(angle), m.der(rate)], [rate, u - 4 * ca.sin(angle)])
+    goal, middle, push = np.array([1.0, 0.0]), np.zeros(2), np.zeros(2)
+    gaps = []
+    for _ in range(7):
+        starts = (np.zeros(2), middle)
+        pieces = [
+            dd.sensitivities(m, 0.5, start={"angle": s[0], "rate": s[1]}, inputs={"u": float(p)}, rtol=1e-10)
+            for s, p in zip(starts, push)
+        ]
+        gap = np.concatenate([pieces[0].value - middle, pieces[1].value - goal])
+        gaps.append(np.abs(gap).max())
+        slopes = np.block([[-np.eye(2), pieces[0].N, np.zeros((2, 1))], [pieces[1].M, np.zeros((2, 1)), pieces[1].N]])
+        change = np.linalg.solve(slopes, gap)
+        middle, push = middle - change[:2], push - change[2:]
+    assert gaps[-1] < 1e-8
+    assert gaps[3] < 10 * gaps[2] ** 2 + 1e-8
+    run = dd.simulate(m, 1.0, inputs={"u": lambda t: push[int(t >= 0.5)]}, rtol=1e-9, max_step=0.05)
+    assert [run["angle"][-1], run["rate"][-1]] == pytest.approx(goal, abs=1e-5)
 
 
 # -- document 004 ------------------------------------------------------------------------------------------------
@@ -210,10 +241,22 @@ def test_the_block_solution_of_a_dae_linear_in_its_multipliers():
 
 @pytest.mark.document("004", "(20) the same with an inertia matrix M", "`m.mechanics().accelerations`")
 def test_the_block_solution_with_an_inertia_matrix():
+    """[M −J; G 0] (x', λ) = (f, 0), by blocks: λ = −(G M⁻¹ J)⁻¹ G M⁻¹ f; random matrices, and the delta robot's own."""
+    rng = np.random.default_rng(5)
+    J, G, A = rng.normal(size=(3, 2)), rng.normal(size=(2, 3)), rng.normal(size=(3, 3))
+    M, inside = 3 * np.eye(3) + rng.normal(size=(3, 3)), np.linalg.svd(G)[2][-1]
+    m = dd.Model("inertia and multipliers")
+    x, force = m.state("x", 3, start=inside), m.algebraic("force", 2)
+    m.equation(ca.mtimes(ca.DM(M), m.der(x)), ca.mtimes(ca.DM(A), x) + ca.mtimes(ca.DM(J), force))
+    m.equation(ca.mtimes(ca.DM(G), x))
+    free, reach = np.linalg.solve(M, A @ inside), np.linalg.solve(M, J)
+    told = -np.linalg.solve(G @ reach, G @ free)
+    start = dd.initialise(m)
+    np.testing.assert_allclose(start["force"], told, rtol=1e-8)
+    np.testing.assert_allclose(start.der("x"), free + reach @ told, rtol=1e-8, atol=1e-10)
     known = catalogue.load("delta_robot")
     start = dd.initialise(known.model, known.start, inputs=known.inputs)
-    motion = known.model.mechanics()
-    found = motion.accelerations(start, inputs=known.inputs)
+    found = known.model.mechanics().accelerations(start, inputs=known.inputs)
     for name in ("position_ddot", "angle_ddot"):
         np.testing.assert_allclose(found[name], start[name], rtol=1e-8, atol=1e-9)
 

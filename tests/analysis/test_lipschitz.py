@@ -140,7 +140,9 @@ def test_infinite_slopes_and_jumps_have_no_constant_and_say_so():
 @pytest.mark.document("002", "Lipschitz constants on a box, and the time for which a solution exists", "`dd.lipschitz`")
 def test_the_time_of_existence_is_that_of_the_theorem():
     """x' = x² on [0, 2] from the middle 1: speed at most 4, half width 1; it really exists until t = 1."""
-    assert dd.lipschitz(scalar(lambda x: x**2), box={"x": (0, 2)}).time == pytest.approx(0.25)
+    found = dd.lipschitz(scalar(lambda x: x**2), box={"x": (0, 2)})
+    assert found.time == pytest.approx(0.25)
+    assert (found.lower, found.upper) == (pytest.approx(4.0, rel=1e-3), pytest.approx(4.0, rel=1e-3))  # max |2 x|
 
 
 def test_algebraic_variables_are_solved_for_and_parameters_may_vary():

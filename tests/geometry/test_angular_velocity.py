@@ -71,3 +71,12 @@ def test_rate_of_a_vector_seen_from_the_world():
     )
     world_rate = rotation_rate(rotation, spin) @ u + rotation @ u_rate
     assert np.allclose(world_rate, rotation @ (u_rate + skew(spin) @ u))
+
+    # By differences, of a body that turns about two axes at once: nothing of the above is used but ω.
+    def turned(t):
+        return rot_z(0.4 + t**2) @ rot_x(np.sin(2.0 * t))
+
+    step, t = 1e-5, 0.3
+    found = angular_velocity(turned(t), (turned(t + step) - turned(t - step)) / (2 * step))
+    seen = [turned(t + k * step) @ (u + k * step * u_rate) for k in (-1, 1)]
+    assert np.allclose((seen[1] - seen[0]) / (2 * step), turned(t) @ (u_rate + np.cross(found, u)), atol=1e-8)

@@ -39,6 +39,7 @@ def test_a_couple_has_one_torque_about_every_point():
     forces = [*FORCES, -FORCES.sum(axis=0)]
     points = [*POINTS, np.zeros(3)]
     torque = couple(forces, points)
+    assert np.allclose(torque, sum(np.cross(r, f) for f, r in zip(forces, points)))
     for about in np.eye(3):
         assert np.allclose(torque, moment(forces, points, about=about))
 

@@ -62,6 +62,12 @@ def test_koenig():
     assert tr["gap"] == pytest.approx(0.0, abs=1e-12)
     velocity = (2.0 * np.array([0, 1, 0]) + 3.0 * np.array([1, 0, 2])) / 5.0
     assert tr["of_centre"][0] == pytest.approx(2.5 * velocity @ velocity)
+    # ½ Σ m v² + ½ ωᵀ J ω, by numbers.
+    box, ball = dd.inertia.box(2.0, 1.0, 2.0, 3.0), dd.inertia.sphere(3.0, 0.5)
+    spins = np.array([1.0, 2.0, 3.0]), np.array([0.5, -1.0, 0.0])
+    turning = sum(0.5 * w @ J @ w for w, J in zip(spins, (box, ball)))
+    m.output("all", parts.total)
+    assert dd.simulate(m, 0.1)["all"][0] == pytest.approx(0.5 * 2.0 * 1.0 + 0.5 * 3.0 * 5.0 + turning)
 
 
 def test_the_plane_and_refusals():

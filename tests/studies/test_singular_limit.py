@@ -75,6 +75,13 @@ def test_the_distance_falls_with_epsilon_and_has_the_known_factor():
     exact = 1 + c[0] * np.exp(slow * t) + c[1] * np.exp(fast * t)
     assert found.slow[-1] == pytest.approx(np.abs(exact - 1 + np.exp(-t / 2)).max(), rel=1e-4)
     assert "falls as epsilon^" in str(found)
+    # A fast part that grows has no limit: the condition is looked at, and the reason told.
+    m = dd.Model("growing")
+    x, z, eps = m.state("x", start=1.0), m.state("z", start=0.5), m.parameter("epsilon", 1e-2)
+    m.equation(m.der(x), -x + z)
+    m.equation(eps * m.der(z), z - x)
+    with pytest.raises(dd.DaedalusError, match="stable|grow"):
+        dd.singular_limit(m, "epsilon", 1.0)
 
 
 def test_fast_variables_without_the_layer_do_not_converge_at_the_start():

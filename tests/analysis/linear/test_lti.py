@@ -121,6 +121,12 @@ def test_mechanical_form_keeps_the_order_of_names():
     assert system.states == ("q[0]", "q[1]", "q_dot[0]", "q_dot[1]")
     assert np.allclose(np.sort(system.poles().imag), [-2, -1, 1, 2])
     assert system.respond([0.0], start={"q_dot": [1.0, 2.0]}).states.tolist() == [[0, 0, 1, 2]]
+    # q = (s² M + s D + K)⁻¹ F u, with all four matrices.
+    draw = np.random.default_rng(3)
+    mass, damping, stiffness = (np.eye(2) * 3 + draw.normal(size=(2, 2)) for _ in range(3))
+    push, s = draw.normal(size=(2, 1)), 0.3 + 1.7j
+    found = LTI.from_second_order(mass, damping, stiffness, push, coordinates="q").transfer(s)[:2]
+    assert np.allclose(found, np.linalg.solve(s**2 * mass + s * damping + stiffness, push))
     with pytest.raises(InputError) as caught:
         LTI.from_second_order(np.diag([1.0, 0.0]), np.eye(2), np.eye(2))
     assert str(caught.value).splitlines()[:2] == ["The mass matrix is singular.", "  rank 1 of 2"]
