@@ -173,9 +173,7 @@ def test_collocation_and_shooting_find_the_plan_in_closed_form():
     assert costs["shooting"] == pytest.approx(12.0 / (1 - 1 / 1600), rel=1e-5)
 
 
-@pytest.mark.document(
-    "001", "multiple shooting needs M = ∂x/∂x0 and N = ∂x/∂u of every interval", "`sens.M`, `sens.N`"
-)
+@pytest.mark.document("001", "multiple shooting needs M = ∂x/∂x0 and N = ∂x/∂u of every interval", "`sens.M`, `sens.N`")
 def test_newtons_method_on_shooting_takes_the_sensitivities_of_every_interval():
     """A pendulum is to stand at an angle after two intervals: corrections by M and N converge quadratically."""
     m = dd.Model("pendulum")

@@ -1,5 +1,6 @@
 """Every step of a run with what it took: sizes, refused attempts, Newton's iterations, orders."""
 
+import casadi as ca
 import numpy as np
 import pytest
 
@@ -23,6 +24,24 @@ def test_counts_of_the_steps_add_up_to_those_of_the_run(method):
     assert np.all(steps.newton >= 0)
     assert steps.size.sum() == pytest.approx(20.0, rel=1e-12)
     assert np.allclose(steps.time[1:], steps.time[:-1] + steps.size[:-1], rtol=1e-12)
+
+
+@pytest.mark.parametrize("method", ["dopri5", "tsit5", "fehlberg", "cash_karp", "bs3", "dop853"])
+def test_steps_with_several_polynomials_are_one_step(method, tmp_path):
+    """Where a step has several polynomials for the values between, their lengths were told as those of steps."""
+    m = dd.Model("elastic pendulum")
+    r, theta = m.coordinate("r", start=0.3, rate=0.1), m.coordinate("theta", start=0.3, rate=0.1)
+    m.kinetic_energy((m.rate(r) ** 2 + r**2 * m.rate(theta) ** 2) / 2)
+    m.potential_energy((r - 1) ** 2 / 2 - r * ca.cos(theta))
+    tr = dd.simulate(m, 1.0, method=method)
+    assert len(tr.steps) == tr.work.steps
+    np.testing.assert_allclose(tr.steps.time, tr.time[:-1], rtol=1e-15)
+    np.testing.assert_allclose(tr.steps.size, np.diff(tr.time), rtol=1e-12)
+    tr.save(tmp_path / "run.nc")
+    again = dd.load(tmp_path / "run.nc").steps
+    assert np.array_equal(again.size, tr.steps.size)
+    few = dd.simulate(m, 1.0, method=method, save_at=[0.0, 1.0])
+    assert np.array_equal(few.steps.size, tr.steps.size)
 
 
 def test_orders_of_bdf_rise_from_one_and_fixed_orders_stay():

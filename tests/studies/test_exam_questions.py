@@ -101,6 +101,15 @@ def test_energy_without_a_bound_is_no_storage(friction):
     assert -4.0 * float(tr.end["z"]) > 1e4  # what the brake took
 
 
+def test_gravity_towards_a_point_is_no_storage():
+    """−k/r in polar coordinates was called bounded: the search stepped over its pole."""
+    m = dd.Model("planet")
+    r, phi, k = m.coordinate("r", start=1.0, rate=0.1), m.coordinate("phi", start=0.0, rate=1.0), m.parameter("k", 1.0)
+    m.kinetic_energy((m.rate(r) ** 2 + r**2 * m.rate(phi) ** 2) / 2)
+    m.potential_energy(-k / r)
+    assert str(dd.passivity(m)).endswith("T + V has no lower bound, so energy without end may be taken out.")
+
+
 def test_energy_of_equations_can_be_told():
     m = dd.Model("pendulum by equations")
     a, w, u = m.state("a", start=0.1), m.state("w", start=0.0), m.input("u")
@@ -123,6 +132,9 @@ BOUNDS = {
     "weight": (9.81 * X[2], None, False),
     "logarithm": (-ca.log(ca.fabs(X[0]) + 1), None, False),
     "Kepler": (-1 / R, None, False),
+    "Kepler in polar coordinates": (X[1] ** 2 + X[0] ** 2 * X[2] ** 2 - 3 / X[0], None, False),
+    "line charge": (X[1] ** 2 + ca.log(X[0] ** 2 + X[2] ** 2), None, False),
+    "cusp": (-ca.sqrt(ca.fabs(X[0])) * ca.exp(-(X[0] ** 2)) + X[1] ** 2, None, True),
     "level tail": (-1 / (1 + X[0] ** 2), None, True),
     "far minimum": (0.5 * (X[0] - 5000) ** 2, None, True),
     "two wells": (X[0] ** 4 - 1e6 * X[0] ** 2, None, True),

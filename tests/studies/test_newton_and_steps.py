@@ -8,6 +8,7 @@ from tests.support import lecture_models as lectures
 import daedalus as dd
 from daedalus import catalogue
 from daedalus.derivations.formula.agreement import largest_difference
+from daedalus.integrators.tableaux.named_tableaux import NOT_TABLEAUX
 
 
 @pytest.mark.document("002", "Newton's method converges quadratically near a root", "dd.newton")
@@ -56,6 +57,20 @@ def test_one_step_of_a_dae_has_its_algebraic_variables():
     m.equation(x * z, 1)
     s = dd.step(m, "radau5", [2.0], 0.1)
     assert s.z[:, 0] * s.points[:, 0] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("name", [row.name for row in dd.methods()])
+def test_every_method_shows_one_step_or_says_that_it_has_no_tableau(name):
+    """rodas4 and lobatto4 were called unknown names."""
+    if name in NOT_TABLEAUX:
+        with pytest.raises(dd.InputError, match="This method has no Butcher tableau"):
+            dd.step(van_der_pol(), name, [1.0, 0.5], 0.01)
+        return
+    s = dd.step(van_der_pol(), name, [1.0, 0.5], 0.01)
+    flow = dd.simulate(van_der_pol(), 0.01, start={"x": 1.0, "y": 0.5}, rtol=1e-12, atol=1e-13)
+    order = dd.tableau(name).order
+    assert np.abs(s.x - [flow["x"][-1], flow["y"][-1]]).max() < 4.0 * 0.01 ** (min(order, 4) + 1) + 1e-11
+    assert all(history.converged for history in s.iterates)
 
 
 def test_explicit_steps_refuse_what_they_cannot_solve():
@@ -153,7 +168,30 @@ def van_der_pol():
     return m
 
 
+def slow_and_fast():
+    m = dd.Model("slow and fast")
+    x, z, epsilon = m.state("x", start=1.0), m.state("z", start=0.5), m.parameter("epsilon", 0.01)
+    m.equation(m.der(x), -z)
+    m.equation(epsilon * m.der(z), x - z - z**3)
+    return m
+
+
+def arm():
+    m = dd.Model("arm")
+    upper, lower = (m.body(name, mass=1.0, inertia=np.eye(3)) for name in ("upper", "lower"))
+    hinge = {"axis_a": [0, 1, 0], "coordinates": "joint"}
+    m.joint("shoulder", "revolute", dd.ground, upper, at_b=[-0.5, 0, 0], **hinge)
+    m.joint("elbow", "revolute", upper, lower, at_a=[0.5, 0, 0], at_b=[-0.5, 0, 0], **hinge)
+    return m
+
+
 SEARCHES = {
+    "linearise": lambda: dd.linearise(nonlinear_tank(), at={"h": 2.0}, inputs={"u": 0.2}),
+    "simulate": lambda: dd.simulate(nonlinear_tank(), 1.0, inputs={"u": 0.1}, start="equilibrium"),
+    "branch": lambda: dd.branch(van_der_pol(), "mu", (0.5, 1.5)),
+    "singular_limit": lambda: dd.singular_limit(slow_and_fast(), "epsilon", 1.0),
+    "baumgarte": lambda: dd.reduce(lectures.pendulum_3d(), stabilise="baumgarte"),
+    "inverse_kinematics": lambda: dd.inverse_kinematics(arm(), {"lower.position": [0.6, 0.0, 0.9]}),
     "initialise": lambda: dd.initialise(nonlinear_tank(), inputs={"u": 0.1}),
     "equilibrium": lambda: dd.equilibrium(nonlinear_tank(), inputs={"u": 0.1}),
     "boundary_value": lambda: dd.boundary_value(beam_between_walls(), 1.0, lambda at: [at(0)["y"], at(1)["y"]]),

@@ -163,6 +163,9 @@ def levenberg_marquardt(
     [1.0, 1.0]
     """
     here, term = at(guess), FIRST_TERM
+    record = new_record("residual", enough)
+    if record is not None:
+        record.at(here.values, here.left)
     for _ in range(most):
         poll("a root of the equations")
         slope = here.slopes.T @ here.left
@@ -179,6 +182,8 @@ def levenberg_marquardt(
             term *= TERM_FACTOR
             continue
         gained, here, term = here.size - trial.size, trial, max(term / TERM_FACTOR, SQUARES_KNOWN)
+        if record is not None:
+            record.at(here.values, here.left)
         if gained <= progress * here.size:
             break
     return here

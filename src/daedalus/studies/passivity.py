@@ -248,7 +248,7 @@ def _texts(book: Model, storage: Storage, fed: list[ca.SX], names_in: list[str])
     if len(names_in) == 1 and len(stems) == 1 and len(texts) > 1 and all(" " not in text for text in texts):
         return [stems.pop()]
     if max(map(len, texts), default=0) > LONGEST_OUTPUT:
-        return [f"what one unit of {name} feeds" for name in names_in]
+        return [f"the power per unit of {name}" for name in names_in]
     return [f"({text})" if " " in text else text for text in texts]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import casadi as ca
 import numpy as np
@@ -15,6 +16,9 @@ STARTS = 4
 LEVEL = 0.05
 # An energy this much larger than all that searches began at runs into a pole such as −1/r.
 POLE = 1e6
+# A coordinate that shrinks by so much three times leads into a pole, r or log r, where each fall is as deep as the last
+# but this share; what is bounded falls less and less.
+SHRINK, AS_DEEP, SEEN = 1e-3, 0.9, 1e-6
 # What constraints may be left with at the end of a search, beside the size of the box.
 LEFT = 1e-6
 STEPS = 200
@@ -44,6 +48,8 @@ def has_lower_bound(energy: ca.SX, x: ca.SX, kept: ca.SX | None = None) -> bool 
         found = []
         for k in range(2 * STARTS):
             begin = draw.uniform(-1.0, 1.0, x.numel()) * (2.0 if k % 2 else width)
+            if not kept.numel() and k % 2 and _falls_into_a_pole(value, begin):
+                return False
             before = float(value(begin)[0])
             highest = max(highest, abs(before)) if np.isfinite(before) else highest
             end = _descended(value, conditions if kept.numel() else None, begin, width)
@@ -55,6 +61,18 @@ def has_lower_bound(energy: ca.SX, x: ca.SX, kept: ca.SX | None = None) -> bool 
     if min(least) < -POLE * highest:
         return False
     return least[-1] >= min(least[:-1]) - LEVEL * max(1.0, abs(min(least[:-1])))
+
+
+def _falls_into_a_pole(value: ca.Function, begin: np.ndarray) -> bool:
+    """Whether the energy falls without end as one coordinate goes to zero, or all together."""
+    for chosen in (*np.eye(len(begin), dtype=bool), np.full(len(begin), True)):
+        path = [float(value(np.where(chosen, begin * SHRINK**k, begin))[0]) for k in range(4)]
+        second, third = (above - below for above, below in pairwise(path[1:]))
+        if not np.all(np.isfinite(path)):
+            continue
+        if third > SEEN * max(1.0, abs(path[0])) and third >= AS_DEEP * second > 0.0:
+            return True
+    return False
 
 
 def _descended(value: ca.Function, conditions: ca.Function | None, begin: np.ndarray, width: float) -> float | None:

@@ -9,6 +9,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.algebra.damped_newton import Root
+from daedalus.algebra.rank_decision import ROUNDING
 from daedalus.analysis.points.complete_point import (
     Entry,
     fill_states_and_inputs,
@@ -79,10 +80,16 @@ class Equilibrium(OperatingPoint):
 
     def __str__(self) -> str:
         lines = [f"Equilibrium of {self.system.name!r}, {counted(self.iterations, 'iteration')}"]
-        lines += [f"  {name} = {np.array2string(np.asarray(self[name]), precision=6)}" for name in self]
+        lines += [f"  {name} = {np.array2string(self._without_rounding(name), precision=6)}" for name in self]
         if self.free:
             lines.append(f"  free to first order: {listed(self.free)}")
         return "\n".join([*lines, *(f"  {note}" for note in self.notes)])
+
+    def _without_rounding(self, name: str) -> np.ndarray:
+        """The value of a name, zero where only rounding of its nominal size is left of it."""
+        place, value = self.system.place(name), np.asarray(self[name])
+        sizes = [self.system.nominal[letter][k] for letter, k in zip(place.letters, place.positions.ravel())]
+        return np.where(np.abs(value) < ROUNDING * np.reshape(sizes, value.shape, "F"), 0.0, value)
 
 
 @overload

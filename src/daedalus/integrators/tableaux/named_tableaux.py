@@ -34,7 +34,7 @@ ALIASES = {
 }
 FAMILIES = ("rk2", "rk3")
 # Methods of simulate() that a tableau cannot describe.
-NOT_TABLEAUX = ("auto", "bdf", "rodas5p", "rattle")
+NOT_TABLEAUX = ("auto", "bdf", "rodas4", "rodas5p", "rattle", "lobatto4", "lobatto6")
 # An alpha this near to one that divides by zero has coefficients of a million, and loses as many digits.
 NEAREST = Fraction(1, 10**6)
 

@@ -108,6 +108,7 @@ def _rebuilt_piece(told: PlainRecord, arrays: SavedArrays, system: System) -> Tr
         _rebuilt_contacts(told, arrays, width + system.discrete_count),
         **_rebuilt_conditions(told),
         step_counts=arrays.get("step_counts", None, COUNTED) if "step_counts" in arrays else np.zeros((0, COUNTED)),
+        step_times=arrays.get("step_times", None) if "step_times" in arrays else np.zeros(0),
     )
     parameters = arrays.get("parameters", sizes["p"])
     held = _rebuilt_held(told, arrays, system.discrete_count) if system.discrete_count else None

@@ -25,8 +25,7 @@ from daedalus.simulation.result.records import Record, sentences
 from daedalus.simulation.result.run_data import RunData
 from daedalus.simulation.result.samples import Samples
 
-# What the core counts of a step.
-COUNTED = 3
+COUNTED = 3  # numbers that the core counts of a step
 # A row of an event that differs by less than this from the dense output beside it is its limit.
 SAME_ROW = 1e-9
 
@@ -80,8 +79,9 @@ class Outcome:
     surfaces: tuple[str, ...] = ()  # the conditions that the whole piece slides along
     rests: bool = False  # on them, where slopes are infinite
     done_at_start: frozenset[str] = frozenset()  # events and clocks that had happened when it began
-    # of each step: refused attempts and Newton's iterations from the start of the run on, and its order
+    # of each step: refused attempts and Newton's iterations since the start, its order; its ends where dense has more
     step_counts: np.ndarray = field(default_factory=lambda: np.zeros((0, COUNTED)))
+    step_times: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
 
 class Dense(NamedTuple):

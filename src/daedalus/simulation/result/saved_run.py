@@ -58,6 +58,7 @@ def _described_piece(tr: RecordedRun) -> tuple[Arrays, dict[str, Any]]:
         "coefficients": dense.coefficients,
         "parameters": tr._parameters,
         "step_counts": outcome.step_counts,
+        "step_times": outcome.step_times,
         **_held(tr),
         **_modes(tr),
         **_delayed(tr),

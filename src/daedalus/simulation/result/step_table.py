@@ -47,10 +47,19 @@ def steps_of(pieces: Sequence[RecordedRun]) -> Steps:
     return Steps(time, size, *(part.astype(int) for part in (rejected, newton, order)))
 
 
+def _whole_steps(starts: np.ndarray, ends: np.ndarray, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Steps whose dense output is several polynomials, one behind the other, as the steps that they were."""
+    if not len(times) or not len(starts):
+        return starts, ends
+    begins = np.isin(starts, times)
+    begins[0] = True
+    return starts[begins], ends[np.append(np.flatnonzero(begins)[1:] - 1, len(ends) - 1)]
+
+
 def _columns(piece: RecordedRun) -> tuple[np.ndarray, ...]:
     starts, ends = piece.dense_spans
     moves = starts != ends
-    starts, ends = starts[moves], ends[moves]
+    starts, ends = _whole_steps(starts[moves], ends[moves], piece.outcome.step_times)
     totals = np.zeros((len(starts), COUNTED))
     # A piece that was cut keeps the counts of the steps it had.
     told = piece.outcome.step_counts[: len(starts)]

@@ -419,6 +419,7 @@ def explain(piece: Piece, run: Any, t1: float, codes: Mapping[str, Any] | None =
         rests=rests_on_surface(settings.plant.system),
         done_at_start=fired or frozenset(),
         step_counts=run.step_counts(),
+        step_times=np.zeros(0) if settings.plant.is_implicit else np.array(run.at_steps()[0]),
     )  # fmt: skip
 
 
