@@ -32,6 +32,11 @@ class FmuVariable:
         return self.start is not None and self.causality != "input" and self.variability != "tunable"
 
 
+# What a communication step of FMI 3 can do: any length, tell of steps inside, end early, leave events to the importer.
+STEPS_OF_FMI_3 = (
+    ' canHandleVariableCommunicationStepSize="true" providesIntermediateUpdate="true" hasEventMode="true"'
+    ' mightReturnEarlyFromDoStep="true" canReturnEarlyAfterIntermediateUpdate="true"'
+)
 # The folder of each platform's library in FMI 3 and FMI 2 (None: not foreseen there), and how its name ends.
 PLATFORMS = {
     "x86_64-linux": ("linux64", ".so"),
@@ -124,7 +129,7 @@ def _description_3(
     able += ' providesAdjointDerivatives="true"'
     own = ""
     for kind in kinds:
-        more = ' canHandleVariableCommunicationStepSize="true"' if kind == "co_simulation" else ""
+        more = STEPS_OF_FMI_3 if kind == "co_simulation" else ""
         own += f'<{KINDS[kind]} modelIdentifier="{identifier}" {able}{more}/>'
     by_index = {k: v.reference for k, v in enumerate(variables, 1)}
     rows = []

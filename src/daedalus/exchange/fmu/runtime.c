@@ -39,6 +39,17 @@
 
 enum { OK = 0, ERROR = 3 };
 
+/* What the importer of a co-simulation wants, in front of the instance: it is no part of its state. */
+typedef void Update(void *environment, double t, bool may_set, bool may_get, bool finished, bool may_return, bool *early,
+                    double *until);
+typedef struct {
+  void *environment;
+  Update *update; /* told of every step inside; NULL: nothing */
+  int events;     /* the importer handles events itself, in event mode */
+  int early;      /* a communication step may end early */
+} Host;
+#define HOST(m) ((Host *)(m) - 1)
+
 /* One block of memory, without pointers into itself, so that a copy of its bytes is a copy of its state. */
 typedef struct {
   double t, h, rtol;
@@ -71,11 +82,17 @@ static void reset(Instance *m) {
 static Instance *instantiate(const char *token, const char *place, int co_simulation) {
   Instance *m;
   if (DD_LOAD(place) || !token || strcmp(token, DD_TOKEN) != 0) return NULL;
-  m = malloc(BYTES);
+  m = malloc(sizeof(Host) + BYTES);
   if (!m) return NULL;
+  m = (Instance *)((Host *)m + 1);
+  memset(HOST(m), 0, sizeof(Host));
   m->co_simulation = co_simulation;
   reset(m);
   return m;
+}
+
+static void let_go(Instance *m) {
+  if (m) free(HOST(m));
 }
 
 #include "iteration.h"
@@ -165,8 +182,20 @@ static double weighed(const Instance *m, const double *a, const double *b) {
   return sqrt(sum / OF(NX));
 }
 
-/* From m->t to the end; stops early at a terminal event. */
-static int advance(Instance *m, double end) {
+/* Tells the importer of a step inside a communication step; sooner where it asks to end there or soon. */
+static double told(const Instance *m, double end) {
+  const Host *host = HOST(m);
+  bool early = false;
+  double until = m->t;
+  if (!host->update) return end;
+  host->update(host->environment, m->t, false, true, true, host->early != 0, &early, &until);
+  return early && host->early ? fmin(end, fmax(m->t, until)) : end;
+}
+
+/* From m->t to the end; stops early at a terminal event, where the importer asks for it, and at events that it handles:
+   then `pending` is set. */
+static int advance(Instance *m, double end, bool *pending) {
+  const int leaves = HOST(m)->events && HOST(m)->early;
   const double shrink = pow(2.0, DD_ORDER) - 1.0;
   long tries = 0;
   bool changed;
@@ -179,6 +208,7 @@ static int advance(Instance *m, double end) {
     if (rest <= SAME_INSTANT * fabs(m->t)) {
       m->t = fmax(m->t, stop);
       if (stop < end || next_tick(m) <= end) {
+        if (leaves) return m->h = fmin(m->h, DD_FIRST_STEP), *pending = true, 0;
         if (act(m, &changed)) return 1;
         if (changed) m->h = fmin(m->h, DD_FIRST_STEP);
       }
@@ -217,16 +247,21 @@ static int advance(Instance *m, double end) {
       }
       memcpy(STATES(m), half, sizeof(double) * (size_t)NX);
       m->t += high;
-      if (act(m, &changed)) return 1;
       m->h = fmin(h, DD_FIRST_STEP);
+      if (leaves) return *pending = true, 0;
+      if (act(m, &changed)) return 1;
+      end = told(m, end);
       continue;
     }
     memcpy(STATES(m), half, sizeof(double) * (size_t)NX), memcpy(BEFORE(m), now, sizeof(double) * (size_t)NG);
     m->t = last ? stop : m->t + h;
     if (!last || m->h <= rest) m->h = h * fmin(4.0, fmax(0.3, 0.9 * pow(fmax(error, 1e-10), -1.0 / (DD_ORDER + 1))));
+    end = told(m, end);
   }
   /* A tick at the end happens there. */
-  return !m->terminated && next_tick(m) <= m->t + SAME_INSTANT * fabs(m->t) ? act(m, &changed) : 0;
+  if (m->terminated || next_tick(m) > m->t + SAME_INSTANT * fabs(m->t)) return 0;
+  if (HOST(m)->events) return *pending = true, 0;
+  return act(m, &changed);
 }
 
 /* After a step without an event: on which side of zero the guards are now. */
@@ -253,8 +288,8 @@ static int look(Instance *m) {
   if (guards(m, m->t, STATES(m), BEFORE(m))) return 1;
   for (k = 0; k < NG; ++k)
     if (dd_at_start[k]) BEFORE(m)[k] = dd_directions[k] < 0 ? 1.0 : -1.0;
-  /* In model exchange the importer asks for what happens at the start. */
-  return m->co_simulation ? act(m, &changed) : 0;
+  /* In model exchange, and where it handles events, the importer asks for what happens at the start. */
+  return m->co_simulation && !HOST(m)->events ? act(m, &changed) : 0;
 }
 
 static int get(const Instance *m, const uint32_t *reference, size_t count, double *values) {
@@ -397,7 +432,7 @@ EXPORT void *fmi2Instantiate(const char *name, int type, const char *token, cons
   (void)name, (void)place, (void)calls, (void)visible, (void)logging;
   return instantiate(token, place, type == 1);
 }
-EXPORT void fmi2FreeInstance(void *c) { free(c); }
+EXPORT void fmi2FreeInstance(void *c) { let_go(c); }
 EXPORT int fmi2SetupExperiment(void *c, int has, double tolerance, double start, int stops, double stop) {
   Instance *m = c;
   (void)stops, (void)stop;
@@ -441,9 +476,10 @@ EXPORT int fmi2GetContinuousStates(void *c, double *x, size_t n) { memcpy(x, STA
 EXPORT int fmi2GetNominalsOfContinuousStates(void *c, double *x, size_t n) { (void)c; memcpy(x, dd_nominal, n * sizeof *x); return OK; }
 EXPORT int fmi2DoStep(void *c, double t, double h, int kept) {
   Instance *m = c;
+  bool pending = false;
   (void)kept;
   m->t = t;
-  return advance(m, t + h) ? ERROR : m->terminated ? 2 : OK;
+  return advance(m, t + h, &pending) ? ERROR : m->terminated ? 2 : OK;
 }
 EXPORT int fmi2CancelStep(void *c) { (void)c; return ERROR; }
 EXPORT int fmi2GetStatus(void *c, int k, int *v) { (void)c, (void)k, (void)v; return 2; }
@@ -480,14 +516,16 @@ EXPORT void *fmi3InstantiateModelExchange(const char *name, const char *token, c
   return instantiate(token, place, 0);
 }
 EXPORT void *fmi3InstantiateCoSimulation(const char *name, const char *token, const char *place, bool visible, bool logging, bool events, bool early, const uint32_t *wanted, size_t count, void *environment, void *log, void *update) {
-  (void)name, (void)place, (void)visible, (void)logging, (void)events, (void)early, (void)wanted, (void)count, (void)environment, (void)log, (void)update;
-  return instantiate(token, place, 1);
+  Instance *m = instantiate(token, place, 1);
+  (void)name, (void)visible, (void)logging, (void)wanted, (void)count, (void)log;
+  if (m) *HOST(m) = (Host){environment, (Update *)update, events, early};
+  return m;
 }
 EXPORT void *fmi3InstantiateScheduledExecution(const char *name, const char *token, const char *place, bool visible, bool logging, void *environment, void *log, void *clock, void *lock, void *unlock) {
   (void)name, (void)token, (void)place, (void)visible, (void)logging, (void)environment, (void)log, (void)clock, (void)lock, (void)unlock;
   return NULL;
 }
-EXPORT void fmi3FreeInstance(void *c) { free(c); }
+EXPORT void fmi3FreeInstance(void *c) { let_go(c); }
 EXPORT int fmi3EnterInitializationMode(void *c, bool has, double tolerance, double start, bool stops, double stop) { return fmi2SetupExperiment(c, has, tolerance, start, stops, stop); }
 EXPORT int fmi3ExitInitializationMode(void *c) { return look(c) ? ERROR : OK; }
 EXPORT int fmi3EnterEventMode(void *c) { (void)c; return OK; }
@@ -533,10 +571,11 @@ EXPORT int fmi3EnterStepMode(void *c) { (void)c; return OK; }
 EXPORT int fmi3DoStep(void *c, double t, double h, bool kept, bool *event, bool *terminate, bool *early, double *reached) {
   Instance *m = c;
   (void)kept;
-  *event = *early = false;
+  *event = *early = *terminate = false;
   m->t = t;
-  if (advance(m, t + h)) { *reached = m->t; return ERROR; }
+  if (advance(m, t + h, event)) { *reached = m->t; return ERROR; }
   *terminate = m->terminated != 0, *reached = m->t;
+  *early = m->t < t + h - SAME_INSTANT * fabs(t + h);
   return OK;
 }
 EXPORT int fmi3GetFMUState(void *c, void **state) { return save(c, state); }
