@@ -125,7 +125,7 @@ METHODS = ["collocation", "shooting"]
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("written", ["a limit", "a scaled limit", "from below"])
+@pytest.mark.parametrize("written", ["a limit", "a scaled limit", "from below", "a given value"])
 def test_least_time_with_a_tank_of_fuel(method: str, written: str) -> None:
     """Fuel T - √(T² - 4) may be at most c: T = (c² + 4) / (2 c)."""
     ocp, _, _, u = problem(duration=dd.unknown(3.0, 0.1, 20.0))
@@ -133,6 +133,8 @@ def test_least_time_with_a_tank_of_fuel(method: str, written: str) -> None:
     fuel = ocp.integral(ca.fabs(u))
     if written == "a limit":
         ocp.subject_to(fuel <= 0.8)
+    elif written == "a given value":
+        ocp.subject_to(fuel == 0.8)
     elif written == "a scaled limit":
         ocp.subject_to(2 * fuel / ocp.duration - 1.6 / ocp.duration <= 0)
     else:
@@ -173,9 +175,25 @@ def test_the_fuel_of_a_plan_is_that_of_its_replay(method: str) -> None:
     ocp.minimise(running=u**2)
     plan = ocp.solve(method=method)
     assert plan.success, plan
+    assert fuel_used(plan) == pytest.approx(0.8, abs=1e-4)
+
+
+@pytest.mark.parametrize("fuel", [0.8, 1.5])
+def test_an_integral_of_a_kink_may_have_a_given_value(fuel: float) -> None:
+    """Less than the least effort uses, which is 1, and more: what is given is used up."""
+    ocp, _, _, u = problem()
+    ocp.bound(u, -1.0, 1.0)
+    ocp.subject_to(ocp.integral(ca.fabs(u)) == fuel)
+    ocp.minimise(running=u**2)
+    plan = ocp.solve()
+    assert plan.success, plan
+    assert fuel_used(plan) == pytest.approx(fuel, abs=1e-4)
+
+
+def fuel_used(plan: dd.Plan) -> float:
+    """By the rule of the midpoint."""
     times = np.linspace(0.0, 3.0, 3001)
-    used = np.mean(np.abs(np.asarray(plan.at(0.5 * (times[1:] + times[:-1]))["u"], dtype=float))) * 3.0
-    assert used == pytest.approx(0.8, abs=1e-4)
+    return 3.0 * float(np.mean(np.abs(np.asarray(plan.at(0.5 * (times[1:] + times[:-1]))["u"], dtype=float))))
 
 
 @pytest.mark.parametrize("method", METHODS)

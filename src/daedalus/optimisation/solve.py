@@ -54,6 +54,7 @@ from daedalus.optimisation.transcription.invariants import KeptQuantities, kept_
 from daedalus.optimisation.transcription.known_jumps import mesh_shares
 from daedalus.optimisation.transcription.mesh import Mesh, mesh_of
 from daedalus.optimisation.transcription.problem_stage import ProblemStage
+from daedalus.optimisation.transcription.smooth_parts import gives_integrals_values
 from daedalus.optimisation.transcription.transcribe import drafted, stage_for, transcribed
 
 # After so many iterations IPOPT takes over, whose filter is harder to lose.
@@ -143,6 +144,15 @@ class Solving:
 
     def plan(self, settings: SolveSettings) -> Plan:
         """Search, refine the mesh where that is asked for, and make a plan of what was found."""
+        plan = self._planned(settings)
+        if plan.success or not (self.description.loose and gives_integrals_values(self.description)):
+            return plan
+        # More than was used stood in the place of an integral: once more with the integral itself.
+        exact = Solving(self.model, replace(self.description, loose=False), settings, self.mesh)._planned(settings)
+        return exact if exact.success else plan
+
+    def _planned(self, settings: SolveSettings) -> Plan:
+        """What a search finds, on meshes that are refined where that is asked for."""
 
         def finer(meshes: list[Mesh], before: Plan, left: SolveSettings) -> Plan:
             near = replace(self.description, trajectory=before)

@@ -85,6 +85,7 @@ class Description:
     linked: bool = False  # begins where another phase ends
     open_mesh: bool = False  # nobody said how many intervals there are: they may become more
     single: frozenset[int] = frozenset()  # free parameters that are one variable, however stages are made
+    loose: bool = True  # what stands in the place of an integral of |u| that has a given value may be larger than it
     notes: list[str] = field(default_factory=list)
 
     @property

@@ -68,17 +68,32 @@ def signs_of(lower: np.ndarray, upper: np.ndarray) -> list[float]:
     return [float(only_high) - float(only_low) for only_high, only_low in zip(high & ~low, low & ~high)]
 
 
+def gives_integrals_values(description: Description) -> bool:
+    """Whether a condition says what an integral is, and not only what bounds it."""
+    symbols = concatenate(s.symbol for s in description.integrals)
+    return any(
+        np.any(condition.lower == condition.upper) and ca.depends_on(condition.expression, symbols)
+        for condition in description.conditions
+    )
+
+
 def signs_of_integrals(description: Description) -> list[float]:
-    """1 for elements of integrals that costs and conditions want to be small, -1 for those that they want large."""
-    uses = [(description.final, 1.0)]
+    """1 for elements of integrals that costs and conditions want to be small, -1 for those that they want large.
+
+    What has to have a value is taken to be small, where that is `loose`: most often as much is used as there is.
+    """
+    uses = [(description.final, 1.0, False)]
     for condition in description.conditions:
-        uses += list(zip(elements(condition.expression), signs_of(condition.lower, condition.upper)))
+        fixed = (condition.lower == condition.upper) & description.loose
+        uses += list(zip(elements(condition.expression), signs_of(condition.lower, condition.upper), fixed))
     others = [description.running, *(s.expression for s in description.stand_ins)]
     found = []
     for stand_in in description.integrals:
         for symbol in elements(stand_in.symbol):
             pressed = [
-                _slope_sign(description, part, symbol) * sign for part, sign in uses if ca.depends_on(part, symbol)
+                1.0 if is_fixed else _slope_sign(description, part, symbol) * sign
+                for part, sign, is_fixed in uses
+                if ca.depends_on(part, symbol)
             ]
             alone = not any(ca.depends_on(other, symbol) for other in others)
             same = bool(pressed) and alone and len(set(pressed)) == 1
