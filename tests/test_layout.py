@@ -323,6 +323,20 @@ def test_other_rooms_read_the_public_record_of_a_run():
     assert not wrong
 
 
+def test_what_happens_at_a_switch_is_decided_by_the_run():
+    """Other rooms read the transitions of a run, and take no limits from it to decide by again."""
+    limits = re.compile(
+        r"from daedalus\.simulation\.(?:sliding|switching|singular|contacts|touching)\.\w+ import "
+        r"(?:\([^)]*|[^(\n]*)\b[A-Z][A-Z_]+\b"
+    )
+    asked = {
+        str(path.relative_to(PACKAGE))
+        for path in source_files()
+        if path.relative_to(PACKAGE).parts[0] != "simulation" and limits.search(read(path).text)
+    }
+    assert asked == {"ensembles/lanes/explicit_kernel.py"}  # it writes the same decision for many cases at once
+
+
 def test_what_is_written_in_a_model_is_read_from_its_record():
     """`m.written` is open to all rooms; a model has no second, private way to the same."""
     names = "variables|symbols|mechanics|sketch|assembly|aliases|derivative_symbol|derivative_scalar|register_chain|flat|all_equations"

@@ -32,7 +32,7 @@ from daedalus.differentiation.events.part_guards import (
     point_of,
     time_slopes,
 )
-from daedalus.differentiation.events.saltation import carried, unchanged
+from daedalus.differentiation.events.saltation import carried, is_met, unchanged
 from daedalus.differentiation.events.smoothness import stairs_of
 from daedalus.differentiation.instants.foreseen import Change, Foreseen, Stretch, depth_of
 from daedalus.differentiation.next_part import NextPart
@@ -44,8 +44,7 @@ from daedalus.simulation.result.event_records import TransitionKind
 from daedalus.simulation.result.records import Record
 from daedalus.simulation.result.records_of_derivatives import EquationsJump
 from daedalus.simulation.result.records_on_the_way import SlidesAlong
-from daedalus.simulation.sliding.rest import NEARER, is_steep
-from daedalus.simulation.sliding.slide import LEAVES
+from daedalus.simulation.sliding.rest import ways_to_rest
 from daedalus.simulation.sliding.sliding_system import (
     Sliding,
     levels_of,
@@ -187,8 +186,8 @@ def _is_at_zero(case: Case, which: int, t: float, row: np.ndarray) -> bool:
 def _is_met(case: Case, value: float, slope: np.ndarray, row: np.ndarray) -> bool:
     """Whether a value is zero to what the motion changes it by."""
     n = len(case.x0)
-    moves = abs((slope[0] + slope[1 : 1 + n] @ row[-n:]) * (case.last_time - case.first_time))
-    return bool(abs(value) <= max(1e-6, 100 * case.settings.rtol) * moves)
+    rate = slope[0] + slope[1 : 1 + n] @ row[-n:]
+    return bool(is_met(value, rate, case.last_time - case.first_time, case.settings.rtol))
 
 
 def _moved_in_time(case: Case, which: int, t: float, row: np.ndarray) -> np.ndarray:
@@ -301,15 +300,9 @@ def _on_surfaces(case: Case, t: float, row: np.ndarray) -> np.ndarray:
 
 def _onto_rest(case: Case, sliding: Sliding, row: np.ndarray) -> np.ndarray:
     """The same where it lands at rest: along the way that leads there, which slopes that are infinite decide."""
-    t, n, u, p = case.t0, len(case.x0), case.u_at(case.t0), case.p
+    t, n = case.t0, len(case.x0)
     surface = once(sliding.outside, Surface, sliding.which)
-    still, ways = row[-n:], []
-    for side in (1.0, -1.0):
-        close, wide = (
-            slopes_of(sliding.outside).at(t, surface.moved(side * away, t, case.x0, u, p), u, p)[:n] - still
-            for away in (BESIDE * LEAVES, BESIDE * LEAVES / NEARER)
-        )
-        ways.append(np.where(is_steep(close, wide), close, 0.0))
+    ways = ways_to_rest(surface, row[-n:], t, case.x0, case.u_at(t), case.p)
     if not _parallel(*ways):
         raise SolverError(
             f"The derivatives of {case.system.name!r} do not exist at its start.",

@@ -3,8 +3,8 @@
 `if_else(x < k, 1, 3)` and sign(v) move the solution on with another slope from the moment τ at which the condition
 changes; τ moves with what is varied, so that S⁺ = S + (f⁻ - f⁺) dτ/dθ as at an event without reset. fabs, fmax and
 branches that meet have a corner but no jump, f⁻ = f⁺, and need nothing but steps that end there. Which of them jump is
-found by trying (places_on_conditions.py). When they change, and where a run slides or rests instead, the run itself has
-recorded.
+found by trying (simulation/switching/jumps_on_conditions.py). When they change, and where a run slides or rests
+instead, the run itself has recorded.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from daedalus.differentiation.events.places_on_conditions import looked_at
 from daedalus.differentiation.events.smoothness import corners as corners_in
 from daedalus.differentiation.events.smoothness import stairs_of
 from daedalus.errors import SolverError
@@ -32,6 +31,7 @@ from daedalus.simulation.result.records import Record
 from daedalus.simulation.result.records_of_derivatives import JumpNotDifferentiated
 from daedalus.simulation.sliding.sliding_system import Sliding
 from daedalus.simulation.switching.condition_times import condition_times
+from daedalus.simulation.switching.jumps_on_conditions import on_condition
 
 # (t, x', x, z, u, p)
 Point = tuple[np.ndarray | float, ...]
@@ -82,7 +82,7 @@ class JumpingConditions:
             for k, guard in enumerate(self._guards)
         ]
         looked = [
-            looked_at(system, self._residual, self._guards, self._modes, self._inwards, k)
+            on_condition(system, self._residual, self._guards, self._modes, self._inwards, k)
             for k in range(len(self._modes))
         ]
         self.corners = tuple(not found.jumps for found in looked)

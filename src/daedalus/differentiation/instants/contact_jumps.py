@@ -16,7 +16,7 @@ from daedalus.errors import SolverError
 from daedalus.model.names import listed
 from daedalus.simulation.contacts.contact_laws import ContactPlace
 from daedalus.simulation.contacts.contact_run import Contacts
-from daedalus.simulation.contacts.settling import AT_REST, Settled, state_behind
+from daedalus.simulation.contacts.settling import Settled, acting, state_behind
 from daedalus.simulation.switching.agenda import order_of
 
 # Of central differences, in nominal values: errors of 1e-12 by curvature, 1e-10 by rounding.
@@ -104,14 +104,8 @@ def state_of_moment(case: Case, contacts: Contacts, actors: Sequence[int], t: fl
 def acting_contacts(case: Case, contacts: Contacts, actors: Sequence[int], t: float, x: np.ndarray) -> list[int]:
     """The events of contacts that act by themselves in a moment: they fired, approach at a gap of zero, or stop."""
     own = CaseContacts(case, contacts)
-    place = own.place(np.concatenate([[t], x, case.u_at(t), case.p]))
-    modes = own.laws.modes_of(place)
-    motion = own.laws.motion(place, modes)
-    rest = AT_REST * max(1.0, float(np.max(np.abs(place.x), initial=0.0)))
-    closing = ~own.laws.is_friction & (modes == 0) & (motion.gap <= rest) & (motion.rate < -rest)
-    stopping = own.laws.is_friction & (modes != 0) & (np.abs(motion.rate) <= rest)
-    events = own.events()
-    return [event for k, event in enumerate(events) if event in actors or closing[k] or stopping[k]]
+    alone = acting(own.laws, own.place(np.concatenate([[t], x, case.u_at(t), case.p])))
+    return [event for event, acts in zip(own.events(), alone) if event in actors or acts]
 
 
 def _check_impacts(

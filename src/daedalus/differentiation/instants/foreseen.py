@@ -18,6 +18,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.differentiation.events.jumping_conditions import conditions_of
+from daedalus.differentiation.events.saltation import is_met
 from daedalus.errors import SolverError
 from daedalus.model.event_purpose import EventPurpose
 from daedalus.model.expressions import concatenate
@@ -39,8 +40,8 @@ from daedalus.simulation.result.transitions import joint_kinds, led_back_at, mom
 from daedalus.simulation.run.next_piece import DIFFERENTIATED, next_piece
 from daedalus.simulation.run.pieces import run_in_pieces
 from daedalus.simulation.run.road import Piece, Road
-from daedalus.simulation.run.settings import Settings, settings_for
-from daedalus.simulation.sliding.slide import rests_from_start
+from daedalus.simulation.run.settings import Settings
+from daedalus.simulation.sliding.slide import begun_at_rest
 from daedalus.simulation.sliding.sliding_system import (
     Sliding,
     held_state,
@@ -54,8 +55,8 @@ from daedalus.simulation.sliding.solved_slopes import Undetermined
 from daedalus.simulation.sliding.surface import Surface, condition_like
 from daedalus.simulation.switching.agenda import levels_of, order_of, ticks_of
 
-# Points at which conditions are compared; a guard that is smaller, beside what it usually is, is zero.
-POINTS, ZERO = 3, 1e-9
+# Points at which conditions are compared.
+POINTS = 3
 
 
 class Stretch(NamedTuple):
@@ -194,13 +195,8 @@ class NominalRun:
                 atol = atol * share if isinstance(atol, (int, float)) else atol
                 request = request.with_options(rtol=call["rtol"], atol=atol)
         p = np.concatenate([p, x[self.rests]])
-        resting = None
-        if settings.switches is not None and not settings.plant.is_implicit:
-            resting = rests_from_start(settings, span[0], own, drive.at_time(span[0]), p)
-        if resting is not None:
-            settings = settings_for(request, resting, settings.method)
         road = self.road._replace(request=request, settings=settings, drive=drive, why=None)
-        first = Piece(road, p, span[0], own, self.fired)
+        first = begun_at_rest(Piece(road, p, span[0], own, self.fired))
         return run_in_pieces(first, partial(next_piece, first, rules=DIFFERENTIATED), span[1])
 
     def all_states(self, x: np.ndarray, discretes: np.ndarray) -> np.ndarray:
@@ -300,18 +296,19 @@ def _changes(
 def _at_zero(
     nominal: NominalRun, piece: Trajectory, system: System, modes: tuple[int, ...], turned: tuple[int, ...], t: float
 ) -> bool:
-    """Whether a condition that turned at an instant was at zero just before it, beside what it usually is."""
+    """Whether a condition that turned at an instant was led to zero just before it."""
     left, labels = moment(piece, t, "left"), piece.system.labels
     held = np.zeros(0) if left.run_data.held is None else left.run_data.held[0]
     vectors = [np.array([float(left[name]) for name in labels[letter]]) for letter in ("xdot", "x", "z", "u")]
     rates, x = nominal.all_states(vectors[0], 0 * held), nominal.all_states(vectors[1], held)
     symbols, conditions = system.symbols(), conditions_of(system)
     guards = concatenate(conditions.guard(k, modes) for k in turned)
-    function = ca.Function("guards", symbols, [guards, ca.jacobian(guards, symbols[2])])
+    rate = ca.jacobian(guards, symbols[0]) + ca.mtimes(ca.jacobian(guards, symbols[2]), symbols[1])
+    function = ca.Function("guards", symbols, [guards, rate])
     p = piece.run_data.parameters[: system.sizes["p"]]
-    values, slopes = (part.full() for part in function(t, rates, x, vectors[2], vectors[3], p))
-    usual = np.abs(slopes) @ system.nominal["x"]
-    return bool(np.any(np.abs(values.ravel()) <= ZERO * usual))
+    values, speeds = (part.full() for part in function(t, rates, x, vectors[2], vectors[3], p))
+    starts, ends = piece.dense_spans
+    return bool(is_met(values, speeds, float(ends[-1] - starts[0]), nominal.settings.rtol).any())
 
 
 def _at_rest(stretch: Stretch, which: int) -> Stretch:

@@ -15,7 +15,7 @@ import numpy as np
 
 from daedalus.compilation import Compiled, compile_function
 from daedalus.differentiation.case import Case
-from daedalus.differentiation.events.saltation import carried, in_turn, unchanged
+from daedalus.differentiation.events.saltation import carried, in_turn, is_met, unchanged
 from daedalus.differentiation.instants.any_order import SAME_STATE, Alone, in_any_order, same
 from daedalus.differentiation.instants.contact_jumps import (
     acting_contacts,
@@ -40,9 +40,6 @@ from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.plant.plants import implicit_plant_of, plant_of
 from daedalus.simulation.start.restart import Restart, restarts
 from daedalus.simulation.switching.agenda import order_of
-
-# A guard brought an event about where it is zero this near to it, in parts of the run; or in these many tolerances.
-NEAR, TOLERANCES = 1e-6, 100.0
 
 
 class InstantMaps:
@@ -137,7 +134,6 @@ class InstantMaps:
         nv = sum(self.system.sizes[letter] for letter in ("x", "u", "p"))
         if instant.clocks or not instant.events:
             return np.zeros(nv)
-        allowed = max(NEAR, TOLERANCES * case.settings.rtol) * abs(case.last_time - case.first_time)
         first = [event for event, before in instant.events if np.array_equal(before, instant.events[0][1])]
         nearest, found = np.inf, None
         for event in first:
@@ -146,7 +142,7 @@ class InstantMaps:
                 return np.zeros(nv)  # time alone decides
             if far < nearest:
                 nearest, found = far, -slopes[which, 1:] / rates[which]
-        if found is not None and nearest <= allowed:
+        if found is not None and is_met(nearest, 1.0, case.last_time - case.first_time, case.settings.rtol):
             return found
         if t == case.first_time:
             return np.zeros(nv)  # what holds at the start happens there

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from daedalus._core import shared_numbers
 from daedalus.algebra.rank_decision import SINGULAR
 from daedalus.deadline import poll
 from daedalus.simulation.contacts.contact_laws import ContactLaws, ContactMotion, ContactPlace, UnitImpulses
@@ -17,8 +18,9 @@ from daedalus.simulation.contacts.refused_contacts import RefusedContacts
 AT_REST = 4e-12
 # A friction that sticks may have been moved by errors of the steps, up to this.
 STUCK = 1e-7
-# A flight shorter than this part of the span is the end of bouncing: the contact comes to rest.
-SHORTEST_FLIGHT = 4e-9
+# A flight shorter than this part of the span is the end of bouncing: the contact comes to rest, before the core takes
+# its ends for one moment.
+SHORTEST_FLIGHT = 4 * shared_numbers["crowd_interval"]
 
 
 class Settled(NamedTuple):
@@ -40,7 +42,7 @@ def settled(
     motion = laws.motion(place, modes)
     response = laws.response(place, motion.y)
     _check_signs(laws, response)
-    rest = AT_REST * max(1.0, float(np.max(np.abs(place.x), initial=0.0)))
+    rest = _rest(place)
     waiting = np.zeros(len(modes), dtype=bool) if waiting is None else waiting
     closed = ~waiting & ~laws.is_friction & ((modes == 1) | (motion.gap <= rest) | fired.astype(bool))
     restitution, landed = np.where(laws.is_friction, 0.0, motion.level), np.zeros(len(modes), dtype=bool)
@@ -56,6 +58,19 @@ def settled(
         restitution, landed = np.where(short, 0.0, restitution), landed | short
     place, after, modes = found
     return Settled(place.x + _stopped(laws, after.rate, modes, response), modes, impacts)
+
+
+def _rest(place: ContactPlace) -> float:
+    """The size below which gaps and rates are zero at a moment."""
+    return AT_REST * max(1.0, float(np.max(np.abs(place.x), initial=0.0)))
+
+
+def acting(laws: ContactLaws, place: ContactPlace) -> np.ndarray:
+    """Which contacts act by themselves at a moment: they approach at a gap of zero, or stop sliding."""
+    modes, rest = laws.modes_of(place), _rest(place)
+    motion = laws.motion(place, modes)
+    closing = ~laws.is_friction & (modes == 0) & (motion.gap <= rest) & (motion.rate < -rest)
+    return np.asarray(closing | (laws.is_friction & (modes != 0) & (np.abs(motion.rate) <= rest)))
 
 
 def _check_signs(laws: ContactLaws, response: UnitImpulses) -> None:

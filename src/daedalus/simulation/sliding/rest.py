@@ -22,6 +22,8 @@ from daedalus.simulation.sliding.surface import Surface
 
 # Fields are looked at this far beside a surface, in nominal values.
 BESIDE = 1e-6
+# Where a run has been on a surface it goes on this far beside it.
+LEAVES = 1e-12
 # So much nearer to the surface a rate falls by as much where the equations are smooth, and by a tenth of that at most
 # where their slopes are infinite; where they jump it does not fall.
 NEARER, STEEP, FALLS = 1e-4, 10.0, 0.9
@@ -64,6 +66,23 @@ def leads_to_rest(
     stands = [rate == 0 == close for rate, close in zip(rates, closer)]
     leads = any(steep) and all(one or other for one, other in zip(steep, stands))
     return rates[0] <= 0 <= rates[1] and leads
+
+
+def ways_to_rest(
+    surface: Surface, still: np.ndarray, t: float, x: np.ndarray, u: np.ndarray, p: np.ndarray
+) -> list[np.ndarray]:
+    """On which ways states are led to a rest from above and from below: what of x' has infinite slopes there.
+
+    still: x' at the rest.
+    """
+    ways = []
+    for side in (1.0, -1.0):
+        close, wide = (
+            slopes_of(surface.system).at(t, surface.moved(side * away, t, x, u, p), u, p)[: len(x)] - still
+            for away in (2 * LEAVES, 2 * LEAVES / NEARER)
+        )
+        ways.append(np.where(is_steep(close, wide), close, 0.0))
+    return ways
 
 
 def has_roots(expression: ca.SX) -> bool:

@@ -25,8 +25,8 @@ from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.method_choice import implicit_choice
 from daedalus.simulation.run.pieces import Next
 from daedalus.simulation.run.road import Piece
-from daedalus.simulation.run.settings import Settings, settings_for
-from daedalus.simulation.sliding.rest import BESIDE, leads_to_rest, rate_beside
+from daedalus.simulation.run.settings import settings_for
+from daedalus.simulation.sliding.rest import BESIDE, LEAVES, leads_to_rest, rate_beside, resting_places
 from daedalus.simulation.sliding.sliding_system import (
     Sliding,
     levels_of,
@@ -44,9 +44,8 @@ JUMPS = 1e-3
 WITHIN = 10.0
 # Pieces of fewer steps than this lead nowhere.
 FEWEST_STEPS = 3
-# Where a run has been on a surface it goes on this far beside it. So many events end a stay on one: it goes below,
-# above, or is carried off.
-LEAVES, LEAVING, CARRIED_OFF = 1e-12, 3, 2
+# So many events end a stay on a surface: it goes below, above, or is carried off.
+LEAVING, CARRIED_OFF = 3, 2
 
 
 def slide_along(first: Piece, done: Trajectory) -> Next:
@@ -323,14 +322,20 @@ def _too_many(t: float, condition: str) -> Stop:
     )
 
 
-def rests_from_start(settings: Settings, t: float, x: np.ndarray, u: np.ndarray, p: np.ndarray) -> System | None:
-    """The system that rests where a run begins, on a condition that both sides lead back to with infinite slopes.
+def begun_at_rest(first: Piece) -> Piece:
+    """The first piece of a run, resting where it begins on a condition that infinite slopes lead back to.
 
-    None where it does not: nothing changes there, so that a run alone does not notice.
+    Nothing changes there, so that no event of the run tells of it.
     """
+    settings, t, p, x = first.settings, first.begin, first.parameters, first.row
     system = settings.plant.system
+    if settings.switches is None or settings.plant.is_implicit or not resting_places(system):
+        return first
+    u = first.drive.at_time(t)
     for which in conditions_at_zero(system, t, x, u, p):
         surface = once(system, Surface, which)
         if surface.is_of_states and not surface.of_unknowns and leads_to_rest(surface, t, x, u, p, None):
-            return once(system, resting_system, which)
-    return None
+            rest = once(system, resting_system, which)
+            if rest is not None:
+                return first.with_settings(settings_for(first.road.request, rest, settings.method))
+    return first

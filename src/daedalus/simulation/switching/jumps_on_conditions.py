@@ -1,11 +1,13 @@
-"""Whether equations jump where a condition changes: found by trying, at places on the condition.
+"""What equations are like where a condition changes, found by trying at places on it: whether they jump there, and
+whether their slopes are infinite.
 
-There its mode is off and on; other conditions are as they happen to be.
+There its mode is off and on; other conditions are as they happen to be. Runs and derivatives ask here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -17,6 +19,8 @@ from daedalus.model.system.once import remembered
 from daedalus.model.system.system import System
 from daedalus.model.system.system_record import ARGUMENTS
 from daedalus.reduction.switches import switches_of
+from daedalus.simulation.sliding.rest import BESIDE, LEAVES, NEARER, has_roots, is_of_states, is_steep
+from daedalus.simulation.sliding.sliding_system import held_state
 from daedalus.simulation.sliding.surface import of_one_ratio, values_at_random
 from daedalus.simulation.sliding.surfaces_together import MOST_TOGETHER
 
@@ -49,8 +53,7 @@ def jumps_on_states(system: System) -> bool:
     order = [*reversed(range(found.count))]
     for k in of_states:
         poll("conditions that change")
-        sides, guard = sides_of(twin, twin.residual, guards, modes, order, k)
-        if any(differ(sides, *place) for place in places_on(twin, guard)):
+        if on_condition(twin, twin.residual, guards, modes, order, k).jumps:
             return True
     return False
 
@@ -70,7 +73,46 @@ def switches_on_algebraics(system: System) -> bool:
     return bool(rows) and bool(ca.is_linear(system.residual[rows], unknowns))
 
 
-def sides_of(
+class OnCondition(NamedTuple):
+    """Whether the equations jump on a condition; where slopes are infinite, how far before it they are followed."""
+
+    jumps: bool
+    level: float = 0.0
+
+
+def on_condition(
+    system: System, residual: ca.SX, guards: list[ca.SX], modes: list[ca.SX], order: list[int], k: int
+) -> OnCondition:
+    """What the equations are like on the condition with a mode, where there is a place on it that tells.
+
+    order: in which conditions are put in; guards contain modes of those that come later.
+    """
+    may_be_steep = has_roots(residual) and is_of_states(system, guards[k])
+    if not may_be_steep and not ca.depends_on(residual, modes[k]):
+        return OnCondition(False)
+    sides, guard = _sides_of(system, residual, guards, modes, order, k)
+    steep = False
+    for point, way in _places_on(system, guard):
+        if _differ(sides, point, way):
+            return OnCondition(True)
+        steep = steep or (may_be_steep and _is_steep(sides, point, way))
+    held = held_state(system, guards[k]) if steep else None
+    return OnCondition(False, 0.0 if held is None else LEAVES * held.size)
+
+
+def _is_steep(both: ca.Function, point: np.ndarray, way: np.ndarray) -> bool:
+    """Whether a slope of the equations grows without bound towards a point, from one side or the other."""
+    for k, side in enumerate((-1.0, 1.0)):
+        far, near, there = (
+            both(point + side * away * way)[k].full().ravel() for away in (BESIDE, NEARER * BESIDE, NEARER**2 * BESIDE)
+        )
+        far, near, least = far - there, near - there, 1e-3 * NEARER * BESIDE * (1 + np.abs(there))
+        if np.any(np.isfinite(far) & (np.abs(near) > least) & is_steep(near, far)):
+            return True
+    return False
+
+
+def _sides_of(
     system: System, residual: ca.SX, guards: list[ca.SX], modes: list[ca.SX], order: list[int], k: int
 ) -> tuple[ca.Function, ca.Function]:
     """The equations with a mode off and on, and the guard with its slopes, of (t, x', x, z, u, p).
@@ -95,7 +137,7 @@ def sides_of(
     return sides, ca.Function("guard", [v], [guard, ca.jacobian(guard, v)])
 
 
-def differ(sides: ca.Function, point: np.ndarray, way: np.ndarray) -> bool:
+def _differ(sides: ca.Function, point: np.ndarray, way: np.ndarray) -> bool:
     """Whether the equations are others on the two sides of a place."""
     off, on = (part.full().ravel() for part in sides(point))
     beside = np.subtract(*(part.full().ravel() for part in sides(point + ASIDE * way)))
@@ -104,7 +146,7 @@ def differ(sides: ca.Function, point: np.ndarray, way: np.ndarray) -> bool:
     return bool(np.all(np.isfinite(gap)) and np.any(gap > least))
 
 
-def places_on(system: System, guard: ca.Function) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def _places_on(system: System, guard: ca.Function) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Points on a condition, and the way across it in usual values."""
     draw = np.random.default_rng(2000)
     middle, size = _usual(system)
