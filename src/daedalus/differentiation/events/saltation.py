@@ -29,7 +29,7 @@ def is_met(value: float | np.ndarray, rate: float | np.ndarray, span: float, rto
     Example
     -------
     >>> import numpy as np
-    >>> is_met(np.array([1e-9, 1e-3, 0.0]), np.array([2.0, 2.0, 0.0]), 10.0, 1e-6).tolist()
+    >>> is_met(np.array([1e-9, 1e-2, 0.0]), np.array([2.0, 2.0, 0.0]), 10.0, 1e-6).tolist()
     [True, False, True]
     """
     return np.asarray(np.abs(value) <= max(NEAR, TOLERANCES * rtol) * np.abs(np.asarray(rate) * span))
