@@ -24,8 +24,9 @@ ORDER = [
     ["flow"],  # steps as maps with derivatives
     ["program"],  # nonlinear programs and their solvers
     ["python"],  # the seam
-    # That of programs, of interrupts and forks, of contacts, of lanes, of meshes, of runs as functions of arrays.
-    ["python/program", "python/process", "python/contact", "python/lanes", "python/collocation", "python/arrays"],
+    # That of programs, of interrupts and forks, of contacts, of lanes, of meshes, of runs as functions of arrays, of
+    # patterns and rows.
+    [f"python/{name}" for name in ("program", "process", "contact", "lanes", "collocation", "arrays", "structure")],
 ]
 LEVEL = {folder: level for level, folders in enumerate(ORDER) for folder in folders}
 

@@ -731,6 +731,32 @@ def cheapest_matching(
     costs: NDArray[np.integer],
 ) -> Pairs: ...
 
+# Passes over the rows of an evaluation. first, second: the rows that a row reads, -1 for none; reads: whether it does.
+def last_writers(writes: NDArray[np.int32], reads: NDArray[np.int32]) -> NDArray[np.int32]: ...
+def row_depths(first: NDArray[np.int32], second: NDArray[np.int32], reads: NDArray[np.uint8]) -> NDArray[np.int32]: ...
+
+# Rows that depend on some, and rows that some depend on.
+def dependent_rows(
+    first: NDArray[np.int32], second: NDArray[np.int32], reads: NDArray[np.uint8], from_rows: NDArray[np.uint8]
+) -> NDArray[np.uint8]: ...
+def needed_rows(
+    first: NDArray[np.int32], second: NDArray[np.int32], reads: NDArray[np.uint8], from_rows: NDArray[np.uint8]
+) -> NDArray[np.uint8]: ...
+
+# A number for the tree below every row, and how many roots lie below each other in it.
+def tree_shapes(
+    first: NDArray[np.int32],
+    second: NDArray[np.int32],
+    reads: NDArray[np.uint8],
+    operation: NDArray[np.int32],
+    leaf: NDArray[np.int64],
+    is_root: NDArray[np.uint8],
+    kept: int,
+) -> tuple[NDArray[np.uint64], NDArray[np.int32]]: ...
+
+# Memory that was freed, back to the system.
+def give_back_memory() -> None: ...
+
 class Sheltered:
     def __init__(self, function: Any) -> None: ...
     def __call__(self, *given: Any, **named: Any) -> Any: ...

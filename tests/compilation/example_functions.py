@@ -34,12 +34,16 @@ def quadrotor() -> ca.Function:
 
 
 def long_function(instructions: int, factor: float | None = None) -> ca.Function:
-    """A mixing map of 50 numbers whose every value depends on many before it, with at least so many instructions."""
+    """Values that follow from random ones of the last 50 by random formulas, with at least so many instructions."""
+    rng = np.random.default_rng(instructions)
+    unary, binary = (ca.sin, ca.cos, ca.tanh, ca.atan, ca.erf, ca.fabs), (ca.plus, ca.minus, ca.fmin, ca.hypot, ca.fmax)
     x = ca.SX.sym("x", 50)
-    y = x
-    for _ in range(instructions // 200 + 1):
-        y = ca.sin(y) * (factor or fresh_number()) + 0.3 * ca.vertcat(y[7:], y[:7])
-    return ca.Function("long", [x], [y, ca.sum1(y)])
+    y = ca.vertsplit(x)
+    for step in range(instructions // 3 + 50):
+        a, b = (y[k] for k in rng.integers(len(y) - 50, len(y), 2))
+        turned = unary[rng.integers(len(unary))](a) * ((factor or fresh_number()) if step % 50 == 0 else 0.7)
+        y.append(binary[rng.integers(len(binary))](turned, 0.3 * b))
+    return ca.Function("long", [x], [ca.vertcat(*y[-50:]), ca.sum1(ca.vertcat(*y[-50:]))])
 
 
 def start() -> np.ndarray:

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rings import examples
 
+from daedalus import _core
 from daedalus.compilation import compile_function
 from daedalus.compilation.array_code import array_code
 from daedalus.compilation.llvm_code import Style
@@ -108,6 +109,47 @@ def test_parts_that_are_used_again_are_kept_in_memory_of_their_own():
     value = np.linspace(0, 3, 3000)
     for mine, other in zip(compile_function(f)(value), f.call([value]), strict=True):
         np.testing.assert_array_equal(mine, other.full().ravel())
+
+
+def test_deep_recursions_beside_each_other_are_loops():
+    """200 columns with 300 steps below each other: as many levels, each one loop."""
+    x, k = ca.SX.sym("x", 200), ca.SX.sym("k", 200)
+    y = x
+    for _ in range(300):
+        y = ca.sin(y) * k + y
+    f = ca.Function("f", [x, k], [y])
+    code = array_code(read_instructions(f), STYLE)
+    assert code is not None
+    assert code.text.count("!llvm.loop !") <= 301
+    value = [np.linspace(-1, 1, 200), np.linspace(0, 0.1, 200)]
+    np.testing.assert_array_equal(compile_function(f)(*value)[0], f(*value).full().ravel())
+
+
+def rows_that_read_earlier_ones(generator, count=200):
+    first, second = (generator.integers(-1, np.maximum(np.arange(count), 1)) for _ in range(2))
+    reads = (first >= 0) & (np.arange(count) > 3)
+    return first.astype(np.int32), second.astype(np.int32), reads
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_passes_over_rows(seed):
+    """Depths, dependence and need as their definitions say, row by row."""
+    generator = np.random.default_rng(seed)
+    first, second, reads = rows_that_read_earlier_ones(generator)
+    marked = generator.random(len(first)) < 0.05
+    below = [[k for k in (a, b) if k >= 0] if r else [] for a, b, r in zip(first, second, reads)]
+    depth, dependent, needed = [], [], marked.copy()
+    for k, own in enumerate(below):
+        depth.append(1 + max(depth[j] for j in own) if own else 0)
+        dependent.append(any(dependent[j] for j in own) if own else bool(marked[k]))
+    for k in reversed(range(len(first))):
+        needed[below[k]] |= needed[k]
+    columns = (first, second, reads.view(np.uint8))
+    assert _core.row_depths(*columns).tolist() == depth
+    assert _core.dependent_rows(*columns, marked.view(np.uint8)).astype(bool).tolist() == dependent
+    assert _core.needed_rows(*columns, marked.view(np.uint8)).astype(bool).tolist() == needed.tolist()
+    with pytest.raises(ValueError, match="earlier rows"):
+        _core.row_depths(np.full(3, 2, np.int32), np.full(3, -1, np.int32), np.ones(3, np.uint8))
 
 
 @pytest.mark.parametrize("way", ["deep", "irregular"])

@@ -13,12 +13,12 @@ Operations are those of llvm_code.py, so that strict code gives CasADi's bits he
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
 from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
 
+from daedalus import _core
 from daedalus.compilation.llvm_code import ENTRY as ENTRY
 from daedalus.compilation.llvm_code import (
     ENTRY_PARAMETERS,
@@ -31,7 +31,8 @@ from daedalus.compilation.llvm_code import (
 from daedalus.compilation.operations import COPIES, literal, operations, power
 from daedalus.model.system.instruction_list import Instructions
 
-# Chains deeper than this are left to straight code: every level is a pass over the columns.
+# A tree deeper than this, as a sum of many terms is, is left to straight code: it would be one long formula. Recursions
+# over more steps have to repeat much beside them.
 DEEPEST = 100
 # Written-out operations of all loops together: more are not worth being called a few shapes.
 MOST_WRITTEN = 6000
@@ -95,22 +96,22 @@ class _Trees:
 
     def __init__(self, rows: Instructions) -> None:
         self.rows = rows
-        self.operation, self.first, self.second, self.slot = (
-            np.frombuffer(column, np.int64) for column in (rows.operation, rows.first, rows.second, rows.slot)
-        )
+        self.operation, self.first, self.second, self.slot = rows.columns()
         self.constants = np.frombuffer(rows.constants, float) if len(rows.constants) else np.zeros(0)
         count = len(rows)
         is_leaf = np.isin(self.operation, (ca.OP_INPUT, ca.OP_CONST))
         self.stored = np.flatnonzero(self.operation == ca.OP_OUTPUT)
         self.computed = ~is_leaf & (self.operation != ca.OP_OUTPUT)
-        where = np.flatnonzero(self.computed)
-        a, b = self.first[where], self.second[where]
-        uses = np.bincount(a, minlength=count) + np.bincount(b[b >= 0], minlength=count)
+        own = self.first[self.computed]
+        two = self.second[self.computed]
+        uses = np.bincount(own, minlength=count) + np.bincount(two[two >= 0], minlength=count)
         uses += np.bincount(self.first[self.stored], minlength=count)
         self.kind = self._leaf_kinds(uses)
         self.root = self.computed & (uses >= 2)
-        depth = self._depths(where, a, b)
-        shape, level = self._shapes(where, depth)
+        leaf = np.where(self.kind > 0, self.kind, _KEPT)
+        marks = (self.computed.view(np.uint8), self.operation, leaf, self.root.view(np.uint8))
+        shape, level = _core.tree_shapes(self.first, self.second, *marks, _KEPT)
+        self.deepest = int(_core.row_depths(self.first, self.second, marks[0]).max(initial=0))
         self.groups = self._groups(shape, level)
 
     def _leaf_kinds(self, uses: np.ndarray) -> np.ndarray:
@@ -126,39 +127,6 @@ class _Trees:
                 often[number], _CONSTANT_SHAPE + _INPUT_SHAPE + len(self.rows.size_in) + number, _CONSTANT
             )
         return kind
-
-    def _depths(self, where: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """How many operations lie below each other; relaxed until nothing changes."""
-        depth = np.zeros(len(self.operation), np.int64)
-        two = b >= 0
-        other = np.where(two, b, a)
-        for _ in range(DEEPEST):
-            new = 1 + np.maximum(depth[a], depth[other])
-            if np.array_equal(new, depth[where]):
-                return depth
-            depth[where] = new
-        raise _IrregularError
-
-    def _shapes(self, where: np.ndarray, depth: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """A number for the shape of every tree, and how many roots lie below each other in it."""
-        shape = np.where(self.kind > 0, self.kind, _KEPT).astype(np.uint64)
-        level = np.zeros(len(self.operation), np.int64)
-        operation = self.operation.astype(np.uint64)
-        by_depth = where[np.argsort(depth[where], kind="stable")]
-        cuts = np.searchsorted(depth[by_depth], np.arange(1, int(depth.max(initial=0)) + 2))
-
-        def seen(k: np.ndarray) -> np.ndarray:
-            return np.where(self.root[k], np.uint64(_KEPT), shape[k])
-
-        with np.errstate(over="ignore"):
-            for begin, end in pairwise(cuts.tolist()):
-                k = by_depth[begin:end]
-                a, b = self.first[k], self.second[k]
-                two, other = b >= 0, np.where(b >= 0, b, a)
-                mixed = _mixed(_mixed(operation[k], seen(a)), np.where(two, seen(other), np.uint64(3)))
-                shape[k] = mixed
-                level[k] = np.maximum(level[a] + self.root[a], level[other] + self.root[other])
-        return shape, level
 
     def _groups(self, shape: np.ndarray, level: np.ndarray) -> list[_TreeGroup]:
         kept = np.flatnonzero(self.root)
@@ -193,13 +161,6 @@ def _bytes(name: str, numbers: np.ndarray, alignment: int) -> str:
     return f'@{name} = private constant [{len(raw)} x i8] c"{word}", align {alignment}'
 
 
-def _mixed(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Two numbers as one that nearly never comes twice; every group is compared member by member later."""
-    return ((a * np.uint64(0x9E3779B97F4A7C15)) ^ ((b + np.uint64(0x7F4A7C15)) + (a >> np.uint64(29)))) * np.uint64(
-        0xBF58476D1CE4E5B9
-    )
-
-
 class _LoopWriter:
     """LLVM's text for groups of trees."""
 
@@ -216,6 +177,9 @@ class _LoopWriter:
             self._write(group)
             if self.written > MOST_WRITTEN or self.loops > MOST_LOOPS:
                 raise _IrregularError
+        # Steps of a recursion stand one by one: they are left to straight code where they are most of the function.
+        if self.trees.deepest > DEEPEST and self.written * SHORTEST_RUN > self.trees.computed.sum():
+            raise _IrregularError
         rows = self.trees.rows
         text = [
             *stand_ins(rows),
@@ -266,9 +230,11 @@ class _LoopWriter:
         else:
             self._gather(tree, leaves, table)
 
-    def _tree(self, members: np.ndarray, top: bool, leaves: list[_Leaf]) -> object:
+    def _tree(self, members: np.ndarray, top: bool, leaves: list[_Leaf], depth: int = 0) -> object:
         """The tree of a group: a number of a leaf, a literal, or (operation, left, right)."""
         trees, one = self.trees, int(members[0])
+        if depth > DEEPEST:
+            raise _IrregularError
         kind = trees.kind[one]
         if np.any(trees.operation[members] != trees.operation[one]) or np.any(trees.kind[members] != kind):
             raise _IrregularError
@@ -288,11 +254,11 @@ class _LoopWriter:
         operation = int(trees.operation[one])
         if operation not in self.operations and operation not in COPIES:
             raise _IrregularError
-        left = self._tree(trees.first[members], False, leaves)
+        left = self._tree(trees.first[members], False, leaves, depth + 1)
         has_two = trees.second[members] >= 0
         if np.any(has_two != has_two[0]):
             raise _IrregularError
-        right = self._tree(trees.second[members], False, leaves) if has_two[0] else None
+        right = self._tree(trees.second[members], False, leaves, depth + 1) if has_two[0] else None
         return left if operation in COPIES else (operation, left, right)
 
     def _straight(self, tree: object, leaves: list[_Leaf], k: int) -> None:

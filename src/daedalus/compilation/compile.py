@@ -197,7 +197,7 @@ def _prologue_of(f: ca.Function, wish: CodeWish) -> Prologue:
 def _as_loops(f: ca.Function, wish: CodeWish) -> Translation | None:
     """The finished translation of a long function whose formulas repeat, as those of a field do; None for others."""
     try:
-        return _loops_of(read_instructions(f), wish)
+        return _loops_of(read_instructions(f, placed=False), wish)
     except UnknownOperationError:
         return None
 

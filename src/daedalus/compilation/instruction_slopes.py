@@ -19,8 +19,9 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
+from daedalus import _core
 from daedalus.compilation.operations import COPIES, operations
-from daedalus.model.system.instruction_list import Instructions, read_instructions
+from daedalus.model.system.instruction_list import Instructions, column_of, read_instructions
 
 # Chains deeper than this are left to CasADi: every level is a pass over the columns.
 DEEPEST = 100
@@ -66,7 +67,7 @@ def instruction_slopes(rows: Instructions, groups: Sequence[Sequence[int]]) -> I
     depth = work.depths()
     if depth is None or not set(np.flatnonzero(np.bincount(work.operation)).tolist()) <= _known():
         return None
-    active = work.reading([k for group in groups for k in group], depth)
+    active = work.reading([k for group in groups for k in group])
     entries = work.pulled_back(depth, active)
     return None if entries is None else work.written(entries, groups)
 
@@ -90,16 +91,12 @@ class _SlopeColumns:
 
     def __init__(self, rows: Instructions) -> None:
         self.rows = rows
-        self.operation, self.first, self.second, self.slot = (
-            np.frombuffer(column, np.int64) for column in (rows.operation, rows.first, rows.second, rows.slot)
-        )
+        self.operation, self.first, self.second, self.slot = rows.columns()
         self.count = self.total = len(rows)
         self.is_input = self.operation == ca.OP_INPUT
         is_output, is_constant = self.operation == ca.OP_OUTPUT, self.operation == ca.OP_CONST
         self.outputs = np.flatnonzero(is_output & (self.second == 0))
-        self.computed = np.flatnonzero(~(self.is_input | is_output | is_constant))
-        self.a, self.b = self.first[self.computed], self.second[self.computed]
-        self.b = np.where(self.b >= 0, self.b, self.a)
+        self.reads = (~(self.is_input | is_output | is_constant)).view(np.uint8)
         self.columns: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
         # Which rows are constants, and their values; grown as rows are appended.
         self.constant = is_constant.copy()
@@ -113,28 +110,21 @@ class _SlopeColumns:
     # -- what is read ------------------------------------------------------------------------------------------
 
     def depths(self) -> np.ndarray | None:
-        """How many operations lie below each other; relaxed until nothing changes."""
-        depth = np.zeros(self.count, np.int64)
-        for _ in range(DEEPEST):
-            new = 1 + np.maximum(depth[self.a], depth[self.b])
-            if np.array_equal(new, depth[self.computed]):
-                return depth
-            depth[self.computed] = new
-        return None
+        """How many operations lie below each other; None where these are too many."""
+        depth = _core.row_depths(self.first, self.second, self.reads)
+        return depth if depth.max(initial=0) <= DEEPEST else None
 
-    def reading(self, inputs: Sequence[int], depth: np.ndarray) -> np.ndarray:
+    def reading(self, inputs: Sequence[int]) -> np.ndarray:
         """The rows that depend on some inputs."""
-        active = self.is_input & np.isin(self.first, list(inputs))
-        for _ in range(int(depth.max(initial=0))):
-            active[self.computed] = active[self.a] | active[self.b]
-        return active
+        own = self.is_input & np.isin(self.first, list(inputs))
+        return _core.dependent_rows(self.first, self.second, self.reads, own.view(np.uint8)).view(bool)
 
     # -- appended rows -----------------------------------------------------------------------------------------
 
     def _append(self, operation: int, first: np.ndarray, second: np.ndarray) -> np.ndarray:
         made = self.total + np.arange(len(first))
         self.total += len(first)
-        self.columns.append((np.full(len(first), operation), first, second))
+        self.columns.append((np.full(len(first), operation, np.int32), first.astype(np.int32), second.astype(np.int32)))
         if self.total > len(self.constant):
             room = max(self.total, 2 * len(self.constant))
             self.constant, self.value = np.resize(self.constant, room), np.resize(self.value, room)
@@ -288,7 +278,7 @@ class _SlopeColumns:
         self, output: np.ndarray, row: np.ndarray, value: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Contributions to one pair added up, in the order in which they came."""
-        keys = output * self.count + row
+        keys = output.astype(np.int64) * self.count + row
         order = np.argsort(keys, kind="stable")
         keys, value = keys[order], value[order]
         begins = np.flatnonzero(np.append(True, keys[1:] != keys[:-1]))
@@ -325,7 +315,7 @@ class _SlopeColumns:
         )
         sources, outputs, places = (np.concatenate(part) for part in zip(*stored))
         needed = _needed(operation, first, second, sources)
-        number = np.cumsum(needed) - 1
+        number = np.cumsum(needed, dtype=np.int32) - np.int32(1)
         operation, first, second = operation[needed], first[needed], second[needed]
         is_input, is_constant = operation == ca.OP_INPUT, operation == ca.OP_CONST
         inner = ~(is_input | is_constant)
@@ -344,20 +334,11 @@ class _SlopeColumns:
 
 def _needed(operation: np.ndarray, first: np.ndarray, second: np.ndarray, sources: np.ndarray) -> np.ndarray:
     """Which rows some others depend on."""
-    needed = np.zeros(len(operation), bool)
-    inner = ~np.isin(operation, (ca.OP_INPUT, ca.OP_CONST))
-    marked = np.zeros(len(operation), bool)
-    marked[sources] = True
-    frontier = np.flatnonzero(marked)
-    while len(frontier):
-        needed[frontier] = True
-        frontier = frontier[inner[frontier]]
-        below = np.concatenate([first[frontier], second[frontier]])
-        marked = np.zeros(len(operation), bool)
-        marked[below[below >= 0]] = True
-        frontier = np.flatnonzero(marked & ~needed)
-    return needed
+    reads = (operation != ca.OP_INPUT) & (operation != ca.OP_CONST) & (operation != ca.OP_OUTPUT)
+    wanted = np.zeros(len(operation), np.uint8)
+    wanted[sources] = 1
+    return _core.needed_rows(first, second, reads.view(np.uint8), wanted).view(bool)
 
 
 def _column(*parts: np.ndarray) -> array[int]:
-    return array("q", np.concatenate(parts).astype(np.int64).tobytes())
+    return column_of(np.concatenate(parts))

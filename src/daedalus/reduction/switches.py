@@ -49,6 +49,7 @@ from daedalus.model.system.instruction_list import (
     leading_to_first_output,
     outputs_with,
     read_instructions,
+    tell_replaced,
 )
 from daedalus.model.system.once import remembered
 from daedalus.model.system.system import System
@@ -63,6 +64,8 @@ SWITCHING = CONDITIONS | BENDS.keys() | {ca.OP_COPYSIGN}
 JUMPING = SWITCHING | STAIRS.keys() | CUT.keys() | {ca.OP_ATAN}
 # What may be a sign without being written as one: a / |a|.
 QUOTIENTS, MOST_FACTORS = frozenset((ca.OP_DIV, ca.OP_MUL)), 20
+# Up to this share of changed equations their instructions are put into those of all; above, all are read again.
+FEW = 0.25
 # A whole number counts as reached this far below it.
 REACHED = 1e-12
 MODES, CLOCK = "modes of the switches", "conditions on time"
@@ -97,6 +100,13 @@ class Switches:
         return elements(self.system.guards)[int(self.system.guards.numel()) - self.count :]
 
 
+@dataclass(frozen=True, eq=False)
+class _Searched:
+    """The equations that conditions may be left in; all others were searched before and have none."""
+
+    places: np.ndarray
+
+
 @remembered
 def switches_of(system: System) -> Switches | None:
     """The switches of a system, found once and kept with it; None where the equations have none.
@@ -118,8 +128,16 @@ def switches_of(system: System) -> Switches | None:
     if calls_foreign_code(function):
         # Its conditions cannot be followed through the calls; steps pass them by their error estimates.
         return None
-    if function.n_instructions() >= LONG:
-        rows = read_instructions(function)
+    earlier = system.part(_Searched)
+    known: Instructions | None = None
+    if earlier is not None:
+        chosen = earlier.places
+        function = ca.Function("equations", arguments, [whole[chosen.tolist()], guards])
+        if not contains(function, JUMPING):
+            return None
+    elif function.n_instructions() >= LONG:
+        rows = read_instructions(function, placed=False)
+        known = rows if alone else None
         if np.isnan(np.frombuffer(rows.constants, float)).any():
             raise nan_inside("An equation or a guard")
         touched = [*outputs_with(rows, JUMPING), np.zeros(0, bool)][:2]
@@ -136,25 +154,20 @@ def switches_of(system: System) -> Switches | None:
     discrete = system.sizes["p"] - system.discrete_count
     held = system.part(HeldStates)
     rests = frozenset() if held is None else frozenset(held.positions.tolist())
-    work = _Rewriting(
-        rows,
-        [elements(argument) for argument in arguments],
-        _labels(system, rows),
-        discrete,
-        rests,
-        {PARAMETERS: system.start["p"]},
-    )
-    residual, written = work.rewritten(len(chosen), guards.numel())
-    if len(chosen) < whole.numel():
-        residual = _put(whole, chosen, residual)
+    symbols, given = [elements(argument) for argument in arguments], {PARAMETERS: system.start["p"]}
+    work = _Rewriting(rows, symbols, _labels(system, rows), discrete, rests, given)
+    changed, written = work.rewritten(len(chosen), guards.numel())
+    residual = changed if len(chosen) == whole.numel() else ca.SX(whole)
+    residual[chosen.tolist()] = changed
     if not work.guards and not work.hidden:
         return None
-    clock = None
-    if work.hidden:
-        own = system.symbols(("t", "p"))
-        clock = ca.Function("clock", own, [concatenate(work.clock)])
+    own = system.symbols(("t", "p"))
+    clock = ca.Function("clock", own, [concatenate(work.clock)]) if work.hidden else None
+    twin = _with_modes(system, work, residual, written, chosen)
+    if known is not None and len(chosen) < FEW * whole.numel():
+        tell_replaced(twin.function, known, chosen, ca.Function("changed", twin.symbols(), [changed]))
     return Switches(
-        _with_modes(system, work, residual, written),
+        twin,
         tuple(work.texts),
         tuple(sorted(work.left)),
         clock,
@@ -162,15 +175,9 @@ def switches_of(system: System) -> Switches | None:
     )
 
 
-def _put(whole: ca.SX, places: np.ndarray, parts: ca.SX) -> ca.SX:
-    changed = ca.SX(whole)
-    changed[places.tolist()] = parts
-    return changed
-
-
 def _labels(system: System, rows: Instructions) -> dict[int, str]:
     """The names of what the instructions read."""
-    operation, first, second = (np.frombuffer(c, np.int64) for c in (rows.operation, rows.first, rows.second))
+    operation, first, second, _ = rows.columns()
     is_read = operation == ca.OP_INPUT
     found = {symbol_key(system.symbol("t")): "t"}
     for which, letter in enumerate(ARGUMENTS[1:], 1):
@@ -469,7 +476,7 @@ def _applied(operation: int, values: Mapping[int, ca.SX], a: int, b: int) -> ca.
     return ca.SX.binary(operation, values[a], values[b]) if b >= 0 else ca.SX.unary(operation, values[a])
 
 
-def _with_modes(system: System, work: _Rewriting, residual: ca.SX, guards: ca.SX) -> System:
+def _with_modes(system: System, work: _Rewriting, residual: ca.SX, guards: ca.SX, places: np.ndarray) -> System:
     """The same system with modes as further parameters; only runs see it."""
     symbols = {letter: system.symbol(letter) for letter in ARGUMENTS}
     symbols["p"] = concatenate([symbols["p"], *work.modes])
@@ -487,4 +494,5 @@ def _with_modes(system: System, work: _Rewriting, residual: ca.SX, guards: ca.SX
         guards=concatenate([guards, *work.guards]),
         watched={},
         watched_rows=(),
+        parts=(_Searched(places),),
     )

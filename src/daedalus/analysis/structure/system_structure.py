@@ -6,12 +6,13 @@ from contextlib import suppress
 
 import casadi as ca
 
+from daedalus import _core
 from daedalus.analysis.structure.block_form import Block, blocks_in_order
 from daedalus.analysis.structure.signature import Signature, signature_by_patterns, tight_slopes
 from daedalus.compilation.foreign_calls import calls_foreign_code, jacobian_past_calls
 from daedalus.compilation.instruction_slopes import InstructionSlopes, instruction_slopes
 from daedalus.model.lazy_values import cached_property
-from daedalus.model.system.instruction_list import UnknownOperationError, read_instructions
+from daedalus.model.system.instruction_list import UnknownOperationError, forget_told, read_instructions
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.model.system.system_record import ARGUMENTS
@@ -20,6 +21,9 @@ from daedalus.model.system.system_record import ARGUMENTS
 LONG_EQUATIONS = 10_000
 _LONG_GROUPS = (("xdot",), ("x", "z"))
 _by_letters = {key: tuple(ARGUMENTS.index(letter) for letter in key) for key in _LONG_GROUPS}
+
+# The Jacobians of the last large system as instructions, by its function.
+_last_slopes: list[tuple[ca.Function, InstructionSlopes]] = []
 
 
 class SystemStructure:
@@ -64,25 +68,50 @@ class SystemStructure:
                 self._slopes[letters] = ca.jacobian(residual, symbols)
         return self._slopes[letters]
 
-    @cached_property
     def long_slopes(self) -> InstructionSlopes | None:
-        """∂F/∂x' and ∂F/∂(x, z) of a large system as instructions, where these can be differentiated; else None."""
+        """∂F/∂x' and ∂F/∂(x, z) of a large system as instructions, where these can be differentiated; else None.
+
+        They are longer than the equations: the last ones that were asked for are kept, until they are compiled.
+        """
         function = self.system.function
         if function.n_instructions() < LONG_EQUATIONS or calls_foreign_code(function):
             return None
         if not self.system.residual.is_dense():
             return None
+        if _last_slopes and _last_slopes[0][0].__hash__() == function.__hash__():
+            return _last_slopes[0][1]
+        _last_slopes.clear()
+        # What writing and reading the equations took.
+        _core.give_back_memory()
         with suppress(UnknownOperationError):
-            return instruction_slopes(read_instructions(function), [_by_letters[key] for key in _LONG_GROUPS])
+            groups = [_by_letters[key] for key in _LONG_GROUPS]
+            found = instruction_slopes(read_instructions(function, placed=False), groups)
+            if found is not None:
+                _last_slopes.append((function, found))
+            return found
         return None
+
+    def compiled_slopes(self) -> None:
+        """Drops the instructions of Jacobians, of which there is code by now."""
+        if _last_slopes:
+            _last_slopes.clear()
+            forget_told()
+            _core.give_back_memory()
+
+    @cached_property
+    def has_long_slopes(self) -> bool:
+        """Whether the Jacobians of a large system are made from its instructions; their patterns are kept."""
+        found = self.long_slopes()
+        if found is not None:
+            self._patterns.update((key, found.sparsity(k)) for k, key in enumerate(_LONG_GROUPS))
+        return found is not None
 
     def pattern(self, *letters: str) -> ca.Sparsity:
         """Where the symbols of some letters stand in the equations."""
         if letters not in self._patterns:
-            if letters in _LONG_GROUPS and self.long_slopes is not None:
-                self._patterns[letters] = self.long_slopes.sparsity(_LONG_GROUPS.index(letters))
-            else:
-                self._patterns[letters] = ca.jacobian_sparsity(self.system.residual, self.symbols(*letters))
+            if letters in _LONG_GROUPS and self.has_long_slopes:
+                return self._patterns[letters]
+            self._patterns[letters] = ca.jacobian_sparsity(self.system.residual, self.symbols(*letters))
         return self._patterns[letters]
 
     def rows_with(self, *letters: str) -> set[int]:

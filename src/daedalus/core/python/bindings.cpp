@@ -28,9 +28,11 @@ NB_MODULE(_core, module) {
     daedalus::bind_intervals(module);
     daedalus::bind_contact(module);
     daedalus::bind_matching(module);
+    daedalus::bind_order(module);
     daedalus::bind_program(module);
     daedalus::bind_receding(module);
     daedalus::bind_newton(module);
     daedalus::bind_interrupts(module);
     daedalus::bind_forks(module);
+    daedalus::bind_memory(module);
 }

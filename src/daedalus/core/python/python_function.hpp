@@ -60,10 +60,12 @@ void bind_noise(nb::module_& module);
 void bind_intervals(nb::module_& module);
 void bind_contact(nb::module_& module);
 void bind_matching(nb::module_& module);
+void bind_order(nb::module_& module);
 void bind_program(nb::module_& module);
 void bind_receding(nb::module_& module);
 void bind_newton(nb::module_& module);
 void bind_interrupts(nb::module_& module);
 void bind_forks(nb::module_& module);
+void bind_memory(nb::module_& module);
 
 }  // namespace daedalus

@@ -88,9 +88,7 @@ def _program(each: CFunction | None) -> bytes:
         rows = read_instructions(each.function)
     except UnknownOperationError as error:
         raise _refused(each, str(error)) from error
-    operation, first, second, slot = (
-        np.frombuffer(column, dtype=np.int64) for column in (rows.operation, rows.first, rows.second, rows.slot)
-    )
+    operation, first, second, slot = (column.astype(np.int64) for column in rows.columns())
     unknown = [op for op in np.unique(operation).tolist() if op > LARGEST_PLAIN and op not in SPECIAL]
     if unknown:
         raise _refused(each, f"operation {unknown[0]}")

@@ -5,14 +5,17 @@ from __future__ import annotations
 import functools
 import hashlib
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import casadi as ca
 import numpy as np
 
+from daedalus import _core
 from daedalus.model.system.serialised_instructions import serialised_columns
 
+# CasADi's numbers of operations are below this.
+MOST_OPERATIONS = 1 << 10
 # From this many instructions on they are read all at once.
 LONG = 2000
 
@@ -65,6 +68,13 @@ class Instructions:
     def __len__(self) -> int:
         return len(self.operation)
 
+    def columns(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Operation, first, second and slot as arrays of 32-bit numbers."""
+        operation, first, second, slot = (
+            np.frombuffer(column, np.int32) for column in (self.operation, self.first, self.second, self.slot)
+        )
+        return operation, first, second, slot
+
     def digest(self) -> str:
         """A hash of what is computed, blind to the names of the function, its arguments and its symbols."""
         if not self._digest:
@@ -83,8 +93,10 @@ def sizes(f: ca.Function) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return tuple(f.nnz_in(i) for i in range(f.n_in())), tuple(f.nnz_out(i) for i in range(f.n_out()))
 
 
-def read_instructions(f: ca.Function) -> Instructions:
+def read_instructions(f: ca.Function, *, placed: bool = True) -> Instructions:
     """The instructions of an SX function in single-assignment form.
+
+    placed: whether the slots have to be CasADi's; without them a list that was told is taken as it is.
 
     Raises UnknownOperationError for a function that is not made of scalar operations.
 
@@ -100,11 +112,11 @@ def read_instructions(f: ca.Function) -> Instructions:
         raise UnknownOperationError(
             f"{f.class_name()} {f.name()} is not made of scalar operations (f.expand() may help)"
         )
-    if f.n_instructions() >= LONG and (found := _read_long(f)) is not None:
+    if f.n_instructions() >= LONG and (found := _read_long(f, placed)) is not None:
         return found
     number, operands, results = f.instruction_id, f.instruction_input, f.instruction_output
     count = f.n_instructions()
-    operation, first, second, slot = array("q"), array("q"), array("q"), array("q")
+    operation, first, second, slot = array("i"), array("i"), array("i"), array("i")
     constants = array("d")
     # The row whose value each place of CasADi's work vector holds at this point of the list.
     holder: dict[int, int] = {}
@@ -149,25 +161,12 @@ def outputs_with(rows: Instructions, operations: Iterable[int]) -> list[np.ndarr
     >>> outputs_with(rows, [ca.OP_FABS])[0].tolist()
     [False, True]
     """
-    operation, first, second, slot = (
-        np.frombuffer(column, np.int64) for column in (rows.operation, rows.first, rows.second, rows.slot)
-    )
-    found = np.isin(operation, list(operations))
+    operation, first, second, slot = rows.columns()
+    own = _is_one_of(operation, operations)
     is_output = operation == ca.OP_OUTPUT
-    computed = np.flatnonzero(~np.isin(operation, (ca.OP_OUTPUT, ca.OP_INPUT, ca.OP_CONST)))
-    # Who reads each row, sorted by what is read.
-    read = np.concatenate([first[computed], second[computed]])
-    reader = np.concatenate([computed, computed])
-    order = np.argsort(read, kind="stable")
-    read, reader = read[order], reader[order]
-    frontier = np.flatnonzero(found)
-    while len(frontier):
-        begin, end = np.searchsorted(read, frontier), np.searchsorted(read, frontier, side="right")
-        counts = end - begin
-        places = np.repeat(begin - np.append(0, np.cumsum(counts)[:-1]), counts) + np.arange(int(counts.sum()))
-        frontier = np.unique(reader[places])
-        frontier = frontier[~found[frontier]]
-        found[frontier] = True
+    # Rows of the operations themselves are where it begins, whatever they read.
+    reads = ~(_is_one_of(operation, (ca.OP_OUTPUT, ca.OP_INPUT, ca.OP_CONST)) | own)
+    found = _core.dependent_rows(first, second, reads.view(np.uint8), own.view(np.uint8)).view(bool)
     marks = [np.zeros(size, bool) for size in rows.size_out]
     for output, mark in enumerate(marks):
         own = is_output & (second == output)
@@ -179,11 +178,27 @@ def outputs_with(rows: Instructions, operations: Iterable[int]) -> list[np.ndarr
 # that is much shorter, and soon read again, does not take its place.
 MUCH_SHORTER = 0.25
 _last: tuple[ca.Function, Instructions] | None = None
+# The same of instructions that were told, which follow from others.
+_told: tuple[ca.Function, Instructions] | None = None
 
 
-def _read_long(f: ca.Function) -> Instructions | None:
+def tell_instructions(f: ca.Function, rows: Instructions) -> None:
+    """Instructions of a long function that follow from others, without places in CasADi's work vector."""
+    global _told
+    _told = f, rows
+
+
+def forget_told() -> None:
+    """Drops the instructions that were told, once there is code of them."""
+    global _told
+    _told = None
+
+
+def _read_long(f: ca.Function, placed: bool) -> Instructions | None:
     global _last
-    last = _last
+    last, told = _last, _told
+    if told is not None and not placed and told[0].__hash__() == f.__hash__():
+        return told[1]
     if last is not None and last[0].__hash__() == f.__hash__():
         return last[1]
     found = _read_at_once(f)
@@ -198,37 +213,37 @@ def _read_at_once(f: ca.Function) -> Instructions | None:
     if columns is None:
         return None
     operation, result, one, two, numbers = columns
-    if np.isin(operation, list(_NOT_ALONE)).any():
-        raise UnknownOperationError.named(set(operation[np.isin(operation, list(_NOT_ALONE))].tolist()))
+    kinds = set(np.flatnonzero(np.bincount(operation)).tolist())
+    if not kinds.isdisjoint(_NOT_ALONE):
+        raise UnknownOperationError.named(kinds & _NOT_ALONE)
     is_output, is_input, is_constant = (operation == kind for kind in (ca.OP_OUTPUT, ca.OP_INPUT, ca.OP_CONST))
-    computed = ~(is_output | is_input | is_constant)
-    has_two = computed & np.isin(operation, _two_operands())
-    count = len(operation)
-    rows = np.arange(count)
-    # Places of the work vector, with the row that wrote them: an operand is what was written there last.
-    written = np.flatnonzero(~is_output)
-    keys = np.sort(result[written] * (count + 1) + rows[written])
-
-    def maker(places: np.ndarray, readers: np.ndarray) -> np.ndarray:
-        rows_of_makers: np.ndarray = keys[np.searchsorted(keys, places * (count + 1) + readers) - 1] % (count + 1)
-        return rows_of_makers
-
-    first, second = np.full(count, -1), np.full(count, -1)
-    reads = computed | is_output
-    first[reads] = maker(one[reads], rows[reads])
-    second[has_two] = maker(two[has_two], rows[has_two])
+    reads = ~(is_input | is_constant)
+    has_two = reads & ~is_output & _is_one_of(operation, _two_operands())
+    # Places of the work vector: an operand is what was written there last.
+    writes = np.where(is_output, np.int32(-1), result)
+    first = _core.last_writers(writes, np.where(reads, one, np.int32(-1)))
+    second = _core.last_writers(writes, np.where(has_two, two, np.int32(-1)))
     first[is_input], second[is_input] = one[is_input], two[is_input]
     first[is_constant] = np.arange(int(is_constant.sum()))
     second[is_output] = result[is_output]
     slot = np.where(is_output, two, result)
     return Instructions(
-        _column(operation), _column(first), _column(second), _column(slot),
+        *(column_of(column) for column in (operation, first, second, slot)),
         array("d", numbers[is_constant].tobytes()), *sizes(f),
     )  # fmt: skip
 
 
-def _column(numbers: np.ndarray) -> array[int]:
-    return array("q", numbers.astype(np.int64).tobytes())
+def column_of(numbers: np.ndarray) -> array[int]:
+    """A column of an instruction list."""
+    column = array("i")
+    column.frombytes(memoryview(np.ascontiguousarray(numbers, np.int32)).cast("B"))
+    return column
+
+
+def _is_one_of(operation: np.ndarray, kinds: Iterable[int]) -> np.ndarray:
+    table = np.zeros(MOST_OPERATIONS, bool)
+    table[list(kinds)] = True
+    return table[operation]
 
 
 @functools.cache
@@ -258,4 +273,78 @@ def leading_to_first_output(rows: Instructions) -> bytearray:
             for k in (first, second):
                 if k >= 0:
                     found[k] = 1
+    return found
+
+
+# -- a list that follows from another -----------------------------------------------------------------------------
+
+_LEAVES = (ca.OP_INPUT, ca.OP_CONST)
+
+
+def tell_replaced(f: ca.Function, rows: Instructions, places: np.ndarray, parts: ca.Function) -> None:
+    """For a function that is another one, whose instructions are known, but at some places: it is not read again."""
+    tell_instructions(f, with_replaced_entries(rows, places, read_instructions(parts)))
+
+
+def with_replaced_entries(rows: Instructions, places: np.ndarray, parts: Instructions) -> Instructions:
+    """The list with other formulas at some places of its first output; what only the old ones needed is gone.
+
+    rows, parts: functions of inputs of the same kinds; those of the parts may be longer. What parts computes is its
+        first output, an entry for each of the places.
+    The values have no places in a work vector (all 0), so that the list is for loops and for looking, and not for code
+    that is written piece by piece.
+
+    Example
+    -------
+    >>> import casadi as ca
+    >>> x, p = ca.SX.sym("x", 2), ca.SX.sym("p")
+    >>> rows = read_instructions(ca.Function("f", [x, ca.SX(0, 1)], [ca.vertcat(ca.sin(x[0]), ca.cos(x[1]))]))
+    >>> parts = read_instructions(ca.Function("g", [x, p], [p * x[0]]))
+    >>> found = with_replaced_entries(rows, np.array([0]), parts)
+    >>> [OPERATION_NAMES[k] for k in found.operation], found.size_in
+    (['input', 'cos', 'output', 'input', 'input', 'mul', 'output'], (2, 1))
+    """
+    own, other = rows.columns(), parts.columns()
+    is_replaced = np.zeros(rows.size_out[0], bool)
+    is_replaced[places] = True
+    is_output = own[0] == ca.OP_OUTPUT
+    gone = is_output & (own[2] == 0)
+    gone[gone] = is_replaced[own[3][gone]]
+    kept = ~_unread(own, gone)
+    mine = _renumbered([column[kept] for column in own], np.cumsum(kept) - 1)
+    theirs = _renumbered(other, np.arange(len(parts)) + int(kept.sum()))
+    is_constant, is_stored = theirs[0] == ca.OP_CONST, theirs[0] == ca.OP_OUTPUT
+    theirs[1][is_constant] += len(rows.constants)
+    theirs[3][is_stored] = places[theirs[3][is_stored]]
+    whole = [np.concatenate(pair) for pair in zip(mine, theirs)]
+    whole[3][whole[0] != ca.OP_OUTPUT] = 0
+    return Instructions(*map(column_of, whole), rows.constants + parts.constants, parts.size_in, rows.size_out)
+
+
+def _renumbered(columns: Sequence[np.ndarray], number: np.ndarray) -> list[np.ndarray]:
+    """Rows under other numbers."""
+    operation, first, second, slot = (column.copy() for column in columns)
+    inner = ~np.isin(operation, _LEAVES)
+    first[inner] = number[first[inner]]
+    has_two = inner & (second >= 0) & (operation != ca.OP_OUTPUT)
+    second[has_two] = number[second[has_two]]
+    return [operation, first, second, slot]
+
+
+def _unread(columns: Sequence[np.ndarray], gone: np.ndarray) -> np.ndarray:
+    """Rows that nobody reads once some are gone, from those on down; rows that nobody ever read stay."""
+    operation, first, second, _ = columns
+    inner = np.flatnonzero(~np.isin(operation, _LEAVES))
+    has_two = inner[(second[inner] >= 0) & (operation[inner] != ca.OP_OUTPUT)]
+    readers = np.bincount(first[inner], minlength=len(operation)) + np.bincount(
+        second[has_two], minlength=len(operation)
+    )
+    found, frontier = gone.copy(), np.flatnonzero(gone)
+    while len(frontier):
+        frontier = frontier[~np.isin(operation[frontier], _LEAVES)]
+        two = frontier[(second[frontier] >= 0) & (operation[frontier] != ca.OP_OUTPUT)]
+        below, times = np.unique(np.concatenate([first[frontier], second[two]]), return_counts=True)
+        readers[below] -= times
+        frontier = below[readers[below] == 0]
+        found[frontier] = True
     return found

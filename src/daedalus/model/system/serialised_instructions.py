@@ -8,7 +8,14 @@ of some instructions; where anything differs, as after a change of CasADi's form
 
 from __future__ import annotations
 
+import io
 import struct
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import BinaryIO
 
 import casadi as ca
 import numpy as np
@@ -18,6 +25,10 @@ COMPARED = 64
 # Places in the text that look like the beginning of the list and are tried, from the last one back.
 MOST_PLACES = 8
 _RECORD = 32  # letters
+# Instructions that are turned into numbers at a time.
+BLOCK = 1 << 16
+# Letters of the text that are searched at a time.
+SEARCHED = 1 << 20
 
 
 def serialised_columns(f: ca.Function) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray] | None:
@@ -35,33 +46,64 @@ def serialised_columns(f: ca.Function) -> tuple[np.ndarray, np.ndarray, np.ndarr
     count = f.n_instructions()
     if count < 3:
         return None
-    text = f.serialize().encode("ascii")
     # Of an operation with one operand the end of its record is not known: the first record, and the second as far as
     # all have it.
     known = _record(f, 0)
     begins = _letters(known + _record(f, 1)[:8] if len(known) == _RECORD // 2 else known)
-    at = text.rfind(begins)
-    for _ in range(MOST_PLACES):
-        if at < 0:
-            return None
-        raw = _read(f, text, at, count)
-        if raw is not None:
-            break
-        at = text.rfind(begins, 0, at)
-    else:
+    with _text_of(f) as text:
+        tried = islice(_last_places(text, begins), MOST_PLACES)
+        raw = next((found for at in tried if (found := _read(f, text, at, count)) is not None), None)
+    if raw is None:
         return None
     numbers = raw.view("<i4").reshape(count, 4)
     constants = raw.view("<f8").reshape(count, 2)[:, 1]
-    columns = [numbers[:, k].astype(np.int64) for k in range(4)]
+    columns = [np.ascontiguousarray(numbers[:, k], np.int32) for k in range(4)]
     return columns[0], columns[1], columns[2], columns[3], constants
 
 
-def _read(f: ca.Function, text: bytes, at: int, count: int) -> np.ndarray | None:
-    """The bytes of all instructions from a place on; None where CasADi says otherwise of some of them."""
-    if at + _RECORD * count > len(text):
+@contextmanager
+def _text_of(f: ca.Function) -> Iterator[BinaryIO]:
+    """CasADi's text of a function in a file that is gone afterwards, for in memory it would take five times the room of
+    the instructions several times over; in memory where no file can be written."""
+    with ExitStack() as stack:
+        yield _in_a_file(f, stack) or io.BytesIO(f.serialize().encode("ascii"))
+
+
+def _in_a_file(f: ca.Function, stack: ExitStack) -> BinaryIO | None:
+    try:
+        folder = stack.enter_context(TemporaryDirectory(prefix="daedalus-", ignore_cleanup_errors=True))
+        path = Path(folder) / "function"
+        f.save(str(path))
+        return stack.enter_context(path.open("rb"))
+    except (OSError, RuntimeError):
         return None
-    pairs = np.frombuffer(text, np.uint8, _RECORD * count, at).reshape(-1, 2) - np.uint8(97)
-    raw = (pairs[:, 0] | (pairs[:, 1] << 4)).astype(np.uint8)
+
+
+def _last_places(text: BinaryIO, begins: bytes) -> Iterator[int]:
+    """Where some letters stand in a text, from the end on."""
+    end = text.seek(0, io.SEEK_END)
+    while end > 0:
+        begin = max(end - SEARCHED, 0)
+        text.seek(begin)
+        block = text.read(end - begin + len(begins) - 1)
+        at = block.rfind(begins)
+        while at >= 0:
+            yield begin + at
+            at = block.rfind(begins, 0, at)
+        end = begin
+
+
+def _read(f: ca.Function, text: BinaryIO, at: int, count: int) -> np.ndarray | None:
+    """The bytes of all instructions from a place on; None where CasADi says otherwise of some of them."""
+    raw = np.empty(_RECORD // 2 * count, np.uint8)
+    text.seek(at)
+    for begin in range(0, count, BLOCK):
+        size = min(BLOCK, count - begin)
+        letters = text.read(_RECORD * size)
+        if len(letters) < _RECORD * size:
+            return None
+        pairs = np.frombuffer(letters, "<u2") - np.uint16(97 * 257)
+        raw[16 * begin : 16 * (begin + size)] = pairs | (pairs >> np.uint16(4))
     for k in np.unique(np.linspace(0, count - 1, COMPARED).astype(int)).tolist():
         known = _record(f, k)
         if raw[16 * k : 16 * k + len(known)].tobytes() != known:

@@ -138,7 +138,7 @@ def _may_step(system: System) -> bool:
     if function.n_instructions() < LONG or calls_foreign_code(function):
         return True
     try:
-        operations = np.frombuffer(read_instructions(function).operation, np.int64)
+        operations = read_instructions(function, placed=False).columns()[0]
     except UnknownOperationError:
         return True
     return steps_among(np.unique(operations).tolist())

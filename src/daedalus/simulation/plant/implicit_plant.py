@@ -90,7 +90,7 @@ class ImplicitPlant(Plant):
     def patterns(self) -> tuple[ca.Sparsity, ca.Sparsity]:
         """Where ∂F/∂x' and ∂F/∂(x, z) have entries."""
         structure = structure_of(self.system)
-        if structure.long_slopes is not None:
+        if structure.has_long_slopes:
             return structure.pattern("xdot"), structure.pattern("x", "z")
         dot, whole = (matrix.sparsity() for matrix in self.jacobians)
         return dot, whole
@@ -107,8 +107,10 @@ class ImplicitPlant(Plant):
         def jacobian() -> ca.Function:
             return ca.Function("jacobian", arguments, list(self.jacobians))
 
-        slopes = structure_of(self.system).long_slopes
+        structure = structure_of(self.system)
+        slopes = structure.long_slopes() if structure.has_long_slopes else None
         loops = None if slopes is None else compile_loops("jacobian", slopes.rows, jacobian)
+        structure.compiled_slopes()
         return compiled, compile_function(jacobian(), seldom=SELDOM_IN_RESIDUAL) if loops is None else loops
 
     @cached_property
@@ -125,7 +127,10 @@ class ImplicitPlant(Plant):
     def model(self) -> Any:
         """What the core integrates."""
         residual, jacobian = self.functions
-        return self.core_model(residual.core, jacobian.core)
+        found = self.core_model(residual.core, jacobian.core)
+        if structure_of(self.system).has_long_slopes:
+            _core.give_back_memory()
+        return found
 
     @cached_property
     def model_with_drift(self) -> Any:

@@ -283,7 +283,7 @@ def _has_log1p(system: System) -> bool:
     function = system.function
     if function.n_instructions() < LONG or calls_foreign_code(function):
         return contains(function, (ca.OP_LOG1P,))
-    return ca.OP_LOG1P in read_instructions(function).operation
+    return ca.OP_LOG1P in read_instructions(function, placed=False).operation
 
 
 def _core_model(plant: Plant, method: str) -> Any:
