@@ -48,8 +48,3 @@ class CalledPlant(Plant):
     def rhs(self) -> Any:
         """The right-hand side or residual, called by the core for every evaluation."""
         return SimpleNamespace(core=self._core)
-
-    @cached_property
-    def projection(self) -> Any:
-        """Nothing is known to be kept."""
-        return None

@@ -24,10 +24,8 @@ from daedalus.model.system.system import System
 from daedalus.model.system.system_record import ARGUMENTS
 from daedalus.reduction.switches import switches_of
 from daedalus.simulation.plant.held_levels import held_levels
-from daedalus.simulation.plant.invariant_projection import invariant_projection
 from daedalus.simulation.plant.plant import SELDOM, Plant
-from daedalus.simulation.plant.projection import moved_onto, projected_state
-from daedalus.simulation.result.records_of_models import InvariantsNotKept
+from daedalus.simulation.plant.projection import moved_onto
 
 # Parameters and discrete variables stay the same from step to step.
 SELDOM_IN_RESIDUAL = (ARGUMENTS.index("p"),)
@@ -191,18 +189,10 @@ class ImplicitPlant(Plant):
         parts = (self.system.resets[order, :], ca.repmat(rest, count, 1), self.system.assigned[order, :])
         return self._compiled("resets", ca.vec(ca.horzcat(*parts).T))
 
-    @cached_property
-    def projection(self) -> Compiled | None:
-        """The row with its states moved onto the invariants; None where there are none, or too many to be kept so."""
-        if not self.system.invariants:
-            return None
+    def _onto_invariants(self) -> Compiled:
         x = self.system.symbol("x")
         others = self.system.symbols(("xdot", "z", "t", "u", "p"))
-        try:
-            state = moved_onto(held_levels(self.system, self.index), x, self.system.nominal["x"] ** 2, others)
-        except SolverError as error:
-            self.notes += (InvariantsNotKept(tuple(error.facts)),)
-            return None
+        state = moved_onto(held_levels(self.system, self.index), x, self.system.nominal["x"] ** 2, others)
         return self._compiled("projection", ca.vertcat(state, self.system.symbol("z"), self.system.symbol("xdot")))
 
     @cached_property
@@ -217,10 +207,6 @@ class ImplicitPlant(Plant):
         rows = sorted(structure.rows_with("x") - structure.rows_with("xdot", "z"))
         if not rows:
             return None
-        arguments = self.system.symbols(("t", "x", "u", "p"))
         with suppress(SolverError):
-            moved = projected_state(self.system, residual[rows])
-            return compile_function(ca.Function("onto_written", arguments, [ca.densify(moved)]))
-        with suppress(SolverError):  # too many for a formula
-            return invariant_projection(self.system, residual[rows])
+            return self._shortest_way("onto_written", residual[rows])
         return None

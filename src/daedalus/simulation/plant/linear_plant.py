@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,12 +15,10 @@ from daedalus.errors import SolverError
 from daedalus.model.expressions import concatenate
 from daedalus.model.lazy_values import cached_property
 from daedalus.model.system.system import System
-from daedalus.simulation.plant.invariant_projection import invariant_projection
 from daedalus.simulation.plant.linear_model import linear_model
 from daedalus.simulation.plant.plant import Plant
-from daedalus.simulation.plant.projection import projected_state
 from daedalus.simulation.plant.sparse_projection import check_states_only, projection_by_solves
-from daedalus.simulation.result.records_of_models import InvariantsNotKept, SolvedEachTime
+from daedalus.simulation.result.records_of_models import SolvedEachTime
 
 
 class AfterSolve:
@@ -67,20 +66,11 @@ class LinearPlant(Plant):
         """The linear model itself: the core solves it."""
         return SimpleNamespace(core=self.model)
 
-    @cached_property
-    def projection(self) -> Any:
-        """The state moved onto the invariants by solves; None where there are none, or none that can be kept so."""
-        if not self.system.invariants:
-            return None
+    def _onto_invariants(self) -> Any:
+        """By solves with the matrix of the accelerations where there are such constraints."""
         kept = concatenate(self.system.invariants.values())
-        try:
-            check_states_only(self.system, kept)
-            try:
-                found = projection_by_solves(self.system)
-                return found or self._compiled("projection", projected_state(self.system, kept))
-            except SolverError:
-                # Too many for a formula, or positions whose rates are coupled: by the shortest way.
-                return invariant_projection(self.system, kept)
-        except SolverError as error:
-            self.notes += (InvariantsNotKept(tuple(error.facts)),)
-            return None
+        check_states_only(self.system, kept)
+        with suppress(SolverError):  # positions whose rates are coupled
+            if (found := projection_by_solves(self.system)) is not None:
+                return found
+        return self._shortest_way("projection", kept)

@@ -11,7 +11,7 @@ import numpy as np
 
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.compilation import Compiled, compile_function
-from daedalus.errors import InputError
+from daedalus.errors import InputError, SolverError
 from daedalus.model.expressions import concatenate, plain_shape
 from daedalus.model.lazy_values import cached_property
 from daedalus.model.names import element_label, flat_index, split_index
@@ -20,8 +20,10 @@ from daedalus.model.system.open_algebraics import smallest_taken
 from daedalus.model.system.system import System
 from daedalus.reduction.findings import EquationsSetApart
 from daedalus.reduction.reduction_record import Reduction
+from daedalus.simulation.plant.invariant_projection import invariant_projection
+from daedalus.simulation.plant.projection import projected_state
 from daedalus.simulation.result.records import Record
-from daedalus.simulation.result.records_of_models import Reduced, SmallestTaken
+from daedalus.simulation.result.records_of_models import InvariantsNotKept, Reduced, SmallestTaken
 
 # Parameters and discrete variables, the last of (t, y, u, p), stay the same from step to step.
 SELDOM = (3,)
@@ -105,9 +107,26 @@ class Plant(ABC):
         """x' = f(t, x, u, p)."""
 
     @cached_property
-    @abstractmethod
     def projection(self) -> Any:
-        """The state moved onto the invariants; None where there are none, or none that can be kept so."""
+        """The row moved onto the invariants; None where there are none, or none that can be kept so, which is told."""
+        if not self.system.invariants:
+            return None
+        try:
+            return self._onto_invariants()
+        except SolverError as error:
+            self.notes += (InvariantsNotKept(tuple(error.facts)),)
+            return None
+
+    def _onto_invariants(self) -> Any:
+        return self._shortest_way("projection", self._in_rows(concatenate(self.system.invariants.values())))
+
+    def _shortest_way(self, name: str, kept: ca.SX) -> Any:
+        """States moved onto expressions of (t, x, u, p): by a formula, by a sparse solve where it would be too long."""
+        try:
+            moved = projected_state(self.system, kept)
+        except SolverError:
+            return invariant_projection(self.system, kept)
+        return Plant._compiled(self, name, moved)  # not as functions of rows
 
     def _called(self, name: str, expression: ca.SX) -> Compiled:
         """An expression as a function that the core calls."""
