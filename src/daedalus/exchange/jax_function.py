@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from daedalus.exchange.array_rates import ArrayRates
 from daedalus.exchange.array_run import GROUPS, ArrayRun
 from daedalus.exchange.extras import needed
 from daedalus.model.model import Model
@@ -72,11 +73,11 @@ def _wrong_shape(name: str, got: tuple[int, ...], wanted: tuple[int, ...]) -> Ex
 
 def jax_function(
     model: Model | System,
-    times: object,
+    times: object = None,
     outputs: str | Sequence[str] | None = None,
     wrt: str | Sequence[str] = GROUPS,
     **simulate_options: Any,
-) -> JaxFunction:
+) -> JaxFunction | ArrayRates:
     """A run of the model as a pure function of JAX: y = f(start, inputs, parameters), with jit, vmap, grad and jvp.
 
     It works through constraints of any index, events and switches. Explicit steps of models without events are taken
@@ -87,7 +88,8 @@ def jax_function(
 
     Parameters
     ----------
-    times: (nt,) increasing; the run goes from the first to the last.
+    times: (nt,) increasing; the run goes from the first to the last. Without times you get the right-hand side alone,
+        x' = f(t, x, u, p), in operations of JAX, with derivatives of any order (`ArrayRates`).
     outputs: names of states, algebraic variables or outputs; by default all states, in the order of `f.labels["y"]`.
     wrt: "start", "inputs", "parameters": everything else counts as constant. Fewer cost less.
     simulate_options: method, rtol, atol, step and the limits of `dd.simulate`.
@@ -107,4 +109,6 @@ def jax_function(
     True
     """
     library = needed("jax", "jax", "jax", "dd.exchange.jax makes a function of JAX")
+    if times is None:
+        return ArrayRates(model, "JAX", library.numpy, outputs, simulate_options)
     return JaxFunction(library, ArrayRun(model, times, outputs, wrt, simulate_options, "JAX"))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from daedalus.errors import InputError
+from daedalus.exchange.array_rates import ArrayRates
 from daedalus.exchange.array_run import GROUPS, LETTERS, ArrayRun
 from daedalus.exchange.extras import needed
 from daedalus.model.model import Model
@@ -212,11 +213,11 @@ def _no_second() -> InputError:
 
 def torch_function(
     model: Model | System,
-    times: object,
+    times: object = None,
     outputs: str | Sequence[str] | None = None,
     wrt: str | Sequence[str] = GROUPS,
     **simulate_options: Any,
-) -> TorchFunction:
+) -> TorchFunction | ArrayRates:
     """A run of the model as a function of PyTorch tensors: y = f(start, inputs, parameters), with batches.
 
     Gradients (`backward`, `torch.func.grad`) and forward derivatives (`torch.func.jvp`) are those of
@@ -240,4 +241,6 @@ def torch_function(
     True
     """
     library = needed("torch", "torch", "torch", "dd.exchange.torch makes a function of PyTorch")
+    if times is None:
+        return ArrayRates(model, "PyTorch", library, outputs, simulate_options)
     return TorchFunction(library, ArrayRun(model, times, outputs, wrt, simulate_options, "PyTorch"))
