@@ -279,6 +279,14 @@ def test_wrong_data_is_told(data, text):
     assert caught.value.what == text
 
 
+def test_a_column_that_is_no_variable_is_told_with_the_names_to_take():
+    with pytest.raises(dd.InputError) as caught:
+        dd.fit(decay(), {"time": TIMES, "measured": TIMES}, free=["k"], inputs={"u": 0.0})
+    assert caught.value.facts[0] == "columns: measured"
+    assert caught.value.facts[1].startswith("the model has x")
+    assert caught.value.remedy == "data.rename(columns={'measured': 'x'})"
+
+
 def test_frames_datasets_and_files_are_read(tmp_path):
     pandas, xarray = pytest.importorskip("pandas"), pytest.importorskip("xarray")
     x = np.exp(-0.7 * TIMES)

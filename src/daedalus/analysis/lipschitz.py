@@ -99,6 +99,8 @@ class LipschitzBounds:
         lines.append("  Existence and uniqueness are not guaranteed there; a smaller box may be better.")
         return "\n".join(lines)
 
+    __repr__ = __str__
+
 
 def lipschitz(model: Model | System, box: Mapping[str, object]) -> LipschitzBounds:
     """Bound the Lipschitz constant of an explicit right-hand side on a box.

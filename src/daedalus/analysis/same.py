@@ -59,6 +59,8 @@ class Sameness:
             lines.append(f"The mapped states violate the second model's constraints by {self.violation:.3g}.")
         return "\n".join(lines)
 
+    __repr__ = __str__
+
 
 def same(
     model_a: Model | System,

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from daedalus.errors import InputError
+from daedalus.model.names import listed
 from daedalus.model.plain_numbers import plain_array
 from daedalus.model.signals import Signal, signal
 from daedalus.model.system.system import System
@@ -139,11 +140,13 @@ def _check_times(times: np.ndarray, where: str) -> None:
 
 def _check_measured(system: System, measured: Mapping[str, np.ndarray], aside: Sequence[str], where: str) -> None:
     if not measured:
+        names = [v.name for kind in ("state", "algebraic") for v in system.of_kind(kind)]
+        names += system.outputs
         raise InputError(
             f"No column{where} is a variable of the model.",
-            [f"columns: {', '.join(aside[:8]) or 'none'}", f"the model has {', '.join(list(system.places)[:8])}"],
+            [f"columns: {', '.join(aside[:8]) or 'none'}", f"the model has {listed(names, 8)}"],
             because="data is compared with states, algebraic variables and outputs of the same name.",
-            remedy='data.rename(columns={"angle_measured": "angle"})',
+            remedy=f"data.rename(columns={{{aside[0]!r}: {names[0]!r}}})" if aside else f"a column {names[0]!r}",
         )
     empty = [name for name, values in measured.items() if not np.any(np.isfinite(values))]
     if len(empty) == len(measured):

@@ -62,6 +62,8 @@ class EnergyOverTime:
         lines += [f"  {name}: {reason}" for name, reason in self.failed.items() if name not in self.energy]
         return "\n".join(lines)
 
+    __repr__ = __str__
+
 
 def energy_over_time(
     model: Model | System,

@@ -40,6 +40,8 @@ class LimitComparison:
         lines += [f"{e:10.3g}  {s:10.3e}  {f:10.3e}" for e, s, f in zip(self.epsilon, self.slow, self.fast)]
         return "\n".join([*lines, f"falls as epsilon^{self.order:.2f}"])
 
+    __repr__ = __str__
+
 
 def compared(parts: FastAndSlow, path: Trajectory, layer: Trajectory, epsilon: np.ndarray) -> LimitComparison:
     """Run the model for each ε and measure its distance from the limit."""

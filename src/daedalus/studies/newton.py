@@ -60,6 +60,8 @@ class NewtonHistory:
             lines.append(f"  {k:9d}  {residual:8.2e}  {taken}  {rate}".rstrip())
         return "\n".join(lines)
 
+    __repr__ = __str__
+
 
 def newton(
     f: Callable[[np.ndarray], Any],
@@ -177,6 +179,8 @@ class NewtonWatch(Sequence[NewtonHistory]):
             count, size = len(own.iterates) - 1, len(own.iterates[0])
             lines.append(f"  {k:6d}  {size:8d}  {count:10d}  {own.left[0]:8.2e}  {own.left[-1]:8.2e}")
         return "\n".join(lines) if self._seen else "no searches"
+
+    __repr__ = __str__
 
 
 def _history(record: NewtonRecord) -> NewtonHistory:

@@ -63,6 +63,8 @@ class OneStep:
         lines.append("  result: " + ", ".join(f"{label} = {v:.6g}" for label, v in zip(self.labels, self.x)))
         return "\n".join(lines)
 
+    __repr__ = __str__
+
 
 def step(
     model: Model | System,

@@ -74,6 +74,8 @@ class Passivity:
     def __str__(self) -> str:
         return self.sentence
 
+    __repr__ = __str__
+
 
 def passivity(
     model: Model | System | LTI, inputs: str | Iterable[str] | None = None, outputs: str | Iterable[str] | None = None

@@ -118,6 +118,8 @@ class SingularLimit:
             ]
         )
 
+    __repr__ = __str__
+
 
 def singular_limit(
     model: Model | System,

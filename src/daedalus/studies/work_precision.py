@@ -63,6 +63,8 @@ class WorkPrecision:
                 )
         return "\n".join(lines)
 
+    __repr__ = __str__
+
 
 def work_precision(
     model: Model | System,

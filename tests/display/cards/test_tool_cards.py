@@ -51,6 +51,14 @@ def test_every_tool_has_a_card(objects, kind, words):
     assert " object at 0x" not in repr(objects[kind])
 
 
+def test_results_that_print_in_words_do_so_in_a_notebook_too():
+    """A dataclass writes all its arrays, unless it says how it reads."""
+    classes = [value for name in dd.__all__ if isinstance(value := getattr(dd, name), type)]
+    told = [one for one in classes if "__str__" in vars(one) and not issubclass(one, Exception)]
+    assert len(told) > 15
+    assert [one.__name__ for one in told if hasattr(one.__repr__, "__wrapped__")] == []
+
+
 @pytest.mark.parametrize("kind", ["Trajectory", "Ensemble"])
 def test_results_refuse_to_become_arrays(objects, kind):
     with pytest.raises(dd.InputError, match="is not an array"):

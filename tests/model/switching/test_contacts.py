@@ -95,3 +95,15 @@ def test_a_multiplier_that_nothing_feels_is_told(m: dd.Model) -> None:
         "approaches, or pulls where it should push; try the force of wall in the equations of motion, +Gᵀ wall with "
         "G = ∂c/∂q"
     )
+
+
+def test_a_friction_has_the_units_of_its_level_and_its_speed():
+    m = dd.Model("block")
+    v = m.state("v", start=1.0, unit="m/s")
+    level = m.parameter("level", 0.5, unit="N")
+    force = m.friction("floor", v, kinetic=level)
+    m.equation(m.der(v), force)
+    assert m.variables["floor"].unit == "N"
+    assert dict(m.freeze().output_units) == {"floor.velocity": "m/s", "floor.limit": "N"}
+    assert m.friction("wall", 2 * v, kinetic=1.0) is not None
+    assert m.variables["wall"].unit == ""

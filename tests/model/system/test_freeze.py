@@ -100,7 +100,7 @@ def test_too_many_equations():
     m.equation(m["x"], 3, name="clamp")
     assert text_of(m.freeze) == (
         "The model has one equation too many.\n"
-        "  2 unknowns, 3 equations: equation_1, clampover-determine the model together\n"
+        "  2 unknowns, 3 equations: equation_1, clamp over-determine the model together\n"
         "  Because there are more equations than unknowns: some follow from the others, or contradict them.\n"
         "  Try: remove what follows (dd.analyse(m) tells which), or declare an input or parameter as m.algebraic(...)"
     )

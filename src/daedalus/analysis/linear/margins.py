@@ -66,6 +66,8 @@ class Margins:
         told = [gain if np.isfinite(self.gain) else "any gain", phase if np.isfinite(self.phase) else "any phase"]
         return f"{head} with negative feedback: {', '.join(told)}."
 
+    __repr__ = __str__
+
 
 def margins_of(loop: Any) -> Margins:
     """The margins of a system of one input and one output."""

@@ -65,12 +65,14 @@ class ContactDoor(ClockDoor):
         levels.append(levels[0] if static is None else self._level(name, "static", static))
         self._check_levels(name, *levels)
         self._check_moves(rate, f"The speed of {name!r}")
-        force, mode = self._contact_variables(name, 1.0)
+        units = self._unit_of(kinetic), self._unit_of(speed)
+        force, mode = self._contact_variables(name, 1.0, units[0])
         change = self.der(rate)  # type: ignore[attr-defined]
         self.written.equations[f"{name}.law"] = Equation(
             f"{name}.law", (1 - mode**2) * change + mode**2 * force + mode * levels[0]
         )
         self.written.outputs[f"{name}.velocity"], self.written.outputs[f"{name}.limit"] = rate, levels[1]
+        self.written.output_units |= {f"{name}.velocity": units[1], f"{name}.limit": units[0]}
         guard = (1 - mode**2) * (levels[1] - ca.fabs(force)) + mode * rate + MARGIN
         self._write_event(f"{name}.change", guard, -1, {}, False, Manner(contact=Contact("friction", name)))
         return force
@@ -143,12 +145,17 @@ class ContactDoor(ClockDoor):
                 force = pulled_back(self, written, name, gradient * multiplier)
                 self._add_force(name, ca.densify(force))  # type: ignore[attr-defined]
 
-    def _contact_variables(self, name: str, mode: float) -> tuple[ca.SX, ca.SX]:
+    def _unit_of(self, value: object) -> str:
+        """The unit of a value that is a variable or parameter itself; empty for all others."""
+        known = self.written.known.get(symbol_key(value)) if isinstance(value, ca.SX) and value.is_symbolic() else None
+        return "" if known is None else self.written.variables[known[0]].unit
+
+    def _contact_variables(self, name: str, mode: float, unit: str = "") -> tuple[ca.SX, ca.SX]:
         """The force of a contact, and its mode, which begins with a value in which nothing is held."""
         taken = [(f".{word}", "event") for word in ("change", "sticks", "slips", "closes", "opens")]
         for suffix, what in (("", "contact"), *taken, (".velocity", "output"), (".gap", "output")):
             self._check_free(name + suffix, what)
-        force = self._declare(make_variable(name, "algebraic", ()))
+        force = self._declare(make_variable(name, "algebraic", (), unit=unit))
         return force, self._declare(make_variable(f"{name}.mode", "discrete", (), start=mode))
 
     # -- checks ------------------------------------------------------------------------------------------------

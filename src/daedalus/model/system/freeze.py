@@ -205,7 +205,7 @@ def _check_count(book: Notebook, residual: ca.SX) -> None:
         )
     raise ModelError(
         f"The model has {count} too many.",
-        f"{fact}: {', '.join(_superfluous(book, unknowns, residual))}over-determine the model together",
+        f"{fact}: {', '.join(_superfluous(book, unknowns, residual))} over-determine the model together",
         because="there are more equations than unknowns: some follow from the others, or contradict them.",
         remedy="remove what follows (dd.analyse(m) tells which), or declare an input or parameter as m.algebraic(...)",
     )

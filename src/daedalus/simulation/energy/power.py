@@ -84,6 +84,8 @@ class EnergyBalance:
             lines.append(f"  {name}: {', '.join(f'{kind} {own[kind]:.6g}' for kind in KINDS)}")
         return "\n".join(lines)
 
+    __repr__ = __str__
+
 
 def _grouping(trajectory: RecordedRun, depth: int | None) -> Grouping:
     functions = ledger_functions(trajectory.system)
