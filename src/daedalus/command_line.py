@@ -300,7 +300,7 @@ def _analyse_netlist(netlist: Any, trajectory: Any, out: Path | None, plot: Path
 def _tell_run(trajectory: Any, files: dict[str, Path | None], as_json: bool) -> None:
     """How a run went, where it ended, and what was written."""
     from daedalus.display.cards.card import values_text
-    from daedalus.display.look import unit_text
+    from daedalus.display.look import ending_text, unit_text
     from daedalus.model.values import unit_of
 
     work, written = trajectory.work, {word: str(path) for word, path in files.items() if path is not None}
@@ -315,8 +315,7 @@ def _tell_run(trajectory: Any, files: dict[str, Path | None], as_json: bool) -> 
             "drift": trajectory.drift(), "notes": [record.whole() for record in trajectory.records], "files": written,
         })  # fmt: skip
         return
-    seconds = " s" if trajectory.status == "finished" else ""
-    typer.echo(f"{trajectory.system.name}: {trajectory.stop_reason}{seconds}")
+    typer.echo(f"{trajectory.system.name}: {ending_text(trajectory)}")
     typer.echo(f"{trajectory.method}, {work.steps} steps, {work.rejected} rejected, {work.rhs} evaluations, "
                f"{seconds_text(work.seconds)}")  # fmt: skip
     for name in states[:12]:

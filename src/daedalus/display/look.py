@@ -118,6 +118,11 @@ def tell_left_out(figure: Any, names: Sequence[str], call: str, lister: str) -> 
     figure.supxlabel("\n".join(wrap(text, 90)), fontsize="small", color="0.4")
 
 
+def ending_text(tr: Any) -> str:
+    """Why a run ended, with the unit of the time where that is all there is to say."""
+    return f"{tr.stop_reason} s" if tr.status == "finished" else str(tr.stop_reason)
+
+
 def mark_events(panel: Axes, times: Sequence[float]) -> None:
     """Thin lines at the times of events."""
     for t in list(times)[:200]:

@@ -46,7 +46,7 @@ def test_a_run_shows_small_curves(robot):
     tr = dd.simulate(robot.model, robot.span, inputs=robot.inputs)
     tree = well_formed(tr._repr_html_())
     assert len(tree.findall(".//svg")) >= 4
-    assert "reached t = 0.5" in "".join(tree.itertext())
+    assert "reached t = 0.5 s" in "".join(tree.itertext())
 
 
 def test_a_failed_run_is_marked():

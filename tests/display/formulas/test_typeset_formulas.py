@@ -143,3 +143,21 @@ def test_print_shows_the_equations():
     k = catalogue.load("pendulum_3d")
     assert "    mass*position_ddot[0] = force[0] + cable*position[0]" in str(k.model).splitlines()
     assert repr(k.model).startswith("Model('pendulum_3d': ")
+
+
+def test_an_equation_that_would_be_cut_opens_below_its_name(monkeypatch):
+    """A short beginning with dots in the place of its parts told nothing."""
+    from daedalus.display.formulas import model_equations
+
+    m = dd.Model("long")
+    x = m.state("x", 40, start=1.0)
+    m.equation(m.der(x), [sum(x[k] for k in range(40) if k != j) for j in range(40)])
+    short = type("Short", (model_equations.FormulaWriter,), {})
+    short.__init__ = lambda self, table, style, longest=60: super(short, self).__init__(table, style, longest)
+    monkeypatch.setattr(model_equations, "FormulaWriter", short)
+    page = model_equations.Equations(m).mathml(2)
+    assert page.count("<details") == 0
+    assert "…" not in page.replace("… and 38 more", "")
+    monkeypatch.setattr(model_equations, "LONG_ONES", 0)
+    page = model_equations.Equations(m).mathml(2)
+    assert page.count(", cut: m.to_latex() has the rest)</summary>") == 2

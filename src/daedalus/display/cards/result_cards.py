@@ -11,6 +11,7 @@ from daedalus.analysis.stated_constraint import StatedConstraint
 from daedalus.differentiation.result.sensitivity_result import Sensitivities
 from daedalus.display.cards.card import card, listing, paragraph, section, small_curves, table, values_text
 from daedalus.display.formulas.system_formulas import formula_html
+from daedalus.display.look import ending_text
 from daedalus.ensembles.ensemble import Ensemble
 from daedalus.initialisation.start import Start
 from daedalus.model.names import counted, seconds_text
@@ -85,12 +86,12 @@ def trajectory_card(tr: Trajectory) -> str:
         values = np.asarray(samples[name]).reshape(len(samples.time), last.size)
         unit = unit_of(tr.system, name)
         rows.append((name, unit, small_curves(np.asarray(samples.time), values), values_text(last)))
-    events = [f"{event.name} at t = {event.time:.6g}" for event in tr.events[:8]]
+    events = [f"{event.name} at t = {event.time:.6g} s" for event in tr.events[:8]]
     return card(
         tr.system.name,
-        paragraph(tr.stop_reason, bad=not tr.success),
+        paragraph(ending_text(tr), bad=not tr.success),
         paragraph(f"{tr.method}, {work.steps} steps, {seconds_text(work.seconds)}{worst}"),
-        table(("name", "unit", f"t = {times[0]:g} to {times[-1]:g}", "at the end"), rows),
+        table(("name", "unit", f"t = {times[0]:g} to {times[-1]:g} s", "at the end"), rows),
         _further(len(recorded_names(tr)) - len(rows)),
         section("events", listing(events, 8)),
         section("notes", listing(tr.notes, 6)),

@@ -15,7 +15,7 @@ from daedalus.derivations.reading import Reading
 from daedalus.display.formulas.fitted_rows import FittedEquation, FittedSide, fitted_rows
 from daedalus.display.formulas.normal_form import Ordered, Value
 from daedalus.display.formulas.styles import Latex, MathML, Text
-from daedalus.display.formulas.writing import FormulaWriter, letters_of
+from daedalus.display.formulas.writing import CUT, FormulaWriter, letters_of
 from daedalus.model.assembly.joined_model import connection_rows
 from daedalus.model.expressions import elements
 from daedalus.model.model import Model
@@ -29,6 +29,8 @@ _SIGNS, _EQUALS = ("<mo>+</mo>", "<mo>−</mo>"), "<mo>=</mo>"
 MOST_OPERATIONS = 500
 # Characters of an equation in a file, which is not cut.
 NEVER_CUT = 4_000_000
+# Characters of a page for equations that are longer than a formula may usually be.
+LONG_ONES = 1_500_000
 
 
 @dataclass(frozen=True)
@@ -161,15 +163,22 @@ class Equations:
 
     def mathml(self, most: int | None = None) -> str:
         """A paragraph an equation, each broken between its terms; `most` leaves the rest out and says so."""
-        writer = FormulaWriter(self.table, MathML())
         shown = self.lines if most is None else self.lines[:most]
-        rows = [
-            broken([*writer.pieces(line.left, WIDEST), "<mo>=</mo>", *writer.pieces(line.right, WIDEST)], line.label)
-            for line in shown
-        ]
+        rows, room = [], LONG_ONES
+        for line in shown:
+            pieces = self._pieces(line, FormulaWriter(self.table, MathML()))
+            # What would be cut is whole behind its name, as long as the page does not grow beyond use.
+            if _is_cut(pieces) and room > 0:
+                pieces = self._pieces(line, FormulaWriter(self.table, MathML(), room))
+                room -= sum(map(len, pieces))
+            rows.append(broken(pieces, line.label))
         if len(shown) < len(self.lines):
             rows.append(f"<p>… and {len(self.lines) - len(shown)} more</p>")
         return "".join(rows)
+
+    @staticmethod
+    def _pieces(line: EquationLine, writer: FormulaWriter) -> list[str]:
+        return [*writer.pieces(line.left, WIDEST), _EQUALS, *writer.pieces(line.right, WIDEST)]
 
     def named(self, label: str, expression: ca.SX) -> str:
         """One expression under its name, in MathML."""
@@ -187,6 +196,11 @@ def _aligned(rows: list[str]) -> str:
     return "\\begin{aligned}\n" + " \\\\\n".join(rows) + "\n\\end{aligned}"
 
 
+def _is_cut(pieces: list[str]) -> bool:
+    """Whether something was too long to be written out."""
+    return any(CUT in piece for piece in pieces)
+
+
 def broken(pieces: list[str], label: str) -> str:
     """A formula as a paragraph of pieces, between which a browser may begin a new line.
 
@@ -199,7 +213,8 @@ def broken(pieces: list[str], label: str) -> str:
     inside = " ".join(f'<math displaystyle="true"><mrow>{piece}</mrow></math>' for piece in spaced)
     name = html.escape(label, quote=True)
     whole = f'<p class="dd-formula" title="{name}">{inside}</p>'
-    if letters <= SCREEN:
+    cut = _is_cut(pieces)
+    if letters <= SCREEN and not cut:
         return whole
-    told = f"{name or 'formula'} ({letters:,} characters)"
+    told = f"{name or 'formula'} ({letters:,} characters{', cut: m.to_latex() has the rest' if cut else ''})"
     return f'<details class="dd-long"><summary>{told}</summary><div class="dd-whole">{whole}</div></details>'

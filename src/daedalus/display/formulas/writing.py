@@ -14,6 +14,8 @@ from daedalus.display.formulas.styles import Text, is_word_rate
 SUM, PRODUCT, ATOM = 1, 2, 3
 # Beyond this many characters an expression is cut: nobody reads on, and shared parts multiply.
 LONGEST = 60_000
+# What stands where an expression is cut.
+CUT = "…"
 # One part in so many is written as a fraction; tenths and fifths stay decimal. So are thirds: their digits do not end.
 DIVISORS, THIRDS = (2, 3, 4, 6, 8, 12), (3, 6, 9, 12)
 LARGEST_NUMERATOR = 100
@@ -202,7 +204,7 @@ class FormulaWriter:
         factor, place = value
         entry = self.table[place]
         if self._left <= 0:
-            return self.style.name("…"), ATOM
+            return self.style.name(CUT), ATOM
         if entry[0] == "sum" and abs(factor) == 1.0:
             return self._sum([(factor * own, term) for own, term in entry[1]]), SUM
         if factor < 0:
@@ -299,7 +301,7 @@ class FormulaWriter:
         style, entry = self.style, self.table[place]
         kind = entry[0]
         if self._left <= 0:
-            return style.name("…"), ATOM
+            return style.name(CUT), ATOM
         if kind == "name":
             self._left -= len(entry[1])
             return style.name(entry[1]), ATOM

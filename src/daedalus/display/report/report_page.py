@@ -113,7 +113,7 @@ def _film(tr: Any) -> Animation | DaedalusError:
 
 def _motion(film: Animation | DaedalusError) -> str:
     if isinstance(film, DaedalusError):
-        return paragraph(f"{film.what} {film.facts[0] if film.facts else ''}")
+        return paragraph(f"{film.what.rstrip('.')}: {film.facts[0]}." if film.facts else film.what)
     from matplotlib.figure import Figure
 
     from daedalus.display.motion.drawn_scene import scene_picture

@@ -15,6 +15,7 @@ import numpy as np
 from daedalus.analysis.analyse import analyse
 from daedalus.display.cards.model_card import model_card
 from daedalus.display.cards.result_cards import report_card
+from daedalus.display.look import ending_text
 from daedalus.display.motion.page import json_text
 from daedalus.display.studio.job import RunValues, error_parts
 from daedalus.display.studio.model_form import model_form
@@ -114,7 +115,7 @@ class StudioWorker:
         self._tell("computed", number)
         self._keep(number, tr)
         told = {
-            "success": bool(tr.success), "stop_reason": tr.stop_reason, "method": tr.method, "steps": tr.work.steps,
+            "success": bool(tr.success), "stop_reason": ending_text(tr), "method": tr.method, "steps": tr.work.steps,
             "rejected": tr.work.rejected, "seconds": tr.work.seconds, "notes": list(tr.notes)[:12],
             "drift": {name: float(value) for name, value in list(tr.drift().items())[:12]},
         }  # fmt: skip
