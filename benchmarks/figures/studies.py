@@ -9,10 +9,16 @@ from benchmarks.session import Session
 ALLOWED = {
     "fold": ("Bratu on 100 cells, a point of the branch through its fold", 3e-3),
     "hopf": ("Brusselator of 100 states, a point of the branch through its Hopf points", 3e-3),
+    "reactor": ("Tubular reactor of 100 states, 100 points of a branch with folds and Hopf points", 0.3),
     "orbit": ("van der Pol's limit cycle to 1e-10", 20e-3),
     "paths": ("oscillator under noise, a step of a path", 20e-9),
 }
-BESIDE = {"bratu": "Bratu's boundary values", "eigenvalue": "eigenvalue of a string"}
+BESIDE = {
+    "bratu": "Bratu's boundary values",
+    "exact bratu": "the same to rounding",
+    "eigenvalue": "eigenvalue of a string",
+    "exact eigenvalue": "the same to rounding",
+}
 FASTER = 10.0
 
 

@@ -171,3 +171,35 @@ def test_shock_layer(epsilon):
     times, width = np.linspace(-1, 1, 201), np.sqrt(2 * epsilon)
     exact = np.cos(np.pi * times) + erf(times / width) / erf(1 / width)
     assert np.abs(sol.at(times)["y"] - exact).max() < 1e-6
+
+
+@pytest.mark.parametrize("rtol", [1e-3, 1e-6])
+@pytest.mark.parametrize("name", ["Bratu", "string", "layer", "driven"])
+def test_between_mesh_points_the_solution_is_as_good(name, rtol):
+    """A hundred times as accurate as the polynomials of collocation on smooth motions, else within the tolerance."""
+    t, free = np.linspace(0, 1, 401), {}
+    if name == "Bratu":
+        m = second_order(name, lambda y, m: -ca.exp(y))
+        c = 1.0
+        for _ in range(200):
+            c = np.sqrt(2.0) * np.cosh(c / 4)
+        exact, conditions, allowed = -2 * np.log(np.cosh((t - 0.5) * c / 2) / np.cosh(c / 4)), both_ends(0, 0), 1e-12
+    elif name == "string":
+        m, free = second_order(name, lambda y, m, k: -(k**2) * y, k=6.0), {"k": 6.0}
+        exact, allowed = np.sin(2 * np.pi * t), 1e-10
+        conditions = lambda at: [at(0)["y"], at(1)["y"], at(0)["y_dot"] - at(0)["k"]]  # noqa: E731
+    elif name == "layer":
+        m = second_order(name, lambda y, m: y / 1e-6)
+        exact, conditions, allowed = np.exp(-t / 1e-3), both_ends(1, 0), 10 * rtol
+    else:
+        # Input and solution have a corner inside an interval: y'' = |t - 0.37|.
+        m = dd.Model(name)
+        y, u = m.state("y", start=0.0, rate=0.0), m.input("u")
+        m.equation(m.der(m.der(y)), u)
+        corner = lambda s: np.abs(s - 0.37) ** 3 / 6  # noqa: E731
+        exact = corner(t) - corner(0) * (1 - t) - corner(1) * t
+        conditions, allowed = both_ends(0, 0), rtol
+    inputs = {"u": lambda s: abs(s - 0.37)} if name == "driven" else None
+    guess = {"y": lambda s: np.sin(2 * np.pi * s)} if name == "string" else None
+    sol = dd.boundary_value(m, (0, 1), conditions, guess=guess, free=free, inputs=inputs, rtol=rtol, atol=1e-3 * rtol)
+    assert np.abs(sol.at(t)["y"] - exact).max() < allowed

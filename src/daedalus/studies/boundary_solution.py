@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from daedalus.errors import InputError
+from daedalus.model.lazy_values import cached_property
 from daedalus.model.names import counted
-from daedalus.model.system.system import System
-from daedalus.studies.collocation import MeshValues
+from daedalus.studies.between_mesh_points import BetweenMeshPoints, between_mesh_points
+from daedalus.studies.collocation import Collocation, MeshValues
 
 
 class BoundarySolution(Mapping[str, Any]):
@@ -34,11 +35,12 @@ class BoundarySolution(Mapping[str, Any]):
     """
 
     def __init__(
-        self, system: System, mesh: np.ndarray, values: MeshValues, p: np.ndarray, free: Sequence[str], error: float,
-        residual: float, iterations: int,
+        self, collocation: Collocation, mesh: np.ndarray, values: MeshValues, p: np.ndarray, free: Sequence[str],
+        error: float, residual: float, iterations: int,
     ) -> None:  # fmt: skip
-        self.system, self.time, self.error, self.residual, self.iterations = system, mesh, error, residual, iterations
-        self._values, self._p, self._free = values, p, tuple(free)
+        self.system, self.time, self.error = collocation.system, mesh, error
+        self.residual, self.iterations = residual, iterations
+        self._collocation, self._values, self._p, self._free = collocation, values, p, tuple(free)
         self.intervals = len(mesh) - 1
 
     def at(self, t: object) -> dict[str, Any]:
@@ -59,9 +61,14 @@ class BoundarySolution(Mapping[str, Any]):
                 found[name] = shaped[0] if times.ndim == 0 else shaped
         return found | {name: self[name] for name in self._free}
 
+    @cached_property
+    def _polynomials(self) -> BetweenMeshPoints:
+        return between_mesh_points(self._collocation, self.time, self._values, self._p)
+
     def _between(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        x, _, z = self._values.between(self.time, times)
-        return x, z
+        if times is self.time:
+            return self._values.x, self._values.between(times, times)[2]
+        return self._polynomials.at(times)
 
     def __getitem__(self, name: str) -> Any:
         place = self.system.place(name)

@@ -198,7 +198,7 @@ class _BoundaryCollocation:
                 error = self._difference(*before, mesh, unknowns)
                 if error <= max(10 * rtol, 1e-12) and np.max(misses) <= 1:
                     return BoundarySolution(
-                        self.system, mesh, values, self._whole(p), list(self.free), error,
+                        self.collocation, mesh, values, self._whole(p), list(self.free), error,
                         float(np.max(misses)) * rtol, iterations,
                     )  # fmt: skip
             before = (mesh, unknowns) if np.max(misses) <= 1 else None

@@ -136,6 +136,18 @@ class Collocation:
         value, *nonzeros = function.core.evaluate_many(*vectors)
         return value, dict(zip(LETTERS, map(full_matrix, patterns, nonzeros)))
 
+    def corrections(
+        self, times: np.ndarray, rates: np.ndarray, x: np.ndarray, z: np.ndarray, p: np.ndarray,
+        held: Mapping[int, float] | None = None,
+    ) -> np.ndarray:  # fmt: skip
+        """By how much x' and z miss the equations at many points, x held; the shortest where these leave some open."""
+        residual, slopes = self.evaluated(self.vectors(times, rates, x, z, p, held))
+        matrix = np.concatenate([slopes["xdot"], slopes["z"]], axis=2)
+        try:
+            return np.asarray(np.linalg.solve(matrix, residual[..., None])[..., 0])
+        except np.linalg.LinAlgError:
+            return np.array([np.linalg.lstsq(a, r, rcond=None)[0] for a, r in zip(matrix, residual)])
+
     def intervals(
         self, times: np.ndarray, unknowns: np.ndarray, p: np.ndarray, held: Mapping[int, float] | None = None,
         moved: Mapping[str, Sequence[int]] | None = None,
@@ -164,14 +176,8 @@ class Collocation:
         algebraic = np.einsum("ts,ism->itm", polynomial, values.z)
         tried = times[:-1, None] + h[:, None] * shares
         k = tried.size
-        residual, slopes = self.evaluated(
-            self.vectors(tried.ravel(), between.reshape(k, n), inside.reshape(k, n), algebraic.reshape(k, m), p, held)
-        )
-        matrix = np.concatenate([slopes["xdot"], slopes["z"]], axis=2)
-        try:
-            off = np.linalg.solve(matrix, residual[..., None])[:, :n, 0]
-        except np.linalg.LinAlgError:
-            off = np.array([np.linalg.lstsq(a, r, rcond=None)[0][:n] for a, r in zip(matrix, residual)])
+        vectors = tried.ravel(), between.reshape(k, n), inside.reshape(k, n), algebraic.reshape(k, m), p, held
+        off = self.corrections(*vectors)[:, :n]
         off = np.abs(off.reshape(N, len(shares), n)) * h[:, None, None]
         sizes = np.abs(values.x).max(axis=0)
         allowed = atol + rtol * np.maximum(np.abs(inside), 1e-3 * sizes)

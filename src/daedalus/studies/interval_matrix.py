@@ -13,6 +13,7 @@ import numpy as np
 
 from daedalus._core import interval_factors
 from daedalus.algebra.newton_steps import Solve
+from daedalus.model.lazy_values import cached_property
 
 # Beyond this many unknowns inside an interval they are eliminated by LAPACK, which works on blocks that fit the cache.
 WIDE = 48
@@ -44,6 +45,10 @@ class IntervalMatrix:
 
     def row_sizes(self) -> np.ndarray:
         """The largest entry of each row."""
+        return self._row_sizes
+
+    @cached_property
+    def _row_sizes(self) -> np.ndarray:
         own = np.abs(self.block).max(axis=2)
         if self.tail.shape[2]:
             own = np.maximum(own, np.abs(self.tail).max(axis=2))

@@ -158,18 +158,23 @@ def bordered(matrix: Any, row: np.ndarray) -> BorderedFactors | None:
     A matrix with a structure of its own brings its own method `bordered`, with `solve` and `sign`.
     """
     if isinstance(matrix, np.ndarray):
-        whole = np.vstack([matrix, row])
+        whole = np.empty((len(row), len(row)))
+        whole[:-1], whole[-1] = matrix, row
         # Rows of one size, so that their units do not decide.
-        scale = np.maximum(whole.max(axis=1), -whole.min(axis=1))
+        scale = np.abs(whole).max(axis=1)
         if not np.all(np.isfinite(scale)) or np.any(scale == 0):
             return None
         from scipy.linalg.lapack import dgetrf, dgetrs
 
-        factors, swaps, failed = dgetrf(whole / scale[:, None])
+        whole /= scale[:, None]
+        # LAPACK takes columns: those of the transposed matrix are rows here, and nothing is copied.
+        factors, swaps, failed = dgetrf(whole.T, overwrite_a=1)
         if failed:
             return None
-        negative = np.count_nonzero(np.diag(factors) < 0) + np.count_nonzero(swaps != np.arange(len(swaps)))
-        return BorderedFactors(lambda right: dgetrs(factors, swaps, right / scale)[0], 1.0 - 2.0 * (negative % 2))
+        negative = np.count_nonzero(factors.diagonal() < 0) + np.count_nonzero(swaps != np.arange(len(swaps)))
+        return BorderedFactors(
+            lambda right: dgetrs(factors, swaps, right / scale, trans=1)[0], 1.0 - 2.0 * (negative % 2)
+        )
     if hasattr(matrix, "bordered"):
         own = matrix.bordered(row)
         return None if own is None else BorderedFactors(own.solve, float(own.sign))

@@ -14,6 +14,8 @@ import numpy as np
 from daedalus.algebra.rank_decision import NOT_ZERO, ROUNDING, SINGULAR
 from daedalus.studies.branches.rest_equations import RestEquations
 
+# Matrices of so few rows are decomposed whole. Inverse iteration ends when a vector turns by less than this.
+FEW, MOST_SOLVES, SETTLED = 20, 12, 1e-13
 # A pitchfork's quadratic term is this small beside the others; a transcritical point's is not.
 SYMMETRIC = 1e-6
 
@@ -24,9 +26,59 @@ def null_vectors(matrix: np.ndarray, scales: tuple[np.ndarray, np.ndarray]) -> t
     Rows and columns are not scaled by their own entries: a row or column of nearly nothing is what is looked for.
     """
     rows, columns = scales
-    left, _, right = np.linalg.svd(matrix / rows[:, None] * columns)
-    p, q = left[:, -1] / rows, right[-1].conj() * columns
+    scaled = matrix / rows[:, None] * columns
+    found = smallest_singular_pair(scaled) if len(scaled) > FEW else None
+    if found is None:
+        left, _, right = np.linalg.svd(scaled)
+        found = left[:, -1], right[-1].conj()
+    p, q = found[0] / rows, found[1] * columns
     return p / np.linalg.norm(p), q / np.linalg.norm(q)
+
+
+def smallest_singular_pair(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """The left and right vectors of the smallest singular value by inverse iteration; None where it is not apart.
+
+    A solve with the matrix and one with its transpose take a vector towards the smallest singular value, by the square
+    of its ratio to the next one (G. H. Golub, C. F. Van Loan, Matrix Computations, 2013, section 8.2).
+
+    Example
+    -------
+    >>> import numpy as np
+    >>> p, q = smallest_singular_pair(np.diag([3.0, 1e-9, 2.0]))
+    >>> np.abs(p).round(12).tolist(), np.abs(q).round(12).tolist()
+    ([0.0, 1.0, 0.0], [0.0, 1.0, 0.0])
+    """
+    from scipy.linalg.lapack import get_lapack_funcs
+
+    factor, solve = get_lapack_funcs(("getrf", "getrs"), (matrix,))
+    factors, swaps, _ = factor(matrix)
+    pivots = factors.diagonal()
+    least = ROUNDING * float(np.abs(pivots).max(initial=0.0))
+    if not np.all(np.isfinite(pivots)) or least == 0:
+        return None
+    np.fill_diagonal(factors, np.where(np.abs(pivots) < least, least, pivots))
+    q = np.cos(np.arange(len(matrix), dtype=float)).astype(matrix.dtype)
+    q /= np.linalg.norm(q)
+    for _ in range(MOST_SOLVES):
+        p = solve(factors, swaps, q, trans=2)[0]
+        p /= np.linalg.norm(p)
+        before, q = q, solve(factors, swaps, p)[0]
+        q /= np.linalg.norm(q)
+        if np.linalg.norm(q - before * np.vdot(before, q)) < SETTLED:
+            return p, q
+    return None
+
+
+def solved_or_nearest(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """The solution of a system, or the shortest of those that come nearest where the matrix is nearly singular."""
+    from scipy.linalg.lapack import get_lapack_funcs
+
+    factor, solve, condition = get_lapack_funcs(("getrf", "getrs", "gecon"), (matrix, right))
+    if matrix.shape[0] == matrix.shape[1]:
+        factors, swaps, failed = factor(matrix)
+        if not failed and condition(factors, np.abs(matrix).sum(axis=0).max())[0] > SINGULAR:
+            return np.asarray(solve(factors, swaps, right)[0])
+    return np.asarray(np.linalg.lstsq(matrix, right, rcond=ROUNDING)[0])
 
 
 def fold_coefficient(rest: RestEquations, y: np.ndarray, a: np.ndarray) -> float:
@@ -66,8 +118,8 @@ def hopf_form(rest: RestEquations, y: np.ndarray, a: np.ndarray, frequency: floa
     Q = rest.direction(q, 1j * frequency)
     even = -rest.second(y, a, Q, Q.conj())[:rows]
     double = -rest.second(y, a, Q, Q)[:rows]
-    h11 = np.linalg.lstsq(J.astype(complex), even, rcond=ROUNDING)[0]
-    h20 = np.linalg.lstsq(J + 2j * frequency * E, double, rcond=ROUNDING)[0]
+    h11 = solved_or_nearest(J.astype(complex), even)
+    h20 = solved_or_nearest(J + 2j * frequency * E, double)
     H11, H20 = rest.direction(h11), rest.direction(h20, 2j * frequency)
     cubic = rest.third(y, a, [Q, Q, Q.conj()])[:rows] / 2
     cubic = cubic + rest.second(y, a, Q, H11)[:rows] + rest.second(y, a, Q.conj(), H20)[:rows] / 2
