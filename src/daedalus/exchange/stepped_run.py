@@ -119,8 +119,10 @@ def _plain_case(
         return None  # other numbers may do
     own, plant = case.settings, case.plant
     explicit = family_of(case) == "explicit" and isinstance(plant, ExplicitPlant)
+    functions = [own.rhs, *([] if own.call.get("projection") is None else [own.call["projection"]])]
+    compiled = all(isinstance(f, _core.Function) and f.kind != "python" for f in functions)
     plain = own.switches is None and own.stops is None and own.contacts is None and own.core_plant is own.plant
-    if not explicit or not plain or case.foreseen is not None:
+    if not explicit or not plain or not compiled or case.foreseen is not None:
         return None
     assert isinstance(plant, ExplicitPlant)
     return None if plant.form.divisors or plant.form.coupled else case
