@@ -48,14 +48,6 @@ inline constexpr double shortest_chord = 64;  // in spacings of t
 // A zero this part of t1 behind the end of a run, by rounding, is at its end.
 inline constexpr double end_reach = 1e-13;
 
-// A guard whose value is trusted is armed by it; one that is at zero rests, with the floor that it has.
-inline void take_sign(Guard& guard, double value) noexcept {
-    if (value != 0)
-        guard.become(Guard::State::armed, value);
-    else
-        guard.become(Guard::State::resting, guard.floor);
-}
-
 struct GuardPoint {
     double theta, value;
 };
@@ -204,7 +196,7 @@ inline void locate(Integration& s, long long guard, GuardPoint left, GuardPoint 
 inline void locate_leaving(Integration& s, long long guard, double from, GuardPoint right) noexcept {
     Guards& guards = s.guards;
     const double sign = right.value > 0 ? 1 : -1;
-    const double level = std::fmax(guards.each[guard].floor, leaving_level * std::fabs(right.value));
+    const double level = std::fmax(guards.each[guard].floor(), leaving_level * std::fabs(right.value));
     const double tolerance = 0.5 * spacing(std::fmax(std::fabs(s.t), std::fabs(s.t_new))) / std::fabs(s.t_new - s.t);
     const double theta = find_zero([&](double place) { return sign * guard_on_step(s, guard, place) - level; }, from,
                                    -level, right.theta, sign * right.value - level, tolerance);
@@ -279,7 +271,7 @@ inline double rate_on_line(Integration& s, long long guard, double reach) noexce
 
 // Whether the reset of a resting guard sent it back or stopped it.
 inline bool sent_back(Integration& s, long long guard) noexcept {
-    const double heading = s.guards.each[guard].heading;
+    const double heading = s.guards.each[guard].heading();
     // A guard may be faster than the step: the reach shrinks until the rate is that of a straight line.
     const double least = shortest_chord * spacing(s.t);
     double reach = s.direction * std::fmax(slope_look * std::fabs(s.t_new - s.t), least);
@@ -301,7 +293,7 @@ inline bool skips_flight(Integration& s, long long guard) noexcept {
 
 // A guard has left zero after its reset sent it back. Behind zero: it came to rest.
 inline void leave(Guards& guards, long long guard, GuardPoint found) noexcept {
-    if (guards.each[guard].heading * found.value > 0 && guards.fallen < 0 && !guards.each[guard].is_contact)
+    if (guards.each[guard].heading() * found.value > 0 && guards.fallen < 0 && !guards.each[guard].is_contact)
         guards.fallen = guard, guards.fallen_theta = found.theta;
     guards.each[guard].become(Guard::State::waking, 0);
 }
@@ -310,7 +302,7 @@ inline void leave(Guards& guards, long long guard, GuardPoint found) noexcept {
 inline void judge_headings(Integration& s) noexcept {
     Guards& guards = s.guards;
     for (long long guard = 0; guard < guards.count; ++guard)
-        if (Guard& own = guards.each[guard]; own.heading != 0 && !sent_back(s, guard)) own.become(Guard::State::waking, 0);
+        if (Guard& own = guards.each[guard]; own.heading() != 0 && !sent_back(s, guard)) own.become(Guard::State::waking, 0);
     guards.headings_judged = true;
 }
 
@@ -321,7 +313,7 @@ inline GuardPoint wake(Integration& s, long long guard, double latest) noexcept 
     for (double theta = first; theta < latest; theta *= wake_ratio) {
         const GuardPoint found{theta, guard_on_step(s, guard, theta)};
         if (last.value * found.value > 0 && std::fabs(found.value) > 2 * std::fabs(last.value)) return last;
-        last = std::fabs(found.value) > s.guards.each[guard].floor ? found : GuardPoint{0, 0};
+        last = s.guards.each[guard].is_above_floor(found.value) ? found : GuardPoint{0, 0};
     }
     return {0, 0};
 }
@@ -346,11 +338,11 @@ inline void scan_guard(Integration& s, long long guard, Stretch stretch) noexcep
         const double part = static_cast<double>(j) / guard_samples;
         return GuardPoint{stretch.at(part), guards.samples[(j - 1) * guards.count + guard]};
     };
-    GuardPoint start{stretch.begin, stretch.begin == 0 ? own.reference : own.next};
+    GuardPoint start{stretch.begin, stretch.begin == 0 ? own.reference() : own.next};
     if (start.value == 0 && stretch.begin == 0) {
         start = wake(s, guard, stretch.at(1.0 / guard_samples));
         if (start.value != 0) note_side(s, guard);
-        if (start.value != 0 && own.heading != 0) leave(guards, guard, start);
+        if (start.value != 0 && own.heading() != 0) leave(guards, guard, start);
         Root root{guard, 0, start.value > 0};
         root.contrary = is_wrong_side(guards, guard, start.value);
         guards.overflow |= root.contrary && skips_flight(s, guard);
@@ -361,16 +353,16 @@ inline void scan_guard(Integration& s, long long guard, Stretch stretch) noexcep
         const GuardPoint right = sample(j);
         if (std::isnan(right.value)) {
             // Behind a gap in its domain the sign of a guard is new.
-            if (!is_switch(guards, guard)) left = {right.theta, 0}, own.floor = 0;
+            if (!is_switch(guards, guard)) left = {right.theta, 0}, own.rest_behind(0);
             continue;
         }
         if (left.value == 0) {
-            if (std::fabs(right.value) > own.floor) {
+            if (own.is_above_floor(right.value)) {
                 note_side(s, guard);
                 const bool contrary = is_wrong_side(guards, guard, right.value);
                 guards.overflow |= contrary && skips_flight(s, guard);
                 if (contrary || leaves_start(guards, guard, right.value)) locate_leaving(s, guard, left.theta, right);
-                if (own.heading != 0) leave(guards, guard, right);
+                if (own.heading() != 0) leave(guards, guard, right);
                 left = right;
             } else {
                 left.theta = right.theta;
@@ -383,7 +375,7 @@ inline void scan_guard(Integration& s, long long guard, Stretch stretch) noexcep
             if (is_noise(s, guard, right)) {
                 // An event has happened and the guard rests; where there is none, its sign is still what it was.
                 if (direction_fits(guards, guard, left.value))
-                    left = {right.theta, 0}, own.floor = std::fmax(own.floor, own.noise);
+                    left = {right.theta, 0}, own.rest_behind(std::fmax(own.floor(), own.noise));
                 continue;
             }
         }

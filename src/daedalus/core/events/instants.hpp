@@ -304,7 +304,7 @@ inline bool find_jumped(Integration& s) noexcept {
 // than by the error of the step, which z may take back behind a reset.
 inline bool crossed_untold(const Integration& s, long long guard) noexcept {
     const Guards& guards = s.guards;
-    const double reference = guards.each[guard].reference, before = guards.before[guard];
+    const double reference = guards.each[guard].reference(), before = guards.before[guard];
     const double error = (s.implicit ? solved_share : s.rtol) * std::fabs(guards.each[guard].rate * s.last_step);
     if (!crosses(reference, before) || std::fabs(before) <= error || within_noise(guards, guard, before)) return false;
     bool recorded = false;
@@ -318,9 +318,9 @@ inline void trust_before(Integration& s) noexcept {
     Guards& guards = s.guards;
     for (long long guard = 0; guard < guards.count; ++guard) {
         Guard& own = guards.each[guard];
-        const bool left = !own.has_sign() && std::fabs(guards.before[guard]) > own.floor;
+        const bool left = !own.has_sign() && own.is_above_floor(guards.before[guard]);
         const bool is_new = left || crossed_untold(s, guard);
-        own.trusted = is_new ? guards.before[guard] : own.reference;
+        own.trusted = is_new ? guards.before[guard] : own.reference();
     }
 }
 
@@ -416,8 +416,8 @@ inline void find_carried(Integration& s) noexcept {
         find_jumped(s);
         for (long long guard = 0; guard < guards.count; ++guard)
             if (Guard& own = guards.each[guard]; own.has_sign() ? !within_noise(guards, guard, guards.now[guard])
-                                                                : std::fabs(guards.now[guard]) > own.floor)
-                take_sign(own, guards.now[guard]);
+                                                                : own.is_above_floor(guards.now[guard]))
+                own.become(Guard::State::armed, guards.now[guard]);
     }
     copy(inputs.before, inputs.slots, inputs.u);
 }
@@ -427,7 +427,7 @@ inline Status happen_at_stop(Integration& s, bool inputs_jump, Happened& all) no
     Guards& guards = s.guards;
     guards.root_count = guards.early_count = 0;
     if (guards.count > 0) {
-        for (long long guard = 0; guard < guards.count; ++guard) guards.each[guard].trusted = guards.each[guard].reference;
+        for (long long guard = 0; guard < guards.count; ++guard) guards.each[guard].trusted = guards.each[guard].reference();
         guards_at(s, s.t, s.x, guards.now);
         forget_headings(guards);
         if (inputs_jump) find_carried(s);

@@ -35,7 +35,7 @@ inline bool returns_often(Integration& s) noexcept {
 // Behind a step: switches that are away from zero have not come back to it.
 inline void forget_returns(Guards& guards) noexcept {
     for (long long guard = guards.count - guards.switches; guard < guards.count; ++guard)
-        if (Guard& own = guards.each[guard]; std::fabs(own.reference) > away_from_zero * own.met) own.returns = 0;
+        if (Guard& own = guards.each[guard]; std::fabs(own.reference()) > away_from_zero * own.met) own.returns = 0;
 }
 
 // The switches of this round that are led back. Those of z that jump where they turn cannot be judged by rates.

@@ -51,7 +51,7 @@ inline void rest_fired(Integration& s) noexcept {
         double level = std::fabs(guards.before[guard]) + std::fabs(own.rate) * spacing(s.t) + own.noise;
         if (contrary) level = own.met / told_apart;
         const double value = guards.now[guard], now = std::fabs(value);
-        const bool moved = is_switch(guards, guard) || own.heading != 0;
+        const bool moved = is_switch(guards, guard) || own.heading() != 0;
         const double way = std::fabs(own.rate * s.last_step);
         const bool stayed = s.implicit && std::fabs(own.written) <= told_apart * level;
         bool rests = (stayed && now <= solved_share * way) || (moved && now <= s.rtol * way);
@@ -64,7 +64,7 @@ inline void rest_fired(Integration& s) noexcept {
         }
         if (rests) level = std::fmax(level, now);
         own.become(Guard::State::resting, told_apart * level);
-        if (!contrary) own.met = own.floor;
+        if (!contrary) own.met = own.floor();
     }
 }
 
@@ -76,11 +76,13 @@ inline void refresh_references(Integration& s) noexcept {
     for (long long i = 0; i < guards.count; ++i) {
         Guard& guard = guards.each[i];
         const double now = guards.now[i];
-        if (guard.is_contact && now <= 0) guard.become(Guard::State::resting, std::fmax(guard.floor, std::fabs(now)));
+        if (guard.is_contact && now <= 0) guard.become(Guard::State::resting, std::fmax(guard.floor(), std::fabs(now)));
         if (guard.rests_at(now)) continue;
         if (guard.has_sign() && within_noise(guards, i, now)) continue;  // its sign is what it was
-        guard.floor = 0;
-        take_sign(guard, std::isnan(now) ? 0 : now);
+        if (std::isnan(now) || now == 0)
+            guard.become(Guard::State::resting);
+        else
+            guard.become(Guard::State::armed, now);
     }
 }
 

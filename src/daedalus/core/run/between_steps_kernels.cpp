@@ -156,7 +156,7 @@ bool look_for_events(Integration& s, bool& cut, Status& status) noexcept {
     }
     if (!cut) {
         // What is away from zero rests no more. In a step that is cut it may be so behind the cut only.
-        for (long long i = 0; i < s.guards.count; ++i) take_sign(s.guards.each[i], s.guards.each[i].next);
+        for (long long i = 0; i < s.guards.count; ++i) s.guards.each[i].become(Guard::State::armed, s.guards.each[i].next);
         forget_returns(s.guards);
     }
     return true;

@@ -280,7 +280,7 @@ private:
         each_guard_.assign(static_cast<std::size_t>(count), Guard{});
         guards.each = each_guard_.data();
         for (const long long guard : request.fired) guards.each[guard].fresh = true;
-        for (const long long guard : request.scheduled) guards.each[guard].scheduled = true;
+        for (const long long guard : request.scheduled) guards.each[guard].become(Guard::State::scheduled);
         guards.from_start = request.from_start;
         for (std::size_t k = 0; k < each_guard_.size(); ++k) {
             Guard& guard = each_guard_[k];

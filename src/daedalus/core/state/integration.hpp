@@ -83,7 +83,8 @@ struct Clocks {
 };
 
 // One guard along a run. It changes its state by `become` and nowhere else.
-struct Guard {
+class Guard {
+public:
     enum class State {
         armed,      // its sign is known: a change of it fires
         resting,    // it stands on zero, to rounding, and has no sign until it is above its floor
@@ -91,24 +92,47 @@ struct Guard {
         scheduled,  // time alone decides it: its zeros are on the agenda
     };
 
-    double reference = 0;  // the last value with a trusted sign; 0 while it rests
-    double next = 0;       // the reference after this step
-    double floor = 0;      // above this value it wakes
-    double met = 0;        // of a switch or contact: its floor where it last crossed zero
-    double noise = 0;      // below it a guard on delayed signals has no sign; 0 for others
-    double heading = 0;    // rate with which it met its reset; 0 once it has left zero or another event came
-    double written = 0;    // where it fired: behind its reset, before z and x' were solved for again
-    long long seen = 0;     // how often it has fired
-    long long returns = 0;  // of a switch, how often it was led back to zero since it was last away from it
+    State state() const noexcept {
+        if (scheduled_) return State::scheduled;
+        if (has_sign()) return State::armed;
+        return heading_ != 0 ? State::waking : State::resting;
+    }
+
+    // The last value with a trusted sign, at the beginning of a step; 0 while it rests.
+    double reference() const noexcept { return reference_; }
+    // Above this value it wakes.
+    double floor() const noexcept { return floor_; }
+    // Rate with which it met its reset; 0 once it has left zero or another event came.
+    double heading() const noexcept { return heading_; }
+    bool has_sign() const noexcept { return reference_ != 0; }
+    bool is_above_floor(double value) const noexcept { return std::fabs(value) > floor_; }
+    bool rests_at(double value) const noexcept { return !has_sign() && std::fabs(value) <= floor_; }
+
+    // armed: by a value whose sign is trusted; one that is zero rests, with the floor that it has. resting: with a floor.
+    // waking: with the rate that it met its reset with, 0 where that no longer counts.
+    void become(State to, double value = 0) noexcept {
+        if (to == State::scheduled) scheduled_ = true;
+        if (to == State::armed) reference_ = value, floor_ = value == 0 ? floor_ : 0;
+        if (to == State::resting) reference_ = 0, floor_ = value;
+        if (to == State::waking) heading_ = value;
+    }
+    // In the midst of a step, which begins with its reference: it rests on zero from here on.
+    void rest_behind(double floor) noexcept { floor_ = floor; }
+
+    double next = 0;        // the reference after this step
+    double met = 0;         // of a switch or contact: its floor where it last crossed zero
+    double noise = 0;       // below it a guard on delayed signals has no sign; 0 for others
+    double written = 0;     // where it fired: behind its reset, before z and x' were solved for again
     double trusted = 0;     // the reference before a round
     double rate = 0;        // where the step was cut, just before
+    long long seen = 0;     // how often it has fired
+    long long returns = 0;  // of a switch, how often it was led back to zero since it was last away from it
     bool fresh = false;     // zero at the start, and fires where it moves
-    bool scheduled = false;
 
     // What it is, which no run changes.
     enum class Side { none, holds, fails };  // of a condition: whether it holds at zero
     enum class Surface { none, of_states, of_unknowns };  // that a switch may slide along: of x, t and u alone, or of z too
-    long long direction = 0;  // -1 falling, +1 rising, 0 both, along the run
+    long long direction = 0;   // -1 falling, +1 rising, 0 both, along the run
     long long action = 0;      // 0 record, 1 cut and reset, 2 the same and stop
     long long occurrence = 1;  // at which action 2 stops
     Side side = Side::none;
@@ -116,22 +140,9 @@ struct Guard {
     bool at_start = false;     // a condition that counts as becoming true where it holds at the start
     bool is_contact = false;
 
-    State state() const noexcept {
-        if (scheduled) return State::scheduled;
-        if (has_sign()) return State::armed;
-        return heading != 0 ? State::waking : State::resting;
-    }
-
-    bool has_sign() const noexcept { return reference != 0; }
-    bool rests_at(double value) const noexcept { return !has_sign() && std::fabs(value) <= floor; }
-
-    // armed: by a value whose sign is trusted. resting: with a floor. waking: with the rate that it met its reset with,
-    // 0 where that no longer counts.
-    void become(State to, double value) noexcept {
-        if (to == State::armed) reference = value, floor = 0;
-        if (to == State::resting) reference = 0, floor = value;
-        if (to == State::waking) heading = value;
-    }
+private:
+    double reference_ = 0, floor_ = 0, heading_ = 0;
+    bool scheduled_ = false;
 };
 
 // Guard functions and what is known about their signs.
