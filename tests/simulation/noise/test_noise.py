@@ -252,6 +252,31 @@ def squared():
     return m
 
 
+def through(law):
+    """Noise that reaches a state through an algebraic variable."""
+    m = ornstein_uhlenbeck()
+    x, v = m.state("position", start=0.0), m.noise("v")
+    z = m.algebraic("z", start=0.0)
+    m.equation(law(z), x + v)
+    m.equation(m.der(x), -z)
+    return m
+
+
+def cubed():
+    m = ornstein_uhlenbeck()
+    x = m.state("position", start=0.0)
+    m.equation(m.der(x) + m.der(x) ** 3, -x + m.noise("v"))
+    return m
+
+
+def test_noise_through_linear_equations_is_noise():
+    """x' = -(x + v) / 2: the variance q / 4 · (1 - exp(-t)), whatever the step."""
+    for step in (0.1, 0.025):
+        en = dd.sweep(through(lambda z: 2 * z), 3.0, seeds=800, step=step, method="rk4", save_at="end")
+        exact = 0.25 * (1 - np.exp(-3.0))
+        assert float(en["position"].var()) == pytest.approx(exact, rel=4 * np.sqrt(2 / 800))
+
+
 def differentiated():
     m = dd.Model("pushed")
     x, y, w = m.state("x"), m.state("y"), m.noise("w")
@@ -276,6 +301,15 @@ def redrawn():
             InputError,
             "noise v does not enter the equations linearly",
         ),
+        *(
+            (
+                lambda law=law: dd.simulate(through(law), 1.0, step=0.1),
+                InputError,
+                "noise v does not act on the states linearly",
+            )
+            for law in (lambda z: z + 0.1 * z**3, lambda z: ca.sinh(z), lambda z: z + 0.1 * ca.fabs(z) * z)
+        ),
+        (lambda: dd.simulate(cubed(), 1.0, step=0.1), InputError, "noise v does not act on the states linearly"),
         (
             lambda: dd.simulate(differentiated(), 1.0, step=0.1),
             InputError,

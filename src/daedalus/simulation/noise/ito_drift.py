@@ -40,6 +40,7 @@ def _with_drift(system: System) -> System:
         reduced = reduce(system).freeze()
         _check_not_differentiated(system, reduced)
         if not _is_singular(reduced):
+            _check_straight(reduced)
             known = _ito_noises(reduced)
             if known[0] and not _is_zero(reduced, _Drift(reduced, *known)):
                 raise ModelError(
@@ -49,6 +50,7 @@ def _with_drift(system: System) -> System:
                     remedy='m.noise(..., calculus="stratonovich")',
                 )
         return system
+    _check_straight(system)
     if not positions:
         return system
     drift = _Drift(system, positions, densities)
@@ -76,6 +78,30 @@ def _check_linear(system: System) -> None:
             because="white noise has no values, so that only its integral means anything.",
             remedy="a filtered noise as a state: tau * m.der(n) == -n + w, and n in place of w",
         )
+
+
+def _check_straight(system: System) -> None:
+    """Refuse noise that moves states by more than its first power, as through an algebraic variable squared."""
+    white = [v for v in system.noises if v.noise is not None and v.noise.is_white]
+    positions = [k for v in white for k in system.place(v.name).positions.tolist()]
+    if not positions:
+        return
+    drift = _Drift(system, positions, [1.0] * len(positions))
+    # Shares without a relation: what bends along one noise or between two of them is seen.
+    if _is_straight(system, drift, np.cos(np.arange(1.0, len(positions) + 1))):
+        return
+    alone = {v.name: np.isin(positions, system.place(v.name).positions).astype(float) for v in white}
+    bent = [name for name, shares in alone.items() if not _is_straight(system, drift, shares)] or [*alone]
+    raise InputError(
+        f"The noise {listed(bent)} does not act on the states linearly.",
+        "it enters its equation linearly, but x' follows a curve of it, as through an algebraic variable",
+        because="white noise has no values, so that only its integral means anything.",
+        remedy="a filtered noise as a state: tau * m.der(n) == -n + w, and n in place of w",
+    )
+
+
+def _is_straight(system: System, drift: _Drift, shares: np.ndarray) -> bool:
+    return all(drift.is_nothing(*drift.bend(point, shares)) for point in _points(system))
 
 
 def _check_not_differentiated(system: System, reduced: System) -> None:
@@ -162,7 +188,7 @@ class _Drift:
     """The drift of a system whose equations determine x' and z."""
 
     def __init__(self, system: System, positions: list[int], densities: list[float]) -> None:
-        self.system, self.densities = system, densities
+        self.system, self.positions, self.densities = system, positions, densities
         self.arguments = system.symbols()
         self.count = system.sizes["x"]
         self.x, self.y = system.symbol("x"), ca.vertcat(system.symbol("xdot"), system.symbol("z"))
@@ -212,6 +238,27 @@ class _Drift:
         weights = np.array(self.densities)
         own = changes[np.arange(len(weights)), np.arange(len(weights))]
         return 0.5 * weights @ own, weights @ np.abs(pushes)
+
+    @cached_property
+    def _curved(self) -> ca.Function:
+        """The second derivative of the residual by (x', z) and the noises along one direction."""
+        w = self.system.symbol("u")[self.positions]
+        direction = ca.SX.sym("direction", self.y.numel() + len(self.positions))
+        change, both = self.system.residual, ca.vertcat(self.y, w)
+        for _ in range(2):
+            change = ca.jtimes(change, both, direction)
+        return ca.Function("curved", [*self.arguments, direction], [change])
+
+    def bend(self, point: list[Any], shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The second derivative of x' by noises that act together, in shares, and the first one."""
+        by_y, _, by_w = (matrix.full() for matrix in self._first.call(point))
+        try:
+            moves = -np.linalg.solve(by_y, by_w @ shares)
+            curved = self._curved.call([*point, np.concatenate([moves, shares])])[0].full().ravel()
+            bent = -np.linalg.solve(by_y, curved)
+        except np.linalg.LinAlgError:
+            return np.zeros(self.count), np.zeros(self.count)
+        return bent[: self.count], moves[: self.count]
 
     def brackets(self, point: list[Any]) -> list[tuple[np.ndarray, np.ndarray]]:
         """For each two noises what their order changes, and what they move."""
