@@ -286,7 +286,7 @@ def test_values_kept_by_objects_are_made_without_a_lock():
 
 def test_decisions_of_all_rooms_have_one_owner():
     """What is rounding, singular, full or one instant is a number of one file; others are named after their use."""
-    names = "EPSILON|NOT_ZERO|ROUNDING|SINGULAR|DENSE|CLEAR_GAP|SAME_INSTANT|STAYED"
+    names = "EPSILON|NOT_ZERO|ROUNDING|SINGULAR|DENSE|CLEAR_GAP|SAME_INSTANT|SPACINGS|FEWEST_SPACINGS|STAYED"
     owners = defaultdict(set)
     for path in source_files():
         for name in re.findall(rf"^(?:\w+, )*({names})(?:, \w+)* = [\d.(-]", read(path).text, re.MULTILINE):
@@ -339,7 +339,7 @@ def test_what_happens_at_a_switch_is_decided_by_the_run():
 
 def test_what_is_written_in_a_model_is_read_from_its_record():
     """`m.written` is open to all rooms; a model has no second, private way to the same."""
-    names = "variables|symbols|mechanics|sketch|assembly|aliases|derivative_symbol|derivative_scalar|register_chain|flat|all_equations"
+    names = "variables|symbols|mechanics|sketch|assembly|aliases|derivative_symbol|derivative_scalar|flat|all_equations"
     private = re.compile(rf"\b(?:m|n|book|model|twin|flat|whole|written|plan\.book)\._(?:{names})\b")
     found = [f"{path.name}: {line}" for path in source_files() for line in private.findall(read(path).text)]
     assert found == []

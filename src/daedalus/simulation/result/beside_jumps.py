@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from daedalus.model.switching.schedule import SAME_INSTANT
+
 # How far from the row the points lie, as parts of the way to its neighbour.
 NEXT_TO = (1e-5, 2e-5, 3e-5)
 # Values that differ by less than this share of the largest of their column, or by less than so many times what they
@@ -22,8 +24,8 @@ NEXT_TO = (1e-5, 2e-5, 3e-5)
 SAME, SPREADS = 1e-9, 10.0
 # Values that move by more than this share of the largest between the three points go to no limit.
 NO_LIMIT = 0.02
-# A time this near to the end of a step, as a part of the step or in spacings of numbers, is at it.
-NEAR, SPACINGS = 1e-7, 8.0
+# A time this near to the end of a step, as a part of the step, is at it, and so is one that is the same instant.
+NEAR = 1e-7
 
 
 class BesideJumps(NamedTuple):
@@ -84,12 +86,12 @@ def points_beside_steps(times: np.ndarray, starts: np.ndarray, ends: np.ndarray)
         return np.zeros(0, dtype=int), np.zeros((0, 3))
     forward = -1.0 if ends[-1] < starts[0] else 1.0
     own = np.maximum(np.searchsorted(forward * starts, forward * times, side="right") - 1, 0)
-    begin, end, spacing = starts[own], ends[own], np.spacing(np.abs(times))
+    begin, end, instant = starts[own], ends[own], SAME_INSTANT * np.abs(times)
     length = forward * (end - begin)
-    near = NEAR * length + SPACINGS * spacing
+    near = NEAR * length + instant
     after = np.abs(times - begin) <= near
     before = ~after & (np.abs(end - times) <= near) & (forward * (end - times) > 0)
-    apart = np.maximum(NEXT_TO[0] * length, SPACINGS * spacing)
+    apart = np.maximum(NEXT_TO[0] * length, instant)
     rows = np.flatnonzero((after | before) & (4 * apart < length))
     away = np.where(after, forward, -forward)[rows] * apart[rows]
     return rows, times[rows, None] + away[:, None] * np.array([1.0, 2.0, 3.0])

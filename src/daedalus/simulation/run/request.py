@@ -12,6 +12,7 @@ import numpy as np
 from daedalus.errors import InputError
 from daedalus.model.model import Model, as_system
 from daedalus.model.plain_numbers import by_name, plain_times, without_unit
+from daedalus.model.switching.schedule import same_instant
 from daedalus.model.system.system import System
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.run.linear_way import AUTO, LinearWay, read_linear
@@ -27,8 +28,6 @@ LIMITS = ("step", "max_step", "first_step", "max_steps", "time_limit")
 NO_LIMITS = (None,) * len(LIMITS)
 # Beyond this many steps the time no longer moves by each of them.
 MOST_FIXED_STEPS = 1e15
-# A time so many last digits beyond the span is its end.
-ROUNDINGS = 8
 NUMBERS = ("rtol", *LIMITS)
 # Of these infinity means nothing; of the others it means no limit.
 FINITE = ("rtol", "step")
@@ -182,7 +181,7 @@ def read_save_at(save_at: object, t0: float, t1: float) -> np.ndarray | None:
     if times.size and (times.min() < low or times.max() > high):
         # Sums of steps, as those of numpy.arange, end some roundings beyond the last time.
         within = np.clip(times, low, high)
-        if np.all(np.abs(within - times) <= ROUNDINGS * np.spacing(max(abs(low), abs(high)))):
+        if np.all(np.abs(within - times) <= same_instant(low, high)):
             return read_save_at(within, t0, t1)
         raise InputError(
             "save_at is outside the span.",

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from daedalus._core import shared_numbers
 from daedalus.initialisation.reset_refusals import RefusedReset
 from daedalus.model.names import listed, times_text
 from daedalus.model.system.system import System
@@ -14,8 +15,6 @@ from daedalus.model.variables import Event
 from daedalus.simulation.contacts.refused_contacts import RefusedContacts
 from daedalus.simulation.result.ending import ENDINGS, Ending, Obstacle, Stop, time_text
 
-# As in the core (step_control.hpp).
-FEWEST_SPACINGS = 10
 NOT_SOLVABLE = "the matrix that gives the derivatives and algebraic variables is singular at {t}"
 NOBODY = "a variable"
 # Of contacts that end a run as many events are looked at as name those that take part.
@@ -124,7 +123,7 @@ def _remedy(run: Any, ending: Ending, name: str) -> str:
 def _smallest(t: float) -> float:
     """The shortest step at a time: fewer spacings between numbers do not count as one."""
     numbers = np.finfo(float)
-    return float(FEWEST_SPACINGS * max(numbers.eps * abs(t), numbers.tiny))
+    return float(shared_numbers["fewest_spacings"] * max(numbers.eps * abs(t), numbers.tiny))
 
 
 def _culprit(run: Any, system: System, entry: int) -> tuple[str, str]:

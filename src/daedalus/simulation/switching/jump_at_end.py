@@ -6,11 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from daedalus.model.switching.schedule import same_instant
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.run.settings import Settings
-
-# Times this near, in spacings of numbers, are the same.
-SPACINGS = 8.0
 
 
 def jumps_at_end(settings: Settings, drive: Drive, p: np.ndarray, run: Any, span: tuple[float, float]) -> bool:
@@ -23,7 +21,7 @@ def jumps_at_end(settings: Settings, drive: Drive, p: np.ndarray, run: Any, span
         return False
     if not begin < end or len(run.t) < 2 or run.t[-1] != end or run.t[-2] == end:
         return False
-    near = SPACINGS * np.spacing(abs(end))
+    near = same_instant(end)
     for table, _ in drive.tables:
         if table.kind == "hold":
             last = int(np.searchsorted(table.times, end, side="right")) - 1

@@ -11,6 +11,7 @@ from daedalus.analysis.linear.responses.piecewise_inputs import PiecewiseInputs
 from daedalus.errors import InputError
 from daedalus.model.names import counted
 from daedalus.model.plain_numbers import plain_times
+from daedalus.model.switching.schedule import same_instant
 
 
 def march(A: np.ndarray, B: np.ndarray, inputs: PiecewiseInputs, start: np.ndarray) -> np.ndarray:
@@ -37,7 +38,7 @@ def _equal_steps(grid: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if len(lengths) == 0:
         return lengths, np.zeros(0, dtype=int)
     order = np.argsort(lengths)
-    rounding = 4.0 * np.spacing(max(abs(grid[0]), abs(grid[-1])))
+    rounding = same_instant(grid[0], grid[-1])
     new_group = np.diff(lengths[order]) > rounding
     group = np.empty(len(lengths), dtype=int)
     group[order] = np.concatenate([[0], np.cumsum(new_group)])

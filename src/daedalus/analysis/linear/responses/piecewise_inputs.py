@@ -13,6 +13,7 @@ from daedalus.analysis.linear.axis_names import Names, positions
 from daedalus.analysis.linear.responses.fitted_function import Pieces, fit_function
 from daedalus.errors import InputError
 from daedalus.model.signals import Signal, signal
+from daedalus.model.switching.schedule import same_instant
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,7 @@ def _whole_pieces(table: Signal) -> Pieces:
 
 def _common_grid(times: np.ndarray, parts: list[Pieces]) -> tuple[np.ndarray, np.ndarray]:
     """All times and breakpoints; a breakpoint within rounding of a time is that time."""
-    slack = 8.0 * np.spacing(max(abs(times[0]), abs(times[-1])))
+    slack = same_instant(times[0], times[-1])
     others = np.unique(np.concatenate([times[:0], *(pieces.breaks for pieces in parts)]))
     nearest = (
         np.clip(np.searchsorted(times, others), 1, len(times) - 1) if len(times) > 1 else np.zeros(len(others), int)
