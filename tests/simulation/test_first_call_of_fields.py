@@ -35,6 +35,7 @@ def test_long_functions_are_read_and_differentiated_once(monkeypatch):
     monkeypatch.setattr(instruction_list, "_last", None)  # whatever ran before
     reads, read = [], instruction_list.serialised_columns
     monkeypatch.setattr(instruction_list, "serialised_columns", lambda f: reads.append(f.n_instructions()) or read(f))
+    searched = counted(monkeypatch, expressions, "serialised_columns")
     sizes, jacobian = [], ca.jacobian
     monkeypatch.setattr(ca, "jacobian", lambda *of: sizes.append(of[0].numel()) or jacobian(*of))
     keys = counted(monkeypatch, symbol_places, "symbol_key")
@@ -43,6 +44,7 @@ def test_long_functions_are_read_and_differentiated_once(monkeypatch):
     assert tr.success
     # As written; then the equations with conditions alone, as they are and with modes.
     assert sum(length > 0.2 * max(reads) for length in reads) == 1
+    assert not searched
     # No second graph: of the condition on time and of single operations; entries come from the instructions.
     assert max(sizes) == 1
     assert not keys

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import casadi as ca
 import numpy as np
 
-from daedalus.model.expressions import contains
+from daedalus.model.expressions import concatenate, contains
 from daedalus.model.system.once import once, remembered
 from daedalus.model.system.system import System
 from daedalus.reduction.switches import switches_of
@@ -87,7 +87,7 @@ def ways_to_rest(
 
 def has_roots(expression: ca.SX) -> bool:
     """Whether anything in an expression may have infinite slopes where it is finite."""
-    return contains(ca.Function("roots", ca.symvar(expression), [expression]), ROOTS)
+    return contains(ca.Function("roots", [concatenate(ca.symvar(expression))], [expression]), ROOTS)
 
 
 def is_of_states(system: System, guard: ca.SX) -> bool:
@@ -99,9 +99,11 @@ def is_of_states(system: System, guard: ca.SX) -> bool:
 def resting_places(system: System) -> tuple[int, ...]:
     """The conditions of a system on which it may rest."""
     switches = switches_of(system)
-    if switches is None or not has_roots(system.residual):
+    if switches is None:
         return ()
     found = [k for k in range(switches.count) if is_of_states(system, switches.guards[k])]
+    if not found or not has_roots(system.residual):
+        return ()
     return tuple(k for k in found if once(system, resting_system, k) is not None)
 
 

@@ -82,7 +82,7 @@ def _in_states(system: System, guards: list[ca.SX]) -> list[ca.SX]:
         return guards
     applied = [plant.form.applied(system, guard) for guard in guards]
     return [
-        guard if contains(ca.Function("guard", ca.symvar(new), [new]), SWITCHING) else new
+        guard if contains(ca.Function("guard", [concatenate(ca.symvar(new))], [new]), SWITCHING) else new
         for guard, new in zip(guards, applied)
     ]
 
