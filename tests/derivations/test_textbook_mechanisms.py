@@ -5,8 +5,10 @@ import pytest
 from tests.support import textbook_mechanisms as mechanisms
 
 import daedalus as dd
+from daedalus import catalogue
 from daedalus.derivations.formula.agreement import largest_difference
 from daedalus.derivations.formula.formula_length import operations
+from daedalus.derivations.formula.simplify import simplified
 
 LONGER = 1.3
 QUICK = (mechanisms.elastic_pendulum, mechanisms.half_car, mechanisms.rolling_coin, mechanisms.governor)
@@ -135,6 +137,25 @@ def test_guards_of_a_division_are_left_out():
     )
     euler = lines(next(step for step in d if step.kind == "Euler"))
     assert euler[0] == "I[0]*b.angular_velocity_dot[0] = b.angular_velocity[1]*b.angular_velocity[2]*(I[1] - I[2])"
+
+
+def test_sines_and_cosines_below_a_fraction_are_taken_together():
+    a, b, c = (ca.SX.sym(name) for name in "abc")
+    below = ca.cos(a) ** 2 * ca.cos(b) ** 2 + ca.sin(a) ** 2 * ca.sin(b) ** 2
+    below += ca.cos(a) ** 2 * ca.sin(b) ** 2 + ca.sin(a) ** 2 * ca.cos(b) ** 2
+    assert str(simplified(c / below)) == "c"
+    assert str(simplified(c * ca.sqrt(ca.sin(a) ** 2 + ca.cos(a) ** 2))) == "c"
+    assert operations(simplified(1 / (1 - ca.cos(a) ** 2))) == 3
+    assert operations(simplified(b / (c + b * ca.sin(a) ** 2))) == 5
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize("name", ["flyball_governor", "bricard"])
+def test_files_have_all_of_a_long_formula(name):
+    """Start equations of joints in space were cut with dots in LaTeX."""
+    latex = dd.derive(catalogue.load(name).model, "start").to_latex(document=True)
+    assert "\\dots" not in latex
+    assert "s_{20}" in latex
 
 
 def test_equations_that_depend_on_each_other_are_said_to():

@@ -109,6 +109,21 @@ def test_a_loop_on_its_border_is_called_so():
     assert not LOOPS["third order"].margins().on_border
 
 
+def test_branches_on_the_real_axis_lie_over_the_axis():
+    """A pole at zero that goes to a zero at −1/2: the line of the axis hid its way."""
+    axes = dd.LTI.from_transfer_function([1.0, 0.5], [1.0, 0.2, 4.0, 0.0]).plot_root_locus().axes[0]
+    own = [line for line in axes.lines if np.all(np.asarray(line.get_ydata()) == 0) and len(line.get_xdata()) > 10]
+    cross = [line for line in axes.lines if len(line.get_xdata()) == 2]
+    assert len(own) == 1
+    assert len(cross) == 2
+    assert all(line.get_zorder() < own[0].get_zorder() for line in cross)
+
+
+def test_iterations_are_whole_numbers():
+    axes = dd.newton(lambda x: [x[0] ** 2 + x[1] ** 2 - 4, x[0] - x[1]], [1.0, 2.0]).plot().axes[0]
+    assert np.all(axes.get_xticks() == np.round(axes.get_xticks()))
+
+
 def test_the_root_locus_turns_where_real_poles_meet():
     """Poles of s² + 2 s − 1 + 5 k meet at −1: the branches reach the point, and leave it upright."""
     lines = LOOPS["unstable"].plot_root_locus().axes[0].lines[:2]

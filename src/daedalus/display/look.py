@@ -89,9 +89,9 @@ def panel_column(ax: Axes | None, count: int, height: float, **options: Any) -> 
 
 
 def draw_axes(panel: Axes, **style: Any) -> None:
-    """Lines through zero, both ways."""
-    panel.axhline(0.0, **style)
-    panel.axvline(0.0, **style)
+    """Lines through zero, both ways, below all curves: some run along them."""
+    panel.axhline(0.0, **{"zorder": 1, **style})
+    panel.axvline(0.0, **{"zorder": 1, **style})
 
 
 def legend(panel: Axes, beside: bool) -> None:

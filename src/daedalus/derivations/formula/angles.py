@@ -37,6 +37,24 @@ def without_squares(atoms: Atoms, polynomial: Polynomial, of: int) -> Polynomial
     return polynomial
 
 
+def with_fewer_terms(atoms: Atoms, polynomial: Polynomial) -> Polynomial:
+    """A sum with sin² + cos² taken together where that leaves fewer terms; of cos² a + sin² a the one.
+
+    Example
+    -------
+    >>> import casadi as ca
+    >>> a, b = ca.SX.sym("a"), ca.SX.sym("b")
+    >>> atoms = Atoms(expand=True)
+    >>> with_fewer_terms(atoms, atoms.polynomial(ca.cos(a) ** 2 + ca.sin(a) ** 2)), len(
+    ...     with_fewer_terms(atoms, atoms.polynomial(b + ca.sin(a) ** 2)))
+    ({(): 1.0}, 2)
+    """
+    for function in (ca.OP_SIN, ca.OP_COS):
+        form = without_squares(atoms, polynomial, function)
+        polynomial = form if len(form) < len(polynomial) else polynomial
+    return polynomial
+
+
 def _partner(atoms: Atoms, own: dict[int, int], of: int) -> int:
     """The atom of the other function of the same angle."""
     other = ca.OP_COS if of == ca.OP_SIN else ca.OP_SIN

@@ -7,7 +7,7 @@ that keep a division or a root off one point, such as cos²θ < 1e-20, are left 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import casadi as ca
@@ -46,6 +46,7 @@ class Atoms:
     expand: whether products and powers of sums are multiplied out. most: how many terms a polynomial may have.
     symbols: in the order in which they are read in products and sums; others follow as they are met.
     units: columns of symbols whose squares add up to one, such as a unit quaternion.
+    shorten: makes a sum that stays together shorter where it can.
 
     Example
     -------
@@ -62,8 +63,9 @@ class Atoms:
         most: int = 600,
         symbols: Iterable[ca.SX] = (),
         units: Iterable[ca.SX] = (),
+        shorten: Callable[[Atoms, Polynomial], Polynomial] | None = None,
     ) -> None:
-        self.expand, self.most = expand, most
+        self.expand, self.most, self._shorten = expand, most, shorten
         self._places: dict[object, int] = {}
         # ("symbol", SX) | ("call", operation, polynomials, key) | ("sum", polynomial)
         self.content: list[tuple[Any, ...]] = []
@@ -139,6 +141,9 @@ class Atoms:
 
         What all its terms share stands outside: 1/a + 1/b as (a + b)/(a b).
         """
+        shorter = polynomial if self._shorten is None else self._shorten(self, polynomial)
+        if 0 < len(shorter) < len(polynomial):
+            return self.power(shorter, exponent) if len(shorter) == 1 else self.of_sum(shorter, exponent)
         shared: Monomial = common_factor(polynomial) if exponent == int(exponent) else ()
         if shared:
             outside = {tuple((atom, own * exponent) for atom, own in shared): 1.0}

@@ -16,8 +16,9 @@ from daedalus.model.expressions import symbol_key
 LONG = 120
 # A part is named where that many operations are saved by it.
 WORTH = 8
-# How many sums get a name in a long formula; where it would fill pages, everything that is repeated gets one.
-MOST_NAMES, PAGES = 12, 4000
+# How many sums get a name in a long formula; where it would fill a page, everything that is repeated gets one, so that
+# files have all of it.
+MOST_NAMES, PAGES = 12, 1500
 
 
 class Scribe(Protocol):

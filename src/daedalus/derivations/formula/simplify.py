@@ -15,7 +15,7 @@ import casadi as ca
 
 from daedalus.algebra.rank_decision import SAME_FORMULA
 from daedalus.derivations.formula.agreement import largest_difference
-from daedalus.derivations.formula.angles import with_squares, with_sums_of_angles, without_squares
+from daedalus.derivations.formula.angles import with_fewer_terms, with_squares, with_sums_of_angles, without_squares
 from daedalus.derivations.formula.formula_length import depth, operations
 from daedalus.derivations.formula.nesting import Nesting
 from daedalus.derivations.formula.polynomial import Atoms, Monomial, Polynomial, TooManyTerms, divided_by, times
@@ -120,7 +120,7 @@ def _candidates(entry: ca.SX, wish: Wish) -> Iterator[tuple[ca.SX, int, bool]]:
     ordered = [symbol for key, symbol in wish.order.items() if key in present]
     ordered += sorted((s for key, s in present.items() if key not in wish.order), key=lambda s: s.name())
     for expand in (False, True):
-        atoms = Atoms(expand, symbols=ordered, units=wish.units)
+        atoms = Atoms(expand, symbols=ordered, units=wish.units, shorten=with_fewer_terms)
         try:
             polynomial = atoms.polynomial(entry)
             if len(polynomial) > MANY_TERMS:

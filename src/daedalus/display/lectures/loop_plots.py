@@ -173,7 +173,7 @@ def plot_root_locus(loop: Any, gains: np.ndarray | None, ax: Axes | None) -> Any
     poles, zeros = np.asarray(state_space(loop).poles()), np.asarray(state_space(loop).zeros())
     figure, ax = panel_of(ax, (6.4, 5.6))
     for branch in branches.T:
-        ax.plot(branch.real, branch.imag, color=COLOURS[0], linewidth=1.3)
+        ax.plot(branch.real, branch.imag, color=COLOURS[0], linewidth=1.8)
     draw_axes(ax, color="0.5", linewidth=0.9)
     ax.plot(poles.real, poles.imag, "x", color="black", markersize=8, markeredgewidth=1.8, label="poles, k = 0")
     if len(zeros):

@@ -55,6 +55,7 @@ def plot_newton(history: NewtonHistory, ax: Axes | None) -> Any:
             ax.annotate(f"rate {history.rates[k]:.2f}", (k, shown[k]), textcoords="offset points", xytext=(6, 4),
                         fontsize="small")  # fmt: skip
     ax.set(xlabel="iteration", ylabel="norm of f")
+    ax.xaxis.get_major_locator().set_params(integer=True)
     ax.set_title(history.sentence, fontsize="medium")
     ax.grid(alpha=0.3)
     ax.legend(fontsize="small")
