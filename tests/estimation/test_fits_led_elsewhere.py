@@ -85,6 +85,33 @@ def test_a_height_and_a_bounce_from_speeds_that_jump(bounce, height):
     assert fit.chi_squared < 90.0
 
 
+def true_speed(times: np.ndarray, bounce: float, height: float) -> np.ndarray:
+    """Of a ball from its fall on, flight by flight."""
+    begin, speed = -np.sqrt(2 * height / 9.81), np.sqrt(2 * height * 9.81)
+    found = np.zeros(len(times))
+    while begin <= times[-1]:
+        found = np.where(times >= begin, speed - 9.81 * (times - begin), found)
+        begin, speed = begin + 2 * speed / 9.81, bounce * speed
+    return found
+
+
+@pytest.mark.parametrize(
+    ("true", "guess", "samples"),
+    [
+        ((0.853, 0.591), (0.789, 0.853), 41),
+        pytest.param((0.852, 1.526), (0.766, 0.788), 64, marks=pytest.mark.wide),
+        pytest.param((0.8, 1.536), (0.824, 0.507), 64, marks=pytest.mark.wide),
+    ],
+)
+def test_speeds_that_jump_from_poor_values(true, guess, samples):
+    """Without a noise, what is left looks like one that is estimated, as large as a third of the data."""
+    times = np.linspace(0.0, 2.0, samples)
+    data = {"time": times, "v": true_speed(times, *true)}
+    bounds = {"e": (0.05, 1.0), "h": (0.1, 3.0)}
+    fit = dd.fit(bouncing(*guess), data, free=["e", "h"], bounds=bounds)
+    assert [fit["e"], fit["h"]] == pytest.approx(true, abs=1e-3)
+
+
 def test_values_at_bounds_and_a_wrong_noise_are_told():
     m = dd.Model("decay")
     x, a = m.state("x", start=1.0), m.parameter("a", 1.0)

@@ -34,8 +34,11 @@ STRETCHES, SAMPLES = (0.1, 0.2, 0.35, 0.5, 0.7), 2
 # estimated, with signs or neighbours that are less probable than this, or so many times
 # the noise or the middle one: outliers, or samples between a jump of the data and that of the model.
 LARGE, SHARE, NOT_NOISE, SPIKES = 2.0, 0.02, 1e-6, 10.0
-# Then the search is repeated from so many other values, until two lead to the same sum of squares.
-ELSEWHERE, SAME = 8, 1e-3
+# Few samples cannot tell noise from a wrong motion: then this share of the data where the noise is estimated.
+MUCH = 0.2
+# Then the search is repeated from so many other values, each the best of so many drawn ones, until two searches lead to
+# the same sum of squares.
+ELSEWHERE, DRAWN, SAME = 8, 16, 1e-3
 WORSE = "the search over all data ended at a worse fit"
 
 
@@ -138,8 +141,9 @@ class LeastSquaresSearch:
         for _ in range(ELSEWHERE):
             if end.interrupted or not self._is_doubtful(found, estimated):
                 break
-            begin, least = self._drawn(found, random), self._cost(found)
-            if not np.all(np.isfinite(self.problem.value(begin))):
+            drawn, least = [self._drawn(found, random) for _ in range(DRAWN)], self._cost(found)
+            begin = min(drawn, key=self._cost)
+            if not np.isfinite(self._cost(begin)):
                 continue
             other, other_end = self._begun(begin)
             cost = self._cost(other)
@@ -199,7 +203,8 @@ class LeastSquaresSearch:
             size = size if self.loss == "linear" else middle
             tests = judged_as_noise(parts)
             no_noise = min(tests.runs, tests.whiteness) < NOT_NOISE or size > SPIKES * min(middle, 1.0)
-            if size > (SHARE if name in estimated else LARGE) and no_noise:
+            is_large = size > (SHARE if name in estimated else LARGE)
+            if (is_large and no_noise) or (name in estimated and size > MUCH):
                 return True
         return False
 

@@ -81,6 +81,18 @@ def test_clocks_tick_at_the_start_and_row_0_holds_the_values_after():
     assert (late["x"][0], late["u"][0]) == (0.0, 7.0)
 
 
+def test_a_first_tick_carries_guards_and_conditions_across_zero():
+    m = dd.Model("counted")
+    x, u, n = m.state("x", start=0.0), m.discrete("u", start=0.0), m.discrete("n", start=0)
+    seen = m.discrete("seen", start=0)
+    m.equation(m.der(x), u)
+    m.every(100.0, {"u": 1.0, "x": x + 2})
+    m.event("guard", u - 0.5, reset={"n": n + 1})
+    m.when(x > 1, {"seen": seen + 1})
+    tr = dd.simulate(m, 1.0)
+    assert [float(tr.end[name]) for name in ("x", "n", "seen")] == pytest.approx([3.0, 1.0, 1.0])
+
+
 def test_two_writers_of_one_name_are_refused():
     m, _ = integrator()
     m.discrete("u")

@@ -327,13 +327,14 @@ inline void trust_before(Integration& s) noexcept {
 // Whether something follows from the round that was: clocks behind others, else events.
 inline bool next_round(Integration& s) noexcept {
     Guards& guards = s.guards;
-    // A mode that is turned right at the start was no other before it. That of a contact was settled before clocks tick.
-    const bool first = !any_reset(guards) && std::fabs(s.t - s.t0) <= crowd_interval * std::fabs(s.t1 - s.t0);
+    // A mode that is turned right at the start was no other before it, unless a clock has ticked there.
+    const bool is_start = std::fabs(s.t - s.t0) <= crowd_interval * std::fabs(s.t1 - s.t0);
+    const bool first = is_start && !any_reset(guards) && s.clocks.due_count == 0;
     if (guards.count > 0) {
         trust_before(s);
         if (first)
             for (long long i = 0; i < guards.count; ++i)
-                if (guards.each[i].side == Guard::Side::none && !guards.each[i].is_contact) guards.each[i].trusted = 0;
+                if (guards.each[i].side == Guard::Side::none) guards.each[i].trusted = 0;
         refresh_references(s);
         if (find_jumped(s)) return true;
     }
