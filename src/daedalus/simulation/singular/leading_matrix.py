@@ -181,7 +181,7 @@ def _blocks(system: System) -> list[LeadingBlocks]:
     for own in structure.blocks:
         rows, columns = own.equations.tolist(), own.unknowns.tolist()
         block = structure.jacobian[rows, columns]
-        if constrains[rows].any() or not ca.depends_on(block, moving):
+        if len(rows) > LARGEST or constrains[rows].any() or not ca.depends_on(block, moving):
             continue
         unknowns = tuple(names[0 if offsets.d[j] and j < len(names[0]) else 1][j] for j in columns)
         equations = tuple(system.rows[i].equation for i in rows)
@@ -192,7 +192,7 @@ def _blocks(system: System) -> list[LeadingBlocks]:
 def _blocks_of_formulas(system: System) -> list[LeadingBlocks]:
     """The matrices that the formulas for x' and z divide by, and what they divide by of single equations."""
     plant, moving = plant_of(system), ca.vertcat(*system.symbols(LETTERS[:-1]))
-    coupled = [
+    coupled: list[tuple[ca.SX, Told]] = [
         (ca.densify(block.matrix), partial(NotDetermined, block.equations, block.unknowns))
         for block in explicit_form(system).coupled
         if ca.depends_on(block.matrix, moving)
@@ -246,9 +246,9 @@ def _grouped(plant: Plant, chosen: list[tuple[ca.SX, Told]]) -> list[LeadingBloc
     for kind, blocks in alike.items():
         count = max(1, TOGETHER // kind[0] ** 2)
         for first in range(0, len(blocks), count):
-            told, entries, sizes = zip(*blocks[first : first + count], strict=True)
+            records, entries, sizes = zip(*blocks[first : first + count], strict=True)
             compiled = plant._compiled("leading", concatenate([*entries, *sizes]))
-            found.append(LeadingBlocks(*kind, list(told), compiled))
+            found.append(LeadingBlocks(*kind, list(records), compiled))
     return sorted(found, key=lambda blocks: blocks.width == 1)
 
 
