@@ -3,7 +3,8 @@
 Mesh values of collocation at s Gauss points are accurate to order 2s, the polynomials between them to s + 1 (see
 `collocation`). The equations give x' at the mesh points with the order of x, and the polynomial of degree seven through
 x and x' at the four mesh points around an interval has order eight. Where the mesh is coarse beside a layer it may
-miss the equations by more than the polynomial of the interval, which is then taken.
+miss the equations by more than the polynomial of the interval, which is then taken. Algebraic variables follow from x
+by the equations.
 """
 
 from __future__ import annotations
@@ -19,10 +20,12 @@ POINTS, CORRECTIONS = 4, 2
 
 
 class BetweenMeshPoints(NamedTuple):
-    """x' at the mesh points, and in which intervals the polynomial through four of them is the better one."""
+    """A motion on its mesh, x' at the mesh points, and where the polynomial through four of them is the better one."""
 
+    collocation: Collocation
     mesh: np.ndarray
     values: MeshValues
+    p: np.ndarray
     slopes: np.ndarray
     better: np.ndarray
 
@@ -32,7 +35,10 @@ class BetweenMeshPoints(NamedTuple):
         k = np.clip(np.searchsorted(self.mesh, times, side="right") - 1, 0, len(self.mesh) - 2)
         chosen = self.better[k]
         if np.any(chosen):
-            x[chosen] = hermite(self.mesh, self.values.x, self.slopes, times[chosen], k[chosen])[0]
+            seen = times[chosen]
+            x[chosen], rates = hermite(self.mesh, self.values.x, self.slopes, seen, k[chosen])
+            if z.shape[1]:
+                z[chosen] = determined(self.collocation, seen, rates, x[chosen], z[chosen], self.p)[1]
         return x, z
 
 
@@ -41,9 +47,10 @@ def between_mesh_points(
 ) -> BetweenMeshPoints:
     """What a motion is between its mesh points."""
     N, n = len(mesh) - 1, collocation.n
-    nowhere = BetweenMeshPoints(mesh, values, np.zeros((N + 1, n)), np.zeros(N, dtype=bool))
-    slopes = _slopes(collocation, mesh, values, p) if POINTS <= N + 1 else None
-    if slopes is None:
+    nowhere = BetweenMeshPoints(collocation, mesh, values, p, np.zeros((N + 1, n)), np.zeros(N, dtype=bool))
+    _, rates, z = values.between(mesh, mesh)
+    slopes = determined(collocation, mesh, rates, values.x, z, p)[0]
+    if POINTS > N + 1 or not np.all(np.isfinite(slopes)):
         return nowhere
     times = mesh[:-1, None] + np.diff(mesh)[:, None] * np.array(TRIED)
     every, k = times.ravel(), np.repeat(np.arange(N), len(TRIED))
@@ -56,16 +63,17 @@ def between_mesh_points(
     return nowhere._replace(slopes=slopes, better=missed[1] < missed[0])
 
 
-def _slopes(collocation: Collocation, mesh: np.ndarray, values: MeshValues, p: np.ndarray) -> np.ndarray | None:
-    """x' at the mesh points, where x is held; None where the equations do not determine it."""
+def determined(
+    collocation: Collocation, times: np.ndarray, rates: np.ndarray, x: np.ndarray, z: np.ndarray, p: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """x' and z that obey the equations at given x, from values nearby; not finite where the equations end."""
     n = collocation.n
-    _, rates, z = values.between(mesh, mesh)
     for _ in range(CORRECTIONS):
-        step = collocation.corrections(mesh, rates, values.x, z, p)
+        step = collocation.corrections(times, rates, x, z, p)
         if not np.all(np.isfinite(step)):
-            return None
+            return np.full_like(rates, np.nan), z
         rates, z = rates - step[:, :n], z - step[:, n:]
-    return rates
+    return rates, z
 
 
 def hermite(

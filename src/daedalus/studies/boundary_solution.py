@@ -67,7 +67,7 @@ class BoundarySolution(Mapping[str, Any]):
 
     def _between(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         if times is self.time:
-            return self._values.x, self._values.between(times, times)[2]
+            return self._values.x, self._polynomials.at(times)[1] if self._values.z.size else np.zeros((len(times), 0))
         return self._polynomials.at(times)
 
     def __getitem__(self, name: str) -> Any:
