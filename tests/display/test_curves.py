@@ -54,9 +54,10 @@ def test_states_are_shown_and_parameters_and_copies_of_parts_are_not():
 
 
 def test_curves_of_one_unit_share_a_panel():
+    """Positions, velocities, angles, their rates, and forces of hinges."""
     panels, _ = chosen_panels(known_run("slider_crank"))
     units = [panel.unit for panel in panels if panel.unit]
-    assert len(units) == len(set(units)) == 4
+    assert len(units) == len(set(units)) == 5
 
 
 def test_outputs_without_a_unit_do_not_share_a_panel_with_other_dimensions():

@@ -195,7 +195,7 @@ def test_what_ffmpeg_complains_about_is_told(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        ({"path": "run.pdf"}, "endings: .html"),
+        ({"path": "run.pdf"}, "extensions: .html"),
         ({"speed": 0.0}, "positive number"),
         ({"compare": ["x"]}, "Only runs can be compared"),
         ({"labels": ["a", "b"]}, "Every run needs one label"),

@@ -375,3 +375,23 @@ def test_places_axes_and_measures():
     text = refused(lambda: m.joint("j", "fixed", dd.ground, flat, rotation=np.eye(2)), dd.InputError)
     assert text.startswith("The rotation of joint 'j' is not an angle.")
     assert "j" not in m
+
+
+@pytest.mark.parametrize(
+    ("kind", "planar", "unit"),
+    [("revolute", True, "N"), ("fixed", True, "N, N*m"), ("spherical", False, "N"), ("revolute", False, "N, N*m")],
+)
+def test_reactions_have_their_unit_in_results_and_files(kind, planar, unit, tmp_path):
+    """Not in equations: masses that are plain numbers have no unit either."""
+    m = dd.Model("beam")
+    size = 2 if planar else 3
+    more = {"orientation": "planar"} if planar else {}
+    body = m.body("beam", mass=1.0, inertia=0.1 if planar else [0.1, 0.1, 0.1], position=[0.0] * size,
+                  velocity=[0.0] * size, rotation=0.0 if planar else np.eye(3),
+                  angular_velocity=0.0 if planar else [0.0] * 3, **more)  # fmt: skip
+    m.joint("pin", kind, dd.ground, body, **({"axis_a": [0, 0, 1]} if kind == "revolute" and not planar else {}))
+    tr = dd.simulate(m, 0.1)
+    tr.save(tmp_path / "run.nc")
+    for run in (tr, dd.load(tmp_path / "run.nc")):
+        assert run.to_xarray()["pin"].attrs["units"] == unit
+    assert list(dd.check_units(m)) == []

@@ -130,11 +130,13 @@ def _panel(
     for one, values in curves:
         shown = np.isfinite(values)
         along = bottom + (top - bottom) * (values - low) / (high - low)
-        x, y = across[shown], along[shown]
+        points = np.column_stack([across[shown], along[shown]])
         if one.get("step"):
-            x, y = np.repeat(x, 2)[1:], np.repeat(y, 2)[:-1]
-        if len(x) > 1:
-            pen.line(list(zip(x, y)), fill=one["colour"], width=round(1.6 * twice), joint="curve")
+            points = np.column_stack([np.repeat(points[:, 0], 2)[1:], np.repeat(points[:, 1], 2)[:-1]])
+        if len(points) > 1:
+            pen.line(
+                [(float(x), float(y)) for x, y in points], fill=one["colour"], width=round(1.6 * twice), joint="curve"
+            )
 
 
 def _keys(pen: Any, panel: dict[str, Any], place: tuple[float, float, float], twice: int) -> None:

@@ -22,6 +22,10 @@ from daedalus.model.names import check_name, counted, did_you_mean
 __all__ = ["Ground", "JointDoor", "ground"]
 
 
+# Joints whose reaction has forces and no torques; hinges of planar bodies are among them.
+FORCES = ("spherical", "distance", "point_on_plane", "rolling")
+
+
 class JointDoor(TreeDoor):
     """Join bodies."""
 
@@ -123,6 +127,7 @@ class JointDoor(TreeDoor):
             )
         if coordinates == "joint" and self._is_branch(kind, one, two):
             reaction = self._tree_joint(name, kind, one, two, given, extras, mark)
+            self._in_newtons(name, kind, one)
             if stops is not None:
                 self._stop(name, limits, stops)
             return reaction
@@ -134,12 +139,19 @@ class JointDoor(TreeDoor):
             if side is not None:
                 self.written.mechanics.sides[name] = ca.densify(side)
             self.written.sketch.joints[name] = mark
+            self._in_newtons(name, kind, one)
             return reaction
         reaction = self.velocity_constraint(name, expression)
+        self._in_newtons(name, kind, one)
         # What the velocities keep: the height above the plane.
         self._keep(f"{name} height", height(one, two, extras))
         self.written.sketch.joints[name] = mark
         return reaction
+
+    def _in_newtons(self, name: str, kind: str, side: Side) -> None:
+        """Give the reaction its unit in results; in equations, masses that are plain numbers have none."""
+        alone = kind in FORCES or (kind == "revolute" and side.place.numel() == 2)
+        self.written.output_units[name] = "N" if alone else "N, N*m"
 
     def _stop(self, name: str, limits: Any, restitution: object) -> None:
         """Unilateral constraints at the limits of a joint, `name.lower_stop` and `name.upper_stop`."""

@@ -65,8 +65,9 @@ class System:
         self.events = tuple(content.events)
         self.aliases = dict(content.aliases)  # further names of variables and of their derivatives
         self.choices = tuple(content.choices)  # of states, where parameters say which of them are integrated
-        units = content.output_units.items()
-        self.output_units = {name: unit for name, unit in units if unit and name in content.outputs}
+        # Units in results: of outputs, and of reactions, whose equations know none where masses are plain numbers.
+        named = {*content.outputs, *(v.name for v in self.variables if not v.unit)}
+        self.output_units = {name: unit for name, unit in content.output_units.items() if unit and name in named}
         self.on_request = tuple(content.on_request)  # outputs that pictures show where they are asked for
         self.invariant_rows = tuple(content.invariant_rows)  # the same for each element of what is kept at zero
         self.watched_rows = tuple(content.watched_rows)

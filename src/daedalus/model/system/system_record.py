@@ -59,7 +59,7 @@ def read_content(record: PlainRecord) -> SystemContent:
         **_named_expressions(record, formulas, symbols["x"].numel(), _count(variables, "discrete")),
         choices=_read_choices(record, variables),
         aliases=_read_aliases(record),
-        output_units=_read_output_units(record),
+        output_units=_read_output_units(record, [v.name for v in variables]),
         on_request=_read_on_request(record),
     )
 
@@ -174,10 +174,10 @@ def _read_aliases(record: PlainRecord) -> dict[str, str]:
     return found
 
 
-def _read_output_units(record: PlainRecord) -> dict[str, str]:
+def _read_output_units(record: PlainRecord, variables: Sequence[str]) -> dict[str, str]:
     if "output_units" not in record:
         return {}
-    units = record.part("output_units").only(record.texts("outputs"))
+    units = record.part("output_units").only([*record.texts("outputs"), *variables])
     return {name: units.text(name) for name in units.names()}
 
 
