@@ -227,23 +227,24 @@ def _read_at_once(f: ca.Function) -> Instructions | None:
     first[is_constant] = np.arange(int(is_constant.sum()))
     second[is_output] = result[is_output]
     slot = np.where(is_output, two, result)
+    constants = array("d", numbers[is_constant].tobytes())
     return Instructions(
-        *(column_of(column) for column in (operation, first, second, slot)),
-        array("d", numbers[is_constant].tobytes()), *sizes(f),
-    )  # fmt: skip
+        column_of(operation), column_of(first), column_of(second), column_of(slot), constants, *sizes(f)
+    )
 
 
 def column_of(numbers: np.ndarray) -> array[int]:
     """A column of an instruction list."""
     column = array("i")
-    column.frombytes(memoryview(np.ascontiguousarray(numbers, np.int32)).cast("B"))
+    column.frombytes(np.ascontiguousarray(numbers, np.int32).data.cast("B"))
     return column
 
 
 def _is_one_of(operation: np.ndarray, kinds: Iterable[int]) -> np.ndarray:
     table = np.zeros(MOST_OPERATIONS, bool)
     table[list(kinds)] = True
-    return table[operation]
+    found: np.ndarray = table[operation]
+    return found
 
 
 @functools.cache
@@ -316,9 +317,10 @@ def with_replaced_entries(rows: Instructions, places: np.ndarray, parts: Instruc
     is_constant, is_stored = theirs[0] == ca.OP_CONST, theirs[0] == ca.OP_OUTPUT
     theirs[1][is_constant] += len(rows.constants)
     theirs[3][is_stored] = places[theirs[3][is_stored]]
-    whole = [np.concatenate(pair) for pair in zip(mine, theirs)]
-    whole[3][whole[0] != ca.OP_OUTPUT] = 0
-    return Instructions(*map(column_of, whole), rows.constants + parts.constants, parts.size_in, rows.size_out)
+    operation, first, second, slot = (np.concatenate(pair) for pair in zip(mine, theirs))
+    slot[operation != ca.OP_OUTPUT] = 0
+    columns = column_of(operation), column_of(first), column_of(second), column_of(slot)
+    return Instructions(*columns, rows.constants + parts.constants, parts.size_in, rows.size_out)
 
 
 def _renumbered(columns: Sequence[np.ndarray], number: np.ndarray) -> list[np.ndarray]:
