@@ -1,5 +1,8 @@
 """Derivations against the formulas that the lectures print: the same, and as short."""
 
+import re
+from pathlib import Path
+
 import casadi as ca
 import pytest
 from tests.support import lecture_models as lectures
@@ -187,6 +190,17 @@ def test_every_step_of_the_whole_derivation_is_checked(make):
 def test_linearisations_with_outputs_of_derivatives_are_checked():
     d = dd.derive(catalogue.load("motor_lift").model, "linearise")
     assert d.check < 1e-9
+
+
+@pytest.mark.parametrize("name", ["cart-pendulum", "double pendulum", "delta robot"])
+def test_the_page_counts_the_operations_of_the_steps(name):
+    page = (Path(__file__).parents[2] / "docs" / "derivations.md").read_text(encoding="utf-8")
+    told = int(re.search(rf"\| {name} \| \d+ \| (\d+) in", page)[1])
+    m = getattr(lectures, re.sub("[ -]", "_", name))()
+    step = next(step for step in dd.derive(m, "lagrange") if step.kind == "equations of motion")
+    moving = step.after if name != "delta robot" else step.after[:6]  # without the constraints
+    assert sum(line.operations for line in moving) == told
+    assert not step.where
 
 
 def test_wrong_parts_and_options_are_told():

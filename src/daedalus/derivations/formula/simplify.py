@@ -1,8 +1,8 @@
 """The shortest of several ways to write an expression, kept only if numbers say that it is the same.
 
 Compared with SymPy 1.14 and SymEngine on the equations of motion of a cart-pendulum, a double pendulum and a delta
-robot (the page "Derivations" has the table): `sympy.simplify` gives formulas of the same length, shorter by 2 to 6
-operations or longer by 40, in about ten times the time; SymEngine is quick and has no trigonometric shortening. Neither
+robot (the page "Derivations" has the table): `sympy.simplify` gives formulas of the same length, shorter by 4 to 6
+operations or longer by 42, in about ten times the time; SymEngine is quick and has no trigonometric shortening. Neither
 is worth one more package to install.
 """
 

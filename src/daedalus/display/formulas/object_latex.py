@@ -280,13 +280,16 @@ def report_latex(report: Any) -> str:
     return aligned([*rows, *_rows_by_names(report.system, entries)])
 
 
+def _differentiated(times: int) -> str:
+    """d/dt, d²/dt², …"""
+    power = f"^{{{times}}}" if times > 1 else ""
+    return f"\\frac{{\\mathrm{{d}}{power}}}{{\\mathrm{{d}} t{power}}}"
+
+
 def reduction_latex(reduction: Any) -> str:
     """Which equation was differentiated how often, and what became of the unknowns."""
     rows = [f"\\nu &= {max(reduction.index, reduction.structural_index)}"]
-    rows += [
-        f"{sentence_latex(row.equation)} &: \\frac{{\\mathrm{{d}}^{{{row.times}}}}}{{\\mathrm{{d}} t^{{{row.times}}}}}"
-        for row in reduction.levels
-    ]
+    rows += [f"{sentence_latex(row.equation)} &: {_differentiated(row.times)}" for row in reduction.levels]
     rows += _listed("x", list(reduction.states))
     if reduction.algebraic:
         rows += _listed("z", list(reduction.algebraic))
