@@ -184,3 +184,11 @@ def test_products_with_matrices(form):
     )
     with pytest.raises(dd.InputError, match="does not fit the field"):
         dd.matrix_product(matrix, ca.SX.sym("v", 6))
+
+
+def test_a_matrix_of_one_column_takes_one_symbol_or_number():
+    m = dd.Model("driven")
+    x, u = m.state("x", 2, start=[1.0, 0.0]), m.input("u")
+    m.equation(m.der(x), dd.matrix_product([[0, 1], [-1, 0]], x) + dd.matrix_product([[0], [1]], u))
+    assert dd.simulate(m, 1.0, inputs={"u": 1.0})["x"][-1] == pytest.approx([1.0, 0.0], abs=1e-6)
+    assert dd.matrix_product([[2.0], [3.0]], 2.0).tolist() == [[4.0], [6.0]]

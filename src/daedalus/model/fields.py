@@ -182,7 +182,7 @@ def matrix_product(matrix: Any, u: Any) -> Any:
     >>> m.equations["equation_1"][1]
     'u_dot[1] - (u[0] - 2*u[1] + u[2]) = 0'
     """
-    field = _field(u, "matrix_product")
+    field = _field(u, "matrix_product", least=1)
     numbers: Any = matrix
     if hasattr(matrix, "tocsc"):
         columns = matrix.tocsc()
@@ -211,18 +211,18 @@ def _is_symbolic(value: Any) -> bool:
     return isinstance(value, (ca.SX, ca.MX, ca.DM))
 
 
-def _field(u: Any, verb: str) -> Any:
-    """A matrix of one or two axes."""
+def _field(u: Any, verb: str, least: int = 2) -> Any:
+    """A matrix of one or two axes; `least`: how many cells it needs."""
     if _is_symbolic(u):
         field = u
     else:
-        field = np.asarray(u)
+        field = np.atleast_1d(np.asarray(u))
         if field.dtype == object:
             field = ca.SX(ca.blockcat(np.atleast_2d(field.T).T.tolist()))
         elif field.ndim == 1:
             field = field[:, None]
         field = field.astype(float) if isinstance(field, np.ndarray) else field
-    if len(field.shape) != 2 or max(field.shape) < 2:
+    if len(field.shape) != 2 or max(field.shape) < least:
         raise InputError(
             f"dd.{verb} needs a field of one or two axes with two cells at least.",
             f"the shape is {tuple(np.shape(u) if not _is_symbolic(u) else u.shape)}",
