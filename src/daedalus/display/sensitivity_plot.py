@@ -29,7 +29,8 @@ def plot_sensitivities(
     names = _names(of) or [v.name for v in sens.system.of_kind("state")]
     columns = _columns(sens, _names(wrt), of)
     samples = sens.at(_times(sens))
-    rows, left_out = [row for name in names for row in _rows(samples, name)], []
+    rows = [row for name in names for row in _rows(samples, name)]
+    left_out: list[str] = []
     if not of:
         rows, left_out = _chosen(rows)
     sizes = sens._directions.sizes(sens.system, sens._case.p)
