@@ -82,3 +82,38 @@ def test_charge_of_a_node_that_hangs_on_layers_alone_stays(method, rtol):
     assert tr.success, tr.stop_reason
     charge = np.array(tr["d1.charge"]) + np.array(tr["d2.charge"])
     assert np.abs(charge - charge[0]).max() < 10 * rtol * abs(charge[0])
+
+
+HALF_BRIDGE = """half bridge with a bootstrapped driver: gates, junctions and capacitors in loops
+VIN in 0 24
+VCC vcc 0 12
+VH h 0 PULSE(0 1 1u 20n 20n 4u 10u)
+VLO l 0 PULSE(0 12 6u 50n 50n 4u 10u)
+DB vcc bst db
+CB bst sw 100n
+EH gx sw VALUE={v(h)*v(bst,sw)}
+RGH gx gh 10
+RGL l gl 10
+MH in gh sw sw pw W=1 L=1u
+ML sw gl 0 0 pw W=1 L=1u
+DH sw in db
+DL 0 sw db
+LO sw out 22u
+CO out 0 47u
+RO out 0 5
+.model pw NMOS(VTO=3 KP=20u LAMBDA=2m CGSO=1n CGDO=0.2n RD=20m CBD=300p)
+.model db D(IS=1e-10 N=1.1 RS=50m CJO=50p TT=10n)
+.tran 0.1u 40u 0 5n
+"""
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize("rtol", [1e-3, 1e-4, 3e-5, 1e-5])
+def test_a_circuit_that_commutates_has_no_dead_centre(rtol):
+    """Slopes of junctions change by decades where they begin to conduct; runs were cut there as at a dead centre."""
+    m = dd.components.from_spice(HALF_BRIDGE)
+    times = np.linspace(0.0, 40e-6, 61)
+    exact = np.array(dd.simulate(m, 40e-6, rtol=1e-8, save_at=times)["v_out"])
+    tr = dd.simulate(m, 40e-6, rtol=rtol, method="radau5", save_at=times)
+    assert tr.success, tr.stop_reason
+    assert np.abs(np.array(tr["v_out"]) - exact).max() < 10 * rtol * np.abs(exact).max()

@@ -144,7 +144,7 @@ class Samples:
             return self._times
         if name in self._plant.output_slices or split_index(name)[0] in self._plant.output_slices:
             position, shape = self._plant.output_place(name)
-            return by_shape(self._readout[:, position], shape)
+            return by_shape(self._readout(position), shape)
         place = self._plant.system.place(name)
         if place.letter is not None:
             return by_shape(self._vector(place.letter)[:, place.span].copy(), place.shape)
@@ -161,7 +161,7 @@ class Samples:
         if letter == "p":
             return np.broadcast_to(self._held_parameters, (len(self._times), len(self._parameters)))
         if letter == "z":
-            return self._readout[:, : self._plant.system.sizes["z"]]
+            return self._readout(slice(0, self._plant.system.sizes["z"]))
         return self._derivatives
 
     @cached_property
@@ -236,10 +236,15 @@ class Samples:
         return renewed_rows(self._plant, self._times, self._x, self._inputs, self._held_parameters)
 
     @cached_property
-    def _readout(self) -> np.ndarray:
+    def _all_readout(self) -> np.ndarray:
+        """z and the outputs at the rows themselves."""
         t, _, u, p = self._arguments()
-        found = self._plant.readout.core.evaluate_many(t, self._renewed, u, p)[0]
-        return self._from_own_side(found, lambda points: points._readout)
+        found: np.ndarray = self._plant.readout.core.evaluate_many(t, self._renewed, u, p)[0]
+        return found
+
+    def _readout(self, columns: slice) -> np.ndarray:
+        """Some of z and the outputs: large models have thousands, and few are asked for."""
+        return self._from_own_side(self._all_readout[:, columns], lambda points: points._readout(columns))
 
     @cached_property
     def _derivatives(self) -> np.ndarray:

@@ -90,6 +90,8 @@ def _tolerances(
 
     noise: the share of the largest state that none is smaller than.
     """
+    if not before and not any(_has_small_states(piece, atol) for piece in whole.pieces):
+        return {}, ()
     largest: dict[str, float] = {}
     tolerances: dict[str, float] = {}
     moved: set[str] = set()
@@ -113,6 +115,17 @@ def _tolerances(
             tolerances[label] = own
             small.append(label)
     return tolerances, tuple(small)
+
+
+def _has_small_states(piece: Trajectory, atol: float) -> bool:
+    """Whether a state that moves stays below what its tolerance resolves."""
+    plant: Any = piece._plant
+    x = piece._x[:, plant.row_parts["x"]]
+    if len(x) == 0:
+        return False
+    tolerances = np.maximum(atol * plant.system.nominal["x"], SMALLEST)
+    small: np.ndarray = np.abs(x).max(axis=0, initial=0.0) < RESOLVED * tolerances
+    return bool((x[:, small] != x[:1, small]).any())
 
 
 def _has_parts(system: System) -> bool:

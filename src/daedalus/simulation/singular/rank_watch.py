@@ -16,6 +16,7 @@ import numpy as np
 from daedalus.algebra.rank_decision import FULL_RANK, Weakest, weakest
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.compilation import Compiled
+from daedalus.model.expressions import contains
 from daedalus.model.lazy_values import cached_property
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
@@ -110,7 +111,11 @@ def _measured(system: System, implicit: bool) -> RankWatch | None:
     if constrains is None:
         return None
     structure = structure_of(system)
-    wanted = [block for block in structure.blocks if constrains[block.equations].any()]
+    wanted = [
+        block
+        for block in structure.blocks
+        if constrains[block.equations].any() and not _has_junctions(system, block.equations)
+    ]
     rows = [row for block in wanted for row in block.equations.tolist()]
     columns = [column for block in wanted for column in block.unknowns.tolist()]
     if not 0 < len(rows) <= LARGEST:
@@ -122,6 +127,16 @@ def _measured(system: System, implicit: bool) -> RankWatch | None:
     labels = [system.rows[k].equation for k in rows]
     moving = np.flatnonzero(structure.signature.d[: system.sizes["x"]] > 0)
     return RankWatch(plant, block, logarithm, labels, constrains[rows], moving)
+
+
+def _has_junctions(system: System, equations: np.ndarray) -> bool:
+    """Whether laws of junctions, which are written with ln(1 + e), are among these equations.
+
+    Capacitances act in all directions at any voltage, but the slopes of a junction's law and of its charge change by
+    ten decades from where it blocks to where it conducts, and the determinant with them: that is no loss of a rank.
+    """
+    laws = ca.Function("laws", system.symbols(), [system.residual[equations.tolist()]])
+    return contains(laws, (ca.OP_LOG1P,))
 
 
 def _is_followed(plant: Plant, block: ca.SX, logarithm: ca.SX) -> bool:

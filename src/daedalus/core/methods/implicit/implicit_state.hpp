@@ -25,6 +25,7 @@ struct ImplicitState {
     bool restarted = true;  // nothing of the past holds: the start, a breakpoint, a reset
     double restart_time = std::numeric_limits<double>::quiet_NaN();  // the last time that this was so
     bool diagonal_restart = false;  // its matrix is diagonal
+    bool row_factored = false;      // its factor is that of a row between steps
     bool singular_restart = false;  // behind a jump the equations do not determine z and x'
     // Behind a jump at this time z is still that of before: the first step finds it.
     double stale_time = std::numeric_limits<double>::quiet_NaN();
