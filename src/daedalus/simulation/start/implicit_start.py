@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from daedalus import _core
+from daedalus.analysis.structure.system_structure import LONG_EQUATIONS
 from daedalus.errors import InconsistentStartError, InputError
 from daedalus.initialisation.initialise import initialise
 from daedalus.initialisation.start import Start
@@ -97,6 +99,8 @@ def first_row(
     asked = RowRequest(model, plant, start, inputs, t0, drive, p, switched)
     try:
         row = _exact_row(asked, at_once)
+        if len(row) >= LONG_EQUATIONS:
+            _core.give_back_memory()
         if key is not None:
             once(system, _rows)[key] = row
         return row
