@@ -85,6 +85,18 @@ def test_tableaux_of_roots_have_no_decimals(written):
     assert "\\frac{37}{225} - \\frac{169 \\sqrt{6}}{1800}" in written["tableau"]
 
 
+@pytest.mark.parametrize("name", ["dop853", "fehlberg", "rk4", "radau5"])
+def test_tableaux_and_stability_functions_fit_a_page(name):
+    t = dd.tableau(name)
+    for text in (t.to_latex(), t.stability_function.to_latex()):
+        pieces = re.findall(r"\\begin\{array\}.*?\\end\{array\}", text, re.S) or text.split("\\\\")
+        assert all(latex_width(piece) <= PAGE for piece in pieces)
+        assert balanced(text)
+    whole = t.to_latex()
+    assert whole.count("\\hline") == len(re.findall(r"\\begin\{array\}", whole))
+    assert ("columns 1 to" in whole) == (name == "dop853")
+
+
 def test_connections_of_parts_are_in_the_model(written):
     rows = written["parts"].split("\\\\\n")
     assert sum("voltage" in row and "&=" in row for row in rows) >= 5

@@ -47,6 +47,17 @@ def _term(text: str) -> str | None:
 
 def polynomial_latex(coefficients: list[Any], letter: str = "z") -> str:
     """A polynomial from its coefficients in ascending powers."""
+    return " ".join(polynomial_terms(coefficients, letter)) or "0"
+
+
+def polynomial_terms(coefficients: list[Any], letter: str = "z") -> list[str]:
+    """The terms of a polynomial, each with its sign in front; the first without a plus.
+
+    Example
+    -------
+    >>> polynomial_terms([1, -1, 0, 2.5])
+    ['1', '- z', '+ 2.5 z^{3}']
+    """
     terms = []
     for power, value in enumerate(coefficients):
         if value == 0:
@@ -60,6 +71,6 @@ def polynomial_latex(coefficients: list[Any], letter: str = "z") -> str:
         text = name if name and text == "1" else f"{text} {name}".strip()
         terms.append(("-" if negative else "+", text))
     if not terms:
-        return "0"
+        return []
     first = f"-{terms[0][1]}" if terms[0][0] == "-" else terms[0][1]
-    return first + "".join(f" {sign} {text}" for sign, text in terms[1:])
+    return [first, *(f"{sign} {text}" for sign, text in terms[1:])]

@@ -14,9 +14,9 @@ from daedalus.derivations.formula.line import FormulaLine
 from daedalus.derivations.formula.notation import Side
 from daedalus.derivations.formula.repeated_parts import PAGES, with_named_parts
 from daedalus.derivations.formula.simplify import simplified
-from daedalus.display.formulas.fitted_rows import PAGE, FittedEquation, FittedSide, fitted_rows
+from daedalus.display.formulas.fitted_rows import PAGE, FittedEquation, FittedSide, filled_rows, fitted_rows
 from daedalus.display.formulas.latex_width import latex_width
-from daedalus.display.formulas.number_latex import number_latex, polynomial_latex
+from daedalus.display.formulas.number_latex import number_latex, polynomial_latex, polynomial_terms
 from daedalus.display.formulas.sides import LARGEST_MATRIX, SideWriter, lines_latex
 from daedalus.display.formulas.styles import Latex
 from daedalus.model.expressions import elements, symbol_key
@@ -39,23 +39,42 @@ def aligned(rows: Sequence[str]) -> str:
 
 
 def tableau_latex(entries: dict[str, Any], explicit: bool) -> str:
-    """The Butcher array: nodes to the left of A, the weights below a line."""
+    """The Butcher array: nodes to the left of A, the weights below a line; columns beyond a page in arrays below."""
+    count = len(entries["b"])
+    whole = _columns_latex(entries, explicit, range(count))
+    if latex_width(whole) <= PAGE or count == 1:
+        return whole
+    for parts in range(2, count + 1):
+        width = -(-count // parts)
+        cuts = [range(k, min(k + width, count)) for k in range(0, count, width)]
+        arrays = [_columns_latex(entries, explicit, columns) for columns in cuts]
+        if all(latex_width(text) <= PAGE for text in arrays):
+            break
+    titles = [f"\\text{{columns {columns[0] + 1} to {columns[-1] + 1}}}" for columns in cuts]
+    stacked = [f"{title} \\\\\n{text}" for title, text in zip(titles, arrays)]
+    return "\\begin{gathered}\n" + " \\\\[1ex]\n".join(stacked) + "\n\\end{gathered}"
+
+
+def _columns_latex(entries: dict[str, Any], explicit: bool, columns: range) -> str:
+    """The nodes, and some columns of A and of the weights."""
     rows = []
     for i, (node, row) in enumerate(zip(entries["c"], entries["A"])):
-        cells = ["" if explicit and j >= i else number_latex(value) for j, value in enumerate(row)]
+        cells = ["" if explicit and j >= i else number_latex(row[j]) for j in columns]
         rows.append(" & ".join([number_latex(node), *cells]))
     feet = [
-        " & ".join(["", *(number_latex(value) for value in entries[part])]) for part in ("b", "b_hat") if entries[part]
+        " & ".join(["", *(number_latex(entries[part][j]) for j in columns)]) for part in ("b", "b_hat") if entries[part]
     ]
-    count = len(entries["b"])
     body = " \\\\\n".join([*rows[:-1], f"{rows[-1]} \\\\ \\hline\n{feet[0]}", *feet[1:]])
-    return f"\\begin{{array}}{{c|{'c' * count}}}\n{body}\n\\end{{array}}"
+    return f"\\begin{{array}}{{c|{'c' * len(columns)}}}\n{body}\n\\end{{array}}"
 
 
 def stability_latex(numerator: Sequence[Any], denominator: Sequence[Any]) -> str:
-    """R(z) as a polynomial or a fraction of two."""
+    """R(z) as a polynomial or a fraction of two; a polynomial wider than a page goes on in the next row."""
     above, below = polynomial_latex(list(numerator)), polynomial_latex(list(denominator))
-    return f"R(z) = {above}" if below == "1" else f"R(z) = \\frac{{{above}}}{{{below}}}"
+    whole = f"R(z) = {above}" if below == "1" else f"R(z) = \\frac{{{above}}}{{{below}}}"
+    if below != "1" or latex_width(whole) <= PAGE:
+        return whole
+    return aligned(filled_rows(["R(z) =", *polynomial_terms(list(numerator))], PAGE))
 
 
 def order_condition_latex(tree: Any, target: Any) -> str:

@@ -43,6 +43,8 @@ def plot_work_precision(found: WorkPrecision, ax: Axes | None, work: str) -> Any
 @look()
 def plot_newton(history: NewtonHistory, ax: Axes | None) -> Any:
     """Residuals in a logarithmic axis; shortened steps are marked."""
+    from matplotlib.ticker import MaxNLocator
+
     figure, ax = panel_of(ax, (6.4, 4.0))
     count = np.arange(len(history.residuals))
     shown = np.where(history.residuals > 0, history.residuals, np.nan)
@@ -55,7 +57,7 @@ def plot_newton(history: NewtonHistory, ax: Axes | None) -> Any:
             ax.annotate(f"rate {history.rates[k]:.2f}", (k, shown[k]), textcoords="offset points", xytext=(6, 4),
                         fontsize="small")  # fmt: skip
     ax.set(xlabel="iteration", ylabel="norm of f")
-    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.set_title(history.sentence, fontsize="medium")
     ax.grid(alpha=0.3)
     ax.legend(fontsize="small")
