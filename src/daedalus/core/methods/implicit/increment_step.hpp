@@ -89,7 +89,7 @@ struct IncrementStep : StageNewton<M, State> {
         if (outcome == NewtonOutcome::diverged) {
             ++m.newton_failures;
             if (crosses_junction(s, m)) return Status::going;
-            return shorter(s, m, m.first ? std::fmin(cut, cut_of_first) : cut, Status::newton_failed);
+            return shorter(s, m, cut, Status::newton_failed);
         }
         double error = estimate(s, m, h);
         if (error < 1) error = std::fmax(error, error_inside(s, m, h));
@@ -354,10 +354,10 @@ private:
     }
 
     // By how much the next step is shorter than this one; many iterations count against it.
-    static double quotient_of(const State& m, double error, double order) noexcept {
+    static double quotient_of(const State& m, double error) noexcept {
         const double nit = m.most_iterations;
         const double factor = std::fmin(safety, safety * (1 + 2 * nit) / (m.iterations + 2 * nit));
-        return within_limits(std::pow(error, 1.0 / order) / factor);
+        return within_limits(std::pow(error, 1.0 / M::estimate_order(m)) / factor);
     }
     static double within_limits(double quotient) noexcept {
         return std::clamp(quotient, 1.0 / most_growth_of_step, most_shrinkage_of_step);
@@ -367,12 +367,7 @@ private:
         ++s.rejected, ++m.refusals;
         if (m.kept_part == 0 && std::isfinite(error)) m.defect_error = error;
         m.jacobian_fresh = m.jacobian_fresh && m.jacobian_known;
-        if (!std::isfinite(error))
-            s.h = cut_if_not_finite * h;
-        else if (m.first)
-            s.h = cut_of_first * h;
-        else
-            s.h = h / quotient_of(m, error, order_of_refused(s, error, M::estimate_order(m)));
+        s.h = std::isfinite(error) ? (m.first ? cut_of_first * h : h / quotient_of(m, error)) : cut_if_not_finite * h;
         m.after_failure = true;
         if (m.noise_known && m.noisiest < 0) m.noisiest = worst_component(m, m.error);
         if (std::fabs(s.h) >= fewest_spacings * spacing(s.t)) return Status::going;
@@ -386,7 +381,7 @@ private:
         s.accepted = true;
         write_end(s, m, h);
         keep_step(s, m, h);
-        double quotient = quotient_of(m, error, M::estimate_order(m));
+        double quotient = quotient_of(m, error);
         // What a step has let go of a defect does not tell how its error falls.
         if (!m.first && m.kept_part == 0) {
             const double exponent = 1.0 / M::estimate_order(m);
