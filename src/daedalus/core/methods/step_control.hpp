@@ -43,20 +43,6 @@ inline double shrinkage_after_rejection(const Integration& s, double error) noex
     return std::clamp(safety * std::pow(error, -exponent), M::shrink, 1.0);
 }
 
-// By which order the error of a refused step falls: that of the method, or what two refused steps from one time have shown,
-// where that is less. Behind a corner of an input, or with a layer that nothing has resolved yet, errors fall like the
-// first power of the step, and a method of order 5 that trusts in its own tries twenty lengths (K. Gustafsson, ACM Trans.
-// Math. Softw. 17 (1991) 533-554, section 4).
-inline constexpr double least_order_seen = 0.1;
-inline double order_of_refused(Integration& s, double error, double order) noexcept {
-    const double length = std::fabs(s.t_new - s.t);
-    const RefusedStep before = s.refused;
-    s.refused = {s.t, length, error};
-    if (before.time != s.t || !(length < before.length)) return order;
-    const double seen = std::log(before.error / error) / std::log(before.length / length);
-    return seen < order ? std::fmax(seen, least_order_seen) : order;
-}
-
 // Forgets the past: the solution's derivatives may have jumped.
 inline void restart_control(Integration& s) noexcept {
     s.log_error_before = std::log(smallest_error);

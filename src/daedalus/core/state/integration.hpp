@@ -227,11 +227,6 @@ struct MethodCalls {
     double near_zero;                               // as in events/events.hpp
 };
 
-// A step that was refused for its error: where it began, how long it was, and the error in units of the tolerance.
-struct RefusedStep {
-    double time = std::numeric_limits<double>::quiet_NaN(), length = 0, error = 0;
-};
-
 struct Integration {
     // What is solved.
     long long n = 0, lanes = 0;  // lanes: n padded
@@ -268,7 +263,6 @@ struct Integration {
     double shorter_step = 0;  // of fixed ones: the next, where more happens in a whole one than can be told from it
     double log_error_before = 0;
     double refused_time = std::numeric_limits<double>::quiet_NaN(), refused_defect = 0;  // a step refused for its polynomial
-    RefusedStep refused;  // for its error
     bool after_rejection = false, abort_called = false;
     double watch_stiffness = 0;  // as in a Request
     bool kinked = false;  // the equations have kinks or jumps, or may have

@@ -1,8 +1,7 @@
 """Lengths of the steps of Rosenbrock methods on lanes, as in the core (core/methods/rosenbrock/rosenbrock.hpp).
 
 Gustafsson's predictive controller, by roots r = err^(1/k) of the errors: h_new = h min(0.9 / r, 0.9 |h / h_before|
-r_before / r²), within bounds; no growth behind a rejection. All of it without a division. The core moreover learns from
-two refused steps by which order their error falls.
+r_before / r²), within bounds; no growth behind a rejection. All of it without a division.
 """
 
 from __future__ import annotations

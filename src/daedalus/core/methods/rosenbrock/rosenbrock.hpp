@@ -115,9 +115,14 @@ struct Rosenbrock {
         double error = estimate(s, m);
         if (error < 1) error = std::fmax(error, error_inside(s, m, h));
         if (s.abort_called) return Status::aborted;
-        if (!(error < 1)) return refuse(s, m, error);
         const double root = std::pow(error, 1.0 / m.method.order), growth = m.fresh ? first_growth : most_growth;
         const double quotient = std::clamp(root / safety, 1.0 / growth, most_shrinkage);
+        if (!(error < 1)) {
+            const bool finite = std::isfinite(error);
+            if (finite && crosses_junction(s, m)) return Status::going;
+            return shorter(s, m, finite ? 1 / quotient : cut_if_not_finite,
+                           finite ? Status::step_too_small : Status::not_finite);
+        }
         // The next step begins with this evaluation anyway; a step out of the domain of the model is no step.
         if (!finite_at(s, m, s.t_new, rate_known(s, m, s.x_new), s.x_new, m.next))
             return s.abort_called ? Status::aborted : shorter(s, m, cut_if_not_finite, Status::not_finite);
@@ -398,15 +403,6 @@ private:
                 if (rows[model.dot_place.data()[d]] == bad.row) found = c;
         s.culprit = {place_of(model, {bad.group, found, bad.column}), Culprit::What::derivative};
         return Status::not_finite;
-    }
-
-    // A step whose error is too large.
-    static Status refuse(Integration& s, RosenbrockState& m, double error) noexcept {
-        if (!std::isfinite(error)) return shorter(s, m, cut_if_not_finite, Status::not_finite);
-        const double order = order_of_refused(s, error, m.method.order);
-        if (crosses_junction(s, m)) return Status::going;
-        const double quotient = std::fmin(std::pow(error, 1.0 / order) / safety, most_shrinkage);
-        return shorter(s, m, 1 / quotient, Status::step_too_small);
     }
 
     static Status shorter(Integration& s, RosenbrockState& m, double factor, Status why) noexcept {
