@@ -343,3 +343,10 @@ def test_what_is_written_in_a_model_is_read_from_its_record():
     private = re.compile(rf"\b(?:m|n|book|model|twin|flat|whole|written|plan\.book)\._(?:{names})\b")
     found = [f"{path.name}: {line}" for path in source_files() for line in private.findall(read(path).text)]
     assert found == []
+
+
+def test_weak_collections_lose_no_interrupt():
+    """Python drops what is raised in their callbacks: those of `model/interrupts.py` raise it behind them."""
+    made = re.compile(r"= (?:weakref\.)?Weak(?:Set|KeyDictionary|ValueDictionary)\(")
+    places = [p.name for p in sorted(PACKAGE.rglob("*.py")) if made.search(p.read_text(encoding="utf-8"))]
+    assert places == ["interrupts.py"]

@@ -13,6 +13,7 @@ import numpy as np
 
 from daedalus._core import Function as CoreFunction
 from daedalus.compilation.translate import TranslationOutcome
+from daedalus.model.interrupts import weak_set
 from daedalus.model.system.instruction_list import Instructions, sizes
 
 
@@ -24,7 +25,7 @@ class NamedRows(NamedTuple):
     described: Callable[[], ca.Function]
 
 
-_alive: weakref.WeakSet[Translation] = weakref.WeakSet()
+_alive: weakref.WeakSet[Translation] = weak_set()
 
 
 class Translation:

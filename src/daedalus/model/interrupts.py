@@ -59,3 +59,35 @@ def weak_values() -> weakref.WeakValueDictionary[Any, Any]:
     # What Python calls when a value dies; no part of its public names.
     vars(values)["_remove"] = Sheltered(vars(values)["_remove"])
     return values
+
+
+def weak_keys() -> weakref.WeakKeyDictionary[Any, Any]:
+    """The same that holds its keys weakly.
+
+    Example
+    -------
+    >>> held = weak_keys()
+    >>> class Thing: pass
+    >>> thing = Thing(); held[thing] = "it"
+    >>> del thing; len(held)
+    0
+    """
+    values: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+    vars(values)["_remove"] = Sheltered(vars(values)["_remove"])
+    return values
+
+
+def weak_set() -> weakref.WeakSet[Any]:
+    """A set that holds its members weakly, and loses no interrupt while it forgets one.
+
+    Example
+    -------
+    >>> held = weak_set()
+    >>> class Thing: pass
+    >>> thing = Thing(); held.add(thing)
+    >>> del thing; len(held)
+    0
+    """
+    members: weakref.WeakSet[Any] = weakref.WeakSet()
+    vars(members)["_remove"] = Sheltered(vars(members)["_remove"])
+    return members

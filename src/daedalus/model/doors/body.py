@@ -12,13 +12,14 @@ from daedalus.geometry.quaternions import rotation_from_quaternion
 from daedalus.geometry.rotations import Frame, read_frame
 from daedalus.model.doors.energies import EnergyDoor
 from daedalus.model.expressions import column, elements, symbol_key
+from daedalus.model.interrupts import weak_keys
 from daedalus.model.mechanics.equations_of_motion import time_derivative
 from daedalus.model.mechanics.trees import ATTITUDES
 from daedalus.model.mechanics.written_mechanics import WrittenBody
 from daedalus.model.names import counted
 
 # The rotation matrix of each body, with the symbols that it was written in.
-_rotations: WeakKeyDictionary[Body, tuple[tuple[int, ...], ca.SX]] = WeakKeyDictionary()
+_rotations: WeakKeyDictionary[Body, tuple[tuple[int, ...], ca.SX]] = weak_keys()
 
 
 class Body:
