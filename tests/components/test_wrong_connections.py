@@ -324,7 +324,7 @@ TEXTS = [
         "The model 'm' cannot be a part of itself.\n"
         '  it is to be added to itself\n'
         '  Because a part is written before the model that it is put into.\n'
-        '  Try: m.include("copy", m), where what is written now is wanted once more inside'
+        '  Try: m.include("copy", m) for a copy of the model inside itself'
     ),
     (
         a_part_named_like_a_state,
@@ -594,7 +594,7 @@ TEXTS = [
         "'magnetic' is not a port domain.\n"
         '  there are electrical, rotational, translational, hydraulic, thermal\n'
         '  Because the domain determines which quantity connected ports share and which one balances.\n'
-        "  Try: one of 'electrical', 'rotational', 'translational', 'hydraulic', 'thermal'"
+        "  Try: one of the names above"
     ),
     (
         inputs_alone,
@@ -608,7 +608,7 @@ TEXTS = [
         "The port a.plus has no quantity 'torque'.\n"
         '  it is electrical: voltage, current\n'
         '  Because a port has the quantities of its domain.\n'
-        "  Try: one of 'voltage', 'current'"
+        "  Try: one of the names above"
     ),
 ]  # fmt: skip
 

@@ -48,8 +48,8 @@ class Report:
     structural_index: the index of the signature method, from the sparsity pattern; None for a singular pattern.
     directly_solvable: [dF/dx' dF/dz] has full rank, so that x' and z follow from the equations as written.
     solvable: x' and z follow from the equations and their derivatives. Multipliers of redundant constraints, and
-        algebraic unknowns that the motion does not feel, need not: a run takes those of least norm. What `dd.simulate`
-        and `dd.initialise` accept is solvable.
+        algebraic unknowns that do not influence the motion, are exempt: a run uses those of least norm. `dd.simulate`
+        and `dd.initialise` accept solvable models.
     degrees_of_freedom: the number of start values that you can choose freely.
     differential, algebraic: names of the unknowns whose derivative occurs in the equations, and of the others.
     hidden_constraints: (text, expression) of constraints that follow from the equations by differentiation, in full.

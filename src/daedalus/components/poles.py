@@ -80,7 +80,7 @@ def one_pole(m: Any, domain: str, port: str) -> OnePole:
 
 
 class Gauge(Component):
-    """A sensor of what ports share, or of its rate: nothing flows into its `end`; signal `output`."""
+    """A sensor of the shared quantity of a port, or of its rate. Nothing flows into its port `end`; signal `output`."""
 
     end: ClassVar[str]
     of_rate: ClassVar[bool] = False
@@ -94,7 +94,8 @@ class Gauge(Component):
 
 
 class Meter(Component):
-    """A sensor of what flows from the first port to the second, which it holds together; signal `output`."""
+    """A sensor of the flow from the first port to the second, which it connects without a difference; signal
+    `output`."""
 
     @classmethod
     def _write(cls, m: Any, q: Any) -> None:

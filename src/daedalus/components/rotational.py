@@ -34,7 +34,7 @@ RATIOS = {
 
 
 class WithRatio(Component):
-    """A part with the keywords `RATIOS`, of which one says the ratio."""
+    """A part with the keywords `RATIOS`, one of which sets the ratio."""
 
     def _check(self) -> None:
         if (self.values["speed_ratio"] is None) == (self.values["reduction"] is None):

@@ -306,7 +306,7 @@ def _onto_rest(case: Case, sliding: Sliding, row: np.ndarray) -> np.ndarray:
     if not _parallel(*ways):
         raise SolverError(
             f"The derivatives of {case.system.name!r} do not exist at its start.",
-            f"it begins at rest where {surface.condition} changes, and is led there on two ways",
+            f"it begins at rest where {surface.condition} changes, and both branches lead back to it",
             because="starts on the two sides of it lead to different states.",
             remedy="a start beside the condition",
         )
@@ -328,9 +328,9 @@ def _parallel(one: np.ndarray, other: np.ndarray) -> bool:
 def _no_leaving(case: Case, before: Stretch, t: float) -> SolverError:
     """Refuse derivatives behind a rest, in words."""
     return SolverError(
-        f"The derivatives of {case.system.name!r} end where it leaves its rest.",
+        f"The derivatives of {case.system.name!r} cannot be continued: it leaves its state of rest.",
         f"at t = {t:.6g} it begins to move from where {levels_of(before.system)[-1].condition} changes",
-        because="slopes are infinite there: how it leaves is not decided by derivatives at the rest.",
+        because="slopes are infinite there: derivatives at rest do not determine how it leaves.",
         remedy="a span that ends before it, or a law with finite slopes such as h / sqrt(h + 1e-6) for sqrt(h)",
     )
 

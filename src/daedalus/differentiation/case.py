@@ -272,7 +272,7 @@ def nominal_again(case: Case) -> NominalRun:
     """How the model of a case that was read from a pickle is run; a SolverError where that is not known any more."""
     held = case.system.part(HeldStates)
     if held is None or held.names or case.system.part(FixedModes) is not None:
-        raise SolverError(f"How {case.system.name!r} was run is not kept in files.")
+        raise SolverError(f"How {case.system.name!r} was run is not stored in files.")
     system, limits = held.instants, tuple(case.limits.values())
     options = Options(case.method, case.settings.rtol, case.atol, limits, locate_switches=True)
     request = Request(system, case.first_time, case.asked_time, None, None, None, None, options)
@@ -300,7 +300,7 @@ def read_case(
         raise InputError(
             f"on_stop={options['on_stop']!r} cannot be used with derivatives.",
             because="a run that stops early ends at another time.",
-            remedy='on_stop="raise", which holds anyway, or a span that the run gets through',
+            remedy='leave on_stop out, or a span that the run completes',
         )
     request = read_case_request(model, span, options)
     if has_instants(request.system):
@@ -434,7 +434,7 @@ def _method_for(system: System, method: Any, rtol: float) -> tuple[Any, bool, Me
 def _no_momenta(method: object) -> InputError:
     return InputError(
         f"The method {method!r} has no derivatives.",
-        because="its steps are of positions and momenta, and sensitivities are of the states.",
+        because="its steps compute positions and momenta, not the states that sensitivities refer to.",
         remedy='method="auto", or method="gauss3" with a step, which is symplectic for mechanics without constraints',
     )
 

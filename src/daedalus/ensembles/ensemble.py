@@ -48,7 +48,7 @@ class Ensemble:
         """A state in GPU memory, for a sweep with `on="gpu", keep="there"`, with the dimensions of `en[name]`.
 
         CuPy, JAX and PyTorch read it without a copy (`__cuda_array_interface__`, DLPack), and the next sweep takes it
-        as values: `over={"x": en.device("x")[:, -1]}` goes on from the ends. Derivatives of `wrt=` are `"x by k"`.
+        as values: `over={"x": en.device("x")[:, -1]}` continues from the ends. Derivatives of `wrt=` are `"x by k"`.
         """
         if self._there is None:
             raise InputError(

@@ -37,9 +37,11 @@ MOST_CANDIDATES = 10_000
 class Design:
     """The result of `dd.design`: when to measure, which inputs to apply, and the expected standard deviations.
 
-    times: (samples,) in order. choice: the place of the inputs in the list given. inputs: as `dd.simulate` takes them;
-    a chosen one is a `dd.signal`. std: by name, as a fit of such data would have it: infinite for what the samples do
-    not determine. unidentifiable: the directions that they do not determine, each with a sentence as its text. score:
+    times: (samples,) in order. choice: the index of the chosen inputs in your list. inputs: as `dd.simulate` takes
+    them;
+    an optimised one is a `dd.signal`. std: the expected standard deviations of a fit, by name; infinite for values that
+    the samples do not determine. unidentifiable: the combinations that they do not determine; `str` of each is a
+    sentence. score:
     log det F, or −trace F⁻¹, in relative changes of the unknowns; −∞ where some direction is not seen.
 
     Example

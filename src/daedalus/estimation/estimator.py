@@ -31,8 +31,8 @@ class Estimator:
     A call takes the current measurements y (NaN for missing ones) and the inputs u that hold until the next call, and
     returns the estimated state, a vector in the order of `labels["x"]`. Estimates satisfy the constraints of the model,
     and a quaternion is corrected in its tangent space. `estimator(y, time=t)` takes measurements at any time, including
-    late ones. An output that contains an input is compared with the inputs up to the measurement: those of the call
-    before (of the first call those that come with it).
+    late ones. An output that contains an input is computed with the inputs before the measurement: those of the
+    previous call, or in the first call those passed with it.
 
     The state also holds the discrete variables of a model. They have no process noise, and no variance at the start
     unless `start_covariance` names them; those that conditions compare are followed and never corrected. A clock that

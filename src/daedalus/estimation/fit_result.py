@@ -111,7 +111,7 @@ class Fit(Mapping[str, float]):
 
     @cached_property
     def std(self) -> dict[str, float]:
-        """The standard deviation of each value, infinite where data says nothing about it."""
+        """The standard deviation of each value, infinite if the data contain no information about it."""
         return dict(zip(self.labels, np.sqrt(np.diag(self._covariance)).tolist()))
 
     @property
@@ -194,7 +194,7 @@ class Fit(Mapping[str, float]):
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
-        """What to know of the fit: values at their bounds, a χ² that the given noise does not explain, other searches.
+        """Remarks on the fit: values at their bounds, a χ² that the given noise does not explain, other searches.
 
         Example
         -------

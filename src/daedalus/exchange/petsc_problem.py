@@ -124,7 +124,7 @@ def petsc_problem(
     left += [f"{v.name} (noise)" for v in system.noises]
     if left:
         raise InputError(
-            "This model has more than equations.",
+            "PETSc cannot use everything in this model.",
             listed(left, 6),
             because="TS takes F(t, y, y') = 0 and its Jacobian only.",
             remedy="dd.simulate, or the model without them",

@@ -27,8 +27,8 @@ def angular_velocity(rotation: Given, rotation_rate: Given, frame: Frame = "body
     Parameters
     ----------
     rotation: (..., 3, 3) numbers or a 3×3 symbol, body to world.
-    rotation_rate: its time derivative, of the same shape. For numbers, Rᵀ R' must be skew-symmetric; no rotation
-        changes otherwise.
+    rotation_rate: its time derivative, of the same shape. For numbers, Rᵀ R' must be skew-symmetric, as it is for every
+        rotation.
     frame: "body" or "world", the frame of the result.
 
     Example

@@ -119,7 +119,7 @@ def point_velocity(
 ) -> ArrayOrSymbol:
     """The velocity of a point in a moving frame: v + r' + ω × r.
 
-    All vectors are written in one and the same frame, whichever.
+    All vectors must be in the same frame, which can be any.
 
     Parameters
     ----------

@@ -66,9 +66,9 @@ class Start(OperatingPoint):
 
     residual: the residual of every equation and hidden constraint, by name. origin: "given", "guessed" or "computed".
     free: one dict per free direction, with the change of each name. undetermined: names that no equation
-    determines although all states are known. iterations: Newton steps. notes: what was done beside the usual.
-    closure: how far each joint, constraint or invariant was from holding at the guess, before anything moved: the
-    length of what was left of it, by name. moved: how far the states of a run were moved onto the constraints.
+    determines although all states are known. iterations: Newton steps. notes: special steps that were taken.
+    closure: how far each joint, constraint or invariant was from being satisfied at the guess: the norm of its
+    residual, by name. moved: how far the states of a run were moved onto the constraints.
 
     Example
     -------

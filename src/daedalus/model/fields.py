@@ -131,7 +131,7 @@ def convolve(u: Any, kernel: Any, boundary: Any = "periodic") -> Any:
     ----------
     u: the field, one or two axes.
     kernel: numbers with as many axes as the field and an odd length along each, no longer than the field.
-    boundary: "periodic", or a number that stands beyond the edges (0.0 as in SciPy's mode "same").
+    boundary: "periodic", or the value beyond the edges (0.0 as in SciPy's mode "same").
 
     Example
     -------
@@ -162,11 +162,11 @@ def convolve(u: Any, kernel: Any, boundary: Any = "periodic") -> Any:
 
 
 def matrix_product(matrix: Any, u: Any) -> Any:
-    """A matrix times a field or a column of symbols; of a sparse matrix only its nonzeros are computed with.
+    """A matrix times a field or a column of symbols; only the nonzeros of a sparse matrix enter the formulas.
 
         (A u)[i] = sum over the nonzeros j of row i of A[i, j] u[j]
 
-    SciPy's `A @ u` fails for symbols, because SciPy asks for their numbers.
+    SciPy's `A @ u` fails for symbols, because SciPy needs numbers.
 
     Parameters
     ----------

@@ -208,10 +208,11 @@ class Model(EquationDoor, ContactDoor, NoiseDoor, NetworkDoor, PartDoor):
         return Model(name)
 
     def flat(self) -> Model:
-        """Return the model that its parts and connections come to, with as many equations as unknowns where it can be.
+        """Return the model that results from its parts and connections, with as many equations as unknowns if possible.
 
-        Equations that follow from others are set apart, and unknowns that are left open and that nothing else feels
-        get equations for their smallest values. Itself where nothing is to be done; made once until you change it.
+        Equations that follow from others are kept apart, and undetermined unknowns that do not influence anything else
+        get equations for their smallest values. A model that needs none of this is returned as it is. The result is
+        kept until you change the model.
 
         Example
         -------

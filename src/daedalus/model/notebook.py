@@ -113,7 +113,7 @@ class Notebook:
         return ()
 
     def all_equations(self) -> dict[str, Equation]:
-        """The written equations and those that other doors derive from what was written there."""
+        """The equations that you wrote and those derived from energies, bodies and connections."""
         return self.written.equations
 
     # -- looking up --------------------------------------------------------------------------------------------

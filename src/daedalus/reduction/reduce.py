@@ -62,7 +62,7 @@ def reduce(
         state (Mattsson, Söderlind 1993): a model of index 1 for implicit methods, which drifts no more than their
         solver tolerance. The parameter "selection" holds which states are integrated. A run changes the selection where
         another one is better and notes when in `tr.notes`. Derivatives of second order get names, q_rate for q_dot.
-        None: not at all; the solution drifts.
+        None: no stabilisation; the solution drifts.
     alpha: the rate of "baumgarte" in 1/time; by default the rate of the fastest motion at the start.
     inputs: expressions of `m.time`, parameters and states that replace inputs; these become outputs with the same
         names. If an input is differentiated and not given here, its derivatives `u_dot`, `u_ddot` are inputs of the

@@ -209,9 +209,9 @@ def read_model(model: Model | System, verb: str) -> Model:
     book = as_model(model)
     if book.written.choices and verb in ("reduce", "to_semi_explicit"):
         raise ModelError(
-            f"{verb} takes no model with a choice of states.",
+            f"{verb} does not accept a model with dummy derivatives.",
             f"the constraints of {book.name!r} are equations in the place of the derivatives of dependent states",
-            because="which equations hold is a matter of the parameter that a run changes.",
+            because="a run changes which equations hold.",
             remedy=f"dd.{verb}(m) with the model before its reduction",
         )
     return book

@@ -42,9 +42,9 @@ MOST_CLOSING = 10
 class Posture:
     """Joint positions, and how far they are from the targets.
 
-    q: positions in the order of `labels`. reached: whether every target is. distance: the largest distance of a
-    position that is left, m; angle: the largest angle of a rotation that is left, rad. values: positions by variable,
-    ready as `start=`. at_limits: coordinates that their limits hold.
+    q: positions in the order of `labels`. reached: whether all targets are reached. distance: the largest remaining
+    distance of a position, m; angle: the largest remaining angle of a rotation, rad. values: positions by variable,
+    ready as `start=`. at_limits: coordinates at their limits.
 
     Example
     -------
@@ -84,11 +84,11 @@ def inverse_kinematics(
     Parameters
     ----------
     targets: by name, "tool.position": three numbers, m; "tool.rotation": a matrix or a quaternion.
-    start: the preferred posture by name of the coordinates, where the search begins; what the targets leave open stays
-        near it. Left out: the start values of the model, else zero.
+    start: the preferred posture by name of the coordinates. The search begins there, and motions that the targets leave
+        open stay near it. The default is the start values of the model, or zero.
     limits: whether the limits of the joints hold (`lower` and `upper` of their coordinates).
 
-    A target out of reach is not an error: `reached` is False, and `distance` says by how much.
+    A target out of reach is not an error: `reached` is False, and `distance` is the remaining distance.
 
     Example
     -------

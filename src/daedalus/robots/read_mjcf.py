@@ -52,9 +52,10 @@ class _Placed(NamedTuple):
 def read_mjcf(path_or_text: str | Path, stops: float | None = None) -> Model:
     """A model of the robot in an MJCF file; the states are the coordinates of its joints.
 
-    A hinge `elbow` brings `elbow.angle`, a slide `elbow.displacement`, a ball `elbow.quaternion`; a body with a free
-    joint has its own position and quaternion. Actuators are inputs of their own names: the force of a motor, the angle
-    that a position drive holds. Equalities are constraints. `<include>` reads files below the folder of the file only.
+    A hinge `elbow` has the coordinate `elbow.angle`, a slide `elbow.displacement`, a ball `elbow.quaternion`; a body
+    with a free joint has its own position and quaternion. Actuators become inputs with their names: the force of a
+    motor, the angle that a position drive holds. Equalities are constraints. `<include>` reads files below the folder
+    of the file only.
     What the model does not support is listed in `m.unsupported`.
 
     Parameters

@@ -31,8 +31,9 @@ KINDS = {
 def read_urdf(path_or_text: str | Path, base: Literal["fixed", "free"] = "fixed", stops: float | None = None) -> Model:
     """A model of the robot in a URDF file; the states are the angles and displacements of its joints.
 
-    Joint `elbow` brings `elbow.angle` or `elbow.displacement`. Links that fixed joints hold together are one body, and
-    every link has a frame of its own name: `m.robot().pose("tool", q)`. Limits of joints are bounds for plans and for
+    A joint `elbow` has the coordinate `elbow.angle` or `elbow.displacement`. Links connected by fixed joints form one
+    body, and every link has a frame with its name: `m.robot().pose("tool", q)`. Limits of joints are bounds for plans
+    and for
     inverse kinematics; damping and friction act. What the model does not support is listed in `m.unsupported`.
 
     Parameters

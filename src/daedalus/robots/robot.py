@@ -29,7 +29,7 @@ class Robot:
 
     q, v, a and tau are arrays in the order of `robot.labels`; rows of an array (n, ...) are a batch. A free base has
     q = (position, quaternion) and v = (linear velocity in world axes, angular velocity in body axes). Springs, dampers
-    and inputs of the model do not enter: tau is all that acts beside weight and inertia.
+    and inputs of the model are not included: tau contains all forces except weight and inertia.
 
     Example
     -------

@@ -41,7 +41,7 @@ FINISHED = Ending.FINISHED  # a call in a loop does not look it up
 
 
 class PreparedRun:
-    """A prepared run, as returned by `dd.prepare`: only the numbers are left to choose.
+    """A prepared run, as returned by `dd.prepare`: a call only takes numbers.
 
     Call it with flat arrays (all optional) to get the states, (times, n), at `save_at` or at the steps. The entries are
     in the order of `labels["x"]`, `labels["u"]` and `labels["p"]`. You can call it from several threads at once.

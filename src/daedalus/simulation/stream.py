@@ -28,9 +28,9 @@ MOST_PARTS = 100
 
 @dataclass(frozen=True)
 class StreamedRun:
-    """What `dd.stream` returns: where the file is, how the run ended, and the moment it ended at.
+    """The result of `dd.stream`: the path of the file, how the run ended, and the values at its end.
 
-    end: the last moment, from which `dd.simulate(..., start=run.end)` goes on. parts: how many there were.
+    end: the values at the end, from which `dd.simulate(..., start=run.end)` continues. parts: the number of parts.
 
     Example
     -------
@@ -69,7 +69,7 @@ def stream(
 ) -> StreamedRun:
     """Simulate a model and write chosen variables to a NetCDF file on the way, for results that memory cannot hold.
 
-    The run is computed part by part. Each part goes on where the one before ended, and only one is in memory: about
+    The run is computed part by part. Each part starts where the previous one ended, and only one is in memory: about
     `memory` bytes, however long the run is. Multistep methods begin each part with small steps.
 
     Parameters

@@ -141,7 +141,7 @@ def newton(
 
 
 class NewtonWatch(Sequence[NewtonHistory]):
-    """The searches that `dd.watch_newton` saw, a `NewtonHistory` each, in the order in which they began.
+    """The searches recorded by `dd.watch_newton`, one `NewtonHistory` each, in the order in which they began.
 
     Example
     -------
@@ -200,10 +200,10 @@ def _history(record: NewtonRecord) -> NewtonHistory:
 def watch_newton() -> Iterator[NewtonWatch]:
     """Keep the history of every Newton search inside a `with` block, whichever function of Daedalus makes it.
 
-    Consistent starts, equilibria, branches, boundary value problems, orbits and values behind events are searched by
-    Newton's method in Python and are seen; the steps of a run are not, `tr.plot_steps()` counts theirs and `dd.step`
-    shows one. Iterates are those of the search: changes from the guess in nominal sizes where it counts in these.
-    Residuals are in sizes of the equations.
+    This covers consistent starts, equilibria, branches, boundary value problems, orbits and values after events. It
+    does not cover the steps of a run: `tr.plot_steps()` counts their iterations, and `dd.step` shows one step. Iterates
+    are those of the search, which may be changes from the guess in nominal sizes. Residuals are scaled by the sizes of
+    the equations.
 
     Example
     -------

@@ -86,8 +86,9 @@ def passivity(
     ----------
     model: with energies (kinetic and potential), bodies, parts or `m.stored(...)`, or a linear model or `dd.LTI`.
     inputs, outputs: names in pairs whose products are powers, such as a force and the velocity of its point, "q_dot";
-        by default all inputs, with what they feed: of a force on a coordinate its velocity, else the slope of the rate
-        of the stored energy by the input. A model without inputs is judged by its energy alone.
+        by default all inputs and their conjugate outputs: the velocity of the coordinate for a force, otherwise the
+        derivative of the rate of stored energy with respect to the input. A model without inputs is judged by its
+        energy alone.
 
     Example
     -------

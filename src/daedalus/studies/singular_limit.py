@@ -47,7 +47,8 @@ class SingularLimit:
     """The result of `dd.singular_limit`; `print` shows it in words.
 
     limit: the ε = 0 DAE, a Model whose fast variables are algebraic and start at the root. fast, slow: names.
-    stable: True, since everything else is refused. margin: the smallest distance of the eigenvalues of ∂g/∂z from the
+    stable: always True, because other models raise an error. margin: the smallest distance of the eigenvalues of ∂g/∂z
+    from the
     imaginary axis along the path, found at `weakest`; in the stretched time τ = (t - t0)/ε, so that disturbances die
     out like exp(-margin t/ε). path: the solution of the limit. layer: the fast motion from the start over τ.
     eigenvalues: (samples, fast) those of ∂g/∂z along the path.

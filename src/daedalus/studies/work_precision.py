@@ -167,6 +167,6 @@ def _right(model: Any, span: Any, options: dict[str, Any]) -> Any:
     raise SolverError(
         "No reference solution was found to measure errors against.",
         reasons[:3],
-        because=f"no run at a tolerance of {TIGHT:g} arrived.",
+        because=f"no run at a tolerance of {TIGHT:g} reached the end.",
         remedy="a shorter span",
     )

@@ -222,9 +222,9 @@ def test_what_it_does_not_fit():
 def test_a_choice_is_not_reduced_again():
     n = dd.reduce(pendulum(), stabilise=STABILISE)
     assert text_of(lambda: dd.reduce(n), dd.ModelError) == (
-        "reduce takes no model with a choice of states.\n"
+        "reduce does not accept a model with dummy derivatives.\n"
         "  the constraints of 'pendulum' are equations in the place of the derivatives of dependent states\n"
-        "  Because which equations hold is a matter of the parameter that a run changes.\n"
+        "  Because a run changes which equations hold.\n"
         "  Try: dd.reduce(m) with the model before its reduction"
     )
     # The multiplier has a formula: it can be eliminated, and the choice stays.

@@ -187,7 +187,7 @@ WRONG = [
         "The model 'wrong' has no variable 'w'.\n"
         "  it has x, u\n"
         "  Because only declared variables have names.\n"
-        "  Try: one of 'x', 'u'",
+        "  Try: one of the names above",
     ),
     (both_assign, "'one' and 'two' both assign u.\n  both are due at t = 0"),
     (written(lambda m, x, u: m.schedule([], {"u": 1})), "The schedule 'schedule_1' has no times."),

@@ -194,7 +194,7 @@ class LTI(ContinuousSystem):
         return control_space((self.A, self.B, self.C, self.D), names)
 
     def to_scipy_signal(self) -> Any:
-        """The system as a `scipy.signal.StateSpace`, which has no names; `dd.LTI(space, states=...)` is the way back.
+        """The system as a `scipy.signal.StateSpace`, which has no names; `dd.LTI(space, states=...)` converts back.
 
         Example
         -------

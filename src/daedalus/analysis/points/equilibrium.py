@@ -133,7 +133,7 @@ def equilibrium(
     operating point of a large circuit, it tries leakage stepping, source stepping and pseudo-time steps, then a
     trust-region method within the bounds of the variables. `found_by` tells you which one succeeded. Conditions that
     act at the start (`m.when(..., at_start=True)`), such as those of switches with hysteresis, act at the point too;
-    where no value agrees with its own point, as in a relaxation oscillator, `notes` says so.
+    if no mode is consistent with the point it leads to, as in a relaxation oscillator, `notes` says so.
 
     Parameters
     ----------

@@ -266,7 +266,7 @@ class InstantMaps:
         found = consistent_row(plant, t, np.concatenate([x, before[len(x) :]]), case.u_at(t), case.p)
         if found is None:
             raise SolverError(
-                f"Behind {self.own.events[actors[0]].name!r} no values are consistent.",
+                f"No consistent values exist after the event {self.own.events[actors[0]].name!r}.",
                 f"at t = {t:.6g} the equations have no solution for x' and z near those before it",
                 remedy="another assignment, or start values of the algebraic variables",
             )

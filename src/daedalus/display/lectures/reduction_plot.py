@@ -19,8 +19,8 @@ PLACE, LETTER, SMALLEST, LARGEST = 0.32, 0.1, 2.5, 9.0
 def plot_reduction(model: Model | System, **options: Any) -> Any:
     """The incidence of a model and of its reduced form in two panels, with index and kind above each.
 
-    A mark stands where an unknown enters an equation, filled where its derivative does; frames are blocks that are
-    solved together.
+    A mark shows that an equation contains an unknown; it is filled if the equation contains its derivative. Frames are
+    blocks that are solved together.
 
     Parameters
     ----------

@@ -58,7 +58,7 @@ def builder_of(compiler: bool | None, platforms: str, version: int) -> str | dic
         return found
     if compiler or own not in there:
         raise InputError(
-            "There is no C compiler on this machine." if compiler else "There is nothing here to build an FMU with.",
+            "There is no C compiler on this machine." if compiler else "This machine cannot build an FMU.",
             f"prebuilt runtimes: {', '.join(there) or 'none'}; C compiler: none",
             because="the library inside an FMU comes from one of them.",
             remedy="compiler=False" if own in there else "install cc, gcc or clang; or dd.exchange.c for sources",

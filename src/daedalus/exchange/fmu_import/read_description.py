@@ -131,7 +131,7 @@ class _DescriptionReader:
         if not found:
             scheduled = self.root.find("ScheduledExecution") is not None
             raise InputError(
-                f"The FMU {self.file!r} is of no kind that can be simulated here.",
+                f"The FMU {self.file!r} cannot be simulated here.",
                 "it is for scheduled execution only" if scheduled else "it names no kind",
                 because="model exchange and co-simulation are read.",
                 remedy="an export for model exchange or co-simulation",

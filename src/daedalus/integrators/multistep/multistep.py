@@ -125,7 +125,7 @@ class Multistep:
 
     @property
     def is_consistent(self) -> bool:
-        """Whether the order is 1 at least."""
+        """Whether the order is at least 1."""
         return self.order >= 1
 
     @cached_property
@@ -175,7 +175,7 @@ class Multistep:
         return found.reshape(values.shape)[()]
 
     def boundary(self, points: int = BOUNDARY_POINTS) -> np.ndarray:
-        """The root locus z = ρ(ζ) / σ(ζ) for |ζ| = 1, complex: the rim of the stability region lies on it."""
+        """The root locus z = ρ(ζ) / σ(ζ) for |ζ| = 1, complex; it contains the boundary of the stability region."""
         zeta = np.exp(1j * np.linspace(0.0, 2 * np.pi, points))
         sigma = np.polyval([float(value) for value in self.b], zeta)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -207,7 +207,7 @@ class Multistep:
         return self.stability_angle == 90.0
 
     def plot_stability(self, ax: Any = None, window: Any = None) -> Any:
-        """Draw where the method is stable; gives the matplotlib axes.
+        """Draw where the method is stable; returns the matplotlib axes.
 
         Example
         -------
@@ -225,7 +225,7 @@ class Multistep:
 
     @property
     def formula(self) -> str:
-        """The formula as one writes it."""
+        """The formula as text."""
         past = _terms([-value for value in self.a], [_at("x", 1 - j) for j in range(1, self.steps + 1)])
         slopes = _terms(list(self.b), [_at("x'", 1 - j) for j in range(self.steps + 1)])
         return f"x[n+1] = {past} + h ({slopes})"

@@ -124,7 +124,7 @@ class Tableau:
 
     @classmethod
     def from_polynomial_stages(cls, A: Any, b: Any, c: Any, form: PolynomialStages, name: str) -> Tableau:
-        """A tableau of correctly rounded doubles that knows its exact form in polynomials of the nodes.
+        """A tableau of correctly rounded doubles that also holds its exact form in polynomials of the nodes.
 
         Example
         -------
@@ -192,7 +192,7 @@ class Tableau:
 
     @cached_property
     def stage_order(self) -> int:
-        """The largest q with B(q) and C(q): every stage is a solution of order q, which stiff systems feel.
+        """The largest q with B(q) and C(q): every stage has order q, which limits the order on stiff systems.
 
         Example
         -------
@@ -374,7 +374,7 @@ class Tableau:
         return self.stability_function.imaginary_interval
 
     def plot_stability(self, ax: Any = None, order_star: bool = False, window: Any = None) -> Any:
-        """Draw where |R(z)| <= 1, or the order star |R(z)| > |exp(z)|; gives the matplotlib axes.
+        """Draw where |R(z)| <= 1, or the order star |R(z)| > |exp(z)|; returns the matplotlib axes.
 
         Example
         -------

@@ -422,7 +422,7 @@ def _centre(bodies: list[Body]) -> tuple[ca.SX, ca.SX, ca.SX]:
 def _check(bodies: list[Body]) -> None:
     if not bodies or len({body.size for body in bodies}) > 1:
         raise ModelError(
-            "There is no sum over these bodies.",
+            "The momenta of these bodies cannot be added.",
             "the model has no bodies" if not bodies else "some are in the plane and some in space",
             because="momenta are added up as vectors of one space.",
             remedy="m.body(...) for each body, all planar or all in space",

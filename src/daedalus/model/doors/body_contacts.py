@@ -96,9 +96,9 @@ class BodyContactDoor(DrawingDoor):
         ----------
         a, b: bodies or their names, or `dd.ground`, which is the plane z = 0 (y = 0 in the plane) unless `m.ground` has
             shapes.
-        friction: Coulomb's coefficient. restitution: Newton's, the share of the approach speed that an impact gives
-            back, 0 to 1; where friction would let the energy grow, less is given back. Numbers or expressions of
-            parameters.
+        friction: Coulomb's coefficient. restitution: Newton's coefficient, the fraction of the approach speed that an
+            impact returns, 0 to 1; less is returned if friction would otherwise increase the energy. Numbers or
+            expressions of parameters.
         stiffness, damping: of a compliant contact, N/m and N s/m at each point: f = max(0, k d + c d') at the depth d.
             It is solved by the ordinary methods with error control. Friction then grows with the slip speed, up to
             about 1 mm/s.

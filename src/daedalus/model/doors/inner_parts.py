@@ -126,7 +126,7 @@ class PartDoor(PortDoor):
                 f"The model {self.name!r} cannot be a part of itself.",
                 "it is to be added to itself",
                 because="a part is written before the model that it is put into.",
-                remedy='m.include("copy", m), where what is written now is wanted once more inside',
+                remedy='m.include("copy", m) for a copy of the model inside itself',
             )
         path = part.name if name is None else name
         check_name(path, "part")

@@ -119,7 +119,7 @@ class PortDoor(BodyContactDoor):
         self.written.assembly.lost.append(("", self._in_ledger(power, "The lost power")))
 
     def quantity(self, name: str, value: object, unit: str, *further: str) -> None:
-        """Declare a charge, flux, momentum or volume of a part: an output that is drawn only where you ask for it.
+        """Declare a charge, flux, momentum or volume of a part: an output that is only drawn if you ask for it.
 
         further: other names of the same.
 
@@ -141,7 +141,7 @@ class PortDoor(BodyContactDoor):
         return self._scalar(value, where, "an energy and a power are one number.", "casadi.sum1(...) of its parts")
 
     def further_name(self, name: str, variable: str, order: int = 0) -> None:
-        """Give a variable, or its derivative of an order, another name that results and symbols can be asked by.
+        """Give a variable, or one of its derivatives, a second name for use in results and in `m["name"]`.
 
         Example
         -------

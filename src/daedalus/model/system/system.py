@@ -149,7 +149,7 @@ class System:
 
     @property
     def has_invariants(self) -> bool:
-        """Whether solutions keep anything at zero; asked in every run, where a copy of all expressions would cost."""
+        """Whether the system has invariants, without a copy of their expressions."""
         return bool(self._content.invariants)
 
     @property
@@ -387,7 +387,7 @@ class System:
 
     @cached_property
     def complete_parameters(self) -> bool:
-        """Whether every parameter was written with a value."""
+        """Whether every parameter has a value."""
         return not bool(np.isnan(self.start["p"]).any())
 
     @cached_property
@@ -446,7 +446,7 @@ class System:
 
     @staticmethod
     def from_record(record: Mapping[str, Any]) -> System:
-        """The inverse of `to_record`, with fresh symbols; a record that does not hold together raises an InputError."""
+        """The inverse of `to_record`, with fresh symbols. Raises an InputError for an inconsistent record."""
         return System(read_content(PlainRecord(record, "system")))
 
     @cached_property

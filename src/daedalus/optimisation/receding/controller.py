@@ -327,7 +327,7 @@ class Controller:
         return self._horizon
 
     def again(self) -> Controller:
-        """A controller of the same problem that was not called yet."""
+        """A new controller for the same problem, without a previous plan."""
         return Controller(*self._made, **self._stepping)
 
     def plan_point(self) -> np.ndarray:
@@ -338,7 +338,7 @@ class Controller:
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """The names that a clock hands over: all states."""
+        """The names that a clock passes to the controller: all states."""
         return self.labels["x"]
 
     @property

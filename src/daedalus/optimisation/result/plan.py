@@ -37,10 +37,11 @@ from daedalus.simulation.result.trajectory import Trajectory
 class Plan:
     """The result of `OptimalControl.solve`.
 
-    success: whether it is a solution: the search ended at one, and every condition as it was written holds on the plan
-    and on its replay. broken: the conditions that do not. status: how the search ended, in words. objective: the cost.
-    duration: how long it takes. iterations, solver, seconds: what it took to find it. time: its nodes. notes: what was
-    done on the way. ends: of ends whose values repeat what the model keeps, which of them count, with singular values.
+    success: whether it is a solution: the search converged, and the plan and its replay satisfy every condition as you
+    wrote it. broken: the violated conditions. status: how the search ended, in words. objective: the cost.
+    duration: how long it takes. iterations, solver, seconds: the work of the search. time: its nodes. notes: what was
+    done during the search. ends: which given end values are independent of what the model conserves, with singular
+    values.
 
     Example
     -------
@@ -198,7 +199,7 @@ class Plan:
 
     @cached_property
     def multipliers(self) -> Multipliers:
-        """What conditions and bounds cost, by name: the change of the objective for one unit of the bound."""
+        """The multipliers of conditions and bounds, by name: the change of the objective per unit of the bound."""
         return Multipliers(self.transcription, self.outcome)
 
     @cached_property
@@ -261,7 +262,8 @@ class Plan:
     def run_between(self, begin: float, end: float, states: np.ndarray, **options: Any) -> Trajectory:
         """The motion of the model with the plan's inputs over a part of its time, from states (n,).
 
-        States inside a plan obey constraints as well as its mesh lets them, and are moved onto them.
+        States inside a plan satisfy constraints only to the accuracy of its mesh, so they are projected onto them
+        first.
         """
         from daedalus.simulation.simulate import simulate
 

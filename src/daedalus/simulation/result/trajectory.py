@@ -381,8 +381,8 @@ class Trajectory(RecordedRun):
     def energy_balance(self, depth: int | None = 1, *, from_time: object = None, until: object = None) -> EnergyBalance:
         """The energies over the run in J: `.supplied .stored .lost`, and the numerical `.error`.
 
-        Of a model written by energies and bodies T + V is stored, applied forces and moving constraints supply, and
-        dissipation and dry friction lose; each component of a model with components has its own account.
+        In a model with energies or bodies, T + V is the stored energy; applied forces and moving constraints supply
+        energy, dissipation and dry friction lose it. In a model with components, each component has its own balance.
         `.components` has them by component, `print` lists them, and `.plot()` draws them. Energies are integrated along
         the run with error control; `.error` includes the estimated integration error `.quadrature`. `save_at` does not
         affect them.

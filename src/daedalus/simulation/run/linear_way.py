@@ -166,5 +166,5 @@ class GivenPreconditioner:
                 "The preconditioner failed.",
                 f"{type(error).__name__}: {error}"[:200],
                 because="f(J, gamma) returns a function solve(r) that approximates (M - gamma J)^-1 r for vectors r.",
-                remedy='preconditioner="ilu", or call your function with a matrix of your own first',
+                remedy='preconditioner="ilu", or test your function with a matrix first',
             ) from error

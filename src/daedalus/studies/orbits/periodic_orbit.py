@@ -40,7 +40,7 @@ class PeriodicOrbit:
     1 is among them. stable: whether all others are inside the unit circle. neutral: whether none is outside but some
     are on it, as for the orbits of a pendulum without friction. start: values by name at the beginning.
     trajectory: the run over one period. residual: how far it is from closing, relative to the size of the states.
-    iterations: steps of Newton's method. notes: what was done. question: the model and values that it belongs to;
+    iterations: steps of Newton's method. notes: what was done. question: the model and the values it was computed for;
     `dd.branch(orbit, "mu", (0, 2))` follows it over a parameter.
 
     Example
