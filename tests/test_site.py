@@ -79,7 +79,7 @@ STAGES = (
     *("branches", "control", "linear", "ensembles", "large_models", "data", "sensitivities", "flow"),
     *("choosing_inputs", "receding_horizon", "fitting", "looking", "studio", "coming_from"),
     *("tutorial_control", "tutorial_robotics", "tutorial_circuits", "tutorial_chemistry", "tutorial_teaching"),
-    "tutorial_optimisation",
+    *("tutorial_optimisation", "robots", "noise", "exchange", "derivations", "choosing_a_method"),
 )
 
 

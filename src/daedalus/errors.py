@@ -37,6 +37,11 @@ class DaedalusError(Exception):
         self.remedy = _without_repetition(self.facts, remedy)
         super().__init__(what)
 
+    @property
+    def in_one_line(self) -> str:
+        """The headline and the remedy, for lists of many failures."""
+        return self.what + (f" Try: {self.remedy}" if self.remedy else "")
+
     def __str__(self) -> str:
         lines = [self.what, *(f"  {fact}" for fact in self.facts if fact)]
         if self.because:

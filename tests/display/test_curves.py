@@ -29,6 +29,31 @@ def known_run(name):
     return dd.simulate(k.model, k.span, start=k.start, inputs=k.inputs)
 
 
+def test_internal_unknowns_of_parts_are_only_drawn_if_asked_for():
+    """The unknowns with which junctions and piecewise diodes write their laws had curves of their own."""
+    electrical = dd.components.electrical
+    m = dd.Model("two diodes")
+    source, ground = (
+        m.add(electrical.VoltageSource("source", voltage=ca.sin(m.time))),
+        m.add(electrical.Ground("ground")),
+    )
+    bent, smooth = electrical.Diode("bent", on_resistance=0.1), electrical.Diode("smooth", saturation_current=1e-14)
+    for name, law in (("bent", bent), ("smooth", smooth)):
+        diode, load = m.add(law), m.add(electrical.Resistor(f"load_{name}", resistance=10.0))
+        m.connect(source.plus, diode.plus)
+        m.connect(diode.minus, load.plus)
+        m.connect(load.minus, ground.pin)
+    m.connect(source.minus, ground.pin)
+    tr = dd.simulate(m, 1.0)
+    shown = {curve.name for panel in chosen_panels(tr)[0] for curve in panel.curves}
+    assert "bent.current" in shown
+    assert not [name for name in shown if name.endswith("drive")]
+    assert "drive" not in " ".join(chosen_panels(tr)[1])
+    assert "bent.drive" in tr.to_dataframe().columns
+    assert len(tr.plot("bent.drive").axes) == 1
+    assert "bent.drive" in dd.System.from_record(tr.system.to_record()).on_request
+
+
 @pytest.mark.parametrize("name", [*SYSTEMS, *(pytest.param(name, marks=pytest.mark.wide) for name in MORE)])
 def test_a_picture_nobody_specified_has_few_panels_that_do_not_collide(name):
     tr = known_run(name)

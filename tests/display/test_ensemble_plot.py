@@ -52,3 +52,18 @@ def test_statistics_are_drawn_as_they_are():
     assert [line.get_label() for line in ax.lines] == ["mean", "0.05", "0.95"]
     np.testing.assert_allclose(edges(ax.collections[0]), en["x"].values[1:].T)
     np.testing.assert_allclose(ax.lines[0].get_ydata(), en["x"].values[0])
+
+
+@pytest.mark.parametrize("bands", [None, True])
+def test_a_sweep_without_any_values_says_why(bands):
+    """Bands of no case at all were an error of matplotlib."""
+    m = dd.Model("rod")
+    q, length = m.coordinate("q", 2, start=[0.6, -0.8], rate=[0.0, 0.0]), m.parameter("length", 1.0)
+    m.kinetic_energy(0.5 * (m.rate(q)[0] ** 2 + m.rate(q)[1] ** 2))
+    m.constraint("rod", q[0] ** 2 + q[1] ** 2 - length**2)
+    en = dd.sweep(m, 1.0, over={"length": [1.5, 2.0]})
+    assert "Because" not in en.failed[0][1]
+    assert "Try: " in en.failed[0][1]
+    with pytest.raises(dd.InputError) as refused:
+        en.plot(bands=bands)
+    assert str(refused.value).startswith("The sweep has no values to draw.\n  all 2 cases failed\n  rod (length = 1.5)")

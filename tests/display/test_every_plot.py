@@ -84,6 +84,21 @@ def test_powers_and_energies(name):
     check(tr.energy_balance().plot())
 
 
+def test_areas_have_few_shades_that_differ():
+    """Seven losses in shades of one red could not be told apart."""
+    k = catalogue.load("bridge_rectifier")
+    tr = dd.simulate(k.model, k.span, start=k.start, inputs=k.inputs)
+    panel = tr.energy_balance().plot("areas").axes[0]
+    check(panel.figure)
+    _, labels = panel.get_legend_handles_labels()
+    losses = [label for label in labels if label.endswith(" lost")]
+    assert losses[-1] == "2 others lost"
+    assert len(losses) == 5
+    shades = {tuple(area.get_facecolor()[0]) for area in panel.collections if area.get_label() in losses}
+    lightness = sorted(sum(shade[:3]) for shade in shades)
+    assert min(np.diff(lightness)) > 0.25
+
+
 @pytest.mark.wide
 def test_small_shares_are_joined_and_rounding_is_zero():
     k = catalogue.load("ring_modulator_of_parts")

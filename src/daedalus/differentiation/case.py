@@ -300,7 +300,7 @@ def read_case(
         raise InputError(
             f"on_stop={options['on_stop']!r} cannot be used with derivatives.",
             because="a run that stops early ends at another time.",
-            remedy='leave on_stop out, or a span that the run completes',
+            remedy="leave on_stop out, or a span that the run completes",
         )
     request = read_case_request(model, span, options)
     if has_instants(request.system):

@@ -171,13 +171,13 @@ def _ranked(samples: Samples, modes: set[str]) -> dict[int, list[str]]:
     system, known = samples.system, set(samples.keys())
     aside = {v.name + more for v in system.delayed for more in (SIGNAL, TIME, BEFORE)} | set(system.on_request)
     states = [name for name, place in system.places.items() if place.letter == "x"]
-    outputs = [name for name in samples.run_data.plant.output_slices if name not in aside]
+    outputs = list(samples.run_data.plant.output_slices)
     inputs = [v.name for v in system.of_kind("input")]
     others = [v.name for kind in ("discrete", "algebraic") for v in system.of_kind(kind)]
     ranked: dict[int, list[str]] = {}
     for basis, names in ((0, states), (0, outputs), (1, inputs), (SOLVED, others)):
         for name in names:
-            if name in known and name not in modes:
+            if name in known and name not in modes and name not in aside:
                 # Variables of parts come after those of the model itself, those of ports last.
                 depth = 0 if names is states else min(name.count("."), 2)
                 ranked.setdefault(max(basis, SOLVED + depth if depth else 0), []).append(name)

@@ -33,6 +33,7 @@ DASHES = ("-", "--", ":", "-.")
 
 def plot_ensemble(en: Ensemble, name: str | Sequence[str] | None, ax: Axes | None, bands: bool | None) -> Any:
     """Draw scalars over time, a line per case or percentile bands over all of them, and return the figure."""
+    _check_values(en)
     left_out: list[str] = []
     if name is None:
         names, left_out = _default(en, MOST_PANELS if ax is None else 1)
@@ -54,6 +55,18 @@ def plot_ensemble(en: Ensemble, name: str | Sequence[str] | None, ax: Axes | Non
         title = str(en.data.attrs.get("title", ""))
         panels[0].set_title(f"{title}: {failed} of {count} cases failed" if failed else title)
     return figure
+
+
+def _check_values(en: Ensemble) -> None:
+    """A sweep in which no case left its start has nothing to draw."""
+    scalars, vectors = _scalars(en)
+    if len(en.failed) == 0 or any(np.isfinite(en.data[name].values).any() for name in (*scalars, *vectors)):
+        return
+    raise InputError(
+        "The sweep has no values to draw.",
+        [f"all {len(en.failed)} cases failed", en.failed[0][1]],
+        remedy="en.failed, which has the reason of every case",
+    )
 
 
 def _draw(panel: Axes, en: Ensemble, label: str, values: Any, bands: bool | None) -> None:

@@ -21,6 +21,8 @@ TAKEN = {"supplied": "taken up", "stored": "stored", "lost": "lost"}
 JOINED, NOT_DRAWN = 0.02, 1e-9
 # Areas below this part of the largest power are not drawn.
 SMALLEST = 1e-4
+# Shades of one colour that can be told apart, and how much white the lightest one has.
+MOST_SHADES, LIGHTEST = 5, 0.7
 # Between what gave energy, and between what took it; the whole is 1.
 GAP = 0.11
 # Room of a label of two lines.
@@ -39,26 +41,42 @@ def plot_areas(power: xarray.Dataset, ax: Any = None) -> Any:
     tops = {1: np.zeros(len(time)), -1: np.zeros(len(time))}
     largest = max(float(np.abs(power[kind]).max()) for kind in _COLOURS)
     for kind, way in (("supplied", 1), ("lost", -1), ("stored", -1)):
-        names = [
-            n for n in power["component"].values if np.abs(power[kind].sel(component=n)).max() > SMALLEST * largest
-        ]
-        for k, name in enumerate(names):
-            values = way * power[kind].sel(component=name).values
+        areas = _areas_of(power, kind, SMALLEST * largest)
+        for k, (name, powers) in enumerate(areas):
+            values = way * powers
+            colour = _shade(_COLOURS[kind], k / max(len(areas) - 1, 1))
             for side in (1, -1):
                 part = np.where(side * values > 0, values, 0.0)
                 if np.any(part):
                     label = f"{name} {kind}" if side == way or not np.any(way * values > 0) else None
-                    shade = 0.9 - 0.5 * k / max(len(names), 1)
-                    ax.fill_between(
-                        time, tops[side], tops[side] + part, color=_COLOURS[kind], alpha=shade, lw=0, label=label
-                    )
-                    tops[side] = tops[side] + part
+                    low, high = tops[side], tops[side] + part
+                    ax.fill_between(time, low, high, color=colour, lw=0, label=label)
+                    ax.plot(time, np.where(part == 0.0, np.nan, high), color="white", lw=0.6)
+                    tops[side] = high
     ax.axhline(0, color="black", lw=0.8)
     ax.set_xlabel(TIME_LABEL)
     ax.set_ylabel("power [W]")
     ax.set_title("Power: supplied above, used below" + _without_spikes(ax, time, tops[1], tops[-1]))
     legend(ax, beside=given is None)
     return ax.figure
+
+
+def _areas_of(power: xarray.Dataset, kind: str, least: float) -> list[tuple[str, np.ndarray]]:
+    """The parts with some power of a kind, largest first, each over time; the smallest of many are added up."""
+    found = [(str(name), power[kind].sel(component=name).values) for name in power["component"].values]
+    found = [(name, values) for name, values in found if np.abs(values).max(initial=0.0) > least]
+    found.sort(key=lambda area: -float(np.abs(area[1]).max()))
+    if len(found) <= MOST_SHADES:
+        return found
+    kept, rest = found[: MOST_SHADES - 1], found[MOST_SHADES - 1 :]
+    return [*kept, (f"{len(rest)} others", np.sum([values for _, values in rest], axis=0))]
+
+
+def _shade(colour: str, lightness: float) -> tuple[float, ...]:
+    """A colour made lighter: 0 leaves it, 1 is the lightest shade."""
+    from matplotlib.colors import to_rgb
+
+    return tuple(1 - (1 - share) * (1 - LIGHTEST * lightness) for share in to_rgb(colour))
 
 
 def _without_spikes(ax: Any, time: np.ndarray, above: np.ndarray, below: np.ndarray) -> str:

@@ -101,7 +101,7 @@ class CaseRuns:
             except InputError:  # what is wrong with all cases
                 raise
             except DaedalusError as error:
-                found.append(str(error).replace("\n", " "))
+                found.append(error.in_one_line)
         return found
 
     def _of_case(self, case: int, own: tuple[Any, ...]) -> PlainRun | Trajectory:

@@ -64,13 +64,13 @@ class Ensemble:
             if stem != name and name_behind(self.data.attrs, stem) in self.data:
                 raise InputError(
                     f"The sweep has not kept {name}.",
-                    because="derivatives are only kept where you ask for them.",
+                    because="derivatives are only kept if you ask for them.",
                     remedy=f'dd.sweep(..., outputs=["{name}", ...])',
                 )
             if is_on_request(self.data.attrs, name):
                 raise InputError(
                     f"The sweep has not kept {name}.",
-                    because="charges, fluxes and momenta of parts are only kept where you ask for them.",
+                    because="charges, fluxes, momenta and inner unknowns of parts are only kept if you ask for them.",
                     remedy=f'dd.sweep(..., outputs=["{name}", ...])',
                 )
             raise InputError(f"The sweep has no variable {name!r}.", remedy=did_you_mean(name, names))

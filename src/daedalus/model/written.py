@@ -82,7 +82,7 @@ class Written:
         self.equations: dict[str, Equation] = {}
         self.outputs: dict[str, ca.SX] = {}
         self.output_units: dict[str, str] = {}  # also of variables that became outputs
-        self.on_request: set[str] = set()  # outputs that pictures show where they are asked for
+        self.on_request: set[str] = set()  # outputs and unknowns that pictures show if asked
         self.events: dict[str, WrittenEvent] = {}
         self.invariants: dict[str, Equation] = {}
         self.choices: tuple[StateChoice, ...] = ()

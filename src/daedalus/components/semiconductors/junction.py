@@ -76,6 +76,7 @@ def junction_voltage(
     """
     drive = m.algebraic(name, unit="V", start=GUESS)
     m.written.assembly.junctions.add(name)
+    m.written.on_request.add(name)
     critical = critical_voltage(saturation, slope)
     law = _voltage(drive, critical, slope)
     if breakdown is not None:

@@ -28,6 +28,7 @@ def piecewise_valve(m: Any, on_resistance: Any, off_conductance: Any, may_conduc
     may_conduct: a condition without which it blocks in both directions.
     """
     drive = m.algebraic("drive")
+    m.written.on_request.add("drive")
     on = drive > 0
     over, through = ca.if_else(on, on_resistance * drive, drive), ca.if_else(on, drive, off_conductance * drive)
     if may_conduct is not None:

@@ -110,7 +110,7 @@ class CaseDerivatives:
         except InputError:  # what is wrong with all cases
             raise
         except DaedalusError as error:
-            return str(error).replace("\n", " ")
+            return error.in_one_line
         begin, end = found.steps[0], found.steps[-1]
         reached = self._times[(self._times - end) * np.sign(end - begin) <= 0.0]
         if self._end_only and not len(reached):  # an event ended the run

@@ -291,7 +291,12 @@ class PartDoor(PortDoor):
         if not moved:
             return []
         column = concatenate(ca.vec(symbol) for symbol in moved)
-        return [name for name in sorted(other.written.on_request) if ca.depends_on(other.written.outputs[name], column)]
+        outputs = other.written.outputs
+        return [
+            name
+            for name in sorted(other.written.on_request)
+            if name in outputs and ca.depends_on(outputs[name], column)
+        ]
 
     def _is_steady(self, value: ca.SX) -> bool:
         """Whether an expression contains parameters only."""

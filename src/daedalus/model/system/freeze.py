@@ -43,6 +43,7 @@ def freeze(book: Notebook, *, square: bool = True) -> System:
         book.written.symbols[v.name] for v in book.written.variables.values() if v.kind == "discrete"
     )
     symbols["p"] = concatenate([symbols["p"], discrete])
+    unknowns = {v.name for v in book.written.variables.values() if v.kind == "algebraic"}
     content = SystemContent(
         name=book.name,
         variables=tuple(book.written.variables.values()),
@@ -62,7 +63,7 @@ def freeze(book: Notebook, *, square: bool = True) -> System:
         parts=book._parts(),
         aliases=book.written.aliases,
         output_units=book.written.output_units,
-        on_request=sorted(book.written.on_request & book.written.outputs.keys()),
+        on_request=sorted(book.written.on_request & (book.written.outputs.keys() | unknowns)),
         assigned=_reset_matrix(book, discrete, symbols["x"]),
     )
     return _without_repeated(book, System(content))

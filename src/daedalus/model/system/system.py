@@ -68,7 +68,7 @@ class System:
         # Units in results: of outputs, and of reactions, whose equations know none where masses are plain numbers.
         named = {*content.outputs, *(v.name for v in self.variables if not v.unit)}
         self.output_units = {name: unit for name, unit in content.output_units.items() if unit and name in named}
-        self.on_request = tuple(content.on_request)  # outputs that pictures show where they are asked for
+        self.on_request = tuple(content.on_request)  # outputs and unknowns that pictures show if asked
         self.invariant_rows = tuple(content.invariant_rows)  # the same for each element of what is kept at zero
         self.watched_rows = tuple(content.watched_rows)
         if len({type(part) for part in content.parts}) < len(content.parts):

@@ -60,7 +60,7 @@ def read_content(record: PlainRecord) -> SystemContent:
         choices=_read_choices(record, variables),
         aliases=_read_aliases(record),
         output_units=_read_output_units(record, [v.name for v in variables]),
-        on_request=_read_on_request(record),
+        on_request=_read_on_request(record, [v.name for v in variables if v.kind == "algebraic"]),
     )
 
 
@@ -181,9 +181,10 @@ def _read_output_units(record: PlainRecord, variables: Sequence[str]) -> dict[st
     return {name: units.text(name) for name in units.names()}
 
 
-def _read_on_request(record: PlainRecord) -> list[str]:
+def _read_on_request(record: PlainRecord, unknowns: Sequence[str]) -> list[str]:
     names = record.texts("on_request", distinct=True) if "on_request" in record else []
-    unknown = [name for name in names if name not in record.texts("outputs")]
+    known = {*record.texts("outputs"), *unknowns}
+    unknown = [name for name in names if name not in known]
     if unknown:
-        raise record.misfit("on_request", "names of outputs", unknown[0])
+        raise record.misfit("on_request", "names of outputs and algebraic variables", unknown[0])
     return list(names)

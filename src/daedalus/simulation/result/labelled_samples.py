@@ -28,9 +28,9 @@ def recorded_names(samples: Samples) -> list[str]:
 
 
 def readable_names(samples: Samples) -> list[str]:
-    """What a data frame holds: also variables of parts that are equal to others, and charges and momenta of parts."""
+    """What a data frame holds: also variables of parts that are equal to others, and what is shown on request."""
     system = samples._plant.system
-    further = (*system.aliases, *(name for name in samples._plant.output_slices if name in system.on_request))
+    further = (*system.aliases, *system.on_request)
     return [*recorded_names(samples), *(name for name in further if name in samples)]
 
 
