@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,7 +33,7 @@ class DaedalusError(Exception):
         self.what = what
         self.facts = [facts] if isinstance(facts, str) else list(facts)
         self.because = because
-        self.remedy = _without_repetition(self.facts, remedy)
+        self.remedy = remedy
         super().__init__(what)
 
     @property
@@ -52,13 +51,6 @@ class DaedalusError(Exception):
 
     def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
         return type(self), (self.what, self.facts, self.because, self.remedy)
-
-
-def _without_repetition(facts: list[str], remedy: str) -> str:
-    """The remedy; a choice among names that a fact lists already refers to that list."""
-    choice, names = "one of ", re.findall(r"'([^']*)'", remedy)
-    listed = any(all(re.search(rf"(?<![\w.]){re.escape(n)}(?![\w.])", fact) for n in names) for fact in facts if fact)
-    return "one of the names above" if remedy.startswith(choice) and names and listed else remedy
 
 
 class ModelError(DaedalusError):

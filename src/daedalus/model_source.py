@@ -160,7 +160,7 @@ def _from_catalogue(address: str) -> ModelSource:
             f"The catalogue has no system {name!r}.",
             f"it has {len(catalogue.names())} systems",
             because="`catalogue:` is followed by the name of a known system.",
-            remedy=did_you_mean(name, catalogue.names()),
+            remedy=did_you_mean(name, catalogue.names(), listed=False),
         )
     if variant and name not in VARIANTS:
         raise InputError(

@@ -51,7 +51,7 @@ def solve_for(model: Model | System, name: str) -> ca.SX:
             f"{name} has no formula of its own.",
             f"{name} is a state, an input or a parameter",
             because="algebraic variables, multipliers and highest derivatives follow from the equations.",
-            remedy=did_you_mean(name, [*system.labels["z"], *system.labels["xdot"]]),
+            remedy=did_you_mean(name, [*system.labels["z"], *system.labels["xdot"]], listed=False),
         )
     read = Reading(whole.flat())
     blocks = solved_blocks(whole, read)

@@ -55,7 +55,7 @@ def columns_of(road: Road, outputs: Sequence[str] | None, taken: Sequence[str]) 
         try:
             found.append(Column(name, _shape(none, name), unit_of(road.system, name)))
         except InputError:
-            remedy = did_you_mean(name, known)
+            remedy = did_you_mean(name, known, listed=False)
             raise InputError(f"The model has no variable {name!r} to keep.", remedy=remedy) from None
     return found
 

@@ -73,7 +73,7 @@ class Ensemble:
                     because="charges, fluxes, momenta and inner unknowns of parts are only kept if you ask for them.",
                     remedy=f'dd.sweep(..., outputs=["{name}", ...])',
                 )
-            raise InputError(f"The sweep has no variable {name!r}.", remedy=did_you_mean(name, names))
+            raise InputError(f"The sweep has no variable {name!r}.", remedy=did_you_mean(name, names, listed=False))
         return self.data[own]
 
     def d(self, name: str, by: str) -> xarray.DataArray:

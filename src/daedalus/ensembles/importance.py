@@ -64,7 +64,9 @@ class Importance:
 
         if name not in self.first:
             known = [str(n) for n in self.first.data_vars]
-            raise InputError(f"{name!r} is not among the outputs of this importance.", remedy=did_you_mean(name, known))
+            raise InputError(
+                f"{name!r} is not among the outputs of this importance.", remedy=did_you_mean(name, known, listed=False)
+            )
         index = pandas.Index(["first", "total"], name="index")
         return xarray.concat([self.first[name], self.total[name]], dim=index)
 

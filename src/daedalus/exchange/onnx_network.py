@@ -109,7 +109,8 @@ def write_onnx(
             "The weights and the layers do not fit together.",
             f"layers {sizes} have {count} weights, got {len(values)}; activation {activation!r}",
             because="each layer has a weight for every input and output, and a bias for every output; all are finite.",
-            remedy=did_you_mean(str(activation), ACTIVATIONS) or "the sizes that m.network was called with",
+            remedy=did_you_mean(str(activation), ACTIVATIONS, listed=False)
+            or "the sizes that m.network was called with",
         )
     nodes, stored, value, offset = [], [], "x", 0
     for k, (n, m) in enumerate(pairwise(sizes)):

@@ -157,8 +157,11 @@ def times_text(times: int) -> str:
     return {0: "", 1: "once", 2: "twice"}.get(times, f"{times} times")
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """A remedy line for an unknown name: the closest known ones, or the first few of all."""
+def did_you_mean(name: str, known: Iterable[str], listed: bool = True) -> str:
+    """A remedy line for an unknown name: the closest known ones, or the choice among all.
+
+    listed: whether the facts of the error list the known names already.
+    """
     names = list(known)
     folded = {n.casefold(): n for n in names}
     close = difflib.get_close_matches(name.casefold(), folded, n=3, cutoff=0.6)
@@ -166,4 +169,6 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
         return " or ".join(repr(folded[n]) for n in close)
     if len(names) < 2:
         return repr(names[0]) if names else "declare it first"
+    if listed:
+        return "one of the names above"
     return "one of " + ", ".join(repr(n) for n in names[:8]) + (", …" if len(names) > 8 else "")

@@ -323,7 +323,7 @@ def _read(robot: Robot, targets: Mapping[str, Any]) -> list[_FrameTarget]:
                 f"{name!r} is not a target.",
                 f"frames and bodies: {listed(robot.frames, 12)}",
                 because='a target is the "position" or the "rotation" of a frame.',
-                remedy=did_you_mean(str(name), known),
+                remedy=did_you_mean(str(name), known, listed=False),
             )
         if what == "rotation":
             quaternion = np.shape(value) == (4,)

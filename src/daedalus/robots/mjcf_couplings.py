@@ -87,6 +87,6 @@ def _found(kind: str, given: str, where: str, reading: MjcfReading) -> str:
         raise InputError(
             f"The {kind} {given!r} of {where} is not in the file." if given else f"{where} names no {kind}.",
             because=f"it holds two of the file's {'bodies' if kind == 'body' else kind + 's'}.",
-            remedy=did_you_mean(given, known),
+            remedy=did_you_mean(given, known, listed=False),
         )
     return known[given]

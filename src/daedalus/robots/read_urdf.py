@@ -177,7 +177,7 @@ def _joint(
                 f"The {tag} link of {where} is {'unknown' if link else 'missing'}.",
                 f"it names {link!r}" if link else f"no <{tag} link=...>",
                 because="a joint holds two links of the file.",
-                remedy=did_you_mean(link, names),
+                remedy=did_you_mean(link, names, listed=False),
             )
         ends.append(names[link])
     turn, place = _origin(element, where)
@@ -227,7 +227,7 @@ def _mimic(element: Element, joints: dict[str, str], robot: RobotDescription) ->
         raise InputError(
             f"Joint {own!r} mimics {other!r}, which is not in the file.",
             because="it follows another joint.",
-            remedy=did_you_mean(other, joints),
+            remedy=did_you_mean(other, joints, listed=False),
         )
     where = f"the mimic of joint {own!r}"
     factor = numbers(mimic, "multiplier", 1, [1.0], where)[0]

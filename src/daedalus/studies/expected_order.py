@@ -68,7 +68,7 @@ def _orders(system: System, method: Any, step: float) -> DaeOrders | int:
             "The order is measured for one method at a time.",
             'method = "auto"',
             because='"auto" chooses among methods of different orders.',
-            remedy=did_you_mean("auto", METHODS),
+            remedy=did_you_mean("auto", METHODS, listed=False),
         )
     if is_multistep(method):
         return int(method.order)

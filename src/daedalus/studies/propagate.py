@@ -132,7 +132,9 @@ def _read(system: System, start: object, parameters: Any, options: Mapping[str, 
         known = [*system.labels["p"], *system.labels["u"]]
         if name not in known:
             raise InputError(
-                f"{name} is neither a parameter nor an input.", f"of {system.name!r}", remedy=did_you_mean(name, known)
+                f"{name} is neither a parameter nor an input.",
+                f"of {system.name!r}",
+                remedy=did_you_mean(name, known, listed=False),
             )
         value = plain_number(deviation, f"the deviation of {name}", system.place(name).unit)
         if not 0 <= value < math.inf:

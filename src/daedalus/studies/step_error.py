@@ -16,7 +16,6 @@ from daedalus.integrators.tableaux.tableau import Tableau
 from daedalus.model.frozen_mapping import FrozenMapping
 from daedalus.model.mechanics.mechanics_part import refuse_touching
 from daedalus.model.model import Model, as_system
-from daedalus.model.names import did_you_mean
 from daedalus.model.plain_numbers import without_unit
 from daedalus.model.system.system import System
 from daedalus.simulation.result.samples import Samples
@@ -106,7 +105,7 @@ def step_error(
         raise InputError(
             "dd.step_error needs one method and one step size.",
             f"method = {method!r}, h = {h!r}"[:120],
-            remedy=f"h=0.1 and {did_you_mean('auto', METHODS) if method == 'auto' else 'the same method'}",
+            remedy='h=0.1 and method="rk4"' if method == "auto" else "h=0.1 and the same method",
         )
     system = as_system(model)
     refuse_touching(system, "dd.step_error")

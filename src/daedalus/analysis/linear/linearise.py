@@ -155,7 +155,8 @@ def read_modes(
                 f"{name} is not a discrete variable of {system.name!r}.",
                 kinds,
                 because="a mode is a set of values of the discrete variables.",
-                remedy=did_you_mean(str(name), sorted(known)) or "parameters={...} for what never changes",
+                remedy=did_you_mean(str(name), sorted(known), listed=False)
+                or "parameters={...} for what never changes",
             )
     if isinstance(at, OperatingPoint) or (at is not None and not isinstance(at, Mapping)):
         return told, ()

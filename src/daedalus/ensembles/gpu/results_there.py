@@ -66,7 +66,7 @@ class ResultsThere:
             raise InputError(
                 f"No {name!r} is on the GPU.",
                 because="only states and their derivatives stay on the GPU; everything else is computed on the host.",
-                remedy=did_you_mean(name, names) or f'en.device("{names[0]}"), or en["{name}"]',
+                remedy=did_you_mean(name, names, listed=False) or f'en.device("{names[0]}"), or en["{name}"]',
             )
         place, shape = known[state]
         rows = self.launched.there()

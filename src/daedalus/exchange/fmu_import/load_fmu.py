@@ -142,7 +142,7 @@ def _further(description: FmuDescription, variables: Any, file: str) -> list[Fmu
             raise InputError(
                 f"The FMU {file!r} has no number {word!r}.",
                 f"it has {len(description.quantities)} variables",
-                remedy=did_you_mean(str(word), description.quantities),
+                remedy=did_you_mean(str(word), description.quantities, listed=False),
             )
         found.append(quantity)
     return found

@@ -175,7 +175,7 @@ class DrawingDoor(JointDoor):
                 raise ModelError(
                     f"Nothing is called {at!r} in the model {self.name!r}.",
                     because="at= takes a body, its name, or a position.",
-                    remedy=did_you_mean(at, known),
+                    remedy=did_you_mean(at, known, listed=False),
                 )
         return None
 

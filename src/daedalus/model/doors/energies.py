@@ -190,7 +190,7 @@ class EnergyDoor(Notebook):
                     "The generalised force does not act on a coordinate.",
                     f"it is given for {'an expression' if known is None else self.written.label(*known)}",
                     because="a generalised force belongs to a generalised coordinate.",
-                    remedy=did_you_mean("", self.written.mechanics.coordinates),
+                    remedy=did_you_mean("", self.written.mechanics.coordinates, listed=False),
                 )
             self._add_force(known[0], entry, known[1])
 

@@ -159,7 +159,9 @@ class EventDoor(Notebook):
                 f"{where} is not possible.",
                 f"{target} is not {'a state' if isinstance(target, str) else 'a name'}",
                 because="only states and discrete variables keep the value that an event gives them.",
-                remedy=did_you_mean(str(target), [v.name for v in self.written.variables.values() if v.kind in kinds]),
+                remedy=did_you_mean(
+                    str(target), [v.name for v in self.written.variables.values() if v.kind in kinds], listed=False
+                ),
             )
         if all(k is not None and self.written.variables[k[0]].kind == "discrete" for k in keys):
             new = _without_truth_values(new)

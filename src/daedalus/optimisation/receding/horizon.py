@@ -130,9 +130,10 @@ class Horizon:
             if name not in names:
                 raise InputError(
                     f"{name} is not a given input of the problem.",
-                    f"given: {', '.join(names) or 'none'}{did_you_mean(name, list(names))}",
+                    f"given: {', '.join(names) or 'none'}",
                     because="every other input is chosen by the controller.",
-                    remedy=f"ocp.given({name!r}, 0.0) before the controller is made",
+                    remedy=(did_you_mean(name, list(names)) + ", or " if names else "")
+                    + f"ocp.given({name!r}, 0.0) before the controller is made",
                 )
         own = found.given_names
         found.given_names = [(at, given.get(found.input_name(at), value)) for at, value in own]

@@ -141,7 +141,9 @@ def _names(book: Model, names: str | Iterable[str]) -> list[str]:
                 f"{name} cannot be eliminated.",
                 f"{name} is {with_article(kind)}" if kind else f"the model {book.name!r} has no such variable",
                 because="whole algebraic variables are solved for and put into the other equations.",
-                remedy=did_you_mean(str(name), known) if known else "the model has no algebraic variables",
+                remedy=did_you_mean(str(name), known, listed=False)
+                if known
+                else "the model has no algebraic variables",
             )
     return list(dict.fromkeys(asked))
 
