@@ -37,7 +37,10 @@ def settled_modes(
     modes, seen = guess.copy(), set()
     while True:
         poll("modes of conditions and contacts")
-        motion = _motion(laws, place, modes)
+        try:
+            motion = laws.motion(place, modes)
+        except Undetermined:
+            return _sharing(laws, place, modes, free, stiffness)
         wrong = next((k for k in free if _turned(laws, motion, modes, k, stiffness[k]) is not None), None)
         if wrong is None:
             _check_single(laws, place, modes, free, stiffness)
@@ -70,17 +73,30 @@ def _without_idle(
         return modes, motion
     opened = modes.copy()
     opened[idle] = 0.0
-    after = _motion(laws, place, opened)
+    after = laws.motion(place, opened)
     fits = all(_turned(laws, after, opened, k, stiffness[k]) is None for k in free if k not in idle)
     fits = fits and all(after.change[k] >= -ACCELERATION * largest for k in idle)
     return (opened, after) if fits else (modes, motion)
 
 
-def _motion(laws: ContactLaws, place: ContactPlace, modes: np.ndarray) -> ContactMotion:
-    try:
-        return laws.motion(place, modes)
-    except Undetermined:
-        raise _shared(laws, modes) from None
+def _sharing(
+    laws: ContactLaws, place: ContactPlace, modes: np.ndarray, free: Sequence[int], stiffness: np.ndarray
+) -> tuple[np.ndarray, ContactMotion]:
+    """Modes in which some contacts carry no more than they must where several hold the same motion.
+
+    A block at a stop that a friction holds too: either the friction is within its limit and the stop idle, or it is at
+    its limit and the stop pushes. Of such ways the one with the smallest forces is taken. Frictions that share a load
+    are refused: which of them is at its limit would change again and again.
+    """
+    found = _all_settled(laws, place, modes, free, stiffness)
+    if not found:
+        raise _shared(laws, modes)
+    _check_same_motion(laws, found, free, stiffness)
+    forces = np.array([motion.force for _, motion in found])
+    differ = np.ptp(forces, axis=0) > ACCELERATION * np.max(np.abs(forces))
+    if np.count_nonzero(differ & laws.is_friction) > 1:
+        raise _shared(laws, modes)
+    return min(found, key=lambda way: float(way[1].force @ way[1].force))
 
 
 def _turned(laws: ContactLaws, motion: ContactMotion, modes: np.ndarray, k: int, stiffness: float) -> float | None:
@@ -129,7 +145,13 @@ def _check_single(
     """Refuse several answers with different accelerations, which frictions may have whose limits are forces."""
     if not laws.limits_depend_on_forces or len(free) < 1 or 3 ** len(free) > MOST_COMBINATIONS // 20:
         return
-    found = _all_settled(laws, place, modes, free, stiffness)
+    _check_same_motion(laws, _all_settled(laws, place, modes, free, stiffness), free, stiffness)
+
+
+def _check_same_motion(
+    laws: ContactLaws, found: list[tuple[np.ndarray, ContactMotion]], free: Sequence[int], stiffness: np.ndarray
+) -> None:
+    """Refuse answers that differ in their accelerations."""
     changes = [motion.change for _, motion in found]
     size = max((float(np.max(np.abs(c), initial=0.0)) for c in changes), default=0.0)
     same = max((_slack(laws, motion, k, stiffness[k]) for _, motion in found for k in free), default=0.0)
