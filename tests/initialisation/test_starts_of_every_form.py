@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import daedalus as dd
+from daedalus.initialisation.start_in_form import derivatives_as_states
 
 FORMS = {
     "as written": lambda m: m,
@@ -62,3 +63,15 @@ def test_a_start_of_one_form_begins_every_other(seed: int, origin: str) -> None:
         np.testing.assert_allclose(tr["q"][-1], expected["q"][-1], atol=1e-5, err_msg=name)
         rest = dd.simulate(made(seed, name), (0.2, 0.5), start=moment)
         np.testing.assert_allclose(rest["q"][-1], expected["q"][-1], atol=1e-5, err_msg=name)
+
+
+def test_where_rates_stand_is_found_once_for_all_states(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The starts of a chain are asked state by state, and its equations are long."""
+    m = dd.Model("rows")
+    q = m.state("q", 30, start=0.0, rate=0.0)
+    m.equation(m.der(m.der(q)), -q)
+    n = dd.to_first_order(m).freeze()
+    looked, sparsity = [], ca.jacobian_sparsity
+    monkeypatch.setattr(ca, "jacobian_sparsity", lambda *of: looked.append(of) or sparsity(*of))
+    assert len(derivatives_as_states(n)) == 30
+    assert len(looked) <= 1

@@ -13,6 +13,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.errors import InputError
 from daedalus.model.expressions import elements, symbol_key
 from daedalus.model.guesses import GuessedStart
@@ -29,7 +30,8 @@ STATE_FOR_RATE = (Role.DERIVATIVE, Role.PUSHED)
 def standing_for(system: System, k: int) -> int | None:
     """The state that stands for the derivative of state k, where the one equation with that derivative says so."""
     residual, rate = system.residual, system.symbol("xdot")[k]
-    rows = ca.jacobian_sparsity(residual, rate).row()
+    pattern = structure_of(system).pattern("xdot")
+    rows = pattern.row()[pattern.colind(k) : pattern.colind(k + 1)]
     # A constraint that was differentiated on the way may contain a rate that is pushed, too.
     rows = [row for row in rows if system.rows[row].role is Role.PUSHED] or rows
     if len(rows) != 1 or system.rows[rows[0]].role not in STATE_FOR_RATE:
@@ -39,10 +41,18 @@ def standing_for(system: System, k: int) -> int | None:
         z = system.symbol("z")
         row = ca.substitute(row, z, ca.SX.zeros(z.shape))
     inside = {symbol_key(symbol) for symbol in ca.symvar(row)} - {symbol_key(rate)}
-    found = [j for j, symbol in enumerate(elements(system.symbol("x"))) if symbol_key(symbol) in inside]
-    if len(found) != len(inside) or len(found) != 1:
+    if len(inside) != 1:
         return None
-    return found[0] if ca.simplify(ca.substitute(row, rate, system.symbol("x")[found[0]])).is_zero() else None
+    state = _states(system).get(inside.pop())
+    if state is None:
+        return None
+    return state if ca.simplify(ca.substitute(row, rate, system.symbol("x")[state])).is_zero() else None
+
+
+@remembered
+def _states(system: System) -> dict[object, int]:
+    """Where each state stands in x, by the key of its symbol."""
+    return {symbol_key(symbol): j for j, symbol in enumerate(elements(system.symbol("x")))}
 
 
 def _as_selected(system: System, row: ca.SX) -> ca.SX:

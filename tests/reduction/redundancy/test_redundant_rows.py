@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 from rings import examples
 
 from daedalus.reduction.redundancy.independent_constraints import group_forms, smallest_multipliers
-from daedalus.reduction.redundancy.redundant_rows import IndependentRows, chosen_rows, grouped, rank_of_rows, scaled
+from daedalus.reduction.redundancy.redundant_rows import (
+    IndependentRows,
+    are_independent,
+    chosen_rows,
+    grouped,
+    rank_of_rows,
+    scaled,
+)
 
 
 def dependent_rows(seed, rows, columns, rank):
@@ -59,3 +66,20 @@ def test_the_smallest_multipliers_are_those_of_least_squares(seed, rows, rank):
     force = sum(value * matrix[k] for k, value in alone.items())
     smallest = np.linalg.lstsq(unit.T, force, rcond=1e-9)[0]
     assert shown * np.linalg.norm(matrix, axis=1) == pytest.approx(smallest, abs=1e-8)
+
+
+@pytest.mark.parametrize(("weakest", "rank"), [(0.3, 450), (1e-3, 450), (1e-6, 449), (1e-9, 449), (0.0, 449)])
+def test_large_sparse_rows_have_the_rank_of_their_singular_values(weakest: float, rank: int) -> None:
+    """Above some hundred rows sparse factors answer where they surely can; a row that nearly follows is left open."""
+    count, draw = 450, np.random.default_rng(11)
+    rows = np.zeros((count, count + 3))
+    for k in range(count):
+        rows[k, k : k + 4] = 1.0, *(0.3 * draw.standard_normal(3))
+    rows = scaled(rows)
+    rows[-1] = rows[-2] + weakest * rows[-1]
+    rows = scaled(rows)
+    values = np.linalg.svd(rows, compute_uv=False)
+    assert rank_of_rows(rows) == rank
+    if are_independent(rows):
+        assert values[-1] > 1e-5
+    assert are_independent(rows) == (weakest >= 1e-3)

@@ -22,11 +22,10 @@ from daedalus.compilation.foreign_calls import calls_foreign_code
 from daedalus.errors import SingularModelError, SolverError
 from daedalus.model.expressions import column, concatenate, dense, elements, nonzeros
 from daedalus.model.names import listed
-from daedalus.model.system.instruction_list import LONG, UnknownOperationError, read_instructions
 from daedalus.model.system.once import remembered
 from daedalus.model.system.system import System
 from daedalus.model.system.system_record import ARGUMENTS
-from daedalus.reduction.forms.linearity import is_linear, steps_among
+from daedalus.reduction.forms.linearity import is_linear, may_step
 from daedalus.reduction.forms.no_form import FormObstacle, NoForm
 from daedalus.reduction.forms.torn_solve import solve_linear, torn
 
@@ -132,18 +131,6 @@ def _without_calls(system: System, residual: ca.SX) -> tuple[ca.SX, tuple[ca.SX,
     return plain, (ca.vertcat(*symbols), ca.vertcat(*meant)) if symbols else None
 
 
-def _may_step(system: System) -> bool:
-    """Whether a step may stand in the equations; the instructions of many are known from the search for switches."""
-    function = system.function
-    if function.n_instructions() < LONG or calls_foreign_code(function):
-        return True
-    try:
-        operations = read_instructions(function, placed=False).columns()[0]
-    except UnknownOperationError:
-        return True
-    return steps_among(np.unique(operations).tolist())
-
-
 def _solve_diagonal(
     system: System, residual: ca.SX, w: ca.SX, pattern: ca.Sparsity, labels: list[str], divisors: list[Divisor]
 ) -> ca.SX | None:
@@ -152,7 +139,7 @@ def _solve_diagonal(
     if len(rows) != w.numel() or len(set(rows)) != len(rows) or len(set(columns)) != len(columns):
         return None
     slope = ca.jtimes(residual, w, ca.SX.ones(w.shape))
-    if not is_linear(residual, w, slope, _may_step(system)) or _cancelled(slope):
+    if not is_linear(residual, w, slope, may_step(system)) or _cancelled(slope):
         return None
     rest = ca.substitute(residual, w, ca.SX.zeros(w.shape))
     by_equation = column(-rest / slope)

@@ -20,7 +20,7 @@ from daedalus.model.expressions import concatenate
 from daedalus.model.names import listed
 from daedalus.model.system.once import remembered
 from daedalus.model.system.system import System
-from daedalus.reduction.forms.linearity import is_linear
+from daedalus.reduction.forms.linearity import is_linear, may_step
 from daedalus.reduction.forms.no_form import FormObstacle, NoForm
 
 
@@ -49,7 +49,7 @@ def find_linear_form(system: System) -> LinearForm | NoForm:
     """The linear form of a system, or why there is none."""
     structure = structure_of(system)
     w, matrix = structure.symbols("xdot", "z"), structure.slopes("xdot", "z")
-    if not is_linear(system.residual, w, matrix):
+    if not is_linear(system.residual, w, matrix, may_step(system)):
         error = SolverError(
             "This model has no linear form A (x'; z) = b.",
             f"nonlinear in derivatives or algebraic variables: {_nonlinear_rows(system, matrix, w)}",

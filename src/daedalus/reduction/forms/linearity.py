@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import casadi as ca
+import numpy as np
 
+from daedalus.compilation.foreign_calls import calls_foreign_code
 from daedalus.model.expressions import BENDS, COMPARISONS, LOGICAL, STAIRS, concatenate, contains, elements, symbol_key
+from daedalus.model.system.instruction_list import LONG, UnknownOperationError, read_instructions
+from daedalus.model.system.once import remembered
+from daedalus.model.system.system import System
 
 # Operations that jump, or switch at a jump: their derivative says nothing of the step.
 _STEPS = frozenset((*COMPARISONS, *LOGICAL, *STAIRS, ca.OP_SIGN, ca.OP_COPYSIGN))
@@ -25,9 +28,17 @@ def has_steps(expressions: ca.SX) -> bool:
     return contains(ca.Function("steps", [concatenate(ca.symvar(expressions))], [expressions]), _STEPS)
 
 
-def steps_among(operations: Iterable[int]) -> bool:
-    """Whether one of some operations, by CasADi's numbers, is a step."""
-    return not _STEPS.isdisjoint(operations)
+@remembered
+def may_step(system: System) -> bool:
+    """Whether a step may stand in the equations; the instructions of many are known from the search for switches."""
+    function = system.function
+    if function.n_instructions() < LONG or calls_foreign_code(function):
+        return True
+    try:
+        operations = read_instructions(function, placed=False).columns()[0]
+    except UnknownOperationError:
+        return True
+    return not _STEPS.isdisjoint(np.unique(operations).tolist())
 
 
 def steps_with(expressions: ca.SX, unknowns: ca.SX, kinks: bool = False) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from daedalus.algebra.rank_decision import decide_rank, singular_values
+from daedalus.algebra.rank_decision import FULL_RANK, SAFELY_REGULAR, decide_rank, singular_values, sparse_factors
 from daedalus.deadline import poll
 
 # Singular values of the scaled Jacobian below this count as zero, and so do shares.
@@ -63,8 +63,26 @@ def rank_of_rows(matrix: np.ndarray) -> int:
     >>> rank_of_rows(np.diag([1.0, 1e-3, 1e-12]))
     2
     """
+    if len(matrix) > FULL_RANK and are_independent(matrix):
+        return len(matrix)
     values = singular_values(matrix)
     return decide_rank(values, matrix.shape, 1.0, RANK, "constraints", amplification=100.0, noise=1e-3 * RANK).rank
+
+
+def are_independent(rows: np.ndarray) -> bool:
+    """Whether rows of length one are surely independent, by sparse factors of G Gᵀ; False leaves it open.
+
+    The condition of G Gᵀ is the square of that of G, so that what passes is regular by more than it has to be.
+
+    Example
+    -------
+    >>> are_independent(np.eye(2, 3)), are_independent(np.array([[1.0, 0.0], [1.0, 0.0]]))
+    (True, False)
+    """
+    from scipy.sparse import csc_matrix
+
+    matrix = csc_matrix(rows)
+    return sparse_factors((matrix @ matrix.T).tocsc())[1] < SAFELY_REGULAR
 
 
 def chosen_rows(matrix: np.ndarray, rank: int) -> tuple[list[int], list[int], np.ndarray]:
