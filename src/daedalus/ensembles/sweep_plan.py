@@ -20,7 +20,7 @@ from daedalus.model.system.packed_expressions import PackedExpressions, packed, 
 from daedalus.model.system.system import System
 from daedalus.simulation.run.request import Request, check_step, read_request
 from daedalus.simulation.run.road import Road, find_road
-from daedalus.simulation.touching.time_stepping import way_between_contacts
+from daedalus.simulation.touching.touching_requests import way_between_contacts
 
 
 class OpenSweep(NamedTuple):

@@ -119,7 +119,6 @@ class BodyContactDoor(DrawingDoor):
         >>> round(float(tr["block.position"][-1, 0]), 4), round(3.0**2 / (2 * 0.3 * 9.81), 4)
         (1.5291, 1.5291)
         """
-        self._check_no_trees()
         law = self._contact_law(friction, restitution, rolling_friction, spinning_friction, stiffness, damping)
         compliant = stiffness is not None
         if isinstance(a, str) and a == "all" and b is None and "all" not in self.written.mechanics.bodies:
@@ -387,15 +386,6 @@ class BodyContactDoor(DrawingDoor):
             )  # fmt: skip
 
     # -- checks ------------------------------------------------------------------------------------------------
-
-    def _check_no_trees(self) -> None:
-        if self.written.mechanics.tree:
-            raise ModelError(
-                "Bodies in joint coordinates cannot touch yet.",
-                f"the joints {listed(list(self.written.mechanics.tree), 6)} have coordinates of their own",
-                because="contacts act on the velocities of bodies.",
-                remedy='m.joint(..., coordinates="body")',
-            )
 
     def _check_shaped(self, name: str, body: Body) -> None:
         if not any(shape.body == body.name for shape in self.written.mechanics.shapes.values()):

@@ -159,12 +159,17 @@ def _quaternion_of(book: Book, root: str) -> ca.SX | None:
         unit: ca.SX = q / ca.norm_2(q)
         return unit
     if body.orientation == "rpy":
-        roll, pitch, yaw = ca.vertsplit(book.written.symbols[f"{root}.rpy"] / 2)
-        x = ca.vertcat(ca.cos(roll), ca.sin(roll), 0, 0)
-        y = ca.vertcat(ca.cos(pitch), 0, ca.sin(pitch), 0)
-        z = ca.vertcat(ca.cos(yaw), 0, 0, ca.sin(yaw))
-        return ca.SX(quaternion_product(quaternion_product(z, y), x))
+        return quaternion_of_rpy(book.written.symbols[f"{root}.rpy"])
     return None
+
+
+def quaternion_of_rpy(angles: ca.SX) -> ca.SX:
+    """The orientation of roll, pitch and yaw as a quaternion."""
+    roll, pitch, yaw = ca.vertsplit(angles / 2)
+    x = ca.vertcat(ca.cos(roll), ca.sin(roll), 0, 0)
+    y = ca.vertcat(ca.cos(pitch), 0, ca.sin(pitch), 0)
+    z = ca.vertcat(ca.cos(yaw), 0, 0, ca.sin(yaw))
+    return ca.SX(quaternion_product(quaternion_product(z, y), x))
 
 
 def replacements(book: Book, formulas: dict[str, ca.SX]) -> tuple[ca.SX, ca.SX]:

@@ -52,7 +52,17 @@ class ContactRows:
             return Dense.joined([], plant.row_width)
         t0, t1 = (np.array([span[k] for span in self._spans]) for k in (0, 1))
         x0, x1, p = (np.array([span[k] for span in self._spans]) for k in (2, 3, 4))
-        function, h = plant.rhs.core, (t1 - t0)[:, None]
-        d0, d1 = (function.evaluate_many(t[:, None], x, drive.at(t), p)[0] * h for t, x in ((t0, x0), (t1, x1)))
+        h = (t1 - t0)[:, None]
+        d0, d1 = (slopes_at(plant, t, x, drive.at(t), p) * h for t, x in ((t0, x0), (t1, x1)))
         coefficients = np.stack([x0, d0, 3 * (x1 - x0) - 2 * d0 - d1, 2 * (x0 - x1) + d0 + d1], axis=1)
         return Dense(t0, t1, np.ascontiguousarray(coefficients))
+
+
+def slopes_at(plant: Any, t: np.ndarray, x: np.ndarray, u: np.ndarray, p: np.ndarray) -> np.ndarray:
+    """The slopes of rows, with parameters for each row or for all; by a solve for each where a plant needs one."""
+    function = plant.rhs.core
+    if callable(function) or p.ndim == 1:
+        found: np.ndarray = function.evaluate_many(t[:, None], x, u, p)[0]
+        return found
+    rows = zip(t, x, u, p)
+    return np.array([function.evaluate_many(np.array([[t]]), x[None], u[None], p)[0][0] for t, x, u, p in rows])

@@ -2,7 +2,7 @@
 
 A step is the midpoint form of J. J. Moreau and M. Jean (θ = 1/2; Jean, Comput. Methods Appl. Mech. Engrg. 177, 1999):
 
-    q_m = q + h/2 q',   v⁺ = v + h M⁻¹ f(q_m) + M⁻¹ Gᵀ P,   q⁺ = q + h (v + v⁺) / 2,
+    q_m = q + h/2 v,   v⁺ = v + h M⁻¹ f(q_m, (v + v⁺) / 2) + M⁻¹ Gᵀ P,   q⁺ = q_m + h/2 v⁺,
 
 with contacts and forces at q_m. A gap g_m > 0 there lets u_n⁺ >= -2 g_m / h, so that nothing passes through.
 """
@@ -16,8 +16,11 @@ from typing import NamedTuple
 import numpy as np
 
 from daedalus.algebra.rank_decision import KNOWN, KNOWN_BY_DIFFERENCES
+from daedalus.simulation.touching.body_rows import BodyRows, cross
+from daedalus.simulation.touching.joint_rows import as_links
 from daedalus.simulation.touching.least_norm_forces import least_norm
-from daedalus.simulation.touching.touching_bodies import ForceSlots, JointRows, TouchingBodies, cross
+from daedalus.simulation.touching.touching_bodies import ForceSlots, TouchingBodies
+from daedalus.simulation.touching.tree_rows import SeenTree
 
 
 class Effort(NamedTuple):
@@ -117,19 +120,19 @@ class ContactStepper:
         bodies, world = self.bodies, self.bodies.world
         slope = self.rhs(t, x)
         middle = x + 0.5 * h * slope
-        before = bodies.twists(x)
-        middle = bodies.moved(x, before, 0.5 * h, middle)
+        middle = bodies.rows.moved(x, bodies.rows.twists(x), 0.5 * h, middle)
         slope = self.rhs(t + 0.5 * h, middle)
         free = x + h * slope
         self.counts.rhs += 2
-        twists = bodies.twists(free)
+        seen = bodies.rows.seen_from(middle)
+        before, twists = seen.twists(x), seen.twists(free)
         moves = np.abs(before) + np.abs(twists)
         limit = self.reach + h * float(
             np.max(moves[:, :3].sum(axis=1) + moves[:, 3:].sum(axis=1) * self.reach, initial=0.0)
         )
-        poses = bodies.poses(middle)
+        poses = bodies.rows.poses(middle)
         count = world.place(poses, limit, self._share(h))
-        self._set_joints(t + h, free, 0.0)
+        self._set_joints(t + h, free, False, seen)
         info = world.contacts()
         bounds = np.zeros(count)
         closed = np.ones(count, dtype=bool)
@@ -155,38 +158,38 @@ class ContactStepper:
         after = self._solve(twists, bounds, effort=BRIEF if moment else None)
         if count and self.effort is EXACT:
             goes = closed if located else at_start <= self.lengths.touch
-            shifts = self._bent(x, before, after, h, limit, info, goes)
+            shifts = self._bent(seen, middle, before, after, h, limit, info, goes)
             if shifts is not None:
                 after = self._solve(twists, bounds, shifts=shifts, effort=BRIEF if moment else None)
         if count and self.effort is EXACT and not moment:
             # Forces in the middle are those of the velocity there, which contacts have changed; else the order is one.
-            slope = self.rhs(t + 0.5 * h, bodies.with_twists(middle, 0.5 * (before + after)))
+            slope = self.rhs(t + 0.5 * h, seen.with_twists(middle, 0.5 * (before + after)))
             self.counts.rhs += 1
             free = x + h * slope
-            if float(np.max(np.abs(bodies.twists(free) - twists), initial=0.0)) > BENT * self.lengths.slow:
-                twists = bodies.twists(free)
+            if float(np.max(np.abs(seen.twists(free) - twists), initial=0.0)) > BENT * self.lengths.slow:
+                twists = seen.twists(free)
                 after = self._solve(twists, bounds, shifts=shifts)
         strike, end_gap = np.inf, np.inf
         if count and not closed.all():
             final = world.velocities(after)[:, 0]
             strike, end_gap = _strike(at_start[~closed], speed[~closed], final[~closed], h, self.lengths.touch)
         impulses = world.impulses()
-        if count > 1 and self.effort is EXACT and not moment:
+        if count > 1 and self.effort is EXACT and (not moment or isinstance(seen, SeenTree)):
             above = world.velocities(after)
             above[closed, 0] -= bounds[closed]
-            impulses = self._shared(info, impulses, closed, above, poses)
-        new = bodies.moved(x, 0.5 * (before + after), h, free)
-        new = bodies.with_twists(new, after)
+            impulses = self._shared(info, impulses, closed, above, poses, seen)
+        new = seen.with_twists(seen.moved(middle, after, 0.5 * h, free), after)
         values, points = self._forces(info, impulses, world.places(), poses, h)
         self._last = h
         return Stepped(new, values, points, strike, end_gap)
 
     def _shared(
-        self, info: np.ndarray, impulses: np.ndarray, closed: np.ndarray, speed: np.ndarray, poses: np.ndarray
-    ) -> np.ndarray:
+        self, info: np.ndarray, impulses: np.ndarray, closed: np.ndarray, speed: np.ndarray, poses: np.ndarray,
+        seen: BodyRows | SeenTree,
+    ) -> np.ndarray:  # fmt: skip
         """The impulses of a step, those of least norm where points share a load; speed: above their bounds.
 
-        With joints, whose forces share it, too, and with rolling friction they stay as they were found.
+        With joints as constraints, whose forces share it, too, and with rolling friction they stay as they were found.
         """
         laws = self.bodies.laws[info[:, 1].astype(int)]
         own = np.flatnonzero(closed & ((impulses[:, 6] > 0) | (np.abs(speed[:, 0]) <= self.lengths.slow)))
@@ -199,7 +202,8 @@ class ContactStepper:
         points = np.column_stack([
             a, b, places[:, :3] - centres[a], places[:, :3] - centres[b], places[:, 3:], laws[own, 0], slides,
         ])  # fmt: skip
-        found = least_norm(impulses[own, :3], points, (len(self.bodies.names), self.lengths.size))
+        through = seen.along(poses, self.lengths.size) if isinstance(seen, SeenTree) else None
+        found = least_norm(impulses[own, :3], points, (len(self.bodies.names), self.lengths.size), through)
         if found is None:
             return impulses
         self.counts.redundant = True
@@ -231,18 +235,19 @@ class ContactStepper:
         bodies, scout = self.bodies, self.bodies.scout
         speed = bodies.world.velocities(before)[:, 0]
         gap = info[:, 0] - 0.5 * h * speed
-        count = scout.place(bodies.poses(x), limit, 0.0)
+        count = scout.place(bodies.rows.poses(x), limit, 0.0)
         if count:
             there = scout.contacts()
             match = _matched(info[:, 2:4], there[:, 2:4])
             own = match >= 0
             gap[own] = there[match[own], 0]
-            speed = np.where(own, scout.velocities(before)[np.maximum(match, 0), 0], speed)
+            there = scout.velocities(bodies.rows.twists(x))
+            speed = np.where(own, there[np.maximum(match, 0), 0], speed)
         return gap, speed
 
     def _bent(
-        self, x: np.ndarray, before: np.ndarray, after: np.ndarray, h: float, limit: float, info: np.ndarray,
-        touching: np.ndarray,
+        self, seen: BodyRows | SeenTree, middle: np.ndarray, before: np.ndarray, after: np.ndarray, h: float,
+        limit: float, info: np.ndarray, touching: np.ndarray,
     ) -> np.ndarray | None:  # fmt: skip
         """What the velocities of contacts at the end of a step have on top of those in its middle, in the world.
 
@@ -256,8 +261,10 @@ class ContactStepper:
             return None
         here, normals = world.velocities_in_world(after), world.places()[:, 3:]
         scout = bodies.scout
-        count = scout.place(bodies.poses(bodies.moved(x, 0.5 * (before + after), h)), limit, 0.0)
-        there, turned, names = scout.velocities_in_world(after), scout.places()[:, 3:], scout.contacts()[:, 2:4]
+        end = seen.with_twists(seen.moved(middle, after, 0.5 * h), after)
+        count = scout.place(bodies.rows.poses(end), limit, 0.0)
+        there, turned = scout.velocities_in_world(bodies.rows.twists(end)), scout.places()[:, 3:]
+        names = scout.contacts()[:, 2:4]
         shifts = np.zeros((len(info), 3))
         match = _matched(info[:, 2:4], names) if count else np.full(len(info), -1)
         own = np.flatnonzero((pushing | touching) & (match >= 0))
@@ -266,23 +273,39 @@ class ContactStepper:
         other = match[own]
         shift = there[other] - here[own]
         normal = np.sum(turned[other] * there[other], axis=1) - np.sum(normals[own] * here[own], axis=1)
+        slides = self._sliding(before, here, normals)[own]
+        shift[slides[:, 0] != 0] = slides[slides[:, 0] != 0, 1:]
         shift += (normal - np.sum(normals[own] * shift, axis=1))[:, None] * normals[own]
         if np.abs(shift).max() <= BENT * self.lengths.slow:
             return None
         shifts[own] = shift
         return shifts
 
+    def _sliding(self, before: np.ndarray, after: np.ndarray, normals: np.ndarray) -> np.ndarray:
+        """Of each contact 1 where it slides all through a step, and its velocity before the step, in the world.
+
+        Friction opposes the mean of the velocities there: against that at the end the order would be one.
+        """
+        first = self.bodies.world.velocities_in_world(before)
+        along = [u - np.sum(u * normals, axis=1)[:, None] * normals for u in (first, after)]
+        sizes = [np.linalg.norm(u, axis=1) for u in along]
+        through = np.sum(along[0] * along[1], axis=1) > 0.5 * sizes[0] * sizes[1]
+        through &= (sizes[1] > self.lengths.slow) & (sizes[0] > self.lengths.slow)
+        return np.column_stack([through, first])
+
     def _share(self, h: float) -> float:
         """What impulses of the step before are multiplied by, as a first guess."""
         return h / self._last if self._last else 0.0
 
-    def _set_joints(self, t: float, x: np.ndarray, by_position: float) -> None:
-        """The rows of joints at a place; their rates, or what takes their positions back."""
+    def _set_joints(self, t: float, x: np.ndarray, by_position: bool, seen: BodyRows | SeenTree) -> None:
+        """The answer of a tree at a place, and rows of constraints: their rates, or what takes positions back."""
         rows = self.bodies.joints
+        if isinstance(seen, SeenTree):
+            self.bodies.world.couple(seen.answer)
         if rows is None:
             return
-        jacobian, target, off = rows.at(t, x, self.inputs(t), self.parameters)
-        self.bodies.world.joints(*JointRows.as_links(jacobian), -off if by_position else target)
+        held = rows.at(t, x, self.inputs(t), self.parameters, seen)
+        self.bodies.world.joints(*as_links(held.jacobian), -held.off if by_position else held.rates)
 
     def _solve(
         self, twists: np.ndarray, bounds: np.ndarray, frictional: bool = True, shifts: np.ndarray | None = None,
@@ -336,20 +359,20 @@ class ContactStepper:
         bodies, world = self.bodies, self.bodies.world
         touch = self.lengths.touch
         for _ in range(PUSHES if self.effort is EXACT else 1):
-            count = world.place(bodies.poses(x), 10 * touch, 0.0)
-            self._set_joints(t, x, 1.0)
+            count = world.place(bodies.rows.poses(x), 10 * touch, 0.0)
+            seen = bodies.rows.seen_from(x)
+            self._set_joints(t, x, True, seen)
             gap = world.contacts()[:, 0] if count else np.zeros(0)
-            off = (
-                0.0
-                if bodies.joints is None
-                else float(np.max(np.abs(bodies.joints.at(t, x, self.inputs(t), self.parameters)[2])))
-            )
+            off = 0.0
+            if bodies.joints is not None:
+                held = bodies.joints.at(t, x, self.inputs(t), self.parameters, seen)
+                off = float(np.max(np.abs(held.off), initial=0.0))
             deepest = float(np.min(gap, initial=0.0))
             self.counts.depth = max(self.counts.depth, -deepest)
             if deepest >= -touch and off <= touch:
                 break
             back = self._solve(np.zeros((len(bodies.names), 6)), -gap, frictional=False)
-            x = bodies.moved(x, back, 1.0)
+            x = seen.moved(x, back, 1.0)
             self._last = 0.0
         return x
 
@@ -362,16 +385,17 @@ class ContactStepper:
         that are as fast together. What still approaches then is stopped together.
         """
         bodies, world = self.bodies, self.bodies.world
-        poses = bodies.poses(x)
+        poses = bodies.rows.poses(x)
         count = world.place(poses, 2 * self.lengths.touch, 0.0)
         if not count:
             return None
         info = world.contacts()
-        twists = bodies.twists(x)
+        twists = bodies.rows.twists(x)
         speed = world.velocities(twists)[:, 0]
         if np.where(self._goes_on(info, info[:, 0], speed, self._taken), 0.0, speed).min() >= -self.lengths.slow:
             return None
-        self._set_joints(t, x, 0.0)
+        seen = bodies.rows.seen_from(x)
+        self._set_joints(t, x, False, seen)
         restitution = bodies.laws[info[:, 1].astype(int), 1]
         pair = np.unique(info[:, 4:6], axis=0, return_inverse=True)[1].ravel()
         total, pairs = np.zeros(len(self.parameters)), set[tuple[int, int, int]]()
@@ -393,7 +417,7 @@ class ContactStepper:
             if not fast.any():
                 break
             chosen = pair[(speed <= (1 - TOGETHER) * speed[fast].min()) & fast]
-            twists = self._kept_energy(act, np.isin(pair, chosen), twists)
+            twists = self._kept_energy(act, np.isin(pair, chosen), twists, seen)
             add()
             speed = world.velocities(twists)[:, 0]
         if speed.min() < -self.lengths.slow:
@@ -401,27 +425,24 @@ class ContactStepper:
             twists = act(np.ones(count, dtype=bool), 0.0)
             add()
         self._last = 0.0
-        return bodies.with_twists(x, twists), total, pairs
+        return seen.with_twists(x, twists), total, pairs
 
     def _kept_energy(
-        self, act: Callable[[np.ndarray, float], np.ndarray], part: np.ndarray, before: np.ndarray
-    ) -> np.ndarray:
+        self, act: Callable[[np.ndarray, float], np.ndarray], part: np.ndarray, before: np.ndarray,
+        seen: BodyRows | SeenTree,
+    ) -> np.ndarray:  # fmt: skip
         """An impact with as much of its restitution as keeps the energy from growing."""
-        energy = self.energy(before)
+        energy = self.bodies.kinetic_energy(before, seen)
         share = 1.0
         found = act(part, share)
         for _ in range(HALVINGS):
-            if self.energy(found) <= energy * (1 + 1e-12):
+            if self.bodies.kinetic_energy(found, seen) <= energy * (1 + 1e-12):
                 return found
             if share == 1.0:
                 self.counts.lessened += 1
             share *= 0.5
             found = act(part, share)
         return act(part, 0.0)
-
-    def energy(self, twists: np.ndarray) -> float:
-        """The kinetic energy of the bodies."""
-        return self.bodies.kinetic_energy(twists)
 
 
 def _matched(one: np.ndarray, two: np.ndarray) -> np.ndarray:

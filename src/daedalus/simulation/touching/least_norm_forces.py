@@ -11,17 +11,20 @@ from __future__ import annotations
 import numpy as np
 
 from daedalus.algebra.rank_decision import KNOWN, KNOWN_BY_DIFFERENCES
-from daedalus.simulation.touching.touching_bodies import cross
+from daedalus.simulation.touching.body_rows import cross
 
 # Projections at most; what has not converged then stays as it was found.
 PROJECTIONS = 500
 
 
-def least_norm(impulses: np.ndarray, points: np.ndarray, shape: tuple[int, float]) -> np.ndarray | None:
+def least_norm(
+    impulses: np.ndarray, points: np.ndarray, shape: tuple[int, float], through: np.ndarray | None = None
+) -> np.ndarray | None:
     """Impulses (n, 3) in the world of least norm; None where they are unique, or were not found.
 
     points: (n, 13), of each its two bodies, the arms from their centres, the normal from the first to the second, the
-    friction, and 1 where it slides. shape: how many bodies there are, and their size.
+    friction, and 1 where it slides. shape: how many bodies there are, and their size. through: how wrenches on these
+    push joints, where those move them.
     """
     bodies, size = shape
     ways = _ways(impulses, points)
@@ -35,9 +38,11 @@ def least_norm(impulses: np.ndarray, points: np.ndarray, shape: tuple[int, float
             if body >= 0:
                 effect[6 * body : 6 * body + 3, own] += sign * way
                 effect[6 * body + 3 : 6 * body + 6, own] += sign * cross(arm, way.T).T / size
+    if through is not None:
+        effect = through @ effect
     _, singular, right = np.linalg.svd(effect, full_matrices=False)
     rank = int(np.sum(singular > KNOWN_BY_DIFFERENCES * singular[0]))
-    if rank == effect.shape[1]:
+    if rank in (0, effect.shape[1]):
         return None
     given = np.concatenate([way.T @ impulse / np.sum(way * way, axis=0) for way, impulse in zip(ways, impulses)])
     seen = right[:rank]

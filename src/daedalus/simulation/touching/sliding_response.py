@@ -11,11 +11,14 @@ import numpy as np
 
 from daedalus.algebra.rank_decision import KNOWN_BY_DIFFERENCES
 from daedalus.model.mechanics.contact_shapes import LAW
-from daedalus.simulation.touching.touching_bodies import TWIST, TouchingBodies, cross, matrix_of
+from daedalus.simulation.touching.body_rows import TWIST, cross, matrix_of
+from daedalus.simulation.touching.touching_bodies import TouchingBodies
+from daedalus.simulation.touching.tree_rows import SeenTree
 
 
-def inverse_masses(bodies: TouchingBodies, joints: np.ndarray | None) -> np.ndarray:
+def inverse_masses(bodies: TouchingBodies, x: np.ndarray, joints: np.ndarray | None) -> np.ndarray:
     """The inverse mass matrix of all twists, forces in the world and moments in the bodies; joints hold."""
+    seen = bodies.rows.seen_from(x)
     count = len(bodies.names)
     inverse = np.zeros((count * TWIST, count * TWIST))
     mass, inertia = bodies.inverse_masses
@@ -23,6 +26,8 @@ def inverse_masses(bodies: TouchingBodies, joints: np.ndarray | None) -> np.ndar
         at = k * TWIST
         inverse[range(at, at + 3), range(at, at + 3)] = mass[k]
         inverse[at + 3 : at + 6, at + 3 : at + 6] = inertia[k]
+    if isinstance(seen, SeenTree):
+        inverse = seen.answer
     if joints is not None and len(joints):
         rows = joints.reshape(len(joints), -1)
         felt = inverse @ rows.T
@@ -42,8 +47,8 @@ def lifting(
     still = ~np.any(bodies.laws[points[:, 0].astype(int), len(LAW) :], axis=1)
     if not np.any(still & (friction > 0)):
         return share
-    poses, twists = bodies.poses(x), bodies.twists(x).ravel()
-    inverse = inverse_masses(bodies, joints)
+    poses, twists = bodies.rows.poses(x), bodies.rows.twists(x).ravel()
+    inverse = inverse_masses(bodies, x, joints)
     for k in np.flatnonzero(still & (friction > 0)):
         normal, rows = points[k, 6:9], np.zeros((3, len(twists)))
         for body, sign in ((int(points[k, 14]), 1.0), (int(points[k, 13]), -1.0)):

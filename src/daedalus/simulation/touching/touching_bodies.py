@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import casadi as ca
 import numpy as np
 
 from daedalus import _core
 from daedalus.errors import InputError, ModelError
-from daedalus.geometry.euler_angles import rotation_from_rpy, rpy_from_rotation
-from daedalus.geometry.quaternions import quaternion_from_rotation
 from daedalus.model.expressions import concatenate
 from daedalus.model.mechanics.contact_shapes import BESIDE_ELLIPSOID, KINDS, LAW, SIZES, ContactShape
-from daedalus.model.mechanics.equations_of_motion import time_derivative
-from daedalus.model.names import element_label
 from daedalus.model.system.system import System
+from daedalus.simulation.touching.body_rows import BodyRows
+from daedalus.simulation.touching.joint_rows import joint_rows
+from daedalus.simulation.touching.tree_rows import SeenTree, TreeRows
 
 if TYPE_CHECKING:
     from daedalus.model.model import Model
 
 # How many numbers of a law the core takes: friction, restitution, rolling, spinning, and a velocity.
 CORE_LAW = 4
-TWIST, POSE = 6, 7
 
 
 def _out_of_range(what: str, value: float, wanted: str) -> ModelError:
@@ -35,142 +33,31 @@ def _out_of_range(what: str, value: float, wanted: str) -> ModelError:
     )
 
 
-@dataclass
-class _BodyGroup:
-    """Bodies of one kind: which, and where their variables stand in a row."""
-
-    kind: str | None
-    size: int
-    bodies: list[int] = field(default_factory=list)
-    position: list[list[int]] = field(default_factory=list)
-    velocity: list[list[int]] = field(default_factory=list)
-    attitude: list[list[int]] = field(default_factory=list)
-    spin: list[list[int]] = field(default_factory=list)
-
-    def pairs(self, places: list[list[int]], first: int, width: int) -> list[tuple[int, int]]:
-        """Places in a row, each with its place in a table of all bodies, of which `first` is a body's first column."""
-        return [(own, width * k + first + j) for k, row in zip(self.bodies, places) for j, own in enumerate(row)]
-
-
-class _Gathering(NamedTuple):
-    """Numbers that a row and a table of all bodies share: where they stand in each."""
-
-    in_row: np.ndarray
-    in_table: np.ndarray
-
-    @staticmethod
-    def of(pairs: list[tuple[int, int]]) -> _Gathering:
-        in_row, in_table = np.array(pairs, dtype=np.intp).reshape(-1, 2).T.copy()
-        return _Gathering(in_row, in_table)
-
-
 class TouchingBodies:
     """Bodies with masses and shapes as numbers, and how rows, poses and twists turn into each other."""
 
     def __init__(self, system: System, book: Model, p: np.ndarray) -> None:
         written = book.written.mechanics
         self.system, self.book = system, book
-        self.names = list(written.bodies)
+        # In joint coordinates bodies are formulas: they are in the model as it was written.
+        self.described = written if book._drawn is None else book._drawn.written.mechanics
+        self.rows: BodyRows | TreeRows = (
+            BodyRows(system, book, list(written.bodies)) if book._drawn is None else TreeRows(system, book, p)
+        )
+        self.names = self.rows.names
         self.index = {name: k for k, name in enumerate(self.names)}
         self.contacts = [c for c in written.touching.values() if not c.compliant]
-        self.size = max((written.bodies[name].size for name in self.names), default=3)
-        self._groups = self._read_groups(book)
-        self._velocities, self._places, self._moved = self._gatherings()
-        # Quaternions and the like are computed body by body.
-        self._turning = [g for g in self._groups if g.kind is not None]
+        self.size = max((body.size for body in self.described.bodies.values()), default=3)
         self.shapes = sorted(written.shapes.values(), key=lambda s: self.index.get(s.body, -1))
         # A second one looks at the end of a step while the first keeps its contacts.
         self.world, self.scout, self.laws, self.lengths = self._made(p)
-        self.joints = _joint_rows(system, book, self.names)
-
-    # -- rows, poses and twists --------------------------------------------------------------------------------
-
-    def _read_groups(self, book: Model) -> list[_BodyGroup]:
-        places = {label: k for k, label in enumerate(self.system.labels["x"])}
-        groups: dict[tuple[str | None, int], _BodyGroup] = {}
-
-        def where(name: str, count: int, scalar: bool = False) -> list[int]:
-            labels = [name] if scalar else [element_label(name, (count,), k) for k in range(count)]
-            if any(label not in places for label in labels):
-                raise InputError(
-                    "Bodies that touch need their positions and velocities as states.",
-                    f"{name} is not a state of what is run",
-                    because="contacts change velocities.",
-                    remedy='m.joint(..., coordinates="body")',
-                )
-            return [places[label] for label in labels]
-
-        for k, name in enumerate(self.names):
-            body = book.written.mechanics.bodies[name]
-            own = groups.setdefault((body.orientation, body.size), _BodyGroup(body.orientation, body.size))
-            own.bodies.append(k)
-            own.position.append(where(f"{name}.position", body.size))
-            own.velocity.append(where(f"{name}.velocity", body.size))
-            if body.orientation == "planar":
-                own.attitude.append(where(f"{name}.angle", 1, True))
-                own.spin.append(where(f"{name}.angular_velocity", 1, True))
-            elif body.orientation is not None:
-                word, count = ("quaternion", 4) if body.orientation == "quaternion" else ("rpy", 3)
-                own.attitude.append(where(f"{name}.{word}", count))
-                own.spin.append(where(f"{name}.angular_velocity", 3))
-        return list(groups.values())
-
-    def _gatherings(self) -> tuple[_Gathering, _Gathering, _Gathering]:
-        """Where velocities stand among twists, positions among poses, and what velocities move along among twists."""
-        velocities, places, moved = [], [], []
-        for g in self._groups:
-            first = 5 if g.kind == "planar" else 3
-            velocities += [*g.pairs(g.velocity, 0, TWIST), *g.pairs(g.spin, first, TWIST)]
-            places += [*g.pairs(g.position, 0, POSE), *(g.pairs(g.attitude, 3, POSE) if g.kind == "quaternion" else [])]
-            moved += [*g.pairs(g.position, 0, TWIST), *(g.pairs(g.attitude, 5, TWIST) if g.kind == "planar" else [])]
-        return _Gathering.of(velocities), _Gathering.of(places), _Gathering.of(moved)
-
-    def poses(self, x: np.ndarray) -> np.ndarray:
-        """Positions and quaternions, (bodies, 7)."""
-        out = np.zeros((len(self.names), POSE))
-        out[:, 3] = 1.0
-        out.ravel()[self._places.in_table] = x[self._places.in_row]
-        for g in self._turning:
-            if g.kind == "planar":
-                half = 0.5 * x[g.attitude][:, 0]
-                out[g.bodies, 3], out[g.bodies, 6] = np.cos(half), np.sin(half)
-            elif g.kind == "rpy":
-                for k, place in zip(g.bodies, g.attitude):
-                    out[k, 3:] = quaternion_from_rotation(rotation_from_rpy(x[place]))
-        return out
-
-    def twists(self, x: np.ndarray) -> np.ndarray:
-        """Velocities in the world and angular velocities in the body, (bodies, 6)."""
-        out = np.zeros((len(self.names), TWIST))
-        out.ravel()[self._velocities.in_table] = x[self._velocities.in_row]
-        return out
-
-    def with_twists(self, x: np.ndarray, twists: np.ndarray) -> np.ndarray:
-        """The row with other velocities."""
-        out = x.copy()
-        out[self._velocities.in_row] = twists.ravel()[self._velocities.in_table]
-        return out
-
-    def moved(self, x: np.ndarray, twists: np.ndarray, h: float, into: np.ndarray | None = None) -> np.ndarray:
-        """The row with bodies moved by constant twists over a time; other entries as `into` has them."""
-        out = x.copy() if into is None else into.copy()
-        in_row, in_table = self._moved
-        out[in_row] = x[in_row] + h * twists.ravel()[in_table]
-        for g in self._turning:
-            if g.kind == "quaternion":
-                out[g.attitude] = _turned(x[g.attitude], h * twists[g.bodies, 3:])
-            elif g.kind == "rpy":
-                for k, place in zip(g.bodies, g.attitude):
-                    q = _turned(quaternion_from_rotation(rotation_from_rpy(x[place]))[None], h * twists[[k], 3:])
-                    out[place] = _near(rpy_from_rotation(matrix_of(q[0])), x[place])
-        return out
+        self.joints = joint_rows(system, book, self.rows)
 
     # -- the core's view ---------------------------------------------------------------------------------------
 
     def _made(self, p: np.ndarray) -> tuple[Any, Any, np.ndarray, tuple[float, float]]:
         """The world of the core, the laws as numbers, and the smallest and the largest size of a shape."""
-        written = self.book.written.mechanics
-        bodies = [written.bodies[name] for name in self.names]
+        bodies = [self.described.bodies[name] for name in self.names]
         parts = [concatenate([ca.SX(b.mass), *([ca.vec(b.inertia)] if b.inertia is not None else [])]) for b in bodies]
         parts += [concatenate([s.size, s.at, ca.vec(s.rotation.T)]) for s in self.shapes]
         parts += [c.law for c in self.contacts]
@@ -181,6 +68,8 @@ class TouchingBodies:
         self._check_numbers(values)
         mass, inertia = np.zeros((len(bodies), 3)), np.zeros((len(bodies), 3, 3))
         for k, (body, own) in enumerate(zip(bodies, values)):
+            if isinstance(self.rows, TreeRows):
+                continue  # joints couple them: see TreeRows
             mass[k, : body.size] = 1.0 / own[0]
             if body.orientation == "planar":
                 inertia[k, 2, 2] = 1.0 / own[1]
@@ -211,7 +100,8 @@ class TouchingBodies:
             sizes = 1 if shape.kind == "capsule" else SIZES[shape.kind][self.size == 2]
             told += [(f"A size of the {shape.kind} on {shape.body or 'the ground'}", value) for value in own[:sizes]]
         for word, value in told:
-            if not 0.0 < value < np.inf:
+            light = word.startswith("The mass") and value == 0.0 and isinstance(self.rows, TreeRows)
+            if not (0.0 < value < np.inf or light):
                 raise _out_of_range(word, value, "more than zero")
         for contact, own in zip(self.contacts, values[count + shapes :]):
             for word, value in zip(LAW[:CORE_LAW], own):
@@ -250,8 +140,15 @@ class TouchingBodies:
                 signs[law] = 1.0 if second > first else -1.0
         return signs, table
 
-    def kinetic_energy(self, twists: np.ndarray) -> float:
-        """That of all bodies."""
+    @property
+    def count(self) -> int:
+        """How many bodies may touch something."""
+        return len({shape.body for shape in self.shapes} - {""})
+
+    def kinetic_energy(self, twists: np.ndarray, seen: BodyRows | SeenTree) -> float:
+        """That of all bodies; seen: where they are."""
+        if isinstance(seen, SeenTree):
+            return seen.kinetic_energy(twists)
         v, w = twists[:, :3], twists[:, 3:]
         return 0.5 * float(np.sum(self._mass * v * v) + np.einsum("bi,bij,bj->", w, self._inertia, w))
 
@@ -300,95 +197,3 @@ def _check_distance(one: ContactShape, two: ContactShape) -> None:
                 because="the distance of an ellipsoid is known to planes and spheres.",
                 remedy="m.contact for each pair that touches, or spheres in place of one of them",
             )
-
-
-def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Cross products of vectors in space along the last axis; NumPy's takes ten times as long, for its axes."""
-    out = np.empty(a.shape if a.ndim >= b.ndim else b.shape)
-    for k, i, j in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
-        out[..., k] = a[..., i] * b[..., j] - a[..., j] * b[..., i]
-    return out
-
-
-def _turned(q: np.ndarray, turn: np.ndarray) -> np.ndarray:
-    """Quaternions (n, 4) turned by rotation vectors (n, 3) in the body frame, of unit length."""
-    angle = np.linalg.norm(turn, axis=1, keepdims=True)
-    half = np.where(angle > 1e-8, np.sin(0.5 * angle) / np.where(angle > 0, angle, 1.0), 0.5 - angle**2 / 48)
-    w, v = np.cos(0.5 * angle)[:, 0], half * turn
-    a, b = q[:, 0], q[:, 1:]
-    out = np.empty_like(q)
-    out[:, 0] = a * w - np.sum(b * v, axis=1)
-    out[:, 1:] = a[:, None] * v + w[:, None] * b + cross(b, v)
-    unit: np.ndarray = out / np.linalg.norm(out, axis=1, keepdims=True)
-    return unit
-
-
-def matrix_of(q: np.ndarray) -> np.ndarray:
-    """The rotation of a quaternion, from the body to the world."""
-    w, x, y, z = q
-    return np.array([
-        [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-        [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-        [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-    ])  # fmt: skip
-
-
-def _near(angles: Any, old: np.ndarray) -> np.ndarray:
-    """Roll, pitch and yaw without turns of 2 π against those before."""
-    new = np.asarray(angles, dtype=float).ravel()
-    nearest: np.ndarray = new - 2 * np.pi * np.round((new - old) / (2 * np.pi))
-    return nearest
-
-
-class JointRows:
-    """What joints say of velocities: J v = target, as functions of (t, x, u, p)."""
-
-    def __init__(self, function: ca.Function, bodies: int) -> None:
-        self.function, self.bodies = function, bodies
-
-    def at(self, t: float, x: np.ndarray, u: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """J (rows, bodies, 6), the rates that J v has, and how far the positions are off."""
-        jacobian, offset, position = (
-            np.asarray(v, dtype=float) for v in self.function.call([ca.DM(t), ca.DM(x), ca.DM(u), ca.DM(p)])
-        )
-        return jacobian.reshape(-1, self.bodies, TWIST), -offset.ravel(), position.ravel()
-
-    @staticmethod
-    def as_links(jacobian: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The rows as the core takes them: where each begins, its bodies, and its entries."""
-        rows, bodies = np.nonzero(np.any(jacobian != 0, axis=2))
-        begins = np.searchsorted(rows, np.arange(len(jacobian) + 1)).astype(np.int64)
-        return begins, bodies.astype(np.int64), np.ascontiguousarray(jacobian[rows, bodies])
-
-
-def _joint_rows(system: System, book: Model, names: list[str]) -> JointRows | None:
-    written = book.written.mechanics
-    if not written.constraints:
-        return None
-    rates, positions = [], []
-    for c in written.constraints.values():
-        expression = ca.vec(c.expression)
-        holonomic = c.kind == "holonomic"
-        rates.append(time_derivative(book, written, expression) if holonomic else expression)
-        positions.append(expression if holonomic else ca.SX.zeros(expression.numel()))
-    rate = concatenate(rates)
-    columns, symbols = [], []
-    for name in names:
-        body = written.bodies[name]
-        speed = book.written.symbols[f"{name}.velocity"]
-        linear = ca.jacobian(rate, speed)
-        symbols.append(speed)
-        if body.size == 2:
-            linear = ca.horzcat(linear, ca.SX.zeros(rate.numel()))
-        angular = ca.SX.zeros(rate.numel(), 3)
-        if body.orientation is not None:
-            spin = book.written.symbols[f"{name}.angular_velocity"]
-            symbols.append(spin)
-            own = ca.jacobian(rate, spin)
-            angular = ca.horzcat(ca.SX.zeros(rate.numel(), 2), own) if body.orientation == "planar" else own
-        columns.append(ca.horzcat(linear, angular))
-    velocities = concatenate(symbols)
-    offset = ca.substitute(rate, velocities, ca.SX.zeros(velocities.numel()))
-    arguments = system.symbols(("t", "x", "u", "p"))
-    function = ca.Function("joints", arguments, [ca.densify(ca.horzcat(*columns)), offset, concatenate(positions)])
-    return JointRows(function, len(names))

@@ -87,6 +87,28 @@ struct ContactWorld {
         }
     }
 
+    // Twists (v in the world, ω in the body) of all bodies by unit wrenches of that kind, where joints couple them.
+    void couple(nb::handle matrix) {
+        const Doubles given(matrix);
+        const std::size_t width = TWIST * world.inverse_mass.size();
+        check(given.size() == static_cast<long long>(width * width) && world.turns.size() == world.inverse_mass.size(),
+              "a square matrix over bodies that were placed");
+        std::vector<double>& to = world.problem.coupled;
+        to.assign(given.data(), given.data() + width * width);
+        for (std::size_t k = 0; k < width; k += 3) {
+            const bool turns_k = k % TWIST != 0;
+            for (std::size_t j = 0; j < width; j += 3) {
+                Matrix3 block;
+                for (int a = 0; a < 3; ++a)
+                    for (int b = 0; b < 3; ++b) block(a, b) = to[(k + static_cast<std::size_t>(a)) * width + j + static_cast<std::size_t>(b)];
+                if (turns_k) block = world.turns[k / TWIST] * block;
+                if (j % TWIST != 0) block = block * transposed(world.turns[j / TWIST]);
+                for (int a = 0; a < 3; ++a)
+                    for (int b = 0; b < 3; ++b) to[(k + static_cast<std::size_t>(a)) * width + j + static_cast<std::size_t>(b)] = block(a, b);
+            }
+        }
+    }
+
     void read_twists(nb::handle twists) {
         const Doubles given(twists);
         const std::size_t bodies = world.inverse_mass.size();
@@ -212,6 +234,7 @@ void bind_contact(nb::module_& module) {
              nb::arg("places"), nb::arg("turns"), nb::arg("laws"), nb::arg("law_of"))
         .def("place", &ContactWorld::place, nb::arg("poses"), nb::arg("limit"), nb::arg("share") = 1.0)
         .def("joints", &ContactWorld::joints, nb::arg("begins"), nb::arg("bodies"), nb::arg("entries"), nb::arg("targets"))
+        .def("couple", &ContactWorld::couple, nb::arg("matrix"))
         .def("solve", &ContactWorld::solve, nb::arg("twists"), nb::arg("bounds"), nb::arg("frictional") = true,
              nb::arg("tolerance") = 1e-10, nb::arg("sweeps") = 1000, nb::arg("newton") = 40, nb::arg("largest") = 400,
              nb::arg("shifts") = nb::none())

@@ -1,0 +1,41 @@
+"""What a run with hard contacts is asked: by which method, in which direction, beside which other laws."""
+
+from __future__ import annotations
+
+from daedalus.errors import InputError
+from daedalus.model.names import listed
+from daedalus.simulation.run.request import NO_LIMITS, Request
+
+# The method's name.
+MOREAU = "moreau"
+
+
+def way_between_contacts(request: Request) -> Request:
+    """The request of the motion alone, whose contact forces are numbers from outside."""
+    return request.with_options(method="dop853", limits=NO_LIMITS, stepped=True)
+
+
+def check_touching(request: Request) -> None:
+    """Refuse what a run with hard contacts does not do."""
+    if request.method not in ("auto", MOREAU):
+        raise InputError(
+            f"The method {request.method!r} does not solve hard contacts between bodies.",
+            "velocities jump where they touch",
+            because="contact forces follow from a cone problem in every step.",
+            remedy='method="auto", or stiffness= in m.contact for compliant contacts',
+        )
+    laws = [event.manner.contact.name for event in request.system.events if event.manner.contact is not None]
+    if laws:
+        raise InputError(
+            "Hard contacts between bodies cannot be combined with m.friction and m.unilateral yet.",
+            f"the model has {listed(list(dict.fromkeys(laws)), 6)}",
+            because="the forces of both would follow from one problem, and each knows only its own.",
+            remedy="compliant contacts (stiffness=), or shapes and m.contact for all of them",
+        )
+    if request.t1 < request.t0:
+        raise InputError(
+            "A run with hard contacts must go forward in time.",
+            f"the span is ({request.t0:g}, {request.t1:g})",
+            because="impacts and friction lose energy, so the past cannot be computed from the present.",
+            remedy="a span that ends after its start",
+        )
