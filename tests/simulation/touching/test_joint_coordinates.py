@@ -85,7 +85,8 @@ ROBOT = """<mujoco><worldbody><body name="base" pos="0 0 0.5"><freejoint/>
   <geom type="box" size="0.2 0.1 0.05" mass="4"/>
   {legs}
 </body></worldbody></mujoco>"""
-LEG = """<body name="leg{k}" pos="{x} {y} 0"><joint name="hip{k}" type="hinge" axis="0 1 0" damping="5" armature="0.01"/>
+LEG = """<body name="leg{k}" pos="{x} {y} 0">
+  <joint name="hip{k}" type="hinge" axis="0 1 0" damping="5" armature="0.01"/>
   <geom type="capsule" fromto="0 0 0 0 0 -0.3" size="0.03" mass="0.5"/></body>"""
 
 
