@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from daedalus.model.model import Model
 
 
-class Held(NamedTuple):
+class HeldByJoints(NamedTuple):
     """Rows J over twists, (rows, bodies, 6), the rates that J T has, and how far positions are off."""
 
     jacobian: np.ndarray
@@ -31,12 +31,12 @@ class JointRows:
     def __init__(self, function: ca.Function, bodies: int) -> None:
         self.function, self.bodies = function, bodies
 
-    def at(self, t: float, x: np.ndarray, u: np.ndarray, p: np.ndarray, seen: Any) -> Held:
+    def at(self, t: float, x: np.ndarray, u: np.ndarray, p: np.ndarray, seen: Any) -> HeldByJoints:
         """The rows at a place; seen: how twists are read, which is one way for bodies with states of their own."""
         jacobian, offset, position = (
             np.asarray(v, dtype=float) for v in self.function.call([ca.DM(t), ca.DM(x), ca.DM(u), ca.DM(p)])
         )
-        return Held(jacobian.reshape(-1, self.bodies, TWIST), -offset.ravel(), position.ravel())
+        return HeldByJoints(jacobian.reshape(-1, self.bodies, TWIST), -offset.ravel(), position.ravel())
 
 
 class LoopRows:
@@ -45,12 +45,12 @@ class LoopRows:
     def __init__(self, function: ca.Function, rows: TreeRows) -> None:
         self.function, self.rows = function, rows
 
-    def at(self, t: float, x: np.ndarray, u: np.ndarray, p: np.ndarray, seen: Any) -> Held:
+    def at(self, t: float, x: np.ndarray, u: np.ndarray, p: np.ndarray, seen: Any) -> HeldByJoints:
         """The rows at a place; seen: where the bodies are whose twists are read."""
         given = [ca.DM(t), ca.DM(x[self.rows.places]), ca.DM(u), ca.DM(p)]
         jacobian, offset, position = (np.asarray(v, dtype=float) for v in self.function.call(given))
         loops = jacobian.reshape(-1, len(self.rows.speeds)) @ seen.inverse
-        return Held(loops.reshape(-1, len(self.rows.names), TWIST), -offset.ravel(), position.ravel())
+        return HeldByJoints(loops.reshape(-1, len(self.rows.names), TWIST), -offset.ravel(), position.ravel())
 
 
 def joint_rows(system: System, book: Model, rows: BodyRows | TreeRows) -> JointRows | LoopRows | None:
