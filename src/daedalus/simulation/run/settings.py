@@ -55,7 +55,7 @@ from daedalus.simulation.singular.rank_watch import rank_watch_of
 from daedalus.simulation.sliding.surface import Surface, settled_unknowns
 from daedalus.simulation.start.restart import Restart, restarts
 from daedalus.simulation.switching.agenda import levels_of, order_of
-from daedalus.simulation.switching.condition_times import condition_times
+from daedalus.simulation.switching.condition_times import behind_start, condition_times
 
 if TYPE_CHECKING:
     from daedalus.integrators.tableaux.tableau import Tableau
@@ -146,6 +146,14 @@ class Settings:
             own = [_core.Table(times, values, slots, False)] if len(times) > 1 else []
             u, tables = np.concatenate([u, first]), [*(tables or []), *own] or None
         return u, p if self.switches is None else np.concatenate([p, np.zeros(self.switches.count)]), tables
+
+    def behind_start(self, p: np.ndarray, span: tuple[float, float]) -> float:
+        """The beginning of a span, or a time beside it, where conditions on time are what a run begins with."""
+        if self.stops is not None:
+            return behind_start(self.plant.system, self.stops, p, span)
+        if self.switches is None or self.switches.clock is None:
+            return span[0]
+        return behind_start(self.core_plant.system, self.switches.clock, p, span)
 
     def values_in_time(
         self, p: np.ndarray, span: tuple[float, float], end: float

@@ -75,28 +75,33 @@ class RowRequest(NamedTuple):
 def first_row(
     model: Model | System, plant: ImplicitPlant, drive: Drive, start: Any, inputs: Mapping[str, object], t0: float,
     p: np.ndarray, at_once: bool = True, allowed: float = 0.0, switched: tuple[Plant, Switches | None] | None = None,
+    behind: float | None = None,
 ) -> np.ndarray:  # fmt: skip
     """A consistent row for given start values; InconsistentStartError names what contradicts what.
 
     `at_once`: whether open states may keep their guesses where x' and z follow from x. `allowed`: by which share of
     their size given states may be off the constraints; they begin on them. `switched`: the plant with modes that runs.
+    `behind`: the time, t0 but for rounding, at which conditions on time are what the run begins with.
     """
+    behind = t0 if behind is None else behind
     system, plain = plant.system, start is None or type(start) is dict
-    if not plain and isinstance(start, Start) and _begins(start, system, t0, drive, p):
+    # What was made consistent before conditions on time change keeps its states alone.
+    whole = isinstance(start, Samples) or (isinstance(start, Start) and (behind == t0 or start.time != t0))
+    if isinstance(start, Start) and whole and _begins(start, system, t0, drive, p):
         return start.row
-    if not plain and isinstance(start, (Samples, Start)):
-        row = continued_row(system, start, drive, t0, p)
+    if whole:
+        row = continued_row(system, start, drive, behind, p)
         if row is not None:
             return row
     if isinstance(start, Start):
         start = states_in(system, start)
     elif not isinstance(start, Samples):
         start = with_given_elsewhere(system, by_states(system, start)) or start
-    key = _key(system, drive, start, t0, p) if at_once and (plain or not isinstance(start, Samples)) else None
+    key = _key(system, drive, start, behind, p) if at_once and (plain or not isinstance(start, Samples)) else None
     known = None if key is None else once(system, _rows).get(key)
     if known is not None:
         return known
-    asked = RowRequest(model, plant, start, inputs, t0, drive, p, switched)
+    asked = RowRequest(model, plant, start, inputs, behind, drive, p, switched)
     try:
         row = _exact_row(asked, at_once)
         if len(row) >= LONG_EQUATIONS:

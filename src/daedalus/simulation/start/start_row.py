@@ -82,14 +82,17 @@ def _implicit_row(road: Road, t0: float, p: np.ndarray, start: Start | None) -> 
     plant, drive, rtol = road.settings.plant, road.drive, road.request.rtol
     assert isinstance(plant, ImplicitPlant)
     switched = road.settings.core_plant, road.settings.switches
+    behind = road.settings.behind_start(p, (t0, road.request.t1))
     allowed = start_tolerance(rtol)
     row = first_row(
-        road.request.model, plant, drive, start, road.inputs, t0, p, allowed=allowed, switched=switched
+        road.request.model, plant, drive, start, road.inputs, t0, p, allowed=allowed, switched=switched, behind=behind
     )  # fmt: skip
     if not plant.system.constrains_start or not is_off(plant, drive, t0, row, p, rtol):
         return row
     if np.isnan(given_start(plant.system, _plain(plant.system, start))["x"]).any():
-        whole = first_row(road.request.model, plant, drive, start, road.request.inputs or {}, t0, p, at_once=False)
+        whole = first_row(
+            road.request.model, plant, drive, start, road.request.inputs or {}, t0, p, at_once=False, behind=behind
+        )
         if not is_off(plant, drive, t0, whole, p, rtol):
             return whole
     check_on_invariants(plant, drive, t0, row, p, rtol)

@@ -44,6 +44,28 @@ def condition_times(
     return once(system, _found, clock, By(p, p.tobytes()), low, high, most=MOST_KEPT)
 
 
+def behind_start(system: System, clock: ca.Function, p: np.ndarray, span: tuple[float, float]) -> float:
+    """A time, the beginning of the span but for rounding, at which conditions are what a run begins with.
+
+    What changes as the run begins, such as t > 0 at 0, has changed there.
+
+    Example
+    -------
+    >>> import casadi as ca, numpy as np, daedalus as dd
+    >>> t, p = ca.SX.sym("t"), ca.SX.sym("p", 0)
+    >>> m = dd.Model("nothing"); x = m.state("x", start=0.0); m.equation(m.der(x), 1)
+    >>> clock = ca.Function("clock", [t, p], [t > 0])
+    >>> 0 < behind_start(m.freeze(), clock, np.zeros(0), (0.0, 2.0)) < 1e-14
+    True
+    """
+    begin, times_and_values = span[0], condition_times(system, clock, p, span)
+    if span[1] < begin:  # each value holds before its time there
+        times, values = times_and_values
+        return begin - same_instant(*span) if len(times) > 1 and times[-1] == begin else begin
+    there = np.ravel(clock(begin, p).full())
+    return begin if np.array_equal(there, times_and_values[1][0]) else begin + same_instant(*span)
+
+
 def _found(
     system: System, clock: ca.Function, parameters: By[np.ndarray], low: float, high: float
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -54,6 +76,8 @@ def _found(
         """(times, conditions)"""
         return np.asarray(machine.core.evaluate_many(times[:, None], p)[0])
 
+    if low == high:
+        return np.array([low]), at(np.array([low]))
     # What changes at the end of the span, to rounding, has changed there: the next run begins behind it.
     closest = same_instant(low, high)
     last, high = high, high + 4 * closest
