@@ -58,12 +58,12 @@ def behind_start(system: System, clock: ca.Function, p: np.ndarray, span: tuple[
     >>> 0 < behind_start(m.freeze(), clock, np.zeros(0), (0.0, 2.0)) < 1e-14
     True
     """
-    begin, times_and_values = span[0], condition_times(system, clock, p, span)
+    begin = span[0]
+    times, values = condition_times(system, clock, p, span)
     if span[1] < begin:  # each value holds before its time there
-        times, values = times_and_values
         return begin - same_instant(*span) if len(times) > 1 and times[-1] == begin else begin
     there = np.ravel(clock(begin, p).full())
-    return begin if np.array_equal(there, times_and_values[1][0]) else begin + same_instant(*span)
+    return begin if np.array_equal(there, values[0]) else begin + same_instant(*span)
 
 
 def _found(
