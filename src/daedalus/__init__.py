@@ -13,9 +13,12 @@ import casadi as _casadi
 
 from daedalus.model.forking import make_forks_safe as _make_forks_safe
 from daedalus.model.interrupts import let_interrupts_through as _let_interrupts_through
+from daedalus.tracing.sparse_products import let_sparse_products_through as _let_sparse_products_through
 
 # NumPy functions on CasADi symbols: no warning, and shapes stay those of CasADi.
 _casadi.GlobalOptions.setNumpyMode(-1)
+# SciPy's sparse matrices on their left.
+_let_sparse_products_through()
 # Ctrl-C while expressions are written.
 _let_interrupts_through()
 _make_forks_safe()

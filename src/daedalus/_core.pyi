@@ -63,7 +63,10 @@ class ImplicitModel:
         preconditioner: Any = None,
         accuracy: float = 1e-9,
         cells: Sequence[int] = (),
+        product: Function | None = None,
     ) -> ImplicitModel: ...
+    @property
+    def order_searches(self) -> int: ...
     def __init__(
         self,
         residual: Function,

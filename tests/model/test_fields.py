@@ -192,3 +192,30 @@ def test_a_matrix_of_one_column_takes_one_symbol_or_number():
     m.equation(m.der(x), dd.matrix_product([[0, 1], [-1, 0]], x) + dd.matrix_product([[0], [1]], u))
     assert dd.simulate(m, 1.0, inputs={"u": 1.0})["x"][-1] == pytest.approx([1.0, 0.0], abs=1e-6)
     assert dd.matrix_product([[2.0], [3.0]], 2.0).tolist() == [[4.0], [6.0]]
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "coo", "dia", "lil", "bsr"])
+@pytest.mark.parametrize("make", [scipy.sparse.random, scipy.sparse.random_array])
+def test_sparse_matrices_stand_left_and_right_of_symbols(form, make):
+    shape = {"m": 5, "n": 7} if make is scipy.sparse.random else {"shape": (5, 7)}
+    matrix = make(**shape, density=0.4, format=form)
+    full, values = matrix.toarray(), np.random.default_rng(2).normal(size=(7, 3))
+    for kind in (ca.SX, ca.MX):
+        u, w = kind.sym("u", 7, 3), kind.sym("w", 5)
+        found = ca.Function("f", [u, w], [matrix @ u, matrix @ u[:, 0] + 1, matrix.T @ w, w.T @ matrix])
+        products = [found(values, values[:5, 1])[k].full() for k in range(4)]
+        expected = [full @ values, full @ values[:, :1] + 1, full.T @ values[:5, 1:2], values[:5, 1:2].T @ full]
+        for product, exact in zip(products, expected, strict=True):
+            np.testing.assert_allclose(product, exact, atol=1e-13)
+    np.testing.assert_allclose(matrix @ values, full @ values)
+
+
+def test_only_products_of_sparse_matrices_take_symbols_as_one():
+    A, u = scipy.sparse.identity(4, format="csr"), ca.SX.sym("u", 4)
+    with pytest.raises(dd.InputError, match="written with @"):
+        A * u
+    with pytest.raises(dd.InputError, match="does not fit the field"):
+        A @ ca.SX.sym("u", 3)
+    for refused in (lambda: np.asarray(u), lambda: np.array([u, u]), lambda: scipy.sparse.csr_matrix(u)):
+        with pytest.raises((TypeError, ValueError)):
+            refused()

@@ -1,5 +1,6 @@
 """How implicit steps solve linear systems: the same answers each way, told in words, and refusals."""
 
+import casadi as ca
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -30,14 +31,17 @@ def linear_systems(tr):
 def test_every_way_gives_the_same_answer(method):
     way = {"step": 0.05} if method in ("implicit_euler", "trapezoidal") else {"rtol": 1e-7, "atol": 1e-9}
     ends = {}
-    for linear in ("dense", "sparse", "krylov"):
+    for linear in ("dense", "sparse", "krylov", "matrix_free"):
         tr = dd.simulate(reaction(6), 0.5, method=method, linear=linear, save_at=[0.5], **way)
         assert tr.success
-        assert ("GMRES" in tr.work.linear) == (linear == "krylov")
-        assert (linear in tr.work.linear) == (linear != "krylov")
+        iterates = linear in ("krylov", "matrix_free")
+        assert ("GMRES" in tr.work.linear) == iterates
+        assert ("products by compiled code" in tr.work.linear) == (linear == "matrix_free")
+        assert (linear in tr.work.linear) == (not iterates)
         ends[linear] = tr["u"][-1]
     np.testing.assert_allclose(ends["sparse"], ends["dense"], rtol=1e-7)
     np.testing.assert_allclose(ends["krylov"], ends["dense"], rtol=1e-6)
+    np.testing.assert_allclose(ends["matrix_free"], ends["dense"], rtol=1e-6)
 
 
 def exact_inverse(slopes, gamma):
@@ -49,15 +53,15 @@ IMPLICIT = sorted(name for name in METHODS if is_implicit(name) and METHODS[name
 PRECONDITIONERS = ("ilu", "block_ilu", "banded", "amg")
 
 
-@pytest.mark.parametrize("preconditioner", PRECONDITIONERS)
+@pytest.mark.parametrize("way", [*(("krylov", kind) for kind in PRECONDITIONERS), ("matrix_free", "ilu")])
 @pytest.mark.parametrize("method", IMPLICIT)
-def test_orders_with_iterations(method, preconditioner):
+def test_orders_with_iterations(method, way):
     """Steps are halved: iterations do not cost the order."""
     m = dd.Model("rod")
     u = m.state("u", 8, start=np.sin(np.pi * (np.arange(8) + 0.5) / 8))
     m.equation(m.der(u), 0.05 * dd.laplacian(u, 1 / 8, ("dirichlet", 0.0)) * (1 + 0.1 * u))
     exact = dd.simulate(m, 0.4, method="radau9", rtol=1e-13, atol=1e-15, save_at=[0.4])["u"][-1]
-    way = {"linear": "krylov", "preconditioner": preconditioner, "save_at": [0.4]}
+    way = {"linear": way[0], "preconditioner": way[1], "save_at": [0.4]}
     runs = [dd.simulate(m, 0.4, method=method, step=h, **way) for h in (0.1, 0.05)]
     assert all("GMRES" in run.work.linear for run in runs)
     errors = [np.abs(run["u"][-1] - exact).max() for run in runs]
@@ -176,14 +180,14 @@ def test_factors_of_many_operations_give_way_to_iterations():
     assert solver.gave_up
 
 
-@pytest.mark.parametrize("preconditioner", PRECONDITIONERS)
-def test_bdf_keeps_its_orders_with_iterations(preconditioner):
+@pytest.mark.parametrize("form", [*(("krylov", kind) for kind in PRECONDITIONERS), ("matrix_free", "banded")])
+def test_bdf_keeps_its_orders_with_iterations(form):
     """Order 5 is reached, with about as many steps as by factors, and errors fall with the tolerance."""
     m = dd.Model("rod")
     u = m.state("u", 8, start=np.sin(np.pi * (np.arange(8) + 0.5) / 8))
     m.equation(m.der(u), 0.05 * dd.laplacian(u, 1 / 8, ("dirichlet", 0.0)) * (1 + 0.1 * u))
     exact = dd.simulate(m, 0.4, method="radau9", rtol=1e-13, atol=1e-15, save_at=[0.4])["u"][-1]
-    krylov = {"linear": "krylov", "preconditioner": preconditioner}
+    krylov = {"linear": form[0], "preconditioner": form[1]}
     for rtol in (1e-5, 1e-7, 1e-9):
         way = {"method": "bdf", "rtol": rtol, "atol": 1e-2 * rtol}
         by_factors, tr = dd.simulate(m, 0.4, **way), dd.simulate(m, 0.4, **krylov, **way)
@@ -192,6 +196,41 @@ def test_bdf_keeps_its_orders_with_iterations(preconditioner):
         assert tr.steps.order.max() == by_factors.steps.order.max()
         assert tr.work.steps <= 1.1 * by_factors.work.steps + 2
     assert tr.steps.order.max() == 5
+
+
+@pytest.mark.parametrize("method", ["bdf", "radau5", "rodas5p", "sdirk4"])
+def test_products_by_compiled_code_are_those_of_the_matrix(method):
+    """As many steps and iterations as with the nonzeros, also with inputs, algebraic unknowns and a moving mass."""
+    m = dd.Model("heated rod")
+    u, z, lamp = m.state("u", 30, start=np.linspace(0, 1, 30)), m.algebraic("z", 30), m.input("lamp")
+    m.equation((1 + 0.1 * u**2) * m.der(u), dd.laplacian(u, 0.1, "neumann") * 0.01 + lamp * z)
+    m.equation(z, np.roll(u, 1) * u + 0.1 * z**2 * m.time)
+    way = {"inputs": {"lamp": lambda t: np.cos(3 * t)}, "method": method, "rtol": 1e-7, "atol": 1e-9, "save_at": [1.0]}
+    runs = [dd.simulate(m, 1.0, linear=form, preconditioner="ilu", **way) for form in ("krylov", "matrix_free")]
+    np.testing.assert_allclose(runs[1]["u"], runs[0]["u"], rtol=1e-9)
+    assert runs[1].work.steps == runs[0].work.steps
+    assert abs(iterations(runs[1]) - iterations(runs[0])) <= 0.02 * iterations(runs[0])
+
+
+def test_products_of_foreign_functions():
+    m = dd.Model("table")
+    u = m.state("u", 12, start=np.linspace(0, 1, 12))
+    m.equation(
+        m.der(u), dd.laplacian(u, 0.2) * 0.1 - ca.interpolant("f", "bspline", [[0, 1, 2, 3]], [0, 1, 4, 9])(u[0])
+    )
+    way = {"method": "bdf", "rtol": 1e-7, "atol": 1e-9, "save_at": [0.5]}
+    runs = [dd.simulate(m, 0.5, linear=form, **way) for form in ("sparse", "matrix_free")]
+    np.testing.assert_allclose(runs[1]["u"], runs[0]["u"], rtol=1e-6)
+
+
+@pytest.mark.parametrize("method", ["bdf", "radau5"])
+def test_the_order_of_a_pattern_is_kept_with_its_system(method):
+    """Real and complex matrices, and later runs, take the order of elimination that was found first."""
+    m = reaction(20)
+    runs = [dd.simulate(m, 0.02, method=method, parameters={}, rtol=rtol) for rtol in (1e-4, 1e-6)]
+    assert all(linear_systems(run)[0].form == "sparse" for run in runs)
+    assert runs[0]._plant is runs[1]._plant
+    assert runs[1]._plant.model.order_searches == 1
 
 
 def iterations(tr):
@@ -314,9 +353,11 @@ def test_iterations_that_go_nowhere_fall_back_to_factors():
     m.kinetic_energy(0.5 * (m.rate(q)[0] ** 2 + m.rate(q)[1] ** 2))
     m.potential_energy(9.81 * q[1])
     m.constraint("rod", q[0] ** 2 + q[1] ** 2 - 1)
-    runs = [dd.simulate(m, 1.0, method="radau5", linear=way, save_at=[1.0]) for way in ("sparse", "krylov")]
-    np.testing.assert_allclose(runs[1]["q"], runs[0]["q"], atol=1e-6)
-    assert "stopped converging" in runs[1].work.linear
+    ways = ("sparse", "krylov", "matrix_free")
+    runs = [dd.simulate(m, 1.0, method="radau5", linear=way, save_at=[1.0]) for way in ways]
+    for run in runs[1:]:
+        np.testing.assert_allclose(run["q"], runs[0]["q"], atol=1e-6)
+        assert "stopped converging" in run.work.linear
 
 
 def krylov(matrix):

@@ -166,7 +166,7 @@ def matrix_product(matrix: Any, u: Any) -> Any:
 
         (A u)[i] = sum over the nonzeros j of row i of A[i, j] u[j]
 
-    SciPy's `A @ u` fails for symbols, because SciPy needs numbers.
+    For a SciPy matrix, `A @ u` is the same.
 
     Parameters
     ----------

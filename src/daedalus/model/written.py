@@ -15,12 +15,12 @@ from daedalus.model.assembly.ledger import Ledger
 from daedalus.model.assembly.written_assembly import WrittenAssembly
 from daedalus.model.drawing.sketch import Sketch
 from daedalus.model.event_purpose import EventPurpose
-from daedalus.model.expressions import column, elements, symbol_key
+from daedalus.model.expressions import column, symbol_key
 from daedalus.model.mechanics.written_mechanics import WrittenMechanics
 from daedalus.model.names import Shape, derivative_name, element_label, element_labels
 from daedalus.model.system.equation_row import EquationRow, Role, common_name, free_name, rows_of, together
 from daedalus.model.system.state_choice import StateChoice
-from daedalus.model.system.symbol_places import LARGE_ARRAY, SymbolPlaces
+from daedalus.model.system.symbol_places import LARGE_ARRAY, Elements, SymbolPlaces
 from daedalus.model.variables import PLAIN, Manner, Variable
 
 Outline = tuple[str, tuple[EquationRow, ...], Role]
@@ -121,7 +121,7 @@ class Written:
         self.time = self.time if time is None else time
         # symbol key -> (variable name, element, order of derivative)
         self.known = SymbolPlaces()
-        self.scalars: dict[tuple[str, int], list[ca.SX]] = {}
+        self.scalars: dict[tuple[str, int], Sequence[ca.SX]] = {}
         self.register("t", self.time, 0, ())
 
     def enter(self, variable: Variable, symbol: ca.SX) -> None:
@@ -132,7 +132,7 @@ class Written:
 
     def register(self, name: str, symbol: ca.SX, order: int, shape: Shape) -> None:
         """Know the elements of a symbol."""
-        self.scalars[name, order] = [symbol] if shape == () else elements(symbol)
+        self.scalars[name, order] = [symbol] if shape == () else Elements(symbol)
         self.known.enter(name, symbol, order)
 
     def register_chain(self, name: str) -> None:

@@ -98,9 +98,10 @@ def simulate(
     seed: which path of the noise of the model is computed; None takes a new one, which `tr.notes` names. Noise whose
         value is given among the inputs is not drawn.
     linear: how implicit steps solve linear systems: "dense", "sparse" (factors), "krylov" (GMRES: memory follows the
-        entries of the matrix, not their fill), or "auto". If GMRES stops converging, factors take over and `tr.notes`
-        says so; `tr.work.linear` has the counts.
-    preconditioner: that of "krylov": "ilu" (incomplete factors), "block_ilu" (the same with the unknowns of a cell
+        entries of the matrix, not their fill), "matrix_free" (GMRES whose products J v come from compiled code; the
+        matrix is made for its preconditioner alone), or "auto". If GMRES stops converging, factors take over and
+        `tr.notes` says so; `tr.work.linear` has the counts.
+    preconditioner: that of GMRES: "ilu" (incomplete factors), "block_ilu" (the same with the unknowns of a cell
         eliminated together), "banded" (factors of the band, exact for fields on a line), "amg" (algebraic multigrid,
         for fields in which diffusion dominates), or a function f(J, gamma) that returns a function solve(r) for about
         (M - gamma J)^-1 r, with J = -∂F/∂(x, z) as a SciPy matrix and M = ∂F/∂x' (the identity of x' = f). By

@@ -15,10 +15,12 @@ inline namespace DAEDALUS_ISA {
 struct CompactPattern {
     std::int32_t n = 0, nonzeros = 0;
     Block<std::int32_t> begin, rows;
+    std::shared_ptr<KeptOrder> kept;
 
     [[nodiscard]] bool make(const Pattern& pattern) noexcept {
         constexpr long long most = std::numeric_limits<std::int32_t>::max() / 4;
         if (pattern.n > most || pattern.nonzeros() > most) return false;
+        kept = pattern.order;
         n = static_cast<std::int32_t>(pattern.n), nonzeros = static_cast<std::int32_t>(pattern.nonzeros());
         if (!begin.make(n + 1) || !rows.make(nonzeros)) return false;
         for (long long c = 0; c <= n && n > 0; ++c) begin[c] = static_cast<std::int32_t>(pattern.colind.data()[c]);

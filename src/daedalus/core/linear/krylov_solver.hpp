@@ -102,16 +102,46 @@ public:
     long long iterations = 0;
     PreconditionerWish wish;
 
+    // From now on products come from outside, and the matrix that is factored only preconditions. False: no memory.
+    [[nodiscard]] bool multiply_by(const GivenProduct& product) noexcept {
+        const bool first = !given_.apply;
+        given_ = product;
+        if (!first) return true;
+        const long long parts = is_complex<Number> ? 3LL * n_ : 0;
+        return rate_.make(product.states) && halves_.make(parts);
+    }
+
 private:
     static constexpr int restart = 40;
     static constexpr double least_gain = 0.5;
 
     // out = R A x
-    void multiply(const Number* x, Number* out) const noexcept {
+    void multiply(const Number* x, Number* out) noexcept {
+        if (given_.apply) return multiply_outside(x, out);
         for (std::int32_t i = 0; i < n_; ++i) {
             Number sum(0);
             for (std::int32_t p = begin_[i]; p < begin_[i + 1]; ++p) sum += product(scaled_values_[p], x[column_[p]]);
             out[i] = sum;
+        }
+    }
+
+    // The same by a function of the model, which knows real vectors alone.
+    void multiply_outside(const Number* x, Number* out) noexcept {
+        double* rate = rate_.data();
+        if constexpr (is_complex<Number>) {
+            double *real = halves_.data(), *imaginary = real + n_, *found = imaginary + n_;
+            for (std::int32_t i = 0; i < n_; ++i) real[i] = x[i].real(), imaginary[i] = x[i].imag();
+            for (long long i = 0; i < given_.states; ++i) rate[i] = product(given_.a, x[i]).real();
+            given_.apply(given_.context, rate, real, found);
+            for (std::int32_t i = 0; i < n_; ++i) out[i] = Number(found[i], 0);
+            for (long long i = 0; i < given_.states; ++i) rate[i] = product(given_.a, x[i]).imag();
+            given_.apply(given_.context, rate, imaginary, found);
+            for (std::int32_t i = 0; i < n_; ++i) out[i] = scaled(Number(out[i].real(), found[i]), scale_[i]);
+        } else {
+            const double a = given_.a.real();
+            for (long long i = 0; i < given_.states; ++i) rate[i] = a * x[i];
+            given_.apply(given_.context, rate, x, out);
+            for (std::int32_t i = 0; i < n_; ++i) out[i] *= scale_[i];
         }
     }
 
@@ -232,7 +262,8 @@ private:
     // Rows of the matrix, scaled, and where they come from.
     Block<std::int32_t> begin_, column_, source_;
     Block<Number> scaled_values_, basis_, x_, work_;
-    Block<double> scale_, part_;
+    Block<double> scale_, part_, rate_, halves_;
+    GivenProduct given_;
     IncompleteFactors<Number> factors_;
     BlockFactors<Number> blocks_;
     BandFactors<Number> band_;

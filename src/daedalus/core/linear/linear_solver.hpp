@@ -64,6 +64,11 @@ public:
             substitute(b);
     }
 
+    // Iterations multiply by this from now on; the values that are factored precondition them. False: no memory.
+    [[nodiscard]] bool multiply_by(const GivenProduct& product) noexcept {
+        return !krylov_ || krylov_solver_.multiply_by(product);
+    }
+
     // A X = B in place, for some columns at once, where answers are known to be good; `y` has room for n rows of them.
     template <int width>
     void solve_band(const ColumnBand& band, double* y) noexcept {

@@ -133,17 +133,35 @@ public:
         if (matrix.n < least_unknowns) return Choice::singular;
         if (!graph.make(matrix)) return Choice::no_memory;
         if (graph.missing_diagonals > 0 && 10 * graph.one_sided > graph.pairs()) return Choice::singular;
-        switch (MinimumDegree::find(graph, order)) {
-            case MinimumDegree::OrderSearch::no_memory: return Choice::no_memory;
-            case MinimumDegree::OrderSearch::no_order: return Choice::singular;
-            case MinimumDegree::OrderSearch::done: break;
-        }
+        if (const Choice known = find_order(matrix); known != Choice::made) return known;
         return tree.make(graph, order) ? Choice::made : Choice::no_memory;
     }
 
     SymmetricGraph graph;
     EliminationTree tree;
     Block<std::int32_t> order;
+
+private:
+    // That of an earlier solver with this pattern, else a new one.
+    Choice find_order(const CompactPattern& matrix) noexcept {
+        if (const auto* known = matrix.kept ? matrix.kept->find() : nullptr) {
+            if (!order.make(matrix.n)) return Choice::no_memory;
+            std::copy(known->begin(), known->end(), order.data());
+            return Choice::made;
+        }
+        if (matrix.kept) ++matrix.kept->searches;
+        switch (MinimumDegree::find(graph, order)) {
+            case MinimumDegree::OrderSearch::no_memory: return Choice::no_memory;
+            case MinimumDegree::OrderSearch::no_order: return Choice::singular;
+            case MinimumDegree::OrderSearch::done: break;
+        }
+        try {
+            if (matrix.kept) matrix.kept->keep(order.data(), matrix.n);
+        } catch (const std::bad_alloc&) {
+            return Choice::no_memory;
+        }
+        return Choice::made;
+    }
 };
 
 }  // namespace DAEDALUS_ISA

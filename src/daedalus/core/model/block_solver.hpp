@@ -36,6 +36,7 @@ public:
     BlockSolver& operator=(const BlockSolver&) = delete;
 
     Number* values() noexcept { return solver_.values(); }
+    [[nodiscard]] bool multiply_by(const GivenProduct& product) noexcept { return solver_.multiply_by(product); }
     bool factor(const double* row_scale, const double* column_scale) noexcept {
         return solver_.factor(row_scale, column_scale);
     }

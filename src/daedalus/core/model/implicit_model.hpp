@@ -15,6 +15,8 @@ namespace daedalus {
 struct ImplicitModel {
     const Function* residual = nullptr;  // (t, x', x, z, u, p) -> F
     const Function* jacobian = nullptr;  // the same -> nonzeros of dF/dx', nonzeros of dF/d(x, z)
+    // (t, x', x, z, u, p, v', v_x, v_z) -> dF/dx' v' + dF/d(x, z) v, which iterations multiply by; nullptr: by the nonzeros
+    const Function* product = nullptr;
     const Function* drift = nullptr;     // (t, x', x, z, u, p, u') -> dF/dt + dF/du u'; nullptr where nothing needs it
     long long states = 0, unknowns = 0;  // numbers of x, and of x and z together
     ColumnGroups columns;

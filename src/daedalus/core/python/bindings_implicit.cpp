@@ -103,10 +103,17 @@ bool apply_given(void* context, double* r) noexcept {
 }
 
 PythonImplicitModel with_linear(const PythonImplicitModel& self, const std::string& form, nb::object preconditioner,
-                                double accuracy, std::vector<std::int32_t> cells) {
+                                double accuracy, std::vector<std::int32_t> cells, nb::object product) {
     if (!(accuracy > 0 && accuracy < 1)) refuse("an accuracy lies between 0 and 1");
     if (!cells.empty() && static_cast<long long>(cells.size()) != self.core.unknowns) refuse("each unknown has one cell");
     PythonImplicitModel other = self;
+    if (!product.is_none()) {
+        Integers expected = self.core.residual->size_in;
+        expected.insert(expected.end(), expected.begin() + 1, expected.begin() + 4);
+        other.core.product = &function_of(product, "product"), other.product = product;
+        if (other.core.product->size_in != expected || other.core.product->size_out != Integers{self.core.unknowns})
+            refuse("product must map (t, xdot, x, z, u, p, vdot, vx, vz) to one number an equation");
+    }
     PreconditionerWish& wish = other.core.preconditioner;
     wish = {};
     wish.accuracy = accuracy;
@@ -342,7 +349,8 @@ void bind_implicit(nb::module_& module) {
     using namespace nb::literals;
     nb::class_<PythonImplicitModel>(module, "ImplicitModel")
         .def("with_linear", with_linear, "form"_a, "preconditioner"_a = nb::none(), "accuracy"_a = 1e-9,
-             "cells"_a = std::vector<std::int32_t>())
+             "cells"_a = std::vector<std::int32_t>(), "product"_a = nb::none())
+        .def_prop_ro("order_searches", [](const PythonImplicitModel& self) { return self.core.matrix.order->searches.load(); })
         .def("__init__", construct_model, "residual"_a, "jacobian"_a, "states"_a, "unknowns"_a, "dot_colind"_a,
              "dot_rows"_a, "all_colind"_a, "all_rows"_a, "index"_a = nb::list(), "level"_a = nb::list(),
              "drift"_a = nb::none(), "dependent"_a = nb::list(), "held"_a = nb::list(), "columns"_a = nb::list(),

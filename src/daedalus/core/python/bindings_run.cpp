@@ -134,7 +134,13 @@ nb::object run_signals(const PythonRun& self) {
 
 nb::object dense_in_numpy(DenseRecord&& dense, long long n) {
     const auto count = static_cast<std::size_t>(dense.count), width = static_cast<std::size_t>(n);
-    dense.coefficients.grow(dense.count * (dense.degree + 1) * n);
+    const long long piece = (dense.degree + 1) * n;
+    if (dense.places.size() > 0) {
+        Storage<double> full(dense.count * piece);
+        for (long long k = 0; k < dense.count; ++k) write_piece(dense, k, n, full.data() + k * piece);
+        dense.coefficients = std::move(full);
+    }
+    dense.coefficients.grow(dense.count * piece);
     return nb::make_tuple(to_numpy(std::move(dense.starts), {count}), to_numpy(std::move(dense.ends), {count}),
                           to_numpy(std::move(dense.coefficients), {count, std::size_t(dense.degree) + 1, width}));
 }

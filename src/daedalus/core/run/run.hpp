@@ -26,12 +26,28 @@ public:
     virtual Status look(const SoFar& so_far) = 0;  // Status::going, or why to stop
 };
 
-// Dense output: piece m from starts[m] to ends[m], coefficients (count, degree + 1, n).
+// Dense output: piece m from starts[m] to ends[m], coefficients (count, degree + 1, n) where there are no places, else as
+// PieceRows has them.
 struct DenseRecord {
     Storage<double> starts, ends, coefficients;
-    long long count = 0;
+    Storage<long long> places;
+    long long count = 0, derived = 0;
     int degree = 0;
 };
+
+// A piece of these, in full: (degree + 1, n). Columns of x' are the last of a row, those of x the first.
+inline void write_piece(const DenseRecord& dense, long long piece, long long n, double* out) {
+    const double length = dense.ends.data()[piece] - dense.starts.data()[piece];
+    const long long place = dense.places.data()[piece], size = dense.places.data()[piece + 1] - place;
+    const long long kept = length == 0 ? n : n - dense.derived, powers = size / kept;
+    const double* from = dense.coefficients.data() + place;
+    std::fill_n(out, (dense.degree + 1) * n, 0.0);
+    for (long long j = 0; j < powers; ++j) std::copy_n(from + j * kept, kept, out + j * n);
+    for (long long j = 1; j < powers && kept < n; ++j) {
+        const double slope = static_cast<double>(j) / length;
+        for (long long i = 0; i < dense.derived; ++i) out[(j - 1) * n + kept + i] = slope * from[j * kept + i];
+    }
+}
 
 // What a run leaves behind.
 struct Record {
@@ -136,10 +152,18 @@ private:
         const auto more = [&](long long rows, long long width) {
             return std::min(2 * rows, request_.memory_limit / (width * number));
         };
-        const long long piece = keeps_pieces() ? 2 + (record_.dense.degree + 1) * n : 0;
-        // Counts of a step take less than the room of two numbers.
-        const long long steps = more(s.recorder.steps.capacity, 3 + n + piece);
-        if (!has_room_for_step(s) && (steps <= s.recorder.steps.capacity || !grow_steps(steps))) return false;
+        if (!has_room_for_step(s)) {
+            const PieceRows& pieces = s.recorder.pieces;
+            const long long piece = keeps_pieces() ? 3 + (pieces.count > 0 ? pieces.used() / pieces.count : n) : 0;
+            // Counts of a step take less than the room of two numbers.
+            const long long steps = more(s.recorder.steps.capacity, 3 + n + piece);
+            const bool lacks_rows = s.recorder.steps.count + 3 > s.recorder.steps.capacity || pieces.count >= pieces.capacity;
+            if (lacks_rows && (steps <= s.recorder.steps.capacity || !grow_steps(steps))) return false;
+            if (keeps_pieces() && !pieces.takes(n)) {
+                const long long room = std::min(2 * pieces.room, request_.memory_limit / number);
+                if (room <= pieces.room || !grow_coefficients(room) || !pieces.takes(n)) return false;
+            }
+        }
         if (!has_room_for_events(s) && s.guards.count > 0) {
             const long long events = more(s.recorder.events.capacity, 2 + 2 * record_.event_width);
             if (events <= s.recorder.events.capacity || !grow_events(events)) return false;
@@ -170,10 +194,18 @@ private:
     bool grow_pieces(long long capacity) {
         PieceRows& pieces = workspace_.state().recorder.pieces;
         DenseRecord& dense = record_.dense;
-        const bool done = dense.starts.try_grow(capacity) && dense.ends.try_grow(capacity) &&
-                          dense.coefficients.try_grow(capacity * (dense.degree + 1) * record_.n);
-        pieces = {dense.starts.data(), dense.ends.data(), dense.coefficients.data(), dense.degree, pieces.count,
-                  done ? capacity : pieces.capacity, pieces.lost};
+        const bool done = dense.starts.try_grow(capacity) && dense.ends.try_grow(capacity) && dense.places.try_grow(capacity + 1);
+        pieces.starts = dense.starts.data(), pieces.ends = dense.ends.data(), pieces.places = dense.places.data();
+        if (done) pieces.capacity = capacity;
+        pieces.degree = dense.degree;
+        return done && (pieces.room > 0 || grow_coefficients(capacity * (dense.degree + 1) * record_.n));
+    }
+
+    bool grow_coefficients(long long room) {
+        PieceRows& pieces = workspace_.state().recorder.pieces;
+        const bool done = record_.dense.coefficients.try_grow(room);
+        pieces.coefficients = record_.dense.coefficients.data();
+        if (done) pieces.room = room;
         return done;
     }
 
@@ -212,7 +244,7 @@ private:
         record_.event_count = s.recorder.events.count;
         if (rows.capacity > 2 * first_rows) (void)grow_steps(std::max(rows.count, 1LL));
         if (s.recorder.pieces.capacity > 0) end_pieces(s, rows);
-        record_.dense.count = s.recorder.pieces.count;
+        record_.dense.count = s.recorder.pieces.count, record_.dense.derived = s.recorder.pieces.derived;
         if (s.implicit) record_.implicit = kernels_.work(s.implicit);
         const auto factorisations = [&](void* linear) { return s.linear.kernels.counts(linear).factorisations; };
         if (s.linear.system) record_.implicit.factorisations = factorisations(s.linear.system);
@@ -242,9 +274,11 @@ private:
     void end_pieces(Integration& s, const Rows& rows) {
         if (rows.count == 0 || (rows.count > 1 && rows.t[rows.count - 2] != rows.t[rows.count - 1])) return;
         if (!grow_pieces(s.recorder.pieces.count + 1)) return;
+        if (!s.recorder.pieces.takes(s.n) && !grow_coefficients(s.recorder.pieces.used() + (record_.dense.degree + 1) * s.n))
+            return;
         std::fill(s.coefficients, s.coefficients + (record_.dense.degree + 1) * s.lanes, 0.0);
         copy(s.x, s.n, s.coefficients);
-        push_piece(s.recorder.pieces, s.t, s.t, s.coefficients, record_.dense.degree, s.lanes, s.n);
+        push_piece(s.recorder.pieces, s.t, s.t, s.coefficients, 0, s.lanes, s.n);
     }
 
     Request request_;

@@ -153,7 +153,10 @@ inline Status complete(Integration& s) noexcept {
     if (s.inputs.delayed && s.t_new != s.t) keep_signals(s);
     if (s.recorder.pieces.capacity > 0 && s.t_new != s.t) {
         ensure_dense<M>(s);
-        push_piece(s.recorder.pieces, s.t, s.t_new, s.coefficients, M::degree(s), s.lanes, s.n);
+        int degree = M::degree(s);
+        if constexpr (requires { M::degree_of_step(s); }) degree = M::degree_of_step(s);
+        if constexpr (requires { M::derived_columns(s); }) s.recorder.pieces.derived = M::derived_columns(s);
+        push_piece(s.recorder.pieces, s.t, s.t_new, s.coefficients, degree, s.lanes, s.n);
     }
     if (s.linear.keeps_constraints && !s.end_kept) status = keep_constraints(s);
     if (s.has_projection && status == Status::going) status = project_end(s, cut);

@@ -198,6 +198,7 @@ private:
             calls.drift = connect(*request.implicit->drift, inputs);
             calls.drift.arg[6] = state_.inputs.rates;
         }
+        if (const Function* product = request.implicit->product) calls.product = connect(*product, inputs);
         if (const Function* below = request.implicit->columns.below.function) calls.below = connect(*below, inputs);
         state_.implicit = kernels_.make(*request.implicit, calls, request.implicit_method);
     }

@@ -195,7 +195,7 @@ struct Guards {
 
 // The functions of an implicit model, connected to a run.
 struct ImplicitCalls {
-    Call residual, jacobian, drift, below;
+    Call residual, jacobian, drift, below, product;
     bool has_drift = false;
 };
 
@@ -342,7 +342,7 @@ inline constexpr long long most_rounds = 50;
 inline bool has_room_for_step(const Integration& s) {
     const Recorder& recorder = s.recorder;
     return recorder.steps.count + 3 <= recorder.steps.capacity &&
-           (recorder.pieces.capacity == 0 || recorder.pieces.count < recorder.pieces.capacity);
+           (recorder.pieces.capacity == 0 || recorder.pieces.takes(s.n));
 }
 
 // The same for its events and the changes of modes that they bring.

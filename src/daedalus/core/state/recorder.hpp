@@ -22,14 +22,20 @@ struct EventRows {
     bool lost = false;
 };
 
-// Dense output as it arises, all of one degree: implicit methods cannot redo their steps cheaply.
+// Dense output as it arises: implicit methods cannot redo their steps cheaply. Each piece has its own degree, and of methods
+// whose last columns x' are the derivatives of the first ones only the others are written.
 struct PieceRows {
     double* starts = nullptr;
     double* ends = nullptr;
-    double* coefficients = nullptr;  // (capacity, degree + 1, n)
-    int degree = 0;
-    long long count = 0, capacity = 0;
+    double* coefficients = nullptr;  // of each piece (its degree + 1, n - derived); of one without length (1, n)
+    long long* places = nullptr;     // (capacity + 1): where each piece begins, and the last one ends
+    int degree = 0;                  // the largest
+    long long derived = 0;           // columns
+    long long count = 0, capacity = 0, room = 0;  // the last in numbers
     bool lost = false;
+
+    long long used() const { return count == 0 ? 0 : places[count]; }
+    bool takes(long long n) const { return count < capacity && used() + (degree + 1) * n <= room; }
 };
 
 // Discrete variables and modes of switches, each time with the row of `steps` and the time from which on they hold.
@@ -115,19 +121,16 @@ inline void push_counts(StepCounts& counts, long long rejected, long long newton
 
 inline void push_piece(PieceRows& pieces, double begin, double end, const double* coefficients,
                        int degree, long long lanes, long long n) {
-    if (!takes_one(pieces)) return;
-    pieces.starts[pieces.count] = begin;
-    pieces.ends[pieces.count] = end;
-    double* out = pieces.coefficients + pieces.count * (pieces.degree + 1) * n;
-    // Of a step of lower degree the highest powers are zero; one of a higher degree would lose them.
-    pieces.lost |= degree > pieces.degree;
-    for (int j = 0; j <= pieces.degree; ++j, out += n) {
-        if (j <= degree)
-            copy(coefficients + j * lanes, n, out);
-        else
-            for (long long i = 0; i < n; ++i) out[i] = 0;
+    if (!pieces.takes(n) || degree > pieces.degree) {
+        pieces.lost = true;
+        return;
     }
-    ++pieces.count;
+    const long long place = pieces.used(), kept = begin == end ? n : n - pieces.derived;
+    pieces.starts[pieces.count] = begin, pieces.ends[pieces.count] = end;
+    double* out = pieces.coefficients + place;
+    for (int j = 0; j <= degree; ++j, out += kept) copy(coefficients + j * lanes, kept, out);
+    pieces.places[pieces.count++] = place;
+    pieces.places[pieces.count] = place + (degree + 1) * kept;
 }
 
 }  // namespace DAEDALUS_ISA

@@ -6,7 +6,8 @@ wholes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import casadi as ca
 
@@ -15,6 +16,33 @@ from daedalus.model.expressions import elements, symbol_key
 SymbolPlace = tuple[str, int, int]
 # Arrays of this many elements wait until one of them is asked for.
 LARGE_ARRAY = 200
+
+
+class Elements(Sequence[ca.SX]):
+    """The elements of a symbol, made when the first one is asked for.
+
+    Example
+    -------
+    >>> import casadi as ca
+    >>> own = Elements(ca.SX.sym("x", 300))
+    >>> len(own), own[7]
+    (300, SX(x_7))
+    """
+
+    def __init__(self, symbol: ca.SX) -> None:
+        self._symbol = symbol
+        self._made: list[ca.SX] | None = None
+
+    def _all(self) -> list[ca.SX]:
+        if self._made is None:
+            self._made = elements(self._symbol)
+        return self._made
+
+    def __len__(self) -> int:
+        return int(self._symbol.numel())
+
+    def __getitem__(self, k: Any) -> Any:
+        return self._all()[k]
 
 
 class SymbolPlaces(Mapping[int, SymbolPlace]):

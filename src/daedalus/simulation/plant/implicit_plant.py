@@ -17,6 +17,7 @@ from daedalus import _core
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.analysis.structure.written_structure import VariableIndex, variable_index
 from daedalus.compilation import Compiled, compile_function, compile_loops
+from daedalus.compilation.foreign_calls import calls_foreign_code
 from daedalus.errors import SolverError
 from daedalus.model.expressions import nonzeros
 from daedalus.model.lazy_values import cached_property
@@ -120,6 +121,20 @@ class ImplicitPlant(Plant):
         return compile_function(
             ca.Function("drift", [*arguments, slopes], [ca.densify(moved)]), seldom=SELDOM_IN_RESIDUAL
         )
+
+    @cached_property
+    def product(self) -> Compiled:
+        """∂F/∂x' v' + ∂F/∂(x, z) v as a function of (t, x', x, z, u, p, v', v_x, v_z): no matrix is made for it."""
+        system, letters = self.system, ("xdot", "x", "z")
+        along = [ca.SX.sym(f"along_{letter}", system.sizes[letter]) for letter in letters]
+        structure = structure_of(system)
+        if calls_foreign_code(system.function):
+            slopes = structure.slopes("xdot"), structure.slopes("x", "z")
+            moved = ca.mtimes(slopes[0], along[0]) + ca.mtimes(slopes[1], ca.vertcat(*along[1:]))
+        else:
+            moved = ca.jtimes(system.residual, structure.symbols(*letters), ca.vertcat(*along))
+        function = ca.Function("product", [*system.symbols(), *along], [ca.densify(moved)])
+        return compile_function(function, seldom=SELDOM_IN_RESIDUAL)
 
     @cached_property
     def model(self) -> Any:

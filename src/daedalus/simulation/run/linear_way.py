@@ -12,7 +12,9 @@ import numpy as np
 from daedalus.errors import InputError
 from daedalus.model.system.system import System
 
-LINEAR = ("auto", "dense", "sparse", "krylov")
+LINEAR = ("auto", "dense", "sparse", "krylov", "matrix_free")
+# Those that iterate: with the nonzeros of the matrix, and with products J v by compiled code.
+ITERATING = ("krylov", "matrix_free")
 # The preconditioners of iterations, and what they are called in a record.
 PRECONDITIONERS = {
     "ilu": "ILU(0)",
@@ -37,7 +39,8 @@ class LinearWay(NamedTuple):
     def called(self) -> str:
         """What the preconditioner is called."""
         known = self.preconditioner or ("amg" if self.form == "auto" else "ilu")
-        return PRECONDITIONERS[known] if isinstance(known, str) else GIVEN
+        name = PRECONDITIONERS[known] if isinstance(known, str) else GIVEN
+        return f"{name} and products by compiled code" if self.form == "matrix_free" else name
 
 
 AUTO = LinearWay()
@@ -80,7 +83,7 @@ def cells_of(system: System) -> np.ndarray:
 
 def chosen_preconditioner(way: LinearWay, cells: np.ndarray, pattern: ca.Sparsity) -> LinearWay:
     """Iterations with the preconditioner that was asked for, or that fits the pattern: a band, multigrid, or ILU(0)."""
-    if way.form != "krylov" or way.preconditioner is not None:
+    if way.form not in ITERATING or way.preconditioner is not None:
         return way
     place = np.empty(len(cells), np.int64)
     place[np.argsort(cells, kind="stable")] = np.arange(len(cells))
@@ -102,7 +105,7 @@ def read_linear(linear: object, preconditioner: object = None) -> LinearWay:
         )
     if preconditioner is None:
         return LinearWay(linear)
-    if linear != "krylov":
+    if linear not in ITERATING:
         raise InputError(
             f"A preconditioner does nothing with linear={linear!r}.",
             because="only iterations have one.",

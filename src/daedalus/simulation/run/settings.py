@@ -43,6 +43,7 @@ from daedalus.simulation.run.linear_way import (
     AUTO,
     CORRECTED,
     DIRECT,
+    ITERATING,
     MAY_ITERATE,
     GivenPreconditioner,
     LinearWay,
@@ -265,7 +266,7 @@ def _checked(
     may_choose = linear.form == "auto" and system.sizes["x"] + system.sizes["z"] >= MAY_ITERATE
     if isinstance(core, _core.ImplicitModel) and (linear.form != "auto" or may_choose):
         cells = np.zeros(0, np.int32)
-        if isinstance(core_plant, ImplicitPlant) and linear.form == "krylov":
+        if isinstance(core_plant, ImplicitPlant) and linear.form in ITERATING:
             cells = cells_of(core_plant.system)
             linear = chosen_preconditioner(linear, cells, core_plant.patterns[1])
         wish: Any = "amg" if may_choose else linear.preconditioner
@@ -273,8 +274,10 @@ def _checked(
             wish = given = GivenPreconditioner(wish, core_plant.patterns[1])
         is_direct = choice.name in METHODS and METHODS[choice.name].family == "rosenbrock"
         accuracy = DIRECT if is_direct else CORRECTED
-        form: Any = "best" if may_choose else linear.form
-        core = core.with_linear(form, wish, accuracy, cells.tolist())
+        matrix_free = linear.form == "matrix_free"
+        form: Any = "best" if may_choose else "krylov" if matrix_free else linear.form
+        product = core_plant.product.core if matrix_free and isinstance(core_plant, ImplicitPlant) else None
+        core = core.with_linear(form, wish, accuracy, cells.tolist(), product)
     ends = numbers["max_steps"], numbers["time_limit"]
     return Settings(
         plant, core, *chosen, rtol, *ends, call, core_plant, switches, notes, restart=restart, contacts=contacts,

@@ -1,6 +1,7 @@
 // What makes iterations converge: which approximation of a matrix they are preconditioned by.
 #pragma once
 
+#include <complex>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -15,6 +16,15 @@ struct GivenPreconditioner {
     void* context = nullptr;
     bool (*prepare)(void* context, const double* slopes, double gamma) noexcept = nullptr;
     bool (*apply)(void* context, double* r) noexcept = nullptr;
+};
+
+// A matrix that is known by its products with vectors: a F_x' + F_w, by a function of the model.
+struct GivenProduct {
+    void* context = nullptr;
+    // out = F_x' rate + F_w v
+    void (*apply)(void* context, const double* rate, const double* v, double* out) noexcept = nullptr;
+    std::complex<double> a;
+    long long states = 0;
 };
 
 // How a model wants its iterations preconditioned.

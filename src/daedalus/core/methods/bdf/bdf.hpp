@@ -30,6 +30,8 @@ struct Bdf {
     static BdfState& of(Integration& s) { return static_cast<BdfState&>(implicit_of(s)); }
     static int degree(Integration&) { return bdf_orders; }
     static int order_of_step(Integration& s) { return of(s).step.order; }
+    static int degree_of_step(Integration& s) { return of(s).step.order; }
+    static long long derived_columns(Integration& s) { return of(s).states; }
 
     static void prepare(Integration& s) noexcept {
         BdfState& m = of(s);

@@ -15,7 +15,9 @@
 //   6. A state's `restarted` says that nothing of the past holds: the method forgets it and puts the flag back.
 //   7. `renew_begin(s)`, where declared, is called with every accepted step: it corrects z at the beginning of one behind a
 //      jump in a model of higher index.
-//   8. `order_of_step(s)`, where declared, is the order of the step just taken: of methods that change it.
+//   8. `order_of_step(s)`, where declared, is the order of the step just taken: of methods that change it. `degree_of_step(s)`
+//      is then the degree of its polynomial, and `derived_columns(s)` the number of x' at the end of a row whose polynomials
+//      are those of x, differentiated to the last bit: p c_p / h.
 //   9. Nothing is allocated and nothing thrown after the state is made; s.abort_called ends everything soon.
 //
 // A method of stage increments Z_i = W_i - w, whose tableau A is invertible and whose last stage is the end of the step,

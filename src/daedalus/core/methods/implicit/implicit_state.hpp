@@ -20,7 +20,7 @@ inline namespace DAEDALUS_ISA {
 struct ImplicitState {
     const ImplicitModel& model;
     const long long states, unknowns;
-    Call residual, jacobian, drift, below;
+    Call residual, jacobian, drift, below, product;
     bool has_drift = false;
     bool restarted = true;  // nothing of the past holds: the start, a breakpoint, a reset
     double restart_time = std::numeric_limits<double>::quiet_NaN();  // the last time that this was so
@@ -44,10 +44,11 @@ struct ImplicitState {
     double* spare_row;     // a row (x, z, x')
     double* constraint_drift;  // dc/dt of constraints between states
     double* beside_point;  // three vectors of unknowns, for slopes by differences
-    // For models with columns: where the last Jacobians are from; what their functions give; a direction d', d.
+    // For products, and for models with columns: where the last Jacobians are from; what the functions of columns give; a
+    // direction d', d.
     const long long group_count;
     double point_time = 0;
-    double *point_rate = nullptr, *point = nullptr, *column_own = nullptr, *column_values = nullptr;
+    double *point_rate = nullptr, *point = nullptr, *point_inputs = nullptr, *column_own = nullptr, *column_values = nullptr;
     double *direction_rate = nullptr, *direction = nullptr;
     BlockSolver<double> solver;
     double solver_factor = 0;  // a of its factors of a F_x' + F_w, 0 where it holds another matrix or none
@@ -74,6 +75,7 @@ struct ImplicitState {
           jacobian(calls.jacobian),
           drift(calls.drift),
           below(calls.below),
+          product(calls.product),
           has_drift(calls.has_drift),
           dot(memory.carve(static_cast<long long>(m.dot_place.size()))),
           all(memory.carve(static_cast<long long>(m.all_place.size()))),
@@ -93,6 +95,12 @@ struct ImplicitState {
           between_off(memory.carve((most_looks + most_checks + 2) * between_lanes)),
           between_row(memory.carve(padded(m.unknowns + m.states))),
           between_weights(memory.carve(between_lanes)) {
+        if (m.product) {
+            point_rate = memory.carve(m.states), point = memory.carve(m.unknowns);
+            point_inputs = memory.carve(m.product->size_in[4]);
+            product.arg[0] = &point_time, product.arg[1] = point_rate, product.arg[2] = point;
+            product.arg[3] = point + m.states, product.arg[4] = point_inputs;
+        }
         if (m.columns.groups.empty()) return;
         point_rate = memory.carve(m.states), point = memory.carve(m.unknowns);
         column_own = memory.carve(m.columns.unknowns), column_values = memory.carve(most_values(m));
@@ -182,7 +190,8 @@ inline bool jacobian_at(Integration& s, ImplicitState& m, double t, const double
     m.jacobian.arg[1] = rate, m.jacobian.arg[2] = w, m.jacobian.arg[3] = w + m.states;
     m.jacobian.res[0] = m.dot, m.jacobian.res[1] = m.all;
     const bool failed = fails(s, m.jacobian);
-    if (m.group_count > 0) keep_point(m, t, rate, w);
+    if (m.group_count > 0 || m.model.product) keep_point(m, t, rate, w);
+    if (m.model.product) copy(s.inputs.u, m.model.product->size_in[4], m.point_inputs);
     if (!failed && m.group_count == 0) {
         double sum = 0;
         for (std::size_t k = 0; k < m.model.all_place.size(); ++k) sum += 0 * m.all[k];
@@ -229,6 +238,15 @@ inline void scale_by_index(ImplicitState& m, double h) noexcept {
     }
 }
 
+// out = dF/dx' rate + dF/d(x, z) v at the last Jacobian's point.
+inline void multiply_slopes(void* context, const double* rate, const double* v, double* out) noexcept {
+    ImplicitState& m = *static_cast<ImplicitState*>(context);
+    m.product.arg[6] = rate, m.product.arg[7] = v, m.product.arg[8] = v + m.states;
+    m.product.res[0] = out;
+    // Iterations that meet a number like this stop.
+    if (evaluate(m.product) != 0) std::fill_n(out, m.unknowns, std::numeric_limits<double>::quiet_NaN());
+}
+
 template <class Number>
 inline bool factor_matrix(ImplicitState& m, BlockSolver<Number>& solver, Number a) noexcept {
     ++m.factorisations;
@@ -236,6 +254,7 @@ inline bool factor_matrix(ImplicitState& m, BlockSolver<Number>& solver, Number 
     const GivenPreconditioner& given = m.model.preconditioner.given;
     if (given.prepare && !given.prepare(given.context, m.all, 1 / std::abs(a))) return false;
     const bool scaled = m.model.higher_index;
+    if (m.model.product && !solver.multiply_by({&m, multiply_slopes, a, m.states})) return false;
     const bool done = solver.factor(scaled ? m.row_scale : nullptr, scaled ? m.column_scale : nullptr);
     if constexpr (!is_complex<Number>) m.solver_factor = done ? a : 0;
     return done;
