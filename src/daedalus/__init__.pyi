@@ -148,8 +148,8 @@ from daedalus.simulation.result.trajectory import Trajectory as Trajectory
 from daedalus.simulation.simulate import simulate as simulate
 from daedalus.simulation.stream import StreamedRun as StreamedRun
 from daedalus.simulation.stream import stream as stream
-from daedalus.studies.boundary_solution import BoundarySolution as BoundarySolution
-from daedalus.studies.boundary_value import boundary_value as boundary_value
+from daedalus.studies.boundary.boundary_solution import BoundarySolution as BoundarySolution
+from daedalus.studies.boundary.boundary_value import boundary_value as boundary_value
 from daedalus.studies.branches.branch import branch as branch
 from daedalus.studies.branches.equilibrium_branch import Branch as Branch
 from daedalus.studies.convergence import convergence as convergence

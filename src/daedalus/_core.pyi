@@ -632,6 +632,7 @@ class IntervalEquations:
         A: ArrayLike,
         b: ArrayLike,
         c: ArrayLike,
+        polynomials: ArrayLike,
     ) -> None: ...
     def rows(
         self,
@@ -642,6 +643,35 @@ class IntervalEquations:
         by_u: Sequence[int],
         by_p: Sequence[int],
     ) -> tuple[Array, Array, Array, Array]: ...
+    def missed(
+        self, mesh: ArrayLike, unknowns: ArrayLike, u: ArrayLike, p: ArrayLike, shares: ArrayLike
+    ) -> tuple[Array, Array] | None: ...
+    def moved(self, mesh: ArrayLike, unknowns: ArrayLike, finer: ArrayLike) -> Array: ...
+
+class IntervalSearch:
+    def __init__(
+        self,
+        equations: IntervalEquations,
+        mesh: ArrayLike,
+        unknowns: ArrayLike,
+        u: ArrayLike,
+        p: ArrayLike,
+        free: Sequence[int],
+        conditions: Function,
+        constants: ArrayLike,
+        nodes: Sequence[int],
+        places: tuple[Sequence[int], Sequence[int]],
+        nominal: ArrayLike,
+        limits: ArrayLike,
+    ) -> None: ...
+    def begin(self) -> bool: ...
+    def advance(self) -> str: ...
+    @property
+    def values(self) -> Array: ...
+    @property
+    def scaled(self) -> Array: ...
+    @property
+    def damping(self) -> float: ...
 
 class IntervalFactors:
     def solve(self, right: ArrayLike) -> Array: ...

@@ -71,8 +71,7 @@ class Collocation:
         self.rows = self.n + self.m
         self.width, self.height = self.n + STAGES * self.rows, STAGES * self.rows + self.n
         self._derivatives = partial_derivatives(system)
-        table = gauss_legendre(STAGES)
-        self.A, self.b, self.c = (np.asarray(part, dtype=float) for part in (table.A, table.b, table.c))
+        self.A, self.b, self.c = (np.asarray(part, dtype=float) for part in (_TABLE.A, _TABLE.b, _TABLE.c))
 
     # -- unknowns ----------------------------------------------------------------------------------------------
 
@@ -92,12 +91,9 @@ class Collocation:
         rest = unknowns[N * self.width :]
         return MeshValues(np.vstack([block[:, :n], rest[:n]]), inner[:, :, :n], inner[:, :, n:]), rest[n:]
 
-    def moved(self, times: np.ndarray, values: MeshValues, finer: np.ndarray) -> MeshValues:
-        """The same motion on another mesh."""
-        shape = len(finer) - 1, STAGES
-        _, rates, z = values.between(times, self.points(finer).ravel())
-        x = values.between(times, finer)[0]
-        return MeshValues(x, rates.reshape(*shape, self.n), z.reshape(*shape, self.m))
+    def moved(self, times: np.ndarray, unknowns: np.ndarray, finer: np.ndarray) -> np.ndarray:
+        """The unknowns of the same motion on another mesh."""
+        return self.kernel.moved(times, unknowns, finer)
 
     def inside(self, times: np.ndarray, values: MeshValues) -> np.ndarray:
         """(N, stages, n) x at the Gauss points."""
@@ -156,41 +152,40 @@ class Collocation:
         chosen = moved or {}
         u = self.driven(self.points(times).ravel(), held)
         return IntervalRows(
-            *self._kernel.rows(times, unknowns, u, p, list(chosen.get("u", ())), list(chosen.get("p", ())))
+            *self.kernel.rows(times, unknowns, u, p, list(chosen.get("u", ())), list(chosen.get("p", ())))
         )
 
     @cached_property
-    def _kernel(self) -> IntervalEquations:
+    def kernel(self) -> IntervalEquations:
+        """The equations in the core."""
         return once(self.system, _interval_equations)
 
     def misses(
-        self, times: np.ndarray, values: MeshValues, p: np.ndarray, rtol: float, atol: float | np.ndarray,
+        self, times: np.ndarray, unknowns: np.ndarray, p: np.ndarray, rtol: float, atol: float | np.ndarray,
         held: Mapping[int, float] | None = None,
     ) -> np.ndarray:  # fmt: skip
         """For every interval, by how many tolerances its step misses the equations between the Gauss points."""
-        N, h, n, m = len(times) - 1, np.diff(times), self.n, self.m
-        shares = np.array(TRIED)
-        polynomial, integral = lagrange(shares)
-        between = np.einsum("ts,isn->itn", polynomial, values.rates)
-        inside = values.x[:-1, None] + h[:, None, None] * np.einsum("ts,isn->itn", integral, values.rates)
-        algebraic = np.einsum("ts,ism->itm", polynomial, values.z)
-        tried = times[:-1, None] + h[:, None] * shares
-        k = tried.size
-        vectors = tried.ravel(), between.reshape(k, n), inside.reshape(k, n), algebraic.reshape(k, m), p, held
-        off = self.corrections(*vectors)[:, :n]
-        off = np.abs(off.reshape(N, len(shares), n)) * h[:, None, None]
-        sizes = np.abs(values.x).max(axis=0)
+        N, h, n = len(times) - 1, np.diff(times), self.n
+        tried = times[:-1, None] + h[:, None] * _TRIED
+        found = self.kernel.missed(times, unknowns, self.driven(tried.ravel(), held), p, _TRIED)
+        if found is None:
+            values, _ = self.split(unknowns, N)
+            x, rates, z = values.between(times, tried.ravel())
+            off = self.corrections(tried.ravel(), rates, x, z, p, held)[:, :n]
+            found = off.reshape(N, len(_TRIED), n), x.reshape(N, len(_TRIED), n)
+        off, inside = found
+        first, last = unknowns[: N * self.width].reshape(N, -1)[:, :n], unknowns[N * self.width :][:n]
+        sizes = np.maximum(np.abs(first).max(axis=0), np.abs(last))
         allowed = atol + rtol * np.maximum(np.abs(inside), 1e-3 * sizes)
-        return np.asarray((off / allowed).max(axis=(1, 2)))
+        return np.asarray((np.abs(off) * h[:, None, None] / allowed).max(axis=(1, 2)))
 
 
 def _interval_equations(system: System) -> IntervalEquations:
     """The collocation equations of a system in the core."""
     function, patterns = partial_derivatives(system)._equations
-    table = gauss_legendre(STAGES)
     return IntervalEquations(
         function.core, system.sizes["x"], system.sizes["z"], [pattern.get_triplet() for pattern in patterns],
-        *(np.asarray(part, dtype=float) for part in (table.A, table.b, table.c)),
+        _TABLE.A, _TABLE.b, _TABLE.c, _COEFFICIENTS,
     )  # fmt: skip
 
 
@@ -209,5 +204,7 @@ def cut(mesh: np.ndarray, pieces: Any) -> np.ndarray:
     return np.append(np.concatenate(parts), mesh[-1])
 
 
+_TABLE = gauss_legendre(STAGES)
 # Coefficients of each polynomial, the highest power first.
-_COEFFICIENTS = np.linalg.inv(np.vander(np.asarray(gauss_legendre(STAGES).c, dtype=float))).T
+_COEFFICIENTS = np.ascontiguousarray(np.linalg.inv(np.vander(np.asarray(_TABLE.c, dtype=float))).T)
+_TRIED = np.array(TRIED)

@@ -168,6 +168,9 @@ def finite_eigenvalues(E: np.ndarray, A: np.ndarray, states: int) -> np.ndarray:
     from scipy.linalg.lapack import dgecon, dgetrf, dgetrs
 
     if E.shape[0] == E.shape[1]:
+        diagonal = E.diagonal()
+        if np.all(diagonal != 0) and np.count_nonzero(E) == len(E) == states:
+            return np.linalg.eigvals(A / diagonal[:, None])
         matrix = np.hstack([E[:, :states], -A[:, states:]])
         rows = np.maximum(np.abs(matrix).max(axis=1, initial=0.0), np.abs(A).max(axis=1, initial=0.0))
         rows = np.where(rows > 0, rows, 1.0)

@@ -26,9 +26,9 @@ from daedalus.studies.branches.special_points import locate_crossing, locate_fol
 NEAR = 3.0
 # A branch is closed when it comes back to its first point within this share of the sizes, in the same direction.
 CLOSED = 0.02
-# Eigenvalues of up to this many states take less time than a step. Of more, they are found again when one of them could
-# have come this share of its way to the imaginary axis, and after so many steps.
-FEW_STATES, ON_ITS_WAY, MOST_UNSEEN = 40, 0.25, 8
+# Eigenvalues of up to this many states take less time than a step. Of more, they are found again when one of them would
+# cross the imaginary axis within so many times the way since they were seen, and after so many steps.
+FEW_STATES, AHEAD, MOST_UNSEEN = 40, 2.0, 8
 # A change between two points that were passed already is searched for in halves, so many times.
 MOST_HALVES = 8
 
@@ -66,6 +66,7 @@ class Walk(CurveWalk[RestStep, Seen]):
         self.largest = LARGEST * max(1.0, (rest.n / 2) ** 0.25)
         self.passed: list[RestStep] = []  # since eigenvalues were seen, that step first
         self.rates: np.ndarray | None = None  # of real parts, in lengths of the curve
+        self.settled: set[int] = set()  # what was found on steps before the last one
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "curve"}
@@ -117,7 +118,12 @@ class Walk(CurveWalk[RestStep, Seen]):
         turns = before.orientation * after.orientation < 0 or before.tangent[-1] * after.tangent[-1] < 0
         if not turns and not self._is_near(last):
             return []
-        earlier = self._told_since(first)
+        if not turns and self._unstable(self.passed[0]) == self._unstable(last):
+            self._remember(self.passed[0], last)
+            self.passed = [last]
+            return []
+        earlier = self._told_in(self.passed)
+        self.settled = {id(one[1]) for one in earlier}
         own = self._between(first, last, length)
         if own is None:
             return None
@@ -131,23 +137,26 @@ class Walk(CurveWalk[RestStep, Seen]):
             return True
         seen = np.sort(self.passed[0].eigenvalues.real)
         way = sum(self._gap(one, other) for one, other in zip(self.passed, [*self.passed[1:], last]))
-        return bool(np.any(way * self.rates >= ON_ITS_WAY * np.abs(seen)))
+        return bool(np.any(seen * (seen + AHEAD * way * self.rates) <= 0))
 
     def _remember(self, seen: RestStep, last: RestStep) -> None:
         """How fast real parts move from one point to another."""
         one, other = np.sort(seen.eigenvalues.real), np.sort(last.eigenvalues.real)
         way = sum(self._gap(a, b) for a, b in zip(self.passed, [*self.passed[1:], last]))
-        self.rates = np.abs(other - one) / max(way, NOT_ZERO) if len(one) == len(other) else None
+        self.rates = (other - one) / max(way, NOT_ZERO) if len(one) == len(other) else None
 
     def _gap(self, one: RestStep, other: RestStep) -> float:
         step = (other.point.unknowns - one.point.unknowns) / self.sizes(one.point.unknowns)
         return float(np.sqrt(np.sum(step**2) / np.sqrt(len(step))))
 
-    def _told_since(self, last: RestStep) -> list[Seen]:
-        """What happened on the steps since eigenvalues were seen, where their number has changed until a step."""
-        if len(self.passed) < 2 or self._unstable(self.passed[0]) == self._unstable(last):
+    def _told_in(self, steps: Sequence[RestStep]) -> list[Seen]:
+        """What happened on steps that were passed, found by halves where the number of eigenvalues has changed."""
+        if len(steps) < 2 or self._unstable(steps[0]) == self._unstable(steps[-1]):
             return []
-        return [one for a, b in zip(self.passed[:-1], self.passed[1:]) for one in self._halved(a, b, MOST_HALVES)]
+        if len(steps) == 2:
+            return self._halved(steps[0], steps[1], MOST_HALVES)
+        middle = len(steps) // 2
+        return [*self._told_in(steps[: middle + 1]), *self._told_in(steps[middle:])]
 
     def _halved(self, first: RestStep, last: RestStep, most: int) -> list[Seen]:
         """What happens between two points that were passed, by shorter steps where these have to tell it apart."""
@@ -164,14 +173,12 @@ class Walk(CurveWalk[RestStep, Seen]):
     def _seen_since(self, steps: Sequence[RestStep]) -> list[Seen]:
         """What happened on the last steps of a branch, where eigenvalues were not seen."""
         last = steps[-1]
-        own = self._unstable(last)
         open_steps = [step for step in self.passed if any(step is one for one in steps)]
-        if self.rest.nx <= FEW_STATES or not open_steps or self._unstable(open_steps[0]) == own:
+        if self.rest.nx <= FEW_STATES or not open_steps:
             return []
         if last is not open_steps[-1]:
             open_steps.append(last)
-        self.passed = open_steps
-        return self._told_since(last)
+        return self._told_in(open_steps)
 
     def _unstable(self, step: RestStep) -> int:
         return unstable_count(step.eigenvalues, self.neutral)
@@ -242,7 +249,7 @@ class Walk(CurveWalk[RestStep, Seen]):
 
     def is_before(self, special: Seen, first: RestStep, last: RestStep) -> bool:
         """Whether something happens before the last point."""
-        return self._is_inside(special[1], first, last, 1e-6)
+        return id(special[1]) in self.settled or self._is_inside(special[1], first, last, 1e-6)
 
     def _is_inside(self, Y: np.ndarray, first: RestStep, last: RestStep, slack: float = 0.1) -> bool:
         """Whether a point lies between two others, in the direction from one to the other."""

@@ -175,8 +175,9 @@ class OrbitEquations:
     def misses(self, orbit: OrbitValues, rtol: float) -> np.ndarray:
         """By how many tolerances each interval misses the equations between the points where they hold."""
         p, held = self.problem.numbers(orbit.parameter)
+        head = self.problem.collocation.joined(orbit.values)
         atol = rtol * 1e-2 * np.maximum(np.ptp(orbit.values.x, axis=0), 1e-9 * self.size_x)
-        return self.problem.collocation.misses(self.times(orbit.period), orbit.values, p, rtol, atol, held)
+        return self.problem.collocation.misses(self.times(orbit.period), head, p, rtol, atol, held)
 
     def __call__(self, Y: np.ndarray) -> tuple[np.ndarray, IntervalMatrix]:
         """All rows, and their derivatives by all unknowns; there is one unknown more than there are rows."""

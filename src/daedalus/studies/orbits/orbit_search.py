@@ -50,7 +50,9 @@ def balanced(mesh: np.ndarray, misses: np.ndarray, least: int = FIRST_INTERVALS)
 def on_mesh(problem: OrbitProblem, orbit: OrbitValues, mesh: np.ndarray) -> OrbitValues:
     """The same orbit on another mesh."""
     times, finer = (problem.begin + orbit.period * part for part in (orbit.mesh, mesh))
-    moved = problem.collocation.moved(times, orbit.values, finer)
+    collocation = problem.collocation
+    unknowns = collocation.moved(times, collocation.joined(orbit.values), finer)
+    moved, _ = collocation.split(unknowns, len(mesh) - 1)
     return OrbitValues(mesh, moved, orbit.period, orbit.closing, orbit.parameter)
 
 

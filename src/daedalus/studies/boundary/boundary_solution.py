@@ -10,7 +10,7 @@ import numpy as np
 from daedalus.errors import InputError
 from daedalus.model.lazy_values import cached_property
 from daedalus.model.names import counted
-from daedalus.studies.between_mesh_points import BetweenMeshPoints, between_mesh_points
+from daedalus.studies.boundary.between_mesh_points import BetweenMeshPoints, between_mesh_points
 from daedalus.studies.collocation import Collocation, MeshValues
 
 

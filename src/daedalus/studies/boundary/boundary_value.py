@@ -2,36 +2,31 @@
 
 Between mesh points the states are polynomials that obey the equations at Gauss points (see `collocation`). The mesh is
 refined where the equations are missed between these points, and the result is compared with one on half the steps
-before it is called a success.
-
-Where Newton's method does not converge from the guess v₀, v₀ solves F(v) - (1 - s) F(v₀) = 0 at s = 0; the curve
-through it is followed to s = 1, through folds (E. L. Allgower and K. Georg, Introduction to Numerical Continuation
-Methods, 2003, section 11.6).
+before it is called a success. Where Newton's method does not converge from the guess, a curve is followed from it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import casadi as ca
 import numpy as np
 
-from daedalus.algebra.damped_newton import damped_newton
+from daedalus._core import IntervalSearch
+from daedalus.algebra.damped_newton import Root
 from daedalus.algebra.rank_decision import NOT_ZERO
 from daedalus.analysis.points.operating_point import read_point
-from daedalus.compilation import compile_function
-from daedalus.deadline import poll
 from daedalus.differentiation.differentiable_system import flowing_system
 from daedalus.errors import InputError, SolverError
-from daedalus.model.expressions import concatenate, is_inequality, is_logical, split_equalities
 from daedalus.model.model import Model, as_system
 from daedalus.model.names import counted, listed
 from daedalus.model.plain_numbers import result_at
 from daedalus.model.system.system import System
 from daedalus.simulation.run.request import read_span
-from daedalus.studies.boundary_solution import BoundarySolution
-from daedalus.studies.branches.curve import LARGEST_TURN, ImplicitCurve, next_length
+from daedalus.studies.boundary.boundary_conditions import read_conditions
+from daedalus.studies.boundary.boundary_solution import BoundarySolution
+from daedalus.studies.boundary.continued_root import root_by_continuation
+from daedalus.studies.boundary.interval_newton import LIMITS, motion_on_mesh
 from daedalus.studies.collocation import STAGES, Collocation, MeshValues, cut
 from daedalus.studies.interval_matrix import IntervalMatrix
 
@@ -40,10 +35,6 @@ FIRST_INTERVALS, MOST_INTERVALS, MOST_REFINEMENTS = 8, 4000, 30
 FAR = 100.0
 # Steps of Newton's method at most, and the scaled residual of what is solved.
 MOST_STEPS, SOLVES = 60, 1e-6
-
-
-# Steps in lengths of the curve: the first, the largest and the smallest one, and how many there may be.
-FIRST, LARGEST, SMALLEST, MOST = 1e-2, 0.5, 1e-6, 400
 
 
 def boundary_value(
@@ -114,73 +105,11 @@ class _BoundaryCollocation:
                 because="free= names parameters that are solved for.",
                 remedy='free={"lam": 1.0}',
             )
-        self.at_p = np.array([int(place.positions[0]) for _, place in entries], dtype=int)
-        self._at_p = self.at_p.tolist()
+        self._at_p = [int(place.positions[0]) for _, place in entries]
         known = {**dict(parameters or {}), **self.free}
         self.p = np.array(read_point(system, None, None, known)["p"])
-        self._read_conditions(conditions, as_system(model))
-
-    # -- conditions --------------------------------------------------------------------------------------------
-
-    def _read_conditions(self, conditions: Callable[..., Any], written: System) -> None:
-        if not callable(conditions):
-            raise InputError(
-                "The conditions are not a function.",
-                f"got {type(conditions).__name__}: {conditions!r}",
-                because="they are written with the states at times of the span, which the function receives.",
-                remedy="lambda at: [at(0)['y'], at(1)['y'] - 1], a list of what is zero",
-            )
-        system, symbols = self.system, dict[float, ca.SX]()
-        p = ca.SX.sym("p", len(self.free))
-        begin, end = self.span
-
-        def at(t: float) -> _StatesAt:
-            time = float(t)
-            if not begin - 1e-12 <= time <= end + 1e-12:
-                raise InputError(
-                    f"t = {time:g} is outside of the span.",
-                    f"the span is {begin:g} to {end:g}",
-                    remedy="conditions at times of the span",
-                )
-            x = symbols.setdefault(min(max(time, begin), end), ca.SX.sym(f"x{len(symbols)}", self.n))
-            return _StatesAt(system, x, dict(zip(self.free, ca.vertsplit(p) if self.free else [])), written.name)
-
-        rows = conditions(at)
-        rows = [rows] if isinstance(rows, ca.SX) else list(rows)
-        expression = concatenate([_zero(row) for row in rows]) if rows else ca.SX(0, 1)
-        self.kept = 0
-        if system.has_invariants:
-            # What the reduced equations keep holds everywhere when it holds in the beginning.
-            x0 = symbols.setdefault(begin, ca.SX.sym("x_begin", self.n))
-            kept = concatenate(list(system.invariants.values()))
-            kept = ca.substitute(kept, system.symbol("x"), x0)
-            kept = ca.substitute(kept, system.symbol("p"), self._parameters(p))
-            kept = ca.substitute(kept, system.symbol("t"), ca.SX(begin))
-            self.kept = int(kept.numel())
-            expression = ca.vertcat(expression, kept)
-        wanted, given = self.n + len(self.free), int(expression.numel())
-        if given != wanted:
-            raise InputError(
-                f"{counted(wanted - self.kept, 'condition')} needed, {given - self.kept} given.",
-                [
-                    f"{counted(self.n, 'state')}, {counted(len(self.free), 'free parameter')}",
-                    *([f"{counted(self.kept, 'condition')} from the constraints of the model"] if self.kept else []),
-                ],
-                because="each state and each free parameter needs one.",
-                remedy="one condition for each of them",
-            )
-        self.times = np.array(sorted(symbols))
-        every = ca.vertcat(*(symbols[t] for t in self.times))
-        unknowns = ca.vertcat(every, p)
-        slopes = ca.jacobian(expression, unknowns)
-        self._own_rows, self._own_columns = (np.array(part, dtype=int) for part in slopes.sparsity().get_triplet())
-        self.rows = compile_function(ca.Function("conditions", [every, p], [ca.densify(expression), slopes]))
-
-    def _parameters(self, p: ca.SX) -> ca.SX:
-        whole = ca.SX(ca.DM(self.p))
-        for k, position in enumerate(self.at_p.tolist()):
-            whole[position] = p[k]
-        return whole
+        names = dict(zip(self._at_p, self.free))
+        self.conditions = read_conditions(conditions, system, as_system(model).name, span, names, self.p)
 
     # -- solving -----------------------------------------------------------------------------------------------
 
@@ -192,11 +121,12 @@ class _BoundaryCollocation:
         for _ in range(MOST_REFINEMENTS):
             unknowns, count = self._newton(mesh, unknowns)
             iterations += count
-            values, p = self.collocation.split(unknowns, len(mesh) - 1)
-            misses = self.collocation.misses(mesh, values, self._whole(p), rtol, atol)
+            p = unknowns[len(unknowns) - len(self.free) :]
+            misses = self.collocation.misses(mesh, unknowns, self._whole(p), rtol, atol)
             if before is not None:
                 error = self._difference(*before, mesh, unknowns)
                 if error <= max(10 * rtol, 1e-12) and np.max(misses) <= 1:
+                    values = self.collocation.split(unknowns, len(mesh) - 1)[0]
                     return BoundarySolution(
                         self.collocation, mesh, values, self._whole(p), list(self.free), error,
                         float(np.max(misses)) * rtol, iterations,
@@ -205,8 +135,7 @@ class _BoundaryCollocation:
             finer = cut(mesh, 2 if before else np.where(misses <= 1, 1, np.where(misses > FAR, 3, 2)))
             if len(finer) > MOST_INTERVALS:
                 break
-            moved = self.collocation.joined(self.collocation.moved(mesh, values, finer))
-            unknowns, mesh = np.concatenate([moved, p]), finer
+            unknowns, mesh = np.concatenate([self.collocation.moved(mesh, unknowns, finer), p]), finer
         raise SolverError(
             f"The boundary value problem of {self.system.name!r} needs more than {MOST_INTERVALS} intervals.",
             f"{counted(len(mesh) - 1, 'interval')} miss the equations by {np.max(misses):.2g} tolerances",
@@ -215,7 +144,7 @@ class _BoundaryCollocation:
         )
 
     def _mesh(self, mesh: np.ndarray) -> np.ndarray:
-        return np.unique(np.concatenate([mesh, self.times]))
+        return np.unique(np.concatenate([mesh, self.conditions.times]))
 
     def _first(self, mesh: np.ndarray, guess: Mapping[str, object] | None) -> np.ndarray:
         """Guesses at mesh and collocation points as one vector."""
@@ -237,7 +166,7 @@ class _BoundaryCollocation:
     def _whole(self, p: np.ndarray) -> np.ndarray:
         """All parameters, with the free ones put in."""
         whole = self.p.copy()
-        whole[self.at_p] = p
+        whole[self._at_p] = p
         return whole
 
     def _newton(self, mesh: np.ndarray, unknowns: np.ndarray) -> tuple[np.ndarray, int]:
@@ -246,14 +175,14 @@ class _BoundaryCollocation:
         size_x = np.maximum(np.abs(values.x).max(axis=0), self.system.nominal["x"])
         size_x = np.where(size_x > 0, size_x, 1.0)
         size_z = np.where(self.system.nominal["z"] > 0, self.system.nominal["z"], 1.0)
-        steps = np.tile(size_x / (self.span[1] - self.span[0]), (N, STAGES, 1))
-        sizes = MeshValues(np.tile(size_x, (N + 1, 1)), steps, np.tile(size_z, (N, STAGES, 1)))
-        nominal = np.concatenate([self.collocation.joined(sizes), np.maximum(np.abs(p), 1e-3)])
-        root = damped_newton(lambda v: self._equations(mesh, v), unknowns, nominal, limit=MOST_STEPS)
+        inner = np.tile(np.concatenate([size_x / (self.span[1] - self.span[0]), size_z]), STAGES)
+        sizes = np.tile(np.concatenate([size_x, inner]), N)
+        nominal = np.concatenate([sizes, size_x, np.maximum(np.abs(p), 1e-3)])
+        root = self._root(mesh, unknowns, nominal)
         if not root.converged or root.worst > SOLVES:
             reached = root_by_continuation(lambda v: self._equations(mesh, v)[:2], unknowns, nominal)
             if reached is not None:
-                root = damped_newton(lambda v: self._equations(mesh, v), reached, nominal, limit=MOST_STEPS)
+                root = self._root(mesh, reached, nominal)
         if not root.converged or root.worst > SOLVES:
             raise SolverError(
                 f"The boundary value problem of {self.system.name!r} was not solved.",
@@ -264,19 +193,38 @@ class _BoundaryCollocation:
             )
         return root.values, root.iterations
 
+    def _root(self, mesh: np.ndarray, guess: np.ndarray, nominal: np.ndarray) -> Root:
+        inner = self.collocation.height - self.n
+
+        def begun() -> IntervalSearch:
+            nodes, columns = self._places(mesh)
+            u = self.collocation.driven(self.collocation.points(mesh).ravel())
+            own = self.conditions.own
+            return IntervalSearch(
+                self.collocation.kernel, mesh, guess, u, self.p, self._at_p, own.code.core, self.conditions.numbers,
+                nodes.tolist(), (own.rows.tolist(), columns[own.columns].tolist()), nominal, LIMITS,
+            )  # fmt: skip
+
+        return motion_on_mesh(begun, lambda v: self._equations(mesh, v), guess, nominal, inner, MOST_STEPS)
+
+    def _places(self, mesh: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The mesh points of the conditions, and where what they take stands among all unknowns."""
+        N, n, width, k = len(mesh) - 1, self.n, self.collocation.width, len(self.free)
+        nodes = np.searchsorted(mesh, self.conditions.times)
+        last = N * width + n
+        return nodes, np.concatenate([(nodes[:, None] * width + np.arange(n)).ravel(), np.arange(last, last + k)])
+
     def _equations(self, mesh: np.ndarray, unknowns: np.ndarray) -> tuple[np.ndarray, Any, np.ndarray]:
         """All rows, their Jacobian, and their sizes."""
         N, n, width, inner = len(mesh) - 1, self.n, self.collocation.width, self.collocation.height - self.n
         p = unknowns[N * width + n :]
         rows = self.collocation.intervals(mesh, unknowns, self._whole(p), moved={"p": self._at_p})
-        last = N * width + n
         tail = np.zeros((N, inner + n, len(p)))
         tail[:, :inner] = rows.by_moved.reshape(N, inner, len(p))
-        nodes = np.searchsorted(mesh, self.times)
-        columns = np.concatenate([(nodes[:, None] * width + np.arange(n)).ravel(), np.arange(last, last + len(p))])
-        at_ends, slopes = self.rows(unknowns[columns[: len(nodes) * n]], p)
+        nodes, columns = self._places(mesh)
+        at_ends, slopes = self.conditions(unknowns[columns[: len(nodes) * n]], p)
         ends = np.zeros((len(at_ends), len(unknowns)))
-        ends[self._own_rows, columns[self._own_columns]] = slopes
+        ends[self.conditions.own.rows, columns[self.conditions.own.columns]] = slopes
         matrix = IntervalMatrix(rows.block, tail, ends, inner)
         scale = matrix.row_sizes() * max(1.0, float(np.abs(unknowns).max(initial=0.0)))
         return np.concatenate([rows.residual.ravel(), at_ends]), matrix, np.where(scale > 0, scale, 1.0)
@@ -288,96 +236,3 @@ class _BoundaryCollocation:
         sizes = np.maximum(np.abs(before.x).max(axis=0), NOT_ZERO)
         gap = float(np.max(np.abs(values.x[np.searchsorted(mesh, old)] - before.x) / sizes))
         return max(gap, float(np.max(np.abs(p - p_old) / np.maximum(np.abs(p), NOT_ZERO), initial=0.0)))
-
-
-def _zero(row: Any) -> ca.SX:
-    """A condition as what is zero: `a == b` is `a - b`; other comparisons are refused."""
-    if isinstance(row, bool):
-        raise InputError(
-            "A condition is True or False.",
-            because="a comparison of numbers says nothing about the solution.",
-            remedy='at(0)["y"] - 1',
-        )
-    entries = split_equalities(ca.SX(row))[0]
-    if any(is_inequality(entry) or is_logical(entry) for entry in entries):
-        raise InputError(
-            "A condition is an inequality.",
-            because="a boundary value problem has as many equations as unknowns.",
-            remedy='at(0)["y"] - 1, which is zero at the solution',
-        )
-    return concatenate(entries)
-
-
-class _StatesAt(Mapping[str, ca.SX]):
-    """The states at one time as symbols by name, and the free parameters."""
-
-    def __init__(self, system: System, x: ca.SX, free: Mapping[str, ca.SX], name: str) -> None:
-        self._system, self._x, self._free, self._name = system, x, free, name
-
-    def __getitem__(self, name: str) -> ca.SX:
-        if name in self._free:
-            return self._free[name]
-        place = self._system.place(name)
-        if place.letter != "x":
-            raise InputError(
-                f"{name} cannot be used in a condition.",
-                f"the states of {self._name!r} are {listed(list(self._system.labels['x']))}",
-                because="conditions are written in states and free parameters.",
-                remedy="what it follows from, or a state for it",
-            )
-        values = self._x[place.positions.tolist()]
-        return ca.reshape(values, *place.shape) if len(place.shape) == 2 else values
-
-    def __iter__(self) -> Iterator[str]:
-        return iter((*(name for name, place in self._system.places.items() if place.letter == "x"), *self._free))
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
-
-
-def root_by_continuation(
-    equations: Callable[[np.ndarray], tuple[np.ndarray, Any]], guess: np.ndarray, sizes: np.ndarray
-) -> np.ndarray | None:
-    """A root of F, reached from a guess along a curve; None where the curve does not come to one.
-
-    equations: v -> F (N,) and ∂F/∂v (N, N), full or with a method `with_column`. sizes: of the unknowns, (N,).
-
-    Example
-    -------
-    >>> import numpy as np
-    >>> def far(v):               # Newton's method leaves for infinity from 3
-    ...     return np.arctan(v), np.diag(1 / (1 + v**2))
-    >>> bool(abs(root_by_continuation(far, np.array([3.0]), np.ones(1))[0]) < 1e-9)
-    True
-    """
-    first, _ = equations(guess)
-    if not np.all(np.isfinite(first)):
-        return None
-
-    def homotopy(Y: np.ndarray) -> tuple[np.ndarray, Any]:
-        residual, matrix = equations(Y[:-1])
-        wide = matrix.with_column(first) if hasattr(matrix, "with_column") else np.column_stack([matrix, first])
-        return residual - (1 - Y[-1]) * first, wide
-
-    curve = ImplicitCurve(homotopy, lambda Y: np.append(np.maximum(sizes, np.abs(Y[:-1])), 1.0))
-    along = np.zeros(len(guess) + 1)
-    along[-1] = 1.0
-    point, length = curve.through(np.append(guess, 0.0), along), FIRST
-    for _ in range(MOST):
-        poll("a root of the equations")
-        after = curve.step(point, length)
-        if after is None or after.turn < LARGEST_TURN:
-            length /= 2
-            if length < SMALLEST:
-                return None
-            continue
-        if after.unknowns[-1] >= 1.0:
-            share = (1.0 - point.unknowns[-1]) / (after.unknowns[-1] - point.unknowns[-1])
-            last = curve.corrected(point.unknowns + share * (after.unknowns - point.unknowns), along, along)
-            if last is not None:
-                root: np.ndarray = last.unknowns[:-1]
-                return root
-            length /= 2
-            continue
-        point, length = after, next_length(after, length, LARGEST)
-    return None

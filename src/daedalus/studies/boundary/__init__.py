@@ -1,0 +1,1 @@
+"""Motions that obey conditions at several times."""
