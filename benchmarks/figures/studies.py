@@ -32,7 +32,7 @@ def evaluate(session: Session) -> Iterator[Row]:
         found = session.probe("studies", {"part": part, "seconds": session.settings.seconds})
         for record in found.records or [{}]:
             errors = [f"{record[key]:.1e}" for key in ("error", "scipy_error") if key in record]
-            note = found.failure or f"errors {' and '.join(errors)}"
+            note = found.failure or f"errors {' and '.join(errors)}; ours the first time {record['first']:.2g} s"
             yield Row(words, "solve_bvp", record.get("ours"), record.get("scipy"), FASTER, note=note)
 
 

@@ -198,10 +198,9 @@ def lagrange(shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def cut(mesh: np.ndarray, pieces: Any) -> np.ndarray:
     """The mesh with each interval cut into so many pieces."""
-    parts = [
-        np.linspace(a, b, k + 1)[:-1] for a, b, k in zip(mesh[:-1], mesh[1:], np.broadcast_to(pieces, len(mesh) - 1))
-    ]
-    return np.append(np.concatenate(parts), mesh[-1])
+    counts = np.broadcast_to(np.asarray(pieces, dtype=int), len(mesh) - 1)
+    within = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
+    return np.append(np.repeat(mesh[:-1], counts) + within * np.repeat(np.diff(mesh) / counts, counts), mesh[-1])
 
 
 _TABLE = gauss_legendre(STAGES)

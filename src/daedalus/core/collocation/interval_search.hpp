@@ -56,7 +56,7 @@ public:
     Outcome advance() {
         for (std::size_t k = 0; k < unknowns_; ++k) size_[k] = std::max(nominal_[k], std::abs(values[k]));
         if (!factors_.factor(state_.block.data(), state_.tail.data(), state_.ends.data(), size_.data()) ||
-            !(condition() < limits_.largest_condition))
+            (is_first_ && !is_regular()))
             return Outcome::irregular;
         correct(state_.residual, step_);
         const double length = length_of(step_);
@@ -65,14 +65,16 @@ public:
             // The last correction is as good as the others unless rounding spoils it.
             for (std::size_t k = 0; k < unknowns_; ++k) trial_[k] = values[k] + step_[k];
             if (look(trial_, other_) && left_in(other_) < left_in(state_)) values = trial_, std::swap(state_, other_);
-            return failed ? Outcome::failed : Outcome::converged;
+            return failed ? Outcome::failed : ended();
         }
         predict(length);
         if (!damped(length)) {
             if (failed) return Outcome::failed;
-            return length <= limits_.stalled ? Outcome::converged : Outcome::stuck;
+            return length <= limits_.stalled ? ended() : Outcome::stuck;
         }
         last_length_ = length, is_first_ = false;
+        // A correction with the factors of before that is this short changes nothing any more.
+        if (damping == 1 && length_of(successor_) <= limits_.tolerance) return ended();
         return Outcome::advanced;
     }
 
@@ -149,6 +151,9 @@ private:
         over(state.residual.data(), equations_, 0.0);
         return std::isfinite(sum);
     }
+
+    bool is_regular() { return condition() < limits_.largest_condition; }
+    Outcome ended() { return is_first_ || is_regular() ? Outcome::converged : Outcome::irregular; }
 
     // An estimate of the condition from below by two right-hand sides (N. J. Higham, ACM TOMS 14 (1988), has the second).
     double condition() {

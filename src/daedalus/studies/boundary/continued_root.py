@@ -1,4 +1,4 @@
-"""A root of F(v) = 0 by following a curve from the guess v₀: F(v) - (1 - s) F(v₀) = 0 from s = 0 to s = 1, through folds.
+"""A root of F(v) = 0 along a curve from the guess v₀: F(v) - (1 - s) F(v₀) = 0 from s = 0 to s = 1, through folds.
 
 E. L. Allgower and K. Georg, Introduction to Numerical Continuation Methods, 2003, section 11.6.
 """

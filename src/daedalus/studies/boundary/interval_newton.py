@@ -1,4 +1,4 @@
-"""Newton's method for a motion on a mesh: by the core while its matrices are safely regular, else in full generality."""
+"""Newton's method for a motion on a mesh: by the core where its matrices are safely regular."""
 
 from __future__ import annotations
 
