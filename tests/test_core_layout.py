@@ -13,8 +13,9 @@ CORE = Path(__file__).parent.parent / "src" / "daedalus" / "core"
 ORDER = [
     ["machine"],  # processor, memory, numbers
     ["linear/preconditioners"],  # approximate inverses for iterations
-    ["linear", "noise", "contact", "collocation"],  # matrices, random numbers, bodies that touch, motions on meshes
+    ["linear", "noise", "contact"],  # matrices, random numbers, bodies that touch
     ["model"],  # compiled functions, inputs, equations
+    ["collocation"],  # motions on meshes
     ["state"],  # where a run is, and what it writes down
     ["methods"],  # the length of a step, for all methods
     ["methods/explicit", "methods/implicit"],  # explicit methods; what implicit ones share
