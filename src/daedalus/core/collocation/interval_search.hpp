@@ -30,7 +30,7 @@ struct SearchLimits {
 
 class IntervalSearch {
 public:
-    enum class Outcome { advanced, converged, stuck, irregular, failed };
+    enum class SearchProgress { advanced, converged, stuck, irregular, failed };
 
     IntervalSearch(const IntervalForm& form, Call& call, Call& end_call, const DrivenMesh& mesh, double* p,
                    std::vector<long long> free, EndRows ends, SearchLimits limits, const double* v, const double* nominal)
@@ -53,29 +53,29 @@ public:
     bool begin() { return look(values, state_); }
 
     // One iteration.
-    Outcome advance() {
+    SearchProgress advance() {
         for (std::size_t k = 0; k < unknowns_; ++k) size_[k] = std::max(nominal_[k], std::abs(values[k]));
         if (!factors_.factor(state_.block.data(), state_.tail.data(), state_.ends.data(), size_.data()) ||
             (is_first_ && !is_regular()))
-            return Outcome::irregular;
+            return SearchProgress::irregular;
         correct(state_.residual, step_);
         const double length = length_of(step_);
-        if (!std::isfinite(length)) return Outcome::irregular;
+        if (!std::isfinite(length)) return SearchProgress::irregular;
         if (length <= limits_.tolerance) {
             // The last correction is as good as the others unless rounding spoils it.
             for (std::size_t k = 0; k < unknowns_; ++k) trial_[k] = values[k] + step_[k];
             if (look(trial_, other_) && left_in(other_) < left_in(state_)) values = trial_, std::swap(state_, other_);
-            return failed ? Outcome::failed : ended();
+            return failed ? SearchProgress::failed : ended();
         }
         predict(length);
         if (!damped(length)) {
-            if (failed) return Outcome::failed;
-            return length <= limits_.stalled ? ended() : Outcome::stuck;
+            if (failed) return SearchProgress::failed;
+            return length <= limits_.stalled ? ended() : SearchProgress::stuck;
         }
         last_length_ = length, is_first_ = false;
         // A correction with the factors of before that is this short changes nothing any more.
         if (damping == 1 && length_of(successor_) <= limits_.tolerance) return ended();
-        return Outcome::advanced;
+        return SearchProgress::advanced;
     }
 
     // The residual in sizes of the equations.
@@ -90,13 +90,13 @@ public:
     int failed = 0;  // what a function returned
 
 private:
-    struct State {
+    struct MotionRows {
         std::vector<double> residual, block, tail, ends, sizes, scale;
     };
 
-    State made() const {
+    MotionRows made() const {
         const auto N = static_cast<std::size_t>(mesh_.N), height = static_cast<std::size_t>(form_.height());
-        State state;
+        MotionRows state;
         state.residual.resize(equations_), state.scale.resize(equations_), state.sizes.resize(equations_);
         state.block.resize(N * height * static_cast<std::size_t>(form_.width() + form_.n));
         state.tail.assign(N * height * free_.size(), 0.0);
@@ -105,7 +105,7 @@ private:
     }
 
     // The equations and their derivatives at v; false where they have no finite values.
-    bool look(const std::vector<double>& v, State& state) {
+    bool look(const std::vector<double>& v, MotionRows& state) {
         const std::size_t n = static_cast<std::size_t>(form_.n), k = free_.size();
         const std::size_t head = static_cast<std::size_t>(mesh_.N * form_.height());
         const double* behind = v.data() + unknowns_ - k;
@@ -128,7 +128,7 @@ private:
     }
 
     // The sizes of the rows; false where anything is not finite.
-    bool measure(const std::vector<double>& v, State& state) const {
+    bool measure(const std::vector<double>& v, MotionRows& state) const {
         const std::size_t whole = static_cast<std::size_t>(form_.width() + form_.n), k = free_.size();
         const std::size_t head = static_cast<std::size_t>(mesh_.N * form_.height());
         double largest = 1, sum = 0;
@@ -153,7 +153,7 @@ private:
     }
 
     bool is_regular() { return condition() < limits_.largest_condition; }
-    Outcome ended() { return is_first_ || is_regular() ? Outcome::converged : Outcome::irregular; }
+    SearchProgress ended() { return is_first_ || is_regular() ? SearchProgress::converged : SearchProgress::irregular; }
 
     // An estimate of the condition from below by two right-hand sides (N. J. Higham, ACM TOMS 14 (1988), has the second).
     double condition() {
@@ -185,7 +185,7 @@ private:
         return std::sqrt(sum / static_cast<double>(unknowns_));
     }
 
-    double left_in(const State& state) const {
+    double left_in(const MotionRows& state) const {
         double sum = 0;
         for (std::size_t k = 0; k < equations_; ++k) sum += std::pow(state.residual[k] / state_.scale[k], 2);
         return sum;
@@ -245,7 +245,7 @@ private:
     IntervalFactors factors_;
     std::size_t unknowns_ = 0, equations_ = 0;
     std::vector<double> nominal_, at_ends_, end_slopes_, moved_, size_, step_, successor_, trial_, right_;
-    State state_, other_;
+    MotionRows state_, other_;
     bool is_first_ = true;
     double last_length_ = 0;
 };

@@ -177,16 +177,16 @@ struct PythonSearch {
     }
 
     std::string advance() {
-        IntervalSearch::Outcome outcome{};
+        IntervalSearch::SearchProgress outcome{};
         {
             const LockReleased released;
             outcome = search->advance();
         }
         switch (outcome) {
-            case IntervalSearch::Outcome::advanced: return "advanced";
-            case IntervalSearch::Outcome::converged: return "converged";
-            case IntervalSearch::Outcome::stuck: return "stuck";
-            case IntervalSearch::Outcome::irregular: return "irregular";
+            case IntervalSearch::SearchProgress::advanced: return "advanced";
+            case IntervalSearch::SearchProgress::converged: return "converged";
+            case IntervalSearch::SearchProgress::stuck: return "stuck";
+            case IntervalSearch::SearchProgress::irregular: return "irregular";
             default: own().tell(kept);
         }
     }
