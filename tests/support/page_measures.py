@@ -20,8 +20,28 @@ def wider_than_the_page(browser):
     return browser.ask(WIDER)
 
 
-# Texts by the boxes of their letters; those that a box of their own clips or hides do not count.
+# Texts by the boxes of their letters; what a box around them clips, hides or scrolls away does not count.
 OVERLAPS = """(() => {
+  const shown = (box, e) => {
+    let { left, right, top, bottom } = box;
+    for (let p = e; p; p = p.parentElement) {
+      const style = getComputedStyle(p);
+      if (p === document.body || p === document.documentElement || style.display.startsWith("inline")) continue;
+      const area = p.getBoundingClientRect();
+      if (style.overflowX !== "visible") { left = Math.max(left, area.left); right = Math.min(right, area.right); }
+      if (style.overflowY !== "visible") { top = Math.max(top, area.top); bottom = Math.min(bottom, area.bottom); }
+    }
+    return { left: Math.max(left, 0), right, top, bottom, height: box.height };
+  };
+  // A title that stays while its list scrolls has paper of its own, behind which the list is not seen.
+  const hidden = (e, x, y) => {
+    for (let p = document.elementFromPoint(x, y); p && !p.contains(e); p = p.parentElement) {
+      const style = getComputedStyle(p), paper = (style.backgroundColor.match(/[\\d.]+/g) || []).map(Number);
+      const stays = style.position === "sticky" || style.position === "fixed";
+      if (stays && (paper.length === 3 || paper[3] > 0.9)) return true;
+    }
+    return false;
+  };
   const texts = [], walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   while (walker.nextNode()) {
     const node = walker.currentNode, own = node.parentElement;
@@ -30,16 +50,21 @@ OVERLAPS = """(() => {
     const range = document.createRange(); range.selectNodeContents(node);
     const clip = own.closest("details:not([open])");
     if (clip && !own.closest("summary")) continue;
-    for (const box of range.getClientRects())
-      if (box.width > 1 && box.height > 1) texts.push([node, box, node.textContent.trim().slice(0, 30)]);
+    for (const box of range.getClientRects()) {
+      const seen = shown(box, own);
+      if (seen.right - seen.left > 1 && seen.bottom - seen.top > 1)
+        texts.push([node, seen, node.textContent.trim().slice(0, 30), own]);
+    }
   }
   const found = [];
   for (let i = 0; i < texts.length; i++) for (let j = 0; j < i; j++) {
-    const [a, p, one] = texts[i], [b, q, two] = texts[j];
+    const [a, p, one, first] = texts[i], [b, q, two, second] = texts[j];
     if (a === b) continue;
     const wide = Math.min(p.right, q.right) - Math.max(p.left, q.left);
     const high = Math.min(p.bottom, q.bottom) - Math.max(p.top, q.top);
-    if (wide > 2 && high > 0.35 * Math.min(p.height, q.height)) found.push(`${one} | ${two}`);
+    if (wide <= 2 || high <= 0.35 * Math.min(p.height, q.height)) continue;
+    const [x, y] = [Math.max(p.left, q.left) + wide / 2, Math.max(p.top, q.top) + high / 2];
+    if (!hidden(first, x, y) && !hidden(second, x, y)) found.push(`${one} | ${two}`);
   }
   return found.slice(0, 10);
 })()"""

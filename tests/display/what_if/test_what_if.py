@@ -4,6 +4,7 @@ import json
 import re
 from functools import partial
 from itertools import combinations_with_replacement, product
+from types import SimpleNamespace
 
 import casadi as ca
 import numpy as np
@@ -12,6 +13,8 @@ from page_measures import faint_texts, overlapping_texts, wider_than_the_page
 
 import daedalus as dd
 from daedalus import catalogue
+from daedalus.display.what_if.what_if_page import ALONE, trusted_corners
+from daedalus.display.what_if.what_if_page import _error as error_of
 
 
 @pytest.fixture(scope="module")
@@ -269,3 +272,24 @@ def test_sliders_fit_the_page_and_no_text_lies_over_another(make, names, tmp_pat
     finally:
         browser.window(1200, 800)
         browser.dark(False)
+
+
+def test_curves_of_rounding_do_not_count():
+    """The current of a ground pin, 1e-15 of those beside it, left no slider of a circuit a verified range."""
+    times, rounding = np.linspace(0, 1, 11), np.random.default_rng(0).normal(size=(2, 11)) * 1e-9
+    base = {"load": np.sin(times), "ground": rounding[0]}
+    prediction = SimpleNamespace(parts=lambda label: (base[label], [], {}), at=lambda change: base)
+    run = SimpleNamespace(success=True, at=lambda times: {"load": base["load"] + 0.01, "ground": rounding[1]})
+    assert error_of(lambda: run, prediction, np.zeros(1), [["load", "ground"]], times) == pytest.approx(
+        0.01 / np.sin(1)
+    )
+    assert error_of(lambda: run, prediction, np.zeros(1), [["load"], ["ground"]], times) > 0.5
+
+
+def test_the_smallest_change_that_is_told_was_tried(tmp_path):
+    """With four sliders a quarter of the range was called off, and half of it was the smallest that was tried."""
+    for count in (1, 2, 3, 4):
+        tried: list[np.ndarray] = []
+        trusted_corners(lambda shares, tried=tried: bool(tried.append(shares)), count)
+        for row in np.eye(count):
+            assert any(np.array_equal(shares, min(ALONE) * row) for shares in tried)

@@ -13,6 +13,7 @@ import numpy as np
 from daedalus.differentiation.events.smoothness import NoSecondDerivativesError
 from daedalus.differentiation.result.sensitivity_result import Sensitivities
 from daedalus.differentiation.sensitivities import sensitivities
+from daedalus.display.curves import FLAT, largest
 from daedalus.display.look import unit_text
 from daedalus.display.motion.animation import animate
 from daedalus.display.motion.page import packed, started_viewer, whole_page
@@ -55,16 +56,16 @@ def what_if(
     if data["runs"][0]["shapes"]:
         _add_shape_slopes(data, tr, times, prediction, reach)
     rerun = partial(simulate, system, span, **options)
-    labels = [series["name"] for series in shown]
+    panels = [[series["name"] for series in panel["series"]] for panel in data["panels"]]
 
     def agrees(shares: np.ndarray) -> bool:
         change = shares * reach
         again = partial(rerun, parameters=dict(zip(wanted, (values + change).tolist())))
-        return _error(again, prediction, change, labels, times) <= TRUSTED
+        return _error(again, prediction, change, panels, times) <= TRUSTED
 
     corners = trusted_corners(agrees, len(wanted)) * reach
     data["what_if"] = {
-        "names": wanted, "units": [unit_text(unit_of(tr.system, name)) for name in wanted], "smallest": min(SHARES[1]),
+        "names": wanted, "units": [unit_text(unit_of(tr.system, name)) for name in wanted], "smallest": min(ALONE),
         "values": values.tolist(), "reach": reach.tolist(), "corners": corners.tolist(),
         "trusted": _alone(corners, values), "error": TRUSTED, "order": prediction.order,
         "call": f"dd.simulate(m, ({span[0]:g}, {span[1]:g})",
@@ -147,7 +148,11 @@ def _alone(corners: np.ndarray, values: np.ndarray) -> list[list[float]]:
 
 
 def _error(
-    again: Callable[[], Trajectory], prediction: Prediction, change: np.ndarray, labels: list[str], times: np.ndarray
+    again: Callable[[], Trajectory],
+    prediction: Prediction,
+    change: np.ndarray,
+    panels: list[list[str]],
+    times: np.ndarray,
 ) -> float:
     """The largest difference between prediction and a re-run, as a share of the range of each curve."""
     try:
@@ -157,11 +162,15 @@ def _error(
     if not run.success:
         return np.inf
     worst, samples, predicted = 0.0, run.at(times), prediction.at(change)
-    for label in labels:
-        base, truth = prediction.parts(label)[0], np.asarray(samples[label], dtype=float)
-        # What hardly changes over time is judged by its size.
-        size = max(np.ptp(truth), np.ptp(base), 0.05 * float(np.abs(base).max()), 1e-12)
-        worst = max(worst, float(np.abs(predicted[label] - truth).max()) / size)
+    for labels in panels:
+        bases = {label: prediction.parts(label)[0] for label in labels}
+        # What is rounding beside the other curves of its panel cannot be wrong.
+        least = max(FLAT * max(map(largest, bases.values()), default=0.0), 1e-12)
+        for label, base in bases.items():
+            truth = np.asarray(samples[label], dtype=float)
+            # What hardly changes over time is judged by its size.
+            size = max(np.ptp(truth), np.ptp(base), 0.05 * largest(base), least)
+            worst = max(worst, float(np.abs(predicted[label] - truth).max()) / size)
     return worst
 
 
@@ -177,10 +186,11 @@ def _page(title: str, data: dict[str, Any]) -> str:
 
 # -- how far sliders may go together ----------------------------------------------------------------------------
 
-# Shares of the range of a slider at which re-runs are made, by the number of sliders.
-SHARES = {1: (0.25, 0.5, 0.75, 1.0), 2: (0.25, 0.5, 1.0), 3: (0.5, 1.0)}
-# With more sliders one by one and all together alone.
-SHARES_OF_MANY = (0.5, 1.0)
+# Shares of the range of a slider at which each is tried alone, and those at which two or three are combined.
+ALONE = (0.1, 0.25, 0.5, 0.75, 1.0)
+COMBINED = {2: (0.25, 0.5, 1.0), 3: (0.5, 1.0)}
+# More sliders are moved together, all by the same share.
+TOGETHER = (0.5, 1.0)
 
 
 def trusted_corners(agrees: Callable[[np.ndarray], bool], count: int) -> np.ndarray:
@@ -211,14 +221,13 @@ def trusted_corners(agrees: Callable[[np.ndarray], bool], count: int) -> np.ndar
 
 def _lattice(count: int) -> list[np.ndarray]:
     """The changes that are tried, the small ones first."""
-    if count in SHARES:
-        sides = [s * share for share in SHARES[count] for s in (-1.0, 1.0)]
-        points = [np.array(p) for p in product((0.0, *sides), repeat=count)]
-    else:
-        signs = [np.array(s) for s in product((-1.0, 1.0), repeat=count)]
-        axes = [s * row for row in np.eye(count) for s in (-1.0, 1.0)]
-        points = [share * way for share in SHARES_OF_MANY for way in (*axes, *signs)]
-    return sorted((p for p in points if np.any(p)), key=lambda p: float(np.abs(p).sum()))
+    points = {tuple(s * share * row) for row in np.eye(count) for share in ALONE for s in (-1.0, 1.0)}
+    if count in COMBINED:
+        sides = [s * share for share in COMBINED[count] for s in (-1.0, 1.0)]
+        points |= set(product((0.0, *sides), repeat=count))
+    elif count > 1:
+        points |= {tuple(share * np.array(signs)) for signs in product((-1.0, 1.0), repeat=count) for share in TOGETHER}
+    return sorted((np.array(p) for p in points if any(p)), key=lambda p: (float(np.abs(p).sum()), tuple(p)))
 
 
 def _reaches(far: np.ndarray, near: np.ndarray) -> bool:
