@@ -275,8 +275,8 @@ def test_sliders_fit_the_page_and_no_text_lies_over_another(make, names, tmp_pat
 
 
 def test_curves_of_rounding_do_not_count():
-    """The current of a ground pin, 1e-15 of those beside it, left no slider of a circuit a verified range."""
-    times, rounding = np.linspace(0, 1, 11), np.random.default_rng(0).normal(size=(2, 11)) * 1e-9
+    """The current of a ground pin, 1e-5 of those beside it, left no slider of a circuit a verified range."""
+    times, rounding = np.linspace(0, 1, 11), np.random.default_rng(0).normal(size=(2, 11)) * 1e-5
     base = {"load": np.sin(times), "ground": rounding[0]}
     prediction = SimpleNamespace(parts=lambda label: (base[label], [], {}), at=lambda change: base)
     run = SimpleNamespace(success=True, at=lambda times: {"load": base["load"] + 0.01, "ground": rounding[1]})

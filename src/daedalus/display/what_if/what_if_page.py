@@ -13,7 +13,7 @@ import numpy as np
 from daedalus.differentiation.events.smoothness import NoSecondDerivativesError
 from daedalus.differentiation.result.sensitivity_result import Sensitivities
 from daedalus.differentiation.sensitivities import sensitivities
-from daedalus.display.curves import FLAT, largest
+from daedalus.display.curves import largest
 from daedalus.display.look import unit_text
 from daedalus.display.motion.animation import animate
 from daedalus.display.motion.page import packed, started_viewer, whole_page
@@ -30,6 +30,8 @@ from daedalus.simulation.simulate import simulate
 FRAMES = 201
 # The error that counts as trusted, as a share of the range of the curves.
 TRUSTED = 0.03
+# A curve that is smaller than this share of its panel is judged as if it had that size: more is not to be seen.
+SEEN = 0.01
 # The step of differences of shapes, as a share of the range of a slider.
 STEP = 0.1
 
@@ -164,8 +166,7 @@ def _error(
     worst, samples, predicted = 0.0, run.at(times), prediction.at(change)
     for labels in panels:
         bases = {label: prediction.parts(label)[0] for label in labels}
-        # What is rounding beside the other curves of its panel cannot be wrong.
-        least = max(FLAT * max(map(largest, bases.values()), default=0.0), 1e-12)
+        least = max(SEEN * max(map(largest, bases.values()), default=0.0), 1e-12)
         for label, base in bases.items():
             truth = np.asarray(samples[label], dtype=float)
             # What hardly changes over time is judged by its size.
