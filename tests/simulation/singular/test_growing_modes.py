@@ -95,7 +95,7 @@ def test_a_start_on_an_unstable_rest_stays_and_is_told(method):
     (record,) = told(tr)
     assert record.kind == "rest"
     assert (record.rate, record.frequency) == (pytest.approx(0.5), pytest.approx(np.sqrt(0.75)))
-    assert "start slightly beside it" in str(record)
+    assert "start slightly off the equilibrium" in str(record)
     assert "unstable equilibrium" in " ".join(tr.notes)
 
 

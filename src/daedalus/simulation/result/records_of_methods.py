@@ -199,7 +199,7 @@ class BelowTolerance(Record):
     """States that stay below their absolute tolerance over a whole run: no error of theirs is seen.
 
     >>> print(BelowTolerance(("x",), 1e-9))
-    x stays below its absolute tolerance (1e-09), so that no error of it is seen: ...
+    x stays below its absolute tolerance (1e-09), so its error is not controlled: try ...
     """
 
     variables: tuple[str, ...]
@@ -209,8 +209,8 @@ class BelowTolerance(Record):
         names = listed(self.variables, 6)
         stay, its, of = ("stays", "its", "it") if len(self.variables) == 1 else ("stay", "their", "them")
         return (
-            f"{names} {stay} below {its} absolute tolerance ({self.tolerance:.3g}), so that no error of {of} is seen: "
-            f"nominal= where {'it is' if len(self.variables) == 1 else 'they are'} declared, or "
+            f"{names} {stay} below {its} absolute tolerance ({self.tolerance:.3g}), so {its} error is not controlled: "
+            f"try nominal= in the declaration of {of}, or "
             f'atol={{"{self.variables[0]}": ...}}'
         )
 
@@ -220,7 +220,7 @@ class FewDigits(Record):
     """States that stay within a thousand absolute tolerances over a whole run: few of their digits are under control.
 
     >>> print(FewDigits(("c.voltage",), 1e-9))
-    c.voltage stays within 1000 times its absolute tolerance (1e-09), so that fewer than three digits of it are ...
+    c.voltage stays within 1000 times its absolute tolerance (1e-09), so fewer than three digits of it are ...
     """
 
     variables: tuple[str, ...]
@@ -230,8 +230,8 @@ class FewDigits(Record):
         names = listed(self.variables, 6)
         stay, its, of = ("stays", "its", "it") if len(self.variables) == 1 else ("stay", "their", "them")
         return (
-            f"{names} {stay} within 1000 times {its} absolute tolerance ({self.tolerance:.3g}), so that fewer than "
-            f'three digits of {of} are certain: atol={{"{self.variables[0]}": ...}}'
+            f"{names} {stay} within 1000 times {its} absolute tolerance ({self.tolerance:.3g}), so fewer than "
+            f'three digits of {of} are certain: try atol={{"{self.variables[0]}": ...}}'
         )
 
 
@@ -269,7 +269,7 @@ class GrowingModeMet(Record):
     it does not oscillate.
 
     >>> print(GrowingModeMet("rest", "x", 0.0, 0.5, 0.0))
-    the state is at an unstable equilibrium at t = 0: a disturbance, of x above all, grows by a factor e every 2 s ...
+    the state is at an unstable equilibrium at t = 0: disturbances, mainly of x, grow by a factor e every 2 s ...
     """
 
     kind: str
@@ -280,26 +280,27 @@ class GrowingModeMet(Record):
 
     def __str__(self) -> str:
         turns = f", oscillating at {self.frequency:.3g} rad/s" if self.frequency else ""
-        grows = f"grows by a factor e every {1 / self.rate:.3g} s (rate {self.rate:.3g} 1/s{turns})"
+        factor = f"by a factor e every {1 / self.rate:.3g} s (rate {self.rate:.3g} 1/s{turns})"
         if self.kind == "rest":
             return (
-                f"the state is at an unstable equilibrium at t = {self.time:.6g}: a disturbance, of {self.variable} "
-                f"above all, {grows}, but nothing disturbs it here; to see where it goes, start slightly beside it"
+                f"the state is at an unstable equilibrium at t = {self.time:.6g}: disturbances, mainly of "
+                f"{self.variable}, grow {factor}, but nothing disturbs it; to see the motion away from it, start "
+                "slightly off the equilibrium"
             )
         if self.kind == "passed":
             return (
-                f"a disturbance of {self.variable} {grows} from t = {self.time:.6g} on: short steps followed it until "
-                "rounding errors would have shown, and it did not show; later steps are longer than it resolves"
+                f"a disturbance of {self.variable} grows {factor} from t = {self.time:.6g} on: short steps followed it "
+                "until rounding errors would have been visible, but it did not appear; later steps do not resolve it"
             )
         if self.kind == "unresolved":
             return (
-                f"a disturbance of {self.variable} {grows} at t = {self.time:.6g}: the fixed step is longer than that, "
-                f"and implicit methods damp in silence what they do not resolve; try step={0.1 / self.rate:.1g}, or a "
-                "run without step="
+                f"a disturbance of {self.variable} grows {factor} at t = {self.time:.6g}: the fixed step is longer "
+                "than that, and implicit methods damp motions that they do not resolve; "
+                f"try step={0.1 / self.rate:.1g}, or a run without step="
             )
         return (
-            f"a disturbance of {self.variable} {grows} from t = {self.time:.6g} on: steps are short enough to follow "
-            "it, and the result depends on the last digits of the start"
+            f"a disturbance of {self.variable} grows {factor} from t = {self.time:.6g} on: steps are short enough to "
+            "follow it, and the result depends on the last digits of the start"
         )
 
 
@@ -308,7 +309,7 @@ class SizesOfParts(Record):
     """States of parts that turned out small, so that the run was made again with tolerances in units of their sizes.
 
     >>> print(SizesOfParts(("c.voltage",)))
-    absolute tolerances of c.voltage follow from its size in a first run, which they did not resolve
+    absolute tolerances of c.voltage were too large for its size in a first run and were reduced
     """
 
     variables: tuple[str, ...]
@@ -316,8 +317,8 @@ class SizesOfParts(Record):
     def __str__(self) -> str:
         its = "its size" if len(self.variables) == 1 else "their sizes"
         return (
-            f"absolute tolerances of {listed(self.variables, 6)} follow from {its} in a first run, which they did not "
-            "resolve"
+            f"absolute tolerances of {listed(self.variables, 6)} were too large for {its} in a first run "
+            "and were reduced"
         )
 
 
@@ -416,7 +417,7 @@ class ContactsStepped(Record):
         if self.unsolved:
             told += f" ({self.unsolved} problems were not solved to their tolerance)"
         if self.lessened:
-            told += f"; {self.lessened} impacts give back less than their restitution, so that the energy does not grow"
+            told += f"; {self.lessened} impacts return less speed than their restitution, so the energy does not grow"
         if self.redundant:
             told += "; where points can share a load in many ways, their forces are those of least norm"
         return told

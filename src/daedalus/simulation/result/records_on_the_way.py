@@ -249,16 +249,16 @@ class BrokenBetweenSteps(Record):
     """A force or share that is beyond its limit between steps, however often these were made shorter.
 
     >>> print(BrokenBetweenSteps(1.25, 3))  # doctest: +NORMALIZE_WHITESPACE
-    from t = 1.25 on, in 3 places between steps, a friction holds more than it can, or a contact pulls: a change shorter
-    than these steps may be missed; try max_step=
+    from t = 1.25 on, at 3 points between steps, a friction force exceeds its limit or a contact pulls: changes
+    shorter than these steps may be missed; try max_step=
     """
 
     time: float
     count: int
 
     def __str__(self) -> str:
-        places = "one place" if self.count == 1 else f"{self.count} places"
+        places = "one point" if self.count == 1 else f"{self.count} points"
         return (
-            f"from t = {self.time:.6g} on, in {places} between steps, a friction holds more than it can, or a contact "
-            "pulls: a change shorter than these steps may be missed; try max_step="
+            f"from t = {self.time:.6g} on, at {places} between steps, a friction force exceeds its limit or a contact "
+            "pulls: changes shorter than these steps may be missed; try max_step="
         )
