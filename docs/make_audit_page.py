@@ -62,7 +62,8 @@ def page() -> str:
         lines += ["", f"## Document {document}: {title}", "", "| statement | where | test |", "|---|---|---|"]
         for row in rows:
             if row.document == document:
-                lines.append(f"| {row.text.replace('|', chr(92) + '|')} | {row.where} | `{row.test}` |")
+                where = row.where if "`" in row.where else f"`{row.where}`"
+                lines.append(f"| {row.text.replace('|', chr(92) + '|')} | {where} | `{row.test}` |")
     return "\n".join([*lines, ""])
 
 

@@ -38,7 +38,7 @@ def test_the_response_is_the_matrix_exponential_and_the_convolution():
     assert found == pytest.approx((C @ (free + forced) + D[0] * u[-1]).item(), rel=1e-9)
 
 
-@pytest.mark.document("002", "SO(3): RᵀR = I and det R = 1; a reflection is none", "`dd.is_rotation`")
+@pytest.mark.document("002", "SO(3): RᵀR = I and det R = 1; a reflection is not a rotation", "`dd.is_rotation`")
 def test_rotations_are_orthogonal_with_determinant_one():
     for R in (dd.rot_x(0.3), dd.rot_y(-2.0), dd.rot_z(1.1) @ dd.rot_x(0.4), dd.rotation_exp([0.1, -0.7, 0.4])):
         assert np.allclose(np.asarray(R).T @ R, np.eye(3), atol=1e-15)
@@ -49,7 +49,7 @@ def test_rotations_are_orthogonal_with_determinant_one():
 
 
 @pytest.mark.document(
-    "002", "torque constant and speed constant of a motor are one: no power is lost between", "`DCMotor`"
+    "002", "torque constant and speed constant of a motor are equal, so no power is lost between them", "`DCMotor`"
 )
 def test_one_constant_for_torque_and_voltage():
     C = dd.components

@@ -47,7 +47,9 @@ def test_cart_pendulum_energies_momenta_and_rates():
     compare([line.right for line in steps["rates of momenta"].after], along)
 
 
-@pytest.mark.document("003", "pendulum on a cart: M(q) q'' = forces, a line each", 'dd.derive(m, "lagrange")')
+@pytest.mark.document(
+    "003", "pendulum on a cart: M(q) q'' = forces, one line per coordinate", 'dd.derive(m, "lagrange")'
+)
 def test_cart_pendulum_has_one_line_in_the_end():
     m = lectures.cart_pendulum()
     (_, _, xdd), (th, thd, thdd) = rates(m, "x"), rates(m, "theta")

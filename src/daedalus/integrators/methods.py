@@ -8,7 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from daedalus.errors import InputError
-from daedalus.model.names import did_you_mean
+from daedalus.model.names import counted, did_you_mean
 
 if TYPE_CHECKING:
     from daedalus.integrators.tableaux.tableau import Tableau
@@ -103,7 +103,7 @@ METHODS = {
         _explicit("cash_karp", 5, True, "Cash and Karp 1990, 5(4)"),
         Method("implicit_euler", 1, False, False, "1", "1 z 1", "1", "q 1 v 1 z 1", "implicit Euler", "tableau"),
         _undamped("trapezoidal", 2, "trapezoidal rule, Lobatto IIIA", -1),
-        *(_undamped(f"gauss{s}", 2 * s, f"Gauss–Legendre, {s} stages", (-1) ** s) for s in range(1, 7)),
+        *(_undamped(f"gauss{s}", 2 * s, f"Gauss–Legendre, {counted(s, 'stage')}", (-1) ** s) for s in range(1, 7)),
         *(_undamped(f"lobatto_iiia{s}", 2 * s - 2, f"Lobatto IIIA, {s} stages", (-1) ** (s - 1)) for s in (2, 3, 4)),
         *(_lobatto_iiic(stages) for stages in (2, 3, 4)),
         _diagonal("sdirk2", 2, 2, 1, "Alexander 1977, diagonally implicit, two stages"),
