@@ -13,7 +13,7 @@ import numpy as np
 
 from daedalus.errors import InputError
 from daedalus.model.input_rates import refuse_rates, system_rates
-from daedalus.model.names import did_you_mean
+from daedalus.model.names import did_you_mean, read_names
 from daedalus.model.plain_numbers import plain_times
 from daedalus.model.switching.held_states import HeldStates
 from daedalus.model.system.system import System
@@ -70,7 +70,7 @@ def _rate_positions(system: System) -> set[int]:
 
 def read_directions(system: System, wrt: str | Sequence[str], intervals: int) -> Directions:
     """The directions of `wrt`: "start", "inputs", "parameters", or names of states, inputs and parameters."""
-    wanted = [wrt] if isinstance(wrt, str) else list(wrt)
+    wanted = read_names(wrt, "wrt")
     held = system.part(HeldStates)
     modes = frozenset[int]() if held is None else held.compared
     found: dict[str, set[int]] = {"x": set(), "u": set(), "p": set()}

@@ -20,6 +20,8 @@ from daedalus.display.look import (
     readable_limits,
     tell_left_out,
 )
+from daedalus.errors import InputError
+from daedalus.model.names import read_names
 from daedalus.simulation.result.trajectory import Trajectory
 
 # Points per piece of dense output, so that curves are smooth between long steps.
@@ -43,7 +45,9 @@ def plot_trajectory(tr: Trajectory, names: str | Sequence[str] | None, ax: Axes 
         panels, left_out = chosen_panels(samples, bands, MOST_PANELS - (len(modes) + 1) // 2)
         left_out += [name for name in bands if name not in modes]
     else:
-        wanted = [names] if isinstance(names, str) else list(names)
+        wanted = read_names(names, "names")
+        if not wanted:
+            raise InputError("There is nothing to plot.", remedy='tr.plot(["x"]), or tr.plot() for all')
         modes = [] if ax is not None else [name for name in wanted if is_mode(tr, name)]
         panels = named_panels(samples, [name for name in wanted if name not in modes])
     if ax is not None:

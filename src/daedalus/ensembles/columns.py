@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from daedalus.errors import InputError
-from daedalus.model.names import did_you_mean
+from daedalus.model.names import did_you_mean, read_names
 from daedalus.model.system.system import System
 from daedalus.model.values import unit_of
 from daedalus.reduction.redundancy.independent_constraints import Redundancy
@@ -46,12 +46,11 @@ def columns_of(road: Road, outputs: Sequence[str] | None, taken: Sequence[str]) 
     """The names that a sweep keeps: those asked for, or all that a run records but for the dimensions `taken`."""
     plant = road.settings.plant
     none = Samples(plant, road.drive, np.zeros(0), np.zeros(0), np.zeros((0, 0)))
-    if isinstance(outputs, str):
-        outputs = [outputs]
+    wanted = [] if outputs is None else read_names(outputs, "outputs")
     known = [name for name in recorded_names(none) if _lasts(road, name)]
     known = [name for name in (*known, *_given_values(road.system, taken)) if name not in taken]
     found = []
-    for name in outputs or known:
+    for name in wanted or known:
         try:
             found.append(Column(name, _shape(none, name), unit_of(road.system, name)))
         except InputError:

@@ -17,6 +17,7 @@ from daedalus.estimation.covariance_matrix import covariance_matrix
 from daedalus.estimation.model_noise import noise_density, without_noise
 from daedalus.estimation.propagation import Propagation
 from daedalus.model.model import Model, as_system
+from daedalus.model.names import read_names
 from daedalus.model.plain_numbers import plain_number, plain_vector
 from daedalus.model.switching.schedule import SAME_TIME
 from daedalus.model.system.system import System
@@ -85,7 +86,9 @@ class Estimator:
         interval = plain_number(every, "every", "s")
         if not 0 < interval < np.inf or horizon < 1:
             raise InputError("every and horizon must be positive.", f"got {every!r} and {horizon!r}")
-        names = [outputs] if isinstance(outputs, str) else list(outputs)
+        names = read_names(outputs, "outputs")
+        if not names:
+            raise InputError("An estimator needs an output that is measured.", remedy='outputs=["x"]')
         noisy = as_system(model)
         self._model = Propagation(
             without_noise(noisy) if noisy.noises else model, names, interval, start, simulate_options

@@ -108,6 +108,8 @@ def _kind(system: System, name: str) -> str:
 
 def _numbers(system: System, column: object, name: str, count: int, where: str) -> np.ndarray:
     values = plain_array(column, f"The column {name}{where}", unit_of(system, name))
+    if not values.ndim:
+        raise InputError(f"The column {name}{where} is one number.", f"there are {count} times")
     if values.shape[:1] != (count,):
         raise InputError(f"The column {name}{where} has {values.shape[0]} rows.", f"there are {count} times")
     if np.isinf(values).any():

@@ -19,6 +19,7 @@ from daedalus.estimation.least_squares_search import LeastSquaresSearch, SearchP
 from daedalus.estimation.weighted_residuals import FreeValue, WeightedResiduals
 from daedalus.model.mechanics.mechanics_part import refuse_touching
 from daedalus.model.model import Model, as_system
+from daedalus.model.names import read_names
 from daedalus.model.plain_numbers import plain_number
 from daedalus.model.switching.delays import refuse_delays
 from daedalus.model.system.system import System
@@ -119,8 +120,8 @@ def fit(
 def _unknowns(
     system: System, free: str | Sequence[str], per_experiment: str | Sequence[str], experiments: int
 ) -> list[FreeValue]:
-    names = [free] if isinstance(free, str) else list(free)
-    own = {per_experiment} if isinstance(per_experiment, str) else set(per_experiment)
+    names = read_names(free, "free")
+    own = set(read_names(per_experiment, "per_experiment"))
     found = []
     for name in [*names, *(n for n in own if n not in names)]:
         place = system.place(name)

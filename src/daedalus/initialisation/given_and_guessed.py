@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +12,7 @@ from daedalus.initialisation.start_in_form import standing_for, states_in, witho
 from daedalus.initialisation.written_states import given_elsewhere
 from daedalus.model.guesses import GuessedStart, value_of
 from daedalus.model.mechanics.mechanics_part import Mechanics
+from daedalus.model.names import read_names
 from daedalus.model.system.place import Place
 from daedalus.model.system.system import System
 from daedalus.model.values import check_mapping, flat_values, wrong_kind
@@ -160,9 +160,7 @@ def _places(system: System, names: object, argument: str) -> list[Place]:
         return []
     if isinstance(names, str):
         names = body_poses(system) if names == BODIES and names not in system.places else [names]
-    if isinstance(names, Mapping) or not isinstance(names, Iterable):
-        raise InputError(f"{argument}= is a list of names.", f"got {names!r}"[:120], remedy=f'{argument}=["x", "z[1]"]')
-    return [_start_place(system, name) for name in names]
+    return [_start_place(system, name) for name in read_names(names, argument)]
 
 
 def body_poses(system: System) -> list[str]:

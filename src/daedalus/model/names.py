@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 
 from daedalus.errors import InputError, ModelError
 
@@ -152,6 +153,25 @@ def listed(names: Iterable[object], most: int = 8) -> str:
     return ", ".join(every[:most]) + (", …" if len(every) > most else "")
 
 
+def read_names(names: object, argument: str) -> list[str]:
+    """A list of names from one name or several; what is no name is refused.
+
+    Example
+    -------
+    >>> read_names("x", "outputs"), read_names(("x", "z[1]"), "outputs")
+    (['x'], ['x', 'z[1]'])
+    """
+    if isinstance(names, str):
+        return [names]
+    every: list[str] | None = None
+    if not isinstance(names, (bytes, Mapping)):
+        with suppress(TypeError):  # one thing, or a symbol
+            every = list(names)  # type: ignore[call-overload]
+    if every is not None and all(isinstance(name, str) for name in every):
+        return every
+    raise InputError(f"{argument}= is a list of names.", f"got {names!r}"[:120], remedy=f'{argument}=["x", "z[1]"]')
+
+
 def times_text(times: int) -> str:
     """How often, in words: `once`, `twice`, `3 times`; nothing for never."""
     return {0: "", 1: "once", 2: "twice"}.get(times, f"{times} times")
@@ -164,7 +184,7 @@ def did_you_mean(name: str, known: Iterable[str], listed: bool = True) -> str:
     """
     names = list(known)
     folded = {n.casefold(): n for n in names}
-    close = difflib.get_close_matches(name.casefold(), folded, n=3, cutoff=0.6)
+    close = difflib.get_close_matches(str(name).casefold(), folded, n=3, cutoff=0.6)
     if close:
         return " or ".join(repr(folded[n]) for n in close)
     if len(names) < 2:

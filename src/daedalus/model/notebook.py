@@ -7,6 +7,7 @@ import weakref
 from typing import Any
 
 import casadi as ca
+import numpy as np
 
 from daedalus.errors import ModelError
 from daedalus.model.expressions import (
@@ -120,6 +121,8 @@ class Notebook:
 
     def __getitem__(self, name: str) -> ca.SX:
         """The symbol (or output expression) of any name: `m["left.x"]`, `m["x[1]"]`, `m["x_dot"]`."""
+        if isinstance(name, (list, tuple, dict, set, np.ndarray)):
+            raise ModelError("A model is asked for one name.", f"got {name!r}"[:120], remedy='m["x"]')
         return +self._lookup(name)
 
     def __contains__(self, name: object) -> bool:

@@ -477,5 +477,8 @@ def _spread(value: object, size: int, default: float) -> list[float]:
         raise InputError(
             "The number of values does not match the number of elements.", f"{size} elements, {len(entries)} values"
         )
-    numbers = [default if entry is None else float(entry) for entry in entries]
+    try:
+        numbers = [default if entry is None else float(entry) for entry in entries]
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise InputError("A bound is a number, or None for none.", f"got {value!r}"[:120]) from error
     return numbers * size if len(numbers) == 1 else numbers

@@ -21,7 +21,7 @@ from daedalus.display.motion.recorded_scene import Columns, drawn_book, moving_s
 from daedalus.display.motion.viewer_data import curves_data, panels_of
 from daedalus.display.what_if.prediction import Prediction, inputs_of, parameter_values, start_of, system_before
 from daedalus.errors import DaedalusError, InputError
-from daedalus.model.names import split_index
+from daedalus.model.names import read_names, split_index
 from daedalus.model.values import unit_of
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.result.trajectory import Trajectory
@@ -40,7 +40,7 @@ def what_if(
     tr: Trajectory, names: str | Sequence[str], path: str | Path, spread: float, curves: Sequence[str] | None
 ) -> Path:
     """Write the page; see `Trajectory.what_if`."""
-    file, wanted = Path(path), [names] if isinstance(names, str) else list(names)
+    file, wanted = Path(path), read_names(names, "names")
     if not wanted:
         raise InputError("A what-if page needs a parameter.", remedy='tr.what_if(["mass"], "page.html")')
     if not 0 < spread < 1:

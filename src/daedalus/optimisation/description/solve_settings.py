@@ -54,6 +54,10 @@ class SolveSettings:
                 raise InputError(
                     f"{name} must be a whole number from {least} on.", f"got {value!r}", remedy=f"{name}={least}"
                 )
+        for name in ("degree", "steps"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+                raise InputError(f"{name} must be a whole number of at least 1.", f"got {value!r}", remedy=f"{name}=3")
         for name in ("tolerance", "time_limit", "mesh_tolerance"):
             value = getattr(self, name)
             if name == "time_limit" and is_quantity(value):

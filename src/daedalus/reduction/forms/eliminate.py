@@ -15,7 +15,7 @@ from daedalus.analysis.structure.block_form import triangular_blocks
 from daedalus.errors import InputError, SingularModelError, SolverError
 from daedalus.model.expressions import at_values, column, concatenate, divided, elements, nonzeros, symbol_key
 from daedalus.model.model import Model
-from daedalus.model.names import did_you_mean, with_article
+from daedalus.model.names import did_you_mean, read_names, with_article
 from daedalus.model.system.equation_row import EquationRow, Role
 from daedalus.model.system.system import System
 from daedalus.reduction.findings import EliminatedUnknowns
@@ -132,7 +132,7 @@ def _put_in(book: ReducedModel, origins: list[EquationRow], rows: list[ca.SX], w
 
 
 def _names(book: Model, names: str | Iterable[str]) -> list[str]:
-    asked = [names] if isinstance(names, str) else list(names)
+    asked = read_names(names, "names")
     known = [v.name for v in book.written.variables.values() if v.kind == "algebraic"]
     for name in asked:
         if name not in known:

@@ -132,7 +132,10 @@ class Samples:
         return values[0] if self._scalar else values
 
     def _values(self, name: str) -> np.ndarray:
-        known = self._plant.columns.get(name)
+        try:
+            known = self._plant.columns.get(name)
+        except TypeError:
+            raise InputError("A result is asked for one name.", f"got {name!r}"[:120], remedy='tr["x"]') from None
         if known is not None:
             rows = (
                 self._renewed

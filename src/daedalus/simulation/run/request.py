@@ -14,6 +14,7 @@ from daedalus.model.model import Model, as_system
 from daedalus.model.plain_numbers import by_name, plain_times, without_unit
 from daedalus.model.switching.schedule import same_instant
 from daedalus.model.system.system import System
+from daedalus.model.values import check_mapping
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.run.linear_way import AUTO, LinearWay, read_linear
 from daedalus.simulation.start.guessed_start import without_guesses
@@ -134,9 +135,9 @@ def read_values(start: Any, inputs: Any, parameters: Any) -> tuple[Start | None,
     if not (start is None or type(start) is dict):
         start = by_name(start)
     if not (inputs is None or type(inputs) is dict):
-        inputs = by_name(inputs)
+        inputs = check_mapping(by_name(inputs), "inputs")
     if not (parameters is None or type(parameters) is dict):
-        parameters = by_name(parameters)
+        parameters = check_mapping(by_name(parameters), "parameters")
     return start, inputs, parameters
 
 
