@@ -30,7 +30,8 @@ from daedalus.studies.boundary.interval_newton import LIMITS, motion_on_mesh
 from daedalus.studies.collocation import STAGES, Collocation, MeshValues, cut
 from daedalus.studies.interval_matrix import IntervalMatrix
 
-FIRST_INTERVALS, MOST_INTERVALS, MOST_REFINEMENTS = 8, 4000, 30
+# Intervals of the first mesh: more of them where a coarse one has no solution near the guess.
+FIRST_INTERVALS, MOST_INTERVALS, MOST_REFINEMENTS = (8, 40), 4000, 30
 # What an interval misses goes with the fifth power of its length (U. M. Ascher, R. M. M. Mattheij and R. D. Russell,
 # Numerical Solution of Boundary Value Problems for ODEs, 1995, section 9.3). It is cut in at most so many pieces, until
 # these miss by half a tolerance; where halves do, the motion is compared with one on half of these steps.
@@ -117,13 +118,25 @@ class _BoundaryCollocation:
     # -- solving -----------------------------------------------------------------------------------------------
 
     def solved(self, guess: Mapping[str, object] | None, rtol: float, atol: float) -> BoundarySolution:
-        """Refine the mesh until the equations hold between the points, then compare with half the steps."""
-        mesh = self._mesh(np.linspace(*self.span, FIRST_INTERVALS + 1))
+        """The solution from the coarsest first mesh that leads to one."""
+        for count in FIRST_INTERVALS:
+            found = self._refined(count, guess, rtol, atol)
+            if isinstance(found, BoundarySolution):
+                return found
+        raise found
+
+    def _refined(
+        self, count: int, guess: Mapping[str, object] | None, rtol: float, atol: float
+    ) -> BoundarySolution | SolverError:
+        """The mesh refined until the equations hold between the points, then compared with half the steps."""
+        mesh = self._mesh(np.linspace(*self.span, count + 1))
         unknowns = self._first(mesh, guess)
         iterations, before = 0, None
         for _ in range(MOST_REFINEMENTS):
-            unknowns, count = self._newton(mesh, unknowns)
-            iterations += count
+            root = self._newton(mesh, unknowns)
+            if isinstance(root, SolverError):
+                return root
+            unknowns, iterations = root.values, iterations + root.iterations
             p = unknowns[len(unknowns) - len(self.free) :]
             misses = self.collocation.misses(mesh, unknowns, self._whole(p), rtol, atol)
             if before is not None:
@@ -174,7 +187,7 @@ class _BoundaryCollocation:
         whole[self._at_p] = p
         return whole
 
-    def _newton(self, mesh: np.ndarray, unknowns: np.ndarray) -> tuple[np.ndarray, int]:
+    def _newton(self, mesh: np.ndarray, unknowns: np.ndarray) -> Root | SolverError:
         N = len(mesh) - 1
         values, p = self.collocation.split(unknowns, N)
         size_x = np.maximum(np.abs(values.x).max(axis=0), self.system.nominal["x"])
@@ -189,14 +202,14 @@ class _BoundaryCollocation:
             if reached is not None:
                 root = self._root(mesh, reached, nominal)
         if not root.converged or root.worst > SOLVES:
-            raise SolverError(
+            return SolverError(
                 f"The boundary value problem of {self.system.name!r} was not solved.",
                 f"{counted(root.iterations, 'iteration')} on {counted(N, 'interval')}, largest scaled residual "
                 f"{root.worst:.2g}",
                 because="neither Newton's method nor continuation from the guess led to a solution, or there is none.",
                 remedy="guess={...} with numbers or functions of time, and better guesses in free=",
             )
-        return root.values, root.iterations
+        return root
 
     def _root(self, mesh: np.ndarray, guess: np.ndarray, nominal: np.ndarray) -> Root:
         inner = self.collocation.height - self.n
