@@ -16,6 +16,7 @@ PACKAGE = ROOT / "src" / "daedalus"
 ABOUT_DOCUMENTS = {"audit.md", "corrections.md"}
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "methods").glob("*.md"))]
 COMMANDS = [PACKAGE / name for name in ("command_line.py", "demo.py")]
+SCRIPTS = sorted(script for script in (PACKAGE / "display").rglob("*.js") if "three" not in script.parts)
 GALLERY = sorted((ROOT / "examples" / "gallery").glob("*.py"))
 ERRORS = {
     *("DaedalusError", "ModelError", "InputError", "SolverError", "SingularModelError", "InconsistentStartError"),
@@ -87,6 +88,13 @@ PHRASES = {
     r"\bNot carried\b": "not supported",
     r"\bwith the text of ours\b": "with the message of Daedalus",
     r"\bnobody looks at\b": "no page shows",
+    r"\bhas not the\b": "does not contain the",
+    r"\bonce more, (?:joined|made|written)\b": "built from",
+    r"\bclosed in itself\b": "periodic",
+    r"\babove all, grows?\b": "mainly of",
+    r"\bslightly beside it\b": "slightly off",
+    r"\bdamps? in silence\b": "damp motions that they do not resolve",
+    r"\bholds more than it can\b": "exceeds its limit",
 }
 
 
@@ -95,9 +103,14 @@ def violations(text: str) -> list[tuple[str, str]]:
     return [(phrase, instead) for phrase, instead in PHRASES.items() if re.search(phrase, text)]
 
 
-@pytest.mark.parametrize("page", [*PAGES, *COMMANDS, *GALLERY], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [*PAGES, *COMMANDS, *SCRIPTS, *GALLERY], ids=lambda page: page.name)
 def test_pages_are_free_of_phrases_that_nobody_says(page):
     assert violations(page.read_text(encoding="utf-8")) == []
+
+
+def test_descriptions_of_known_systems_are_free_of_them():
+    texts = {name: dd.catalogue.describe(name) for name in dd.catalogue.names()}
+    assert {name: found for name, text in texts.items() if (found := violations(text))} == {}
 
 
 def public_docstrings() -> dict[str, str]:

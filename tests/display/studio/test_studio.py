@@ -136,11 +136,11 @@ def test_wrong_requests_are_told(studio, path, method, body, what):
 
 def test_strangers_are_refused(studio):
     for headers, code, text in (
-        ({"Host": "evil.example"}, 421, "does not answer to the host 'evil.example'"),
-        ({"Host": f"evil.example:{studio.parts.port}"}, 421, "does not answer"),
+        ({"Host": "evil.example"}, 421, "does not accept the host name 'evil.example'"),
+        ({"Host": f"evil.example:{studio.parts.port}"}, 421, "does not accept"),
         ({"Origin": "http://evil.example"}, 403, "Requests from 'http://evil.example' are refused"),
         ({"Origin": "null"}, 403, "refused"),
-        ({"Origin": None}, 403, "must tell its origin"),
+        ({"Origin": None}, 403, "must send its origin"),
         ({"Sec_Fetch_Site": "cross-site"}, 403, "other sites"),
     ):
         found, answer = studio.ask("run", "POST", {}, **headers)

@@ -1,4 +1,4 @@
-"""The Brusselator with diffusion on a torus: two reacting substances on a square that is closed in itself; stiff.
+"""The Brusselator with diffusion on a torus: two reacting substances on a square with periodic edges; stiff.
 
     u' = 1 + u² v - 4.4 u + α ∇²u + f,   v' = 3.4 u - u² v + α ∇²v
 

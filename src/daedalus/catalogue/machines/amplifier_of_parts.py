@@ -1,4 +1,4 @@
-"""The transistor amplifier of the catalogue once more, joined from parts: it has the published equations.
+"""The transistor amplifier of the catalogue, built from components: it has the published equations.
 
 The transistors carry g(v) = β (exp(v/UF) - 1) from base to emitter, α g(v) of it through the collector; the output `y`
 has the eight node voltages in the published order.

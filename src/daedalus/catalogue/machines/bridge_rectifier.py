@@ -1,4 +1,4 @@
-"""Four diodes charge a capacitor from an alternating voltage, with a load behind them."""
+"""Four diodes charge a capacitor and a load from an alternating voltage."""
 
 from __future__ import annotations
 

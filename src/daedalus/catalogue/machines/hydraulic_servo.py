@@ -1,4 +1,4 @@
-"""A servo valve moves a mass with a cylinder, and a controller leads it to a position."""
+"""A servo valve and a cylinder move a mass to the position that a controller asks for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A DC motor that a PI controller holds at a speed, with a battery voltage that bounds it.
+"""A DC motor whose speed a PI controller holds, limited by the battery voltage.
 
 L i' = u - R i - K ω, J ω' = K i - d ω, u = PI(setpoint - ω) between -24 and 24 V, with anti-windup.
 """

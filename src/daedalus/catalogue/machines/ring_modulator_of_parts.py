@@ -1,4 +1,4 @@
-"""The ring modulator of the catalogue once more, joined from parts: it has the published equations.
+"""The ring modulator of the catalogue, built from components: it has the published equations.
 
 Two transformers with halved secondaries stand at the signal and at the load; between their four ends lie the diodes in
 a ring, and the middle of the second secondary rests on the carrier and on Rp, Cp. The output `y` has the seven voltages

@@ -1,4 +1,4 @@
-"""A point mass on a massless bar, let go where the bar is horizontal; index 3, problem A01 of the IFToMM library.
+"""A point mass on a massless bar, released where the bar is horizontal; index 3, problem A01 of the IFToMM library.
 
     T = ½ m (x'² + y'²),   V = m g y,   c = ½ (x² + y² − L²) = 0
 

@@ -1,4 +1,4 @@
-"""Small DAEs of two lectures, each made to show one thing; `EXAMPLES` lists them with what must be found.
+"""Small DAEs from two lectures, each of which shows one effect; `EXAMPLES` lists them with their known properties.
 
 Gros: S. Gros, Numerical Optimal Control with DAEs, lecture 10 (2016). Savin: S. Savin, Contact-aware control, lecture 1
 (2023), with the numbers of its equations. The default is Savin (21), a force that holds x on the line x2 = 2 x1:

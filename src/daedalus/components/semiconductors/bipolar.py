@@ -38,11 +38,11 @@ class Transistor(CardComponent):
     base current       forward / forward_gain + reverse / reverse_gain + both leakages
 
     1 / q_b = 1 without Early voltages and knee currents, which is the model of Ebers and Moll in transport form. Ohmic
-    resistances, junction capacitances and transit times are there where they are given, and temperature (°C) where it
-    is; with `excess_phase` (in degrees, at the frequency 1 / (2π τ_F)) the collector current arrives later by as much.
-    The junctions hold `emitter_charge`, `collector_charge`, and `outer_charge`, `substrate_charge` where there are
-    such. `conductance` lies across both junctions, as gmin does in SPICE. `from_card=".model name NPN(...)"` reads the
-    parameters of a SPICE card.
+    resistances, junction capacitances, transit times and temperature (°C) are included if you give them; with
+    `excess_phase` (in degrees, at the frequency 1 / (2π τ_F)) the collector current arrives later by as much.
+    The junctions hold `emitter_charge` and `collector_charge`, and `outer_charge` and `substrate_charge` if these
+    junctions exist. `conductance` is connected across both junctions, like gmin in SPICE.
+    `from_card=".model name NPN(...)"` reads the parameters of a SPICE card.
     """
 
     domain = "electrical"

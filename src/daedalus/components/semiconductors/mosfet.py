@@ -49,7 +49,7 @@ class Mosfet(CardComponent):
     `oxide_thickness` and `mobility`), `width` and `length`. Ports gate, drain, source; no current at the gate but into
     capacitances: constant ones of overlaps and, with `oxide_thickness` or `oxide_capacitance`, Meyer's shares of the
     oxide's, which depend on the voltages.
-    `conductance` lies between drain and source, so that the transistor is never quite open.
+    `conductance` is connected between drain and source, so the transistor is never completely open.
 
     `bulk="port"` adds the port bulk, "source" joins it to the source: junctions from bulk to drain and source then
     carry `bulk_saturation_current` and store charge, and with `body_effect` the threshold follows the bulk. With None

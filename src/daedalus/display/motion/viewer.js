@@ -164,7 +164,7 @@ class DaedalusViewer {
     try {
       return new DaedalusStage(this);
     } catch (error) {
-      this.scene.append(made("p", { class: "dd-note", text: `No 3D here (${error.message}); the curves work.` }));
+      this.scene.append(made("p", { class: "dd-note", text: `3D is not available (${error.message}). The curves work.` }));
       return null;
     }
   }

@@ -59,17 +59,20 @@ class Guard:
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
         host = headers.get("host", "")
         if host not in self._hosts:
-            return 421, f"This is the studio of Daedalus on the loopback; it does not answer to the host {host[:80]!r}."
+            return 421, f"This Daedalus studio is local; it does not accept the host name {host[:80]!r}."
         origin = headers.get("origin")
         if origin is not None and origin not in self._origins:
             return 403, f"Requests from {origin[:80]!r} are refused: only the studio's own page may talk to it."
         if scope["method"] not in ("GET", "HEAD") and origin is None:
-            return 403, "A request that changes something must tell its origin."
+            return 403, "A request that changes something must send its origin."
         if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
             return 403, "Requests from other sites are refused."
         given = scope["path"].removeprefix("/").partition("/")[0] if scope["path"].startswith("/") else ""
         if not secrets.compare_digest(given.encode("utf-8", "replace"), self._token.encode()):
-            return 403, "The address has not the token of this studio; it is printed where the studio was started."
+            return (
+                403,
+                "The address does not contain the token of this studio.",
+            )
         length = headers.get("content-length", "0")
         if not LENGTH.fullmatch(length) or int(length) > LONGEST_BODY:
             return 413, f"A request holds at most {LONGEST_BODY} bytes."

@@ -79,7 +79,7 @@ def _shown(value: Any) -> dict[str, Any]:
     try:
         flat = np.ravel(np.asarray(value, dtype=float), order="F")
     except (TypeError, ValueError):
-        return {"text": "", "hint": "as it is written"}
+        return {"text": "", "hint": "the model's own value"}
     if not np.all(np.isfinite(flat)):
         return {"text": "", "hint": "computed"}
     return {"text": ", ".join(_number(v) for v in flat.tolist()), "hint": ""}

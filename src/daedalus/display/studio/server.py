@@ -125,7 +125,7 @@ def told(door: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], 
         try:
             return await door(request)
         except ClientDisconnect:
-            return PlainTextResponse("The request was too long, or broken off.", 413)
+            return PlainTextResponse("The request was too long or incomplete.", 413)
         except (DaedalusError, ValueError) as error:
             return PlainJSON({"error": error_parts(error)}, REFUSED)
 

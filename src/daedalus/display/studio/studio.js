@@ -53,7 +53,7 @@ class DaedalusStudio {
     this.desk.append(this.heading, this.from,
       made("div", { class: "actions" }, this.go, this.halt, this.reset), made("div", { class: "bar" }, this.level),
       this.status, this.sentence, this.error, this.form, this.verdict, this.equations, made("h2", { text: "Runs" }), this.list);
-    this.stage.append(made("p", { class: "empty", text: "The model runs as it is written. Change values at the left and press Run." }));
+    this.stage.append(made("p", { class: "empty", text: "This run uses the model's own values. Change values on the left and press Run." }));
   }
 
   async load() {
@@ -237,7 +237,7 @@ class DaedalusStudio {
   }
 
   row(job) {
-    const box = made("input", { type: "checkbox", title: "show over others", "aria-label": `compare ${job.label}`, onchange: () => this.compare(job.number, box.checked) });
+    const box = made("input", { type: "checkbox", title: "compare with other runs", "aria-label": `compare ${job.label}`, onchange: () => this.compare(job.number, box.checked) });
     box.checked = this.compared.has(job.number);
     box.disabled = !job.told.stop_reason;
     const name = made("input", { class: "name", value: job.label, "aria-label": "name of the run", onchange: () => this.change(job, { label: name.value }) });
@@ -247,9 +247,9 @@ class DaedalusStudio {
     return made("div", { class: `run${this.shown === job.number ? " shown" : ""}`, "data-number": job.number }, box, name,
       made("div", { class: "tools" },
         button("show", "show this run and its values", () => this.show(job.number, true)),
-        button("keep", "keep it when old runs go", () => this.change(job, { kept: !job.kept }), String(job.kept)),
-        button("Python", "copy the lines that make this run", (e) => this.copy(job, e.target)),
-        button("×", "forget this run", () => this.forget(job))),
+        button("keep", "keep this run when the list is full", () => this.change(job, { kept: !job.kept }), String(job.kept)),
+        button("Python", "copy the Python code of this run", (e) => this.copy(job, e.target)),
+        button("×", "delete this run", () => this.forget(job))),
       made("div", { class: "what", text: what }));
   }
 
@@ -271,7 +271,7 @@ class DaedalusStudio {
       button.textContent = "copied";
     } catch (error) {
       // Without a clipboard the lines are shown.
-      if (this.python) this.fail({ what: "The lines of this run:", facts: [this.python] });
+      if (this.python) this.fail({ what: "Python code of this run:", facts: [this.python] });
       else this.fail(error);
     }
   }

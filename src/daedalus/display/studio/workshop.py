@@ -176,7 +176,7 @@ class Workshop:
                 if self._closed.is_set():
                     return
                 with self._lock:
-                    self._fallen("The worker ended by itself.")
+                    self._fallen("The worker process ended unexpectedly.")
             with self._lock:
                 self._look_at_clocks()
 
