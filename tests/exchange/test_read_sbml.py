@@ -134,6 +134,15 @@ def test_an_algebraic_rule_determines_what_nothing_else_does():
     assert run(text, 1.0)["x"][-1] == pytest.approx(math.exp(-2.0), rel=1e-7)
 
 
+def test_an_algebraic_rule_leaves_a_boundary_as_it_is():
+    text = document(
+        Species=species("B", 3.0, boundary=True) + species("A", 2.0),
+        Rules=f"<algebraicRule>{formula('B - A')}</algebraicRule>",
+    )
+    tr = run(text, 1.0)
+    assert tr["A"][-1] == pytest.approx(3.0)
+
+
 def test_rates_of_others_in_formulas():
     text = document(
         Parameters=parameters(x=1.0, y=0.0),
@@ -141,6 +150,17 @@ def test_rates_of_others_in_formulas():
     )
     tr = run(text, 1.0)
     assert tr["y"][-1] == pytest.approx(math.exp(-1.0) - 1.0, abs=1e-8)
+
+
+def test_the_rate_of_a_local_parameter_is_zero():
+    """Case 01460 of the SBML Test Suite: a local parameter stands before one of the model with its name."""
+    text = document(
+        Species=species("S", 1.0), Parameters=parameters(k=1.0), Rules=rule("rateRule", "k", "2"),
+        Reactions=reaction("J", [], [("S", 1)], "rateOf(k) + k", '<localParameter id="k" value="3"/>'),
+    )  # fmt: skip
+    tr = run(text, 2.0)
+    assert tr["S"][-1] == pytest.approx(1.0 + 3.0 * 2.0)
+    assert tr["k"][-1] == pytest.approx(5.0)
 
 
 def test_events_with_and_without_a_delay():
@@ -206,7 +226,7 @@ def test_a_delay_that_looks_back_at_what_has_no_past_is_refused(rules, initial):
         Parameters=parameters(x=5.0, y=0.0, r=0.0, k=0.0), InitialAssignments=first,
         Rules=rule("rateRule", "x", "-0.1 * x") + rules,
     )  # fmt: skip
-    with pytest.raises(dd.InputError, match="looks back at what has no past"):
+    with pytest.raises(dd.InputError, match="a quantity that has no history"):
         dd.read_sbml(text)
 
 

@@ -79,7 +79,7 @@ class FormulaReader:
         if word == "FUNCTION_DELAY":
             self._check_past(node.getChild(0), 0)
         if word == "FUNCTION_RATE_OF":
-            return self._rate_of(node.getChild(0).getName())
+            return self._rate(node.getChild(0).getName(), local, depth)
         parts = [self.read(node.getChild(k), local, depth) for k in range(node.getNumChildren())]
         if word == "FUNCTION":
             return self._call(node.getName(), parts, depth)
@@ -90,6 +90,14 @@ class FormulaReader:
             if value is not None:
                 return ca.SX(value)
         raise _refused(node.getName() or word.lower())
+
+    def _rate(self, name: str, local: Names, depth: int) -> ca.SX:
+        """The rate of an identifier; a local parameter of a reaction comes before one of the model, and is constant."""
+        if name not in local:
+            return self._rate_of(name)
+        if depth:
+            raise _refused(f"rateOf({name}) in a function, whose argument {name} is")
+        return ca.SX(0)
 
     def _check_past(self, node: Any, depth: int) -> None:
         """Refuse what a delay cannot look back at: rates are zero before the start, starts may be formulas of time."""

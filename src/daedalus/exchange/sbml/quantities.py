@@ -124,13 +124,18 @@ class Quantities:
                 quantity.stored_as_amount = own and volume.moved is not Moved.NEVER
 
     def _unknowns_of_algebraic_rules(self) -> list[str]:
-        """One quantity for each algebraic rule that nothing else determines, by augmenting paths."""
+        """One quantity for each algebraic rule that nothing else determines, by augmenting paths.
+
+        Species with a boundary condition come last: they are given from outside (case 01787 of the SBML Test Suite).
+        """
         free = (Moved.NEVER, Moved.EVENT)
         named = [_names_in(rule) for rule in self.algebraic_rules]
         candidates = [
             [n for n in names if n in self.all and not self.all[n].constant and self.all[n].moved in free]
             for names in named
         ]
+        for names in candidates:
+            names.sort(key=lambda name: self._is_boundary(self.all[name]))
         owner: dict[str, int] = {}
 
         def placed(rule: int, seen: set[str]) -> bool:
@@ -151,6 +156,9 @@ class Quantities:
                     remedy="constant='false' for the quantity that it should determine",
                 )
         return list(owner)
+
+    def _is_boundary(self, quantity: SbmlQuantity) -> bool:
+        return quantity.kind == "species" and bool(quantity.element.getBoundaryCondition())
 
     def _has_concentration(self, quantity: SbmlQuantity) -> bool:
         """Whether the symbol of a species is its concentration."""
