@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 CORE := $(sort $(shell find src/daedalus/core -name '*.hpp' -o -name '*.cpp'))
-RUNTIME := $(addprefix src/daedalus/exchange/fmu/,runtime.c prebuilt.h iteration.h)
+RUNTIME := $(addprefix src/daedalus/exchange/fmu/,runtime.c prebuilt.h iteration.h friction.h)
 ROOMS := $(sort $(shell find src/daedalus -name __init__.py))
 KERNELS := $(filter %kernels.cpp,$(CORE))
 # Without kept bytecode every process of a test compiles the package and what it needs again.

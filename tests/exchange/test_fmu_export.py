@@ -182,11 +182,6 @@ def test_what_an_fmu_cannot_carry_is_refused(tmp_path):
     called.every(0.1, reads=["x"], writes=["u"], call=lambda t, x: -x)
     with pytest.raises(dd.InputError, match="calls Python code"):
         dd.exchange.fmu(called, tmp_path / "s.fmu")
-    rubbing = dd.Model("rubbing")
-    v = rubbing.state("v", start=1.0)
-    rubbing.equation(rubbing.der(v), rubbing.friction("f", v, kinetic=1.0))
-    with pytest.raises(dd.InputError, match=r"f\.change is a contact or dry friction"):
-        dd.exchange.fmu(rubbing, tmp_path / "r.fmu")
 
 
 @pytest.mark.parametrize("version", [2, 3])

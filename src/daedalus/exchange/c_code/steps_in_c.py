@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 
 import casadi as ca
+import numpy as np
 
 from daedalus.differentiation.flow.flow_core import FlowCore
 from daedalus.errors import InputError
@@ -53,10 +54,11 @@ def step_functions(core: FlowCore, name: str) -> list[CFunction]:
     return found
 
 
-def step_code(core: FlowCore, name: str, known: bool = False) -> str:
+def step_code(core: FlowCore, name: str, known: bool = False, errors: np.ndarray | None = None) -> str:
     """The function `name_step(t, h, x, u, p)`, which moves x on by one step.
 
-    known: whether values of x' and z, with which Newton's method begins, stand behind the parameters in p.
+    known: whether values of x' and z, with which Newton's method begins, stand behind the parameters in p. errors:
+    weights by which a last argument, where it is not NULL, gets the error of the step.
     """
     stage, table = core.stage, core.tableau
     n, nz, s = stage.sizes["x"], stage.sizes["z"], table.stages
@@ -74,14 +76,21 @@ static const double {name}_c[{s}] = {numbers(table.c)};
     for (i = 0; i < {n}; ++i) x[i] = moved[i];
   }}"""
     solve = _implicit(core, name, known) if stage.implicit else _explicit(name, n, s)
+    asked, estimate = "", ""
+    if errors is not None:
+        constants += f"static const double {name}_off[{s}] = {numbers(errors)};\n"
+        asked = ", double *error"
+        estimate = f"""
+  for (i = 0; error && i < {n}; ++i)
+    for (error[i] = 0, j = 0; j < {s}; ++j) error[i] += h * {name}_off[j] * k[j * {n} + i];"""
     return f"""{constants}{_factor(name, s * (n + nz)) if stage.implicit else ""}
-int {name}_step(double t, double h, double *x, const double *u, const double *p) {{
+int {name}_step(double t, double h, double *x, const double *u, const double *p{asked}) {{
   double k[{max(1, s * n)}], z[{max(1, s * nz)}], at[{max(1, n)}], moved[{max(1, n)}];
   int i, j, r, a;
   (void)moved; (void)z; (void)r; (void)a;
 {solve}
   for (j = 0; j < {s}; ++j)
-    for (i = 0; i < {n}; ++i) x[i] += h * {name}_b[j] * k[j * {n} + i];{correct}
+    for (i = 0; i < {n}; ++i) x[i] += h * {name}_b[j] * k[j * {n} + i];{estimate}{correct}
   for (i = 0; i < {n}; ++i)
     if (!isfinite(x[i])) return 1;
   return 0;

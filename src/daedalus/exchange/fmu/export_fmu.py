@@ -17,6 +17,8 @@ from daedalus.differentiation.flow.flow_core import FlowCore
 from daedalus.errors import DaedalusError, InputError
 from daedalus.exchange.c_code.casadi_c import CFunction, c_function
 from daedalus.exchange.c_code.steps_in_c import fixed_steps, step_functions
+from daedalus.exchange.fmu.embedded_steps import embedded_steps
+from daedalus.exchange.fmu.frictions import frictions_of
 from daedalus.exchange.fmu.instants import Instants, assigned_by, guards_of, instants_of
 from daedalus.exchange.fmu.iterated_unknowns import NONE, IteratedUnknowns, iterated_unknowns
 from daedalus.exchange.fmu.libraries import builder_of, libraries
@@ -27,6 +29,7 @@ from daedalus.exchange.fmu.model_description import (
     description,
     platform_folder,
 )
+from daedalus.exchange.fmu.resets_on_constraints import consistent_resets
 from daedalus.initialisation.initialise import initialise
 from daedalus.model.expressions import concatenate
 from daedalus.model.model import Model, as_system
@@ -60,9 +63,11 @@ class FmuExport:
     method: str
     notes: tuple[str, ...]
     platforms: tuple[str, ...] = ()
+    step: float | None = None
 
     def __str__(self) -> str:
         head = f"{self.path}: FMI {self.version}.0, {' and '.join(self.kinds)}, {self.method} inside"
+        head += f", fixed steps of {self.step:g} s" if self.step else ""
         head += f", for {', '.join(self.platforms)}" if self.platforms else ""
         return "\n".join([head, *self.notes])
 
@@ -77,6 +82,7 @@ def export_fmu(
     platforms: str = "this",
     method: str = "auto",
     rtol: float = 1e-6,
+    step: float | None = None,
     compiler: bool | None = None,
 ) -> FmuExport:
     """Write a model as an FMU for other tools: FMI 2.0 or 3.0, model exchange, co-simulation, or both.
@@ -97,14 +103,16 @@ def export_fmu(
     platforms: "this", or "all": with libraries for Linux, macOS and Windows, where their runtimes are installed.
     method: of the steps in co-simulation: "auto", or a tableau such as "dopri5", "rk4", "radau5".
     rtol: the relative tolerance of co-simulation; an importer may set another.
+    step: the length of all steps in co-simulation (s), but for those that end at events, ticks and communication
+        points; None for steps as long as the tolerance allows.
     compiler: False gives the FMU a prebuilt library that reads the model as data: made in a moment, without a C
         compiler. True builds the library by the C compiler of this machine, for faster code. None: prebuilt, where the
         package has a runtime for this platform.
 
     Discrete variables, conditions, clocks and schedules act as in `dd.simulate`; ticks are time events of the FMU. What
     it does not carry is listed in `notes` of the result. Raises an InputError for clocks that call Python code, for
-    contacts and dry friction, and delays. Equations without a formula for x' and z, as those of circuits with diodes,
-    are solved by a damped Newton's method inside; `method` is then an implicit one.
+    contacts, delays, and resets of positions that constraints hold. Equations without a formula for x' and z, as those
+    of circuits with diodes, are solved by a damped Newton's method inside; `method` is then an implicit one.
 
     Example
     -------
@@ -131,7 +139,8 @@ def export_fmu(
     identifier = "".join(c if c.isalnum() and c.isascii() else "_" for c in system.name)
     identifier = identifier if identifier[:1].isalpha() else f"m_{identifier}"
     whole = [*functions, *step_functions(core, "dd")]
-    files, token = libraries(builder, system, whole, core, start, first, instants, rtol, repr(variables))
+    steps = embedded_steps(core.tableau, rtol, step)
+    files, token = libraries(builder, system, whole, core, start, first, instants, steps, repr(variables))
     text = description(system.name, identifier, token, version, kinds, variables, instants.guards, rtol)
     where = Path(path)
     inside = {"modelDescription.xml": text.encode()}
@@ -140,7 +149,7 @@ def export_fmu(
         inside[f"binaries/{folder}/{identifier}{ending}" if folder else name] = content
     _zipped(where, inside)
     there = tuple(name for name in files if name in PLATFORMS)
-    return FmuExport(where, tuple(kinds), version, system.labels["u"], names, chosen, tuple(notes), there)
+    return FmuExport(where, tuple(kinds), version, system.labels["u"], names, chosen, tuple(notes), there, step)
 
 
 def _checked(kind: str, version: int, platforms: str) -> list[str]:
@@ -157,14 +166,6 @@ def _flowing_system(model: Model | System) -> tuple[System, ExplicitForm, Iterat
     system = flowing_system(model, sampled=True)
     found = find_explicit_form(system)
     form, unknowns = iterated_unknowns(system) if isinstance(found, NoForm) else (found, NONE)
-    if system.events and system.has_invariants:
-        raise InputError(
-            f"The model {system.name!r} cannot be an FMU yet.",
-            f"it has constraints ({', '.join(list(system.invariants)[:4])}) and events "
-            f"({', '.join(e.name for e in system.events[:4])})",
-            because="a reset has to be made consistent with constraints, which the library inside does not do.",
-            remedy="a model without events, or in minimal coordinates",
-        )
     notes = [] if not unknowns.count else ["x' and z are solved by Newton's method at every evaluation"]
     return system, form, unknowns, notes
 
@@ -360,9 +361,9 @@ def _functions(
         guards = form.applied(system, guards_of(system, instants))
         found.append(c_function("dd_guards", own, [("g", guards)], "what passes zero at events"))
     if instants.order:
-        after = form.applied(system, assigned_by(system, instants))
+        after = form.applied(system, assigned_by(system, instants, consistent_resets(system, form)))
         found.append(c_function("dd_resets", own, [("next", after)], "states and discrete variables after each event"))
-    return found
+    return found + frictions_of(system).functions(form, own)
 
 
 def _along(expression: ca.SX, at: ca.SX, direction: ca.SX) -> ca.SX:

@@ -16,6 +16,7 @@ from daedalus.differentiation.flow.flow_core import FlowCore
 from daedalus.errors import InputError
 from daedalus.exchange.c_code.casadi_c import CFunction, numbers, written_functions
 from daedalus.exchange.c_code.steps_in_c import step_code
+from daedalus.exchange.fmu.embedded_steps import FIRST_STEP, EmbeddedSteps
 from daedalus.exchange.fmu.instants import TIMES, Instants
 from daedalus.exchange.fmu.model_description import PLATFORMS, own_platform, platform_folder
 from daedalus.exchange.fmu.prebuilt_model import NAME as MODEL_FILE
@@ -23,8 +24,7 @@ from daedalus.exchange.fmu.prebuilt_model import model_bytes, runtimes
 from daedalus.model.system.system import System
 
 # What is compiled with the code of a model.
-RUNTIME = ("runtime.c", "iteration.h")
-FIRST_STEP = 1e-4
+RUNTIME = ("runtime.c", "iteration.h", "friction.h")
 FLAGS = ("-std=c99", "-fPIC", "-shared", "-ffp-contract=off")
 # Optimisers take more than linear time over one long function: code of more characters is compiled as it stands.
 OPTIMISED = 400_000
@@ -33,6 +33,7 @@ TIME_LIMIT = 300.0
 OPTIONAL = {
     "dd_outputs": "t, x, u, p, y", "dd_guards": "t, x, u, p, g", "dd_resets": "t, x, u, p, r",
     "dd_residual": "t, x, u, p, F, by_w", "dd_residual_forward": "t, x, u, p, sx, su, sp, F",
+    "dd_frictions": "t, x, u, p, s, f, c, l", "dd_impulses": "t, x, u, p, X, S",
     "dd_residual_adjoint": "t, x, u, p, F, x_bar, u_bar, p_bar",
 }  # fmt: skip
 
@@ -68,7 +69,7 @@ def builder_of(compiler: bool | None, platforms: str, version: int) -> str | dic
 
 def libraries(
     builder: str | dict[str, Path], system: System, functions: list[CFunction], core: FlowCore, start: np.ndarray,
-    unknowns: np.ndarray, instants: Instants, rtol: float, described: str,
+    unknowns: np.ndarray, instants: Instants, steps: EmbeddedSteps, described: str,
 ) -> tuple[dict[str, bytes], str]:  # fmt: skip
     """The library and what lies beside it, by name, and the token that belongs to them."""
     sizes = {"NX": system.sizes["x"], "NZ": system.sizes["z"], "NU": system.sizes["u"], "NP": system.sizes["p"]}
@@ -82,13 +83,13 @@ def libraries(
         binaries = {name: path.read_bytes() for name, path in builder.items()}
         packed = (sizes, functions, core, start, p, nominal, unknowns, instants)
         # The token does not depend on the platforms, so that FMUs for one and for all are the same model.
-        own = token(model_bytes(*packed, "", rtol, FIRST_STEP))
-        return {**binaries, f"resources/{MODEL_FILE}": model_bytes(*packed, own, rtol, FIRST_STEP)}, own
-    sizes |= {"NH": instants.discretes, "NC": instants.clocks, "NW": len(unknowns)}
-    code = c_model(sizes, functions, core, start, p, nominal, unknowns, instants)
+        own = token(model_bytes(*packed, "", steps))
+        return {**binaries, f"resources/{MODEL_FILE}": model_bytes(*packed, own, steps)}, own
+    sizes |= {"NH": instants.discretes, "NC": instants.clocks, "NW": len(unknowns), "NF": len(instants.friction_modes)}
+    code = c_model(sizes, functions, core, start, p, nominal, unknowns, instants, steps)
     runtime = {name: Path(__file__).with_name(name).read_text(encoding="utf-8") for name in RUNTIME}
     own = token(code.encode(), *(text.encode() for text in runtime.values()))
-    header = c_header(sizes, functions, core, own, rtol, FIRST_STEP)
+    header = c_header(sizes, functions, core, own, steps)
     return {own_platform(): _built(builder, {"model.h": header, "model.c": code, **runtime})}, own
 
 
@@ -112,30 +113,33 @@ def _built(compiler: str, files: dict[str, str]) -> bytes:
 
 
 def c_header(
-    sizes: dict[str, int], functions: Sequence[CFunction], core: FlowCore, token: str, rtol: float, first_step: float
+    sizes: dict[str, int], functions: Sequence[CFunction], core: FlowCore, token: str, steps: EmbeddedSteps
 ) -> str:
     """model.h: sizes, constants and functions."""
     names = {f.name for f in functions}
     lines = [f"#define {word} {size}" for word, size in sizes.items()]
     lines += [
         f'#define DD_TOKEN "{token}"',
-        f"#define DD_RTOL {rtol!r}",
+        f"#define DD_RTOL {steps.rtol!r}",
         f"#define DD_ORDER {core.tableau.order}",
-        f"#define DD_FIRST_STEP {first_step!r}",
+        f"#define DD_EMBEDDED {steps.second_order}",
+        f"#define DD_FIRST_STEP {FIRST_STEP!r}",
+        f"#define DD_FIXED_STEP {steps.fixed!r}",
         f"extern const double dd_x_start[{max(1, sizes['NX'])}], dd_p_values[{max(1, sizes['NP'])}];",
         f"extern const double dd_nominal[{max(1, sizes['NX'])}], dd_w_start[{max(1, sizes['NW'])}];",
         "extern const int dd_directions[], dd_terminal[], dd_at_start[], dd_levels[], dd_first[];",
+        "extern const int dd_friction_guards[], dd_friction_modes[];",
         "extern const double dd_period[], dd_offset[], dd_divisor[], dd_times[];",
         *(f"#define {name}({words}) ((void)({words}), 0)" for name, words in OPTIONAL.items() if name not in names),
         *(f"{f.prototype};" for f in functions),
-        "int dd_step(double t, double h, double *x, const double *u, const double *p);",
+        "int dd_step(double t, double h, double *x, const double *u, const double *p, double *error);",
     ]
     return "\n".join(lines) + "\n"
 
 
 def c_model(
     sizes: dict[str, int], functions: Sequence[CFunction], core: FlowCore, start: np.ndarray, parameters: np.ndarray,
-    nominal: np.ndarray, unknowns: np.ndarray, instants: Instants,
+    nominal: np.ndarray, unknowns: np.ndarray, instants: Instants, steps: EmbeddedSteps,
 ) -> str:  # fmt: skip
     """model.c: start values and functions."""
     count = max(1, sizes["NX"])
@@ -145,12 +149,11 @@ def c_model(
         f"const double dd_nominal[{count}] = {numbers(nominal)};",
         f"const double dd_w_start[{max(1, sizes['NW'])}] = {numbers(unknowns)};",
     ]
-    for word in ("directions", "terminal", "at_start", "levels", "first"):
+    for word in ("directions", "terminal", "at_start", "levels", "first", "friction_guards", "friction_modes"):
         own = ", ".join(map(str, getattr(instants, word))) or "0"
         tables.append(f"const int dd_{word}[] = {{{own}}};")
     tables += [f"const double dd_{word}[] = {numbers(getattr(instants, word))};" for word in TIMES]
     # What CasADi exports by itself stays inside.
     whole = written_functions(functions)
-    return (
-        '#include "model.h"\n#include <math.h>\n' + "\n".join(tables) + whole + step_code(core, "dd", bool(sizes["NW"]))
-    )
+    step = step_code(core, "dd", bool(sizes["NW"]), steps.errors)
+    return '#include "model.h"\n#include <math.h>\n' + "\n".join(tables) + whole + step

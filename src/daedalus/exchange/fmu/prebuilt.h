@@ -8,8 +8,8 @@
 #endif
 
 enum {
-  RATES, FORWARD, ADJOINT, OUTPUTS, GUARDS, RESETS, STAGE, CORRECT, RESIDUAL, RESIDUAL_FORWARD, RESIDUAL_ADJOINT,
-  FUNCTIONS
+  RATES, FORWARD, ADJOINT, OUTPUTS, GUARDS, RESETS, STAGE, CORRECT, RESIDUAL, RESIDUAL_FORWARD, RESIDUAL_ADJOINT, FRICTIONS,
+  IMPULSES, FUNCTIONS
 };
 enum { MOST_ITERATIONS = 50, STACK = 2048 };
 /* Stages at rest are zero but for rounding: they are measured from here on. */
@@ -23,10 +23,10 @@ typedef struct {
 } Program;
 
 static struct {
-  int64_t nx, nz, nu, np, ny, ng, nh, nc, stages, order, implicit, projected, corrections, stage_z, nw;
-  double rtol, first_step;
-  const double *x_start, *p_values, *w_start, *nominal, *A, *b, *c, *guess, *period, *offset, *divisor, *times;
-  int *directions, *terminal, *at_start, *levels, *first;
+  int64_t nx, nz, nu, np, ny, ng, nh, nc, stages, order, embedded, implicit, projected, corrections, stage_z, nw, nf;
+  double rtol, first_step, fixed_step;
+  const double *x_start, *p_values, *w_start, *nominal, *A, *b, *c, *off, *guess, *period, *offset, *divisor, *times;
+  int *directions, *terminal, *at_start, *levels, *first, *friction_guards, *friction_modes;
   const char *token;
   Program programs[FUNCTIONS];
   char *file;
@@ -41,10 +41,13 @@ static struct {
 #define NH ((int)dd.nh)
 #define NC ((int)dd.nc)
 #define NW ((int)dd.nw)
+#define NF ((int)dd.nf)
 #define DD_TOKEN dd.token
 #define DD_RTOL dd.rtol
 #define DD_ORDER ((double)dd.order)
 #define DD_FIRST_STEP dd.first_step
+#define DD_FIXED_STEP dd.fixed_step
+#define DD_EMBEDDED ((double)dd.embedded)
 #define dd_x_start dd.x_start
 #define dd_p_values dd.p_values
 #define dd_w_start dd.w_start
@@ -54,6 +57,8 @@ static struct {
 #define dd_at_start dd.at_start
 #define dd_levels dd.levels
 #define dd_first dd.first
+#define dd_friction_guards dd.friction_guards
+#define dd_friction_modes dd.friction_modes
 #define dd_period dd.period
 #define dd_offset dd.offset
 #define dd_divisor dd.divisor
@@ -193,6 +198,17 @@ static int dd_residual_adjoint(const double *t, const double *x, const double *u
   double *res[] = {x_bar, u_bar, p_bar};
   return evaluate(RESIDUAL_ADJOINT, arg, res);
 }
+static int dd_frictions(const double *t, const double *x, const double *u, const double *p, double *speed, double *force,
+                        double *change, double *limit) {
+  const double *arg[] = {t, x, u, p};
+  double *res[] = {speed, force, change, limit};
+  return evaluate(FRICTIONS, arg, res);
+}
+static int dd_impulses(const double *t, const double *x, const double *u, const double *p, double *states, double *speeds) {
+  const double *arg[] = {t, x, u, p};
+  double *res[] = {states, speeds};
+  return evaluate(IMPULSES, arg, res);
+}
 #define dd_outputs(t, x, u, p, y) dd_one(OUTPUTS, t, x, u, p, y)
 #define dd_guards(t, x, u, p, g) dd_one(GUARDS, t, x, u, p, g)
 #define dd_resets(t, x, u, p, r) dd_one(RESETS, t, x, u, p, r)
@@ -296,13 +312,16 @@ static int explicit_stages(double t, double h, const double *x, const double *u,
   return 0;
 }
 
-static int dd_step(double t, double h, double *x, const double *u, const double *p) {
+/* error: NULL, or where the second weights say how far x is off. */
+static int dd_step(double t, double h, double *x, const double *u, const double *p, double *error) {
   const int n = NX, s = (int)dd.stages, nz = (int)dd.stage_z;
   double k[OF(s * n)], z[OF(s * nz)], moved[OF(n)];
   int i, j, r;
   if ((dd.implicit ? implicit_stages : explicit_stages)(t, h, x, u, p, k, z)) return 1;
   for (j = 0; j < s; ++j)
     for (i = 0; i < n; ++i) x[i] += h * dd.b[j] * k[j * n + i];
+  for (i = 0; error && i < n; ++i)
+    for (error[i] = 0, j = 0; j < s; ++j) error[i] += h * dd.off[j] * k[j * n + i];
   for (r = 0; dd.projected && r < (int)dd.corrections; ++r) {
     const double end = t + h;
     if (dd_one(CORRECT, &end, x, u, p, moved)) return 1;
@@ -397,30 +416,32 @@ static const void *part(Reader *r, int64_t count, size_t size) {
 static int read_model(char *bytes, size_t size) {
   Reader r = {bytes, bytes + size};
   const char *magic = PART(&r, char, 8);
-  const int64_t *sizes = PART(&r, int64_t, 17);
-  const double *numbers = PART(&r, double, 2);
+  const int64_t *sizes = PART(&r, int64_t, 19);
+  const double *numbers = PART(&r, double, 3);
   const int32_t *ways;
   int64_t whole;
   int k;
-  if (!magic || memcmp(magic, "DDFMU003", 8) || !sizes || !numbers) return 1;
+  if (!magic || memcmp(magic, "DDFMU005", 8) || !sizes || !numbers) return 1;
   dd.nx = sizes[0], dd.nz = sizes[1], dd.nu = sizes[2], dd.np = sizes[3], dd.ny = sizes[4], dd.ng = sizes[5];
   dd.stages = sizes[6], dd.order = sizes[7], dd.implicit = sizes[8], dd.projected = sizes[9], dd.corrections = sizes[10];
-  dd.stage_z = sizes[11], dd.nh = sizes[13], dd.nc = sizes[14], dd.nw = sizes[16];
-  dd.rtol = numbers[0], dd.first_step = numbers[1];
+  dd.stage_z = sizes[11], dd.nh = sizes[13], dd.nc = sizes[14], dd.nw = sizes[16], dd.embedded = sizes[17], dd.nf = sizes[18];
+  dd.rtol = numbers[0], dd.first_step = numbers[1], dd.fixed_step = numbers[2];
   dd.token = PART(&r, char, sizes[12]);
   dd.x_start = PART(&r, double, dd.nx), dd.p_values = PART(&r, double, dd.np), dd.nominal = PART(&r, double, dd.nx);
   dd.A = PART(&r, double, dd.stages * dd.stages), dd.b = PART(&r, double, dd.stages), dd.c = PART(&r, double, dd.stages);
+  dd.off = PART(&r, double, dd.stages);
   dd.guess = PART(&r, double, dd.stage_z), dd.w_start = PART(&r, double, dd.nw);
   dd.period = PART(&r, double, dd.nc), dd.offset = PART(&r, double, dd.nc), dd.divisor = PART(&r, double, dd.nc);
   dd.times = PART(&r, double, sizes[15]);
-  /* Directions of events, which of them and of clocks end a run, which count at the start; levels and first times. */
-  whole = 3 * dd.ng + 3 * dd.nc + 1;
+  /* Directions of events, which of them and of clocks end a run, which count at the start; levels and first times; events and modes of frictions. */
+  whole = 3 * dd.ng + 3 * dd.nc + 1 + 2 * dd.nf;
   ways = PART(&r, int32_t, whole);
   if (!r.at || !dd.token || dd.token[sizes[12] - 1]) return 1;
   dd.directions = malloc(sizeof(int) * (size_t)whole);
   if (!dd.directions) return 1;
   dd.terminal = dd.directions + dd.ng, dd.at_start = dd.terminal + dd.ng + dd.nc, dd.levels = dd.at_start + dd.ng;
-  dd.first = dd.levels + dd.nc;
+  dd.first = dd.levels + dd.nc, dd.friction_guards = dd.first + dd.nc + 1;
+  dd.friction_modes = dd.friction_guards + dd.nf;
   for (k = 0; k < (int)whole; ++k) dd.directions[k] = ways[k];
   for (k = 0; k < FUNCTIONS; ++k) {
     Program *f = &dd.programs[k];

@@ -18,17 +18,18 @@ from daedalus import _core
 from daedalus.differentiation.flow.flow_core import FlowCore
 from daedalus.errors import InputError
 from daedalus.exchange.c_code.casadi_c import CFunction
+from daedalus.exchange.fmu.embedded_steps import FIRST_STEP, EmbeddedSteps
 from daedalus.exchange.fmu.instants import TIMES, Instants
 from daedalus.exchange.fmu.model_description import PLATFORMS, own_platform
 from daedalus.model.system.instruction_list import UnknownOperationError, read_instructions
 from daedalus.simulation.plant.projection import CORRECTIONS
 
 NAME = "model.bin"
-MAGIC = b"DDFMU003"
+MAGIC = b"DDFMU005"
 # The order of the functions in the file.
 FUNCTIONS = (
     *("rates", "forward", "adjoint", "outputs", "guards", "resets", "stage", "correct"),
-    *("residual", "residual_forward", "residual_adjoint"),
+    *("residual", "residual_forward", "residual_adjoint", "frictions", "impulses"),
 )
 # Numbers of the runtime for what is no arithmetic or has a large number in CasADi.
 SPECIAL = {
@@ -53,7 +54,7 @@ def runtimes() -> dict[str, Path]:
 
 def model_bytes(
     sizes: dict[str, int], functions: Sequence[CFunction], core: FlowCore, start: np.ndarray, parameters: np.ndarray,
-    nominal: np.ndarray, unknowns: np.ndarray, instants: Instants, token: str, rtol: float, first_step: float,
+    nominal: np.ndarray, unknowns: np.ndarray, instants: Instants, token: str, steps: EmbeddedSteps,
 ) -> bytes:  # fmt: skip
     """The file that the runtime reads.
 
@@ -64,10 +65,14 @@ def model_bytes(
     nz = stage.sizes["z"] if stage.implicit else 0
     whole = [sizes[word] for word in ("NX", "NZ", "NU", "NP", "NY", "NG")]
     whole += [table.stages, int(table.order), int(stage.implicit), int(stage.projected is not None), CORRECTIONS, nz]
-    whole += [len(name), instants.discretes, instants.clocks, len(instants.times), len(unknowns)]
+    whole += [
+        len(name), instants.discretes, instants.clocks, len(instants.times), len(unknowns), steps.second_order,
+        len(instants.friction_modes),
+    ]  # fmt: skip
     guess = np.nan_to_num(np.asarray(core.system.start["z"], dtype=float)[:nz], nan=0.0)
-    parts = [MAGIC, struct.pack("<17q", *whole), struct.pack("<2d", rtol, first_step), _padded(name)]
-    for numbers in (start, parameters, nominal, table.A.ravel(), table.b, table.c, guess, unknowns):
+    parts = [MAGIC, struct.pack("<19q", *whole)]
+    parts += [struct.pack("<3d", steps.rtol, FIRST_STEP, steps.fixed), _padded(name)]
+    for numbers in (start, parameters, nominal, table.A.ravel(), table.b, table.c, steps.errors, guess, unknowns):
         parts.append(np.asarray(numbers, dtype="<f8").tobytes())
     parts += [np.asarray(getattr(instants, word), dtype="<f8").tobytes() for word in TIMES]
     parts.append(_padded(np.array(instants.whole_numbers, dtype="<i4").tobytes()))

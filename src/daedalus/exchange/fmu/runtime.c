@@ -4,14 +4,14 @@
    the functions dd_rates (with constraints stabilised, for importers), dd_outputs, dd_guards, dd_resets and dd_step.
    Where x' and z follow from the equations only by iteration, they are NW unknowns behind the parameters, which
    dd_residual determines.
-   Of NG events with guards and NC clocks behind them, dd_resets has what each assigns: the states, and the NH discrete
+   Of NF dry frictions friction.h decides the modes. Of NG events with guards and NC clocks behind them, dd_resets has what each assigns: the states, and the NH discrete
    variables, which are the last parameters.
 
    Values by reference: 0 is time, then x, their derivatives, z, outputs, inputs, parameters, guards.
 
-   Co-simulation: each step is tried whole and in two halves; their difference estimates the error of the whole
-   (Hairer, Norsett, Wanner, Solving Ordinary Differential Equations I, section II.4). An event inside a step is located
-   by shortening the step. */
+   Co-simulation: steps have one length, DD_FIXED_STEP, or the error of each is estimated: by its second weights, or by
+   trying it whole and in two halves, whose difference estimates the error of the whole (Hairer, Norsett, Wanner, Solving
+   Ordinary Differential Equations I, section II.4). An event inside a step is located by shortening the step. */
 #if defined(__linux__) && !defined(_GNU_SOURCE)
 #define _GNU_SOURCE /* dladdr */
 #endif
@@ -96,6 +96,7 @@ static void let_go(Instance *m) {
 }
 
 #include "iteration.h"
+#include "friction.h"
 
 static int guards(const Instance *m, double t, const double *x, double *g) {
   return NG > 0 ? settle(m, t, x) || dd_guards(&t, x, INPUTS(m), PARAMETERS(m), g) : 0;
@@ -134,6 +135,7 @@ static double next_tick(const Instance *m) {
 /* What has happened assigns its values, which are computed from those before, all together; a clock that reads others
    follows a round behind them, and what becomes true by all this is the next round. changed: a state has. */
 static int act(Instance *m, bool *changed) {
+  int fired[OF(NF)];
   double now[OF(NG)], after[OF((NG + NC) * (NX + NH))], old[OF(NX + NH)];
   int due[OF(NC)], rounds = 0, left = 0, any, round, k, i;
   *changed = false;
@@ -147,6 +149,7 @@ static int act(Instance *m, bool *changed) {
     any = any_crossed(BEFORE(m), now);
     for (k = 0; k < NC; ++k) any |= due[k] && dd_levels[k] == round;
     left = any || round + 1 < rounds;
+    for (k = 0; k < NF; ++k) fired[k] = crossed(BEFORE(m), now, dd_friction_guards[k]);
     if (any) {
       double *discrete = PARAMETERS(m) + NP - NH;
       memcpy(old, STATES(m), sizeof(double) * (size_t)NX), memcpy(old + NX, discrete, sizeof(double) * (size_t)NH);
@@ -160,6 +163,11 @@ static int act(Instance *m, bool *changed) {
         for (i = 0; i < NH; ++i)
           if (own[NX + i] != old[NX + i]) discrete[i] = own[NX + i];
       }
+      if (decide(m, fired)) return 1;
+      for (i = 0; i < NX; ++i) {
+        if (!isfinite(STATES(m)[i])) return 1;
+        *changed |= STATES(m)[i] != old[i];
+      }
     }
     memcpy(BEFORE(m), now, sizeof(double) * (size_t)NG);
     if (!left) break;
@@ -169,17 +177,52 @@ static int act(Instance *m, bool *changed) {
   return left;
 }
 
-/* A step of length h from x, in place; 1 where it failed. */
-static int step(const Instance *m, double t, double h, double *x) { return dd_step(t, h, x, INPUTS(m), PARAMETERS(m)); }
+/* Errors of steps add up along a run: second weights are held to this share of the tolerance. */
+#define SHARE_OF_A_STEP 0.1
 
-static double weighed(const Instance *m, const double *a, const double *b) {
+static double weighed(const Instance *m, const double *difference, const double *now) {
   double sum = 0;
   int k;
   for (k = 0; k < NX; ++k) {
-    const double d = (a[k] - b[k]) / (1e-3 * m->rtol * dd_nominal[k] + m->rtol * fmax(fabs(a[k]), fabs(STATES(m)[k])));
+    const double size = fmax(fabs(now[k]), fabs(STATES(m)[k]));
+    const double d = difference[k] / (1e-3 * m->rtol * dd_nominal[k] + m->rtol * size);
     sum += d * d;
   }
   return sqrt(sum / OF(NX));
+}
+
+/* The states behind a step of length h, whose error is not asked for; 1 where it failed. */
+static int moved_by(const Instance *m, double h, double *x) {
+  memcpy(x, STATES(m), sizeof(double) * (size_t)NX);
+  if (DD_EMBEDDED || DD_FIXED_STEP > 0) return dd_step(m->t, h, x, INPUTS(m), PARAMETERS(m), NULL);
+  return dd_step(m->t, 0.5 * h, x, INPUTS(m), PARAMETERS(m), NULL) ||
+         dd_step(m->t + 0.5 * h, 0.5 * h, x, INPUTS(m), PARAMETERS(m), NULL);
+}
+
+/* The same with the error in tolerances: NAN where a fixed step is taken as it is. */
+static int tried(const Instance *m, double h, double *x, double *error) {
+  double other[OF(NX)];
+  int k;
+  *error = NAN;
+  if (DD_FIXED_STEP > 0) return moved_by(m, h, x);
+  if (DD_EMBEDDED) {
+    memcpy(x, STATES(m), sizeof(double) * (size_t)NX);
+    if (dd_step(m->t, h, x, INPUTS(m), PARAMETERS(m), other)) return 1;
+    *error = weighed(m, other, x) / SHARE_OF_A_STEP;
+  } else {
+    memcpy(other, STATES(m), sizeof(double) * (size_t)NX);
+    if (dd_step(m->t, h, other, INPUTS(m), PARAMETERS(m), NULL) || moved_by(m, h, x)) return 1;
+    for (k = 0; k < NX; ++k) other[k] -= x[k];
+    *error = weighed(m, other, x) / (pow(2.0, DD_ORDER) - 1.0);
+  }
+  if (!isfinite(*error)) *error = INFINITY;
+  return 0;
+}
+
+/* How much longer the next step may be. */
+static double growth(double error, double least, double most) {
+  const double power = DD_EMBEDDED ? DD_EMBEDDED + 1 : DD_ORDER + 1;
+  return fmin(most, fmax(least, 0.9 * pow(fmax(error, 1e-10), -1.0 / power)));
 }
 
 /* Tells the importer of a step inside a communication step; sooner where it asks to end there or soon. */
@@ -196,13 +239,12 @@ static double told(const Instance *m, double end) {
    then `pending` is set. */
 static int advance(Instance *m, double end, bool *pending) {
   const int leaves = HOST(m)->events && HOST(m)->early;
-  const double shrink = pow(2.0, DD_ORDER) - 1.0;
   long tries = 0;
   bool changed;
   if (!(m->h > 0)) m->h = fmin(end - m->t, DD_FIRST_STEP);
   while (m->t < end && !m->terminated) {
     const double stop = fmin(end, next_tick(m));
-    double whole[OF(NX)], half[OF(NX)], now[OF(NG)], h = m->h, error, rest = stop - m->t;
+    double next[OF(NX)], now[OF(NG)], h = DD_FIXED_STEP > 0 ? DD_FIXED_STEP : m->h, error, rest = stop - m->t;
     int last = 0;
     if (++tries > 1000000) return 1;
     if (rest <= SAME_INSTANT * fabs(m->t)) {
@@ -215,37 +257,30 @@ static int advance(Instance *m, double end, bool *pending) {
       continue;
     }
     if (h >= rest * (1 - 1e-12)) h = rest, last = 1;
-    else if (h > 0.5 * rest) h = 0.5 * rest;
+    else if (h > 0.5 * rest && !(DD_FIXED_STEP > 0)) h = 0.5 * rest;
     if (m->t + h <= m->t) return 1;
-    memcpy(whole, STATES(m), sizeof(double) * (size_t)NX), memcpy(half, STATES(m), sizeof(double) * (size_t)NX);
-    if (step(m, m->t, h, whole) || step(m, m->t, 0.5 * h, half) || step(m, m->t + 0.5 * h, 0.5 * h, half)) {
-      m->h = 0.25 * h;
-      continue;
-    }
-    error = weighed(m, half, whole) / shrink;
-    if (!(error <= 1.0)) {
-      m->h = h * (isfinite(error) ? fmax(0.2, 0.9 * pow(error, -1.0 / (DD_ORDER + 1))) : 0.2);
-      continue;
-    }
     /* Unknowns that cannot be followed to the end of a step ask for a shorter one. */
-    if (settle(m, m->t + h, half)) {
+    if (tried(m, h, next, &error) || (error <= 1.0 && settle(m, m->t + h, next))) {
+      if (DD_FIXED_STEP > 0) return 1;
       m->h = 0.25 * h;
       continue;
     }
-    if (guards(m, m->t + h, half, now)) return 1;
+    if (error > 1.0) {
+      m->h = h * growth(error, 0.2, 1.0);
+      continue;
+    }
+    if (guards(m, m->t + h, next, now)) return 1;
     if (any_crossed(BEFORE(m), now)) {
       /* The event lies in this step: the shortest one with a crossing, by bisection. */
       double low = 0, high = h, moved[OF(NX)];
       int k;
       for (k = 0; k < 80 && m->t + low < m->t + high && high - low > 1e-15 * (fabs(m->t) + h); ++k) {
         const double middle = 0.5 * (low + high);
-        memcpy(moved, STATES(m), sizeof(double) * (size_t)NX);
-        if (step(m, m->t, 0.5 * middle, moved) || step(m, m->t + 0.5 * middle, 0.5 * middle, moved)) return 1;
-        if (guards(m, m->t + middle, moved, now)) return 1;
-        if (any_crossed(BEFORE(m), now)) high = middle, memcpy(half, moved, sizeof half);
+        if (moved_by(m, middle, moved) || guards(m, m->t + middle, moved, now)) return 1;
+        if (any_crossed(BEFORE(m), now)) high = middle, memcpy(next, moved, sizeof next);
         else low = middle;
       }
-      memcpy(STATES(m), half, sizeof(double) * (size_t)NX);
+      memcpy(STATES(m), next, sizeof(double) * (size_t)NX);
       m->t += high;
       m->h = fmin(h, DD_FIRST_STEP);
       if (leaves) return *pending = true, 0;
@@ -253,9 +288,9 @@ static int advance(Instance *m, double end, bool *pending) {
       end = told(m, end);
       continue;
     }
-    memcpy(STATES(m), half, sizeof(double) * (size_t)NX), memcpy(BEFORE(m), now, sizeof(double) * (size_t)NG);
+    memcpy(STATES(m), next, sizeof(double) * (size_t)NX), memcpy(BEFORE(m), now, sizeof(double) * (size_t)NG);
     m->t = last ? stop : m->t + h;
-    if (!last || m->h <= rest) m->h = h * fmin(4.0, fmax(0.3, 0.9 * pow(fmax(error, 1e-10), -1.0 / (DD_ORDER + 1))));
+    if (!last || m->h <= rest) m->h = h * growth(error, 0.3, 4.0);
     end = told(m, end);
   }
   /* A tick at the end happens there. */
@@ -285,7 +320,7 @@ static int look(Instance *m) {
     while (tick(k, first) < m->t - slack) first += 1;
     NEXT(m)[k] = first;
   }
-  if (guards(m, m->t, STATES(m), BEFORE(m))) return 1;
+  if (decide(m, NULL) || guards(m, m->t, STATES(m), BEFORE(m))) return 1;
   for (k = 0; k < NG; ++k)
     if (dd_at_start[k]) BEFORE(m)[k] = dd_directions[k] < 0 ? 1.0 : -1.0;
   /* In model exchange, and where it handles events, the importer asks for what happens at the start. */

@@ -36,8 +36,10 @@ class SampledFmu:
         self.part, self.description, self.states, self.names, self.step = part, description, states, names, step
         q, own = description.quantities, groups(description)
         self.inputs = [*own["inputs"], *own["discrete_inputs"]]
-        self.parameters, self.settable, self.further = own["parameters"], own["settable"], further
+        self.parameters, self.settable = own["parameters"], own["settable"]
         self.outputs = [q[name] for name in description.outputs if q[name].is_number and not q[name].is_clocked]
+        there = {v.name for v in [*self.inputs, *self.parameters, *self.outputs]}
+        self.further = [v for v in dict.fromkeys(further) if v.name not in there]
         self.tolerance, self.serial = description.tolerance or 0.0, states.new_serial()
 
     def write(self) -> None:
