@@ -236,10 +236,37 @@ def test_jax_batches_loops_and_gradients_of_batches(jax):
         )
 
 
-def test_jax_second_derivatives_and_stops_are_told(jax):
+@pytest.mark.parametrize("method", ["auto", "radau5"])
+def test_jax_second_derivatives(jax, method):
+    f = dd.exchange.jax(driven(), TIMES, outputs=["power"], method=method, **TIGHT)
+
+    def loss(start, p):
+        return (f(start=start, parameters=p) ** 2).sum()
+
+    point, h = (jax.numpy.array(f.start), jax.numpy.array(f.parameters)), 1e-5
+    found = jax.jit(jax.hessian(loss, argnums=(0, 1)))(*point)
+    slope = jax.jit(jax.grad(loss, argnums=(0, 1)))
+    for a in range(2):
+        for k in range(point[a].size):
+            ends = []
+            for sign in (1, -1):
+                moved = list(point)
+                moved[a] = moved[a].at[k].add(sign * h)
+                ends.append(slope(*moved))
+            for b in range(2):
+                differences = (ends[0][b] - ends[1][b]) / (2 * h)
+                np.testing.assert_allclose(found[b][a][:, k], differences, rtol=1e-4, atol=1e-5)
+    twice = jax.jacrev(jax.jacrev(loss, argnums=1), argnums=1)(*point)
+    np.testing.assert_allclose(twice, found[1][1], rtol=1e-7, atol=1e-8)
+    cases = jax.numpy.stack([point[1], 1.1 * point[1]])
+    many = jax.vmap(jax.hessian(loss, argnums=1), in_axes=(None, 0))(point[0], cases)
+    np.testing.assert_allclose(many[0], found[1][1], rtol=1e-8, atol=1e-9)
+
+
+def test_jax_third_derivatives_and_stops_are_told(jax):
     f = dd.exchange.jax(driven(), TIMES, outputs=["power"])
-    with pytest.raises(dd.InputError, match=r"A run as a function of JAX has no second derivatives\."):
-        jax.hessian(lambda p: f(parameters=p).sum())(f.parameters)
+    with pytest.raises(dd.InputError, match=r"A run as a function of JAX has no third derivatives\."):
+        jax.jacfwd(jax.hessian(lambda p: f(parameters=p).sum()))(f.parameters)
     flight = dd.exchange.jax(catalogue.load("quadrotor").model, TIMES)
     with pytest.raises(jax.errors.JaxRuntimeError, match=r"unit length.*disagree"):
         jax.jit(flight)(flight.start + 0.1).block_until_ready()

@@ -168,8 +168,93 @@ def test_torch_jacobians_and_second_derivatives(torch):
     np.testing.assert_allclose(backward, forward, rtol=1e-12, atol=1e-12)
     assert abs(backward).max() > 1.0
     (slope,) = torch.autograd.grad((f(parameters=e) ** 2).sum(), e, create_graph=True)
-    with pytest.raises(dd.InputError, match=r"Second derivatives of a run are not available in PyTorch\."):
+    with pytest.raises(dd.DaedalusError, match="Second derivatives through an event"):
         slope.sum().backward()
+
+
+def pendulum():
+    """A pendulum of index 3, whose runs have projections."""
+    m = dd.Model("pendulum")
+    q = m.coordinate("q", 2, start=[0.6, -0.8])
+    v, length, g = m.rate(q), m.parameter("length", 1.0), m.parameter("g", 9.81)
+    m.kinetic_energy(0.5 * (v[0] ** 2 + v[1] ** 2))
+    m.potential_energy(g * q[1])
+    m.constraint("rod", q[0] ** 2 + q[1] ** 2 - length**2)
+    return m
+
+
+@pytest.mark.parametrize("method", ["auto", "radau5"])
+def test_torch_second_derivatives(torch, method):
+    f = dd.exchange.torch(driven(), TIMES, outputs=["y"], rtol=1e-10, atol=1e-12, method=method)
+    given = [torch.tensor(a) for a in numbers(f._run)]
+
+    def loss(*arguments):
+        return (f(*arguments) ** 2).sum()
+
+    h = 1e-4
+    for place, point in enumerate(given):
+
+        def along(value, place=place):
+            return loss(*(value if k == place else a for k, a in enumerate(given)))
+
+        slope = torch.func.grad(along)
+        found = torch.func.hessian(along)(point).reshape(point.numel(), point.numel())
+        for k in range(point.numel()):
+            moved = torch.zeros_like(point)
+            moved.view(-1)[k] = h
+            differences = (slope(point + moved) - slope(point - moved)) / (2 * h)
+            np.testing.assert_allclose(found[k], differences.reshape(-1), rtol=1e-4, atol=1e-5)
+        twice = torch.autograd.functional.hessian(along, point).reshape(found.shape)
+        np.testing.assert_allclose(twice, found, rtol=1e-7, atol=1e-7)
+
+
+def test_torch_second_derivatives_between_arguments_and_in_batches(torch):
+    f = dd.exchange.torch(driven(), TIMES, outputs=["y"], rtol=1e-10, atol=1e-12)
+    x0, u, p = (torch.tensor(a) for a in numbers(f._run))
+    batch = torch.stack([p, 1.1 * p]).requires_grad_(True)
+    start = x0.clone().requires_grad_(True)
+    (by_start,) = torch.autograd.grad(f(start, u, batch)[..., -1, 0].sum(), start, create_graph=True)
+    (mixed,) = torch.autograd.grad(by_start[0], batch)
+    h = 1e-5
+    for case in range(2):
+        for k in range(p.numel()):
+            ends = []
+            for sign in (1, -1):
+                moved = batch.detach()[case].clone()
+                moved[k] += sign * h
+                begin = x0.clone().requires_grad_(True)
+                ends.append(torch.autograd.grad(f(begin, u, moved)[-1, 0], begin)[0][0])
+            assert float(mixed[case, k]) == pytest.approx(float(ends[0] - ends[1]) / (2 * h), rel=1e-4, abs=1e-6)
+
+
+def test_torch_second_derivatives_along_constraints(torch):
+    m = pendulum()
+    f = dd.exchange.torch(m, np.linspace(0.0, 0.4, 3), outputs=["q[0]"], wrt=("parameters",), rtol=1e-10, atol=1e-12)
+    point = f.parameters
+    place = f.labels["p"].index("g")
+    found = torch.func.hessian(lambda p: f(parameters=p)[-1, 0])(point)[place, place]
+    sens = dd.sensitivities(m, 0.4, order=2, wrt=["g"], rtol=1e-10, atol=1e-12)
+    assert float(found) == pytest.approx(float(sens.d("q", "g", "g")[0]), rel=1e-6)
+
+
+def test_torch_tells_where_derivatives_end(torch):
+    f = dd.exchange.torch(driven(), TIMES, outputs=["y"])
+    p = f.parameters.requires_grad_(True)
+    (one,) = torch.autograd.grad((f(parameters=p) ** 2).sum(), p, create_graph=True)
+    (two,) = torch.autograd.grad((one**2).sum(), p, create_graph=True)
+    with pytest.raises(dd.InputError, match=r"Third derivatives of a run are not available in PyTorch\."):
+        (two**2).sum().backward()
+    m = dd.Model("many")
+    x = m.state("x", start=1.0)
+    weights = m.parameter("w", np.ones(201))
+    m.equation(m.der(x), -x * weights[0])
+    g = dd.exchange.torch(m, TIMES, wrt=("parameters",))
+    with pytest.raises(dd.InputError) as caught:
+        torch.func.hessian(lambda w: g(parameters=w).sum())(g.parameters)
+    assert str(caught.value).splitlines()[:2] == [
+        "There are too many second derivatives.",
+        "  201 numbers are differentiated by (parameters), at most 200",
+    ]
 
 
 def test_torch_wrong_shapes_are_told(torch):

@@ -8,6 +8,7 @@ all other runs are those of `dd.sensitivities`, through constraints and events.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy as np
 from daedalus.differentiation.sensitivities import sensitivities
 from daedalus.errors import InputError
 from daedalus.exchange.stepped_run import SteppedRun, stepped_run
+from daedalus.model.expressions import elements
 from daedalus.model.lazy_values import cached_property
 from daedalus.model.mechanics.mechanics_part import refuse_touching
 from daedalus.model.model import Model, as_system
@@ -27,6 +29,8 @@ from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.simulate import simulate
 
+# Second derivatives are computed by at most so many numbers, all pairs at once.
+MOST_SECOND = 200
 GROUPS = ("start", "inputs", "parameters")
 LETTERS = {"start": "x", "inputs": "u", "parameters": "p"}
 
@@ -206,6 +210,48 @@ class ArrayRun:
         for group in wanted:
             found[group] = np.concatenate([self._slope(rows, name, group) for name in self._names], axis=1)
         return self._read(sens.states.at(self.times)), found
+
+    def second(self, x0: np.ndarray, u: np.ndarray, p: np.ndarray, *, wanted: Sequence[str]) -> np.ndarray:
+        """All second derivatives (nt, ny, size, size) by what is wanted, flat and one behind the other."""
+        x0, u, p = (np.ascontiguousarray(a, dtype=float) for a in (x0, u, p))
+        count = sum(self.size(group) for group in wanted)
+        if count > MOST_SECOND:
+            raise InputError(
+                "There are too many second derivatives.",
+                f"{count} numbers are differentiated by ({', '.join(wanted)}), at most {MOST_SECOND}",
+                because="each pair of them is a direction of the variational equations.",
+                remedy="wrt= without weights and inputs; or the first derivative at two places",
+            )
+        span = (self.times[0], self.times[-1])
+        wrt = [*(g for g in wanted if g != "parameters"), *(self._parameter_names() if "parameters" in wanted else ())]
+        given = {"grid": self.times, **self._given(x0, u, p), **self.options}
+        rows = sensitivities(self.model, span, order=2, wrt=wrt, **given).at(self.times)
+        found = np.empty((*self.shape, count, count))
+        ends = np.cumsum([0, *(self.size(group) for group in wanted)]).tolist()
+        parts = [(group, slice(begin, end)) for group, begin, end in zip(wanted, ends, ends[1:])]
+        for (one, own), (other, beside) in product(parts, parts):
+            for k, entry in enumerate(self._entries):
+                block = np.asarray(rows.d(entry, one, other))
+                found[:, k, own, beside] = block.reshape(len(self.times), self.size(one), self.size(other))
+        return found
+
+    @property
+    def _entries(self) -> list[Any]:
+        """The entries of a row of y as expressions of the system."""
+        system = self.system
+        found: list[Any] = []
+        for name in self._names:
+            if name in system.outputs:
+                found += elements(system.outputs[name])
+            else:
+                place = system.place(name)
+                found += [system.symbol(letter)[int(k)] for letter, k in zip(place.letters, place.positions)]
+        return found
+
+    def size(self, group: str) -> int:
+        """How many numbers an argument has."""
+        count = len(self.labels[LETTERS[group]])
+        return count * (len(self.times) - 1) if group == "inputs" else count
 
     def _parameter_names(self) -> list[str]:
         return [v.name for v in self.system.of_kind("parameter")]

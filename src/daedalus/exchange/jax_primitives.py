@@ -171,19 +171,16 @@ def _differentiate(jax: Any, made: Primitives) -> None:
         moving = [tangent for name, tangent in zip(GROUPS, tangents) if name in names]
         return y, made.moved.bind(*primals, *moving, run=run, names=names)
 
-    def linear_jvp(primitive: Any, primals: Any, tangents: Any, **settled: Any) -> Any:
-        """Of a function that is linear in all but x0, u and p; those may not move."""
-        if not all(is_zero(tangent) for tangent in tangents[:3]):
-            raise InputError(
-                "A run as a function of JAX has no second derivatives.",
-                because="its derivative is differentiated, by jax.hessian or by a gradient of a gradient.",
-                remedy="dd.sensitivities(..., order=2)",
-            )
-        value = primitive.bind(*primals, **settled)
-        moving = [
-            ad.instantiate_zeros(tangent) if hasattr(ad, "instantiate_zeros") else tangent for tangent in tangents[3:]
-        ]
-        return value, primitive.bind(*primals[:3], *moving, **settled)
+    def linear_jvp(primitive: Any, primals: Any, tangents: Any, *, run: ArrayRun, names: Any) -> Any:
+        """Of a function that is linear in all but x0, u and p, by second derivatives where those move."""
+        value = primitive.bind(*primals, run=run, names=names)
+        rest = [ad.instantiate_zeros(tangent) for tangent in tangents[3:]]
+        change = primitive.bind(*primals[:3], *rest, run=run, names=names)
+        shifts = {name: tangent for name, tangent in zip(GROUPS, tangents) if not is_zero(tangent) and name in run.wrt}
+        if not any(run.labels[LETTERS[name]] for name in shifts):
+            return value, change
+        turned = _turned(jax, primitive is made.moved, primals, shifts, run, names)
+        return value, jax.tree.map(lambda one, other: one + other, change, turned)
 
     def moved_transposed(weights: Any, *arguments: Any, run: ArrayRun, names: Any) -> Any:
         if is_zero(weights):
@@ -200,6 +197,51 @@ def _differentiate(jax: Any, made: Primitives) -> None:
     for primitive, transposed in ((made.moved, moved_transposed), (made.pulled, pulled_transposed)):
         ad.primitive_jvps[primitive] = partial(linear_jvp, primitive)
         ad.primitive_transposes[primitive] = transposed
+
+
+def _turned(
+    jax: Any, forward: bool, primals: Any, shifts: dict[str, Any], run: ArrayRun, names: tuple[str, ...]
+) -> Any:
+    """How moved tangents, or pulled weights, change where x0, u and p shift."""
+    jnp, given = jax.numpy, dict(zip(GROUPS, primals))
+    wanted = tuple(name for name in GROUPS if (name in names or name in shifts) and run.labels[LETTERS[name]])
+    lead = primals[0].shape[:-1]
+    second = _second(jax, run, wanted, primals[:3], lead)
+
+    def flat(moves: dict[str, Any]) -> Any:
+        parts = [moves.get(name, jnp.zeros_like(given[name])) for name in wanted]
+        return jnp.concatenate([part.reshape(*lead, -1) for part in parts], axis=-1)
+
+    along = flat(shifts)
+    if forward:
+        return jnp.einsum("...tyab,...a,...b->...ty", second, flat(dict(zip(names, primals[3:]))), along)
+    whole = jnp.einsum("...tyab,...ty,...b->...a", second, primals[3], along)
+    ends = np.cumsum([run.size(name) for name in wanted])[:-1].tolist()
+    parts = dict(zip(wanted, jnp.split(whole, ends, axis=-1)))
+    return [parts[name].reshape(given[name].shape) for name in names]
+
+
+def _second(jax: Any, run: ArrayRun, wanted: tuple[str, ...], primals: Sequence[Any], lead: tuple[int, ...]) -> Any:
+    """All second derivatives of a run, as an array of JAX."""
+    count, dtype = sum(run.size(name) for name in wanted), primals[0].dtype
+    struct = jax.ShapeDtypeStruct((*lead, *run.shape, count, count), dtype)
+
+    def host(*arrays: Any) -> np.ndarray:
+        lead, cases = _cases(arrays, tuple(AXES.values()))
+        found = np.stack([run.second(*case, wanted=wanted) for case in zip(*cases)])
+        return found.reshape(*lead, *found.shape[1:]).astype(dtype)
+
+    computed = jax.custom_jvp(lambda *arrays: jax.pure_callback(host, struct, *arrays, vmap_method="sequential"))
+    computed.defjvp(_no_third)
+    return computed(*primals)
+
+
+def _no_third(primals: Any, tangents: Any) -> Any:
+    raise InputError(
+        "A run as a function of JAX has no third derivatives.",
+        because="its second derivatives are computed without a record of how.",
+        remedy="dd.exchange.jax(m) without times, whose operations are JAX's own",
+    )
 
 
 # -- batches -----------------------------------------------------------------------------------------------------
@@ -257,4 +299,18 @@ def _slopes(jax: Any, run: ArrayRun, names: tuple[str, ...], primals: Sequence[A
         _, found = run.slopes(*(np.asarray(a, dtype=float) for a in arrays), wanted=names)
         return [found[name].astype(dtype) for name in names]
 
-    return jax.pure_callback(host, structs, *primals, vmap_method="sequential")
+    computed = jax.custom_jvp(lambda *given: jax.pure_callback(host, structs, *given, vmap_method="sequential"))
+
+    def moved(given: Any, tangents: Any) -> Any:
+        zero = jax.custom_derivatives.SymbolicZero
+        moves = {name: t for name, t in zip(GROUPS, tangents) if not isinstance(t, zero) and name in run.wrt}
+        wanted = tuple(name for name in GROUPS if (name in names or name in moves) and run.labels[LETTERS[name]])
+        second = _second(jax, run, wanted, given, ())
+        shift = [moves.get(name, jax.numpy.zeros(lengths[name], dtype)) for name in wanted]
+        along = jax.numpy.concatenate([part.reshape(-1) for part in shift])
+        ends = np.cumsum([run.size(name) for name in wanted])[:-1].tolist()
+        parts = dict(zip(wanted, jax.numpy.split(second @ along, ends, axis=-1)))
+        return computed(*given), [parts[name].reshape(*run.shape, *lengths[name]) for name in names]
+
+    computed.defjvp(moved, symbolic_zeros=True)
+    return computed(*primals)

@@ -90,6 +90,39 @@ def _autograd_functions(torch: Any) -> Any:
     transformation of these holds.
     """
 
+    class SecondOfTensors(torch.autograd.Function):  # type: ignore[misc, name-defined]
+        """All second derivatives of y by some of (start, inputs, parameters), flat: (…, nt, ny, size, size)."""
+
+        @staticmethod
+        def forward(start: Any, inputs: Any, parameters: Any, run: ArrayRun, names: tuple[str, ...]) -> Any:
+            lead, cases = _flat(_arrays((start, inputs, parameters)))
+            found = np.stack([run.second(x0, u, p, wanted=names) for x0, u, p in zip(*cases)])
+            return torch.as_tensor(found.reshape(*lead, *found.shape[1:])).to(start)
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            """Nothing is kept: whoever differentiates once more is told that there is no way."""
+
+        @staticmethod
+        def backward(ctx: Any, *weights: Any) -> Any:
+            raise _no_third()
+
+        @staticmethod
+        def jvp(ctx: Any, *tangents: Any) -> Any:
+            raise _no_third()
+
+        @staticmethod
+        def vmap(info: Any, in_dims: Any, start: Any, inputs: Any, parameters: Any, run: Any, names: Any) -> Any:
+            return SecondOfTensors.apply(*_to_front(info, in_dims, (start, inputs, parameters)), run, names), 0
+
+    def as_given(flat: Any, saved: Any, names: tuple[str, ...], run: ArrayRun) -> list[Any]:
+        """A flat (…, size) as what was given, in the order of all arguments; None for what is not there."""
+        parts = dict(zip(names, torch.split(flat, [run.size(name) for name in names], -1)))
+        return [parts[n].reshape(own.shape) if n in parts else None for n, own in zip(GROUPS, saved)]
+
+    def one_behind_the_other(values: Any, lead: tuple[int, ...]) -> Any:
+        return torch.cat([value.reshape(*lead, -1) for value in values], -1)
+
     class JacobiansOfTensors(torch.autograd.Function):  # type: ignore[misc, name-defined]
         """The Jacobians of y by some of (start, inputs, parameters), flat: (…, nt, ny, size)."""
 
@@ -104,15 +137,24 @@ def _autograd_functions(torch: Any) -> Any:
 
         @staticmethod
         def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-            """Nothing is kept: whoever differentiates Jacobians is told that there is no way."""
+            *given, ctx.run, ctx.names = inputs
+            ctx.save_for_backward(*given)
+            ctx.save_for_forward(*given)
 
         @staticmethod
         def backward(ctx: Any, *weights: Any) -> Any:
-            raise _no_second()
+            saved, run, names = ctx.saved_tensors, ctx.run, ctx.names
+            second = SecondOfTensors.apply(*saved, run, names)
+            whole = torch.einsum("...tyab,...tyb->...a", second, torch.cat(weights, -1))
+            return (*as_given(whole, saved, names, run), None, None)
 
         @staticmethod
         def jvp(ctx: Any, *tangents: Any) -> Any:
-            raise _no_second()
+            saved, run, names = ctx.saved_tensors, ctx.run, ctx.names
+            moved = _given_tangents(tangents, saved, names, torch)
+            second = SecondOfTensors.apply(*saved, run, names)
+            whole = torch.einsum("...tyab,...b->...tya", second, one_behind_the_other(moved, saved[0].shape[:-1]))
+            return tuple(torch.split(whole, [run.size(name) for name in names], -1))
 
         @staticmethod
         def vmap(info: Any, in_dims: Any, start: Any, inputs: Any, parameters: Any, run: Any, names: Any) -> Any:
@@ -133,15 +175,35 @@ def _autograd_functions(torch: Any) -> Any:
 
         @staticmethod
         def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-            """Nothing is kept, as for Jacobians."""
+            *given, ctx.run, ctx.names = inputs
+            ctx.save_for_backward(*given)
+            ctx.save_for_forward(*given)
 
         @staticmethod
-        def backward(ctx: Any, *weights: Any) -> Any:
-            raise _no_second()
+        def backward(ctx: Any, *moved: Any) -> Any:
+            *saved, weights = ctx.saved_tensors
+            run, names = ctx.run, ctx.names
+            along = one_behind_the_other(moved, saved[0].shape[:-1])
+            slopes = torch.cat(JacobiansOfTensors.apply(*saved, run, names), -1)
+            of_weights = torch.einsum("...tya,...a->...ty", slopes, along)
+            if not any(ctx.needs_input_grad[:3]):
+                return None, None, None, of_weights, None, None
+            second = SecondOfTensors.apply(*saved, run, names)
+            whole = torch.einsum("...tyab,...ty,...b->...a", second, weights, along)
+            return (*as_given(whole, saved, names, run), of_weights, None, None)
 
         @staticmethod
         def jvp(ctx: Any, *tangents: Any) -> Any:
-            raise _no_second()
+            *saved, weights = ctx.saved_tensors
+            run, names = ctx.run, ctx.names
+            moved = _given_tangents(tangents, saved, names, torch)
+            second = SecondOfTensors.apply(*saved, run, names)
+            along = one_behind_the_other(moved, saved[0].shape[:-1])
+            whole = torch.einsum("...tyab,...ty,...b->...a", second, weights, along)
+            if tangents[3] is not None:
+                slopes = torch.cat(JacobiansOfTensors.apply(*saved, run, names), -1)
+                whole = whole + torch.einsum("...tya,...ty->...a", slopes, tangents[3])
+            return tuple(part for part in as_given(whole, saved, names, run) if part is not None)
 
         @staticmethod
         def vmap(
@@ -203,11 +265,20 @@ def _varied(run: ArrayRun, asked: Sequence[bool]) -> tuple[str, ...]:
     return tuple(n for n, wanted in zip(GROUPS, asked) if wanted and n in run.wrt and run.labels[LETTERS[n]])
 
 
-def _no_second() -> InputError:
+def _given_tangents(tangents: Sequence[Any], saved: Sequence[Any], names: tuple[str, ...], torch: Any) -> list[Any]:
+    """The tangents of what is varied, zero for what stays."""
+    return [
+        torch.zeros_like(own) if tangent is None else tangent
+        for name, tangent, own in zip(GROUPS, tangents, saved)
+        if name in names
+    ]
+
+
+def _no_third() -> InputError:
     return InputError(
-        "Second derivatives of a run are not available in PyTorch.",
-        because="its first derivatives are computed without a record of how.",
-        remedy="dd.sensitivities(m, span, order=2)",
+        "Third derivatives of a run are not available in PyTorch.",
+        because="its second derivatives are computed without a record of how.",
+        remedy="dd.exchange.torch(m) without times, whose operations are PyTorch's own",
     )
 
 
@@ -222,8 +293,9 @@ def torch_function(
 
     Gradients (`backward`, `torch.func.grad`) and forward derivatives (`torch.func.jvp`) are those of
     `dd.sensitivities`: through constraints of any index, events and switches. `torch.func.vmap` and leading axes run a
-    batch. Computed on the processor in double precision; the result has the type of `start`. Second derivatives are
-    refused. Needs the optional extra `torch`.
+    batch. Computed on the processor in double precision; the result has the type of `start`. Second derivatives (double
+    backward, `torch.func.hessian`) are those of `dd.sensitivities(..., order=2)`, by at most 200 numbers and not
+    through events with resets. Needs the optional extra `torch`.
 
     Parameters
     ----------
