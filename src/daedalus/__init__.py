@@ -102,6 +102,7 @@ _PLACES = {
     "differentiation.gradient": "gradient Gradient",
     "differentiation.sensitivities": "sensitivities",
     "differentiation.result.sensitivity_result": "Sensitivities",
+    "differentiation.touching.contact_sensitivities": "ContactSensitivities",
     "optimisation.optimal_control": "OptimalControl",
     "optimisation.description.unknown": "unknown",
     "optimisation.phases": "phases",

@@ -11,8 +11,10 @@ from daedalus.differentiation.case import read_case
 from daedalus.differentiation.directions import read_directions
 from daedalus.differentiation.forward_run import WAYS, differentiate
 from daedalus.differentiation.result.sensitivity_result import Sensitivities
+from daedalus.differentiation.touching.contact_sensitivities import contact_sensitivities
 from daedalus.errors import InputError
-from daedalus.model.model import Model
+from daedalus.model.mechanics.mechanics_part import touching_book
+from daedalus.model.model import Model, as_system
 from daedalus.model.system.system import System
 from daedalus.model.time_limit import time_limited
 
@@ -46,6 +48,9 @@ def sensitivities(
     Start values of a constrained model move along the constraints: M = Dφ P with the projector P in `sens.projector`.
     If a parameter changes the constraints, the start changes by the smallest amount in the norm of the mass matrix.
 
+    Of a model with hard contacts between bodies the steps are differentiated, and carried over the moments at which
+    contacts close or come to rest; the result is a `ContactSensitivities` with `M`, `by_parameters`, `d`, `at`.
+
     Raises a SolverError if the run stops early, if a guard only touches zero, for second order through events with
     resets, and for second order of equations with corners.
 
@@ -66,6 +71,8 @@ def sensitivities(
     if by not in WAYS:
         raise InputError(f"by={by!r} is not a way to differentiate.", remedy='by="variational" or by="discrete"')
     with time_limited(simulate_options.get("time_limit")):
+        if touching_book(as_system(model)) is not None:
+            return contact_sensitivities(model, span, order, wrt, grid, simulate_options)  # type: ignore[return-value]
         case = read_case(model, span, simulate_options, grid, corners=by == "discrete")
         directions = read_directions(case.system, wrt, case.intervals)
         return Sensitivities(*differentiate(case.without_idle_grid(directions), order, directions, by))

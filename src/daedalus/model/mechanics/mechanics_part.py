@@ -63,6 +63,6 @@ def refuse_touching(system: System, what: str) -> None:
         raise InputError(
             f"{what} does not take hard contacts between bodies.",
             f"the model has {listed([c.name for c in book.written.mechanics.touching.values() if not c.compliant], 6)}",
-            because="their forces are found step by step, and only dd.simulate and dd.sweep do that.",
-            remedy="dd.simulate or dd.sweep, or stiffness= in m.contact for compliant contacts",
+            because="their forces are found step by step, which dd.simulate, dd.sweep and dd.sensitivities do.",
+            remedy="dd.simulate, dd.sweep or dd.sensitivities, or stiffness= in m.contact for compliant contacts",
         )

@@ -151,6 +151,11 @@ class BodyRows:
                 out[g.attitude] /= np.linalg.norm(x[g.attitude], axis=1, keepdims=True)
         return out
 
+    def lengths(self, x: np.ndarray) -> np.ndarray:
+        """The squares of the lengths of all quaternions."""
+        own = [np.sum(x[g.attitude] ** 2, axis=1) for g in self._turning if g.kind == "quaternion"]
+        return np.concatenate(own) if own else np.zeros(0)
+
     def changes(self, x: np.ndarray, slope: np.ndarray) -> np.ndarray:
         """The accelerations of bodies by the slope of a row, (bodies, 6)."""
         return self.twists(slope)

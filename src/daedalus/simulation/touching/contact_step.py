@@ -145,7 +145,7 @@ class ContactStepper:
             if located:
                 slow = (at_start <= NEAR * self.lengths.size) & (speed > -self.lengths.slow)
                 closed = (at_start <= self.lengths.touch) | slow
-                goes_on = self._goes_on(info, at_start, speed, self._taken if moment else h)
+                goes_on = self._goes_on(info, at_start, speed, self.taken if moment else h)
                 closed |= goes_on
                 bounds[~closed] = -np.inf
                 if moment:
@@ -174,7 +174,7 @@ class ContactStepper:
             final = world.velocities(after)[:, 0]
             strike, end_gap = _strike(at_start[~closed], speed[~closed], final[~closed], h, self.lengths.touch)
         impulses = world.impulses()
-        if count > 1 and self.effort is EXACT and (not moment or isinstance(seen, SeenTree)):
+        if count > 1 and self.shares and self.effort is EXACT and (not moment or isinstance(seen, SeenTree)):
             above = world.velocities(after)
             above[closed, 0] -= bounds[closed]
             impulses = self._shared(info, impulses, closed, above, poses, seen)
@@ -213,10 +213,11 @@ class ContactStepper:
 
     def took(self, points: np.ndarray, h: float) -> None:
         """A step that counts: its points and its length."""
-        self.pushed, self._taken = frozenset((int(a), int(b)) for a, b in points[:, 13:]), h
+        self.pushed, self.taken = frozenset((int(a), int(b)) for a, b in points[:, 13:]), h
 
     _last: float = 0.0
-    _taken: float = 0.0
+    taken: float = 0.0
+    shares: bool = True  # whether forces are looked for that share a load with least norm; motion does not need them
     pushed: frozenset[tuple[int, int]] = frozenset()  # bodies that pushed each other in the step before
 
     def _goes_on(self, info: np.ndarray, gap: np.ndarray, speed: np.ndarray, h: float) -> np.ndarray:
@@ -392,7 +393,7 @@ class ContactStepper:
         info = world.contacts()
         twists = bodies.rows.twists(x)
         speed = world.velocities(twists)[:, 0]
-        if np.where(self._goes_on(info, info[:, 0], speed, self._taken), 0.0, speed).min() >= -self.lengths.slow:
+        if np.where(self._goes_on(info, info[:, 0], speed, self.taken), 0.0, speed).min() >= -self.lengths.slow:
             return None
         seen = bodies.rows.seen_from(x)
         self._set_joints(t, x, False, seen)

@@ -48,11 +48,15 @@ def least_norm(
     seen = right[:rank]
     fixed = seen.T @ (seen @ given)
 
+    starts = ends - [way.shape[1] for way in ways]
+    holding = np.array([k for k, way in enumerate(ways) if way.shape[1] == 3], dtype=int)
+    places = starts[holding, None] + np.arange(3)
+    alone = np.array([starts[k] for k, way in enumerate(ways) if way.shape[1] == 1], dtype=int)
+
     def cones(p: np.ndarray) -> np.ndarray:
         out = p.copy()
-        for k, way in enumerate(ways):
-            own = slice(int(ends[k]) - way.shape[1], int(ends[k]))
-            out[own] = _onto_cone(p[own], points[k, 11])
+        out[alone] = np.maximum(p[alone], 0.0)
+        out[places] = _onto_cones(p[places], points[holding, 11])
         return out
 
     tolerance = KNOWN * float(np.linalg.norm(given))
@@ -83,15 +87,11 @@ def _ways(impulses: np.ndarray, points: np.ndarray) -> list[np.ndarray]:
     return ways
 
 
-def _onto_cone(p: np.ndarray, friction: float) -> np.ndarray:
-    """The nearest impulse in Coulomb's cone, or above zero where it has one direction."""
-    if len(p) < 2:
-        above: np.ndarray = np.maximum(p, 0.0)
-        return above
-    normal, across = float(p[0]), float(np.hypot(p[1], p[2]))
-    if across <= friction * normal:
-        return p
-    if friction * across <= -normal:
-        return np.zeros(3)
+def _onto_cones(p: np.ndarray, friction: np.ndarray) -> np.ndarray:
+    """The nearest impulses (n, 3) in Coulomb's cones; the normal part comes first."""
+    normal, across = p[:, 0], np.hypot(p[:, 1], p[:, 2])
     pressed = (normal + friction * across) / (1 + friction**2)
-    return np.array([pressed, *(friction * pressed / across * p[1:])])
+    shrunk = friction * pressed / np.where(across > 0, across, 1.0)
+    outside = np.column_stack([pressed, shrunk * p[:, 1], shrunk * p[:, 2]])
+    inside, lost = across <= friction * normal, friction * across <= -normal
+    return np.where(inside[:, None], p, np.where(lost[:, None], 0.0, outside))

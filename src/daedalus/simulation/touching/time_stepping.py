@@ -33,6 +33,7 @@ from daedalus.simulation.touching.contact_step import (
 )
 from daedalus.simulation.touching.model_events import ModelEvents, Present
 from daedalus.simulation.touching.sliding_response import lifting
+from daedalus.simulation.touching.steps_of_a_run import StepTaken, Struck, Stuck, extrapolated
 from daedalus.simulation.touching.touching_bodies import TouchingBodies
 from daedalus.simulation.touching.touching_requests import MOREAU, check_touching, way_between_contacts
 
@@ -62,18 +63,23 @@ TOLD_EVERY = 64
 def run_touching(request: Request, progress: Callable[[float], object] | None = None) -> Trajectory:
     """The run of a request whose system has hard contacts between bodies."""
     began = time.perf_counter()
+    march = march_of(request, progress)
+    stop = march.go()
+    return march.trajectory(stop, time.perf_counter() - began)
+
+
+def march_of(request: Request, progress: Callable[[float], object] | None = None) -> ContactMarch:
+    """The run of a request at its start."""
     book = touching_book(request.system)
     assert book is not None
     check_touching(request)
     road = find_road(way_between_contacts(request)._replace(save_at=None))
     first = begin(road, request.t0, request.start)
     bodies = TouchingBodies(road.system, book, first.parameters)
-    march = _ContactMarch(request, road, bodies, first, progress)
-    stop = march.go()
-    return march.trajectory(stop, time.perf_counter() - began)
+    return ContactMarch(request, road, bodies, first, progress)
 
 
-class _ContactMarch:
+class ContactMarch:
     """A run on its way: rows, forces and impacts so far."""
 
     def __init__(
@@ -128,6 +134,7 @@ class _ContactMarch:
         self.rise = pull  # the largest acceleration in the step before
         self.modes = ContactModes(bodies, request.t1 - request.t0)
         self.ahead: dict[Pair, bool] | None = None  # what presses from here on, where that is known
+        self.walk = list[StepTaken | Struck | Stuck]()  # what derivatives follow
         fired = frozenset(event.name for event in road.system.events) if first.fired is None else first.fired
         self.events = ModelEvents(plant, drive, p, (request.t0, request.t1), fired)
         self.events.begin(self.t, Present(row, self.forces))
@@ -219,6 +226,7 @@ class _ContactMarch:
             h = left if h > 0.999 * left else h
             done, h = self._ended(self.t, self.x, h)
             if h <= shortest:
+                self._note(h, whole=True)
                 self._take(done, h, end)
                 return 2 * h
             half = self.stepper.step(self.t, self.x, 0.5 * h, located=True)
@@ -241,8 +249,20 @@ class _ContactMarch:
                 return h * min(3.0, max(0.3, grow))
             self.counts.rejected += 1
             h = max(h * min(0.5, max(0.05, grow)), shortest)
+        self._note(h, whole=True)
         self._take(done, h, end)
         return h
+
+    def _note(self, h: float, whole: bool = False) -> None:
+        self.walk.append(StepTaken(self.t, self.x, h, whole, self.stepper.pushed, self.stepper.taken))
+
+    def _become(self, then: dict[Pair, bool], struck: set[Pair]) -> None:
+        """What presses from this moment on."""
+        before = self.modes.now or {}
+        stuck = [pair for pair, slides in before.items() if slides and then.get(pair) is False]
+        if stuck:
+            self.walk.append(Stuck(self.t, self.x, tuple(stuck)))
+        self.modes.become(then, self.t, self._row(), struck)
 
     def _seen(self, h: float, end: np.ndarray) -> float:
         """The part of a step in which its forces are smooth, by SAMPLES looks at them in a whole run.
@@ -281,23 +301,15 @@ class _ContactMarch:
                 rest = self._step(t + 0.5 * cut, half.x, 0.5 * cut)
                 h, end = cut, np.inf
                 break
-            modes.become({**then}, t, self._row(), set())  # at once
+            self._become({**then}, set())  # at once
             then, cut = self._modes_behind(t + h, rest.x), h
-        rest = self._extrapolated(done, rest)
+        rest = rest._replace(x=extrapolated(self.bodies.rows, done.x, rest.x))
+        self._note(h)
         self.ahead = (
             {**then}
             if self._take_up_to_event(half, 0.5 * h, np.inf) and (self._take_up_to_event(rest, 0.5 * h, end))
             else None
         )
-
-    def _extrapolated(self, one: Stepped, two: Stepped) -> Stepped:
-        """Two steps of half the length with the error that one of the whole length shows taken off.
-
-        A step is symmetric in time, so that its error has even powers of the length alone (W. B. Gragg, SIAM J. Numer.
-        Anal. 2, 1965): this is of order four between changes of contacts.
-        """
-        x = two.x + (two.x - one.x) / 3.0
-        return two._replace(x=self.bodies.rows.unit(x))
 
     def _modes_behind(self, t: float, x: np.ndarray) -> dict[Pair, bool]:
         """What presses at a moment, by a very short step from there."""
@@ -319,7 +331,7 @@ class _ContactMarch:
         then = self.ahead
         if then is None or struck:
             then = self._modes_at(self.t, self.x)
-        modes.become(then, self.t, self._row(), struck)
+        self._become(then, struck)
         self.ahead = None
 
     def _step(self, t: float, x: np.ndarray, h: float) -> Stepped:
@@ -389,6 +401,7 @@ class _ContactMarch:
         if found is None:
             return set()
         before = self._row()
+        self.walk.append(Struck(self.t, self.x, found[2], self.stepper.pushed, self.stepper.taken))
         self.x, impulse, pairs = found
         places = self.slots.places
         self.impulse[places["impulse"]] += impulse[places["force"]]
@@ -413,6 +426,10 @@ class _ContactMarch:
             self.quiet[self.discrete] = self._without_forces(self.p)[self.discrete]
             self.rows.jump(self.t, self.x, self.forces)
         return acted, stop
+
+    def pressing(self) -> dict[Pair, bool]:
+        """The pairs that press at the present moment, and whether they slide; none where one approaches."""
+        return self._modes_at(self.t, self.x) if self.located else {}
 
     def _row(self) -> np.ndarray:
         """The row of this moment with the discrete variables behind it."""

@@ -218,6 +218,10 @@ class TreeRows:
                 out[own.places] /= np.linalg.norm(x[own.places])
         return out
 
+    def lengths(self, x: np.ndarray) -> np.ndarray:
+        """The squares of the lengths of all quaternions."""
+        return np.array([float(np.sum(x[own.places] ** 2)) for own in self.coordinates if own.kind == "quaternion"])
+
     def twists(self, x: np.ndarray) -> np.ndarray:
         """Velocities in the world and angular velocities in the bodies, (bodies, 6)."""
         return self.changes(x, x)

@@ -1,0 +1,1 @@
+"""Derivatives of runs whose bodies touch."""

@@ -1,0 +1,177 @@
+"""`dd.sensitivities` of a model whose bodies touch: the derivatives of its run at the end and on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from daedalus.differentiation.directions import Directions, read_directions
+from daedalus.differentiation.touching.contact_derivatives import ContactDerivatives
+from daedalus.errors import InputError, SolverError
+from daedalus.model.model import Model
+from daedalus.model.names import did_you_mean, listed
+from daedalus.model.system.system import System
+from daedalus.simulation.result.trajectory import Trajectory
+from daedalus.simulation.run.judge import raise_stopped
+from daedalus.simulation.run.request import read_request
+from daedalus.simulation.touching.time_stepping import march_of
+
+
+@dataclass(frozen=True, eq=False)
+class ContactSensitivities:
+    """How a run with hard contacts changes with its start and its parameters.
+
+    `M`, `by_parameters` and `value` are those at the end of the span, `sens.d("b.position", "mu")` one of them by name,
+    `sens.at(t)` the same at any time; `states` is the trajectory, `labels` the columns. The steps of the run are
+    differentiated, with the modes of contacts that it had, and carried over the located moments at which these change.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> m = dd.Model("block"); m.gravity([0, -9.81]); mu = m.parameter("mu", 0.3)
+    >>> b = m.body("b", mass=2.0, inertia=0.1, orientation="planar", position=[0, 0.1], velocity=[3, 0],
+    ...            rotation=0.0, angular_velocity=0.0)
+    >>> b.shape("box", size=[0.4, 0.2])
+    >>> m.contact(b, dd.ground, friction=mu)
+    >>> sens = dd.sensitivities(m, 2.0, wrt=["b.velocity[0]", "mu"])
+    >>> sens.d("b.position[0]", "mu").round(3), round(-(3.0**2) / (2 * 0.3**2 * 9.81), 3)  # of v² / (2 μ g)
+    (-5.097, -5.097)
+    """
+
+    states: Trajectory
+    time: float
+    S: np.ndarray
+    system: System
+    directions: Directions
+    derivatives: ContactDerivatives
+    how: str = "discrete"
+
+    @property
+    def labels(self) -> list[str]:
+        """The names of the columns: start values, then parameters."""
+        return self.directions.labels(self.system)
+
+    @property
+    def value(self) -> np.ndarray:
+        """x, (n,), in order of declaration."""
+        names = self.system.labels["x"]
+        if self.time == self.states.time[-1]:
+            return np.array([float(np.asarray(self.states.end[name])) for name in names])
+        return np.array([float(np.asarray(self.states.at(self.time)[name])) for name in names])
+
+    @property
+    def M(self) -> np.ndarray:
+        """∂x/∂x₀, (n, columns of the start): along starts that keep what touches in touch."""
+        return self.S[:, self.directions.columns("x")]
+
+    @property
+    def by_parameters(self) -> np.ndarray:
+        """∂x/∂p, (n, columns of parameters)."""
+        return self.S[:, self.directions.columns("p")]
+
+    def at(self, time: float) -> ContactSensitivities:
+        """The same at another time of the run."""
+        first, last = float(self.states.time[0]), float(self.states.time[-1])
+        if not first <= time <= last:
+            raise InputError(
+                f"t = {time:g} is outside the run.",
+                f"it goes from {first:g} to {last:g}",
+                because="derivatives are known where the run was computed.",
+                remedy=f"sens.at({last:g})",
+            )
+        return replace(self, time=float(time), S=self.derivatives.at(float(time)))
+
+    def d(self, of: str, wrt: str) -> np.ndarray:
+        """The derivative of a state by a start value or a parameter, in their shapes."""
+        place = self.system.place(of)
+        if place.letter != "x":
+            raise InputError(
+                f"{of} is no state of {self.system.name!r}.",
+                f"states: {listed(list(dict.fromkeys(self.system.labels['x'])), 8)}",
+                because="the steps of a run with hard contacts have derivatives of states alone.",
+                remedy=did_you_mean(of, self.system.labels["x"]),
+            )
+        labels = self.labels
+        columns = [k for k, label in enumerate(labels) if label == wrt or label.startswith(f"{wrt}[")]
+        if not columns:
+            raise InputError(
+                f"{wrt} was not varied.",
+                f"varied: {listed(labels, 8)}",
+                because="derivatives are by what wrt= names.",
+                remedy=f"wrt=[{wrt!r}, ...]" if wrt in self.system.places else did_you_mean(wrt, labels),
+            )
+        rows = np.asarray(place.positions, dtype=int)
+        scalar = columns == [k for k, label in enumerate(labels) if label == wrt]
+        found = self.S[np.ravel(rows)][:, columns].reshape((*rows.shape, len(columns)))
+        return np.asarray(found[..., 0] if scalar else found)
+
+    def __repr__(self) -> str:
+        n, m = self.S.shape
+        return (
+            f"ContactSensitivities({self.system.name!r}: {n} states by {m} quantities, "
+            f"t = {self.states.time[0]:.6g} to {self.time:.6g})"
+        )
+
+
+def contact_sensitivities(
+    model: Model | System, span: Any, order: int, wrt: str | Sequence[str], grid: Any, options: dict[str, Any]
+) -> ContactSensitivities:
+    """The run of a model with hard contacts, and how it changes."""
+    _check(order, grid)
+    start, inputs, parameters = (options.pop(name, None) for name in ("start", "inputs", "parameters"))
+    request = read_request(model, span, start, inputs, parameters, None, options, "dd.sensitivities")
+    march = march_of(request)
+    system = march.road.system
+    if system.events:
+        raise InputError(
+            "A run with hard contacts between bodies and events of its own has no derivatives.",
+            f"the model has {listed([event.name for event in system.events], 6)}",
+            because="derivatives are carried over the changes of contacts alone.",
+            remedy="differences of dd.sweep, or a model without these events",
+        )
+    if not march.located:
+        raise InputError(
+            "Equal steps with hard contacts have no derivatives.",
+            f"{march.bodies.count} bodies may touch, step={request.step}",
+            because="what happens within a step moves from one step to another.",
+            remedy="fewer bodies with shapes, and no step=",
+        )
+    directions = _directions(system, wrt)
+    derivatives = ContactDerivatives(request, march, directions)
+    trajectory = march.trajectory(march.go(), 0.0)
+    if not trajectory.success:
+        raise_stopped(trajectory)
+    if not (march.located and march.modes.located):
+        raise SolverError(
+            f"The contacts of {system.name!r} change too often for derivatives.",
+            because="each change is carried over on its own.",
+            remedy="a span that ends before, or differences of dd.sweep",
+        )
+    return ContactSensitivities(trajectory, request.t1, derivatives.run(), system, directions, derivatives)
+
+
+def _check(order: int, grid: Any) -> None:
+    if order != 1 or grid is not None:
+        raise InputError(
+            f"{'order=2' if order != 1 else 'grid='} is not supported for hard contacts between bodies.",
+            because="their steps are differentiated once, by starts and parameters.",
+            remedy="order=1" if order != 1 else "parameters for the values of an input",
+        )
+
+
+def _directions(system: System, wrt: str | Sequence[str]) -> Directions:
+    """What is varied; contact forces, which are discrete variables, are not."""
+    asked = [wrt] if isinstance(wrt, str) else list(wrt)
+    if system.sizes["u"] and "inputs" not in asked and read_directions(system, asked, 0).u:
+        raise InputError(
+            "Inputs cannot be varied beside hard contacts.",
+            f"wrt={wrt!r}",
+            because="the steps of contacts are differentiated by starts and parameters.",
+            remedy="a parameter in the place of a constant input",
+        )
+    free = system.sizes["p"] - system.discrete_count
+    found = read_directions(system, [word for word in asked if word != "inputs"] or asked, 0)
+    return Directions(found.x, (), tuple(k for k in found.p if k < free))
