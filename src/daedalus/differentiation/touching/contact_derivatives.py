@@ -40,7 +40,7 @@ SHARES = np.array([0.25, 0.5, 0.75])
 Reading = Callable[[ContactStepper, np.ndarray], np.ndarray]
 
 
-class Way(NamedTuple):
+class Varied(NamedTuple):
     """A run in which one quantity is larger, one in which it is smaller, and by how much."""
 
     more: ContactStepper
@@ -58,11 +58,11 @@ class ContactDerivatives:
         self.times, self.slopes = list[float](), list[np.ndarray]()
         self.steps = list[StepTaken]()
 
-    def _ways(self, request: Request) -> tuple[list[Way], np.ndarray]:
+    def _ways(self, request: Request) -> tuple[list[Varied], np.ndarray]:
         """Each varied quantity as a pair of steppers, and how the start changes with it."""
         system, p = self.march.road.system, self.march.p
         kept = self._kept_directions()
-        ways = [Way(self.stepper, self.stepper, None) for _ in self.directions.x]
+        ways = [Varied(self.stepper, self.stepper, None) for _ in self.directions.x]
         first = [kept[:, k] for k in self.directions.x]
         for k in self.directions.p:
             name, value = system.labels["p"][k], float(p[k])
@@ -71,7 +71,7 @@ class ContactDerivatives:
                 march_of(request._replace(parameters={**(request.parameters or {}), name: value + sign * by}))
                 for sign in (1, -1)
             ]
-            ways.append(Way(pair[0].stepper, pair[1].stepper, by))
+            ways.append(Varied(pair[0].stepper, pair[1].stepper, by))
             first.append(kept @ ((pair[0].x - pair[1].x) / (2 * by)))
         return ways, np.array(first).T.reshape(len(self.start), -1)
 

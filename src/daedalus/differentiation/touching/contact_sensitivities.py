@@ -37,7 +37,7 @@ class ContactSensitivities:
     >>> b.shape("box", size=[0.4, 0.2])
     >>> m.contact(b, dd.ground, friction=mu)
     >>> sens = dd.sensitivities(m, 2.0, wrt=["b.velocity[0]", "mu"])
-    >>> sens.d("b.position[0]", "mu").round(3), round(-(3.0**2) / (2 * 0.3**2 * 9.81), 3)  # of v² / (2 μ g)
+    >>> round(float(sens.d("b.position[0]", "mu")), 3), round(-(3.0**2) / (2 * 0.3**2 * 9.81), 3)
     (-5.097, -5.097)
     """
 
@@ -103,9 +103,9 @@ class ContactSensitivities:
                 because="derivatives are by what wrt= names.",
                 remedy=f"wrt=[{wrt!r}, ...]" if wrt in self.system.places else did_you_mean(wrt, labels),
             )
-        rows = np.asarray(place.positions, dtype=int)
+        shape = place.shape if len(place.shape) < 2 else (place.positions.size,)
         scalar = columns == [k for k, label in enumerate(labels) if label == wrt]
-        found = self.S[np.ravel(rows)][:, columns].reshape((*rows.shape, len(columns)))
+        found = self.S[np.ravel(place.positions)][:, columns].reshape((*shape, len(columns)))
         return np.asarray(found[..., 0] if scalar else found)
 
     def __repr__(self) -> str:
