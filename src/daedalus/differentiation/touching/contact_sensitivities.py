@@ -94,19 +94,19 @@ class ContactSensitivities:
                 because="the steps of a run with hard contacts have derivatives of states alone.",
                 remedy=did_you_mean(of, self.system.labels["x"]),
             )
-        labels = self.labels
-        columns = [k for k, label in enumerate(labels) if label == wrt or label.startswith(f"{wrt}[")]
+        labels, by = self.labels, self.system.place(wrt)
+        varied: tuple[int, ...] = {"x": self.directions.x, "p": self.directions.p}.get(by.letter or "", ())
+        columns = [self.directions.column_of(by.letter or "", k) for k in by.positions.tolist() if k in varied]
         if not columns:
             raise InputError(
                 f"{wrt} was not varied.",
                 f"varied: {listed(labels, 8)}",
                 because="derivatives are by what wrt= names.",
-                remedy=f"wrt=[{wrt!r}, ...]" if wrt in self.system.places else did_you_mean(wrt, labels),
+                remedy=f"wrt=[{wrt!r}, ...]",
             )
         shape = place.shape if len(place.shape) < 2 else (place.positions.size,)
-        scalar = columns == [k for k, label in enumerate(labels) if label == wrt]
         found = self.S[np.ravel(place.positions)][:, columns].reshape((*shape, len(columns)))
-        return np.asarray(found[..., 0] if scalar else found)
+        return np.asarray(found[..., 0] if by.shape == () else found)
 
     def __repr__(self) -> str:
         n, m = self.S.shape
