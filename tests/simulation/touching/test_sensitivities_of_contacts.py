@@ -114,7 +114,7 @@ def test_what_is_not_differentiated_is_told():
     with pytest.raises(InputError, match="Equal steps with hard contacts have no derivatives"):
         dd.sensitivities(m, 1.0, step=0.01)
     sens = dd.sensitivities(m, 0.1, wrt="mu")
-    with pytest.raises(InputError, match=r"b_ground.normal is no state"):
+    with pytest.raises(InputError, match=r"b_ground.normal is not a state"):
         sens.d("b_ground.normal", "mu")
     with pytest.raises(InputError, match="was not varied"):
         sens.d("b.position", "b.angle")

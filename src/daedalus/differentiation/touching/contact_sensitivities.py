@@ -89,7 +89,7 @@ class ContactSensitivities:
         place = self.system.place(of)
         if place.letter != "x":
             raise InputError(
-                f"{of} is no state of {self.system.name!r}.",
+                f"{of} is not a state of {self.system.name!r}.",
                 f"states: {listed(list(dict.fromkeys(self.system.labels['x'])), 8)}",
                 because="the steps of a run with hard contacts have derivatives of states alone.",
                 remedy=did_you_mean(of, self.system.labels["x"]),
