@@ -7,12 +7,13 @@ remains is rounding, and is drawn as a straight line with its value.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from daedalus.algebra.rank_decision import NOT_ZERO
 from daedalus.analysis.check_units import found_units
+from daedalus.display.cancelled_outputs import is_cancelled
 from daedalus.model.switching.delays import BEFORE, SIGNAL, TIME
 from daedalus.model.values import unit_of
 from daedalus.simulation.result.labelled_samples import element_columns
@@ -24,6 +25,8 @@ MOST_PANELS, MOST_CURVES = 6, 8
 SOLVED = 2
 # Names without a unit share a panel where their sizes differ by less than this factor.
 ALIKE = 30.0
+# Outputs below this share of the largest state may be rounding: their terms are looked at.
+ROUNDED = 1e-9
 # Two curves of parts are copies of each other where they differ by less than this of their size.
 SAME = 1e-9
 
@@ -145,6 +148,7 @@ def chosen_panels(
     """
     ranked = _ranked(samples, set(modes))
     curves = _without_noise([c for rank, names in ranked.items() for c in curves_of(samples, names, rank)])
+    curves = _without_cancelled(samples, curves)
     curves = _without_copies(curves)
     panels = _grouped(curves, most, found_units(samples.system))
     # What was asked for by nobody and does not move needs no panel.
@@ -195,6 +199,15 @@ def _without_noise(curves: list[DrawnCurve]) -> list[DrawnCurve]:
         else c
         for c in curves
     ]
+
+
+def _without_cancelled(samples: Samples, curves: list[DrawnCurve]) -> list[DrawnCurve]:
+    """Outputs in which large terms cancel become flat: a total momentum of 1e-14 is rounding, whatever its unit."""
+    places, outputs = samples.system.places, samples.system.outputs
+    states = max((c.size for c in curves if c.name in places and places[c.name].letter == "x"), default=0.0)
+    small = {c.name for c in curves if c.flat is None and c.name in outputs and c.size < ROUNDED * states}
+    gone = {name for name in small if is_cancelled(samples, name)}
+    return [replace(c, flat=0.0) if c.name in gone else c for c in curves]
 
 
 def _without_copies(curves: list[DrawnCurve]) -> list[DrawnCurve]:
