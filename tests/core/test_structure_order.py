@@ -166,3 +166,25 @@ def test_entries_below_the_smallest_numbers_are_zeros() -> None:
     assert solver.factor(matrix.data)
     b = np.arange(1.0, 1 + matrix.shape[0])
     np.testing.assert_allclose(solver.solve(b), b, rtol=1e-15)
+
+
+@pytest.mark.parametrize("turn", [1.0, 1 + 0.3j])
+def test_threads_do_not_change_a_bit(turn):
+    """Subtrees of fronts side by side: the same factors with any number of threads, and several do work."""
+    side = 180
+    numbers = np.random.default_rng(7)
+    matrix = sparse.csc_array(torus(side) - 0.5 * sparse.eye_array(side**2))
+    matrix.data = matrix.data * numbers.uniform(0.9, 1.1, matrix.nnz) * turn
+    b, answers = numbers.normal(size=side**2) * turn, []
+    try:
+        for threads in (1, 2, 3, 4):
+            _core.set_factor_threads(threads)
+            solver, columns = solver_for(matrix)
+            assert solver.factor(columns.data)
+            answers.append(solver.solve(b))
+    finally:
+        _core.set_factor_threads(0)
+    assert solver.operations > 5e7
+    for answer in answers[1:]:
+        np.testing.assert_array_equal(answer, answers[0])
+    assert backward_error(columns, answers[0], b) < 1e-13

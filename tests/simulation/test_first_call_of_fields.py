@@ -101,3 +101,24 @@ def test_nan_inside_large_equations_is_found(hidden):
 
     with pytest.raises(dd.ModelError, match="contains the constant NaN"):
         run()
+
+
+@pytest.mark.parametrize("method", ["bdf", "radau5"])
+def test_numbers_between_steps_are_counted(method):
+    """BDF keeps the powers that its order has, of x alone: x' follows. Others keep the whole polynomial of a row."""
+    n = 300
+    m = dd.Model("rod")
+    u, heat = m.state("u", n, start=np.sin(np.pi * (np.arange(n) + 0.5) / n)), m.algebraic("heat")
+    m.equation(m.der(u), dd.laplacian(u, 1 / n, ("dirichlet", 0.0)))
+    m.equation(heat, u[0] - u[n - 1] + m.time)
+    tr = dd.simulate(m, 0.1, method=method, save_at=[0.05, 0.1])
+    kept, orders = tr._source.kept_between, tr.steps.order
+    steps = tr.work.steps
+    if method == "bdf":
+        assert kept == (orders[:steps] + 1).sum() * (n + 1)
+    else:
+        assert kept % (2 * n + 1) == 0
+    rows = tr.at(np.linspace(0, 0.1, 40))
+    exact = np.exp(-4 * n**2 * np.sin(np.pi / (2 * n)) ** 2 * rows.time)[:, None] * rows["u"][0]
+    np.testing.assert_allclose(rows["u"], exact, atol=1e-4)
+    np.testing.assert_allclose(rows["u_dot"][5:], -4 * n**2 * np.sin(np.pi / (2 * n)) ** 2 * exact[5:], atol=2e-2)

@@ -1,6 +1,8 @@
 // How the linear systems of one pattern are solved, and what was counted on the way.
 #pragma once
 
+#include <atomic>
+
 #include "linear/pattern.hpp"
 
 namespace daedalus {
@@ -14,6 +16,9 @@ struct SolverCounts {
     long long iterations = 0;  // of GMRES
     bool gave_up = false;      // iterations went nowhere: factors took over
 };
+
+// How many threads a large factorisation may use; 0: as many as the machine has, up to four. The bits are the same.
+inline std::atomic<int> factor_threads{0};
 
 // Full columns are numbered in 12 bits, and no larger matrix is worth it.
 inline constexpr long long largest_dense = 4000;

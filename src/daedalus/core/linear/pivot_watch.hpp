@@ -34,6 +34,10 @@ public:
         const double both = larger(size, largest);
         growth_ = both > growth_ ? both : growth_;
     }
+    // What another one saw, too.
+    void join(const PivotWatch& other) noexcept {
+        poor_ |= other.poor_, growth_ = larger(other.growth_, growth_);
+    }
     Quality quality() const noexcept { return poor_ || !(growth_ <= most_growth) ? Quality::poor : Quality::good; }
 
 private:

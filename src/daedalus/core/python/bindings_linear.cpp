@@ -106,6 +106,7 @@ private:
 void bind_linear(nb::module_& module) {
     using namespace nb::literals;
     using Solver = PythonLinearSolver;
+    module.def("set_factor_threads", [](int count) { factor_threads = count; }, "count"_a);
     nb::class_<Solver>(module, "LinearSolver")
         .def(nb::init<long long, std::vector<long long>, std::vector<long long>, bool, const std::string&,
                       std::vector<std::int32_t>, double>(),

@@ -242,6 +242,11 @@ void bind_run(nb::module_& module) {
         .def_prop_ro("x", run_x)
         .def("at_steps", at_steps)
         .def("step_counts", step_counts)
+        // Numbers that are kept for values between the steps of an implicit method.
+        .def_prop_ro("kept_between", [](const PythonRun& self) {
+            const DenseRecord& dense = self.record->dense;
+            return dense.count == 0 || dense.places.size() == 0 ? 0LL : dense.places.data()[dense.count];
+        })
         .def_prop_ro("between", rows_between)
         .def_prop_ro("status", [](const PythonRun& self) { return status_name(self.record->status); })
         .def_prop_ro("stop_time", [](const PythonRun& self) { return self.record->stop_time; })

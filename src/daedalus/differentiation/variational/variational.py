@@ -15,6 +15,8 @@ from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
+from scipy.sparse import block_array, csr_array
+from scipy.sparse.csgraph import breadth_first_order
 
 from daedalus.differentiation.directions import Directions
 from daedalus.model.lazy_values import cached_property
@@ -118,9 +120,6 @@ class Variational:
         if full:
             return Layout(n, np.ones((n, m), bool), np.ones((n, len(self.pairs[0])), bool), self.pairs)
         slopes = _pattern(self._slopes.sparsity())
-        reach = slopes[:, :n] | np.eye(n, dtype=bool)
-        for _ in range(max(1, n.bit_length())):
-            reach = _product(reach, reach)
         seeds = np.zeros((self.v.numel(), m), bool)
         for letter, offset in (("u", n), ("p", n + self.u.numel())):
             columns = self.directions.columns(letter)
@@ -128,14 +127,15 @@ class Variational:
             if members:
                 rows = offset + np.resize(members, columns.stop - columns.start)
                 seeds[rows, np.arange(columns.start, columns.stop)] = True
-        first = _product(_product(reach, slopes), seeds)
-        first[:, self.directions.columns("x")] = reach[:, list(self.directions.x)]
+        begun = _product(slopes, seeds)
+        begun[list(self.directions.x), np.arange(n + m)[self.directions.columns("x")]] = True
+        first = _reached(slopes[:, :n], begun)
         seeds[:n] = first
         second = np.zeros((n, len(self.pairs[0])), bool)
         if self.order == 2:
             for i, bend in enumerate(self._bends):
                 second[i] = _product(_product(seeds.T, _pattern(bend.sparsity())), seeds)[self.pairs]
-            second = _product(reach, second)
+            second = _reached(slopes[:, :n], second)
         return Layout(n, first, second, self.pairs)
 
     def _unpacked(self) -> tuple[ca.SX, ca.SX]:
@@ -213,8 +213,20 @@ def _chosen(matrix: ca.SX, pairs: tuple[np.ndarray, np.ndarray]) -> ca.SX:
 
 
 def _product(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """The pattern of the product of two matrices with these patterns; floating numbers multiply fastest."""
-    return one.astype(float) @ other.astype(float) > 0
+    """The pattern of the product of two matrices with these patterns: of the few entries that fields have."""
+    return (csr_array(one, dtype=float) @ csr_array(other, dtype=float)).toarray() > 0
+
+
+def _reached(slopes: np.ndarray, begun: np.ndarray) -> np.ndarray:
+    """Which states (n,) move where those that `begun` (n, columns) marks do, through all rates."""
+    n, columns = begun.shape
+    moves = block_array([[csr_array(slopes.T), None], [csr_array(begun.T), csr_array((columns, columns), dtype=bool)]])
+    graph = moves.astype(float).tocsr()
+    out = np.zeros((n, columns), bool)
+    for j in range(columns):
+        order = breadth_first_order(graph, n + j, return_predecessors=False)
+        out[order[order < n], j] = True
+    return out
 
 
 def _pattern(sparsity: ca.Sparsity) -> np.ndarray:
