@@ -16,6 +16,23 @@ Kernels implicit_kernels(Method method) noexcept;
 
 namespace {
 
+// How the linear systems of a method were solved: those of groups of stages come with solvers of their own.
+template <class State>
+SolverCounts counts_of(const State& state) noexcept {
+    SolverCounts all = state.solver.one().counts();
+    if constexpr (requires { state.matrices[0].solver; }) {
+        for (std::size_t g = 0; g < state.tableau.groups.size(); ++g) {
+            if (!state.matrices[g].solver) continue;
+            SolverCounts own = state.matrices[g].solver->one().counts();
+            if (own.factorisations == 0) continue;
+            own.factorisations += all.factorisations, own.orderings += all.orderings, own.iterations += all.iterations;
+            own.gave_up |= all.gave_up;
+            all = own;
+        }
+    }
+    return all;
+}
+
 template <ImplicitMethod M, class State, class Description>
 Kernels implicit() noexcept {
     Kernels found;
@@ -27,7 +44,7 @@ Kernels implicit() noexcept {
     found.work = [](const void* implicit) noexcept {
         const auto* state = static_cast<const ImplicitState*>(implicit);
         return ImplicitWork{state->jacobians, state->factorisations, state->newton, state->newton_failures,
-                            state->solver.one().fill(), state->solver.one().counts(), state->modes.told};
+                            state->solver.one().fill(), counts_of(*static_cast<const State*>(state)), state->modes.told};
     };
     found.consistent = make_consistent;
     return found;
