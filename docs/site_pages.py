@@ -69,6 +69,7 @@ def on_post_page(output: str, page: Any, config: Any) -> str:
 # Letters of TeX that may be wider than a phone.
 LONG_FORMULA = 30
 CODE = re.compile(r"(^```.*?^```|^ {4}.*?$|`[^`\n]*`)", re.MULTILINE | re.DOTALL)
+DOTTED = re.compile(r"<mover>((?:<mrow>)?<mi>[^<]*</mi>(?:</mrow>)?<mo>&#x00(?:2D9|0A8);</mo>)")
 FORMULA = re.compile(r"\$\$(?P<display>.+?)\$\$|(?<![\\\w$])\$(?P<inline>[^$\n]+?)\$(?![\w$])", re.DOTALL)
 
 
@@ -80,6 +81,8 @@ def marked_formulas(markdown: str, formulas: list[str]) -> str:
         display = match["display"] is not None
         text = match["display"] or match["inline"]
         formula = convert(text, display="block" if display else "inline")
+        # Dots keep the size of their letter; without this they are written as small as an exponent.
+        formula = DOTTED.sub(r'<mover accent="true">\1', formula)
         # What may be wider than a phone scrolls by itself.
         wide = display or len(text) > LONG_FORMULA
         formulas.append(f'<span class="wide-formula">{formula}</span>' if wide else formula)

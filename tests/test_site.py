@@ -111,6 +111,8 @@ def test_formulas_are_typeset_and_code_is_left_alone():
     assert formulas[0].startswith("<math")
     assert formulas[1].startswith('<span class="wide-formula"><math')
     assert "<msup>" in formulas[0]
+    marked(r"$\dot x + \ddot{q} + \bar y$", formulas)
+    assert formulas[2].count('<mover accent="true">') == 2
 
 
 def test_captions_of_the_gallery_are_whole():
