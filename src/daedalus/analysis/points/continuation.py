@@ -94,7 +94,8 @@ def newton(equations: Equations, guess: np.ndarray, nominal: np.ndarray, most: i
         forced=most == MOST_ITERATIONS,
     )  # fmt: skip
     scale = equations(v)[2]
-    scaled = np.nan_to_num(residual / np.where(scale > 0, scale, 1.0), nan=np.inf)
+    with np.errstate(over="ignore", invalid="ignore"):  # what is infinite in itself does not vanish
+        scaled = np.nan_to_num(residual / np.where(scale > 0, scale, 1.0), nan=np.inf)
     return Root(v, residual, scaled, np.zeros((len(v), 0)), count, converged, step / np.maximum(nominal, np.abs(v)))
 
 
