@@ -22,7 +22,9 @@ SLOW = (
     "source_follower_2n5457", "storage_time", "substrate_pair", "thyristor_dimmer", "timer", "ttl_gate",
     "warm_amplifier", "widlar", "wien", "baxandall", "boost_snubber", "brokaw", "cockcroft_walton", "crowbar",
     "folded_cascode", "gilbert", "gyrator", "half_wave_inductive", "instrumentation", "ldo", "log_amplifier", "r2r_dac",
-    "sample_hold", "sram_cell", "three_phase_overlap",
+    "sample_hold", "sram_cell", "three_phase_overlap", "bridge_1n4007", "mirror_with_products",
+    "pulled_latch", "three_transistor_amplifier", "twelve_pulse_rectifier", "two_stage_cmos_opamp",
+    "voltage_quadrupler", "window_comparator", "zener_current_source", "zener_surge_clamp",
 )  # fmt: skip
 CIRCUITS = [*EVERYDAY, *(pytest.param(name, marks=pytest.mark.wide) for name in SLOW)]
 

@@ -94,7 +94,8 @@ struct IncrementStep : StageNewton<M, State> {
         double error = estimate(s, m, h);
         if (error < 1) error = std::fmax(error, error_inside(s, m, h));
         if (s.abort_called) return Status::aborted;
-        if (error < 1) return accept(s, m, h, error);
+        if (error < 1 && !leaves_laws(s, m, h)) return accept(s, m, h, error);
+        if (error < 1) return crosses_junction(s, m) ? Status::going : shorter(s, m, 0.5, Status::newton_failed);
         return crosses_junction(s, m) ? Status::going : reject(s, m, h, error);
     }
 
@@ -122,6 +123,17 @@ struct IncrementStep : StageNewton<M, State> {
         if (!s.taken) s.culprit = {worst_component(m, m.change), Culprit::What::nothing};
         write_end(s, m, h);
         keep_step(s, m, h);
+    }
+
+    // Whether a short step, whose error is small enough, ends where the laws of junctions do not hold.
+    static bool leaves_laws(Integration& s, State& m, double h) noexcept {
+        if (!may_lead_elsewhere(s, m, h)) return false;
+        write_end(s, m, h);
+        m.factored = m.jacobian_known = false;
+        if (!ends_elsewhere(s, m, m.turned)) return false;
+        note_failure_of_newton(m);
+        ++m.newton_failures;
+        return true;
     }
 
     // The polynomial of the last step, mended between its ends, and its error there.

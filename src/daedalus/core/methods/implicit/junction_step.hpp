@@ -33,6 +33,38 @@ inline double off_line(const Integration& s, const ImplicitState& m, const doubl
     return largest;
 }
 
+// Weights let unknowns of index 2 be anything in steps of femtoseconds, as errors of currents divided by so short a time
+// allow. Volts that no junction has are met there: 10^12 of a drive fit every law "within the tolerance", and the current
+// that belongs to them fills a capacitor. However short the step, what Newton's method leaves of such unknowns is at most
+// this part of their sizes.
+inline constexpr double most_left_of_laws = 0.1;
+
+// Whether a correction at w moves the unknowns of index 2 by more than that.
+inline bool leads_elsewhere(const ImplicitState& m, const double* correction, const double* w) noexcept {
+    double moves = 0, sizes = 0;
+    for (long long i = 0; i < m.unknowns; ++i) {
+        if (m.model.index[static_cast<std::size_t>(i)] < 2) continue;
+        moves += std::fabs(correction[i]), sizes += std::fabs(w[i]);
+    }
+    return moves > most_left_of_laws * sizes;
+}
+
+// Whether a step of length h is short enough for that.
+inline bool may_lead_elsewhere(const Integration& s, const ImplicitState& m, double h) noexcept {
+    return s.junctions && m.model.higher_index && std::fabs(h) <= longest_of_junction * m.longest_step;
+}
+
+// Whether the end of such a step, in x_new, is far from where the laws hold; `off` is room for unknowns. Changes the
+// Jacobian and the factor of `solver`.
+inline bool ends_elsewhere(Integration& s, ImplicitState& m, double* off) noexcept {
+    const double h = s.t_new - s.t, *rate = s.x_new + m.unknowns;
+    scale_by_index(m, std::fabs(h));
+    if (!jacobian_at(s, m, s.t_new, rate, s.x_new) || !factor_matrix(m, m.solver, 1 / h)) return false;
+    if (!residual_at(s, m, s.t_new, rate, s.x_new, off)) return false;
+    solve_step_matrix(s, m, m.solver, 1 / h, off);
+    return leads_elsewhere(m, off, s.x_new);
+}
+
 // One step of implicit Euler of length h to a time, from the row in x_new and into it; `off` is room for unknowns.
 inline bool solves_euler(Integration& s, ImplicitState& m, double time, double h, double tolerance, double* off) noexcept {
     double *w = s.x_new, *rate = s.x_new + m.unknowns;
@@ -48,7 +80,7 @@ inline bool solves_euler(Integration& s, ImplicitState& m, double time, double h
         for (long long i = 0; i < m.unknowns; ++i) w[i] -= off[i];
         // The difference of two states, divided by so short a step, would be rounding errors.
         for (long long i = 0; i < m.states; ++i) rate[i] -= off[i] / h;
-        if (size <= tolerance) return true;
+        if (size <= tolerance && !leads_elsewhere(m, off, w)) return true;
     }
     return false;
 }
