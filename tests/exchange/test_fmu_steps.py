@@ -162,3 +162,12 @@ def test_contacts_are_refused(tmp_path):
     m.unilateral("table", h, restitution=0.5)
     with pytest.raises(dd.InputError, match=r"table\.change is a contact"):
         dd.exchange.fmu(m, tmp_path / "b.fmu")
+
+
+def test_conditions_that_are_no_events_are_listed(tmp_path):
+    m = dd.Model("tank")
+    h = m.state("h", start=1.0)
+    m.equation(m.der(h), ca.if_else(h > 0.5, -1.0, -2.0))
+    written = dd.exchange.fmu(m, tmp_path / "t.fmu")
+    assert written.notes == ("conditions in the equations are no events, steps pass them by their error: h > 0.5",)
+    assert dd.exchange.fmu(oscillator(), tmp_path / "o.fmu").notes == ()

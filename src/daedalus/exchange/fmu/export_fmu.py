@@ -33,11 +33,12 @@ from daedalus.exchange.fmu.resets_on_constraints import consistent_resets
 from daedalus.initialisation.initialise import initialise
 from daedalus.model.expressions import concatenate
 from daedalus.model.model import Model, as_system
-from daedalus.model.names import did_you_mean
+from daedalus.model.names import did_you_mean, listed
 from daedalus.model.system.system import System
 from daedalus.reduction.forms.explicit_form import ExplicitForm, find_explicit_form
 from daedalus.reduction.forms.no_form import NoForm
 from daedalus.reduction.reduce import reduce
+from daedalus.reduction.switches import switches_of
 
 EXPLICIT, STIFF = "dopri5", "radau5"
 # Where "auto" takes implicit steps: rates of decay this far apart, at the start or after steps of these lengths (s);
@@ -47,6 +48,8 @@ FIRST_LOOK, LAST_LOOK = 1e-6, 0.1
 # How fast model exchange draws algebraic equations back to zero (1/s); stiff models have importers with implicit steps.
 # The transistor amplifier under CVode at 1e-8: 1.6e-4 off at its end without it, 3.5e-5 with 20, 1.3e-6 with 1000.
 DRAWN_BACK, DRAWN_BACK_STIFF = 20.0, 1000.0
+# So many conditions are named in a note.
+MOST_LISTED = 4
 # A date for all files, so that the same model gives the same bytes.
 DATE = (1980, 1, 1, 0, 0, 0)
 
@@ -167,6 +170,10 @@ def _flowing_system(model: Model | System) -> tuple[System, ExplicitForm, Iterat
     found = find_explicit_form(system)
     form, unknowns = iterated_unknowns(system) if isinstance(found, NoForm) else (found, NONE)
     notes = [] if not unknowns.count else ["x' and z are solved by Newton's method at every evaluation"]
+    switches = switches_of(system)
+    if switches is not None:
+        found = listed([*switches.conditions, *switches.on_time], MOST_LISTED)
+        notes.append(f"conditions in the equations are no events, steps pass them by their error: {found}")
     return system, form, unknowns, notes
 
 

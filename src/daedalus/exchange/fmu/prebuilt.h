@@ -455,19 +455,28 @@ static int read_model(char *bytes, size_t size) {
   return 0;
 }
 
+/* The model is there while there are instances: libraries that are loaded and unloaded leave nothing behind. */
 static volatile int dd_lock;
-static int dd_ready;
+static int dd_ready, dd_users;
 static int dd_load(const char *place) {
   int failed = 0;
   while (__sync_lock_test_and_set(&dd_lock, 1)) {}
   if (!dd_ready) {
     size_t size = 0;
     char *bytes = bytes_of_model(place, &size);
+    dd.directions = NULL;
     failed = !bytes || read_model(bytes, size);
-    if (failed) free(bytes);
+    if (failed) free(bytes), free(dd.directions);
     else dd.file = bytes, dd_ready = 1;
   }
+  if (!failed) ++dd_users;
   __sync_lock_release(&dd_lock);
   return failed;
 }
+static void dd_unload(void) {
+  while (__sync_lock_test_and_set(&dd_lock, 1)) {}
+  if (--dd_users == 0) free(dd.file), free(dd.directions), dd_ready = 0;
+  __sync_lock_release(&dd_lock);
+}
 #define DD_LOAD(place) dd_load(place)
+#define DD_UNLOAD() dd_unload()

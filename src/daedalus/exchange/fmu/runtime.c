@@ -28,6 +28,7 @@
 #else
 #include "model.h"
 #define DD_LOAD(place) ((void)(place), 0)
+#define DD_UNLOAD() ((void)0)
 #endif
 
 #if defined(_WIN32)
@@ -81,9 +82,12 @@ static void reset(Instance *m) {
 
 static Instance *instantiate(const char *token, const char *place, int co_simulation) {
   Instance *m;
-  if (DD_LOAD(place) || !token || strcmp(token, DD_TOKEN) != 0) return NULL;
-  m = malloc(sizeof(Host) + BYTES);
-  if (!m) return NULL;
+  if (DD_LOAD(place)) return NULL;
+  m = token && strcmp(token, DD_TOKEN) == 0 ? malloc(sizeof(Host) + BYTES) : NULL;
+  if (!m) {
+    DD_UNLOAD();
+    return NULL;
+  }
   m = (Instance *)((Host *)m + 1);
   memset(HOST(m), 0, sizeof(Host));
   m->co_simulation = co_simulation;
@@ -92,7 +96,10 @@ static Instance *instantiate(const char *token, const char *place, int co_simula
 }
 
 static void let_go(Instance *m) {
-  if (m) free(HOST(m));
+  if (m) {
+    free(HOST(m));
+    DD_UNLOAD();
+  }
 }
 
 #include "iteration.h"
