@@ -66,6 +66,8 @@ MOST_ENDS = 2
 GAVE_UP = (ProgramEnding.MANY_ITERATIONS, ProgramEnding.FAILED, ProgramEnding.SMALL_STEP, ProgramEnding.NOT_FINITE)
 # From the guess alone so many iterations are taken before other kinds of guesses are tried.
 MOST_FROM_THE_GUESS = 300
+# A number that is so many times its scale shows another scale.
+MUCH_LARGER = 1e3
 # How often inputs of lower Hamiltonian are followed.
 MOST_STRONGER = 5
 # The cost has to fall by this part of itself for another plan to be taken.
@@ -151,6 +153,33 @@ class Solving:
         exact = Solving(self.model, replace(self.description, loose=False), settings, self.mesh)._planned(settings)
         return exact if exact.success else plan
 
+    def _in_sizes_found(self, settings: SolveSettings) -> Plan:
+        """What a search finds; where it comes to no end and its numbers are large, what one in their sizes finds.
+
+        A position of 1e9 m has a scale by its end. What scale a speed or a force has that brings it there, the search
+        shows.
+        """
+        plan = self._search(settings)
+        outcome, described = plan.outcome, self.description
+        left = within(settings, outcome.iterations, outcome.seconds)
+        if left is None or not self._shows_sizes(settings, outcome):
+            return plan
+        labels = (*described.system.labels["x"], *described.system.labels["u"])
+        sizes = {label: float(np.abs(plan[label]).max()) for label in labels}
+        near = replace(described, trajectory=plan, sizes=sizes)
+        found = Solving(self.model, near, self.settings, self.mesh)._search(left)
+        if not found.outcome.success:  # as it was written, to the end
+            self.description = replace(described, sizes=dict.fromkeys(labels, 0.0))
+            return self._search(left)
+        found.iterations, found.seconds = outcome.iterations + found.iterations, outcome.seconds + found.seconds
+        return found
+
+    def _shows_sizes(self, settings: SolveSettings, outcome: ProgramOutcome) -> bool:
+        """Whether a search that came to no end shows numbers far larger than their scales, and nobody chose these."""
+        if outcome.ending not in (*GAVE_UP, *LEADS_NOWHERE) or settings.options or self.description.sizes:
+            return False
+        return bool(np.any(np.abs(outcome.w) > MUCH_LARGER * self.transcription.program.scale))
+
     def _planned(self, settings: SolveSettings) -> Plan:
         """What a search finds, on meshes that are refined where that is asked for."""
 
@@ -162,10 +191,10 @@ class Solving:
             return own._search(replace(left, starts=1))
 
         if self.description.open_mesh and settings.mesh_tolerance is None:
-            first = self._search(settings)
+            first = self._in_sizes_found(settings)
             plan = on_an_open_mesh(first, finer, settings) if first.outcome.success else first
         else:
-            plan = on_finer_meshes(lambda: self._search(settings), finer, settings)
+            plan = on_finer_meshes(lambda: self._in_sizes_found(settings), finer, settings)
         tell_coarse_inputs(plan)
         return plan
 
@@ -378,6 +407,8 @@ class Solving:
         alone = bool(settings.options) or self.last is not None or settings.starts == 1
         most = settings.most_iterations if alone else min(settings.most_iterations, MOST_FROM_THE_GUESS)
         outcome, notes = self._with_ipopt(replace(settings, most_iterations=most)), list[str]()
+        if not alone and self._shows_sizes(settings, outcome):
+            return outcome, notes
         if outcome.ending in LEADS_NOWHERE:
             outcome = self._towards_other_ends(settings) or outcome
         if outcome.ending in GAVE_UP and self.last is None and self.description.trajectory is None:

@@ -82,6 +82,7 @@ class Description:
     parameters: np.ndarray = field(default_factory=lambda: np.zeros(0))
     guesses: dict[str, object] = field(default_factory=dict)
     trajectory: object = None
+    sizes: dict[str, float] = field(default_factory=dict)  # of states and inputs, as an earlier search has shown them
     linked: bool = False  # begins where another phase ends
     open_mesh: bool = False  # nobody said how many intervals there are: they may become more
     single: frozenset[int] = frozenset()  # free parameters that are one variable, however stages are made

@@ -19,6 +19,9 @@ Listener = Callable[[int, float, float, float], bool]
 # brings them to the second, which is usual for costs of about 1 on a hundred intervals, within the third: the tolerance
 # is one on slopes, and a cost of 1e-5 would not be minimised before it ends.
 SMALL_SLOPE, USUAL_SLOPE, MOST_WEIGHT = 1e-3, 1e-2, 1e6
+# Slopes above this are more than IPOPT's own scaling brings to ordinary ones: it divides by 1e8 at most
+# (nlp_scaling_max_gradient 100, nlp_scaling_min_value 1e-8).
+LARGE_SLOPE = 1e10
 
 ENDINGS = {
     0: ProgramEnding.SOLVED,
@@ -68,6 +71,9 @@ def solve_with_ipopt(
     slope = float(np.abs(program.first(begin, parameters)[0] * scale).max(initial=0.0))
     if 0 < slope < SMALL_SLOPE:
         chosen["obj_scaling_factor"] = min(USUAL_SLOPE / slope, MOST_WEIGHT)
+    elif LARGE_SLOPE < slope < np.inf:
+        # What is left of slopes is judged beside their size; IPOPT asks for less than 1 without scaling too.
+        chosen |= {"obj_scaling_factor": USUAL_SLOPE / slope, "dual_inf_tol": slope}
     duals = np.zeros(m), np.zeros(n), np.zeros(n)
     if warm is not None:
         chosen.update(

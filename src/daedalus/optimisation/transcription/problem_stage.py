@@ -239,7 +239,7 @@ def usual_states(description: Description) -> np.ndarray:
         for k, value in fixed_states(ends).items():
             seen[k] = max(seen[k], abs(value))
     for k, label in enumerate(system.labels["x"]):
-        seen[k] = max(seen[k], _largest(description.guesses.get(label)))
+        seen[k] = max(seen[k], _largest(description.guesses.get(label)), description.sizes.get(label, 0.0))
     return _sizes(system.nominal["x"], seen)
 
 
@@ -249,7 +249,8 @@ def usual_inputs(description: Description) -> np.ndarray:
     limits = [description.bounds.get(symbol_key(s), (0.0, 0.0)) for s in elements(system.symbol("u"))]
     seen = np.array([max(abs(low), abs(high)) for low, high in limits])
     for k, label in enumerate(system.labels["u"]):
-        seen[k] = max(seen[k] if np.isfinite(seen[k]) else 0.0, _largest(description.guesses.get(label)))
+        shown = max(_largest(description.guesses.get(label)), description.sizes.get(label, 0.0))
+        seen[k] = max(seen[k] if np.isfinite(seen[k]) else 0.0, shown)
     return _sizes(system.nominal["u"], seen)
 
 
