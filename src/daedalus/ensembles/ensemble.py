@@ -76,6 +76,10 @@ class Ensemble:
             raise InputError(f"The sweep has no variable {name!r}.", remedy=did_you_mean(name, names, listed=False))
         return self.data[own]
 
+    def __contains__(self, name: object) -> bool:
+        """Whether `en[name]` is there."""
+        return isinstance(name, str) and (name in self.data or name_behind(self.data.attrs, name) in self.data)
+
     def d(self, name: str, by: str) -> xarray.DataArray:
         """The derivative of a result by a parameter, start value or input of `wrt=`, for every case.
 

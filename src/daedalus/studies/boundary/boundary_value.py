@@ -119,11 +119,13 @@ class _BoundaryCollocation:
 
     def solved(self, guess: Mapping[str, object] | None, rtol: float, atol: float) -> BoundarySolution:
         """The solution from the coarsest first mesh that leads to one."""
+        failures = []
         for count in FIRST_INTERVALS:
             found = self._refined(count, guess, rtol, atol)
             if isinstance(found, BoundarySolution):
                 return found
-        raise found
+            failures.append(found)
+        raise failures[-1]
 
     def _refined(
         self, count: int, guess: Mapping[str, object] | None, rtol: float, atol: float

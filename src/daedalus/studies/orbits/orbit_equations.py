@@ -269,11 +269,36 @@ class OrbitEquations:
 
     def multipliers(self, orbit: OrbitValues) -> np.ndarray:
         """Floquet's multipliers, the largest first."""
+        across = None if self.problem.driven or len(self.kept) else self._across(orbit)
+        if across is not None:
+            values = np.append(np.linalg.eigvals(across), 1.0)
+            return values.astype(complex)[np.argsort(-np.abs(values), kind="stable")]
         product, free = self.monodromy(orbit)
         values = np.linalg.eigvals(
             np.linalg.pinv(free / self.size_x[:, None]) @ (product @ free / self.size_x[:, None])
         )
         return values.astype(complex)[np.argsort(-np.abs(values), kind="stable")]
+
+    def _across(self, orbit: OrbitValues) -> np.ndarray | None:
+        """The map of one period on what is orthogonal to the flow; None where the flow is not determined or at rest.
+
+        It goes from one mesh point to the next: what the steps leave along the flow does not come back into the rest,
+        as it would in the product of whole steps where motions beside the orbit part and meet again by large factors.
+        """
+        p, held = self.problem.numbers(orbit.parameter)
+        times, values = self.times(orbit.period), orbit.values
+        _, rates, z = values.between(times, times)
+        off = self.problem.collocation.corrections(times, rates, values.x, z, p, held)
+        flows = (rates - off[:, : values.x.shape[1]]) / self.size_x
+        lengths = np.linalg.norm(flows, axis=1)
+        if not np.all(np.isfinite(lengths)) or np.any(lengths <= NOT_ZERO):
+            return None
+        flows[-1] = flows[0]
+        frames = [np.linalg.svd(flow[None, :])[2][1:] for flow in flows]
+        product = np.eye(len(self.size_x) - 1)
+        for step, before, after in zip(self.transitions(orbit)[0], frames, frames[1:]):
+            product = after @ (step * self.size_x / self.size_x[:, None]) @ before.T @ product
+        return product
 
     def direction_of(self, orbit: OrbitValues, multiplier: complex) -> MeshValues:
         """The motion beside the orbit that comes back multiplied by a real multiplier, of length one in the sizes."""

@@ -29,6 +29,8 @@ TOO_LARGE = 1.6
 LOCATED = 1e-9
 # A special orbit that was located has a multiplier within this distance of 1 or -1.
 NEAR_SIDE = 1e-3
+# A multiplier that is this far from 1 before and after a turn, on the same side, has not passed through it.
+APART = 0.5
 # An orbit has shrunk to a point of rest when it moves by this share of what it moved at most.
 SHRUNK = 0.02
 # A branch is closed when an orbit is the first one to this share of the sizes.
@@ -213,12 +215,15 @@ class OrbitWalk(CurveWalk[OrbitStep, SpecialOrbit]):
         explained = 0
         tests: list[tuple[str, Callable[[OrbitStep], float]]] = []
         turns = before.point.tangent[-1] * after.point.tangent[-1] < 0
-        if turns:
+        if turns and not _stays(old, new):
             tests.append(("fold of cycles", lambda step: float(step.point.tangent[-1])))
         if _beyond(old, -1) * _beyond(new, -1) < 0:
             tests.append(("period doubling", lambda step: _beyond(self.nontrivial(step.multipliers), -1)))
         if not turns and _beyond(old, 1) * _beyond(new, 1) < 0:
-            tests.append(("branch point", lambda step: _beyond(self.nontrivial(step.multipliers), 1)))
+            # Where branches cross, the orientation of the curve changes. Of a fold rounding may hide where it turns.
+            crosses = before.point.orientation * after.point.orientation <= 0
+            kind = "branch point" if crosses else "fold of cycles"
+            tests.append((kind, lambda step: _beyond(self.nontrivial(step.multipliers), 1)))
         # Pairs that are on the circle before and after, as where nothing is lost, pass it by rounding alone.
         leaves = max(abs(_pair_next_to_circle(side)) for side in (old, new)) > ON_CIRCLE
         if leaves and _pairs_outside(old) != _pairs_outside(new):
@@ -347,6 +352,12 @@ def _beyond(multipliers: np.ndarray, side: int) -> float:
     It is det(M - side I) with its factors cut to one; pairs that meet on the real axis do not change its sign.
     """
     return float(np.prod((multipliers - side) / (1 + np.abs(multipliers))).real)
+
+
+def _stays(old: np.ndarray, new: np.ndarray) -> bool:
+    """Whether no multiplier comes near to 1, so that a parameter that turns back does so by rounding."""
+    near = min((float(np.abs(side - 1).min(initial=np.inf)) for side in (old, new)), default=np.inf)
+    return near > APART and _beyond(old, 1) * _beyond(new, 1) > 0
 
 
 def _fits(kind: str, multipliers: np.ndarray) -> bool:
