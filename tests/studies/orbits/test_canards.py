@@ -17,7 +17,7 @@ def test_the_canard_explosion_of_fitzhugh_and_nagumo():
     assert rest.points[0].parameter == pytest.approx((v_hopf + 0.7) / 0.8 - v_hopf + v_hopf**3 / 3, abs=1e-8)
     orbits = dd.branch(rest.points[0], "I", (0.3, 0.34))
     assert [point.kind for point in orbits.points] == ["fold of cycles"]
-    assert not any("not located" in note for note in orbits.notes)
+    assert len(orbits.notes) == 1
     assert orbits["I"][-1] == pytest.approx(0.34)
     assert bool(orbits.stable[-1])
     for k in range(0, len(orbits["I"]), 12):
