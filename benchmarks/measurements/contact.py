@@ -1,4 +1,7 @@
-"""Boxes that fall on the ground and onto each other: CPU seconds for one second of motion, and how deep they go in."""
+"""Boxes that fall on the ground and onto each other: CPU seconds for one second of motion, and how deep they go in.
+
+Beside it MuJoCo and Drake (SAP, hydroelastic contact off), with the longest of some steps that goes in no deeper.
+"""
 
 import time
 from collections.abc import Callable, Iterator
@@ -15,11 +18,16 @@ def measure(options: dict[str, Any]) -> Iterator[dict[str, Any]]:
     count = options["count"]
     ours, depth = by_daedalus(count)
     record: dict[str, Any] = {"ours": ours, "depth": depth}
-    if find_spec("mujoco") is not None:
-        # The longest step of MuJoCo that goes in no deeper than we do; its shortest one where none does.
-        for step in (5e-3, 2e-3, 1e-3, 5e-4):
-            theirs, deep = by_mujoco(count, step)
-            record |= {"mujoco": theirs, "mujoco_depth": deep, "mujoco_step": step}
+    for tool, module, run, steps in (
+        ("mujoco", "mujoco", by_mujoco, (5e-3, 2e-3, 1e-3, 5e-4)),
+        ("drake", "pydrake", by_drake, (5e-3, 2e-3)),
+    ):
+        if find_spec(module) is None:
+            continue
+        # The longest step that goes in no deeper than we do; the shortest one where none does.
+        for step in steps:
+            theirs, deep = run(count, step)
+            record |= {tool: theirs, f"{tool}_depth": deep, f"{tool}_step": step}
             if deep <= depth:
                 break
     yield record
@@ -80,6 +88,40 @@ def by_mujoco(count: int, step: float) -> tuple[float, float]:
         for _ in range(round(1.0 / step)):
             mujoco.mj_step(model, data)
             deep = max(deep, -min((contact.dist for contact in data.contact), default=0.0))
+        return deep
+
+    return timed(run)
+
+
+def by_drake(count: int, step: float) -> tuple[float, float]:
+    from pydrake import all as drake  # type: ignore[import-not-found,unused-ignore]
+
+    builder = drake.DiagramBuilder()
+    plant, _ = drake.AddMultibodyPlantSceneGraph(builder, time_step=step)
+    plant.set_contact_model(drake.ContactModel.kPoint)
+    plant.set_discrete_contact_approximation(drake.DiscreteContactApproximation.kSap)
+    plant.mutable_gravity_field().set_gravity_vector([0.0, 0.0, -GRAVITY])
+    rough, still, side = drake.CoulombFriction(FRICTION, FRICTION), drake.RigidTransform(), 2 * HALF
+    plant.RegisterCollisionGeometry(plant.world_body(), still, drake.HalfSpace(), "ground", rough)
+    inertia = drake.SpatialInertia.SolidBoxWithMass(1.0, side, side, side)
+    boxes = [plant.AddRigidBody(f"b{k}", inertia) for k in range(count)]
+    for k, box in enumerate(boxes):
+        plant.RegisterCollisionGeometry(box, still, drake.Box(side, side, side), f"b{k}", rough)
+    plant.Finalize()
+    diagram = builder.Build()
+    simulator = drake.Simulator(diagram)
+    context = plant.GetMyMutableContextFromRoot(simulator.get_mutable_context())
+    for box, (place, q) in zip(boxes, places(count)):
+        plant.SetFreeBodyPose(context, box, drake.RigidTransform(drake.Quaternion(q), place))
+    touching = plant.get_contact_results_output_port()
+
+    def run() -> float:
+        deep = 0.0
+        for k in range(round(1.0 / step)):
+            simulator.AdvanceTo((k + 1) * step)
+            found = touching.Eval(context)
+            pairs = (found.point_pair_contact_info(i).point_pair() for i in range(found.num_point_pair_contacts()))
+            deep = max(deep, max((pair.depth for pair in pairs), default=0.0))
         return deep
 
     return timed(run)
