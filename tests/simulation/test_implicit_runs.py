@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import daedalus as dd
+from daedalus import catalogue
 from daedalus.simulation.result.records_of_methods import FullNewton, MethodAsked
 
 METHODS = ["radau3", "radau5", "radau9", "bdf", "rodas4", "rodas5p"]
@@ -202,3 +203,16 @@ def test_a_sum_of_equations_hides_no_index(method):
     assert tr.success, tr.stop_reason
     assert tr["x"][-1] == pytest.approx(np.exp(-1.0), abs=1e-6)
     assert tr["f"][-1] == pytest.approx(np.exp(-1.0) + 0.8 * np.exp(-2.0), abs=1e-4)
+
+
+@pytest.mark.parametrize("name", ["hires", "robertson"])
+def test_errors_of_trbdf2_go_with_the_tolerance(name):
+    """It goes on with the solution whose error it estimates: held in every step, 134 tolerances piled up at 1e-6."""
+    known = catalogue.load(name)
+    call = {"start": known.start, "inputs": known.inputs}
+    fine = dd.simulate(known.model, known.span, method="radau9", rtol=1e-10, atol=1e-13, **call)
+    for rtol in (1e-3, 1e-4, 1e-6):
+        tr = dd.simulate(known.model, known.span, method="trbdf2", rtol=rtol, atol=1e-3 * rtol, **call)
+        exact = fine.at(tr.time)["y"]
+        allowed = rtol * np.abs(exact).max(axis=0) + 1e-3 * rtol
+        assert np.max(np.abs(tr["y"] - exact) / allowed) < 20

@@ -48,11 +48,11 @@ def test_no_pulse_of_a_rectifier_is_stepped_over(method, rtol):
 
 @pytest.mark.parametrize("rtol", [1e-3, 1e-4, 1e-5, 1e-6, 1e-7])
 def test_no_pulse_is_lost_by_a_pair_of_a_tableau(rtol):
-    """Of order 2, with an estimate of order 3: the error goes like rtol to the power 2/3."""
+    """Of order 2, with an estimate of order 3: it leaves an error of one sign in every step, smaller where there are more."""
     model = rectifier(lambda v: SATURATION * (ca.exp(v / THERMAL) - 1))
     tr = dd.simulate(model, 0.1, method=dd.tableau("trbdf2"), rtol=rtol, atol=1e-3 * rtol)
     assert tr.success
-    assert tr["voltage"][-1] == pytest.approx(end_voltage(exponential_current), abs=3 * rtol ** (2 / 3))
+    assert tr["voltage"][-1] == pytest.approx(end_voltage(exponential_current), abs=20 * rtol)
 
 
 @pytest.mark.parametrize(("rtol", "method"), [(1e-3, "rodas5p"), (1e-5, "rodas5p"), (1e-6, "radau5"), (1e-8, "radau9")])

@@ -1,5 +1,7 @@
 """Values between the steps of stiff runs: as accurate as the steps, whatever the stiffness and the method."""
 
+import math
+
 import casadi as ca
 import numpy as np
 import pytest
@@ -196,3 +198,22 @@ def test_algebraic_variables_of_fixed_steps_follow_the_states(method):
     off = np.abs(at["x"] - driven.x(times)).sum(axis=1).max()
     assert np.abs(at["z"] - driven.z(times)).max() < off + 1e-12
     assert np.abs(at["z"] + 0.1 * at["z"] ** 3 - at["x"].sum(axis=1) - np.sin(2 * times)).max() < 1e-12
+
+
+@pytest.mark.parametrize("method", ["gauss1", "gauss2", "gauss3", "gauss4", dd.lobatto_iiia(3), dd.lobatto_iiia(4)])
+@pytest.mark.parametrize("step", [0.1, 0.05])
+def test_fixed_steps_by_collocation_are_off_by_its_polynomial_between_them(method, step):
+    """x - u = h^(s+1) x^(s+1) ∫ Π (θ - c_i) / s!, and what the rows are off by (E. Hairer, S. P. Norsett, G. Wanner,
+    Solving Ordinary Differential Equations I, II.7): s + 1 orders between the steps, whatever the rows have."""
+    m = dd.Model("circle")
+    x = m.state("x", 2, start=[1.0, 0.0])
+    size = ca.sumsqr(x)
+    m.equation(m.der(x), ca.vertcat(-size * x[1], size * x[0]))
+    tr = dd.simulate(m, 2.0, method=method, step=step)
+    times = np.random.default_rng(0).uniform(0, 2, 300)
+    off = np.abs(tr.at(times)["x"] - np.c_[np.cos(times), np.sin(times)]).max()
+    rows = np.abs(tr["x"] - np.c_[np.cos(tr.time), np.sin(tr.time)]).max()
+    nodes = dd.tableau(method).c if isinstance(method, str) else method.c
+    left_out = np.polynomial.Polynomial.fromroots(nodes).integ()(np.linspace(0, 1, 1001))
+    bound = step ** (len(nodes) + 1) * np.abs(left_out).max() / math.factorial(len(nodes))
+    assert off < rows + 1.2 * bound + 1e-14

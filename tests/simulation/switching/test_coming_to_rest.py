@@ -59,6 +59,7 @@ def test_a_pendulum_comes_to_rest_at_its_stop(method, constrained, rtol):
 def test_a_plastic_impact_of_a_constrained_body(method, rtol):
     tr = dd.simulate(pendulum_with_a_stop(0.0, True), 6.0, method=method, rtol=rtol)
     check_rested(tr, "x", 0.3, 0.522, error=rtol)
+    assert len(tr.events) == 1
 
 
 @pytest.mark.parametrize("method", ["auto", "tsit5", "radau5", "bdf", "rodas5p"])

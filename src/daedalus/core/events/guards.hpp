@@ -318,6 +318,20 @@ inline GuardPoint wake(Integration& s, long long guard, double latest) noexcept 
     return {0, 0};
 }
 
+// Whether a guard that its reset stopped is found behind zero by way of a hump that is an error of the step: it came to rest.
+// `met` is the rate with which it met its reset.
+inline bool falls_from_rest(Integration& s, long long guard, double met, GuardPoint begin, GuardPoint found) noexcept {
+    if (met * found.value <= 0 || begin.value == 0 || is_switch(s.guards, guard) || s.guards.each[guard].is_contact) return false;
+    const double rate = rate_on_line(s, guard, slope_look * (s.t_new - s.t));
+    if (!(std::fabs(rate) <= no_rate * std::fabs(met))) return false;
+    double height = std::fabs(begin.value);
+    for (double theta = begin.theta * wake_ratio; theta < found.theta; theta *= wake_ratio)
+        height = std::fmax(height, std::fabs(guard_on_step(s, guard, theta)));
+    if (!(height <= s.rtol * std::fabs(met * s.last_step))) return false;
+    if (s.guards.fallen < 0) s.guards.fallen = guard, s.guards.fallen_theta = begin.theta;
+    return true;
+}
+
 // A guard that was zero at the start moves, in the direction of its event.
 inline bool leaves_start(Guards& guards, long long guard, double value) noexcept {
     if (!guards.from_start || !guards.each[guard].fresh || value == 0) return false;
@@ -339,6 +353,7 @@ inline void scan_guard(Integration& s, long long guard, Stretch stretch) noexcep
         return GuardPoint{stretch.at(part), guards.samples[(j - 1) * guards.count + guard]};
     };
     GuardPoint start{stretch.begin, stretch.begin == 0 ? own.reference() : own.next};
+    const double met = own.heading();
     if (start.value == 0 && stretch.begin == 0) {
         start = wake(s, guard, stretch.at(1.0 / guard_samples));
         if (start.value != 0) note_side(s, guard);
@@ -370,7 +385,7 @@ inline void scan_guard(Integration& s, long long guard, Stretch stretch) noexcep
             continue;
         }
         if (crosses(left.value, right.value)) {
-            if (turns_back(s, guard, left.value, right)) continue;
+            if (turns_back(s, guard, left.value, right) || falls_from_rest(s, guard, met, start, right)) continue;
             locate(s, guard, left, right);
             if (is_noise(s, guard, right)) {
                 // An event has happened and the guard rests; where there is none, its sign is still what it was.

@@ -19,6 +19,17 @@ namespace daedalus {
 
 inline namespace DAEDALUS_ISA {
 
+// A pair that goes on with the solution whose error it estimates leaves that error in every step, and it adds up over as many
+// steps as the run has: 1/h of them, h like the tolerance to the power 1/(p+1). A step is given as much less, to the power
+// 1/p from a coarse tolerance on, so that the error of the run goes with the tolerance (L. F. Shampine, Tolerance
+// proportionality in ODE codes, Lecture Notes in Mathematics 1386 (1989)); never less than rounding resolves.
+inline constexpr double coarse_run = 1e-3, finest_step = 1e-12;
+
+inline double tolerance_of_step(double rtol, const ImplicitTableau& tableau) noexcept {
+    if (tableau.control_order <= tableau.order || !(rtol < coarse_run)) return rtol;
+    return std::fmin(rtol, std::fmax(finest_step, rtol * std::pow(rtol / coarse_run, 1.0 / tableau.order)));
+}
+
 struct ImplicitRungeKutta {
     static constexpr bool is_explicit = false;
     static constexpr double memory = 0.04, shrink = 0.2, grow = 5.0;  // of the controller, as for dopri5
@@ -36,10 +47,10 @@ struct ImplicitRungeKutta {
         StepState& m = of(s);
         const double epsilon = std::numeric_limits<double>::epsilon();
         const bool fixed = s.fixed_step > 0;
-        m.rtol = fixed ? 4 * epsilon : s.rtol;
-        m.atol_factor = fixed ? 4 * epsilon / std::fmax(s.rtol, 4 * epsilon) : 1;
+        m.rtol = fixed ? 4 * epsilon : tolerance_of_step(s.rtol, m.tableau);
+        m.atol_factor = fixed ? 4 * epsilon / std::fmax(s.rtol, 4 * epsilon) : s.rtol > 0 ? m.rtol / s.rtol : 1;
         m.tolerance = fixed ? 1 : 0.01;
-        m.rounding = fixed ? 1e5 : std::fmin(0.1, std::fmax(1e-3, 1e4 * epsilon / std::fmax(s.rtol, epsilon)));
+        m.rounding = fixed ? 1e5 : std::fmin(0.1, std::fmax(1e-3, 1e4 * epsilon / std::fmax(m.rtol, epsilon)));
         m.most_rounds = fixed ? 50 : 12;
         m.halvings = fixed ? most_halvings : halvings_of_step;
     }
