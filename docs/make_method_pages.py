@@ -48,6 +48,12 @@ REMARKS = {
         "If a conserved sum becomes tiny later (E5 written as four rates), this method loses digits of it in the sums "
         "over its stages. rodas5p and radau5 keep them.",
     ],
+    "trbdf2": [
+        "",
+        "It goes on with the solution whose error it estimates. Each step is held to less than the tolerance, so that "
+        "the errors of all steps together are in proportion to it: at rtol 1e-6 to a thirtieth, by three times as many "
+        "steps.",
+    ],
 }
 MOMENTA = [
     "",

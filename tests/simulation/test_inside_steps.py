@@ -48,7 +48,7 @@ def test_no_pulse_of_a_rectifier_is_stepped_over(method, rtol):
 
 @pytest.mark.parametrize("rtol", [1e-3, 1e-4, 1e-5, 1e-6, 1e-7])
 def test_no_pulse_is_lost_by_a_pair_of_a_tableau(rtol):
-    """Of order 2, with an estimate of order 3: it leaves an error of one sign in every step, smaller where there are more."""
+    """Of order 2, with an estimate of order 3: every step leaves an error of one sign, smaller where there are more."""
     model = rectifier(lambda v: SATURATION * (ca.exp(v / THERMAL) - 1))
     tr = dd.simulate(model, 0.1, method=dd.tableau("trbdf2"), rtol=rtol, atol=1e-3 * rtol)
     assert tr.success
