@@ -50,9 +50,9 @@ REMARKS = {
     ],
     "trbdf2": [
         "",
-        "It continues with the solution whose error it estimates. Each step is held to less than the tolerance, so that "
-        "the errors of all steps together are in proportion to it: at rtol 1e-6 to a thirtieth, by three times as many "
-        "steps.",
+        "It continues with the solution whose error it estimates. Each step is held to less than the tolerance, so "
+        "that the errors of all steps together are in proportion to it: at rtol 1e-6 to a thirtieth, by three times "
+        "as many steps.",
     ],
 }
 MOMENTA = [
