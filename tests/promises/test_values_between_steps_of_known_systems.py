@@ -27,7 +27,7 @@ SAMPLE = {
 # the rest.
 FROM_ROWS = {
     *(("beam", method) for method in ("auto", *METHODS) if method != "bdf"),
-    *(("emep", method) for method in ("auto", *METHODS) if method != "rodas4"),
+    *(("emep", method) for method in ("auto", *METHODS) if method not in ("rodas4", "bdf")),
     *((name, "radau3") for name in ("slider_crank", "four_bar", "rod_chain", "andrews")),
     *((name, "cash_karp") for name in ("andrews", "rod_chain", "four_bar_windows")),
 }
@@ -46,7 +46,8 @@ DEEP = {
 }
 # In the minute behind the start and each sunset of emep, estimates of rodas4, filtered twice, do not see components
 # that have settled: a row 0.6 ms behind the start is off by 6800 tolerances, and 55 were measured between later ones.
-MOST_OF = {("emep", "rodas4"): 70.0}
+# The polynomial of bdf has rows before the step, which are off by 27 to 31 tolerances there: 24 between them.
+MOST_OF = {("emep", "rodas4"): 70.0, ("emep", "bdf"): 30.0}
 # Forces in the bars of the windows have poles at their dead centres, which no tolerance resolves: explicit methods,
 # which solve forces from places, have up to 2300 tolerances beside one (radau5, whose forces are of the steps, 6).
 # The forces count at all other times, 75 of 80, and places at all of them.
