@@ -22,8 +22,8 @@ from daedalus.differentiation.flow.flow import flow as flow
 from daedalus.differentiation.gradient import Gradient as Gradient
 from daedalus.differentiation.gradient import gradient as gradient
 from daedalus.differentiation.result.sensitivity_result import Sensitivities as Sensitivities
-from daedalus.differentiation.touching.contact_sensitivities import ContactSensitivities as ContactSensitivities
 from daedalus.differentiation.sensitivities import sensitivities as sensitivities
+from daedalus.differentiation.touching.contact_sensitivities import ContactSensitivities as ContactSensitivities
 from daedalus.display.comparison_plot import compare as compare
 from daedalus.display.motion.animation import Animation as Animation
 from daedalus.display.phase_portrait import phase_portrait as phase_portrait
