@@ -78,8 +78,8 @@ def test_contacts_travel_into_copies_parts_and_pickles():
 
 
 @pytest.mark.parametrize("verb", [
-    lambda m: dd.prepare(m, 1.0, save_at=[1.0]), lambda m: dd.sensitivities(m, 1.0),
-    lambda m: dd.equilibrium(m), lambda m: dd.linearise(m), lambda m: dd.step(m, "rk4", 0.0, 0.01),
+    lambda m: dd.prepare(m, 1.0, save_at=[1.0]), lambda m: dd.equilibrium(m), lambda m: dd.linearise(m),
+    lambda m: dd.step(m, "rk4", 0.0, 0.01),
     lambda m: dd.convergence(m, 1.0, "rk4", [0.1, 0.05, 0.025]), lambda m: dd.work_precision(m, 1.0, [1e-4, 1e-6]),
 ])  # fmt: skip
 def test_verbs_that_do_not_know_hard_contacts_say_so(verb):

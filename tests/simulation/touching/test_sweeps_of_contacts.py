@@ -42,6 +42,28 @@ def test_parameters_that_no_contact_has_are_refused(name, text):
         dd.simulate(sliding_block(), 0.1, parameters={name: -1.0})
 
 
-def test_derivatives_of_cases_are_refused():
-    with pytest.raises(dd.InputError, match="derivative of a run does not take hard contacts"):
-        dd.sweep(sliding_block(), 0.1, over={"mu": [0.2, 0.3]}, wrt=["mu"])
+def test_derivatives_of_cases_are_those_of_their_runs():
+    m, frictions = sliding_block(), np.array([0.2, 0.4])
+    times = np.array([0.3, 0.5])
+    en = dd.sweep(m, 0.5, over={"mu": frictions}, wrt=["mu", "b.velocity[0]"], save_at=times)
+    # x = v t - μ g t² / 2 while the block slides.
+    np.testing.assert_allclose(en.d("b.position", "mu")[..., 0], [-G * times**2 / 2] * 2, rtol=1e-5)
+    np.testing.assert_allclose(en.d("b.position", "b.velocity[0]")[..., 0], [times] * 2, rtol=1e-5)
+    ends = dd.sweep(m, 2.0, over={"mu": frictions}, wrt=["mu"], save_at="end")
+    np.testing.assert_allclose(ends.d("b.position", "mu")[:, -1, 0], -(3.0**2) / (2 * frictions**2 * G), rtol=1e-4)
+    with pytest.raises(dd.InputError, match=r"b_ground.force by mu"):
+        ends.d("b_ground.force", "mu")
+
+
+def test_a_case_without_derivatives_says_why():
+    m = dd.Model("fall")
+    m.gravity([0, -G])
+    b = m.body("b", mass=2.0, inertia=0.1, orientation="planar", position=[0, 0.5], velocity=[0, 0], rotation=0.0,
+               angular_velocity=0.0)  # fmt: skip
+    b.shape("box", size=[0.4, 0.2])
+    m.contact(b, dd.ground)
+    en = dd.sweep(m, 0.5, over={"b.position[1]": [0.5, 5.0]}, wrt=["b.angle"], save_at="end")
+    assert "without derivatives: The run has no derivative through what happens" in str(en.stop_reason.values[0])
+    slopes = np.asarray(en.d("b.angle", "b.angle"))[:, -1]
+    assert np.isnan(slopes[0])
+    assert slopes[1] == pytest.approx(1.0)

@@ -42,7 +42,7 @@ class ContactSensitivities:
     """
 
     states: Trajectory
-    time: float
+    time: float | np.ndarray
     S: np.ndarray
     system: System
     directions: Directions
@@ -58,31 +58,34 @@ class ContactSensitivities:
     def value(self) -> np.ndarray:
         """x, (n,), in order of declaration."""
         names = self.system.labels["x"]
-        if self.time == self.states.time[-1]:
-            return np.array([float(np.asarray(self.states.end[name])) for name in names])
-        return np.array([float(np.asarray(self.states.at(self.time)[name])) for name in names])
+        at = self.states.at(self.time) if np.any(self.time != self.states.time[-1]) else self.states.end
+        return np.stack([np.asarray(at[name], dtype=float) for name in names], axis=-1)
 
     @property
     def M(self) -> np.ndarray:
         """∂x/∂x₀, (n, columns of the start): along starts that keep what touches in touch."""
-        return self.S[:, self.directions.columns("x")]
+        return self.S[..., self.directions.columns("x")]
 
     @property
     def by_parameters(self) -> np.ndarray:
         """∂x/∂p, (n, columns of parameters)."""
-        return self.S[:, self.directions.columns("p")]
+        return self.S[..., self.directions.columns("p")]
 
-    def at(self, time: float) -> ContactSensitivities:
-        """The same at another time of the run."""
+    def at(self, time: float | np.ndarray | Sequence[float]) -> ContactSensitivities:
+        """The same at another time of the run; at several, arrays have an axis of times first."""
         first, last = float(self.states.time[0]), float(self.states.time[-1])
-        if not first <= time <= last:
+        times = np.asarray(time, dtype=float)
+        outside = times[(times < first) | (times > last)]
+        if outside.size:
             raise InputError(
-                f"t = {time:g} is outside the run.",
+                f"t = {outside.flat[0]:g} is outside the run.",
                 f"it goes from {first:g} to {last:g}",
                 because="derivatives are known where the run was computed.",
                 remedy=f"sens.at({last:g})",
             )
-        return replace(self, time=float(time), S=self.derivatives.at(float(time)))
+        if not times.ndim:
+            return replace(self, time=float(times), S=self.derivatives.at(float(times)))
+        return replace(self, time=times, S=np.array([self.derivatives.at(float(t)) for t in times]))
 
     def d(self, of: str, wrt: str) -> np.ndarray:
         """The derivative of a state by a start value or a parameter, in their shapes."""
@@ -105,15 +108,16 @@ class ContactSensitivities:
                 remedy=f"wrt=[{wrt!r}, ...]",
             )
         shape = place.shape if len(place.shape) < 2 else (place.positions.size,)
-        found = self.S[np.ravel(place.positions)][:, columns].reshape((*shape, len(columns)))
+        rows = self.S[..., np.ravel(place.positions), :][..., columns]
+        found = rows.reshape((*self.S.shape[:-2], *shape, len(columns)))
         return np.asarray(found[..., 0] if by.shape == () else found)
 
     def __repr__(self) -> str:
-        n, m = self.S.shape
-        return (
-            f"ContactSensitivities({self.system.name!r}: {n} states by {m} quantities, "
-            f"t = {self.states.time[0]:.6g} to {self.time:.6g})"
-        )
+        n, m = self.S.shape[-2:]
+        when = f"t = {self.states.time[0]:.6g} to {self.time:.6g}" if np.ndim(self.time) == 0 else (
+            f"at {len(self.S)} times"
+        )  # fmt: skip
+        return f"ContactSensitivities({self.system.name!r}: {n} states by {m} quantities, {when})"
 
 
 def contact_sensitivities(

@@ -9,11 +9,13 @@ import numpy as np
 
 from daedalus.differentiation.result.sensitivity_samples import SensitivitySamples
 from daedalus.differentiation.sensitivities import sensitivities
+from daedalus.differentiation.touching.contact_sensitivities import ContactSensitivities
 from daedalus.ensembles.case_runs import CaseRuns
 from daedalus.ensembles.columns import Column, derivative_name
 from daedalus.ensembles.derivatives.derived_model import DerivedModel, derived_model
 from daedalus.errors import DaedalusError, InputError
 from daedalus.model.lazy_values import cached_property
+from daedalus.model.mechanics.mechanics_part import touching_book
 from daedalus.model.system.system import System
 from daedalus.simulation.plant.plant import Plant, by_shape
 from daedalus.simulation.run.request import LIMITS
@@ -35,8 +37,12 @@ class CaseDerivatives:
 
     def __init__(self, road: Road, kept: Sequence[Column], by: tuple[str, ...], end_only: bool) -> None:
         self.by, self._road, self._end_only = by, road, end_only
-        inputs = {v.name for v in road.request.system.of_kind("input")}
+        system = road.request.system
+        inputs = {v.name for v in system.of_kind("input")}
         self.of = [column for column in kept if column.name not in inputs]
+        if touching_book(system) is not None:  # steps of contacts have derivatives of states alone
+            states = {v.name for v in system.of_kind("state")} | set(system.labels["x"])
+            self.of = [column for column in self.of if column.name in states]
         self.columns = [Column(derivative_name(of.name, by), of.shape, "", of.name) for by in by for of in self.of]
 
     # -- on lanes ----------------------------------------------------------------------------------------------------
@@ -111,7 +117,7 @@ class CaseDerivatives:
             raise
         except DaedalusError as error:
             return error.in_one_line
-        begin, end = found.steps[0], found.steps[-1]
+        begin, end = (float(found.states.time[k]) for k in (0, -1))
         reached = self._times[(self._times - end) * np.sign(end - begin) <= 0.0]
         if self._end_only and not len(reached):  # an event ended the run
             reached = np.array([end])
@@ -122,7 +128,7 @@ class DerivedRun(NamedTuple):
     """The derivatives of one case by the scalar core."""
 
     wanted: CaseDerivatives
-    samples: SensitivitySamples | None  # None where it ended before the first time
+    samples: SensitivitySamples | ContactSensitivities | None  # None where it ended before the first time
 
     def rows(self) -> list[np.ndarray]:
         """One array (times that it reached, ...) a column."""
