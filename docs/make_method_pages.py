@@ -34,35 +34,49 @@ FAMILIES = {
         "α = 1/2 is `kutta3`. All have the same stability function.",
     ),
 }
-# What the methods for mechanics by momenta take and keep.
-# What is good to know about single methods.
-REMARKS = {
-    "bdf": [
-        "",
-        "The error test includes the error that algebraic variables inherit from the states. Orders 3 to 5 are not "
-        "stable near the imaginary axis. If undamped oscillations limit the step, the method stays at order 2 as long "
-        "as that is faster. Tolerances below the rounding errors of the equations are raised to that level.",
-    ],
-    "rodas4": [
-        "",
-        "If a conserved sum becomes tiny later (E5 written as four rates), this method loses digits of it in the sums "
-        "over its stages. rodas5p and radau5 keep them.",
-    ],
-    "trbdf2": [
-        "",
-        "It continues with the solution whose error it estimates. Each step is held to less than the tolerance, so "
-        "that the errors of all steps together are in proportion to it: at rtol 1e-6 to a thirtieth, by three times "
-        "as many steps.",
-    ],
+# When to use a method; those without a line share that of their kind.
+USES = {
+    "euler": "Use it to teach and to compare. For accurate results, use a method of higher order.",
+    "rk4": "Use it for a fixed step in an optimiser or a controller. To meet a tolerance, use `dopri5` or `dop853`.",
+    "ssprk3": "Use it for transport equations with steep fronts: if one Euler step does not increase the total "
+    "variation, neither does a step of this method.",
+    "bs3": "Use it for loose tolerances (1e-2 to 1e-3) on non-stiff systems.",
+    "dopri5": "Use it for non-stiff systems at moderate tolerances. SciPy's RK45 is the same method.",
+    "tsit5": "Use it for non-stiff systems at moderate tolerances, or where clocks and tables keep the steps short.",
+    "dop853": 'Use it for smooth non-stiff systems; `method="auto"` starts with it.',
+    "implicit_euler": "Use it for a robust fixed step on stiff systems and DAEs. It damps all fast motions.",
+    "trapezoidal": "Use it for undamped oscillations with a fixed step. It does not damp fast modes of stiff systems.",
+    "radau3": "Use it for stiff systems and DAEs at loose tolerances.",
+    "radau5": "Use it for stiff systems and DAEs up to index 3. It is a safe choice where others fail.",
+    "radau9": "Use it for stiff systems and DAEs at tolerances below 1e-6.",
+    "rodas4": "Use it for stiff systems of index 0 and 1 at tolerances above 1e-5.\n\n"
+    "If a conserved sum becomes tiny later in the run (as in the problem E5 written as four rates), this method loses "
+    "digits of it. `rodas5p` and `radau5` keep them.",
+    "rodas5p": "Use it for stiff systems of index 0 and 1 with fewer than 500 unknowns at tolerances above 1e-6. It "
+    "solves one linear system per stage and needs no Newton iteration.",
+    "bdf": "Use it for large stiff systems at moderate tolerances: it needs few evaluations per step.\n\n"
+    "The error test includes the error that algebraic variables inherit from the states. Orders 3 to 5 are not stable "
+    "near the imaginary axis. If undamped oscillations limit the step, the method stays at order 2 as long as that is "
+    "faster. Tolerances below the rounding errors of the equations are raised to that level.",
+    "trbdf2": "Use it for stiff systems at loose tolerances; it damps fast modes.\n\n"
+    "The step size follows the error of the solution that the run continues with. Each step meets a tighter tolerance "
+    "than the one you set, so that the errors of all steps add up to about your tolerance. At rtol = 1e-6 it is thirty "
+    "times tighter, which takes three times as many steps.",
 }
-MOMENTA = [
-    "",
-    "Use it for mechanics written with energies, forces and constraints or with planar bodies, with any mass matrix "
-    "M(q). The constraints on positions and velocities hold to rounding at every step, without projection. If all "
-    "forces come from energies, the step is symplectic: energy errors stay bounded over any number of steps, and "
-    "quadratic quantities that a symmetry conserves are kept to rounding. The method is symmetric: a run "
-    "backwards returns to its start. With dampers or other forces it keeps its order but is not symplectic.",
-]
+KINDS = {
+    "explicit, fixed": "Use it to compare methods, or with a fixed step on a non-stiff system.",
+    "explicit, adaptive": "Use it for non-stiff systems at moderate tolerances; `tsit5` and `dopri5` are more common.",
+    "gauss": "Use it for conservative systems over long times: it is symplectic, so energy errors stay bounded.",
+    "lobatto_iiia": "Use it where the solution has to be exact at both ends of a step, as in boundary value problems.",
+    "lobatto_iiic": "Use it for stiff systems with a fixed step; `radau5` also controls its step size.",
+    "sdirk": "Use it for stiff systems whose Jacobian is expensive to factor: all stages share one matrix.",
+    "lobatto": "Use it for mechanics written with energies, forces and constraints, or with planar bodies, with any "
+    "mass matrix M(q).\n\n"
+    "The constraints on positions and velocities hold to rounding at every step, without projection. If all forces "
+    "come from energies, the method is symplectic: energy errors stay bounded over any number of steps, and quadratic "
+    "quantities that a symmetry conserves are kept to rounding. With dampers or other forces it keeps its order but "
+    "is not symplectic. The method is symmetric: a run backwards returns to its start.",
+}
 
 # Where the methods that are not in the list of explicit ones come from, by name or by the beginning of it.
 SOURCES = {
@@ -112,6 +126,8 @@ def page(name: str) -> str:
         lines += ["", "Also called " + ", ".join(f"`{alias}`" for alias in also) + "."]
     if name in FAMILIES:
         lines += ["", FAMILIES[name][1] + f" Shown is α = {FAMILIES[name][0]}."]
+    if method is not None:
+        lines += ["", _when(method)]
     if T is not None:
         lines += ["", "```text", *map(str.rstrip, repr(T).splitlines()), "```", ""]
         lines += _facts(T)
@@ -126,8 +142,8 @@ def _sentence(text: str) -> str:
 
 def _caption() -> str:
     return (
-        "Left: the stability region |R(z)| ≤ 1 with z = hλ, where a step does not grow. Right: the order star "
-        "|R(z)| > |exp z|; the number of its fingers at 0 is one more than the order."
+        "Left: the stability region |R(z)| ≤ 1 with z = hλ, in which numerical solutions of x' = λx do not grow. "
+        "Right: the order star |R(z)| > |exp z|; the number of its fingers at 0 is the order plus one."
     )
 
 
@@ -166,7 +182,7 @@ def _ratio(T: Tableau) -> str:
 
 
 def _polynomial(coefficients: tuple[object, ...]) -> str:
-    """Ascending powers of z, as one writes them."""
+    """Ascending powers of z as text."""
     text = ""
     for power, value in enumerate(coefficients):
         if abs(float(value)) < 1e-14:  # type: ignore[arg-type]
@@ -188,23 +204,55 @@ def _factor(value: Fraction | float, before_letter: bool) -> str:
 
 
 def _use(name: str, T: Tableau | None, method: Method | None) -> list[str]:
-    if method is not None:
-        orders = [
-            ("ODEs", method.ode),
-            ("index 1", method.index_1),
-            ("index 2", method.index_2),
-            ("index 3", method.index_3),
-        ]
-        solves = ", ".join(f"{kind}: {order}" for kind, order in orders if order != "-")
-        steps = "chooses its step size; pass `step=` for a fixed step" if method.adaptive else "needs a fixed step"
-        if method.family == "bdf":
-            steps = "chooses its order and step size; it has no fixed-step mode"
-        call = f'dd.simulate(m, 1.0, method="{name}"{"" if method.adaptive else ", step=0.01"})'
-        text = f"Order by kind of system: {solves}. The method {steps}."
-        more = MOMENTA if method.family == "lobatto" else REMARKS.get(name, [])
-        return [text, *more, "", "```python", call, "```"]
-    made = f'dd.tableau("{name}", alpha="{FAMILIES[name][0]}")' if name in FAMILIES else f'dd.tableau("{name}")'
-    return ["```python", f"dd.simulate(m, 1.0, method={made}, step=0.01)", "```"]
+    if method is None:
+        made = f'dd.tableau("{name}", alpha="{FAMILIES[name][0]}")' if name in FAMILIES else f'dd.tableau("{name}")'
+        return ["```python", f"dd.simulate(m, 1.0, method={made}, step=0.01)", "```"]
+    kinds = [
+        ("ODE", method.ode),
+        ("DAE of index 1", method.index_1),
+        ("DAE of index 2", method.index_2),
+        ("DAE of index 3", method.index_3),
+    ]
+    steps = "It chooses its step size; pass `step=` for a fixed step." if method.adaptive else "It needs a fixed step."
+    if method.family == "bdf":
+        steps = "It chooses its order and step size and has no fixed-step mode."
+    call = f'dd.simulate(m, 1.0, method="{name}"{"" if method.adaptive else ", step=0.01"})'
+    return [
+        f"{steps} Its order depends on the kind of system:",
+        "",
+        "| system | order |",
+        "|---|---|",
+        *(f"| {kind} | {_orders(order)} |" for kind, order in kinds),
+        "",
+        *("```python", call, "```"),
+    ]
+
+
+def _when(method: Method) -> str:
+    """When to use a method: its own words, else those of its kind."""
+    kind = "explicit, " + ("adaptive" if method.adaptive else "fixed") if method.explicit else method.family
+    named = next((key for key in KINDS if method.name.startswith(key)), kind)
+    return USES.get(method.name) or KINDS[kind if kind == "lobatto" else named]
+
+
+def _orders(short: str) -> str:
+    """The orders of a method on one kind of system, in words instead of the letters of the list."""
+    if short == "-":
+        return "not supported"
+    for ending, words in (
+        (" z explicit", "{}; algebraic variables are computed at every stage"),
+        (" reduced", "{}, after index reduction"),
+        (" mechanics", "{}, for mechanics only"),
+    ):
+        if short.endswith(ending):
+            return words.format(short.removesuffix(ending))
+    if short.startswith("q "):
+        q, v, z = short.split()[1::2]
+        return f"positions {q}, velocities {v}, multipliers {z}"
+    states, _, algebraic = short.partition(" z ")
+    if not algebraic or states == algebraic:
+        return states
+    return f"states {states}, algebraic variables {algebraic}"
 
 
 # -- the index -------------------------------------------------------------------------------------------------
@@ -215,14 +263,15 @@ def index() -> str:
     lines = [
         "# Methods",
         "",
-        "All integration methods, with links to their pages. Orders, stage orders and stability are computed from the "
-        "coefficients. [How to choose a method](../choosing_a_method.md) helps you to pick one.",
+        "This page lists all integration methods. Each name links to a page with the coefficients, the orders and the "
+        "stability region. [How to choose a method](../choosing_a_method.md) helps you to pick one.",
         "",
         "## Methods of `dd.simulate`",
         "",
-        "`dd.methods()` and `daedalus methods` print this list. A dash means that the method cannot solve that kind of "
-        "system. "
-        '"reduced" means that the index is reduced first, and z is the order of the algebraic variables.',
+        "`dd.methods()` and `daedalus methods` print this list. The columns ODE to index 3 contain the order on that "
+        "kind of system: q stands for positions, v for velocities, z for algebraic variables and multipliers. "
+        '"z explicit" means that algebraic variables are computed at every stage, and "reduced" that the index is '
+        "reduced first. A dash means that the method cannot solve that kind of system.",
         "",
         "| name | order | explicit | adaptive | ODE | index 1 | index 2 | index 3 | what it is |",
         "|---|---|---|---|---|---|---|---|---|",
@@ -234,9 +283,9 @@ def index() -> str:
         "",
         "## Tableaux of `dd.tableau`",
         "",
-        "Use them by name. The families with a parameter run as "
-        "`dd.simulate(..., method=dd.tableau(name, alpha=...), step=h)`. `gauss`, `radau`, `lobatto_iiia` and "
-        "`lobatto_iiic` exist for any number of stages.",
+        "Pass a name, or a tableau: `dd.simulate(m, 1.0, method=dd.gauss_legendre(8), step=0.01)`. Gauss, Radau and "
+        "Lobatto tableaux exist for any number of stages. The orders and the stability in this table are computed "
+        "from the coefficients.",
         "",
         "| name | stages | order | stage order | kind | A-stable | L-stable | real interval | source |",
         "|---|---|---|---|---|---|---|---|---|",
