@@ -140,7 +140,23 @@ def test_importance(count):
     imp = dd.importance(m, 1.0, {f"rate{j}": dd.uniform(0.5, 1.5) for j in range(count)}, 32)
     figure = imp.plot("x")
     check(figure)
-    assert "t = 1 s" in figure.axes[0].get_title()
+    assert "t = 1 s" in figure.get_suptitle()
+
+
+def test_importance_of_vectors_has_a_panel_for_each_element():
+    m = dd.Model("decay")
+    x = m.state("x", 3, start=[1.0, 2.0, 3.0])
+    rate = m.parameter("rate", 1.0)
+    m.equation(m.der(x), -rate * x)
+    imp = dd.importance(m, 1.0, {"rate": dd.uniform(0.5, 1.5)}, 16)
+    figure = imp.plot()
+    check(figure)
+    assert [panel.get_xlabel() for panel in figure.axes] == [f"share of the variance of x[{k}]" for k in range(3)]
+    assert len(imp.plot("x[1]").axes) == 1
+    with pytest.raises(dd.InputError, match=r"x has no element x\[3\]"):
+        imp.plot("x[3]")
+    with pytest.raises(dd.InputError, match="x has 3 elements, and ax= is one panel"):
+        imp.plot("x", ax=figure.axes[0])
 
 
 @pytest.mark.parametrize("name", SYSTEMS)

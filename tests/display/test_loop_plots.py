@@ -56,8 +56,8 @@ def test_the_bode_diagram_draws_the_margins_where_they_are():
     bar = figure.axes[0].lines[2]
     assert bar.get_xdata()[0] == pytest.approx(np.sqrt(3))
     assert bar.get_ydata()[0] == pytest.approx(-20 * np.log10(2.0))
-    assert "gain margin 2" in figure.axes[0].texts[0].get_text()
-    assert "phase margin 27.1°" in figure.axes[1].texts[0].get_text()
+    assert "gain margin 2 (6.0 dB)" in figure.axes[0].get_legend_handles_labels()[1]
+    assert "phase margin 27.1°" in figure.axes[1].get_legend_handles_labels()[1]
 
 
 def test_nyquist_passes_the_point_of_the_gain_margin():

@@ -209,8 +209,8 @@ def _tell_swept(figure: Any, panels: Sequence[Axes], en: Ensemble, values: Any, 
         for k, other in enumerate(kinds):
             panels[0].plot([], [], DASHES[k], color="0.3", label=f"{swept[1]} = {other:g} {unit}".strip())
     elif len(kinds) > 1:
-        panels[0].annotate(f"lines of one colour differ in {', '.join(swept[1:])}", (0.01, 0.01),
-                           xycoords="axes fraction", fontsize="small", color="0.4")  # fmt: skip
+        text = f"lines of one colour differ in {', '.join(swept[1:])}"
+        panels[0].set_title(text, loc="right", fontsize="small", color="0.4")
 
 
 def _swept(en: Ensemble, count: int) -> tuple[list[str], np.ndarray, np.ndarray]:

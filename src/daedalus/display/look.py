@@ -18,6 +18,8 @@ else:
 
 # M. Okabe and K. Ito, Color Universal Design (2008), the dark ones first; yellow, which vanishes on paper, left out.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6d31", "#666666")
+# Curves beyond the number of colours repeat them with another stroke.
+STYLES = ("-", "--", "-.")
 MOST_LEGEND_ENTRIES = 16
 TIME_LABEL = "time [s]"
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -34,7 +36,8 @@ def look() -> Iterator[None]:
     from cycler import cycler
 
     with mpl.rc_context({
-        "axes.prop_cycle": cycler(color=COLOURS), "axes.grid": True, "grid.alpha": 0.3, "lines.linewidth": 1.4,
+        "axes.prop_cycle": cycler(linestyle=STYLES) * cycler(color=COLOURS),
+        "axes.grid": True, "grid.alpha": 0.3, "lines.linewidth": 1.4,
         "axes.spines.top": False, "axes.spines.right": False, "axes.titlesize": "medium", "legend.fontsize": "small",
         "axes.formatter.limits": (-3, 5), "axes.formatter.use_mathtext": True,
     }):  # fmt: skip

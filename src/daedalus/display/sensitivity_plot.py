@@ -57,8 +57,8 @@ def plot_sensitivities(
         _curves(right, sens, samples.time, row, columns, sizes)
         right.set_ylabel(labelled("", unit_of(sens.system, label)).strip())
         _finish(right, beside=True)
-    grid[0, 0].set_title(f"solution\n(band: ±{CHANGE:.0%})", fontsize="medium")
-    grid[0, 1].set_title("derivative\n(times size)", fontsize="medium")
+    grid[0, 0].set_title(f"solution\n(band: all values change by ±{CHANGE:.0%})", fontsize="medium")
+    grid[0, 1].set_title("sensitivity\n(derivative × size of the value)", fontsize="medium")
     for panel in grid[-1]:
         panel.set_xlabel(TIME_LABEL)
     return figure

@@ -85,7 +85,7 @@ def _tell_drift(panel: Axes, tr: Trajectory) -> None:
     name, worst = max(drift.items(), key=lambda entry: entry[1])
     large = not worst <= LARGE_DRIFT
     panel.set_title(
-        f"constraints kept within {worst:.1e}" + (f" ({name})" if large else ""),
+        "constraints kept exactly" if worst == 0 else f"constraints kept within {worst:.1e}" + f" ({name})" * large,
         loc="right", fontsize="small", color="#d55e00" if large else "0.45",
     )  # fmt: skip
 

@@ -75,7 +75,8 @@ def trajectory_card(tr: Trajectory) -> str:
     """How a run went, with a small curve of every quantity."""
     work = tr.work
     drift = tr.drift()
-    worst = f"; constraints kept within {max(drift.values()):.1e}" if drift else ""
+    worst = max(drift.values(), default=0.0)
+    kept_within = f"; constraints kept {f'within {worst:.1e}' if worst else 'exactly'}" if drift else ""
     # A run that stopped before the first time of save_at has steps and an end, but no samples.
     kept = tr.time if len(tr.time) else np.array([*tr.dense_spans[0][:1], tr.end.time])
     times = np.linspace(float(kept[0]), float(kept[-1]), POINTS)
@@ -90,7 +91,7 @@ def trajectory_card(tr: Trajectory) -> str:
     return card(
         tr.system.name,
         paragraph(ending_text(tr), bad=not tr.success),
-        paragraph(f"{tr.method}, {work.steps} steps, {seconds_text(work.seconds)}{worst}"),
+        paragraph(f"{tr.method}, {work.steps} steps, {seconds_text(work.seconds)}{kept_within}"),
         table(("name", "unit", f"t = {times[0]:g} to {times[-1]:g} s", "at the end"), rows),
         _further(len(recorded_names(tr)) - len(rows)),
         section("events", listing(events, 8)),

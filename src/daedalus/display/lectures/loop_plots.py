@@ -98,21 +98,21 @@ def _shown(loop: Any, w: np.ndarray, found: Margins) -> tuple[float, float]:
 def _mark_margins(
     upper: Any, lower: Any, w: np.ndarray, decibels: np.ndarray, phase: np.ndarray, found: Margins
 ) -> None:
-    """A bar from the curve to the border, with its length beside it."""
+    """A bar from the curve to the border; the legend has its length."""
     if np.isfinite(found.gain) and w[0] < found.gain_frequency < w[-1]:
         at, height = found.gain_frequency, -20 * np.log10(found.gain)
-        upper.plot([at, at], [height, 0.0], color=COLOURS[1], linewidth=2.5, solid_capstyle="butt")
-        text = f"  gain margin {found.gain:.3g} ({-height:.1f} dB)"
-        upper.annotate(text, (at, height / 2), color=COLOURS[1], va="center", fontsize="small")
+        text = f"gain margin {found.gain:.3g} ({-height:.1f} dB)"
+        upper.plot([at, at], [height, 0.0], color=COLOURS[1], linewidth=2.5, solid_capstyle="butt", label=text)
+        upper.legend(loc="best", fontsize="small")
         lower.axvline(at, color=COLOURS[1], linewidth=0.8, linestyle=":")
     if np.isfinite(found.phase):
         at = found.phase_frequency
         height = float(np.interp(np.log(at), np.log(w), phase))
         border = height - found.phase
         lower.axhline(border, color="0.4", linewidth=0.9, linestyle="--")
-        lower.plot([at, at], [border, height], color=COLOURS[2], linewidth=2.5, solid_capstyle="butt")
-        text = f"  phase margin {found.phase:.1f}°"
-        lower.annotate(text, (at, (border + height) / 2), color=COLOURS[2], va="center", fontsize="small")
+        text = f"phase margin {found.phase:.1f}°"
+        lower.plot([at, at], [border, height], color=COLOURS[2], linewidth=2.5, solid_capstyle="butt", label=text)
+        lower.legend(loc="best", fontsize="small")
         upper.axvline(at, color=COLOURS[2], linewidth=0.8, linestyle=":")
 
 
