@@ -286,7 +286,10 @@ def test_values_kept_by_objects_are_made_without_a_lock():
 
 def test_decisions_of_all_rooms_have_one_owner():
     """What is rounding, singular, full or one instant is a number of one file; others are named after their use."""
-    names = "EPSILON|NOT_ZERO|ROUNDING|SINGULAR|DENSE|CLEAR_GAP|SAME_INSTANT|SPACINGS|FEWEST_SPACINGS|STAYED"
+    names = (
+        "EPSILON|NOT_ZERO|ROUNDING|SINGULAR|REDUNDANT|REDUNDANT_ON_A_MOTION|SAME_FORMULA|DENSE|CLEAR_GAP|STAYED"
+        "|SAME_INSTANT|SPACINGS|FEWEST_SPACINGS|TIGHT|PRESSES|RANK|JUMPS|NO_DIFFERENCE"
+    )
     owners = defaultdict(set)
     for path in source_files():
         for name in re.findall(rf"^(?:\w+, )*({names})(?:, \w+)* = [\d.(-]", read(path).text, re.MULTILINE):

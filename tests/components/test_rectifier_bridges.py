@@ -28,7 +28,6 @@ RUNS += [("coils", method, rtol) for method in ("auto", "radau5") for rtol in (1
 # Its steps end at volts without a number, and none of its own is short enough.
 STOPS = ("resistances", "rodas5p", 1e-4)
 EVERYDAY = {
-    ("coils", "auto", 1e-6),
     ("coils", "bdf", 1e-4),
     ("resistances", "auto", 1e-6),
     ("capacitances", "bdf", 1e-6),

@@ -48,6 +48,9 @@ WITNESSES = 2
 SINGULAR = KNOWN
 # Rows of which a smaller share is left beside others follow from them: ten times what their entries are known to.
 REDUNDANT = 10 * KNOWN
+# The same of constraints at a place of a motion, which lies on them to what values are known to: rows that follow from
+# others only there are off by that times how much they bend.
+REDUNDANT_ON_A_MOTION = 1000 * KNOWN
 # Matrices whose condition is estimated below this, from sparse factors, are regular; the estimate may be ten times off.
 SAFELY_REGULAR = 0.1 / SINGULAR
 # Null vectors of length 1 with less than this in a component do not move it; ten decades from one are half way.

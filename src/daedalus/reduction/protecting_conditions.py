@@ -19,6 +19,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.algebra.newton_steps import full_newton
+from daedalus.algebra.rank_decision import SAME_FORMULA
 from daedalus.deadline import poll
 from daedalus.model.expressions import CONDITIONS
 from daedalus.model.system.instruction_list import Instructions
@@ -37,9 +38,8 @@ DIVISIONS = frozenset((ca.OP_DIV, ca.OP_INV))
 OF_POSITIVE = frozenset((ca.OP_SQRT, ca.OP_POW, ca.OP_CONSTPOW, ca.OP_LOG))
 # How far beside a surface an operation is tried, in sizes of the numbers there; at so many places.
 BESIDE, PLACES, CORRECTIONS = 1e-6, 8, 30
-# So much nearer to a surface a difference is below this share of what it was, unless it is a jump; and below this share
-# of the values it is rounding.
-NEARER, VANISHES, NO_DIFFERENCE = 1e-3, 0.3, 1e-9
+# So much nearer to a surface a difference is below this share of what it was, unless it is a jump.
+NEARER, VANISHES = 1e-3, 0.3
 
 
 class Protection(NamedTuple):
@@ -237,7 +237,7 @@ class _Trial:
         ]
         with np.errstate(invalid="ignore"):
             near, far = (np.abs(a - b) for a, b in pairs)
-        return ~((near > VANISHES * far) & (near > NO_DIFFERENCE * np.maximum(*np.abs(pairs[0]))))
+        return ~((near > VANISHES * far) & (near > SAME_FORMULA * np.maximum(*np.abs(pairs[0]))))
 
     def _values_of(self, row: int) -> tuple[float, float]:
         """What a condition is where its first operand is the smaller one, and where it is the larger one."""

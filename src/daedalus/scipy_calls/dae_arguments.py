@@ -12,10 +12,11 @@ from daedalus.integrators.methods import METHODS, is_implicit
 from daedalus.scipy_calls.dae_callbacks import Differences, Jacobians, forward_differences
 from daedalus.scipy_calls.ivp_errors import IvpTypeError, IvpValueError
 from daedalus.scipy_calls.ivp_settings import EXPLICIT, IvpSettings, Problem, read_settings
+from daedalus.simulation.run.method_choice import TIGHT
 
 SCIPY = {"Radau": "radau5", "BDF": "bdf"}
 # Choices that are left to us: Radau solves every index up to 3, with order 9 where the tolerance is tight.
-AUTOMATIC, TIGHT = ("auto", "LSODA"), 1e-6
+AUTOMATIC = ("auto", "LSODA")
 # RADAU5 and its relatives know the indices 1, 2 and 3; a few more cost nothing.
 HIGHEST = 10
 

@@ -16,7 +16,7 @@ from daedalus.model.names import did_you_mean
 from daedalus.model.system.system import System
 
 # The tolerance that a method is asked for with.
-TIGHT = 1e-13
+ASKED_RTOL = 1e-13
 
 
 def expected_order(system: System, method: Any, step: float) -> int:
@@ -72,7 +72,7 @@ def _orders(system: System, method: Any, step: float) -> DaeOrders | int:
         )
     if is_multistep(method):
         return int(method.order)
-    choose_method(method, TIGHT, step)
+    choose_method(method, ASKED_RTOL, step)
     whole = METHODS[method].order if isinstance(method, str) else int(method.order)
     if not is_implicit(method) or (isinstance(method, str) and METHODS[method].family not in ("radau", "tableau")):
         return whole

@@ -20,7 +20,7 @@ from daedalus.model.plain_numbers import without_unit
 from daedalus.model.system.system import System
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.simulate import simulate
-from daedalus.studies.expected_order import TIGHT, expected_step_order
+from daedalus.studies.expected_order import ASKED_RTOL, expected_step_order
 from daedalus.studies.measured_order import fitted_order
 
 # The order is fitted to steps h, h/2, h/4, ...; errors that rounding may have made are left out.
@@ -133,11 +133,11 @@ def step_error(
 
 def _right(model: Model | System, span: tuple[float, float], start: Any, given: Any, times: np.ndarray) -> Any:
     """The values at the ends of all steps."""
-    options: dict[str, Any] = {"start": start, "save_at": times, "rtol": TIGHT, "atol": 1e-3 * TIGHT, **given}
+    options: dict[str, Any] = {"start": start, "save_at": times, "rtol": ASKED_RTOL, "atol": 1e-3 * ASKED_RTOL, **given}
     try:
         found = simulate(model, span, method="dop853", **options)
     except SolverError:  # x' and z have no formulas
-        found = simulate(model, span, method="radau9", **{**options, "rtol": 10 * TIGHT})
+        found = simulate(model, span, method="radau9", **{**options, "rtol": 10 * ASKED_RTOL})
     if not found.success:
         raise _did_not_arrive(as_system(model), found.stop_reason)
     return found

@@ -18,7 +18,7 @@ from daedalus.model.system.system import System
 from daedalus.simulation.simulate import simulate
 
 # Tolerances of the run that errors are measured against, and the methods that are asked for it.
-TIGHT = 1e-12
+RTOL_OF_REFERENCE = 1e-12
 RIGHT = ("dop853", "radau9", "auto")
 
 
@@ -154,7 +154,15 @@ def _right(model: Any, span: Any, options: dict[str, Any]) -> Any:
     first: DaedalusError | None = None
     for method in RIGHT:
         try:
-            run = simulate(model, span, method=method, rtol=TIGHT, atol=1e-3 * TIGHT, progress=False, **options)
+            run = simulate(
+                model,
+                span,
+                method=method,
+                rtol=RTOL_OF_REFERENCE,
+                atol=1e-3 * RTOL_OF_REFERENCE,
+                progress=False,
+                **options,
+            )
         except DaedalusError as error:
             reasons.append(str(error).split("\n")[0])
             first = first or error
@@ -167,6 +175,6 @@ def _right(model: Any, span: Any, options: dict[str, Any]) -> Any:
     raise SolverError(
         "No reference solution was found to measure errors against.",
         reasons[:3],
-        because=f"no run at a tolerance of {TIGHT:g} reached the end.",
+        because=f"no run at a tolerance of {RTOL_OF_REFERENCE:g} reached the end.",
         remedy="a shorter span",
     )

@@ -11,6 +11,7 @@ from collections.abc import Callable
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.rank_decision import KNOWN
 from daedalus.analysis.interval_arithmetic import range_over
 from daedalus.analysis.structure.jets.consistent_jet import Jet
 from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
@@ -22,8 +23,6 @@ from daedalus.model.expressions import concatenate
 SMALL = 1e-12
 # A sum is zero that lies within this many times the bounds of its own rounding.
 ROUNDED = 1e3
-# What is left of an expression without unknowns counts as zero below this.
-ZERO = 1e-10
 
 
 def without_vanishing(
@@ -118,4 +117,4 @@ def constant_of(array: DerivativeArray, expression: ca.SX, jet: Jet) -> float | 
     if any(array.place(s)[0] == "y" for s in ca.symvar(expression)):
         return None
     value = float(array.values(expression, [jet.arguments(len(array.y) - 1)])[0, 0])
-    return 0.0 if abs(value) < ZERO else value
+    return 0.0 if abs(value) < KNOWN else value

@@ -20,7 +20,7 @@ from daedalus.simulation.run.request import LIMITS, Request
 from daedalus.simulation.simulate import simulate
 
 # Of the runs, with explicit and with implicit methods.
-TIGHT, TIGHT_IMPLICIT = 1e-10, 1e-9
+EXPLICIT_RTOL, IMPLICIT_RTOL = 1e-10, 1e-9
 # The change of parameters, in their sizes, and by which share differences may be off.
 INCREMENT, DIFFERENCES = 1e-4, 1e-3
 # Errors of the result, in tolerances and at most.
@@ -91,7 +91,7 @@ def _parameter_slopes(sens: DifferentiatedRun, request: Request, names: list[str
 def _end(request: Request, names: list[str], changed: dict[str, float], loose: bool = False) -> np.ndarray:
     """Values at the end of a run of its own."""
     limits: dict[str, Any] = dict(zip(LIMITS, request.limits))
-    tight = TIGHT_IMPLICIT if is_implicit(request.method) else TIGHT
+    tight = IMPLICIT_RTOL if is_implicit(request.method) else EXPLICIT_RTOL
     rtol: float = request.rtol
     atol: Any = request.atol
     if limits.get("step") is None and isinstance(atol, (int, float)) and tight < rtol and not loose:

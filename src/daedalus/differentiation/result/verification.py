@@ -43,7 +43,7 @@ DIFFERENCES, ADJOINT, SYMMETRY = 1e-5, 1e-6, 1e-4
 # Errors of the flow against those of the steps, in tolerances and at most.
 TOLERANCES, AT_MOST = 100.0, 1e-2
 # Through events differences are taken of runs with these tolerances, of explicit and of implicit methods.
-TIGHT, TIGHT_IMPLICIT = 1e-11, 1e-10
+EXPLICIT_RTOL, IMPLICIT_RTOL = 1e-11, 1e-10
 ITERATIONS = 50
 
 
@@ -240,7 +240,7 @@ def _last_state(case: Case) -> np.ndarray:
 
 
 def _tolerance(case: Case) -> float:
-    return TIGHT_IMPLICIT if is_implicit(case.method) else TIGHT
+    return IMPLICIT_RTOL if is_implicit(case.method) else EXPLICIT_RTOL
 
 
 def _tight(case: Case) -> Case:

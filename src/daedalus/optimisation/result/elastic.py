@@ -25,8 +25,8 @@ from daedalus.optimisation.transcription.program_layout import values_of
 RELAXED = ("condition", "end", "periodic", "rate")
 # Conditions that give way by less than this share of their size hold.
 HOLDS = 1e-5
-# Multipliers below this share of the largest belong to conditions that do not press.
-PRESSES = 1e-6
+# Conditions with forces below this share of the largest take no part in a contradiction; the rest are tried in turn.
+TAKES_PART_FROM = 1e-6
 # Weights of the mean square of the distance from the last point, in nominal values. Of all motions that keep to a set
 # of conditions a search then looks for the nearest and does not wander; costs this small hardly change what gives way
 # (R. T. Rockafellar, Monotone operators and the proximal point algorithm, SIAM J. Control Optim. 14, 1976).
@@ -215,7 +215,7 @@ class _Elastic:
         """The parts that press, those that press least first."""
         forces = [float(np.abs(outcome.multipliers[part.rows]).sum()) for part in self.parts]
         order = np.argsort(forces, kind="stable")
-        return [self.parts[k] for k in order if forces[k] > PRESSES * max(forces)]
+        return [self.parts[k] for k in order if forces[k] > TAKES_PART_FROM * max(forces)]
 
     def needed(self, part: Relaxed, kept: Sequence[Relaxed]) -> float:
         """By how much a part would have to give way for the others of its set to hold."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 import casadi as ca
 import numpy as np
 
-from daedalus.algebra.rank_decision import NOT_ZERO
+from daedalus.algebra.rank_decision import NOT_ZERO, REDUNDANT_ON_A_MOTION
 from daedalus.analysis.points.motion_samples import MovingModel
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.errors import DaedalusError, SolverError
@@ -29,7 +29,6 @@ from daedalus.model.written import WrittenEvent
 from daedalus.reduction.findings import Finding, RedundantConstraints, SmallestMultipliers
 from daedalus.reduction.redundancy.constraint_place import MotionPlace, jacobian_at, states_nearby
 from daedalus.reduction.redundancy.redundant_rows import (
-    RANK,
     DependentRows,
     IndependentRows,
     chosen_rows,
@@ -116,10 +115,13 @@ class Redundancy:
             return None
         self.nearby = states
         # A share may vanish at one place.
-        used = np.abs(shares) > RANK
+        used = np.abs(shares) > REDUNDANT_ON_A_MOTION
         for state in states:
             nearby = scaled(jacobian_at(self.moving, state))
-            used |= np.abs(np.linalg.lstsq(nearby[independent].T, nearby[dependent].T, rcond=None)[0].T) > RANK
+            used |= (
+                np.abs(np.linalg.lstsq(nearby[independent].T, nearby[dependent].T, rcond=None)[0].T)
+                > REDUNDANT_ON_A_MOTION
+            )
         return IndependentRows(tuple(independent), tuple(dependent), grouped(independent, dependent, used))
 
 

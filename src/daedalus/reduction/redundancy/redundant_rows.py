@@ -11,11 +11,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from daedalus.algebra.rank_decision import FULL_RANK, SAFELY_REGULAR, decide_rank, singular_values, sparse_factors
+from daedalus.algebra.rank_decision import (
+    FULL_RANK,
+    KNOWN,
+    REDUNDANT_ON_A_MOTION,
+    SAFELY_REGULAR,
+    decide_rank,
+    singular_values,
+    sparse_factors,
+)
 from daedalus.deadline import poll
 
-# Singular values of the scaled Jacobian below this count as zero, and so do shares.
-RANK = 1e-7
 # Rows are exchanged while a share exceeds this.
 LARGEST_SHARE = 1.5
 MOST_EXCHANGES = 1000
@@ -66,7 +72,9 @@ def rank_of_rows(matrix: np.ndarray) -> int:
     if len(matrix) > FULL_RANK and are_independent(matrix):
         return len(matrix)
     values = singular_values(matrix)
-    return decide_rank(values, matrix.shape, 1.0, RANK, "constraints", amplification=100.0, noise=1e-3 * RANK).rank
+    return decide_rank(
+        values, matrix.shape, 1.0, REDUNDANT_ON_A_MOTION, "constraints", amplification=100.0, noise=KNOWN
+    ).rank
 
 
 def are_independent(rows: np.ndarray) -> bool:

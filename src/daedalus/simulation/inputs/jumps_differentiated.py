@@ -12,6 +12,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.rank_decision import SAME_FORMULA
 from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.errors import SolverError
@@ -22,8 +23,8 @@ from daedalus.model.system.system import System
 from daedalus.reduction.switches import Switches, switches_of
 from daedalus.simulation.switching.condition_times import condition_times
 
-# Jumps below this share of what an equation amounts to are rounding; so many draws of all other values must agree.
-SMOOTH, DRAWS = 1e-8, 2
+# So many draws of all other values must agree.
+DRAWS = 2
 # Times at which conditions change that are looked at; a periodic one repeats itself.
 MOST_TIMES = 200
 MOST_KEPT = 16
@@ -101,7 +102,7 @@ class _Jumps:
                 for _ in range(DRAWS):
                     before, after = self._points(times[k], p, values[k - 1], values[k], often)
                     own = self._array.values(stack, [before, after])
-                    if not np.all(np.abs(own[1] - own[0]) <= SMOOTH * np.maximum(1.0, np.abs(own).max(axis=0))):
+                    if not np.all(np.abs(own[1] - own[0]) <= SAME_FORMULA * np.maximum(1.0, np.abs(own).max(axis=0))):
                         return False
         return True
 

@@ -38,7 +38,7 @@ from daedalus.simulation.run.request import NO_LIMITS, Request, check_step
 from daedalus.simulation.run.road import Piece, find_road
 
 # The start-up: its method and tolerance.
-EXPLICIT, IMPLICIT, TIGHT = "dop853", "radau9", 1e-12
+EXPLICIT, IMPLICIT, RTOL_OF_START = "dop853", "radau9", 1e-12
 # Up to which index a method is taken: BDF of constant steps, others.
 HIGHEST_INDEX = {True: 2, False: 1}
 # Progress is told after so many steps.
@@ -50,7 +50,9 @@ def run_multistep(request: Request, method: Multistep, progress: Callable[[float
     began = time.perf_counter()
     _check(request, method)
     way = EXPLICIT if method.is_explicit else IMPLICIT
-    tight = request.with_options(method=way, rtol=TIGHT, atol=1e-3 * TIGHT, limits=NO_LIMITS)._replace(save_at=None)
+    tight = request.with_options(method=way, rtol=RTOL_OF_START, atol=1e-3 * RTOL_OF_START, limits=NO_LIMITS)._replace(
+        save_at=None
+    )
     road = find_road(tight)
     plant = road.settings.plant
     _check_system(method, road.system)
@@ -220,7 +222,9 @@ class _March:
         plant, counts, road = self.first.settings.plant, self.stepper.counts, self.first.road
         work = Work(self.steps, 0, counts.rhs, counts.jacobians, counts.jacobians, counts.newton, seconds)
         over = bool(switches_of(road.system)) if self.request.locate_switches else False
-        record = StartedUp(self.method.name or "multistep", self.method.steps - 1, road.settings.method, TIGHT, over)
+        record = StartedUp(
+            self.method.name or "multistep", self.method.steps - 1, road.settings.method, RTOL_OF_START, over
+        )
         records = (record, *self.drive.notes, *plant.notes)
         outcome = Outcome(
             stop,

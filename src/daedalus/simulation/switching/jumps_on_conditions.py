@@ -12,13 +12,14 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.rank_decision import SAME_FORMULA
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.deadline import poll
 from daedalus.model.expressions import concatenate, elements, symbol_key
 from daedalus.model.system.once import remembered
 from daedalus.model.system.system import System
 from daedalus.model.system.system_record import ARGUMENTS
-from daedalus.reduction.switches import switches_of
+from daedalus.reduction.switches import Switches, switches_of
 from daedalus.simulation.sliding.rest import BESIDE, LEAVES, NEARER, has_roots, is_of_states, is_steep
 from daedalus.simulation.sliding.sliding_system import held_state
 from daedalus.simulation.sliding.surface import of_one_ratio, values_at_random
@@ -26,9 +27,9 @@ from daedalus.simulation.sliding.surfaces_together import MOST_TOGETHER
 
 # Points on a condition, and how often each is moved towards it.
 POINTS, MOVES = 6, 20
-# The equations jump where their sides differ by more than this share of their terms, and of how much they differ so far
-# beside the condition, in usual values: what meets on it differs there by rounding times a slope.
-JUMPS, ASIDE = 1e-9, 1e-3
+# The sides of a condition are compared with their terms, and with how much they differ so far beside it, in usual
+# values: what meets on it differs there by rounding times a slope.
+ASIDE = 1e-3
 
 
 @remembered
@@ -100,6 +101,13 @@ def on_condition(
     return OnCondition(False, 0.0 if held is None else LEAVES * held.size)
 
 
+def jumps_near(switches: Switches, k: int, place: np.ndarray) -> bool:
+    """Whether the equations jump on a condition where it is nearest to a place (t, x', x, z, u, p) of its system."""
+    twin, guards, modes = switches.system, switches.guards, switches.modes
+    sides, guard = _sides_of(twin, twin.residual, guards, modes, [*reversed(range(switches.count))], k)
+    return _differ(sides, *_moved_onto(guard, place, _usual(twin)[1]))
+
+
 def _is_steep(both: ca.Function, point: np.ndarray, way: np.ndarray) -> bool:
     """Whether a slope of the equations grows without bound towards a point, from one side or the other."""
     for k, side in enumerate((-1.0, 1.0)):
@@ -142,7 +150,7 @@ def _differ(sides: ca.Function, point: np.ndarray, way: np.ndarray) -> bool:
     off, on = (part.full().ravel() for part in sides(point))
     beside = np.subtract(*(part.full().ravel() for part in sides(point + ASIDE * way)))
     gap, terms = np.abs(off - on), np.abs(off) + np.abs(on) + 1e-12
-    least = JUMPS * np.maximum(terms + terms.mean(), np.nan_to_num(np.abs(beside)))
+    least = SAME_FORMULA * np.maximum(terms + terms.mean(), np.nan_to_num(np.abs(beside)))
     return bool(np.all(np.isfinite(gap)) and np.any(gap > least))
 
 
@@ -151,15 +159,20 @@ def _places_on(system: System, guard: ca.Function) -> Iterator[tuple[np.ndarray,
     draw = np.random.default_rng(2000)
     middle, size = _usual(system)
     for _ in range(POINTS):
-        point, way = middle + size * draw.standard_normal(len(middle)), np.zeros(len(middle))
-        for _ in range(MOVES):
-            value, slope = (part.full().ravel() for part in guard(point))
-            scaled = slope * size
-            if not np.all(np.isfinite(scaled)) or not scaled @ scaled:
-                break
-            point = point - size * scaled * (value[0] / (scaled @ scaled))
-            way = size * scaled / np.sqrt(scaled @ scaled)
-        yield point, way
+        yield _moved_onto(guard, middle + size * draw.standard_normal(len(middle)), size)
+
+
+def _moved_onto(guard: ca.Function, point: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A point on a condition near another one, and the way across it, in values of these sizes."""
+    way = np.zeros(len(point))
+    for _ in range(MOVES):
+        value, slope = (part.full().ravel() for part in guard(point))
+        scaled = slope * size
+        if not np.all(np.isfinite(scaled)) or not scaled @ scaled:
+            break
+        point = point - size * scaled * (value[0] / (scaled @ scaled))
+        way = size * scaled / np.sqrt(scaled @ scaled)
+    return point, way
 
 
 def _usual(system: System) -> tuple[np.ndarray, np.ndarray]:

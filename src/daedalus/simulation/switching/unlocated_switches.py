@@ -9,13 +9,9 @@ its error by its length. A jump that leads back to itself from both sides is ano
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
-import casadi as ca
 import numpy as np
 
-from daedalus.algebra.rank_decision import NOT_ZERO
-from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.integrators.methods import METHODS
 from daedalus.model.system.system_record import ARGUMENTS
 from daedalus.reduction.switches import Switches, switches_of
@@ -24,9 +20,7 @@ from daedalus.simulation.result.records_on_the_way import SwitchesCrossed
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.road import Piece
 from daedalus.simulation.run.settings import settings_for
-
-# Branches that differ by less than this share of the terms of their equations are one at a condition that just changes.
-SAME = 1e-6
+from daedalus.simulation.switching.jumps_on_conditions import jumps_near
 
 
 def piece_without_cuts(first: Piece, done: Trajectory) -> Piece | None:
@@ -68,26 +62,10 @@ def is_kink(done: Trajectory, switches: Switches, which: int) -> bool:
     >>> found.conditions, [is_kink(tr, found, k) for k in range(found.count)]
     (('x > 0', 'x < 0'), [False, False])
     """
-    twin, end = switches.system, done.end
-    symbols = twin.symbols()
-    labels = done.system.labels
-    values: list[Any] = [float(end.time)]
-    values += [np.array([float(end[name]) for name in labels[letter]]) for letter in ARGUMENTS[1:-1]]
+    end, labels = done.end, done.system.labels
+    u = np.array([float(end[name]) for name in labels["u"]])
     if switches.clock is not None:
-        hidden = switches.clock(float(end.time), done._parameters).full().ravel()
-        values[4] = np.concatenate([values[4], hidden])
-    guard = ca.Function("guards", symbols, [ca.vertcat(*switches.guards)])
-    p = np.concatenate([done._parameters, np.zeros(switches.count)])
-    for _ in range(switches.count + 1):  # a condition inside another one needs a round more
-        on = guard(*values, p).full().ravel() > 0
-        if np.array_equal(on, p[-switches.count :] > 0):
-            break
-        p[-switches.count :] = on
-    # What the mode changes in each equation, beside the largest of its terms.
-    slopes = structure_of(twin).slopes(*ARGUMENTS[1:4])
-    jump = ca.minus(*(ca.substitute(twin.residual, switches.modes[which], side) for side in (1, 0)))
-    change, terms = (m.full() for m in ca.Function("sides", symbols, [jump, slopes])(*values, p))
-    nominal = np.concatenate([np.zeros(twin.sizes["x"]), twin.nominal["x"], twin.nominal["z"]])
-    flat = np.concatenate([np.asarray(v, dtype=float) for v in values[1:4]])
-    scale = np.max(np.abs(terms) * np.maximum(np.abs(flat), nominal), axis=1, initial=0.0)
-    return bool(np.all(np.abs(change[:, 0]) <= SAME * np.maximum(scale, NOT_ZERO)))
+        u = np.concatenate([u, switches.clock(float(end.time), done._parameters).full().ravel()])
+    values = [np.array([float(end[name]) for name in labels[letter]]) for letter in ARGUMENTS[1:4]]
+    place = np.concatenate([[float(end.time)], *values, u, done._parameters, np.zeros(switches.count)])
+    return not jumps_near(switches, which, place)

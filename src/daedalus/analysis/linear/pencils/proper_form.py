@@ -11,15 +11,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from daedalus.algebra.rank_decision import EPSILON
+from daedalus.algebra.rank_decision import EPSILON, KNOWN
 from daedalus.analysis.linear.axis_names import Names
 from daedalus.analysis.linear.lti import LTI
 from daedalus.analysis.linear.pencils.linear_dae import LinearDae
 from daedalus.analysis.linear.pencils.weierstrass import Weierstrass
 from daedalus.errors import SingularModelError
 
-# Below this share of the numbers that it comes from, in balanced units, a number is rounding.
-CANCELLED = 1e-10
 # Blocks worse than this leave the elimination of algebraic variables to orthogonal transformations.
 BADLY_CONDITIONED = 1e8
 # A state joins the coordinates when this much of it is new, relative to its size; lowered until there are enough.
@@ -34,7 +32,7 @@ def polynomial_part(C: np.ndarray, B: np.ndarray, parts: Weierstrass) -> list[np
     found = []
     for k in range(parts.index):
         values = -(reading @ driven)
-        values[np.abs(values) <= CANCELLED * size * growth**k] = 0.0
+        values[np.abs(values) <= KNOWN * size * growth**k] = 0.0
         found.append(values)
         driven = parts.N @ driven
     while found and not np.any(found[-1]):
@@ -133,7 +131,7 @@ def _coordinates(system: LinearDae, parts: Weierstrass) -> list[int] | None:
     direct = polynomial_part(np.eye(n), system.B, parts)
     quiet = [k for k in range(n) if not any(np.any(matrix[k]) for matrix in direct)]
     sizes = np.linalg.norm(parts.slow, axis=1)
-    quiet = [k for k in quiet if sizes[k] > CANCELLED * parts.slow_size[k]]
+    quiet = [k for k in quiet if sizes[k] > KNOWN * parts.slow_size[k]]
     for share in NEW_SHARES:
         chosen: list[int] = []
         basis = np.zeros((0, parts.slow.shape[1]))
