@@ -38,6 +38,7 @@ from daedalus.simulation.result.records_of_methods import (
     MethodAsked,
     NoiseDrawn,
     NotSymplectic,
+    OverlapAtStart,
     PainleveParadox,
     SizesOfParts,
     StartedUp,
@@ -127,6 +128,7 @@ EXAMPLES = [
     NearlyGrazes("touch", 3.1),
     NearlyHappens("touch", 3.1, 1e-10, True),
     EventsTogether(),
+    OverlapAtStart("a", "the ground", 0.02, 1),
     Told("what a later version found"),
 ]
 

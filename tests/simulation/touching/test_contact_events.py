@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 import daedalus as dd
+from daedalus.simulation.result.ending import time_text
+from daedalus.simulation.result.records_of_methods import OverlapAtStart
 from daedalus.simulation.result.records_on_the_way import PastAtStart
 
 G = 9.81
@@ -197,6 +199,51 @@ def test_painleves_paradox_is_named(friction, direction, paradox):
     if paradox:
         c, s = np.cos(angle), np.sin(angle)
         assert found[0].share == pytest.approx((1 + 3 * c * c - 3 * friction * s * c) / (1 + 3 * c * c), rel=1e-4)
+
+
+def driven(block=True):
+    """A body that a constraint drives at 1 m/s, on a block before a wall or against the floor."""
+    m = dd.Model("drive")
+    m.gravity([0, -G] if not block else [0, 0])
+    square = (0.2, 0.2)
+    c = flat(m, "c", place=(-0.3, 0.0) if block else (0.0, 0.3), velocity=(1, 0) if block else (0, -1), sides=square)
+    along = c.position[0] + 0.3 if block else 0.3 - c.position[1]
+    m.constraint("drive", along - m.time)
+    if block:
+        flat(m, "a", place=(0.0, 0.0), sides=square)
+        m.ground.shape("plane", at=[0.3, 0], rotation=np.pi / 2)
+        m.contact("all", friction=0.3)
+    else:
+        m.contact(c, dd.ground, friction=0.3)
+    return m
+
+
+@pytest.mark.parametrize(("block", "names", "when"), [(True, "a_ground, c_a", 0.3), (False, "c_ground", 0.2)])
+@pytest.mark.parametrize("options", [{}, {"step": 0.01}])
+def test_contacts_that_contradict_a_constraint_are_named(block, names, when, options):
+    tr = dd.simulate(driven(block), 1.0, **options)
+    assert not tr.success
+    assert tr.stop.what == f"no motion obeys both the contacts and the joints at {time_text(tr.time[-1])}"
+    assert tr.stop.facts[0] == f"{names} against drive"
+    assert tr.time[-1] == pytest.approx(when, abs=0.011)
+    # The same drive pushes a block along as long as there is no wall.
+    assert dd.simulate(driven(block), 0.9 * when, **options).success
+
+
+def test_bodies_that_overlap_at_the_start_are_told():
+    m = weighty()
+    flat(m, "a", place=(0.0, 0.09))
+    flat(m, "b", place=(0.1, 0.25))
+    m.contact("all")
+    tr = dd.simulate(m, 0.1)
+    (found,) = [record for record in tr.records if isinstance(record, OverlapAtStart)]
+    assert (found.one, found.other, found.pairs) == ("b", "a", 2)
+    assert found.depth == pytest.approx(0.04)
+    assert ", and another pair does; the first step moves them apart" in str(found)
+    flat_on_floor = weighty()
+    b = flat(flat_on_floor)
+    flat_on_floor.contact(b, dd.ground)
+    assert OverlapAtStart not in map(type, dd.simulate(flat_on_floor, 0.1).records)
 
 
 def test_forces_that_are_not_unique_are_those_of_least_norm():

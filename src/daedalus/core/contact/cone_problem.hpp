@@ -87,7 +87,9 @@ public:
             if (p.rolling > 0 || p.spinning > 0) twist(p, p.twist_impulse), twisted_ = true;
         }
         for (const JointRow& link : links) pull(link, link.impulse);
-        const double wanted = std::max(tolerance * scale_, rounding_of_velocities());
+        // Of a problem that is hardly more than rounding, rounding is all that is asked.
+        scale_ = std::max(scale_, rounding_of_velocities() / tolerance);
+        const double wanted = tolerance * scale_;
         told.residual = residual();
         int patience = first_patience;
         while (told.residual > wanted && told.sweeps < most_sweeps) {

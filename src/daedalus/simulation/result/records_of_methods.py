@@ -382,6 +382,28 @@ class PainleveParadox(Record):
 
 
 @dataclass(frozen=True)
+class OverlapAtStart(Record):
+    """Bodies that lie in each other as a run begins, which its first step moves apart.
+
+    >>> print(OverlapAtStart("a", "b", 0.02, 3))
+    a and b overlap by 0.02 m at the start, and 2 other pairs do; the first step moves them apart
+    """
+
+    one: str
+    other: str
+    depth: float
+    pairs: int
+
+    def __str__(self) -> str:
+        others = self.pairs - 1
+        rest = "" if not others else ", and another pair does" if others == 1 else f", and {others} other pairs do"
+        return (
+            f"{self.one} and {self.other} overlap by {self.depth:.3g} m at the start{rest}; "
+            "the first step moves them apart"
+        )
+
+
+@dataclass(frozen=True)
 class ContactsStepped(Record):
     """How bodies with hard contacts were run: which way, with which steps, and how well the contact laws hold.
 
@@ -415,7 +437,8 @@ class ContactsStepped(Record):
             told += f"in equal steps of {self.longest:.3g} s, because {why}; the error is not controlled"
         told += f"; contact laws hold to {self.residual:.2g} of the velocities"
         if self.unsolved:
-            told += f" ({self.unsolved} problems were not solved to their tolerance)"
+            were = "problem was" if self.unsolved == 1 else "problems were"
+            told += f" ({self.unsolved} {were} not solved to their tolerance)"
         if self.lessened:
             told += f"; {self.lessened} impacts return less speed than their restitution, so the energy does not grow"
         if self.redundant:

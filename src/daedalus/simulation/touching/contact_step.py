@@ -10,14 +10,15 @@ with contacts and forces at q_m. A gap g_m > 0 there lets u_n⁺ >= -2 g_m / h, 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
 from daedalus.algebra.rank_decision import KNOWN, KNOWN_BY_DIFFERENCES
-from daedalus.simulation.touching.body_rows import BodyRows, cross
-from daedalus.simulation.touching.joint_rows import as_links
+from daedalus.simulation.touching.body_rows import TWIST, BodyRows, cross
+from daedalus.simulation.touching.conflicting_laws import NoMotionError, conflict
+from daedalus.simulation.touching.joint_rows import HeldByJoints, as_links
 from daedalus.simulation.touching.least_norm_forces import least_norm
 from daedalus.simulation.touching.touching_bodies import ForceSlots, TouchingBodies
 from daedalus.simulation.touching.tree_rows import SeenTree
@@ -215,6 +216,8 @@ class ContactStepper:
         """A step that counts: its points and its length."""
         self.pushed, self.taken = frozenset((int(a), int(b)) for a, b in points[:, 13:]), h
 
+    _held: HeldByJoints = field(init=False)
+    _seen: BodyRows | SeenTree = field(init=False)
     _last: float = 0.0
     taken: float = 0.0
     shares: bool = True  # whether forces are looked for that share a load with least norm; motion does not need them
@@ -306,6 +309,7 @@ class ContactStepper:
         if rows is None:
             return
         held = rows.at(t, x, self.inputs(t), self.parameters, seen)
+        self._held, self._seen = held, seen
         self.bodies.world.joints(*as_links(held.jacobian), -held.off if by_position else held.rates)
 
     def _solve(
@@ -327,7 +331,29 @@ class ContactStepper:
         if frictional and told and scale > 1e-200:
             counts.residual = max(counts.residual, residual / scale)
             counts.unsolved += not converged
+            if not converged and self.bodies.joints is not None and residual > KNOWN_BY_DIFFERENCES * scale:
+                self._check_possible(bounds, shifts, max(scale, float(np.abs(twists[:, :3]).max())))
         return velocities
+
+    def _check_possible(self, bounds: np.ndarray, shifts: np.ndarray | None, scale: float) -> None:
+        """Refuse contacts and joints that no velocities obey together."""
+        bodies, world, seen, held = self.bodies, self.bodies.world, self._seen, self._held
+        if isinstance(seen, SeenTree):
+            ways = seen.jacobian
+        else:
+            mass, inertia = bodies.inverse_masses
+            ways = np.eye(TWIST * len(bodies.names))
+            ways = ways[:, np.hstack([mass, np.diagonal(inertia, axis1=1, axis2=2)]).ravel() > 0]
+        shape = len(bodies.names), TWIST
+        still = world.velocities(np.zeros(shape))[:, 0]
+        rows = np.array([world.velocities(way.reshape(shape))[:, 0] - still for way in ways.T]).T
+        if shifts is not None:
+            still = still + np.sum(shifts * world.places()[:, 3:], axis=1)
+        joints = held.jacobian.reshape(-1, len(ways)) @ ways
+        found = conflict(rows.reshape(-1, ways.shape[1]), bounds - still, joints, held.rates, scale)
+        if found is not None:
+            pairs = [(int(law), int(a), int(b)) for law, a, b in world.contacts()[found.contacts, 1:4]]
+            raise NoMotionError(pairs, found.joints.tolist(), found.missing)
 
     def _forces(
         self, info: np.ndarray, impulses: np.ndarray, places: np.ndarray, poses: np.ndarray, h: float

@@ -20,6 +20,7 @@ from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.begin import begin
 from daedalus.simulation.run.request import Request
 from daedalus.simulation.run.road import Piece, Road, find_road
+from daedalus.simulation.touching.conflicting_laws import NoMotionError
 from daedalus.simulation.touching.contact_modes import ContactModes, Pair, modes_of
 from daedalus.simulation.touching.contact_rows import ContactRows, slopes_at
 from daedalus.simulation.touching.contact_step import (
@@ -31,8 +32,8 @@ from daedalus.simulation.touching.contact_step import (
     Lengths,
     Stepped,
 )
+from daedalus.simulation.touching.findings import overlap_at_start, paradox_at, without_motion
 from daedalus.simulation.touching.model_events import ModelEvents, Present
-from daedalus.simulation.touching.sliding_response import lifting
 from daedalus.simulation.touching.steps_of_a_run import StepTaken, Struck, Stuck, extrapolated
 from daedalus.simulation.touching.touching_bodies import TouchingBodies
 from daedalus.simulation.touching.touching_requests import MOREAU, check_touching, way_between_contacts
@@ -126,6 +127,7 @@ class ContactMarch:
         self.rows = ContactRows(request.t0, row)
         self.why = ""
         self.paradox: PainleveParadox | None = None
+        self.overlap = overlap_at_start(bodies, row, lengths.touch)
         self.located = request.step is None and bodies.count <= FEW
         if bodies.count > FEW:
             self.stepper.effort = QUICK
@@ -181,6 +183,8 @@ class ContactMarch:
                         f"a value is not finite behind {time_text(self.t)}",
                         remedy="a shorter step",
                     )
+        except NoMotionError as found:
+            return without_motion(found, self.t, self.modes.name, self.bodies)
         except KeyboardInterrupt:
             return Stop(Ending.INTERRUPTED, self.t, f"interrupted by the user at {time_text(self.t)}")
         _, stop = self._happen()
@@ -444,7 +448,7 @@ class ContactMarch:
         if len(done.points) or self.bodies.joints is not None or not self.located:
             x = self.stepper.pushed_out(t1, x)
         if self.located and len(done.points) and self.paradox is None:
-            self._look_for_paradox(done.points)
+            self.paradox = self._paradox(done.points)
         self.forces = values = self._with_forces(done)
         self.stepper.took(done.points, h)
         self.t, self.x = t1, x
@@ -454,19 +458,13 @@ class ContactMarch:
         self.rise = float(change) / h
         self.speed = max(self.speed, float(np.abs(self.bodies.rows.twists(x)[:, :3]).max(initial=0.0)))
 
-    def _look_for_paradox(self, points: np.ndarray) -> None:
-        """Note the first point at which no finite force fits the sliding that a step begins with."""
+    def _paradox(self, points: np.ndarray) -> PainleveParadox | None:
         joints = self.bodies.joints
         held = None
         if joints is not None:
             seen = self.bodies.rows.seen_from(self.x)
             held = joints.at(self.t, self.x, self.drive.at_time(self.t), self.quiet, seen).jacobian
-        share = lifting(self.bodies, self.x, points, held, BOUNCE * self.speed)
-        worst = int(np.argmin(share))
-        if share[worst] < 0:
-            law, one, two = points[worst, :3].astype(int).tolist()
-            name = self.modes.name((law, one, two))
-            self.paradox = PainleveParadox(name, self.t, float(self.bodies.laws[law, 0]), float(share[worst]))
+        return paradox_at(self.t, self.x, points, held, self.bodies, BOUNCE * self.speed, self.modes.name)
 
     def trajectory(self, stop: Stop, seconds: float) -> Trajectory:
         """What `dd.simulate` returns."""
@@ -485,7 +483,8 @@ class ContactMarch:
             counts.residual, counts.unsolved, counts.lessened, self.why, counts.depth, counts.redundant,
         )  # fmt: skip
         paradox = () if self.paradox is None else (self.paradox,)
-        records = (record, *paradox, *self.events.past, *self.drive.notes, *plant.notes)
+        overlap = () if self.overlap is None else (self.overlap,)
+        records = (record, *overlap, *paradox, *self.events.past, *self.drive.notes, *plant.notes)
         told, changes = tuple(self.events.told), tuple(self.modes.changes)
         outcome = Outcome(stop, MOREAU, work, records, told, changes, done_at_start=self.events.fired)
         return Trajectory(plant, self.drive, self.p, times, rows, stop.ending, outcome, dense, held)

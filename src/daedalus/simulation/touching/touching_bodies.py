@@ -140,6 +140,12 @@ class TouchingBodies:
                 signs[law] = 1.0 if second > first else -1.0
         return signs, table
 
+    def joint_names(self, rows: list[int]) -> list[str]:
+        """The constraints that some rows belong to."""
+        written = self.book.written.mechanics.constraints.values()
+        names = [c.name for c in written for _ in range(c.expression.numel())]
+        return list(dict.fromkeys(names[row] for row in rows))
+
     @property
     def count(self) -> int:
         """How many bodies may touch something."""
