@@ -560,6 +560,7 @@ class Plan:
         is_contact: Sequence[int] = ...,
         may_slide: Sequence[int] = ...,
         rows_at_jumps: bool = False,
+        cases: int = 1,
     ) -> None: ...
     def run(
         self,

@@ -171,3 +171,38 @@ def test_conditions_that_are_no_events_are_listed(tmp_path):
     written = dd.exchange.fmu(m, tmp_path / "t.fmu")
     assert written.notes == ("conditions in the equations are no events, steps pass them by their error: h > 0.5",)
     assert dd.exchange.fmu(oscillator(), tmp_path / "o.fmu").notes == ()
+
+
+def hanging(y):
+    """A pendulum in Cartesian coordinates: x is given, y as told; without a value it is found from zero."""
+    m = dd.Model("hanging")
+    x, v, w = m.state("x", start=0.6), m.state("v", start=0.0), m.state("w", start=0.0)
+    y = m.state("y", **y)
+    force, length = m.algebraic("force"), m.parameter("length", 1.0)
+    m.equation(m.der(x), v)
+    m.equation(m.der(y), w)
+    m.equation(m.der(v), -2 * force * x)
+    m.equation(m.der(w), -2 * force * y - 9.81)
+    m.equation(x**2 + y**2, length**2)
+    return m
+
+
+@pytest.mark.parametrize("kind", ["co_simulation", "model_exchange"])
+@pytest.mark.parametrize("version", [2, 3])
+def test_open_start_values_follow_what_an_importer_sets(kind, version, tmp_path):
+    m = hanging({})
+    path = dd.exchange.fmu(m, tmp_path / "it.fmu", version=version, compiler=False, rtol=1e-9).path
+    more = {"step": 0.05} if kind == "co_simulation" else {}
+    fmu = dd.exchange.load_fmu(path, kind=kind, trusted=True, **more)
+    own = dd.simulate(m, 0.5, parameters={"length": 1.3}, rtol=1e-10, atol=1e-12)
+    tr = dd.simulate(fmu, 0.5, parameters={"length": 1.3})
+    for name in ("x", "y"):
+        assert float(tr[name][-1]) == pytest.approx(float(own[name][-1]), abs=5e-5)
+
+
+@pytest.mark.parametrize("kind", ["co_simulation", "model_exchange"])
+def test_start_values_that_contradict_the_constraints_are_an_error(kind, tmp_path):
+    path = dd.exchange.fmu(hanging({"start": -0.8}), tmp_path / "it.fmu", compiler=False).path
+    fmu = dd.exchange.load_fmu(path, kind=kind, trusted=True)
+    with pytest.raises(dd.DaedalusError, match="Initialization"):
+        dd.simulate(fmu, 0.5, parameters={"length": 1.3}, on_stop="raise")

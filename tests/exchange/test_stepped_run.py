@@ -112,16 +112,93 @@ def test_pulled_weights_are_the_gradient():
     np.testing.assert_allclose(of_p[0], g.parameters, rtol=1e-9)
 
 
-def test_a_batch_on_many_threads_has_the_bits_of_its_cases():
+def test_a_batch_on_many_threads_has_the_bits_of_its_groups(monkeypatch):
+    """What comes behind a group changes nothing in it."""
     run = ArrayRun(driven(), TIMES, ["power"], GROUPS, {}, "a test")
-    given = arrays(run, cases=37)
-    weights = np.random.default_rng(3).normal(size=(37, *run.shape))
+    given = arrays(run, cases=64)
+    weights = np.random.default_rng(3).normal(size=(64, *run.shape))
     together, pulled = run.values(*given), run.pulled(*given, weights, wanted=GROUPS)
-    for k in range(0, 37, 5):
-        case = [a[k : k + 1] for a in given]
-        assert np.array_equal(together[k], run.values(*case)[0])
-        for whole, part in zip(pulled, run.pulled(*case, weights[k : k + 1], wanted=GROUPS)):
-            assert np.array_equal(whole[k], part[0])
+    for begin in range(0, 64, 16):
+        part = slice(begin, begin + 16)
+        cases = [a[part] for a in given]
+        assert np.array_equal(together[part], run.values(*cases))
+        for whole, own in zip(pulled, run.pulled(*cases, weights[part], wanted=GROUPS)):
+            assert np.array_equal(whole[part], own)
+
+
+@pytest.mark.parametrize("cases", [8, 19, 37])
+@pytest.mark.parametrize("shared", [False, True])
+def test_every_case_of_a_batch_keeps_the_tolerance(cases, shared):
+    """Cases of one group share their steps; the hardest one decides how long they are."""
+    from daedalus.compilation.lanes.machine import lane_width
+
+    if lane_width() == 0:
+        pytest.skip("this processor has no lanes")
+    run = ArrayRun(driven(), TIMES, ["x", "power"], GROUPS, {"rtol": 1e-7, "atol": 1e-9}, "a test")
+    exact = ArrayRun(driven(), TIMES, ["x", "power"], GROUPS, TIGHT, "a test")
+    x0, u, p = arrays(run, cases=cases)
+    x0[3] *= 30  # one of them is harder
+    p = p[:1] if shared else p
+    y = run.values(x0, u, p)
+    weights = np.random.default_rng(3).normal(size=y.shape)
+    of_x, of_u, of_p = run.pulled(x0, u, p, weights, wanted=GROUPS)
+    assert run.stepped._lanes is not None
+    assert any(made is not None for made in run.stepped._lanes._runs.values())
+    summed = np.zeros_like(of_p)
+    for k in range(cases):
+        own = [a[k : k + 1] for a in (x0, u, np.broadcast_to(p, (cases, p.shape[1])))]
+        wanted = exact.values(*own)[0]
+        np.testing.assert_allclose(y[k], wanted, rtol=0, atol=3e-6 * np.abs(wanted).max())
+        pulled = exact.pulled(*own, weights[k : k + 1], wanted=GROUPS)
+        for found, right in zip((of_x, of_u), pulled):
+            np.testing.assert_allclose(found[k], right[0], rtol=0, atol=2e-5 * np.abs(right).max())
+        summed[0 if shared else k] += pulled[2][0]
+    np.testing.assert_allclose(of_p, summed, rtol=0, atol=2e-5 * np.abs(summed).max())
+
+
+def test_a_group_that_does_not_get_through_is_taken_case_by_case():
+    run = ArrayRun(escaping(), [0.0, 1.0, 3.0], None, GROUPS, {}, "a test")
+    x0 = np.full((16, 1), 0.2)
+    empty = np.zeros((16, 2, 0)), np.zeros((16, 0))
+    np.testing.assert_allclose(run.values(x0, *empty)[:, -1, 0], 0.2 / (1 - 0.6), rtol=1e-5)
+    x0[5] = 0.5
+    with pytest.raises(dd.SolverError, match="at t = 2"):
+        run.values(x0, *empty)
+
+
+def test_weights_that_a_batch_shares_have_one_gradient(torch):
+    """A network in a long model: its loops on lanes beside the runs of each start."""
+    m = dd.Model("five")
+    x = m.state("x", 5, start=np.linspace(0.1, 0.5, 5))
+    m.equation(m.der(x), -x + m.network("f", inputs=[x], outputs=5, layers=[32, 32], activation="tanh"))
+    f = dd.exchange.torch(m, np.linspace(0.0, 1.0, 5), rtol=1e-9, atol=1e-11)
+    draw = np.random.default_rng(0)
+    weights = torch.tensor(0.3 * draw.normal(size=1413), requires_grad=True)
+    starts = torch.tensor(draw.normal(size=(40, 5)), requires_grad=True)
+    (f(start=starts, parameters=weights) ** 2).sum().backward()
+    one_by_one = torch.tensor(weights.detach().numpy(), requires_grad=True)
+    alone = torch.tensor(starts.detach().numpy(), requires_grad=True)
+    torch.stack([(f(start=start, parameters=one_by_one) ** 2).sum() for start in alone]).sum().backward()
+    np.testing.assert_allclose(starts.grad, alone.grad, rtol=1e-7, atol=1e-8)
+    np.testing.assert_allclose(weights.grad, one_by_one.grad, rtol=1e-7, atol=1e-7)
+
+
+def test_gradients_of_each_case_of_a_vmap_beside_shared_parameters(torch):
+    m = dd.Model("decay")
+    x, k = m.state("x", start=1.0), m.parameter("k", 2.0)
+    m.equation(m.der(x), -k * x)
+    f = dd.exchange.torch(m, [0.0, 0.5, 1.0], rtol=1e-10, atol=1e-12)
+    rate = torch.tensor([2.0], dtype=torch.float64)
+    starts = torch.linspace(1.0, 2.0, 12, dtype=torch.float64)[:, None]
+    last = lambda start, rate: f(start=start, parameters=rate)[-1, 0]  # noqa: E731
+    each = torch.func.vmap(torch.func.grad(last, argnums=1), in_dims=(0, None))(starts, rate)
+    np.testing.assert_allclose(each, -np.exp(-2.0) * starts, rtol=1e-8)
+    # Batches inside a vmap: each of its cases has a sum of its own.
+    whole = lambda batch, rate: f(start=batch, parameters=rate)[:, -1, 0].sum()  # noqa: E731
+    pairs = torch.func.vmap(torch.func.grad(whole, argnums=1), in_dims=(0, None))(starts.reshape(6, 2, 1), rate)
+    np.testing.assert_allclose(pairs[:, 0], -np.exp(-2.0) * starts.reshape(6, 2).sum(1), rtol=1e-8)
+    twice = torch.func.hessian(lambda rate: f(start=starts, parameters=rate)[:, -1, 0].sum())(rate)
+    np.testing.assert_allclose(twice, np.exp(-2.0) * starts.sum(), rtol=1e-6)
 
 
 def escaping():
@@ -190,6 +267,11 @@ def test_a_dropped_run_goes():
 
 
 # -- through JAX -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def torch():
+    return pytest.importorskip("torch", reason="needs the extra `torch`")
 
 
 @pytest.fixture
@@ -302,3 +384,30 @@ def test_jax_through_constraints_without_python(jax):
     found = jax.jit(jax.grad(lambda u: (weights * f(inputs=u)).sum()))(f.inputs)
     _, slopes = f._run.slopes(f.start, f.inputs, f.parameters, wanted=["inputs"])
     np.testing.assert_allclose(found, np.tensordot(weights, slopes["inputs"], axes=2), rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("method", ["auto", "tsit5"])
+def test_runs_for_devices_in_operations_of_jax(jax, method):
+    """What GPUs compute, on this processor: values, tangents and pulled weights of the core; lowered without Python."""
+    f = dd.exchange.jax(driven(), TIMES, ["x", "power", "pair"], rtol=1e-9, atol=1e-11, method=method)
+    device = f._run.stepped.on_devices
+    draw = np.random.default_rng(0)
+    given = f.start, draw.normal(size=f.inputs.shape), f.parameters
+    moves = tuple(draw.normal(size=a.shape) for a in given)
+    weights = draw.normal(size=f(*given).shape)
+    np.testing.assert_allclose(device.value(*given), f(*given), rtol=0, atol=1e-8)
+    np.testing.assert_allclose(device.moved(given, moves), jax.jvp(f, given, moves)[1], rtol=0, atol=1e-7)
+    wanted = jax.grad(lambda *a: (weights * f(*a)).sum(), argnums=(0, 1, 2))(*given)
+    for found, right in zip(device.pulled(*given, weights), wanted):
+        np.testing.assert_allclose(found, right, rtol=0, atol=1e-7)
+    loss = jax.jit(jax.grad(lambda x: (jax.vmap(lambda s: f(s, *given[1:]))(x) ** 2).sum()))
+    lowered = loss.trace(np.zeros((3, *given[0].shape))).lower(lowering_platforms=("cuda",)).as_text()
+    assert "callback" not in lowered
+    assert "while" in lowered
+
+
+def test_a_run_for_devices_that_does_not_get_to_its_end_gives_nan(jax):
+    f = dd.exchange.jax(escaping(), [0.0, 1.0, 3.0])
+    rows = np.asarray(f._run.stepped.on_devices.value(np.array([0.5]), np.zeros((2, 0)), np.zeros(0)))
+    assert np.isfinite(rows[:2]).all()
+    assert np.isnan(rows[2]).all()

@@ -53,7 +53,7 @@ class ArrayCode(NamedTuple):
     work: int
 
 
-class _TreeGroup(NamedTuple):
+class TreeGroup(NamedTuple):
     """Trees of one shape: their roots, whether they are outputs, and where their values go."""
 
     members: np.ndarray
@@ -66,7 +66,7 @@ class _Leaf(NamedTuple):
     places: np.ndarray
 
 
-class _IrregularError(Exception):
+class IrregularError(Exception):
     """A function without enough repetition."""
 
 
@@ -84,13 +84,13 @@ def array_code(rows: Instructions, style: Style) -> ArrayCode | None:
     (1, True)
     """
     try:
-        trees = _Trees(rows)
-        return _LoopWriter(trees, style).code()
-    except _IrregularError:
+        trees = Trees(rows)
+        return LoopWriter(trees, style).code()
+    except IrregularError:
         return None
 
 
-class _Trees:
+class Trees:
     """The instructions in columns, which of them are roots, and the groups of equal trees in the order of their
     levels."""
 
@@ -128,7 +128,7 @@ class _Trees:
             )
         return kind
 
-    def _groups(self, shape: np.ndarray, level: np.ndarray) -> list[_TreeGroup]:
+    def _groups(self, shape: np.ndarray, level: np.ndarray) -> list[TreeGroup]:
         kept = np.flatnonzero(self.root)
         sources = self.first[self.stored]
         members = np.concatenate([kept, sources])
@@ -150,7 +150,7 @@ class _Trees:
             if output[part[0]] < 0:
                 self.work_place[own] = self.work + np.arange(len(own))
                 self.work += len(own)
-            groups.append(_TreeGroup(own, int(output[part[0]]), places[part]))
+            groups.append(TreeGroup(own, int(output[part[0]]), places[part]))
         return groups
 
 
@@ -161,10 +161,10 @@ def _bytes(name: str, numbers: np.ndarray, alignment: int) -> str:
     return f'@{name} = private constant [{len(raw)} x i8] c"{word}", align {alignment}'
 
 
-class _LoopWriter:
+class LoopWriter:
     """LLVM's text for groups of trees."""
 
-    def __init__(self, trees: _Trees, style: Style) -> None:
+    def __init__(self, trees: Trees, style: Style) -> None:
         self.trees, self.style = trees, style
         self.operations = operations(style.strict)
         self.lines: list[str] = []
@@ -173,17 +173,12 @@ class _LoopWriter:
         self.loops = self.written = self.words = 0
 
     def code(self) -> ArrayCode:
-        for group in self.trees.groups:
-            self._write(group)
-            if self.written > MOST_WRITTEN or self.loops > MOST_LOOPS:
-                raise _IrregularError
-        # Steps of a recursion stand one by one: they are left to straight code where they are most of the function.
-        if self.trees.deepest > DEEPEST and self.written * SHORTEST_RUN > self.trees.computed.sum():
-            raise _IrregularError
+        """The whole function."""
+        self.write_all()
         rows = self.trees.rows
         text = [
             *stand_ins(rows),
-            *self._table_lines(),
+            *self.table_lines(),
             f"define i32 @{ENTRY}({ENTRY_PARAMETERS}) nounwind {{",
             *pointers("%arg", "%in", range(len(rows.size_in)), "@zeros"),
             *pointers("%res", "%out", range(len(rows.size_out)), "@unwanted"),
@@ -198,7 +193,22 @@ class _LoopWriter:
         ]
         return ArrayCode("\n".join(text), self.trees.work)
 
-    def _table_lines(self) -> Iterator[str]:
+    def write_all(self) -> None:
+        """All groups, in their order."""
+        for group in self.trees.groups:
+            self._write(group)
+            if self.written > MOST_WRITTEN or self.loops > MOST_LOOPS:
+                raise IrregularError
+        # Steps of a recursion stand one by one: they are left to straight code where they are most of the function.
+        if self.trees.deepest > DEEPEST and self.written * SHORTEST_RUN > self.trees.computed.sum():
+            raise IrregularError
+
+    def emit(self, lines: str) -> None:
+        """Lines of a loop."""
+        self.lines.append(lines)
+
+    def table_lines(self) -> Iterator[str]:
+        """Constants and tables of places."""
         if len(self.trees.constants):
             yield _bytes("constants", self.trees.constants, 8)
         for k, table in enumerate(self.tables):
@@ -206,7 +216,7 @@ class _LoopWriter:
 
     # -- one group ---------------------------------------------------------------------------------------------
 
-    def _write(self, group: _TreeGroup) -> None:
+    def _write(self, group: TreeGroup) -> None:
         leaves: list[_Leaf] = []
         is_copy = group.output >= 0 and bool(self.trees.root[group.members[0]])
         tree = self._tree(group.members, not is_copy, leaves)
@@ -234,10 +244,10 @@ class _LoopWriter:
         """The tree of a group: a number of a leaf, a literal, or (operation, left, right)."""
         trees, one = self.trees, int(members[0])
         if depth > DEEPEST:
-            raise _IrregularError
+            raise IrregularError
         kind = trees.kind[one]
         if np.any(trees.operation[members] != trees.operation[one]) or np.any(trees.kind[members] != kind):
-            raise _IrregularError
+            raise IrregularError
         if trees.root[one] and not top:
             leaves.append(_Leaf("%w", trees.work_place[members]))
             return len(leaves) - 1
@@ -253,35 +263,35 @@ class _LoopWriter:
             return len(leaves) - 1
         operation = int(trees.operation[one])
         if operation not in self.operations and operation not in COPIES:
-            raise _IrregularError
+            raise IrregularError
         left = self._tree(trees.first[members], False, leaves, depth + 1)
         has_two = trees.second[members] >= 0
         if np.any(has_two != has_two[0]):
-            raise _IrregularError
+            raise IrregularError
         right = self._tree(trees.second[members], False, leaves, depth + 1) if has_two[0] else None
         return left if operation in COPIES else (operation, left, right)
 
     def _straight(self, tree: object, leaves: list[_Leaf], k: int) -> None:
-        words = [self._load(leaf.base, str(int(leaf.places[k]))) for leaf in leaves[:-1]]
-        self._store(leaves[-1].base, str(int(leaves[-1].places[k])), self._value(tree, words))
+        words = [self.load(leaf.base, str(int(leaf.places[k]))) for leaf in leaves[:-1]]
+        self.store(leaves[-1].base, str(int(leaves[-1].places[k])), self.value(tree, words))
 
     def _loop(self, tree: object, leaves: list[_Leaf], base: list[str], stride: list[int], count: str) -> None:
         """for i < count: the leaf k stands at base[k] + stride[k] i."""
         number, name = self.loops, f"loop{self.loops}"
         self.loops += 1
-        before = self._word("before")
-        self.lines.append(f"br label {before}\n{before[1:]}:\nbr label %{name}\n{name}:")
-        self.lines.append(f"%{name}.i = phi i64 [ 0, {before} ], [ %{name}.next, %{name} ]")
+        before = self.word("before")
+        self.emit(f"br label {before}\n{before[1:]}:\nbr label %{name}\n{name}:")
+        self.emit(f"%{name}.i = phi i64 [ 0, {before} ], [ %{name}.next, %{name} ]")
         words = [
-            self._load(leaf.base, self._moved(base[k], stride[k], f"%{name}.i"), True)
+            self.load(leaf.base, self._moved(base[k], stride[k], f"%{name}.i"), True)
             for k, leaf in enumerate(leaves[:-1])
         ]
-        value = self._value(tree, words)
-        self._store(leaves[-1].base, self._moved(base[-1], stride[-1], f"%{name}.i"), value, True)
+        value = self.value(tree, words)
+        self.store(leaves[-1].base, self._moved(base[-1], stride[-1], f"%{name}.i"), value, True)
         self._close(name, count, number)
 
     def _close(self, name: str, count: str, number: int) -> None:
-        self.lines.append(
+        self.emit(
             f"%{name}.next = add nuw nsw i64 %{name}.i, 1\n%{name}.more = icmp slt i64 %{name}.next, {count}\n"
             f"br i1 %{name}.more, label %{name}, label %{name}.end, !llvm.loop !{number + 2}\n{name}.end:"
         )
@@ -304,15 +314,15 @@ class _LoopWriter:
             name, number = f"runs{self.loops}", len(self.tables)
             self.tables.append(lines.ravel())
             width = lines.shape[1]
-            before = self._word("before")
-            self.lines.append(f"br label {before}\n{before[1:]}:\nbr label %{name}\n{name}:")
+            before = self.word("before")
+            self.emit(f"br label {before}\n{before[1:]}:\nbr label %{name}\n{name}:")
             outer, inner_end = f"%{name}.z", f"%{name}.latch"
-            self.lines.append(f"{outer} = phi i64 [ 0, {before} ], [ %{name}.next, {inner_end} ]")
-            at = self._word("at")
-            self.lines.append(f"{at} = mul nuw nsw i64 {outer}, {width}")
+            self.emit(f"{outer} = phi i64 [ 0, {before} ], [ %{name}.next, {inner_end} ]")
+            at = self.word("at")
+            self.emit(f"{at} = mul nuw nsw i64 {outer}, {width}")
             entries = [self._table_entry(number, at, k) for k in range(width)]
             self._loop(tree, leaves, entries[1:], stride, entries[0])
-            self.lines.append(
+            self.emit(
                 f"br label {inner_end}\n{inner_end[1:]}:\n%{name}.next = add nuw nsw i64 {outer}, 1\n"
                 f"%{name}.more = icmp slt i64 %{name}.next, {len(own)}\n"
                 f"br i1 %{name}.more, label %{name}, label %{name}.end\n{name}.end:"
@@ -322,9 +332,9 @@ class _LoopWriter:
         """A loop whose places are looked up, but for those that move evenly."""
         number, name = self.loops, f"loop{self.loops}"
         self.loops += 1
-        before = self._word("before")
-        self.lines.append(f"br label {before}\n{before[1:]}:\nbr label %{name}\n{name}:")
-        self.lines.append(f"%{name}.i = phi i64 [ 0, {before} ], [ %{name}.next, %{name} ]")
+        before = self.word("before")
+        self.emit(f"br label {before}\n{before[1:]}:\nbr label %{name}\n{name}:")
+        self.emit(f"%{name}.i = phi i64 [ 0, {before} ], [ %{name}.next, %{name} ]")
         places = []
         for index in table:
             steps = np.diff(index)
@@ -333,13 +343,14 @@ class _LoopWriter:
             else:
                 self.tables.append(index)
                 places.append(self._table_entry(len(self.tables) - 1, f"%{name}.i", 0))
-        words = [self._load(leaf.base, place, True) for leaf, place in zip(leaves[:-1], places)]
-        self._store(leaves[-1].base, places[-1], self._value(tree, words), True)
+        words = [self.load(leaf.base, place, True) for leaf, place in zip(leaves[:-1], places)]
+        self.store(leaves[-1].base, places[-1], self.value(tree, words), True)
         self._close(name, str(table.shape[1]), number)
 
     # -- words -------------------------------------------------------------------------------------------------
 
-    def _word(self, kind: str) -> str:
+    def word(self, kind: str) -> str:
+        """A new word."""
         self.words += 1
         return f"%{kind}{self.words}"
 
@@ -348,44 +359,46 @@ class _LoopWriter:
             return base
         word = i
         if stride != 1:
-            word = self._word("s")
-            self.lines.append(f"{word} = mul nsw i64 {i}, {stride}")
+            word = self.word("s")
+            self.emit(f"{word} = mul nsw i64 {i}, {stride}")
         if base == "0":
             return word
-        place = self._word("s")
-        self.lines.append(f"{place} = add nsw i64 {word}, {base}")
+        place = self.word("s")
+        self.emit(f"{place} = add nsw i64 {word}, {base}")
         return place
 
     def _table_entry(self, table: int, at: str, offset: int) -> str:
         place = at
         if offset:
-            place = self._word("t")
-            self.lines.append(f"{place} = add nuw nsw i64 {at}, {offset}")
-        pointer, short, word = self._word("t"), self._word("t"), self._word("t")
-        self.lines.append(
+            place = self.word("t")
+            self.emit(f"{place} = add nuw nsw i64 {at}, {offset}")
+        pointer, short, word = self.word("t"), self.word("t"), self.word("t")
+        self.emit(
             f"{pointer} = getelementptr inbounds i32, ptr @table{table}, i64 {place}\n"
             f"{short} = load i32, ptr {pointer}, align 4, !llvm.access.group !0\n{word} = sext i32 {short} to i64"
         )
         return word
 
-    def _load(self, base: str, place: str, parallel: bool = False) -> str:
-        pointer, word = self._word("p"), self._word("v")
+    def load(self, base: str, place: str, parallel: bool = False) -> str:
+        """The number at a place."""
+        pointer, word = self.word("p"), self.word("v")
         group = ", !llvm.access.group !0" if parallel else ""
-        self.lines.append(
+        self.emit(
             f"{pointer} = getelementptr inbounds double, ptr {base}, i64 {place}\n"
             f"{word} = load double, ptr {pointer}, align 8{group}"
         )
         return word
 
-    def _store(self, base: str, place: str, value: str, parallel: bool = False) -> None:
-        pointer = self._word("p")
+    def store(self, base: str, place: str, value: str, parallel: bool = False) -> None:
+        """Put a number at a place."""
+        pointer = self.word("p")
         group = ", !llvm.access.group !0" if parallel else ""
-        self.lines.append(
+        self.emit(
             f"{pointer} = getelementptr inbounds double, ptr {base}, i64 {place}\n"
             f"store double {value}, ptr {pointer}, align 8{group}"
         )
 
-    def _value(self, tree: object, words: list[str]) -> str:
+    def value(self, tree: object, words: list[str]) -> str:
         """Writes a tree; the word of its value."""
         if isinstance(tree, int):
             return words[tree]
@@ -393,15 +406,15 @@ class _LoopWriter:
             return tree
         assert isinstance(tree, tuple)
         operation, left, right = tree
-        a = self._value(left, words)
-        b = "" if right is None else self._value(right, words)
+        a = self.value(left, words)
+        b = "" if right is None else self.value(right, words)
         self.written += 1
-        word = self._word("v")
+        word = self.word("v")
         if operation in POWERS and not self.style.strict and isinstance(right, str):
             lines = power(word, a, _number(right))
             if lines is not None:
                 self.calls.add("llvm.sqrt.f64")
-                self.lines.append(lines)
+                self.emit(lines)
                 return word
         written = self.operations[operation]
         self.calls.update(written.calls)
@@ -410,7 +423,7 @@ class _LoopWriter:
             # a·b + c may be rounded once.
             for name in ("fadd", "fsub", "fmul"):
                 lines = lines.replace(f" = {name} double", f" = {name} contract double")
-        self.lines.append(lines)
+        self.emit(lines)
         return word
 
 

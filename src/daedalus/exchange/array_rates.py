@@ -110,7 +110,7 @@ class ArrayRates:
 
     def _translated(self, expression: ca.SX) -> Callable[..., Any]:
         function = ca.Function("f", self.system.symbols(("t", "x", "u", "p")), [ca.densify(expression)], {"cse": True})
-        return partial(_evaluated, read_instructions(function), _operations(self._library, self._arrays), self._arrays)
+        return translated(function, self._library, self._arrays)
 
     def _given(self, t: Any, x: Any, u: Any, p: Any) -> list[Any]:
         xp = self._arrays
@@ -128,6 +128,11 @@ class ArrayRates:
                     remedy=f"f.labels[{letter!r}]",
                 )
         return given
+
+
+def translated(function: ca.Function, library: str, arrays: Any) -> Callable[..., Any]:
+    """The first output of a function of (t, x, u, p) in operations of "JAX" or "PyTorch", entries on the last axis."""
+    return partial(_evaluated, read_instructions(function), _operations(library, arrays), arrays)
 
 
 def _explicit(model: Model | System, library: str) -> tuple[System, ExplicitForm]:

@@ -158,24 +158,31 @@ class ArrayRun:
         return self.values(x0, u, p) if weights is None else self.pulled(x0, u, p, weights, wanted=GROUPS)
 
     def values(self, x0: np.ndarray, u: np.ndarray, p: np.ndarray) -> np.ndarray:
-        """y (cases, nt, ny) of x0 (cases, n), u (cases, nt - 1, nu) and p (cases, np)."""
+        """y (cases, nt, ny) of x0 (cases, n), u (cases, nt - 1, nu) and p (cases, np), or (1, np) for all."""
         y = None if self.stepped is None else self.stepped.value(x0, u, p)
         if y is not None:
             return y
-        return np.stack([self._value(*case) for case in zip(x0, u, p)])
+        return np.stack([self._value(*case) for case in zip(x0, u, _for_each(p, len(x0)))])
 
     def pulled(
         self, x0: np.ndarray, u: np.ndarray, p: np.ndarray, weights: np.ndarray, *, wanted: Sequence[str]
     ) -> tuple[np.ndarray, ...]:
-        """Weights of y (cases, nt, ny) as those of what is wanted, by the transposed derivative."""
+        """Weights of y (cases, nt, ny) as those of what is wanted, by the transposed derivative.
+
+        Those of parameters that all cases share are summed.
+        """
         whole = None if self.stepped is None else self.stepped.pull(x0, u, p, weights)
         if whole is not None:
             return tuple(whole[GROUPS.index(name)] for name in wanted)
         cases = []
-        for *case, weight in zip(x0, u, p, weights):
+        for *case, weight in zip(x0, u, _for_each(p, len(x0)), weights):
             _, slopes = self.slopes(*case, wanted=wanted)
             cases.append([np.tensordot(weight, slopes[name], axes=2) for name in wanted])
-        return tuple(np.stack(parts) for parts in zip(*cases))
+        found = [np.stack(parts) for parts in zip(*cases)]
+        if len(p) < len(x0) and "parameters" in wanted:
+            place = list(wanted).index("parameters")
+            found[place] = found[place].sum(axis=0)[None]
+        return tuple(found)
 
     def _value(self, x0: np.ndarray, u: np.ndarray, p: np.ndarray) -> np.ndarray:
         """y (nt, ny) of one case."""
@@ -267,6 +274,10 @@ class ArrayRun:
         flat = np.asarray(rows.d(name, group))
         last = (len(self.labels["x"]),) if group == "start" else (count - 1, len(self.labels["u"]))
         return _before(flat, count, last)
+
+
+def _for_each(p: np.ndarray, cases: int) -> np.ndarray:
+    return np.broadcast_to(p, (cases, p.shape[1])) if len(p) < cases else p
 
 
 def _before(values: np.ndarray, count: int, last: tuple[int, ...]) -> np.ndarray:

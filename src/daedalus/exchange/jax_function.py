@@ -84,7 +84,8 @@ def jax_function(
     and pulled back by compiled code that XLA calls (the adjoint of the steps); all else is a call back into Python,
     with the derivatives of `dd.sensitivities`, whose cost grows with the number of entries that are differentiated by.
     Computed on the processor, in double precision; JAX rounds to single precision unless `jax_enable_x64` is set, and
-    then every call goes through Python. Needs the optional extra `jax`.
+    then every call goes through Python. On a GPU explicit steps are operations of JAX, without Python. Needs the
+    optional extra `jax`.
 
     Parameters
     ----------

@@ -21,8 +21,11 @@ import numpy as np
 from daedalus import _core
 from daedalus.errors import InputError
 from daedalus.exchange.array_run import GROUPS, LETTERS, ArrayRun
+from daedalus.exchange.device_run import DeviceRun
 
 TARGETS = {"daedalus_values": _core.xla_value, "daedalus_pulled": _core.xla_pull}
+# Where runs are JAX's own operations.
+DEVICES = ("cuda", "rocm", "tpu")
 # How many axes one case of each argument has.
 AXES = {"start": 1, "inputs": 2, "parameters": 1}
 
@@ -82,6 +85,9 @@ def _describe(jax: Any, made: Primitives) -> None:
         mlir.register_lowering(primitive, by_callback)
         if name != "moved":
             mlir.register_lowering(primitive, _by_core(jax, f"daedalus_{name}", by_callback), platform="cpu")
+        for platform in DEVICES:
+            lowered = _on_device(mlir, DEVICE_CODE[name], several, by_callback)
+            mlir.register_lowering(primitive, lowered, platform=platform)
 
 
 def _jitted(jax: Any, primitive: Any) -> Callable[..., Any]:
@@ -97,6 +103,40 @@ def _called_back(jax: Any, shape: Any, host: Any, *arrays: Any, **settled: Any) 
     found = shape(*arrays, **settled)
     structs = jax.tree.map(lambda one: jax.ShapeDtypeStruct(one.shape, one.dtype), found)
     return jax.pure_callback(partial(host, **settled), structs, *arrays)
+
+
+def _on_device(mlir: Any, code: Callable[..., Any], several: bool, by_callback: Any) -> Callable[..., Any]:
+    """Lowering to JAX's own operations; to a callback where a run is more than explicit steps."""
+
+    def lowered(ctx: Any, *operands: Any, run: ArrayRun, **settled: Any) -> Any:
+        if run.stepped is None or run.stepped.on_devices is None:
+            return by_callback(ctx, *operands, run=run, **settled)
+        traced = partial(code, run.stepped.on_devices, **settled)
+        return mlir.lower_fun(traced, multiple_results=several)(ctx, *operands)
+
+    return lowered
+
+
+def _values_on_device(device: DeviceRun, *given: Any) -> Any:
+    return device.of_batch(device.value, tuple(AXES.values()), *given)
+
+
+def _moved_on_device(device: DeviceRun, *given: Any, names: tuple[str, ...]) -> Any:
+    def moved(*one: Any) -> Any:
+        primals, moves = one[:3], dict(zip(names, one[3:]))
+        return device.moved(primals, tuple(moves.get(name, 0 * own) for name, own in zip(GROUPS, primals)))
+
+    return device.of_batch(moved, (*AXES.values(), *(AXES[name] for name in names)), *given)
+
+
+def _pulled_on_device(device: DeviceRun, *given: Any, names: tuple[str, ...]) -> list[Any]:
+    found = device.of_batch(device.pulled, (*AXES.values(), 2), *given)
+    return [found[GROUPS.index(name)] for name in names]
+
+
+DEVICE_CODE: dict[str, Callable[..., Any]] = {
+    "values": _values_on_device, "moved": _moved_on_device, "pulled": _pulled_on_device,
+}  # fmt: skip
 
 
 def _by_core(jax: Any, target: str, by_callback: Any) -> Callable[..., Any]:

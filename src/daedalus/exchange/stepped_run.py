@@ -20,6 +20,8 @@ from daedalus.differentiation.steps.adjoint import pullbacks_of, tableau_of
 from daedalus.differentiation.steps.stepwise import family_of
 from daedalus.differentiation.variational.tangent_start import StartMoves
 from daedalus.errors import DaedalusError
+from daedalus.exchange.batch_on_lanes import BatchOnLanes
+from daedalus.exchange.device_run import DeviceRun
 from daedalus.model.expressions import concatenate
 from daedalus.model.lazy_values import cached_property
 from daedalus.model.signals import signal
@@ -40,15 +42,18 @@ class SteppedRun:
         projects = case.settings.call.get("projection") is not None
         outputs = None if tuple(names) == case.system.labels["x"] else _outputs(case, names)
         kept = _kept(case)
-        self._case = case
+        self._case, self._times = case, times
+        self._outputs = None if outputs is None else outputs[0]
+        plain = not projects and kept is None
         self._moves_start = case.system.has_invariants
         watch = rank_watch_of(plant)
+        self._lanes = BatchOnLanes(case, times, outputs) if plain and watch is None else None
         self.core = _core.ArrayRun(
             _core.Plan(case.settings.rhs, case.settings.core_method, **case.settings.call),
             pulled.rhs.core,
             pulled.projection.core if projects and pulled.projection is not None else None,
-            None if outputs is None else outputs[0].core,
-            None if outputs is None else outputs[1].core,
+            None if outputs is None else compile_function(outputs[0]).core,
+            None if outputs is None else compile_function(outputs[1]).core,
             None if kept is None else kept.core,
             start_tolerance(case.settings.rtol),
             None if watch is None else watch.logarithm.core,
@@ -60,14 +65,24 @@ class SteppedRun:
         )
 
     def value(self, x0: np.ndarray, u: np.ndarray, p: np.ndarray) -> np.ndarray | None:
-        """y of all cases; None where one of them does not begin or get to the end, or comes near to a branching."""
-        done, y = self.core.value(x0, u, p)
+        """y of all cases; None where one of them does not begin or get to the end, or comes near to a branching.
+
+        p has a row for each case, or one that all share.
+        """
+        y = None if self._lanes is None else self._lanes.value(x0, u, p)
+        if y is not None:
+            return y
+        done, y = self.core.value(x0, u, _a_row_each(p, len(x0)))
         return y if done else None
 
     def pull(
         self, x0: np.ndarray, u: np.ndarray, p: np.ndarray, weights: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-        """Weights of y (cases, nt, ny) as those of x0, u and p; None as for values."""
+        """Weights of y (cases, nt, ny) as those of x0, u and p, summed where the cases share p; None as for values."""
+        found = None if self._lanes is None else self._lanes.pull(x0, u, p, weights)
+        if found is not None:
+            return found
+        shared, p = len(p) < len(x0), _a_row_each(p, len(x0))
         done, of_x, of_u, of_p = self.core.pull(x0, u, p, weights)
         if not done:
             return None
@@ -76,7 +91,7 @@ class SteppedRun:
                 of_x[k], of_first, of_given = self._along_constraints(x0[k], u[k, 0], p[k], of_x[k])
                 of_u[k, 0] += of_first
                 of_p[k] += of_given
-        return of_x, of_u, of_p
+        return of_x, of_u, of_p.sum(axis=0)[None] if shared else of_p
 
     def _along_constraints(
         self, x0: np.ndarray, u0: np.ndarray, p: np.ndarray, weights: np.ndarray
@@ -88,9 +103,21 @@ class SteppedRun:
         return np.split(pulled, [x0.size, x0.size + u0.size])
 
     @cached_property
+    def on_devices(self) -> DeviceRun | None:
+        """The same in JAX's own operations, for GPUs; None where states are constrained."""
+        if self._lanes is None:
+            return None
+        found = DeviceRun(self._case, self._times, self._outputs)
+        return found if found.is_adaptive else None
+
+    @cached_property
     def _start_moves(self) -> StartMoves:
         case = self._case
         return StartMoves(case.model, case.system, case.form, case.given)
+
+
+def _a_row_each(p: np.ndarray, cases: int) -> np.ndarray:
+    return np.repeat(p, cases, axis=0) if len(p) < cases else p
 
 
 def stepped_run(
@@ -145,7 +172,7 @@ def _is_stiff(case: Case) -> bool:
     return bool(run.status == Ending.STIFF)
 
 
-def _outputs(case: Case, names: Sequence[str]) -> tuple[Any, Any]:
+def _outputs(case: Case, names: Sequence[str]) -> tuple[ca.Function, ca.Function]:
     """What is asked for as a function of (t, x, u, p), and its transposed derivative."""
     system = case.system
     flat = case.form.applied(system, concatenate([_expression(system, name) for name in names]))
@@ -154,8 +181,7 @@ def _outputs(case: Case, names: Sequence[str]) -> tuple[Any, Any]:
     sizes = [part.numel() for part in point[1:]]
     pulled = ca.densify(ca.jtimes(flat, ca.vertcat(*point[1:]), weights, True))
     parts = ca.vertsplit(pulled, np.cumsum([0, *sizes]).tolist())
-    value, slopes = ca.Function("outputs", point, [flat]), ca.Function("outputs_pulled", [*point, weights], parts)
-    return compile_function(value), compile_function(slopes)
+    return ca.Function("outputs", point, [flat]), ca.Function("outputs_pulled", [*point, weights], parts)
 
 
 def _expression(system: System, name: str) -> ca.SX:

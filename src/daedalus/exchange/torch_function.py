@@ -60,8 +60,13 @@ class TorchFunction:
                 )
             given.append(tensor)
         lead = torch.broadcast_shapes(*(t.shape[: t.ndim - len(s)] for t, s in zip(given, shapes)))
-        wide = [t.expand(*lead, *s) for t, s in zip(given, shapes)]
-        return self._rule.apply(*wide, self._run)
+        start, inputs, parameters = given
+        if parameters.ndim > 1:
+            parameters = parameters.expand(*lead, *shapes[2])
+        # Parameters without leading axes are those of the whole batch: their gradient is summed as it is computed.
+        return self._rule.apply(
+            start.expand(*lead, *shapes[0]), inputs.expand(*lead, *shapes[1]), parameters, self._run
+        )
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{len(self.labels[letter])} {letter}" for letter in "xupy")
@@ -76,6 +81,32 @@ def _flat(arrays: Sequence[np.ndarray]) -> tuple[tuple[int, ...], list[np.ndarra
     """The leading axes, and the arrays with one axis in their place, that of the cases."""
     lead = arrays[0].shape[:-1]
     return lead, [a.reshape(math.prod(lead), *a.shape[len(lead) :]) for a in arrays]
+
+
+def _run_cases(start: Any, inputs: Any, parameters: Any, *weights: Any) -> tuple[tuple[int, ...], list[np.ndarray]]:
+    """The same of a run, whose parameters may be there once for all cases."""
+    lead, [x0, u, *rest] = _flat(_arrays((start, inputs, *weights)))
+    [p] = _arrays((parameters,))
+    return lead, [x0, u, p[None] if p.ndim == 1 else p.reshape(len(x0), -1), *rest]
+
+
+def _with_lead(saved: Sequence[Any]) -> list[Any]:
+    """Start, inputs and parameters, these with the leading axes of the others."""
+    start, inputs, parameters = saved
+    return [start, inputs, parameters.expand(*start.shape[:-1], parameters.shape[-1])]
+
+
+def _inner_lead(given: Sequence[Any]) -> list[Any]:
+    """The same behind a vmap, whose axis all of them have."""
+    start, inputs, parameters = given
+    missing = (1,) * (start.ndim - parameters.ndim)
+    wide = parameters.reshape(parameters.shape[0], *missing, *parameters.shape[1:])
+    return [start, inputs, wide.expand(*start.shape[:-1], parameters.shape[-1])]
+
+
+def _without_lead(value: Any, like: Any) -> Any:
+    """Summed over the leading axes that a shared argument does not have."""
+    return value if value is None or value.ndim == like.ndim else value.sum(tuple(range(value.ndim - like.ndim)))
 
 
 def _to_front(info: Any, in_dims: Any, tensors: Sequence[Any]) -> list[Any]:
@@ -169,9 +200,10 @@ def _autograd_functions(torch: Any) -> Any:
         def forward(
             start: Any, inputs: Any, parameters: Any, weights: Any, run: ArrayRun, names: tuple[str, ...]
         ) -> Any:
-            lead, cases = _flat(_arrays((start, inputs, parameters, weights)))
+            _, cases = _run_cases(start, inputs, parameters, weights)
             found = run.pulled(*cases, wanted=names)
-            return tuple(torch.as_tensor(part.reshape(*lead, *part.shape[1:])).to(start) for part in found)
+            given = dict(zip(GROUPS, (start, inputs, parameters)))
+            return tuple(torch.as_tensor(part.reshape(given[n].shape)).to(start) for n, part in zip(names, found))
 
         @staticmethod
         def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
@@ -182,42 +214,52 @@ def _autograd_functions(torch: Any) -> Any:
         @staticmethod
         def backward(ctx: Any, *moved: Any) -> Any:
             *saved, weights = ctx.saved_tensors
-            run, names = ctx.run, ctx.names
-            along = one_behind_the_other(moved, saved[0].shape[:-1])
-            slopes = torch.cat(JacobiansOfTensors.apply(*saved, run, names), -1)
+            run, names, full = ctx.run, ctx.names, _with_lead(ctx.saved_tensors[:3])
+            own = dict(zip(GROUPS, full))
+            along = one_behind_the_other([m.expand_as(own[n]) for n, m in zip(names, moved)], full[0].shape[:-1])
+            slopes = torch.cat(JacobiansOfTensors.apply(*full, run, names), -1)
             of_weights = torch.einsum("...tya,...a->...ty", slopes, along)
             if not any(ctx.needs_input_grad[:3]):
                 return None, None, None, of_weights, None, None
-            second = SecondOfTensors.apply(*saved, run, names)
+            second = SecondOfTensors.apply(*full, run, names)
             whole = torch.einsum("...tyab,...ty,...b->...a", second, weights, along)
-            return (*as_given(whole, saved, names, run), of_weights, None, None)
+            parts = [_without_lead(part, like) for part, like in zip(as_given(whole, full, names, run), saved)]
+            return (*parts, of_weights, None, None)
 
         @staticmethod
         def jvp(ctx: Any, *tangents: Any) -> Any:
             *saved, weights = ctx.saved_tensors
-            run, names = ctx.run, ctx.names
-            moved = _given_tangents(tangents, saved, names, torch)
-            second = SecondOfTensors.apply(*saved, run, names)
-            along = one_behind_the_other(moved, saved[0].shape[:-1])
+            run, names, full = ctx.run, ctx.names, _with_lead(ctx.saved_tensors[:3])
+            moved = [m.expand_as(f) if m is not None else None for m, f in zip(tangents, full)]
+            second = SecondOfTensors.apply(*full, run, names)
+            along = one_behind_the_other(_given_tangents(moved, full, names, torch), full[0].shape[:-1])
             whole = torch.einsum("...tyab,...ty,...b->...a", second, weights, along)
             if tangents[3] is not None:
-                slopes = torch.cat(JacobiansOfTensors.apply(*saved, run, names), -1)
+                slopes = torch.cat(JacobiansOfTensors.apply(*full, run, names), -1)
                 whole = whole + torch.einsum("...tya,...ty->...a", slopes, tangents[3])
-            return tuple(part for part in as_given(whole, saved, names, run) if part is not None)
+            found = zip(as_given(whole, full, names, run), saved)
+            return tuple(_without_lead(part, like) for part, like in found if part is not None)
 
         @staticmethod
         def vmap(
             info: Any, in_dims: Any, start: Any, inputs: Any, parameters: Any, weights: Any, run: Any, names: Any
         ) -> Any:
-            wide = _to_front(info, in_dims, (start, inputs, parameters, weights))
-            return PulledOfTensors.apply(*wide, run, names), (0,) * len(names)
+            # Each case of the vmap has a sum of its own.
+            *given, weights = _to_front(info, in_dims, (start, inputs, parameters, weights))
+            found = PulledOfTensors.apply(*_inner_lead(given), weights, run, names)
+            own = dict(zip(GROUPS, given))
+            summed = [
+                part if part.ndim == own[n].ndim else part.sum(tuple(range(1, 1 + part.ndim - own[n].ndim)))
+                for n, part in zip(names, found)
+            ]
+            return tuple(summed), (0,) * len(names)
 
     class RunOfTensors(torch.autograd.Function):  # type: ignore[misc, name-defined]
-        """y of (start, inputs, parameters, run), batches in front."""
+        """y of (start, inputs, parameters, run), batches in front; parameters may be there once for all."""
 
         @staticmethod
         def forward(start: Any, inputs: Any, parameters: Any, run: ArrayRun) -> Any:
-            lead, cases = _flat(_arrays((start, inputs, parameters)))
+            lead, cases = _run_cases(start, inputs, parameters)
             found = run.values(*cases)
             return torch.as_tensor(found.reshape(*lead, *found.shape[1:])).to(start)
 
@@ -234,28 +276,32 @@ def _autograd_functions(torch: Any) -> Any:
             if names and run.stepped is not None:
                 moved = dict(zip(names, PulledOfTensors.apply(*saved, weights, run, names)))
                 return (*(moved.get(name) for name in GROUPS), None)
-            found = dict(zip(names, JacobiansOfTensors.apply(*saved, run, names))) if names else {}
+            full = _with_lead(saved)
+            found = dict(zip(names, JacobiansOfTensors.apply(*full, run, names))) if names else {}
             pulled = [
                 torch.einsum("...ty,...tyk->...k", weights, found[name]).reshape(own.shape) if name in found else None
-                for name, own in zip(GROUPS, saved)
+                for name, own in zip(GROUPS, full)
             ]
-            return (*pulled, None)
+            return (*(_without_lead(part, like) for part, like in zip(pulled, saved)), None)
 
         @staticmethod
         def jvp(ctx: Any, *tangents: Any) -> Any:
-            run, saved = ctx.run, ctx.saved_tensors
+            run, saved = ctx.run, _with_lead(ctx.saved_tensors)
             names = _varied(run, [t is not None for t in tangents[:3]])
             found = dict(zip(names, JacobiansOfTensors.apply(*saved, run, names))) if names else {}
             total = torch.zeros((*saved[0].shape[:-1], len(run.times), len(run.labels["y"]))).to(saved[0])
             for name, tangent, own in zip(GROUPS, tangents, saved):
                 if name in found:
-                    flat = tangent.reshape(*saved[0].shape[:-1], -1).to(own)
+                    flat = tangent.expand_as(own).reshape(*saved[0].shape[:-1], -1).to(own)
                     total = total + torch.einsum("...tyk,...k->...ty", found[name], flat)
             return total
 
         @staticmethod
         def vmap(info: Any, in_dims: Any, start: Any, inputs: Any, parameters: Any, run: ArrayRun) -> Any:
-            return RunOfTensors.apply(*_to_front(info, in_dims, (start, inputs, parameters)), run), 0
+            if in_dims[2] is None and parameters.ndim == 1:
+                front = _to_front(info, in_dims[:2], (start, inputs))
+                return RunOfTensors.apply(*front, parameters, run), 0
+            return RunOfTensors.apply(*_inner_lead(_to_front(info, in_dims, (start, inputs, parameters))), run), 0
 
     return RunOfTensors
 

@@ -22,14 +22,18 @@ _LN2 = 0.6931471805599453
 def expm1(w: LaneText, x: Word) -> Word:
     """eˣ − 1."""
     inner = w.larger(w.num(-_STEEP), w.smaller(x, w.num(_STEEP)))
-    inner = w.choose(w.compare("uno", x, x), x, inner)
-    s, lost, k = reduced_exponent(w, inner)
-    y = w.add(s, w.fma(w.mul(s, s), w.polynomial(s, EXPONENTIAL), lost))
-    power = scaled(w, w.num(1.0), k)
-    found = w.fma(power, y, w.sub(power, w.num(1.0)))
+    found = _expm1_inside(w, w.choose(w.compare("uno", x, x), x, inner))
     found = w.choose(w.compare("olt", w.abs(x), w.num(2.0**-54)), x, found)
     found = w.choose(w.compare("oge", x, w.num(_STEEP)), exp(w, x), found)
     return w.choose(w.compare("ole", x, w.num(-_STEEP)), w.num(-1.0), found)
+
+
+def _expm1_inside(w: LaneText, x: Word) -> Word:
+    """eˣ − 1 where e^|x| fits beside 1."""
+    s, lost, k = reduced_exponent(w, x)
+    y = w.add(s, w.fma(w.mul(s, s), w.polynomial(s, EXPONENTIAL), lost))
+    power = scaled(w, w.num(1.0), k)
+    return w.fma(power, y, w.sub(power, w.num(1.0)))
 
 
 @called("lane.log1p")
@@ -67,15 +71,14 @@ def cosh(w: LaneText, x: Word) -> Word:
     return w.choose(w.compare("olt", a, w.num(_STEEP)), small, w.choose(w.compare("uno", x, x), x, _half_exp(w, a)))
 
 
+@called("lane.tanh")
 def tanh(w: LaneText, x: Word) -> Word:
-    """tanh x."""
+    """tanh x: t / (t + 2) of t = e^(2 |x|) − 1, and −t / (t + 2) of t = e^(−2 |x|) − 1 where that is not far from 0."""
     a = w.abs(x)
     large = w.compare("oge", a, w.num(1.0))
-    twice = w.smaller(w.add(a, a), w.num(2 * _STEEP))
-    t = expm1(w, w.choose(large, twice, w.neg(twice)))
-    over = w.add(t, w.num(2.0))
-    far = w.sub(w.num(1.0), w.div(w.num(2.0), over))
-    found = w.choose(large, far, w.div(w.neg(t), over))
+    twice = w.smaller(w.add(a, a), w.num(_STEEP))
+    t = _expm1_inside(w, w.choose(large, twice, w.neg(twice)))
+    found = w.div(w.choose(large, t, w.neg(t)), w.add(t, w.num(2.0)))
     return w.choose(w.compare("uno", x, x), x, w.copysign(found, x))
 
 

@@ -5,11 +5,15 @@
 //   p (np)          parameters
 //   y (times, ny)   outputs at the times, where steps end; the states themselves if there is no function of outputs
 //
-// pull() maps weights of y to those of x0, u and p, by the adjoint of the steps of the same run (flow/adjoint.hpp).
+// pull() maps weights of y to those of x0, u and p, by the adjoint of the steps of the same run (flow/adjoint.hpp). Steps
+// of the last values are kept for it, since weights follow values as a rule.
 #pragma once
 
 #include <cmath>
+#include <cstring>
+#include <deque>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <vector>
 
@@ -48,6 +52,7 @@ public:
         const Record& record = taken.record;
         if (!request_.outputs) {
             for (long long k = 0; k < rows(); ++k) copy(row(record, taken.at[index(k)]), states(), y + k * states());
+            keep(x0, u, p, std::move(taken));
             return true;
         }
         Caller outputs(*request_.outputs, request_.run.keeper);
@@ -57,13 +62,15 @@ public:
             call.res[0] = y + k * width();
             if (evaluate(call)) return false;
         }
+        keep(x0, u, p, std::move(taken));
         return true;
     }
 
     // Weights of y (rows, width) of one case to those of x0, u and p.
     bool pull(const double* x0, const double* u, const double* p, const double* weights, double* x_bar, double* u_bar,
                   double* p_bar) const {
-        SteppedRecord taken = take(x0, u, p);
+        SteppedRecord taken = kept(x0, u, p);
+        if (!taken.arrived) taken = take(x0, u, p);
         if (!taken.arrived) return false;
         std::fill_n(x_bar, states(), 0.0);
         std::fill_n(u_bar, (rows() - 1) * input_count(), 0.0);
@@ -96,6 +103,53 @@ private:
         std::vector<long long> at;
         bool arrived = false;
     };
+
+    // Steps of a run by its numbers.
+    struct Kept {
+        std::vector<double> numbers;
+        SteppedRecord taken;
+    };
+    // More numbers than so many are not kept; runs with more of their own never are.
+    static constexpr std::size_t most_kept = 1 << 20, most_runs = 256;
+
+    std::vector<double> numbers_of(const double* x0, const double* u, const double* p) const {
+        std::vector<double> numbers(x0, x0 + states());
+        numbers.insert(numbers.end(), u, u + (rows() - 1) * input_count());
+        numbers.insert(numbers.end(), p, p + parameters());
+        return numbers;
+    }
+    std::size_t size_of(const Kept& one) const {
+        return one.numbers.size() + index(one.taken.record.step_count * (1 + states()));
+    }
+
+    void keep(const double* x0, const double* u, const double* p, SteppedRecord&& taken) const {
+        Kept one{numbers_of(x0, u, p), std::move(taken)};
+        const std::size_t size = size_of(one);
+        if (size > most_kept) return;
+        const std::lock_guard held(lock_);
+        kept_.push_back(std::move(one)), kept_size_ += size;
+        while (kept_size_ > most_kept || kept_.size() > most_runs) kept_size_ -= size_of(kept_.front()), kept_.pop_front();
+    }
+
+    // The steps of a run with these numbers, bit for bit, which are then no longer kept; not arrived where there are none.
+    SteppedRecord kept(const double* x0, const double* u, const double* p) const {
+        SteppedRecord found;
+        const auto same = [](const double* a, const double* b, long long count) {
+            return count == 0 || std::memcmp(a, b, index(count) * sizeof(double)) == 0;
+        };
+        const long long n = states(), inputs = (rows() - 1) * input_count();
+        const std::lock_guard held(lock_);
+        for (auto one = kept_.begin(); one != kept_.end(); ++one) {
+            const double* numbers = one->numbers.data();
+            if (!same(numbers, x0, n) || !same(numbers + n, u, inputs) || !same(numbers + n + inputs, p, parameters()))
+                continue;
+            kept_size_ -= size_of(*one);
+            found = std::move(one->taken);
+            kept_.erase(one);
+            break;
+        }
+        return found;
+    }
 
     static std::size_t index(long long k) { return static_cast<std::size_t>(k); }
     static void add(const std::vector<double>& part, double* to) {
@@ -195,6 +249,9 @@ private:
 
     ArrayRequest request_;
     std::vector<long long> slots_;
+    mutable std::mutex lock_;
+    mutable std::deque<Kept> kept_;
+    mutable std::size_t kept_size_ = 0;
 };
 
 }  // namespace daedalus

@@ -260,7 +260,7 @@ void make_plan(Plan* place, nb::handle model, nb::handle method, double rtol, nb
                std::vector<long long> at_start, long long discretes, std::vector<unsigned char> is_read,
                std::vector<long long> levels, std::vector<unsigned char> writes, bool from_start,
                nb::handle contacts, std::vector<unsigned char> is_contact, std::vector<unsigned char> may_slide,
-               bool rows_at_jumps) {
+               bool rows_at_jumps, long long cases) {
     Plan& plan = *new (place) Plan;
     try {
         choose_model(model, plan);
@@ -269,6 +269,9 @@ void make_plan(Plan* place, nb::handle model, nb::handle method, double rtol, nb
         set_tolerances(atol, rtol, plan);
         plan.request.keep_steps = keep_steps, plan.request.rows_at_jumps = rows_at_jumps;
         plan.request.watch_stiffness = watch_stiffness;
+        if (cases < 1 || plan.row_size % cases != 0 || (cases > 1 && !plan.request.rhs))
+            refuse("cases must divide the number of states of an explicit model");
+        plan.request.cases = cases;
         plan.request.kinked = kinked, plan.request.junctions = junctions, plan.request.moving_mass = moving_mass;
         if (memory_limit) plan.request.memory_limit = *memory_limit;
         plan.directions = std::move(directions);
@@ -302,7 +305,7 @@ nb::class_<Plan> bind_plan(nb::module_& module) {
              "kinked"_a = false, "junctions"_a = false, "moving_mass"_a = false, "memory_limit"_a = nb::none(), "sides"_a = nb::list(), "at_start"_a = nb::list(),
              "discretes"_a = 0, "is_read"_a = nb::list(), "levels"_a = nb::list(), "writes"_a = nb::list(),
              "from_start"_a = false, "contacts"_a = nb::none(), "is_contact"_a = nb::list(),
-             "may_slide"_a = nb::list(), "rows_at_jumps"_a = false);
+             "may_slide"_a = nb::list(), "rows_at_jumps"_a = false, "cases"_a = 1);
 }
 
 }  // namespace daedalus

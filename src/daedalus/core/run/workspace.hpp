@@ -50,6 +50,7 @@ struct Request {
     bool samples_only = false;  // save_at was given
     bool keep_steps = true;
     bool rows_at_jumps = false;
+    long long cases = 1;  // of which the states consist, number by number; each is held to the tolerance
     double watch_stiffness = 0;  // steps to come from which on another method pays where stability limits them; 0: none
     bool kinked = false;
     bool junctions = false, moving_mass = false;
@@ -99,6 +100,7 @@ public:
         s.rtol = request.rtol;
         s.fixed_step = request.fixed_step, s.first_step = request.first_step;
         s.max_step = request.max_step, s.max_steps = request.max_steps;
+        s.cases = request.cases;
         s.watch_stiffness = request.watch_stiffness, s.kinked = request.kinked;
         s.junctions = request.junctions, s.moving_mass = request.moving_mass;
         add_stops(request);

@@ -230,6 +230,7 @@ struct MethodCalls {
 struct Integration {
     // What is solved.
     long long n = 0, lanes = 0;  // lanes: n padded
+    long long cases = 1;  // the states are those of so many cases that share their steps: of all the first, then the second
     Call rhs;
     double t0 = 0, t1 = 0, direction = 1;
     Inputs inputs;

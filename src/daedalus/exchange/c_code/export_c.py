@@ -15,6 +15,7 @@ from daedalus.differentiation.flow.flow_core import FlowCore
 from daedalus.errors import DaedalusError
 from daedalus.exchange.c_code.casadi_c import CFunction, c_function, numbers, written_functions
 from daedalus.exchange.c_code.steps_in_c import fixed_steps, step_code, step_functions
+from daedalus.exchange.noise_notes import noise_notes
 from daedalus.initialisation.initialise import initialise
 from daedalus.integrators.tableaux.tableau import Tableau
 from daedalus.model.expressions import concatenate
@@ -91,7 +92,7 @@ def export_c(
     """
     system = flowing_system(model)
     prefix = c_name(system.name if name is None else name)
-    notes: list[str] = []
+    notes = noise_notes(system)
     functions = _model_functions(system, prefix, notes)
     core = _flow_core(system, method, DEFAULT_STEP if step is None else step, notes)
     stepping = ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import casadi as ca
@@ -18,6 +18,7 @@ from daedalus.errors import DaedalusError, InputError
 from daedalus.exchange.c_code.casadi_c import CFunction, c_function
 from daedalus.exchange.c_code.steps_in_c import fixed_steps, step_functions
 from daedalus.exchange.fmu.embedded_steps import embedded_steps
+from daedalus.exchange.fmu.fitting_start import fitting_start
 from daedalus.exchange.fmu.frictions import frictions_of
 from daedalus.exchange.fmu.instants import Instants, assigned_by, guards_of, instants_of
 from daedalus.exchange.fmu.iterated_unknowns import NONE, IteratedUnknowns, iterated_unknowns
@@ -30,6 +31,7 @@ from daedalus.exchange.fmu.model_description import (
     platform_folder,
 )
 from daedalus.exchange.fmu.resets_on_constraints import consistent_resets
+from daedalus.exchange.noise_notes import noise_notes
 from daedalus.initialisation.initialise import initialise
 from daedalus.model.expressions import concatenate
 from daedalus.model.model import Model, as_system
@@ -170,10 +172,11 @@ def _flowing_system(model: Model | System) -> tuple[System, ExplicitForm, Iterat
     found = find_explicit_form(system)
     form, unknowns = iterated_unknowns(system) if isinstance(found, NoForm) else (found, NONE)
     notes = [] if not unknowns.count else ["x' and z are solved by Newton's method at every evaluation"]
+    notes += noise_notes(system)
     switches = switches_of(system)
     if switches is not None:
-        found = listed([*switches.conditions, *switches.on_time], MOST_LISTED)
-        notes.append(f"conditions in the equations are no events, steps pass them by their error: {found}")
+        named = listed([*switches.conditions, *switches.on_time], MOST_LISTED)
+        notes.append(f"conditions in the equations are no events, steps pass them by their error: {named}")
     return system, form, unknowns, notes
 
 
@@ -276,7 +279,7 @@ def _variables(
     for place in system.places.values():
         for letter, k in zip(place.letters, place.positions):
             units[letter][int(k)] = units[letter][int(k)] or place.unit
-    chosen = {label for name in outputs for label in _labels_of(system, name)}
+    chosen, limits = {label for name in outputs for label in _labels_of(system, name)}, _limits(system)
     symbols = {letter: system.symbol(letter) for letter in ("x", "u", "p")}
     found: list[FmuVariable] = [FmuVariable("time", 0, "independent", "continuous")]
     n, nz = sizes["x"], sizes["z"]
@@ -301,8 +304,9 @@ def _variables(
     # States come first, so that the index of the k-th is k + 2; rates, z, outputs, inputs and parameters follow.
     for k, label in enumerate(system.labels["x"]):
         own = (k + 2,) if kind(label) == "output" else ()
-        value = float(start[k])
-        found.append(FmuVariable(label, 1 + k, kind(label), "continuous", value, units["x"][k], None, own))
+        value, is_open = float(start[k]), bool(system.constrains_start and np.isnan(system.start["x"][k]))
+        state = FmuVariable(label, 1 + k, kind(label), "continuous", value, units["x"][k], None, own, is_open=is_open)
+        found.append(state)
     for k, row in enumerate(depends(form.xdot)):
         label = system.labels["xdot"][k]
         label = f"der({system.labels['x'][k]})" if label in system.labels["x"] else label
@@ -327,7 +331,25 @@ def _variables(
         reference = first_u - 1 + sizes["u"] + sizes["p"] + k
         label = f"guard({system.events[instants.order[k]].name})"
         found.append(FmuVariable(label, reference, "local", "continuous", depends=row, is_guard=True))
+    return [_limited(variable, limits) for variable in found]
+
+
+def _limits(system: System) -> dict[str, dict[str, float]]:
+    """Usual sizes other than one, and bounds of what an importer sets, by label; a run does not stop at others."""
+    found: dict[str, dict[str, float]] = {}
+    for variable in system.variables:
+        words = ("nominal", "lower", "upper") if variable.kind in ("input", "parameter") else ("nominal",)
+        for k in range(variable.size):
+            given = ((word, getattr(variable, word)[k : k + 1]) for word in words)
+            own = {w: float(v) for w, values in given for v in values if np.isfinite(v) and (w, v) != ("nominal", 1.0)}
+            if own:
+                found[variable.label(k)] = own
     return found
+
+
+def _limited(variable: FmuVariable, limits: dict[str, dict[str, float]]) -> FmuVariable:
+    own = limits.get(variable.name, {})
+    return replace(variable, nominal=own.get("nominal"), lower=own.get("lower"), upper=own.get("upper"))
 
 
 def _labels_of(system: System, name: str) -> list[str]:
@@ -361,7 +383,7 @@ def _functions(
     ends = np.cumsum([0, *(symbols.numel() for _, symbols in own[1:])]).tolist()
     parts = [(f"{letter}_bar", back[a:b]) for letter, a, b in zip(("x", "u", "p"), ends, ends[1:])]
     found.append(c_function("dd_adjoint", [*own, *weights], parts, "how a weighted sum of x', z and y changes"))
-    found += unknowns.functions(own)
+    found += [*unknowns.functions(own), *fitting_start(system, form, own)]
     if system.outputs:
         found.append(c_function("dd_outputs", own, [("y", y)], "the outputs"))
     if instants.guards:

@@ -34,6 +34,7 @@ OPTIONAL = {
     "dd_outputs": "t, x, u, p, y", "dd_guards": "t, x, u, p, g", "dd_resets": "t, x, u, p, r",
     "dd_residual": "t, x, u, p, F, by_w", "dd_residual_forward": "t, x, u, p, sx, su, sp, F",
     "dd_frictions": "t, x, u, p, s, f, c, l", "dd_impulses": "t, x, u, p, X, S",
+    "dd_begin": "t, x, u, p, n, k",
     "dd_residual_adjoint": "t, x, u, p, F, x_bar, u_bar, p_bar",
 }  # fmt: skip
 
@@ -74,6 +75,7 @@ def libraries(
     """The library and what lies beside it, by name, and the token that belongs to them."""
     sizes = {"NX": system.sizes["x"], "NZ": system.sizes["z"], "NU": system.sizes["u"], "NP": system.sizes["p"]}
     sizes |= {"NY": sum(value.numel() for value in system.outputs.values()), "NG": instants.guards}
+    sizes["NK"] = next((f.function.numel_out(1) for f in functions if f.name == "dd_begin"), 0)
     p, nominal = np.asarray(system.start["p"]), np.asarray(system.nominal["x"])
 
     def token(*of: bytes) -> str:

@@ -25,11 +25,28 @@ class FmuVariable:
     derivative_of: int | None = None  # the index of its state
     depends: tuple[int, ...] = ()
     is_guard: bool = False
+    nominal: float | None = None
+    lower: float | None = None
+    upper: float | None = None
+    is_open: bool = False  # its start value is where the search for one that fits begins
+
+    @property
+    def limits(self) -> str:
+        """Its usual size and its bounds as attributes."""
+        given = (("nominal", self.nominal), ("min", self.lower), ("max", self.upper))
+        return "".join(f' {word}="{value!r}"' for word, value in given if value is not None)
 
     @property
     def is_exact(self) -> bool:
         """Whether its start value is given, not computed."""
-        return self.start is not None and self.causality != "input" and self.variability != "tunable"
+        return (
+            self.start is not None and self.causality != "input" and self.variability != "tunable" and not self.is_open
+        )
+
+    @property
+    def initial(self) -> str:
+        """How its start value counts, as an attribute."""
+        return ' initial="exact"' if self.is_exact else ' initial="approx"' if self.is_open else ""
 
 
 # What a communication step of FMI 3 can do: any length, tell of steps inside, end early, leave events to the importer.
@@ -37,6 +54,8 @@ STEPS_OF_FMI_3 = (
     ' canHandleVariableCommunicationStepSize="true" providesIntermediateUpdate="true" hasEventMode="true"'
     ' mightReturnEarlyFromDoStep="true" canReturnEarlyAfterIntermediateUpdate="true"'
 )
+# What is told where a call fails.
+LOG = '<LogCategories><Category name="logStatusError"/></LogCategories>'
 # The folder of each platform's library in FMI 3 and FMI 2 (None: not foreseen there), and how its name ends.
 PLATFORMS = {
     "x86_64-linux": ("linux64", ".so"),
@@ -96,18 +115,18 @@ def _description_2(
     rows = []
     for v in variables:
         words = f'name={quoteattr(v.name)} valueReference="{v.reference}" causality="{v.causality}"'
-        initial = ' initial="exact"' if v.is_exact else ""
         real = f" start={quoteattr(repr(v.start))}" if v.start is not None else ""
         real += f" unit={quoteattr(v.unit)}" if v.unit else ""
+        real += v.limits
         real += f' derivative="{v.derivative_of}"' if v.derivative_of is not None else ""
-        rows.append(f'<ScalarVariable {words} variability="{v.variability}"{initial}><Real{real}/></ScalarVariable>')
+        rows.append(f'<ScalarVariable {words} variability="{v.variability}"{v.initial}><Real{real}/></ScalarVariable>')
     outputs = [(k, v) for k, v in enumerate(variables, 1) if v.causality == "output"]
     slopes = [(k, v) for k, v in enumerate(variables, 1) if v.derivative_of is not None]
-    first = sorted([*((k, v) for k, v in outputs if not v.is_exact), *slopes], key=lambda pair: pair[0])
+    first = [(k, v) for k, v in enumerate(variables, 1) if _is_unknown(v)]
 
     def listed(tag: str, entries: list[tuple[int, FmuVariable]]) -> str:
         def depends(v: FmuVariable) -> str:
-            return f' dependencies="{" ".join(map(str, v.depends))}"'
+            return "" if tag == "InitialUnknowns" and v.is_open else f' dependencies="{" ".join(map(str, v.depends))}"'
 
         inner = "".join(f'<Unknown index="{k}"{depends(v)}/>' for k, v in entries)
         return f"<{tag}>{inner}</{tag}>" if entries else ""
@@ -117,9 +136,14 @@ def _description_2(
     return (
         f'<fmiModelDescription fmiVersion="2.0" modelName={quoteattr(name)} guid="{token}" generationTool="Daedalus" '
         f'variableNamingConvention="flat" numberOfEventIndicators="{events}">{own}{_units(variables)}'
-        f'<DefaultExperiment tolerance="{rtol!r}"/><ModelVariables>{"".join(rows)}</ModelVariables>'
+        f'{LOG}<DefaultExperiment tolerance="{rtol!r}"/><ModelVariables>{"".join(rows)}</ModelVariables>'
         f"<ModelStructure>{structure}</ModelStructure></fmiModelDescription>"
     )
+
+
+def _is_unknown(v: FmuVariable) -> bool:
+    """Whether a value is computed at the start."""
+    return v.is_open or v.derivative_of is not None or (v.causality == "output" and not v.is_exact)
 
 
 def _description_3(
@@ -135,13 +159,16 @@ def _description_3(
     rows = []
     for v in variables:
         words = f'name={quoteattr(v.name)} valueReference="{v.reference}" causality="{v.causality}"'
-        words += f' variability="{v.variability}"' + (' initial="exact"' if v.is_exact else "")
+        words += f' variability="{v.variability}"{v.initial}'
         words += f" start={quoteattr(repr(v.start))}" if v.start is not None else ""
         words += f" unit={quoteattr(v.unit)}" if v.unit else ""
+        words += v.limits
         words += f' derivative="{by_index[v.derivative_of]}"' if v.derivative_of is not None else ""
         rows.append(f"<Float64 {words}/>")
 
     def unknown(tag: str, v: FmuVariable) -> str:
+        if tag == "InitialUnknown" and v.is_open:
+            return f'<{tag} valueReference="{v.reference}"/>'
         depends = " ".join(str(by_index[k]) for k in v.depends)
         return f'<{tag} valueReference="{v.reference}" dependencies="{depends}"/>'
 
@@ -149,11 +176,11 @@ def _description_3(
     slopes = [v for v in variables if v.derivative_of is not None]
     structure = "".join(unknown("Output", v) for v in outputs)
     structure += "".join(unknown("ContinuousStateDerivative", v) for v in slopes)
-    structure += "".join(unknown("InitialUnknown", v) for v in [*(o for o in outputs if not o.is_exact), *slopes])
+    structure += "".join(unknown("InitialUnknown", v) for v in variables if _is_unknown(v))
     structure += "".join(unknown("EventIndicator", v) for v in variables if v.is_guard)
     return (
         f'<fmiModelDescription fmiVersion="3.0" modelName={quoteattr(name)} instantiationToken="{token}" '
         f'generationTool="Daedalus" variableNamingConvention="flat">{own}{_units(variables)}'
-        f'<DefaultExperiment tolerance="{rtol!r}"/><ModelVariables>{"".join(rows)}</ModelVariables>'
+        f'{LOG}<DefaultExperiment tolerance="{rtol!r}"/><ModelVariables>{"".join(rows)}</ModelVariables>'
         f"<ModelStructure>{structure}</ModelStructure></fmiModelDescription>"
     )

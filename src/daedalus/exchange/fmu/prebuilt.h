@@ -2,14 +2,13 @@
 
    The file holds sizes, start values, a tableau, and the functions of the model as lists of operations (CasADi's
    numbers), which `evaluate` walks through. Each FMU has a copy of the library of its own, so one model is enough. */
-#include <stdio.h>
 #if !defined(_WIN32)
 #include <dlfcn.h>
 #endif
 
 enum {
   RATES, FORWARD, ADJOINT, OUTPUTS, GUARDS, RESETS, STAGE, CORRECT, RESIDUAL, RESIDUAL_FORWARD, RESIDUAL_ADJOINT, FRICTIONS,
-  IMPULSES, FUNCTIONS
+  IMPULSES, BEGIN, FUNCTIONS
 };
 enum { MOST_ITERATIONS = 50, STACK = 2048 };
 /* Stages at rest are zero but for rounding: they are measured from here on. */
@@ -23,7 +22,7 @@ typedef struct {
 } Program;
 
 static struct {
-  int64_t nx, nz, nu, np, ny, ng, nh, nc, stages, order, embedded, implicit, projected, corrections, stage_z, nw, nf;
+  int64_t nx, nz, nu, np, ny, ng, nh, nc, stages, order, embedded, implicit, projected, corrections, stage_z, nw, nf, nk;
   double rtol, first_step, fixed_step;
   const double *x_start, *p_values, *w_start, *nominal, *A, *b, *c, *off, *guess, *period, *offset, *divisor, *times;
   int *directions, *terminal, *at_start, *levels, *first, *friction_guards, *friction_modes;
@@ -42,6 +41,7 @@ static struct {
 #define NC ((int)dd.nc)
 #define NW ((int)dd.nw)
 #define NF ((int)dd.nf)
+#define NK ((int)dd.nk)
 #define DD_TOKEN dd.token
 #define DD_RTOL dd.rtol
 #define DD_ORDER ((double)dd.order)
@@ -208,6 +208,11 @@ static int dd_impulses(const double *t, const double *x, const double *u, const 
   const double *arg[] = {t, x, u, p};
   double *res[] = {states, speeds};
   return evaluate(IMPULSES, arg, res);
+}
+static int dd_begin(const double *t, const double *x, const double *u, const double *p, double *next, double *kept) {
+  const double *arg[] = {t, x, u, p};
+  double *res[] = {next, kept};
+  return evaluate(BEGIN, arg, res);
 }
 #define dd_outputs(t, x, u, p, y) dd_one(OUTPUTS, t, x, u, p, y)
 #define dd_guards(t, x, u, p, g) dd_one(GUARDS, t, x, u, p, g)
@@ -419,15 +424,16 @@ static const void *part(Reader *r, int64_t count, size_t size) {
 static int read_model(char *bytes, size_t size) {
   Reader r = {bytes, bytes + size};
   const char *magic = PART(&r, char, 8);
-  const int64_t *sizes = PART(&r, int64_t, 19);
+  const int64_t *sizes = PART(&r, int64_t, 20);
   const double *numbers = PART(&r, double, 3);
   const int32_t *ways;
   int64_t whole;
   int k;
-  if (!magic || memcmp(magic, "DDFMU005", 8) || !sizes || !numbers) return 1;
+  if (!magic || memcmp(magic, "DDFMU006", 8) || !sizes || !numbers) return 1;
   dd.nx = sizes[0], dd.nz = sizes[1], dd.nu = sizes[2], dd.np = sizes[3], dd.ny = sizes[4], dd.ng = sizes[5];
   dd.stages = sizes[6], dd.order = sizes[7], dd.implicit = sizes[8], dd.projected = sizes[9], dd.corrections = sizes[10];
   dd.stage_z = sizes[11], dd.nh = sizes[13], dd.nc = sizes[14], dd.nw = sizes[16], dd.embedded = sizes[17], dd.nf = sizes[18];
+  dd.nk = sizes[19];
   dd.rtol = numbers[0], dd.first_step = numbers[1], dd.fixed_step = numbers[2];
   dd.token = PART(&r, char, sizes[12]);
   dd.x_start = PART(&r, double, dd.nx), dd.p_values = PART(&r, double, dd.np), dd.nominal = PART(&r, double, dd.nx);

@@ -25,11 +25,11 @@ from daedalus.model.system.instruction_list import UnknownOperationError, read_i
 from daedalus.simulation.plant.projection import CORRECTIONS
 
 NAME = "model.bin"
-MAGIC = b"DDFMU005"
+MAGIC = b"DDFMU006"
 # The order of the functions in the file.
 FUNCTIONS = (
     *("rates", "forward", "adjoint", "outputs", "guards", "resets", "stage", "correct"),
-    *("residual", "residual_forward", "residual_adjoint", "frictions", "impulses"),
+    *("residual", "residual_forward", "residual_adjoint", "frictions", "impulses", "begin"),
 )
 # Numbers of the runtime for what is no arithmetic or has a large number in CasADi.
 SPECIAL = {
@@ -58,7 +58,7 @@ def model_bytes(
 ) -> bytes:  # fmt: skip
     """The file that the runtime reads.
 
-    sizes: NX, NZ, NU, NP, NY, NG. unknowns: first values of x' and z where they are solved by iteration.
+    sizes: NX, NZ, NU, NP, NY, NG, NK. unknowns: first values of x' and z where they are solved by iteration.
     """
     table, stage = core.tableau, core.stage
     name = token.encode() + b"\0"
@@ -67,10 +67,10 @@ def model_bytes(
     whole += [table.stages, int(table.order), int(stage.implicit), int(stage.projected is not None), CORRECTIONS, nz]
     whole += [
         len(name), instants.discretes, instants.clocks, len(instants.times), len(unknowns), steps.second_order,
-        len(instants.friction_modes),
+        len(instants.friction_modes), sizes["NK"],
     ]  # fmt: skip
     guess = np.nan_to_num(np.asarray(core.system.start["z"], dtype=float)[:nz], nan=0.0)
-    parts = [MAGIC, struct.pack("<19q", *whole)]
+    parts = [MAGIC, struct.pack("<20q", *whole)]
     parts += [struct.pack("<3d", steps.rtol, FIRST_STEP, steps.fixed), _padded(name)]
     for numbers in (start, parameters, nominal, table.A.ravel(), table.b, table.c, steps.errors, guess, unknowns):
         parts.append(np.asarray(numbers, dtype="<f8").tobytes())

@@ -4,7 +4,8 @@
    the functions dd_rates (with constraints stabilised, for importers), dd_outputs, dd_guards, dd_resets and dd_step.
    Where x' and z follow from the equations only by iteration, they are NW unknowns behind the parameters, which
    dd_residual determines.
-   Of NF dry frictions friction.h decides the modes. Of NG events with guards and NC clocks behind them, dd_resets has what each assigns: the states, and the NH discrete
+   Of NF dry frictions friction.h decides the modes. What constraints keep zero, NK numbers, holds from the start on:
+   dd_begin has them, and states nearer to them. Of NG events with guards and NC clocks behind them, dd_resets has what each assigns: the states, and the NH discrete
    variables, which are the last parameters.
 
    Values by reference: 0 is time, then x, their derivatives, z, outputs, inputs, parameters, guards.
@@ -19,6 +20,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,13 +45,23 @@ enum { OK = 0, ERROR = 3 };
 /* What the importer of a co-simulation wants, in front of the instance: it is no part of its state. */
 typedef void Update(void *environment, double t, bool may_set, bool may_get, bool finished, bool may_return, bool *early,
                     double *until);
+typedef void Log2(void *environment, const char *instance, int status, const char *category, const char *message, ...);
+typedef void Log3(void *environment, int status, const char *category, const char *message);
 typedef struct {
   void *environment;
+  Log2 *log2;
+  Log3 *log3;
   Update *update; /* told of every step inside; NULL: nothing */
   int events;     /* the importer handles events itself, in event mode */
   int early;      /* a communication step may end early */
 } Host;
 #define HOST(m) ((Host *)(m) - 1)
+
+/* The way to tell a user why a call failed; no text has a % in it. */
+static void tell(const Host *host, const char *text) {
+  if (host->log2) host->log2(host->environment, "", ERROR, "logStatusError", text);
+  if (host->log3) host->log3(host->environment, ERROR, "logStatusError", text);
+}
 
 /* One block of memory, without pointers into itself, so that a copy of its bytes is a copy of its state. */
 typedef struct {
@@ -80,16 +92,22 @@ static void reset(Instance *m) {
   m->rtol = DD_RTOL;
 }
 
-static Instance *instantiate(const char *token, const char *place, int co_simulation) {
+static Instance *instantiate(const char *token, const char *place, int co_simulation, Host host) {
   Instance *m;
-  if (DD_LOAD(place)) return NULL;
-  m = token && strcmp(token, DD_TOKEN) == 0 ? malloc(sizeof(Host) + BYTES) : NULL;
+  int known;
+  if (DD_LOAD(place)) {
+    tell(&host, "The model in the folder resources could not be read.");
+    return NULL;
+  }
+  known = token && strcmp(token, DD_TOKEN) == 0;
+  m = known ? malloc(sizeof(Host) + BYTES) : NULL;
   if (!m) {
+    tell(&host, known ? "There is not enough memory." : "The token of modelDescription.xml is that of another model.");
     DD_UNLOAD();
     return NULL;
   }
   m = (Instance *)((Host *)m + 1);
-  memset(HOST(m), 0, sizeof(Host));
+  *HOST(m) = host;
   m->co_simulation = co_simulation;
   reset(m);
   return m;
@@ -306,6 +324,15 @@ static int advance(Instance *m, double end, bool *pending) {
   return act(m, &changed);
 }
 
+/* The same, with words where it failed. */
+static int moved_on(Instance *m, double end, bool *pending) {
+  char text[120];
+  if (!advance(m, end, pending)) return 0;
+  snprintf(text, sizeof text, "The step from t = %g failed: the equations have no values there, or the solution ends.", m->t);
+  tell(HOST(m), text);
+  return 1;
+}
+
 /* After a step without an event: on which side of zero the guards are now. */
 static int completed(Instance *m) {
   double now[OF(NG)];
@@ -313,6 +340,29 @@ static int completed(Instance *m) {
   if (guards(m, m->t, STATES(m), now)) return 1;
   if (!any_crossed(BEFORE(m), now)) memcpy(BEFORE(m), now, sizeof(double) * (size_t)NG);
   return 0;
+}
+
+/* States off what the constraints keep by less than this share, and than ten tolerances, are taken as they are. */
+#define NEAR_START 1e-8
+enum { MOST_MOVES = 30 };
+
+/* States that the model leaves open move onto the constraints; 1 where those that are given contradict them. */
+static int fit_start(Instance *m) {
+  double next[OF(NX)], kept[OF(NK)], before = INFINITY, worst, allowed;
+  int k, move;
+  if (NK == 0) return 0;
+  for (move = 0; move < MOST_MOVES; ++move) {
+    if (settle(m, m->t, STATES(m)) || dd_begin(&m->t, STATES(m), INPUTS(m), PARAMETERS(m), next, kept)) return 1;
+    for (k = 0, worst = 0; k < NK; ++k) worst = fabs(kept[k]) <= worst ? worst : fabs(kept[k]);
+    for (k = 0, allowed = 1; k < NX; ++k) allowed = fmax(allowed, fabs(STATES(m)[k]));
+    allowed *= fmax(NEAR_START, 10 * m->rtol);
+    /* Corrections go on until they bring nothing more. */
+    if (worst <= allowed && (move == 0 || worst == 0 || worst >= 0.5 * before)) return 0;
+    if (!isfinite(worst)) return 1;
+    before = worst;
+    memcpy(STATES(m), next, sizeof next);
+  }
+  return 1;
 }
 
 /* The beginning of a run: the guards, where conditions that count at the start are not yet true, and the first ticks. */
@@ -327,7 +377,15 @@ static int look(Instance *m) {
     while (tick(k, first) < m->t - slack) first += 1;
     NEXT(m)[k] = first;
   }
-  if (decide(m, NULL) || guards(m, m->t, STATES(m), BEFORE(m))) return 1;
+  if (fit_start(m)) {
+    tell(HOST(m), "The start values contradict the constraints of the model: no values of the states that it leaves open "
+                  "satisfy its equations with those that are given.");
+    return 1;
+  }
+  if (decide(m, NULL) || guards(m, m->t, STATES(m), BEFORE(m))) {
+    tell(HOST(m), "The equations have no values at the start.");
+    return 1;
+  }
   for (k = 0; k < NG; ++k)
     if (dd_at_start[k]) BEFORE(m)[k] = dd_directions[k] < 0 ? 1.0 : -1.0;
   /* In model exchange, and where it handles events, the importer asks for what happens at the start. */
@@ -466,13 +524,16 @@ static int adjoint(const Instance *m, const uint32_t *unknowns, size_t nz, const
 /* ---- FMI 2.0 ---- */
 
 typedef struct { int again, terminate, nominals, values, defined; double time; } Info2;
+typedef struct { Log2 *log; void *allocate, *let_go, *finished, *environment; } Calls2;
 
 EXPORT const char *fmi2GetTypesPlatform(void) { return "default"; }
 EXPORT const char *fmi2GetVersion(void) { return "2.0"; }
 EXPORT int fmi2SetDebugLogging(void *c, int on, size_t n, const char *const names[]) { (void)c, (void)on, (void)n, (void)names; return OK; }
 EXPORT void *fmi2Instantiate(const char *name, int type, const char *token, const char *place, const void *calls, int visible, int logging) {
-  (void)name, (void)place, (void)calls, (void)visible, (void)logging;
-  return instantiate(token, place, type == 1);
+  const Calls2 *own = calls;
+  const Host host = {own ? own->environment : NULL, own ? own->log : NULL, NULL, NULL, 0, 0};
+  (void)name, (void)visible, (void)logging;
+  return instantiate(token, place, type == 1, host);
 }
 EXPORT void fmi2FreeInstance(void *c) { let_go(c); }
 EXPORT int fmi2SetupExperiment(void *c, int has, double tolerance, double start, int stops, double stop) {
@@ -521,7 +582,7 @@ EXPORT int fmi2DoStep(void *c, double t, double h, int kept) {
   bool pending = false;
   (void)kept;
   m->t = t;
-  return advance(m, t + h, &pending) ? ERROR : m->terminated ? 2 : OK;
+  return moved_on(m, t + h, &pending) ? ERROR : m->terminated ? 2 : OK;
 }
 EXPORT int fmi2CancelStep(void *c) { (void)c; return ERROR; }
 EXPORT int fmi2GetStatus(void *c, int k, int *v) { (void)c, (void)k, (void)v; return 2; }
@@ -554,14 +615,14 @@ EXPORT int fmi2DeSerializeFMUstate(void *c, const char *bytes, size_t n, void **
 EXPORT const char *fmi3GetVersion(void) { return "3.0"; }
 EXPORT int fmi3SetDebugLogging(void *c, bool on, size_t n, const char *const names[]) { (void)c, (void)on, (void)n, (void)names; return OK; }
 EXPORT void *fmi3InstantiateModelExchange(const char *name, const char *token, const char *place, bool visible, bool logging, void *environment, void *log) {
-  (void)name, (void)place, (void)visible, (void)logging, (void)environment, (void)log;
-  return instantiate(token, place, 0);
+  const Host host = {environment, NULL, (Log3 *)log, NULL, 0, 0};
+  (void)name, (void)visible, (void)logging;
+  return instantiate(token, place, 0, host);
 }
 EXPORT void *fmi3InstantiateCoSimulation(const char *name, const char *token, const char *place, bool visible, bool logging, bool events, bool early, const uint32_t *wanted, size_t count, void *environment, void *log, void *update) {
-  Instance *m = instantiate(token, place, 1);
-  (void)name, (void)visible, (void)logging, (void)wanted, (void)count, (void)log;
-  if (m) *HOST(m) = (Host){environment, (Update *)update, events, early};
-  return m;
+  const Host host = {environment, NULL, (Log3 *)log, (Update *)update, events, early};
+  (void)name, (void)visible, (void)logging, (void)wanted, (void)count;
+  return instantiate(token, place, 1, host);
 }
 EXPORT void *fmi3InstantiateScheduledExecution(const char *name, const char *token, const char *place, bool visible, bool logging, void *environment, void *log, void *clock, void *lock, void *unlock) {
   (void)name, (void)token, (void)place, (void)visible, (void)logging, (void)environment, (void)log, (void)clock, (void)lock, (void)unlock;
@@ -615,7 +676,7 @@ EXPORT int fmi3DoStep(void *c, double t, double h, bool kept, bool *event, bool 
   (void)kept;
   *event = *early = *terminate = false;
   m->t = t;
-  if (advance(m, t + h, event)) { *reached = m->t; return ERROR; }
+  if (moved_on(m, t + h, event)) { *reached = m->t; return ERROR; }
   *terminate = m->terminated != 0, *reached = m->t;
   *early = m->t < t + h - SAME_INSTANT * fabs(t + h);
   return OK;

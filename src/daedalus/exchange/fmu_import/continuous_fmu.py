@@ -101,7 +101,7 @@ class ContinuousFmu:
 
     def _start_depends(self) -> bool:
         """Whether parameters can move the start: states that the FMU computes there."""
-        return bool(self.parameters) and not bool(np.all(self.settable))
+        return bool(self.parameters) and any(v.initial != "exact" for v in self.own_states)
 
     def _node(self, functions: FmuFunctions, what: str, size: int, unknown: tuple[str, ...]) -> Any:
         """A node of the rates, or of one output, with the structure that the FMU declares."""

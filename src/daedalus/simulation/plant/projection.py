@@ -70,9 +70,15 @@ def moved_onto(
     return state
 
 
-def correction(kept: ca.SX, x: ca.SX, weights: np.ndarray, right: ca.SX | None = None) -> ca.SX:
-    """W Jᵀ (J W Jᵀ)⁻¹ c, solved group by group of invariants that share variables; `right` stands for c if given."""
-    return _solved_in_groups(*_weighted_and_normal(kept, x, weights), kept if right is None else right)[0]
+def correction(kept: ca.SX, x: ca.SX, weights: np.ndarray, right: ca.SX | None = None, damping: float = 0.0) -> ca.SX:
+    """W Jᵀ (J W Jᵀ)⁻¹ c, solved group by group of invariants that share variables; `right` stands for c if given.
+
+    damping: this share of the mean diagonal of J W Jᵀ is added to it, for invariants that depend on each other.
+    """
+    weighted, normal = _weighted_and_normal(kept, x, weights)
+    if damping:
+        normal = normal + damping / kept.numel() * ca.trace(normal) * ca.SX.eye(kept.numel())
+    return _solved_in_groups(weighted, normal, kept if right is None else right)[0]
 
 
 def _weighted_and_normal(kept: ca.SX, x: ca.SX, weights: np.ndarray) -> tuple[ca.SX, ca.SX]:

@@ -93,6 +93,7 @@ struct Named {
 
     // The RMS norm of the error estimate in units of the tolerance; not finite where anything of the step is not.
     static double error(const Integration& s) noexcept {
+        if (s.cases > 1) return largest_norm(s);
         return with_lanes(s.lanes, [&](auto known) { return error_norm(s, known.count(s.lanes)); });
     }
 
@@ -170,6 +171,32 @@ private:
             slope_at(s, s.t + T::c[row] * h, s.stage, s.k + row * lanes);
             stages<row + 1, end>(s, h, lanes);
         }
+    }
+
+    // The same of the case that has the largest.
+    static double largest_norm(const Integration& s) noexcept {
+        const double h = std::fabs(s.t_new - s.t), n = static_cast<double>(s.n / s.cases);
+        double largest = 0;
+        for (long long c = 0; c < s.cases; ++c) {
+            double sum = 0, sum_low = 0;
+            for (long long i = c; i < s.n; i += s.cases) {
+                const double high = error_of(s, i);
+                sum += high * high + 0 * s.x_new[i];
+                if constexpr (requires { T::error3; }) {
+                    const double scale = s.atol[i] + s.rtol * std::fmax(std::fabs(s.x[i]), std::fabs(s.x_new[i]));
+                    const double low = weighted<CombinedErrorWeights<T, 3>>(s.k, s.lanes, i) / scale;
+                    sum_low += low * low;
+                }
+            }
+            double norm = h * std::sqrt(sum / n);
+            if constexpr (requires { T::error3; }) {
+                const double both = sum + 0.01 * sum_low;
+                norm = both == 0 ? 0 : h * sum / std::sqrt(both * n);
+            }
+            if (!(norm <= largest)) largest = norm;
+            if (!std::isfinite(largest)) break;
+        }
+        return largest;
     }
 
     DAEDALUS_INLINE static double error_norm(const Integration& s, long long lanes) noexcept {

@@ -41,6 +41,7 @@ struct General {
     }
 
     static double error(const Integration& s) noexcept {
+        if (s.cases > 1) return largest_norm(s);
         const WeightRow& row = s.general->stage[s.general->inner + 1];
         double sum[lane_count], total = 0, finite = 0;
         for (long long i = 0; i < s.lanes; i += lane_count) {
@@ -76,6 +77,22 @@ struct General {
     }
 
 private:
+    // The norm of the case that has the largest.
+    static double largest_norm(const Integration& s) noexcept {
+        double largest = 0;
+        for (long long c = 0; c < s.cases; ++c) {
+            double total = 0;
+            for (long long i = c; i < s.n; i += s.cases) {
+                const double part = error_of(s, i);
+                total += part * part + 0 * s.x_new[i];
+            }
+            const double norm = std::fabs(s.t_new - s.t) * std::sqrt(total / static_cast<double>(s.n / s.cases));
+            if (!(norm <= largest)) largest = norm;
+            if (!std::isfinite(largest)) break;
+        }
+        return largest;
+    }
+
     static double scale(const Integration& s, long long i) noexcept {
         return s.atol[i] + s.rtol * std::fmax(std::fabs(s.x[i]), std::fabs(s.x_new[i]));
     }
