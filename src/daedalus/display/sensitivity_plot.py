@@ -32,7 +32,7 @@ def plot_sensitivities(
     rows = [row for name in names for row in _rows(samples, name)]
     left_out: list[str] = []
     if not of:
-        rows, left_out = _chosen(rows)
+        rows, left_out = _chosen(rows, columns)
     sizes = sens._directions.sizes(sens.system, sens._case.p)
     # Ten per cent of zero is zero: what has no value yet widens no band.
     changes = np.where(_without_value(sens), 0.0, CHANGE * sizes)
@@ -64,9 +64,9 @@ def plot_sensitivities(
     return figure
 
 
-def _chosen(rows: list[Row]) -> tuple[list[Row], list[str]]:
-    """As many rows as a page holds, evenly chosen among those that anything changes, and the labels of the rest."""
-    moved = [row for row in rows if np.any(row[2])] or rows
+def _chosen(rows: list[Row], columns: list[int]) -> tuple[list[Row], list[str]]:
+    """As many rows as a page holds, evenly chosen among those that the columns change, and the labels of the rest."""
+    moved = [row for row in rows if np.any(row[2][:, columns])] or rows
     places = np.linspace(0, len(moved) - 1, min(MOST_PANELS, len(moved))).round().astype(int)
     chosen = [moved[k] for k in dict.fromkeys(places.tolist())]
     labels = [row[0] for row in chosen]

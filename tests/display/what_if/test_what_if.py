@@ -239,6 +239,20 @@ def test_constant_curves_units_and_a_range_that_is_empty(tmp_path, browser):
     assert browser.errors() == []
 
 
+def test_predictions_that_grow_without_bound_leave_the_axes_readable(tmp_path, browser):
+    m = dd.Model("weather in a box")
+    x, y, z = (m.state(name, start=start) for name, start in (("x", 1.0), ("y", 1.0), ("z", 20.0)))
+    rho = m.parameter("rho", 28.0)
+    m.equation([m.der(x), m.der(y), m.der(z)], [10 * (y - x), x * (rho - z) - y, x * y - 8 / 3 * z])
+    tr = dd.simulate(m, 4.0)
+    browser.open(tr.what_if(["rho"], tmp_path / "page.html", curves=["z"]))
+    browser.wait("window.whatIf")
+    low, high = browser.ask("daedalus.curves.panels[0].fixed")
+    height = tr["z"].max() - tr["z"].min()
+    assert low > tr["z"].min() - 1.5 * height
+    assert high < tr["z"].max() + 1.5 * height
+
+
 def epidemic():
     """Long names with units."""
     m = dd.Model("epidemic")

@@ -37,8 +37,8 @@ def report_card(report: Report) -> str:
         ("index", "singular" if report.index is None else str(report.index)),
         ("structural index", str(report.structural_index)),
         ("start values to choose", str(report.degrees_of_freedom)),
-        ("differential", ", ".join(report.differential[:12])),
-        ("algebraic", ", ".join(report.algebraic[:12])),
+        ("differential", ", ".join(report.differential[:12]) or "none"),
+        ("algebraic", ", ".join(report.algebraic[:12]) or "none"),
     ]
     return card(
         report.system.name,

@@ -12,15 +12,21 @@ class DaedalusSliders {
       owner, key, base: owner[key].slice(),
       first: (owner.first || []).map(decoded), second: (owner.second || []).map(decoded),
     }));
-    // The run itself stays as a pale line, and the axes stay where the sliders can move a curve.
+    // The run itself stays as a pale line, and the axes stay where the sliders can move a curve. Predictions that are not
+    // verified may leave them by the height of the run: of chaotic motions they grow without bound.
+    const shift = (own, change, m) => change.reduce((sum, r, i) => sum + (own.first[i] ? Math.abs(r * own.first[i][m]) : 0), 0);
     for (const panel of viewer.curves.panels) {
+      const drawn = this.moving.filter(({ owner }) => panel.series.some((s) => s === owner || s.values === owner.values));
+      const values = drawn.flatMap((own) => [...own.base]).filter(Number.isFinite);
+      const height = values.reduce((a, v) => Math.max(a, v), -Infinity) - values.reduce((a, v) => Math.min(a, v), Infinity);
       let low = Infinity, high = -Infinity;
       for (const series of panel.series) {
         const own = this.moving.find((entry) => entry.owner === series || entry.owner.values === series.values);
         if (!own) continue;
         series.ghost = own.base;
         own.base.forEach((v, m) => {
-          const room = told.reach.reduce((sum, r, i) => sum + (own.first[i] ? Math.abs(r * own.first[i][m]) : 0), 0);
+          const verified = Math.max(0, ...told.corners.map((far) => shift(own, far, m)));
+          const all = shift(own, told.reach, m), room = height > 0 ? Math.min(all, Math.max(height, verified)) : all;
           if (Number.isFinite(v + room)) { low = Math.min(low, v - room); high = Math.max(high, v + room); }
         });
       }
@@ -40,7 +46,7 @@ class DaedalusSliders {
       "aria-label": name, oninput: () => this.set(k, Number(input.value)) });
     const [from, to] = this.told.trusted[k];
     const least = `${shortNumber(this.told.smallest * reach[k])} ${this.told.units[k]}`.trim();
-    const why = from < to ? "" : `no verified range: a change of ${least} is already off by more than ${100 * this.told.error} %`;
+    const why = from < to ? "" : `no verified range: even a change of ${least} is off by more than ${100 * this.told.error} %`;
     const band = made("i", { title: "verified by new runs, with the other sliders where they are" });
     const output = made("output", {});
     this.root.append(made("label", {}, made("b", { text: name }), made("span", { class: "band" }, band, input), output,
