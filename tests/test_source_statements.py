@@ -19,7 +19,7 @@ def small(name):
 # -- document 002 ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.document("002", "its solution, matrix exponential and convolution", "`dd.LTI.respond`")
+@pytest.mark.document("002", "the solution of x' = A x + B u: matrix exponential and convolution", "`dd.LTI.respond`")
 def test_the_response_is_the_matrix_exponential_and_the_convolution():
     A, B, C, D = (
         np.array([[0.0, 1.0], [-2.0, -0.3]]),

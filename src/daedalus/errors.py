@@ -14,7 +14,7 @@ class DaedalusError(Exception):
     what: the headline, one sentence.
     facts: numbers and names, one string or several lines.
     because: why this happens.
-    remedy: what to try; printed behind "Try:".
+    remedy: what to try; printed after "Try:".
 
     Example
     -------

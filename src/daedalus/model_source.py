@@ -226,7 +226,7 @@ def _number(option: str, name: str, text: str, shape: tuple[int, ...]) -> Any:
         raise InputError(
             f"{option} {name}={text} cannot be read.",
             f"{name} is {shape_text(shape)}",
-            because="a value is a number, or one for every element with commas between.",
+            because="a value is a number, or one number per element, separated by commas.",
             remedy=f"{option} {name}={','.join(['0'] * count)}",
         )
     if shape == ():

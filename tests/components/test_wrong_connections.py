@@ -323,7 +323,7 @@ TEXTS = [
         a_model_in_itself,
         "The model 'm' cannot be a part of itself.\n"
         '  it is to be added to itself\n'
-        '  Because a part is written before the model that it is put into.\n'
+        '  Because a part must be complete before it is added.\n'
         '  Try: m.include("copy", m) for a copy of the model inside itself'
     ),
     (

@@ -109,7 +109,7 @@ TEXTS = [
         tracking_without_bounds,
         "The PID controller pid has tracking, and no bounds.\n"
         "  tracking=0.5, lower=None, upper=None\n"
-        "  Because tracking empties the integral where the output is at a bound.\n"
+        "  Because tracking reduces the integral while the output is at a bound.\n"
         "  Try: lower=-1.0, upper=1.0, or no tracking=",
     ),
 ]

@@ -117,6 +117,6 @@ def test_a_singular_configuration_is_said_to_be_one():
         "The derivatives of 'plate' cannot be continued from here.\n"
         "  the mechanism comes to a singular configuration at t = ...: crank0, crank2 no longer act in different "
         "directions there, and the motion may go on in more than one way\n"
-        "  Because where constraints begin or cease to follow from each other the motion is not smooth.\n"
+        "  Because the motion is not smooth where constraints become dependent or independent.\n"
         "  Try: a model without redundant constraints (dd.analyse(m).redundant names them), or a shorter span"
     )

@@ -140,7 +140,7 @@ def test_what_cannot_be_taken_in_is_told():
     with pytest.raises(dd.InputError, match=r"measurements of t = 0\.1 are too late") as caught:
         estimator([0.0], time=0.1)
     assert caught.value.facts == ["the last 3 moments are remembered, from t = 0.3 on"]
-    with pytest.raises(dd.InputError, match="Late measurements take no inputs"):
+    with pytest.raises(dd.InputError, match="Late measurements do not accept inputs"):
         estimator([0.0], [1.0], time=0.4)
     with pytest.raises(dd.InputError, match="The inputs do not fit"):
         estimator([0.0], [1.0, 2.0])

@@ -226,7 +226,7 @@ def test_a_delay_that_looks_back_at_what_has_no_past_is_refused(rules, initial):
         Parameters=parameters(x=5.0, y=0.0, r=0.0, k=0.0), InitialAssignments=first,
         Rules=rule("rateRule", "x", "-0.1 * x") + rules,
     )  # fmt: skip
-    with pytest.raises(dd.InputError, match="a quantity that has no history"):
+    with pytest.raises(dd.InputError, match="a quantity whose history is not stored"):
         dd.read_sbml(text)
 
 

@@ -136,7 +136,7 @@ def test_wrong_prefixes(tank):
     assert text_of(lambda: m.include("a", "tank")) == (
         "include takes a Model.\n"
         "  got str\n"
-        "  Because only a model brings names and equations along.\n"
+        "  Because only a model has names and equations.\n"
         '  Try: m.include("part", model)'
     )
 

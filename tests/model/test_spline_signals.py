@@ -61,8 +61,8 @@ def test_in_plans_of_unknown_duration_it_is_a_formula():
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (([0, 1, 2], [0, 1, 4]), "A spline of order 3 needs 4 points.\n  got 3\n  Because fewer points leave its "
-         "polynomials open.\n  Try: order=2"),
+        (([0, 1, 2], [0, 1, 4]), "A spline of order 3 needs 4 points.\n  got 3\n  Because fewer points do not "
+         "determine its polynomials.\n  Try: order=2"),
         (([0, 1, 2, 3], [0, 1, 4, 9], "spline", 0), "order=0 is not a valid order of a spline."),
         (([0, 1, 2, 3], [0, 1, 4, 9], "linear", 2), "A table of kind 'linear' takes no order=."),
     ],

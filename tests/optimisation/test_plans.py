@@ -75,7 +75,7 @@ def test_a_saved_plan_comes_back(tmp_path):
     assert again.multipliers["u"] == pytest.approx(plan.multipliers["u"])
     assert again.replay().largest < 1e-6
     assert str(again.explain()) == str(plan.explain())
-    with pytest.raises(dd.InputError, match="A plan from a file holds no problem"):
+    with pytest.raises(dd.InputError, match="A plan loaded from a file does not contain its problem"):
         again.sensitivity("mass")
 
 
@@ -299,9 +299,9 @@ def test_a_file_of_phases_that_failed_says_so(tmp_path):
     plan.save(tmp_path / "plan.nc")
     again = dd.load(tmp_path / "plan.nc")
     assert (again.success, again.status) == (False, plan.status)
-    with pytest.raises(dd.InputError, match="A plan from a file holds no problem"):
+    with pytest.raises(dd.InputError, match="A plan loaded from a file does not contain its problem"):
         again.explain()
-    with pytest.raises(dd.InputError, match="A plan from a file holds no problem"):
+    with pytest.raises(dd.InputError, match="A plan loaded from a file does not contain its problem"):
         again.phases[1].explain()
 
 
@@ -397,7 +397,7 @@ def test_plans_saved_with_one_degree_for_all_intervals_are_read(tmp_path, monkey
     with pytest.raises(dd.InputError) as error:
         assert again.defects
     assert str(error.value) == (
-        "The file holds no defects of this plan.\n"
+        "The file does not contain the defects of this plan.\n"
         "  Because it was written by a version that did not keep them.\n"
         "  Try: plan.mesh_error, or solve the problem again"
     )

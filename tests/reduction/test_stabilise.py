@@ -97,7 +97,7 @@ def test_alpha_must_be_given_where_none_can_be_found():
     m.equation(m.der(x), z)
     m.equation(k * x, 1, name="level")
     text = text_of(lambda: dd.reduce(m, stabilise="baumgarte"), dd.InputError)
-    assert text.startswith("No rate of damping could be chosen.\n")
+    assert text.startswith("No damping rate could be chosen.\n")
     assert "alpha=10.0" in text
     assert dd.reduce(m, stabilise="baumgarte", alpha=1.0).reduction.alpha == 1.0
 

@@ -325,7 +325,7 @@ def test_derivatives_of_rosenbrock_steps_need_a_constant_matrix():
         dd.sensitivities(m, 0.3, method="rodas5p", by="discrete")
     assert str(caught.value) == (
         "The method 'rodas5p' does not fit this model.\n"
-        "  the matrix before the derivatives depends on h\n"
+        "  the matrix that multiplies the derivatives depends on h\n"
         "  Because steps of a Rosenbrock method are differentiated only where M x' = f(t, x, z) has a constant M.\n"
         '  Try: method="radau5", or m.algebraic variables for the derivatives'
     )

@@ -404,7 +404,7 @@ def test_a_pattern_without_a_diagonal_is_factored():
     [
         ({"linear": "magic"}, "linear= is not known"),
         ({"linear": 3}, "linear= is not known"),
-        ({"linear": "sparse", "preconditioner": "ilu"}, "preconditioner does nothing"),
+        ({"linear": "sparse", "preconditioner": "ilu"}, "preconditioner has no effect"),
         ({"linear": "krylov", "preconditioner": "magic"}, "preconditioner does not exist"),
         ({"linear": "krylov", "preconditioner": 3}, "preconditioner does not exist"),
     ],

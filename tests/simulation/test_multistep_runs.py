@@ -127,7 +127,7 @@ def test_constraints_of_a_reduced_model_are_kept():
     [
         (
             lambda m: dd.simulate(m, 1.0, method=dd.bdf(3)),
-            "The method 'bdf3' needs a step.\n  Because its formula is for past values at equal distances.\n"
+            "The method 'bdf3' needs a step.\n  Because its formula needs past values at equal distances.\n"
             '  Try: step=0.01, or method="bdf", which chooses order and step',
         ),
         (lambda m: dd.simulate(m, 1.0, method=dd.bdf(7), step=0.1), "The method 'bdf7' does not converge."),

@@ -238,8 +238,8 @@ def test_too_few_steps():
 def test_steps_that_do_not_divide_the_span():
     assert message(dd.InputError, decay(), "rk4", [0.1, 0.07]) == (
         "The steps do not divide the span.\n"
-        "  the span is 1 long; no whole part of it: 0.07\n"
-        "  Because a shortened last step would be counted as a whole one; these are sizes, not numbers of steps.\n"
+        "  the span is 1 long; it is not a multiple of 0.07\n"
+        "  Because a shortened last step would count as a whole one; steps= holds step sizes, not numbers of steps.\n"
         "  Try: steps=1 / np.array([10, 14])"
     )
     assert "Try: steps=1 / np.array([10, 20, 40])" in message(dd.InputError, decay(), "rk4", [10, 20, 40], span=1.0)

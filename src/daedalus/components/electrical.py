@@ -237,8 +237,9 @@ class Transformer(_Electrical):
         inductances = [self.values[word] for word in ("primary_inductance", "secondary_inductance", "coupling")]
         if (self.values["ratio"] is None) == any(value is None for value in inductances):
             raise ModelError(
-                f"Transformer {self.name!r} is neither ideal nor made of coupled inductors, or both.",
-                "ratio= belongs to the one, primary_inductance=, secondary_inductance=, coupling= to the other",
+                f"Transformer {self.name!r} needs exactly one law.",
+                "ratio= selects the ideal law; primary_inductance=, secondary_inductance= "
+                "and coupling= select coupled inductors",
                 because="a transformer has one law.",
                 remedy='Transformer("t", ratio=0.1)',
             )

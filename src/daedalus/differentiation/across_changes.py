@@ -308,7 +308,7 @@ def _onto_rest(case: Case, sliding: Sliding, row: np.ndarray) -> np.ndarray:
             f"The derivatives of {case.system.name!r} do not exist at its start.",
             f"it begins at rest where {surface.condition} changes, and both branches lead back to it",
             because="starts on the two sides of it lead to different states.",
-            remedy="a start beside the condition",
+            remedy="a start slightly off the condition",
         )
     G = expression_slopes(case, surface.guard, t, row)[1]
     return np.asarray(unchanged(n, len(G) - 1) - np.outer(ways[0], G) / (G[1 : 1 + n] @ ways[0]))
@@ -345,6 +345,6 @@ def refuse_steps_past(part: NextPart, t: float) -> None:
         raise SolverError(
             f"The steps of {part.case.system.name!r} have no derivatives that can be trusted.",
             f"at t = {t:.6g} they pass where {part.steep} changes, with infinite slopes",
-            because="they were chosen for the states alone, which are smooth there, and not for their derivatives.",
+            because="their sizes were chosen for the states, which are smooth there, but not for the derivatives.",
             remedy='dd.sensitivities with by="variational", or a law with finite slopes such as p / sqrt(|p| + 1e-6)',
         )

@@ -426,7 +426,7 @@ def _method_for(system: System, method: Any, rtol: float) -> tuple[Any, bool, Me
     raise InputError(
         f"Sensitivities of {system.name!r} need an implicit method.",
         [why, f"the run was asked for with {method if isinstance(method, str) else method.name}"],
-        because="the variational equations are solved together with the equations, which give x' and z no formulas.",
+        because="the variational equations are solved together with the model, which has no formulas for x' and z.",
         remedy='method="auto", or method="radau5"',
     )
 

@@ -48,8 +48,8 @@ def sensitivities(
     Start values of a constrained model move along the constraints: M = Dφ P with the projector P in `sens.projector`.
     If a parameter changes the constraints, the start changes by the smallest amount in the norm of the mass matrix.
 
-    Of a model with hard contacts between bodies the steps are differentiated, and carried over the moments at which
-    contacts close or come to rest; the result is a `ContactSensitivities` with `M`, `by_parameters`, `d`, `at`.
+    For a model with hard contacts between bodies, the steps are differentiated, and the derivatives pass the times at
+    which contacts close or come to rest; the result is a `ContactSensitivities` with `M`, `by_parameters`, `d`, `at`.
 
     Raises a SolverError if the run stops early, if a guard only touches zero, for second order through events with
     resets, and for second order of equations with corners.

@@ -124,7 +124,7 @@ def _read_speeds(speeds: Any) -> np.ndarray:
         raise InputError(
             "The speeds cannot be used.",
             f"speeds = {speeds!r}",
-            because="they give the range over which the curves are compared: two different numbers at least.",
+            because="the curves are compared over this range, which needs at least two different speeds.",
             remedy="speeds=(0.0, 150.0), or np.linspace(0.0, 150.0, 301)",
         )
     return given if len(given) >= GRID else np.unique(np.concatenate([np.linspace(given[0], given[-1], GRID), given]))

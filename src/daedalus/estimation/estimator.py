@@ -44,7 +44,7 @@ class Estimator:
     model: of any index that `dd.reduce` makes explicit. outputs: names of what is measured.
     start: values by name, or those of the model. start_covariance, process_noise, measurement_noise: a number, a
         diagonal, a matrix, or variances by name. Process noise is the spectral density of white noise in the state
-        equations, gathered exactly over intervals of any length; by default that of the model's `m.noise`, or zero.
+        equations, integrated exactly over intervals of any length; by default that of the model's `m.noise`, or zero.
         Measurement noise is the covariance of one sample.
     kind: "ekf" corrects the last state; "mhe" corrects the last `horizon` states together and linearises again.
     every: the sampling interval. horizon: the number of samples that are stored, for "mhe" and for late measurements.
@@ -236,9 +236,9 @@ class Estimator:
             raise InputError(
                 f"The measurements of t = {time:g} are too late."
                 if not driven
-                else "Late measurements take no inputs.",
+                else "Late measurements do not accept inputs.",
                 f"the last {len(moments)} moments are remembered, from t = {moments[0].time:g} on",
-                remedy="a larger horizon=" if not driven else "u=None: those that held then are known",
+                remedy="a larger horizon=" if not driven else "u=None; the inputs of that time are stored",
             )
         k = max(i for i, moment in enumerate(moments) if moment.time <= time + slack)
         there = moments[k]._replace(time=max(time, moments[k].time), measured=measured)
@@ -346,7 +346,7 @@ def corrected(
     if not found:
         raise InputError(
             f"The measurements at t = {t:.6g} cannot be weighted.",
-            "neither the state nor the measurements have any noise in some direction",
+            "in some direction, neither the state nor the measurements have noise",
             remedy="measurement_noise= above zero, or a larger start_covariance=",
         )
     return model.kept(t, found[0], before), found[1]

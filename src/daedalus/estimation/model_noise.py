@@ -39,7 +39,7 @@ def noise_density(system: System, states: Sequence[str], parameters: Mapping[str
     if slopes is None or ca.depends_on(slopes, moves):
         raise InputError(
             f"The intensity of {listed([v.name for v in white])} in the state equations is not constant.",
-            because="an estimator gathers white noise of a constant density.",
+            because="an estimator only supports white noise of constant intensity.",
             remedy="process_noise= with a density for it",
         )
     gain = ca.Function("gain", [system.symbol("p")], [slopes])(parameter_values(system, parameters)).full()

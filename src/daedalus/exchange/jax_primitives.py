@@ -279,7 +279,7 @@ def _second(jax: Any, run: ArrayRun, wanted: tuple[str, ...], primals: Sequence[
 def _no_third(primals: Any, tangents: Any) -> Any:
     raise InputError(
         "A run as a function of JAX has no third derivatives.",
-        because="its second derivatives are computed without a record of how.",
+        because="its second derivatives are computed without recording the operations.",
         remedy="dd.exchange.jax(m) without times, whose operations are JAX's own",
     )
 

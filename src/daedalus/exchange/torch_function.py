@@ -323,7 +323,7 @@ def _given_tangents(tangents: Sequence[Any], saved: Sequence[Any], names: tuple[
 def _no_third() -> InputError:
     return InputError(
         "Third derivatives of a run are not available in PyTorch.",
-        because="its second derivatives are computed without a record of how.",
+        because="its second derivatives are computed without recording the operations.",
         remedy="dd.exchange.torch(m) without times, whose operations are PyTorch's own",
     )
 

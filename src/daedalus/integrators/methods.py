@@ -55,7 +55,7 @@ def _lobatto(name: str, stages: int, title: str) -> Method:
 
 
 def _rosenbrock(name: str, order: int, title: str) -> Method:
-    why = "a Rosenbrock method solves one linear system a stage, which does not hold a constraint that z is not in."
+    why = "a Rosenbrock method solves one linear system per stage, which does not keep constraints without z."
     return Method(name, order, False, True, str(order), f"{order} z {order}", "-", "-", title, "rosenbrock", 1, why)
 
 
@@ -68,7 +68,7 @@ def _undamped(name: str, order: int, title: str, limit: int) -> Method:
 
 def _diagonal(name: str, order: int, x: int, z: int, title: str, adaptive: bool = False) -> Method:
     # Diagonally implicit and damped: x and z at index 2 by the same theory.
-    why = "its stages are of order 1, or the first is explicit: multipliers would be wrong at the first steps."
+    why = "its stage order is 1 or its first stage is explicit, so multipliers would be wrong in the first steps."
     orders = (str(order), f"{order} z {order}", f"{x} z {z}")
     return Method(name, order, False, adaptive, *orders, "-", title, "tableau", 2, why)
 
@@ -77,7 +77,7 @@ def _lobatto_iiic(stages: int) -> Method:
     s, order, name = stages, 2 * stages - 2, f"lobatto_iiic{stages}"
     title, orders = f"Lobatto IIIC, {s} stages", (str(order), f"{order} z {order}", f"{order} z {s - 1}")
     if s == 2:
-        why = "its stages are of order 1: multipliers would be wrong at the first steps."
+        why = "its stage order is 1, so multipliers would be wrong in the first steps."
         return Method(name, order, False, False, *orders, "-", title, "tableau", 2, why)
     return Method(name, order, False, False, *orders, f"q {s - 1} v {s - 1} z {s - 2}", title, "tableau")
 

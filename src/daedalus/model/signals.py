@@ -120,7 +120,7 @@ def _spline(times: np.ndarray, values: np.ndarray, order: int, shape: tuple[int,
         raise InputError(
             f"A spline of order {order} needs {order + 1} points.",
             f"got {len(times)}",
-            because="fewer points leave its polynomials open.",
+            because="fewer points do not determine its polynomials.",
             remedy=f"order={len(times) - 1}" if len(times) > 1 else "more points",
         )
     curve: Any = make_interp_spline(times, values, k=order)

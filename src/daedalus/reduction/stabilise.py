@@ -48,7 +48,7 @@ def chosen_alpha(system: System) -> float:
         rate = np.nan
     if not np.isfinite(rate):
         raise InputError(
-            "No rate of damping could be chosen.",
+            "No damping rate could be chosen.",
             "alpha is chosen from the motion at the start, and the equations cannot be solved there",
             because="the start values do not fit, a parameter has no value, or the model is large.",
             remedy='stabilise="baumgarte", alpha=10.0: errors decay like exp(-alpha t)',

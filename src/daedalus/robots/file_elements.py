@@ -71,7 +71,7 @@ def parsed(text: str, name: str, kind: str) -> Element:
     if re.search(r"<!\s*(DOCTYPE|ENTITY)", text, re.IGNORECASE):
         raise InputError(
             f"{name} declares a document type or entities.",
-            because="entities can expand endlessly or read other files; robots need none.",
+            because="entities can expand endlessly or read other files, and robot files do not need them.",
             remedy="the file without <!DOCTYPE ...>",
         )
     try:
@@ -81,7 +81,7 @@ def parsed(text: str, name: str, kind: str) -> Element:
             f"{name} is not valid XML.",
             str(error),
             because=f"a {kind} file is a tree of elements.",
-            remedy="mend the element at that line",
+            remedy="correct the element at that line",
         ) from None
     count = sum(1 for _ in root.iter())
     if count > MOST_ELEMENTS:

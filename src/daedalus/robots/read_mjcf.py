@@ -243,7 +243,9 @@ def _joint(
     where = f"joint {given!r}"
     if kind not in JOINTS:
         raise InputError(
-            f"{where} has the type {kind!r}.", f"types: {', '.join(JOINTS)}", because="its motion is unknown."
+            f"{where} has the type {kind!r}.",
+            f"types: {', '.join(JOINTS)}",
+            because="this joint type is not supported.",
         )
     if kind == "free" and parent:
         raise InputError(

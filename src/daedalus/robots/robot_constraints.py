@@ -41,7 +41,7 @@ def kept_by_joints(model: Model, symbols: RobotSymbols) -> ca.SX | None:
         raise ModelError(
             "The accelerations of this robot are not a function of q, v and tau alone.",
             f"constraints: {listed(wrong, 6)}",
-            because="they hold more than positions of joints.",
+            because="the constraints involve more than joint positions.",
             remedy="m.mechanics().accelerations(...), or dd.simulate(m, ...)",
         )
     return concatenate(found)
@@ -71,7 +71,7 @@ def independent_constraints(model: Model, symbols: RobotSymbols, kept: ca.SX) ->
             f"No posture of {model.name!r} keeps all constraints.",
             f"constraints: {listed(list(model.written.mechanics.constraints), 6)}",
             because=f"they did not close from {MOST_TRIES} random postures.",
-            remedy="lengths and places with which the loops close, or a start near a posture where they do",
+            remedy="lengths and positions with which the loops close, or a start near a posture where they do",
         )
     return kept[sorted(best), :] if len(best) < kept.numel() else kept
 

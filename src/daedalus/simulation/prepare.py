@@ -79,7 +79,7 @@ class PreparedRun:
             raise InputError(
                 "A prepared run does not accept Python functions.",
                 sentences(road.drive.notes),
-                because="each call would go back to Python thousands of times.",
+                because="each call would run Python code thousands of times.",
                 remedy="dd.signal(times, values), an expression, or dd.simulate",
             )
         settings, drive = road.settings, road.drive

@@ -198,7 +198,7 @@ def _no_root(fast: FastPart, t0: float, x0: np.ndarray, root: Root) -> ModelErro
         f"The fast part has no root near the start: {names} cannot come to rest.",
         f"Newton's method from the start leaves a residual of {root.worst:.2g}",
         because="at epsilon = 0 the fast variables are a root of g(t, x, z) = 0.",
-        remedy="other slow start values, or a model in which the fast part has a rest",
+        remedy="other slow start values, or a model whose fast part has an equilibrium",
     )
 
 

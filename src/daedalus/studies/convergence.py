@@ -135,7 +135,7 @@ def _read_steps(steps: Any, span: Any) -> tuple[np.ndarray, tuple[float, float]]
     t0, t1 = (0.0, STEPS_OF_DEFAULT_SPAN * largest) if span is None else read_span(span)
     if t0 == t1:
         raise InputError(
-            "The span has no length.",
+            "The span has zero length.",
             f"from t = {t0:g} to {t1:g}",
             because="the error is that at the end of a run.",
             remedy="span=1.0",
@@ -162,8 +162,8 @@ def _whole_parts(sizes: np.ndarray, length: float) -> np.ndarray:
     numbers = ", ".join(f"{count:.0f}" for count in dict.fromkeys(meant.tolist()))
     raise InputError(
         "The steps do not divide the span.",
-        f"the span is {length:g} long; no whole part of it: {', '.join(wrong[:8])}",
-        because="a shortened last step would be counted as a whole one; these are sizes, not numbers of steps.",
+        f"the span is {length:g} long; it is not a multiple of {', '.join(wrong[:8])}",
+        because="a shortened last step would count as a whole one; steps= holds step sizes, not numbers of steps.",
         remedy=f"steps={length:g} / np.array([{numbers}])",
     )
 

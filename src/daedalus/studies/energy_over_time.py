@@ -112,5 +112,7 @@ def energy_over_time(
         if first is not None and len(set(failed.values())) == 1:
             raise first  # all methods say the same, such as an input without a value
         told = [f"{name}: {reason}" for name, reason in failed.items()]
-        raise InputError("No method ran this model.", "; ".join(told) or "none was given", remedy='methods=["auto"]')
+        raise InputError(
+            "No method could run this model.", "; ".join(told) or "none was given", remedy='methods=["auto"]'
+        )
     return EnergyOverTime(system.name, time, energy, failed)

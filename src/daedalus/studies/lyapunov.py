@@ -63,8 +63,8 @@ def lyapunov(
         raise InputError(
             "Lyapunov exponents are those of motions in states alone.",
             f"{system.name!r} has {listed([v.name for v in system.of_kind('discrete')])}",
-            because="directions are carried from piece to piece, and discrete variables have none.",
-            remedy="dd.periodic for a clocked system, whose multipliers say whether neighbours part",
+            because="directions are carried along the run, and discrete variables have no directions.",
+            remedy="dd.periodic for a clocked system; its multipliers show whether neighbouring motions diverge",
         )
     if not isinstance(count, (int, np.integer)) or isinstance(count, bool) or not 1 <= count <= system.sizes["x"]:
         raise InputError(

@@ -393,7 +393,7 @@ def _checked(orbit: PeriodicOrbit, labels: tuple[str, ...], sizes: np.ndarray) -
         raise SolverError(
             f"{name!r} is at rest there: Newton's method converged to an equilibrium.",
             f"the motion is {moved:.2g} of the sizes of its states",
-            because="a point of rest repeats itself with every period.",
+            because="an equilibrium repeats itself with any period.",
             remedy="start=tr.end of a run that has settled on the orbit",
         )
     return orbit

@@ -103,7 +103,7 @@ def propagate(
         raise InputError(
             f"by={by!r} takes no noise.",
             f"the model has {listed([v.name for v in system.noises])}",
-            because="noise is a deviation at every moment, and each would be a dimension.",
+            because="noise adds a random value at every moment, and each of them would be a dimension.",
             remedy='by="linear", or dd.sweep(m, span, seeds=1000)',
         )
     if not noisy and not uncertain.names:

@@ -217,7 +217,7 @@ def _with_values(
     if model.written.events:
         raise ModelError(
             f"dd.singular_limit does not support events: {', '.join(list(model.written.events)[:4])}.",
-            because="each event may throw the fast variables out of their basin.",
+            because="each event may move the fast variables out of their basin.",
             remedy="singular_limit on a copy of the model without events, for each phase between them",
         )
     book = with_inputs(written_out(model), inputs or {})

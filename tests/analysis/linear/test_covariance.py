@@ -43,7 +43,11 @@ def test_sampled_systems():
     ("call", "kind", "text"),
     [
         (lambda: dd.covariance(dd.LTI([[0.0]], [[1.0]]), 1.0), SolverError, "The noise does not settle"),
-        (lambda: dd.covariance(dd.LTI([[-1.0]], [[1.0]]), -1.0), InputError, "not that of a noise"),
+        (
+            lambda: dd.covariance(dd.LTI([[-1.0]], [[1.0]]), -1.0),
+            InputError,
+            "intensity matrix is not positive semidefinite",
+        ),
         (lambda: dd.covariance(3, 1.0), InputError, "that of a linear system"),
         (lambda: dd.spectrum(dd.LTI([[-1.0]], [[1.0]]), 1.0, "x"), InputError, "frequencies are not numbers"),
     ],

@@ -346,7 +346,7 @@ def test_refusals_name_the_culprit():
     assert refused(lambda: linearise(m, inputs={"angle": 0.0})).startswith("angle is a state, not an input.")
     assert refused(lambda: linearise(m, at=tr.at(0.0), along=tr)) == (
         "linearise takes a point or a run, not both.\n"
-        "  along= brings the values of states, inputs and parameters along\n"
+        "  along= already contains the values of states, inputs and parameters\n"
         "  Try: dd.linearise(m, along=tr), or dd.linearise(m, at=tr.at(t))"
     )
     assert refused(lambda: linearise(m, along=3.0)).startswith("along= takes a run.\n  got float")

@@ -215,7 +215,7 @@ def test_what_has_no_derivative_is_refused_in_words():
     grazing.equation(grazing.der(h), v)
     grazing.equation(grazing.der(v), -1.0)
     grazing.when(h >= 0.5 - 1e-14, {"n": n + 1})
-    with pytest.raises(dd.SolverError, match=r"grazes|is not known how the time"):
+    with pytest.raises(dd.SolverError, match=r"grazes|has no derivative"):
         dd.sensitivities(grazing, 1.5, rtol=1e-8)
 
 

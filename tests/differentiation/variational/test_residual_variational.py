@@ -124,6 +124,6 @@ def test_an_explicit_method_is_refused_in_words():
         "Sensitivities of 'leaking tank' need an implicit method.\n"
         "  equation_3 is nonlinear in z\n"
         "  the run was asked for with tsit5\n"
-        "  Because the variational equations are solved together with the equations, which give x' and z no formulas.\n"
+        "  Because the variational equations are solved together with the model, which has no formulas for x' and z.\n"
         '  Try: method="auto", or method="radau5"'
     )

@@ -163,6 +163,7 @@ def test_a_run_that_blows_up_keeps_a_readable_scene():
     m = dd.Model("flight")
     p = m.state("p", 2, start=[0.0, 1.0], unit="m")
     m.equation(m.der(p), [1.0, p[1] ** 2])
+    m.draw("point", p)
     tr = dd.simulate(m, 2.0)
     assert not tr.success
     low, high = tr.animate().scenes[0].box()
@@ -187,3 +188,20 @@ def test_wrong_shapes_are_refused_in_words(arguments, text):
     with pytest.raises(dd.DaedalusError) as error:
         m.draw(*places, *([] if named else [last]), **named)
     assert text in str(error.value)
+
+
+def test_levels_of_two_tanks_are_no_position():
+    m = dd.Model("tanks")
+    level = m.state("level", 2, start=[0.4, 0.1], unit="m")
+    m.equation(m.der(level), -level)
+    with pytest.raises(dd.InputError, match="has no geometry to draw"):
+        dd.simulate(m, 1.0).animate()
+    m = dd.Model("star")
+    place = m.state("place", 2, start=[0.4, 0.1], unit="m")
+    speed = m.state("speed", 2, start=[0.0, 1.0], unit="m/s")
+    m.equation([m.der(place), m.der(speed)], [speed, -place])
+    assert [shape["name"] for shape in dd.simulate(m, 1.0).animate().data["runs"][0]["shapes"]][:1] == ["place"]
+    m = dd.Model("planet")
+    place = m.state("place", 2, start=[0.4, 0.1], rate=[0.0, 1.0], unit="m")
+    m.equation(m.der(m.der(place)), -place)
+    assert dd.simulate(m, 1.0).animate().data["runs"][0]["shapes"]

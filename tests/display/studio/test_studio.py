@@ -106,7 +106,7 @@ def test_the_python_of_a_run_makes_it_again(studio, tmp_path, monkeypatch):
         ({"parameters": {"lenght": "1"}}, "The model has no parameter 'lenght'."),
         ({"parameters": {"length": "long"}}, "length = long cannot be read."),
         ({"start": {"angle": "nan"}}, "angle = nan cannot be read."),
-        ({"end": "0"}, "The run has no length."),
+        ({"end": "0"}, "The run has zero length."),
         ({"method": "magic"}, "There is no method 'magic'."),
         ({"rtol": "-1"}, "rtol must be"),
     ],

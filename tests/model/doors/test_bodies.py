@@ -392,7 +392,7 @@ def test_a_point_mass_has_no_orientation():
         assert refused(call) == (
             f"The body 'bob' has no {what}.\n"
             "  it was declared with orientation=None, as a point mass\n"
-            "  Because a point mass has a position and no orientation.\n"
+            "  Because a point mass has a position but no orientation.\n"
             '  Try: m.body("bob", ..., inertia=..., orientation="quaternion")'
         )
     assert b.point([0, 0, 0]).shape == (3, 1)

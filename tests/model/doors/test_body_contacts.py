@@ -86,7 +86,7 @@ def test_verbs_that_do_not_know_hard_contacts_say_so(verb):
     m, b = model()
     b.shape("sphere", size=0.1)
     m.contact(b, dd.ground)
-    with pytest.raises(dd.InputError, match="does not take hard contacts between bodies"):
+    with pytest.raises(dd.InputError, match="does not support hard contacts between bodies"):
         verb(m)
 
 

@@ -323,7 +323,7 @@ def test_a_force_at_a_point_that_does_not_move():
     m, _ = pendulum_model()
     k = m.parameter("k", 1.0)
     assert refused(lambda: m.force([1.0, 0.0], at=[k, 0.0])) == (
-        "The force acts at a point that does not move.\n"
+        "The force acts at a point that cannot move.\n"
         "  no coordinate and no body enters its position\n"
         "  Because a force at a fixed point has no effect.\n"
         "  Try: at= as an expression of coordinates"
@@ -366,16 +366,16 @@ def test_a_constraint_that_no_coordinate_enters():
     m, a = pendulum_model()
     k, s = m.parameter("k", 1.0), m.state("s")
     assert refused(lambda: m.constraint("c", k - 1)) == (
-        "Constraint 'c' constrains nothing.\n"
+        "Constraint 'c' does not constrain anything.\n"
         "  no coordinate or position of a body enters it\n"
         "  Because a constraint acts on what moves.\n"
         "  Try: an expression of a"
     )
     assert refused(lambda: m.constraint("c", [a, s * k])).startswith(
-        "Component 1 of constraint 'c' constrains nothing."
+        "Component 1 of constraint 'c' does not constrain anything."
     )
     assert refused(lambda: m.velocity_constraint("c", a)).startswith(
-        "Constraint 'c' constrains nothing.\n  no velocity"
+        "Constraint 'c' does not constrain anything.\n  no velocity"
     )
     assert "c" not in m
 

@@ -50,10 +50,10 @@ def test_inside_another_model_names_get_the_prefix(m: dd.Model) -> None:
 def test_levels_of_friction(m: dd.Model) -> None:
     assert text_of(lambda: m.friction("brake", m["v"], kinetic=2.0, static=1.0)) == (
         "The friction 'brake' sticks at less than it slides at.\n  static 1, kinetic 2\n"
-        "  Because it would start to slide and stop again forever.\n  Try: static=2, or more"
+        "  Because it would start and stop sliding endlessly.\n  Try: static=2, or more"
     )
     assert text_of(lambda: m.friction("brake", m["v"], kinetic=-2.0)) == (
-        "The kinetic level of 'brake' is -2.\n  Because a friction opposes motion and an impact loses speed.\n"
+        "The kinetic level of 'brake' is -2.\n  Because friction opposes motion, and an impact reduces the speed.\n"
         "  Try: kinetic=2"
     )
 

@@ -190,7 +190,7 @@ def test_directions_of_other_number_types(ball):
 def test_terminal_is_true_or_false(ball):
     assert text_of(lambda: ball.event("e", ball["h"], terminal="no")) == (
         "terminal of event 'e' is str, not True or False.\n"
-        "  Because it says whether the run ends at the event.\n"
+        "  Because it decides whether the run ends at the event.\n"
         "  Try: terminal=True"
     )
     ball.event("e", ball["h"], terminal=np.True_)

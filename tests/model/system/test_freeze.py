@@ -102,7 +102,7 @@ def test_too_many_equations():
         "The model has one equation too many.\n"
         "  2 unknowns, 3 equations: equation_1, clamp over-determine the model together\n"
         "  Because there are more equations than unknowns: some follow from the others, or contradict them.\n"
-        "  Try: remove what follows (dd.analyse(m) tells which), or declare an input or parameter as m.algebraic(...)"
+        "  Try: remove redundant equations (dd.analyse(m) lists them), or declare an input as m.algebraic(...)"
     )
 
 

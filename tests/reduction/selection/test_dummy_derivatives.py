@@ -208,7 +208,7 @@ def test_what_it_does_not_fit():
     ) == (
         'stabilise="dummy_derivatives" does not fit this model.\n'
         "  26 constraints share their states: hinge0[0], hinge0[1], hinge1[0], hinge1[1], …\n"
-        "  Because how good a choice of states is would be one formula of more than 24 equations.\n"
+        "  Because rating a choice of states would take one formula of more than 24 equations.\n"
         '  Try: stabilise="projection", which grows with the number of constraints alone'
     )
     assert 'Try: "projection", "baumgarte", "ggl", "dummy_derivatives" or None' in text_of(

@@ -100,5 +100,5 @@ def test_an_ellipsoid_beside_a_box_is_refused():
                    angular_velocity=[0, 0, 0])  # fmt: skip
     other.shape("box", size=[0.2, 0.2, 0.2])
     m.contact(other, "stone")
-    with pytest.raises(dd.InputError, match="the distance of an ellipsoid is known to planes and spheres"):
+    with pytest.raises(dd.InputError, match="the distance of an ellipsoid is implemented to planes and spheres only"):
         dd.simulate(m, 0.1)

@@ -155,5 +155,5 @@ def test_an_energy_that_couples_joints_is_refused():
     m.kinetic_energy(0.1 * (m.rate(m["h.angle"]) + m.rate(m["k.angle"])) ** 2)
     b.shape("sphere", size=0.1)
     m.contact(b, dd.ground)
-    with pytest.raises(dd.DaedalusError, match="An energy of motion couples joints"):
+    with pytest.raises(dd.DaedalusError, match="An added kinetic energy couples joints"):
         dd.simulate(m, 0.1)

@@ -90,7 +90,7 @@ def test_constraints_beside_events_are_refused():
     m.equation(r.T @ r, 1.0)
     m.event("low", r[0], direction=0)
     orbit = dd.periodic(m, period=2.1)
-    with pytest.raises(dd.InputError, match="one by shooting no constraints"):
+    with pytest.raises(dd.InputError, match="shooting does not support constraints"):
         dd.branch(orbit, "gain", (9.81, 10.0))
 
 

@@ -94,7 +94,7 @@ def _density(lin: Any, intensity: object) -> np.ndarray:
     found = weights(_intensity_of(lin) if intensity is None else intensity, lin.inputs, "input")
     if np.any(np.linalg.eigvalsh(found) < -1e-12 * np.abs(found).max(initial=0.0)):
         raise InputError(
-            "The intensity is not that of a noise.",
+            "The intensity matrix is not positive semidefinite.",
             f"its eigenvalues are {np.linalg.eigvalsh(found).round(6).tolist()}"[:120],
             because="no combination of noises has a negative variance.",
             remedy="a symmetric matrix without negative eigenvalues",

@@ -103,7 +103,7 @@ def linearise(
         if at is not None or inputs or parameters or modes:
             raise InputError(
                 "linearise takes a point or a run, not both.",
-                "along= brings the values of states, inputs and parameters along",
+                "along= already contains the values of states, inputs and parameters",
                 remedy="dd.linearise(m, along=tr), or dd.linearise(m, at=tr.at(t))",
             )
         return LinearTimeVarying(system, along)

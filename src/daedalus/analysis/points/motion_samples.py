@@ -101,7 +101,7 @@ class MovingModel:
         if found is None:
             raise SolverError(
                 f"No consistent state of {self.system.name!r} was found near its start.",
-                f"constraints are violated by {self.violation(t, x, u):.3g} there, and no steps lead onto them",
+                f"constraints are violated by {self.violation(t, x, u):.3g} there, and the search did not reach them",
                 because="the start is far from the constraints, or they contradict each other.",
                 remedy="start values that obey the constraints, or a smaller spread=",
             )

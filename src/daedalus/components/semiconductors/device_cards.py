@@ -124,7 +124,7 @@ def read_card(text: str) -> ModelCard:
     """A .model card from its text; lines may go on with +."""
     if not isinstance(text, str) or not text.strip():
         raise ModelError(
-            "from_card takes the text of a .model card.",
+            "from_card needs the text of a .model card.",
             f"got {text!r}"[:80],
             because="a part reads its parameters from it.",
             remedy='from_card=".model d1n4148 D(is=2.5n rs=0.57 n=1.75)"',

@@ -89,8 +89,8 @@ class Diode(CardComponent):
         exponential_law = self.values["saturation_current"] is not None
         if exponential_law == (self.values["on_resistance"] is not None):
             raise ModelError(
-                f"Diode {self.name!r} is neither exponential nor piecewise linear, or both.",
-                "saturation_current= belongs to the one, on_resistance= to the other",
+                f"Diode {self.name!r} needs exactly one law.",
+                "saturation_current= selects the exponential law, on_resistance= the piecewise linear one",
                 because="a diode has one law.",
                 remedy="saturation_current=1e-14, or on_resistance=0.01 with off_conductance=1e-9",
             )

@@ -50,7 +50,7 @@ class PID(SignalBlock):
             raise ModelError(
                 f"The PID controller {self.name} has tracking, and no bounds.",
                 f"tracking={values['tracking']}, lower=None, upper=None",
-                because="tracking empties the integral where the output is at a bound.",
+                because="tracking reduces the integral while the output is at a bound.",
                 remedy="lower=-1.0, upper=1.0, or no tracking=",
             )
 

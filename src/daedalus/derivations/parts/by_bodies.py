@@ -29,7 +29,7 @@ class BodyEquations:
         if not self.written.bodies:
             raise ModelError(
                 f"The model {model.name!r} has no bodies.",
-                because="Newton's and Euler's equations belong to bodies.",
+                because="Newton-Euler equations describe bodies.",
                 remedy="m.body(...), or dd.derive(m) for what the model has",
             )
         self.read = Reading(self.book)

@@ -35,8 +35,8 @@ class Lagrange:
         if not is_by_lagrange(self.book):
             raise ModelError(
                 f"The model {model.name!r} has no coordinates.",
-                because="Lagrange's equations belong to coordinates with energies; bodies and joints with velocities "
-                "of their own have Newton's and Euler's.",
+                because="Lagrange's equations describe coordinates with energies; bodies and joints whose "
+                "velocities are states have Newton-Euler equations.",
                 remedy="m.coordinate(...) and m.kinetic_energy(...), or dd.derive(m) for what the model has",
             )
         self.read = Reading(self.book)

@@ -311,6 +311,6 @@ def no_sliding(system: System, text: str, why: str) -> SolverError:
     return SolverError(
         f"The derivatives of {system.name!r} cannot be continued along {text}.",
         f"both branches lead back to it, and {why}",
-        because="which motion along it is meant, and its derivative with it, is not determined there.",
+        because="the motion along the condition, and its derivative, are not determined there.",
         remedy="m.friction for what sticks, or a smooth law such as tanh(v/0.001) for sign(v)",
     )

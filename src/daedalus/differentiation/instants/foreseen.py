@@ -446,7 +446,7 @@ def refuse_early_stop(run: Trajectory, name: str, has_redundant_constraints: boo
         raise SolverError(
             f"The derivatives of {name!r} cannot be continued from here.",
             run.stop.sentence,
-            because="where constraints begin or cease to follow from each other the motion is not smooth.",
+            because="the motion is not smooth where constraints become dependent or independent.",
             remedy="a model without redundant constraints (dd.analyse(m).redundant names them), or a shorter span",
         )
     raise SolverError(

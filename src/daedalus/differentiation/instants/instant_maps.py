@@ -150,7 +150,7 @@ class InstantMaps:
 
     def _unmoved(self, event: int, t: float) -> SolverError:
         return SolverError(
-            f"It is not known how the time of {self.own.events[event].name!r} moves.",
+            f"The time of {self.own.events[event].name!r} has no derivative.",
             f"at t = {t:.6g} neither its guard nor a condition in it passes zero with a rate",
             because="a guard that jumps, or that only touches zero, has no derivative there.",
             remedy="a guard that passes zero, or a span that ends before it",

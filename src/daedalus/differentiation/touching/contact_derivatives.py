@@ -182,7 +182,7 @@ class ContactDerivatives:
             raise SolverError(
                 f"The run has no derivative through what happens at t = {t:.6g}.",
                 f"several points of {listed(names)} touch or come to rest together",
-                because="a change of what is varied lets them do so one after the other, in either order.",
+                because="after a small change they touch one after the other, in either order.",
                 remedy="wrt= of what keeps them together, a start from which they touch one by one, or an earlier end",
             )
 

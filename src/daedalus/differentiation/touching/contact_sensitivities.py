@@ -63,7 +63,7 @@ class ContactSensitivities:
 
     @property
     def M(self) -> np.ndarray:
-        """∂x/∂x₀, (n, columns of the start): along starts that keep what touches in touch."""
+        """∂x/∂x₀, (n, columns of the start): for starts that keep closed contacts closed."""
         return self.S[..., self.directions.columns("x")]
 
     @property
@@ -138,9 +138,9 @@ def contact_sensitivities(
         )
     if not march.located:
         raise InputError(
-            "Equal steps with hard contacts have no derivatives.",
+            "Derivatives with hard contacts need variable steps.",
             f"{march.bodies.count} bodies may touch, step={request.step}",
-            because="what happens within a step moves from one step to another.",
+            because="a changed value moves contact changes from one step to another.",
             remedy="fewer bodies with shapes, and no step=",
         )
     directions = _directions(system, wrt)
@@ -151,7 +151,7 @@ def contact_sensitivities(
     if not (march.located and march.modes.located):
         raise SolverError(
             f"The contacts of {system.name!r} change too often for derivatives.",
-            because="each change is carried over on its own.",
+            because="each change is handled separately.",
             remedy="a span that ends before, or differences of dd.sweep",
         )
     return ContactSensitivities(trajectory, request.t1, derivatives.run(), system, directions, derivatives)
@@ -171,7 +171,7 @@ def _directions(system: System, wrt: str | Sequence[str]) -> Directions:
     asked = [wrt] if isinstance(wrt, str) else list(wrt)
     if system.sizes["u"] and "inputs" not in asked and read_directions(system, asked, 0).u:
         raise InputError(
-            "Inputs cannot be varied beside hard contacts.",
+            "Inputs cannot be varied in models with hard contacts.",
             f"wrt={wrt!r}",
             because="the steps of contacts are differentiated by starts and parameters.",
             remedy="a parameter in the place of a constant input",

@@ -92,7 +92,7 @@ def animate(
             raise InputError(
                 "Only runs can be compared in an animation.",
                 f"got {type(run).__name__}",
-                because="every one is drawn from its trajectory.",
+                because="an animation is drawn from trajectories.",
                 remedy='tr.animate("run.html", compare=[other])',
             )
     names = _labels(runs, labels)

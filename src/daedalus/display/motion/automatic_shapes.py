@@ -1,9 +1,10 @@
 """What is seen of a model that says nothing about it: bodies, joints, points, massless rods and constraint forces.
 
-A body is the solid box that has its mass and inertia; a bar where it is planar. A coordinate or state of two or three
-components is a point where its unit is a length, or where it has no unit and its kinetic energy is ½ m |q'|². A
-constraint whose second derivative by such a point is s times the identity keeps it at a distance from the place
-q − (∂c/∂q)ᵀ / s, and is drawn as a rod to there. Written shapes take the place of what would be drawn by itself.
+A body is the solid box that has its mass and inertia; a bar where it is planar. A coordinate, or a state that has a
+velocity, of two or three components is a point where its unit is a length, or where it has no unit and its kinetic
+energy is ½ m |q'|². A constraint whose second derivative by such a point is s times the identity keeps it at a distance
+from the place q − (∂c/∂q)ᵀ / s, and is drawn as a rod to there. Written shapes take the place of what would be drawn
+by itself.
 """
 
 from __future__ import annotations
@@ -219,13 +220,24 @@ def _constraint_shapes(
 
 
 def _points_of_states(system: System) -> list[WrittenShape]:
-    """States of a length with two or three components, of a model without mechanics."""
+    """States of a length with two or three components and a velocity, of a model without mechanics."""
     found = []
     for variable in system.of_kind("state"):
-        if variable.shape in ((2,), (3,)) and _is_length(variable.unit):
+        if variable.shape in ((2,), (3,)) and _is_length(variable.unit) and _has_velocity(system, variable.name):
             q = system.symbol("x")[system.places[variable.name].positions.tolist()]
             found += [_shape(variable.name, "point", at=q), _shape(variable.name, "trace", at=q)]
     return found
+
+
+def _has_velocity(system: System, name: str) -> bool:
+    """Whether the rate of a state is a state, or follows from one of its shape: levels of two tanks are no position."""
+    place, rate = system.places[name], system.places.get(f"{name}_dot")
+    if rate is not None and rate.letter == "x":
+        return True
+    rate_symbols = system.symbol("xdot")[place.positions.tolist()]
+    rows = ca.vertcat(*(row for row in ca.vertsplit(system.residual) if ca.depends_on(row, rate_symbols)))
+    alike = [v.name for v in system.of_kind("state") if v.name != name and v.shape == place.shape]
+    return any(ca.depends_on(rows, system.symbol("x")[system.places[other].positions.tolist()]) for other in alike)
 
 
 def _numbers(book: Any, expression: ca.SX) -> np.ndarray | None:

@@ -34,7 +34,7 @@ def recorded_scene(samples: Samples, label: str) -> Scene:
     if not shapes:
         raise InputError(
             f"{system.name!r} has no geometry to draw.",
-            "it has no body, no position as a coordinate, and no shape was written",
+            "it has no body, no position coordinate and no shape",
             because="an animation shows bodies, points and the shapes of m.draw.",
             remedy='m.draw("point", at=[x, y]) before the run, or tr.plot()',
         )

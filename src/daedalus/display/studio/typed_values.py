@@ -68,7 +68,7 @@ def typed_value(name: str, text: str, shape: tuple[int, ...], own: tuple[float |
         raise InputError(
             f"{name} = {text.strip()[:60] or 'nothing'} cannot be read.",
             f"{name} is {shape_text(shape)}",
-            because="a value is a finite number, or one for every element with commas between.",
+            because="a value is a finite number, or one number per element, separated by commas.",
             remedy=", ".join(f"{0.0 if value is None else value:g}" for value in (own or (0.0,) * count)[:6]),
         )
     return values[0] if shape == () else np.reshape(values, shape, order="F")

@@ -154,7 +154,7 @@ class StudioWorker:
         begin = typed_number("the begin", values.begin) if values.begin.strip() else float(written[0])
         end = typed_number("the end", values.end) if values.end.strip() else float(written[1])
         if begin == end:
-            raise InputError("The run has no length.", f"it would go from {begin:g} to {end:g}", remedy="a later end")
+            raise InputError("The run has zero length.", f"it would go from {begin:g} to {end:g}", remedy="a later end")
         return options, (begin, end)
 
 

@@ -178,7 +178,7 @@ def device_array(values: Any, name: str) -> DeviceArray:
         gpu.wait_for_copies()
     if not found.is_double or found.device != gpu.dlpack:
         raise InputError(
-            f"The values of {name} on the GPU are not taken as they are.",
+            f"The values of {name} on the GPU have the wrong type or device.",
             "doubles of the first GPU are" if found.is_double else "they are not 64-bit floating-point numbers",
             remedy="astype(float64) on the first GPU, or values of this machine",
         )

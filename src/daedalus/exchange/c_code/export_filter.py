@@ -186,7 +186,7 @@ def _calls(model: Propagation, flow: HeldFlow, noises: Noises, parts: int) -> _C
         if not taken:
             raise InputError(
                 "The measurements cannot be weighted.",
-                "neither the state nor the measurements have any noise in some direction",
+                "in some direction, neither the state nor the measurements have noise",
                 remedy="measurement_noise= above zero, or a larger start_covariance=",
             )
         x, P = model.kept(t, taken[0], u), taken[1]

@@ -66,7 +66,7 @@ def instants_of(system: System) -> Instants:
             raise InputError(
                 f"The model {system.name!r} cannot be an FMU yet.",
                 f"{event.name} {what}",
-                because="the library inside evaluates formulas; of modes it decides those of dry frictions.",
+                because="the library inside evaluates formulas; the only modes it determines are of dry friction.",
                 remedy="m.every(period, {name: formula}) in place of code; a stiff spring and damper for a contact",
             )
     order = order_of(system)

@@ -122,7 +122,7 @@ class FmuArchive:
         raise InputError(
             f"The FMU {self.name!r} has no library for this machine.",
             f"needed: {own_platforms(version)[0]}/{identifier}; there: {there}{'; and C sources' if sources else ''}",
-            because="the equations of an FMU are machine code of one platform.",
+            because="an FMU contains machine code for certain platforms.",
             remedy="an FMU exported for this platform" + (", or its sources compiled" if sources else ""),
         )
 

@@ -53,9 +53,9 @@ class FmuFunctions:
             return self.start(0.0, None, self.u, p)
         if not self.states.is_known(number):
             raise InputError(
-                "This state of an FMU is not known here.",
+                "This FMU state does not exist in this process.",
                 f"token {number}",
-                because="what an FMU holds inside lives in the process that loaded it.",
+                because="the internal state of an FMU exists only in the process that loaded it.",
                 remedy="a run from the start in this process",
             )
         return number

@@ -46,8 +46,8 @@ class FmuLink(ABC):
             return SolverError(
                 f"The FMU {self.name!r} cannot be instantiated.",
                 told[:300],
-                because="it refuses its own token or its resources, or lacks what it was built with.",
-                remedy="the file as its tool wrote it; FMPy's validation lists what is wrong with one",
+                because="it rejects its own token or resources, or a library that it needs is missing.",
+                remedy="the original file; FMPy's validation lists errors in FMUs",
             )
         return SolverError(
             f"The FMU {self.name!r} failed.", f"{function}: {told[:300]}",
@@ -187,7 +187,7 @@ class LinkOutside(FmuLink):
         facts = [f"in {what}: {ending}"] + ([f"it printed: {printed}"] if printed else [])
         return SolverError(
             f"The FMU {self.name!r} crashed.", facts,
-            because="its machine code ended its process; this one goes on.", remedy="a newer export of the FMU",
+            because="its code crashed its own process; this process continues.", remedy="a newer export of the FMU",
         )  # fmt: skip
 
     def _last_lines(self) -> str:

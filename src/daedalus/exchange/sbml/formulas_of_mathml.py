@@ -199,7 +199,7 @@ def _function(word: str, parts: list[ca.SX]) -> Any:
 
 def _no_past(what: str, because: str) -> InputError:
     return InputError(
-        "A delay of the SBML file delays a quantity that has no history here.",
+        "The SBML file delays a quantity whose history is not stored.",
         f"it is {what}",
         because=f"{because}; the history of a delayed value is that of its formula.",
         remedy="the delay of a quantity with a rate rule, or the formula written with time - delay",

@@ -190,7 +190,7 @@ class Quantities:
         if name not in self._values:
             if name in self._under_way:
                 raise InputError(
-                    "Assignment rules of the SBML file form a circle.",
+                    "The assignment rules of the SBML file depend on each other in a circle.",
                     " -> ".join([*self._under_way[self._under_way.index(name) :], name]),
                     because="each needs the value of the next.",
                     remedy="an algebraic rule in place of one of them",
@@ -210,7 +210,7 @@ class Quantities:
         quantity = self.all.get(name)
         if quantity is None:
             raise InputError(
-                "A formula of the SBML file names something unknown.", f"it contains {name!r}", remedy="define it"
+                "A formula of the SBML file contains an unknown name.", f"it contains {name!r}", remedy="define it"
             )
         if quantity.kind == "stoichiometry" and _written_stoichiometry(quantity.element) is not None:
             return self.read(_written_stoichiometry(quantity.element))
@@ -296,7 +296,7 @@ class Quantities:
             quantity = self.all[name]
             if name in self._under_way:
                 raise InputError(
-                    "Initial assignments of the SBML file form a circle.",
+                    "The initial assignments of the SBML file depend on each other in a circle.",
                     " -> ".join([*self._under_way, name]),
                     because="each needs the value of the next.",
                     remedy="a number in place of one of them",

@@ -110,7 +110,7 @@ def _model_of(library: Any, text: str) -> Any:
         if document.getPackageRequired(package) and package not in CORE:
             raise InputError(
                 f"The SBML file needs the package {package!r}.",
-                because="it changes what the core of the model means, and only the core is read here.",
+                because="it changes the meaning of the model, and only SBML core is supported.",
                 remedy="the same model without the package",
             )
     model._document = document  # the model lives in its document

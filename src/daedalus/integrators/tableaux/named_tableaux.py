@@ -152,7 +152,7 @@ def _read_alpha(alpha: Any, family: str, forbidden: dict[Fraction, str]) -> Coef
         raise InputError(
             "This family needs its alpha.",
             f'dd.tableau("{family}")',
-            because="alpha is the node of the second stage, and every alpha is another method.",
+            because="alpha is the node of the second stage, and each alpha gives a different method.",
             remedy=f'dd.tableau("{family}", alpha="1/2").',
         )
     value = read_coefficient(alpha, "alpha")

@@ -331,7 +331,7 @@ class Tableau:
 
     @property
     def is_l_stable(self) -> bool:
-        """Whether the method is A-stable and R(z) vanishes at infinity: infinitely fast parts are gone in one step."""
+        """Whether the method is A-stable and R(z) vanishes at infinity: infinitely fast parts decay in one step."""
         return self.stability_function.is_l_stable
 
     @property

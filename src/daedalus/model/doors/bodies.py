@@ -309,7 +309,7 @@ def _variables(
                 raise ModelError(
                     f"The body {name!r} takes no {what}.",
                     "it was declared with orientation=None, as a point mass",
-                    because="a point mass has a position and no orientation.",
+                    because="a point mass has a position but no orientation.",
                     remedy='orientation="quaternion"',
                 )
         return variables

@@ -294,7 +294,7 @@ class Body:
             raise ModelError(
                 f"The body {self.name!r} has no {what}.",
                 "it was declared with orientation=None, as a point mass",
-                because="a point mass has a position and no orientation.",
+                because="a point mass has a position but no orientation.",
                 remedy=f'm.body("{self.name}", ..., inertia=..., orientation="quaternion")',
             )
         return self.orientation

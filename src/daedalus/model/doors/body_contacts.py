@@ -176,7 +176,7 @@ class BodyContactDoor(DrawingDoor):
             raise ModelError(
                 "No body has a shape.",
                 f"bodies: {listed(list(self.written.mechanics.bodies), 8) or 'none yet'}",
-                because="bodies touch with their shapes.",
+                because="contacts act between shapes.",
                 remedy='b.shape("sphere", size=0.1)',
             )
         sizes = {self.written.mechanics.bodies[body].size for body in shaped}
@@ -247,7 +247,7 @@ class BodyContactDoor(DrawingDoor):
             raise ModelError(
                 f"There is no shape {kind!r} that touches.",
                 f"shapes: {', '.join(KINDS)}",
-                because="distances are known for these.",
+                because="contact distances are implemented for these shapes only.",
                 remedy=did_you_mean(str(kind), KINDS),
             )
         body = None if isinstance(owner, Ground) else owner
@@ -392,7 +392,7 @@ class BodyContactDoor(DrawingDoor):
             raise ModelError(
                 f"The body {body.name!r} has no shape.",
                 f"the contact {name!r} needs one of each body",
-                because="bodies touch with their shapes.",
+                because="contacts act between shapes.",
                 remedy=f'm.bodies["{body.name}"].shape("sphere", size=0.1)',
             )
 
@@ -402,7 +402,7 @@ class BodyContactDoor(DrawingDoor):
             if variable is None or variable.kind != "parameter":
                 raise ModelError(
                     f"{where} depends on {n}.",
-                    because="it stays as it is during a run.",
+                    because="it is constant during a run.",
                     remedy="a number, or an expression of parameters",
                 )
 

@@ -225,7 +225,7 @@ class EnergyDoor(Notebook):
         names = [n for n in self.written.mechanics.positions if n in moved]
         if not names:
             raise ModelError(
-                "The force acts at a point that does not move.",
+                "The force acts at a point that cannot move.",
                 "no coordinate and no body enters its position",
                 because="a force at a fixed point has no effect.",
                 remedy="at= as an expression of coordinates",
@@ -335,7 +335,7 @@ class EnergyDoor(Notebook):
             if k not in entered:
                 which = f"Constraint {name!r}" if value.numel() == 1 else f"Component {k} of constraint {name!r}"
                 raise ModelError(
-                    f"{which} constrains nothing.",
+                    f"{which} does not constrain anything.",
                     f"no {what} enters it",
                     because="a constraint acts on what moves.",
                     remedy=f"an expression of {', '.join(self.written.mechanics.positions[:4]) or 'm.coordinate(...)'}",

@@ -64,7 +64,7 @@ class PartDoor(PortDoor):
             raise ModelError(
                 "include takes a Model.",
                 f"got {type(other).__name__}",
-                because="only a model brings names and equations along.",
+                because="only a model has names and equations.",
                 remedy='m.include("part", model)',
             )
         bound = self._bindings(other, inputs or {}, "input") | self._bindings(other, parameters or {}, "parameter")
@@ -125,7 +125,7 @@ class PartDoor(PortDoor):
             raise ModelError(
                 f"The model {self.name!r} cannot be a part of itself.",
                 "it is to be added to itself",
-                because="a part is written before the model that it is put into.",
+                because="a part must be complete before it is added.",
                 remedy='m.include("copy", m) for a copy of the model inside itself',
             )
         path = part.name if name is None else name

@@ -94,7 +94,7 @@ def _points(
         raise ModelError(
             f"The contact {name!r} cannot be compliant.",
             f"it is between a {one.kind} and a {two.kind}",
-            because="where they touch, by corners, edges or faces, does not follow from one formula.",
+            because="no single formula gives where corners, edges and faces touch.",
             remedy="stiffness=None for a hard contact, or spheres and capsules in place of one box",
         )
 

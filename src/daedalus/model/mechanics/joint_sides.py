@@ -51,6 +51,6 @@ def check_joint_sides(system: System, t: float, states: Mapping[str, float], u: 
         raise InconsistentStartError(
             f"Joint {wrong[0]!r} is half a turn away from how it is meant to be assembled.",
             f"so are {', '.join(wrong[1:6])}" if len(wrong) > 1 else (),
-            because="its equations hold there too, but the joint is assembled the wrong way round.",
+            because="its equations hold there, too, but the joint is assembled the wrong way round.",
             remedy="rotation= of the bodies, or of the joint, such that they fit",
         )

@@ -61,8 +61,8 @@ def refuse_touching(system: System, what: str) -> None:
     book = touching_book(system)
     if book is not None:
         raise InputError(
-            f"{what} does not take hard contacts between bodies.",
+            f"{what} does not support hard contacts between bodies.",
             f"the model has {listed([c.name for c in book.written.mechanics.touching.values() if not c.compliant], 6)}",
-            because="their forces are found step by step, which dd.simulate, dd.sweep and dd.sensitivities do.",
+            because="only dd.simulate, dd.sweep and dd.sensitivities compute contact forces step by step.",
             remedy="dd.simulate, dd.sweep or dd.sensitivities, or stiffness= in m.contact for compliant contacts",
         )

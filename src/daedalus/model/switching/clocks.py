@@ -128,7 +128,7 @@ class ClockDoor(EventDoor):
         if not entries:
             raise ModelError(
                 f"The schedule {own!r} has no times.",
-                because="nothing would ever happen.",
+                because="it would never act.",
                 remedy="m.schedule([1.0, 2.5], {...})",
             )
         given = tuple(_checked_time(time, f"A time of {own!r}") for time in entries)

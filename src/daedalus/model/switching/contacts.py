@@ -187,7 +187,7 @@ class ContactDoor(ClockDoor):
         if level.is_constant() and not float(level) >= 0:
             raise ModelError(
                 f"{where} is {float(level):g}.",
-                because="a friction opposes motion and an impact loses speed.",
+                because="friction opposes motion, and an impact reduces the speed.",
                 remedy=f"{what}={abs(float(level)):g}",
             )
         return level
@@ -197,7 +197,7 @@ class ContactDoor(ClockDoor):
             raise ModelError(
                 f"The friction {name!r} sticks at less than it slides at.",
                 f"static {float(static):g}, kinetic {float(kinetic):g}",
-                because="it would start to slide and stop again forever.",
+                because="it would start and stop sliding endlessly.",
                 remedy=f"static={float(kinetic):g}, or more",
             )
 

@@ -1,6 +1,6 @@
 """Delayed signals: `m.delay(expression, 0.1)` is what an expression was, one delay ago.
 
-A delayed signal is an input that nobody drives: a run writes it from what it has computed. What is delayed, by how long
+A delayed signal is an input that nobody drives: a run computes it from its own history. What is delayed, by how long
 and what it was before the start stand among the outputs, under names made of its own.
 """
 

@@ -88,7 +88,7 @@ class EventDoor(Notebook):
         if not isinstance(terminal, (bool, np.bool_)):
             raise ModelError(
                 f"terminal of event {name!r} is {type(terminal).__name__}, not True or False.",
-                because="it says whether the run ends at the event.",
+                because="it decides whether the run ends at the event.",
                 remedy="terminal=True",
             )
         self._write_event(name, value, way, reset or {}, bool(terminal), Manner(side))

@@ -151,8 +151,8 @@ def check_kept(
         raise ModelError(
             f"The equations do not keep {', '.join(names[:6])}.",
             [str(one) for one in broken[:4]],
-            because="what is declared to be kept follows from the equations: a run that is held to anything else "
-            "solves another model.",
-            remedy="m.output(...) to watch it, m.equation(...) with one unknown more to enforce it, or "
-            "m.invariant(...) also for what must be kept for it to hold",
+            because="an invariant must follow from the equations; a run that keeps anything else solves a different "
+            "model.",
+            remedy="m.output(...) to watch it, m.equation(...) with one more unknown to enforce it, or more "
+            "m.invariant(...) if it only holds together with others",
         )

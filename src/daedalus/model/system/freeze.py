@@ -208,7 +208,7 @@ def _check_count(book: Notebook, residual: ca.SX) -> None:
         f"The model has {count} too many.",
         f"{fact}: {', '.join(_superfluous(book, unknowns, residual))} over-determine the model together",
         because="there are more equations than unknowns: some follow from the others, or contradict them.",
-        remedy="remove what follows (dd.analyse(m) tells which), or declare an input or parameter as m.algebraic(...)",
+        remedy="remove redundant equations (dd.analyse(m) lists them), or declare an input as m.algebraic(...)",
     )
 
 

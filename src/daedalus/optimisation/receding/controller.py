@@ -323,7 +323,7 @@ class Controller:
 
     @property
     def horizon(self) -> Horizon:
-        """The program that is solved again and again."""
+        """The quadratic program that every call solves."""
         return self._horizon
 
     def again(self) -> Controller:

@@ -45,7 +45,7 @@ class _PlanOfFile(Plan):
         """As they were saved."""
         if self.kept_defects is None:
             raise InputError(
-                "The file holds no defects of this plan.",
+                "The file does not contain the defects of this plan.",
                 because="it was written by a version that did not keep them.",
                 remedy="plan.mesh_error, or solve the problem again",
             )
@@ -159,7 +159,7 @@ def _program(arrays: Arrays) -> Program:
 
 def _not_again(*_: object) -> NoReturn:
     raise InputError(
-        "A plan from a file holds no problem.",
+        "A plan loaded from a file does not contain its problem.",
         because="conditions and costs are not saved, only the result.",
         remedy="solve the problem again and use that plan",
     )

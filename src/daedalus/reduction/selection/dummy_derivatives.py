@@ -150,7 +150,7 @@ def _refuse_large(groups: list[list[Level]]) -> None:
             raise ModelError(
                 'stabilise="dummy_derivatives" does not fit this model.',
                 f"{len(names)} constraints share their states: {', '.join(names[:4])}, …",
-                because=f"how good a choice of states is would be one formula of more than {LARGEST_GROUP} equations.",
+                because=f"rating a choice of states would take one formula of more than {LARGEST_GROUP} equations.",
                 remedy='stabilise="projection", which grows with the number of constraints alone',
             )
 

@@ -68,8 +68,8 @@ class ContactLaws:
         labels = list(self.system.equation_labels)
         if label not in labels:
             raise SolverError(
-                f"The contact law {label!r} is gone from the equations.",
-                because="modes are changed in it.",
+                f"The contact law {label!r} is no longer in the equations.",
+                because="a change of mode replaces this law.",
                 remedy="dd.simulate of the model as it was written",
             )
         return labels.index(label)
@@ -158,7 +158,7 @@ def system_place(system: System, name: str) -> int:
     if place.letter != "z":
         raise SolverError(
             f"The force {name} of a contact is no longer an unknown.",
-            because="its law has two forms, and which of them holds is decided along a run.",
+            because="its law has two branches, and the run decides which one holds.",
             remedy="dd.simulate of the model as it was written",
         )
     return int(place.positions[0])

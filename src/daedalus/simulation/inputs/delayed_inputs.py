@@ -96,8 +96,8 @@ def check_signals(system: System) -> None:
         if ca.depends_on(signal, system.symbol("xdot")):
             raise InputError(
                 f"{variable.name!r} delays a derivative.",
-                because="equations with derivatives of the past are neutral, and jumps in them never become smooth.",
-                remedy="the delay of a state, of which the derivative is taken by the equations",
+                because="such equations are neutral: jumps in them never become smooth.",
+                remedy="m.delay of a state, and m.der of it in the equations",
             )
 
 

@@ -121,7 +121,7 @@ def _check_delayed(system: System, values: Mapping[str, object]) -> None:
         if variable.name in values:
             raise InputError(
                 f"{variable.name} is a delayed signal.",
-                because="a run writes it from what it has computed.",
+                because="a run computes it from its own history.",
                 remedy=f"m.delay(..., history=...) for what {variable.name} was before the start",
             )
 
@@ -300,7 +300,7 @@ def _check_callback(place: Place, function: Callable[..., Any], t0: float) -> No
         raise InputError(
             f"The function for input {place.name} gives two values for one time.",
             f"f({t0:g}) is {np.ravel(value)[0]:g}, then {np.ravel(again)[0]:g}",
-            because="a run evaluates it many times in every step, and rejects steps that do not fit together.",
+            because="a run evaluates it many times in every step, and rejects steps whose evaluations disagree.",
             remedy=f'm.noise("{place.name}") for random numbers, or m.sampled_noise("{place.name}", every=0.01)',
         )
 

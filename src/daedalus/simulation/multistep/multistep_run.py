@@ -69,7 +69,7 @@ def _check(request: Request, method: Multistep) -> None:
     if request.step is None:
         raise InputError(
             f"The method {name!r} needs a step.",
-            because="its formula is for past values at equal distances.",
+            because="its formula needs past values at equal distances.",
             remedy='step=0.01, or method="bdf", which chooses order and step',
         )
     check_step(request)
@@ -81,7 +81,7 @@ def _check(request: Request, method: Multistep) -> None:
     raise InputError(
         f"The method {name!r} does not converge.",
         why,
-        because="errors of past values grow the more steps are taken, however short they are.",
+        because="errors grow with the number of steps, however short they are.",
         remedy="dd.bdf(m) with m <= 6, or an Adams method",
     )
 
@@ -103,7 +103,7 @@ def _check_index(method: Multistep, plant: ImplicitPlant) -> None:
         raise InputError(
             f"The method {method.name!r} does not solve this model as it is written.",
             f"its index is {plant.index.largest}",
-            because="multistep formulas of constant step are taken up to index 2 (BDF) or 1 (others).",
+            because="with constant steps, BDF is supported up to index 2 and other multistep methods up to index 1.",
             remedy='dd.reduce(m), or method="radau5"',
         )
 

@@ -44,9 +44,9 @@ def _with_drift(system: System) -> System:
             known = _ito_noises(reduced)
             if known[0] and not _is_zero(reduced, _Drift(reduced, *known)):
                 raise ModelError(
-                    "Itô's noise depends on what it moves, in a model of higher index.",
+                    "Itô noise depends on the states that it drives, in a model of higher index.",
                     f"the noises are {listed([v.name for v in system.noises])}",
-                    because="the drift between Itô's and Stratonovich's equation has no place among the constraints.",
+                    because="the correction from Itô's to Stratonovich's form is not defined among constraints.",
                     remedy='m.noise(..., calculus="stratonovich")',
                 )
         return system
@@ -59,9 +59,9 @@ def _with_drift(system: System) -> System:
     xdot, shift = system.symbol("xdot"), drift.expression()
     if ca.depends_on(shift, xdot):
         raise ModelError(
-            "Itô's noise multiplies a derivative.",
+            "Itô noise multiplies a derivative.",
             f"the noises are {listed([v.name for v in system.noises])}",
-            because="its drift would depend on what it changes.",
+            because="its drift would depend on the derivative that it changes.",
             remedy='m.noise(..., calculus="stratonovich")',
         )
     moved = ca.substitute([system.residual], [xdot], [xdot + shift])[0]
@@ -75,7 +75,7 @@ def _check_linear(system: System) -> None:
         name = next(v.name for v in system.noises if ca.depends_on(slopes, _of(system, v.name)))
         raise InputError(
             f"The noise {name} does not enter the equations linearly.",
-            because="white noise has no values, so that only its integral means anything.",
+            because="white noise has no values; only its integral is defined.",
             remedy="a filtered noise as a state: tau * m.der(n) == -n + w, and n in place of w",
         )
 
@@ -95,7 +95,7 @@ def _check_straight(system: System) -> None:
     raise InputError(
         f"The noise {listed(bent)} does not act on the states linearly.",
         "it enters its equation linearly, but x' follows a curve of it, as through an algebraic variable",
-        because="white noise has no values, so that only its integral means anything.",
+        because="white noise has no values; only its integral is defined.",
         remedy="a filtered noise as a state: tau * m.der(n) == -n + w, and n in place of w",
     )
 

@@ -49,7 +49,7 @@ def run_with_noise(request: Request, noises: tuple[Variable, ...], seed: int | N
         raise InputError(
             "A run with noise must go forward in time.",
             f"the span is ({request.t0:g}, {request.t1:g})",
-            because="noise is independent of the past, and not of the future.",
+            because="noise is independent of the past, but not of the future.",
             remedy="a span that ends after its start",
         )
     held = request._replace(model=with_ito_drift(request.system))

@@ -107,7 +107,7 @@ def read_linear(linear: object, preconditioner: object = None) -> LinearWay:
         return LinearWay(linear)
     if linear not in ITERATING:
         raise InputError(
-            f"A preconditioner does nothing with linear={linear!r}.",
+            f"A preconditioner has no effect with linear={linear!r}.",
             because="only iterations have one.",
             remedy='linear="krylov", preconditioner="ilu"',
         )

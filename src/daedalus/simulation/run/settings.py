@@ -488,7 +488,7 @@ def _check_mass(plant: ImplicitPlant, name: str) -> None:
     if moving:
         raise InputError(
             f"The method {name!r} does not fit this model.",
-            f"the matrix before the derivatives depends on {', '.join(moving[:6])}",
+            f"the matrix that multiplies the derivatives depends on {', '.join(moving[:6])}",
             because="steps of a Rosenbrock method are differentiated only where M x' = f(t, x, z) has a constant M.",
             remedy='method="radau5", or m.algebraic variables for the derivatives',
         )

@@ -200,6 +200,6 @@ def _check_distance(one: ContactShape, two: ContactShape) -> None:
             raise InputError(
                 f"The {own.name} cannot touch the {other.name}.",
                 f"they are an ellipsoid and {'another one' if other.kind == 'ellipsoid' else 'a ' + other.kind}",
-                because="the distance of an ellipsoid is known to planes and spheres.",
+                because="the distance of an ellipsoid is implemented to planes and spheres only.",
                 remedy="m.contact for each pair that touches, or spheres in place of one of them",
             )

@@ -29,7 +29,7 @@ def check_touching(request: Request) -> None:
         raise InputError(
             "Hard contacts between bodies cannot be combined with m.friction and m.unilateral yet.",
             f"the model has {listed(list(dict.fromkeys(laws)), 6)}",
-            because="the forces of both would follow from one problem, and each knows only its own.",
+            because="their forces would have to be solved together.",
             remedy="compliant contacts (stiffness=), or shapes and m.contact for all of them",
         )
     if request.t1 < request.t0:

@@ -140,7 +140,7 @@ class TreeRows:
         found = armature_of(book, tree)
         if found is None:
             raise InputError(
-                "An energy of motion couples joints in joint coordinates that touch.",
+                "An added kinetic energy couples joints of bodies that touch.",
                 f"{book.name!r} has m.kinetic_energy beside its bodies",
                 because="contacts take the inertia of bodies, and rotors of single joints beside it.",
                 remedy="bodies for all masses, or inertias of single joint velocities",

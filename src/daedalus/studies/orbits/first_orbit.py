@@ -243,7 +243,7 @@ def branch_from_hopf(
     if begun is None:
         raise SolverError(
             f"The orbits that are born at {parameter} = {point.parameter:.6g} could not be found.",
-            because="Newton's method falls back to the point of rest from every distance tried.",
+            because="Newton's method returns to the equilibrium from every distance tried.",
             remedy="dd.periodic from a run that has settled, then dd.branch(orbit, ...)",
         )
     return walk.walk(begun, (f"begins at the Hopf point {parameter} = {point.parameter:.10g}",))

@@ -238,6 +238,6 @@ def check_shooting(orbit: PeriodicOrbit) -> None:
         raise InputError(
             f"The orbits of {system.name!r} cannot be followed.",
             [f"it has constraints, and events or conditions{' or inputs that are signals' if given else ''}"],
-            because="a branch by collocation takes no jumps, and one by shooting no constraints.",
+            because="collocation does not support jumps, and shooting does not support constraints.",
             remedy="dd.periodic for each value of the parameter",
         )
