@@ -141,3 +141,46 @@ def test_branches_are_followed_on():
     assert str(other) == str(branch)
     fold, here = (b.points[0].follow("nu", (-0.5, 0.5)) for b in (other, branch))
     np.testing.assert_allclose(fold["mu"], here["mu"])
+
+
+def test_boundary_values_and_storages():
+    m = dd.Model("cable")
+    y, load = m.state("y", start=0.0, rate=0.0), m.parameter("load", 2.0)
+    m.equation(m.der(m.der(y)), load)
+    sol = dd.boundary_value(m, 1.0, lambda at: [at(0)["y"], at(1)["y"] - 1])
+    sol.at(0.3)
+    other = again(sol)
+    assert float(other.at(0.3)["y"]) == float(sol.at(0.3)["y"])
+    assert (other.error, other.intervals, str(other)) == (sol.error, sol.intervals, str(sol))
+    m = dd.Model("pendulum")
+    angle, torque = m.coordinate("angle", start=0.1, rate=0.0), m.input("torque")
+    m.kinetic_energy(0.5 * m.rate(angle) ** 2)
+    m.potential_energy(-9.81 * ca.cos(angle))
+    m.generalised_force(angle, torque)
+    found = dd.passivity(m)
+    copy = again(found)
+    assert (copy.passive, copy.sentence, str(copy.storage)) == (found.passive, found.sentence, str(found.storage))
+    linear = dd.passivity(dd.LTI([[-1.0]], [[1.0]], [[1.0]]))
+    np.testing.assert_array_equal(again(linear).storage, linear.storage)
+
+
+def test_branches_of_orbits_and_derivatives_of_contacts():
+    m = dd.Model("oscillator")
+    x, y, mu = m.state("x", start=2.0), m.state("y", start=0.0), m.parameter("mu", 1.0)
+    m.equation([m.der(x), m.der(y)], [y, mu * (1 - x**2) * y - x])
+    branch = dd.branch(dd.periodic(m), "mu", (1.0, 1.1))
+    other = again(branch)
+    np.testing.assert_array_equal(other["x"], branch["x"])
+    assert other.at(0).period == branch.at(0).period
+    m = dd.Model("block")
+    m.gravity([0, -9.81])
+    mu = m.parameter("mu", 0.3)
+    pose = {"position": [0, 0.1], "velocity": [3, 0], "rotation": 0.0, "angular_velocity": 0.0}
+    b = m.body("b", mass=2.0, inertia=0.1, orientation="planar", **pose)
+    b.shape("box", size=[0.4, 0.2])
+    m.contact(b, dd.ground, friction=mu)
+    sens = dd.sensitivities(m, 1.5, wrt="mu")
+    for here in (sens, sens.at(0.5), sens.at([0.2, 1.0])):
+        there = again(here)
+        np.testing.assert_array_equal(there.by_parameters, here.by_parameters)
+        np.testing.assert_array_equal(there.value, here.value)

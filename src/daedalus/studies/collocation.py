@@ -73,6 +73,9 @@ class Collocation:
         self._derivatives = partial_derivatives(system)
         self.A, self.b, self.c = (np.asarray(part, dtype=float) for part in (_TABLE.A, _TABLE.b, _TABLE.c))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Collocation, (self.system, self.inputs)
+
     # -- unknowns ----------------------------------------------------------------------------------------------
 
     def points(self, times: np.ndarray) -> np.ndarray:

@@ -16,7 +16,7 @@ the storage ½ xᵀ P x if a P ≥ 0 makes
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -32,6 +32,7 @@ from daedalus.model.mechanics.mechanical_ledger import mechanical_energy
 from daedalus.model.model import Model
 from daedalus.model.names import counted, listed, split_derivative, split_index
 from daedalus.model.printing import expression_text
+from daedalus.model.system.packed_expressions import packed, unpacked
 from daedalus.model.system.system import System
 from daedalus.reduction.forms.explicit_form import ExplicitForm, explicit_form
 from daedalus.reduction.forms.linearity import is_linear
@@ -62,6 +63,7 @@ class Passivity:
     ½ xᵀ P x. lossless: whether nothing is lost. sentence: the answer with its reason. bounded: whether searches for the
     least value of S ended; None where that was not asked. worst: the largest dS/dt − uᵀ y that was seen, relative to
     the powers there; for linear models the largest eigenvalue of the matrix of Kalman, Yakubovich and Popov.
+    system: the one whose symbols the storage contains.
     """
 
     passive: bool | None
@@ -70,6 +72,15 @@ class Passivity:
     sentence: str
     worst: float
     bounded: bool | None = None
+    system: System | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = {own.name: getattr(self, own.name) for own in fields(self)}
+        return state | {"storage": packed(self.system, [self.storage])} if self.system else state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        storage = state["storage"]
+        vars(self).update(state, storage=unpacked(state["system"], storage)[0] if state["system"] else storage)
 
     def __str__(self) -> str:
         return self.sentence
@@ -321,7 +332,7 @@ def _by_energy(storage: Storage, ports: Ports) -> Passivity:
             shares.append(excess / max(scale, 1e-12))
     if not shares:
         text = f"No state was found at which {word} could be judged."
-        return Passivity(None, energy, False, text, np.nan)
+        return Passivity(None, energy, False, text, np.nan, system=storage.system)
     worst, lossless = max(shares), min(shares) > -NO_POWER
     states, alone = f"at {len(shares)} random states", not ports.u.numel()
     if worst > NO_POWER:
@@ -329,7 +340,7 @@ def _by_energy(storage: Storage, ports: Ports) -> Passivity:
             f"Not passive by its energy{ports.names}: {word} can grow{'' if alone else f' faster than {ports.power}'} "
             f"{'' if alone else 'feeds it '}(by {worst:.2g} of the powers at one of {len(shares)} random states)."
         )
-        return Passivity(False, energy, False, text, worst)
+        return Passivity(False, energy, False, text, worst, system=storage.system)
     if alone:
         balance = f"it {'stays constant' if lossless else 'never grows'} {states}"
     else:
@@ -339,12 +350,12 @@ def _by_energy(storage: Storage, ports: Ports) -> Passivity:
     if bounded:
         end = f"{word[0].upper()}{word[1:]} is bounded from below."
         text = f"Passive{ports.names or ' without inputs'} with {title}: {balance}. {end}"
-        return Passivity(True, energy, lossless, text, worst, True)
+        return Passivity(True, energy, lossless, text, worst, True, storage.system)
     text = (
         f"Cyclo-passive{ports.names} with {title}: {balance}. No storage bounded from below was found: {word} has no "
-        "lower bound, so energy without end may be taken out."
+        "lower bound, so an unlimited amount of energy could be taken out."
     )
-    return Passivity(None, energy, lossless, text, worst, bounded)
+    return Passivity(None, energy, lossless, text, worst, bounded, storage.system)
 
 
 def _at_rest(system: System, energy: ca.SX, p: np.ndarray) -> tuple[ca.SX, ca.SX, ca.SX | None]:

@@ -36,6 +36,10 @@ class EquilibriumSweep(Mapping[str, np.ndarray]):
         """How many values each swept name has."""
         return tuple(len(values) for values in self.over.values())
 
+    def __repr__(self) -> str:
+        over = ", ".join(f"{len(values)} {name}" for name, values in self.over.items())
+        return f"EquilibriumSweep({over}: {len(self.points)} points)"
+
     def __getitem__(self, name: str) -> np.ndarray:
         values = np.array([point[name] for point in self.points])
         return values.reshape(*self.shape, *values.shape[1:])

@@ -47,7 +47,12 @@ class ContactSensitivities:
     system: System
     directions: Directions
     derivatives: ContactDerivatives
+    asked: tuple[Any, ...]
     how: str = "discrete"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Formulas of steps stay in the process: another one computes the run again, to the same bits.
+        return _again, (self.asked, self.time)
 
     @property
     def labels(self) -> list[str]:
@@ -125,6 +130,7 @@ def contact_sensitivities(
 ) -> ContactSensitivities:
     """The run of a model with hard contacts, and how it changes."""
     _check(order, grid)
+    asked = (model, span, order, wrt, grid, dict(options))
     start, inputs, parameters = (options.pop(name, None) for name in ("start", "inputs", "parameters"))
     request = read_request(model, span, start, inputs, parameters, None, options, "dd.sensitivities")
     march = march_of(request)
@@ -154,7 +160,13 @@ def contact_sensitivities(
             because="each change is handled separately.",
             remedy="a span that ends before, or differences of dd.sweep",
         )
-    return ContactSensitivities(trajectory, request.t1, derivatives.run(), system, directions, derivatives)
+    return ContactSensitivities(trajectory, request.t1, derivatives.run(), system, directions, derivatives, asked)
+
+
+def _again(asked: tuple[Any, ...], time: float | np.ndarray) -> ContactSensitivities:
+    model, span, order, wrt, grid, options = asked
+    found = contact_sensitivities(model, span, order, wrt, grid, dict(options))
+    return found if np.ndim(time) == 0 and time == found.time else found.at(time)
 
 
 def _check(order: int, grid: Any) -> None:

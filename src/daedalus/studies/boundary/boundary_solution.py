@@ -43,6 +43,9 @@ class BoundarySolution(Mapping[str, Any]):
         self._collocation, self._values, self._p, self._free = collocation, values, p, tuple(free)
         self.intervals = len(mesh) - 1
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_polynomials"}
+
     def at(self, t: object) -> dict[str, Any]:
         """States, algebraic variables and parameters at a time or at times of the span, by name."""
         times = np.asarray(t, dtype=float)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import casadi as ca
@@ -131,7 +132,7 @@ def branch_of_orbit(
             because="a whole family of orbits passes through it, as without friction, or the mesh would be too fine.",
             remedy="a model with damping, or a smoother one",
         )
-    walk = OrbitWalk(problem, parameter, ends, most, _again(find, question, parameter, entry))
+    walk = OrbitWalk(problem, parameter, ends, most, OrbitAgain(find, question, parameter, entry))
     first = found[1]
     begin = float(span[0])
     if abs(here - begin) > 1e-9 * walk.width:
@@ -150,7 +151,7 @@ def _by_shooting(
     """The branch through an orbit with events, switching or clocks."""
     check_shooting(orbit)
     question, begin = orbit.question, float(span[0])
-    again = _again(find, question, parameter, entry)
+    again = OrbitAgain(find, question, parameter, entry)
     here = _value(orbit, parameter)
     width = abs(float(span[1]) - begin)
     if abs(here - begin) > 1e-9 * width:
@@ -238,7 +239,7 @@ def branch_from_hopf(
     rest = MeshValues(np.tile(x, (N + 1, 1)), np.zeros((N, STAGES, len(x))), np.tile(z[0], (N, STAGES, 1)))
     base = OrbitValues(mesh, rest, period, np.zeros(0), point.parameter)
     question = OrbitQuestion(point.state.system, inputs, parameters, problem.begin, {})
-    walk = OrbitWalk(problem, parameter, ends, most, _again(find, question, parameter, entry))
+    walk = OrbitWalk(problem, parameter, ends, most, OrbitAgain(find, question, parameter, entry))
     begun = walk.left(base, direction, born=True)
     if begun is None:
         raise SolverError(
@@ -249,15 +250,21 @@ def branch_from_hopf(
     return walk.walk(begun, (f"begins at the Hopf point {parameter} = {point.parameter:.10g}",))
 
 
-def _again(find: Find, question: OrbitQuestion, parameter: str, entry: Entry) -> Callable[[OrbitValues], PeriodicOrbit]:
+@dataclass(frozen=True)
+class OrbitAgain:
     """Turns an orbit of the branch into one of `dd.periodic`."""
 
-    def orbit(values: OrbitValues) -> PeriodicOrbit:
-        given = _given(question.inputs, question.parameters, parameter, entry, values.parameter)
-        start = _start(question.model, values)
-        return find(question.model, start, values.period, **given, begin=question.begin, **question.options)
+    find: Find
+    question: OrbitQuestion
+    parameter: str
+    entry: Entry
 
-    return orbit
+    def __call__(self, values: OrbitValues) -> PeriodicOrbit:
+        """The periodic orbit with the values of the branch as its guess."""
+        question = self.question
+        given = _given(question.inputs, question.parameters, self.parameter, self.entry, values.parameter)
+        start = _start(question.model, values)
+        return self.find(question.model, start, values.period, **given, begin=question.begin, **question.options)
 
 
 def _given(
